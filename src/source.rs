@@ -1,0 +1,122 @@
+//! Where text comes from and how a place in it is named.
+//!
+//! Every input (a spec file, a `--set` argument, the built-in prelude) is a [`Source`] in one
+//! [`SourceMap`]; a [`Span`] is a byte range in one of them. Nothing here reads a file.
+
+use std::fmt;
+
+/// A source's index in its [`SourceMap`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct SourceId(pub u32);
+
+/// A byte range in one source. `start <= end`, both on character boundaries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span {
+    /// The text the range lies in.
+    pub source: SourceId,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The range `start..end` of `source`.
+    pub fn new(source: SourceId, start: usize, end: usize) -> Self {
+        let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self { source, start: clamp(start), end: clamp(end.max(start)) }
+    }
+
+    /// The smallest range that covers both. Ranges of different sources do not join: `self` stays.
+    pub fn to(self, other: Span) -> Self {
+        if self.source != other.source {
+            return self;
+        }
+        Self { source: self.source, start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// The byte range.
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}..{}", self.source.0, self.start, self.end)
+    }
+}
+
+/// One text with the name diagnostics show for it.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// What diagnostics print: a path, `<stdin>`, `--set`, `<prelude>`.
+    pub name: String,
+    /// The whole text.
+    pub text: String,
+}
+
+impl Source {
+    /// Line and column of a byte offset, both from 1; the column counts characters.
+    pub fn line_column(&self, offset: usize) -> (usize, usize) {
+        let mut end = offset.min(self.text.len());
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let before = self.text.get(..end).unwrap_or("");
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        (line, column)
+    }
+}
+
+/// Every text of one compilation.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    sources: Vec<Source>,
+}
+
+impl SourceMap {
+    /// An empty map.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a text and returns its id.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+        let id = SourceId(u32::try_from(self.sources.len()).unwrap_or(u32::MAX));
+        self.sources.push(Source { name: name.into(), text: text.into() });
+        id
+    }
+
+    /// The source of that id; every id comes from [`SourceMap::add`] of this map.
+    pub fn get(&self, id: SourceId) -> Option<&Source> {
+        self.sources.get(id.0 as usize)
+    }
+
+    /// The text under a span, empty if the span is not of this map.
+    pub fn text(&self, span: Span) -> &str {
+        self.get(span.source).and_then(|s| s.text.get(span.range())).unwrap_or("")
+    }
+
+    /// `name:line:column` of a span's start.
+    pub fn place(&self, span: Span) -> String {
+        match self.get(span.source) {
+            Some(source) => {
+                let (line, column) = source.line_column(span.start as usize);
+                format!("{}:{line}:{column}", source.name)
+            }
+            None => "<unknown>".to_owned(),
+        }
+    }
+
+    /// Line of a span's start, from 1.
+    pub fn line(&self, span: Span) -> usize {
+        self.get(span.source).map_or(0, |s| s.line_column(span.start as usize).0)
+    }
+
+    /// All sources in the order they were added.
+    pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
+        self.sources.iter().enumerate().map(|(i, s)| (SourceId(i as u32), s))
+    }
+}
