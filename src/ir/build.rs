@@ -1,0 +1,216 @@
+//! Builds modules node by node, through the type rules.
+//!
+//! Lowering opens a [`Builder`] for every module, adds members and nodes, and closes it into the
+//! shared [`Arena`], where equal modules become one.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::infer::{Mismatch, infer};
+use super::{
+    Layer, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Role, Run, Type, Value, ValueId,
+};
+use crate::source::Span;
+
+/// The modules made so far, children before parents. Clones share.
+#[derive(Clone, Debug, Default)]
+pub struct Arena(Rc<RefCell<Vec<Module>>>);
+
+impl Arena {
+    /// An empty arena.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a module, or finds the equal one. A different module of the same name gets a number.
+    pub fn intern(&self, mut module: Module) -> ModuleId {
+        let mut modules = self.0.borrow_mut();
+        let base = module.name.clone();
+        let mut n = 1;
+        loop {
+            if let Some(i) = modules.iter().position(|m| *m == module) {
+                return ModuleId(i);
+            }
+            if modules.iter().all(|m| m.name != module.name) {
+                modules.push(module);
+                return ModuleId(modules.len() - 1);
+            }
+            n += 1;
+            module.name = format!("{base}{n}");
+        }
+    }
+
+    /// All modules, in order.
+    pub fn into_modules(self) -> Vec<Module> {
+        self.0.borrow().clone()
+    }
+
+    /// The types a module returns.
+    pub fn results(&self, id: ModuleId) -> Vec<Type> {
+        let modules = self.0.borrow();
+        modules.get(id.0).map_or(Vec::new(), |m| m.results.iter().map(|r| m.value(*r).ty.clone()).collect())
+    }
+}
+
+/// A module under construction.
+#[derive(Debug)]
+pub struct Builder {
+    arena: Arena,
+    module: Module,
+    at: Option<Span>,
+}
+
+/// One value, or why the op does not fit.
+pub type Built = Result<ValueId, Mismatch>;
+
+impl Builder {
+    /// An empty module of that type name and role.
+    pub fn new(arena: &Arena, name: impl Into<String>, role: Role) -> Self {
+        let module = Module {
+            name: name.into(),
+            doc: Vec::new(),
+            span: None,
+            role,
+            members: Vec::new(),
+            args: 0,
+            values: Vec::new(),
+            nodes: Vec::new(),
+            results: Vec::new(),
+        };
+        Self { arena: arena.clone(), module, at: None }
+    }
+
+    /// The shared modules.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    /// Adds a line of documentation: a formula or a sentence.
+    pub fn doc(&mut self, line: impl Into<String>) -> &mut Self {
+        self.module.doc.push(line.into());
+        self
+    }
+
+    /// The place in the spec that following nodes come from; the first one is the module's.
+    pub fn at(&mut self, span: Span) -> &mut Self {
+        self.at = Some(span);
+        self.module.span.get_or_insert(span);
+        self
+    }
+
+    /// Adds an argument. Arguments come before nodes.
+    pub fn argument(&mut self, name: &str, ty: Type) -> ValueId {
+        debug_assert!(self.module.nodes.is_empty(), "arguments come before nodes");
+        let id = self.value(name, ty);
+        self.module.args = self.module.values.len();
+        id
+    }
+
+    /// Adds a layer under that name; a name already taken gets a number.
+    pub fn layer(&mut self, name: &str, layer: Layer) -> MemberId {
+        self.member(name, MemberKind::Layer(layer))
+    }
+
+    /// Adds a child under that name.
+    pub fn child(&mut self, name: &str, module: ModuleId) -> MemberId {
+        self.member(name, MemberKind::Module(module))
+    }
+
+    /// Adds a stack of blocks under that name.
+    pub fn stack(&mut self, name: &str, runs: Vec<Run>) -> MemberId {
+        self.member(name, MemberKind::Stack(runs))
+    }
+
+    fn member(&mut self, name: &str, kind: MemberKind) -> MemberId {
+        let taken = |n: &str| self.module.members.iter().any(|m| m.name == n);
+        let name = numbered(name, &taken);
+        self.module.members.push(Member { name, kind });
+        MemberId(self.module.members.len() - 1)
+    }
+
+    /// The name a member got.
+    pub fn member_name(&self, id: MemberId) -> &str {
+        self.module.members.get(id.0).map_or("", |m| m.name.as_str())
+    }
+
+    fn value(&mut self, name: &str, ty: Type) -> ValueId {
+        let taken = |n: &str| self.module.values.iter().any(|v| v.name == n);
+        let unique = numbered(name, &taken);
+        self.module.values.push(Value { ty, name: unique, variable: name.to_owned() });
+        ValueId(self.module.values.len() - 1)
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, id: ValueId) -> &Type {
+        &self.module.value(id).ty
+    }
+
+    /// Adds an op with one result of that name.
+    pub fn op(&mut self, name: &str, op: Op, inputs: &[ValueId]) -> Built {
+        match self.ops(&[name], op, inputs)?.as_slice() {
+            [one] => Ok(*one),
+            other => Err(Mismatch(format!("{} results where one is used", other.len()))),
+        }
+    }
+
+    /// Adds an op with a result for every name.
+    pub fn ops(&mut self, names: &[&str], op: Op, inputs: &[ValueId]) -> Result<Vec<ValueId>, Mismatch> {
+        let types = {
+            let given: Vec<&Type> = inputs.iter().map(|id| self.ty(*id)).collect();
+            infer(&op, &given, &self.module, &self.arena.0.borrow())?
+        };
+        if types.len() != names.len() {
+            return Err(Mismatch(format!("{} results, {} names", types.len(), names.len())));
+        }
+        let outputs: Vec<ValueId> = names.iter().zip(types).map(|(name, ty)| self.value(name, ty)).collect();
+        let node = Node { op, inputs: inputs.to_vec(), outputs: outputs.clone(), span: self.at };
+        self.module.nodes.push(node);
+        Ok(outputs)
+    }
+
+    /// Adds a layer and applies it; the value is called like the layer.
+    pub fn apply(&mut self, name: &str, layer: Layer, x: ValueId) -> Built {
+        let member = self.layer(name, layer);
+        let name = self.member_name(member).to_owned();
+        self.op(&name, Op::Layer { member }, &[x])
+    }
+
+    /// Adds a parameter and takes its value.
+    pub fn param(&mut self, name: &str, layer: Layer) -> Built {
+        let member = self.layer(name, layer);
+        let name = self.member_name(member).to_owned();
+        self.op(&name, Op::Layer { member }, &[])
+    }
+
+    /// Adds a child with one result and calls it.
+    pub fn call(&mut self, name: &str, module: ModuleId, args: &[ValueId]) -> Built {
+        let member = self.child(name, module);
+        let name = self.member_name(member).to_owned();
+        self.op(&name, Op::Call { member }, args)
+    }
+
+    /// Dropout, or nothing where `p` is 0.
+    pub fn dropout(&mut self, p: f64, x: ValueId) -> Built {
+        if p == 0.0 { Ok(x) } else { self.op("dropout", Op::Dropout { p }, &[x]) }
+    }
+
+    /// Closes the module into the arena.
+    pub fn finish(mut self, results: &[ValueId]) -> ModuleId {
+        self.module.results = results.to_vec();
+        self.arena.intern(self.module)
+    }
+}
+
+fn numbered(name: &str, taken: &dyn Fn(&str) -> bool) -> String {
+    if !taken(name) {
+        return name.to_owned();
+    }
+    let mut n = 2u64;
+    loop {
+        let candidate = format!("{name}_{n}");
+        if !taken(&candidate) {
+            return candidate;
+        }
+        n += 1;
+    }
+}

@@ -1,0 +1,398 @@
+//! The primitive operations: all a consumer of the graph has to know.
+//!
+//! Each is of the size of one of burn's functional modules. An op owns no parameter: parameters are in
+//! the [`Layer`](super::Layer)s of the module around it. Matches on [`Op`] have no wildcard arm, so
+//! that the compiler lists who must learn a new one: `infer`, `interp`, `emit`, `report::cost`.
+
+use super::{MemberId, dim::Sym};
+
+/// One operation of a module's body. Shapes: `B` batch, `T` queries, `K` keys (`P + T` in a causal
+/// decoder, `S` in cross attention), `H` heads, `D` features.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// Applies a layer of this module: `[x] → [y]`; a [`Layer::Param`](super::Layer::Param) takes no input.
+    Layer {
+        /// Which member.
+        member: MemberId,
+    },
+    /// The weight of an embedding somewhere below this module, for ties: `[] → [rows, dim]`.
+    Weight {
+        /// Members from this module down to the layer.
+        path: Vec<MemberId>,
+    },
+    /// Calls a child module: `[args] → [results]`.
+    Call {
+        /// Which member.
+        member: MemberId,
+    },
+    /// Folds a value through the blocks of a stack: `[x, pool..] → [x]`.
+    Scan {
+        /// Which member.
+        member: MemberId,
+        /// How many times in a row each physical block is applied (1 unless layers are shared).
+        each: u64,
+        /// For each run and each position of its cycle: which inputs of this node follow `x` as
+        /// arguments of the block.
+        args: Vec<Vec<Vec<usize>>>,
+    },
+    /// Routed sum over experts: `[x [B,T,D], weights [B,T,E]] → [B,T,D]`, each expert applied only to
+    /// the tokens whose weight for it is not zero.
+    Experts {
+        /// A stack member with one block an expert.
+        member: MemberId,
+        /// Experts a token is sent to; costs only.
+        active: u64,
+    },
+
+    /// `[] → Int [1,T]`: `offset + P, offset + P + 1, ...` along a length.
+    Positions {
+        /// Whose length.
+        along: Sequence,
+        /// Added to every position.
+        offset: u64,
+    },
+    /// Sinusoidal table (Vaswani et al. 2017): `[positions [1,T]] → [1,T,dim]`.
+    Sinusoid {
+        /// Width.
+        dim: u64,
+        /// Base of the wavelengths, 10000 in the paper.
+        base: f64,
+        /// Order of sines and cosines.
+        layout: SinusoidLayout,
+    },
+    /// Rotary angles (Su et al. 2021): `[] → cos [T, dim/2], sin [T, dim/2]`.
+    RotaryTable {
+        /// Whose length.
+        along: Sequence,
+        /// Inverse frequencies and factors.
+        rotary: RotaryTable,
+    },
+    /// Which keys a query may not see: `[] → Bool [1,1,T,K]`, true = hidden.
+    Mask {
+        /// Length of queries.
+        queries: Sequence,
+        /// Length of keys.
+        keys: Sequence,
+        /// The rule.
+        rule: MaskRule,
+    },
+    /// Padding: `[mask [B,K], 1 = keep] → Bool [B,1,1,K]`, true = hidden. Absent in, absent out.
+    PaddingMask,
+    /// Hidden in either: `[a, b] → Bool`, broadcast. An absent one is left out.
+    EitherMask,
+    /// ALiBi (Press et al. 2021): `[] → [1,H,T,K]`, `-slope * distance`.
+    AlibiBias {
+        /// Length of queries.
+        queries: Sequence,
+        /// Length of keys.
+        keys: Sequence,
+        /// One slope a head.
+        slopes: Vec<f64>,
+    },
+    /// Bucket of `key - query` (Raffel et al. 2020): `[] → Int [T,K]`.
+    RelativeBuckets {
+        /// Length of queries.
+        queries: Sequence,
+        /// Length of keys.
+        keys: Sequence,
+        /// How many buckets.
+        buckets: u64,
+        /// Distances from here on share the last bucket.
+        max_distance: u64,
+        /// Whether keys after the query have buckets of their own.
+        bidirectional: bool,
+    },
+
+    /// `[B,T,H*D] → [B,H,T,D]`
+    SplitHeads {
+        /// `H`
+        heads: u64,
+    },
+    /// `[B,H,T,D] → [B,T,H*D]`
+    MergeHeads,
+    /// Each head `times` in a row: `[B,H,T,D] → [B,H*times,T,D]` (grouped queries).
+    RepeatHeads {
+        /// Copies of each head.
+        times: u64,
+    },
+    /// Rotates the first `2 * cos.dim` features: `[x [B,H,T,D], cos, sin] → [B,H,T,D]`.
+    Rotate {
+        /// Which features form a pair.
+        pairing: Pairing,
+    },
+    /// Appends to the key/value cache along the axis before the last: `[.., T, D] → [.., P+T, D]`.
+    /// The identity outside cached decoding.
+    Cache,
+    /// Scaled dot-product attention: `[q [B,H,T,D], k [B,H,K,D], v [B,H,K,V], mask?, bias?, sinks?] →
+    /// [B,H,T,V], weights [B,H,T,K]`. Order: scale, softcap, bias, mask, softmax, dropout.
+    Attention(Attention),
+
+    /// A nonlinearity, feature by feature.
+    Activate(Activation),
+    /// `a + b`, broadcast.
+    Add,
+    /// `a * b`, broadcast.
+    Mul,
+    /// `x * by`
+    Scale {
+        /// The factor.
+        by: f64,
+    },
+    /// `x + by`
+    Shift {
+        /// The summand.
+        by: f64,
+    },
+    /// `min(max(x, min), max)`
+    Clamp {
+        /// Lower bound.
+        min: Option<f64>,
+        /// Upper bound.
+        max: Option<f64>,
+    },
+    /// `cap * tanh(x / cap)`
+    Softcap {
+        /// The bound.
+        cap: f64,
+    },
+    /// In training, zeroes features with probability `p` and divides the others by `1 - p`.
+    Dropout {
+        /// Probability.
+        p: f64,
+    },
+
+    /// A range of one axis.
+    Slice {
+        /// Counted from the last axis: 0 is the last.
+        axis_from_last: usize,
+        /// First index.
+        start: u64,
+        /// How many.
+        len: u64,
+    },
+    /// Joins along an axis, `[a, b, ..]`.
+    Concat {
+        /// Counted from the last axis: 0 is the last.
+        axis_from_last: usize,
+    },
+    /// Puts rows before every sequence: `[rows [n,D], x [B,T,D]] → [B,n+T,D]`.
+    Prepend,
+    /// A length-1 axis at the end: `[B] → [B,1]`.
+    Unsqueeze,
+    /// Table of biases to scores: `[T,K,H] → [1,H,T,K]`.
+    BiasFromTable,
+    /// The first input, or zeros like the second where the first is absent: `[a?, b] → b's shape`.
+    OrZeros,
+
+    /// `x w^T`: `[x [..,D], w [V,D]] → [..,V]`
+    Unembed,
+    /// Expert weights from router scores: `[scores [B,T,E], correction [E]?] → [B,T,E]`, zero for the
+    /// experts a token is not sent to.
+    Route(Router),
+    /// Picks or averages over the sequence: `[x [B,T,D], mask [B,T]?] → [B,D]`.
+    Pool(Pool),
+    /// Unit length along the last axis: `x / max(|x|, 1e-12)`.
+    Normalize,
+}
+
+/// Which length an op runs along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Sequence {
+    /// `T`, starting at 0: an encoder without a decoder.
+    Whole,
+    /// `T`, starting at `P`; as keys `P + T`: a causal decoder.
+    Cached,
+    /// `S`: the source of an encoder-decoder.
+    Source,
+    /// A length the spec fixes (image patches).
+    Fixed(u64),
+}
+
+impl Sequence {
+    /// The length as queries.
+    pub fn queries(self) -> super::Dim {
+        match self {
+            Sequence::Whole | Sequence::Cached => Sym::Time.into(),
+            Sequence::Source => Sym::Source.into(),
+            Sequence::Fixed(n) => n.into(),
+        }
+    }
+
+    /// The length as keys.
+    pub fn keys(self) -> super::Dim {
+        match self {
+            Sequence::Cached => super::Dim::sym(Sym::Past) + super::Dim::sym(Sym::Time),
+            Sequence::Whole | Sequence::Source | Sequence::Fixed(_) => self.queries(),
+        }
+    }
+}
+
+/// Order of sines and cosines in a sinusoidal table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SinusoidLayout {
+    /// sin, cos, sin, cos, ... (the paper, d2l)
+    Interleaved,
+    /// all sines, then all cosines (Marian, M2M-100)
+    Concat,
+}
+
+/// Which features rotary positions pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// `i` with `i + n/2` (Llama, NeoX in the Hugging Face layout).
+    Half,
+    /// `2i` with `2i + 1` (RoFormer, GPT-J).
+    Interleaved,
+}
+
+/// Angles of rotary positions, as numbers: parts compute them once while lowering.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RotaryTable {
+    /// One a pair: the angle of position `p` is `p * inverse_frequency`.
+    pub inverse_frequencies: Vec<f64>,
+    /// Used instead from sequences longer than `long_from` on (LongRoPE).
+    pub long: Option<LongRotary>,
+    /// Multiplies sines and cosines (YaRN's attention factor).
+    pub magnitude: f64,
+}
+
+/// What replaces a rotary table once a sequence grows beyond the length a model was trained with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LongRotary {
+    /// Sequences of more positions than this use what follows.
+    pub from: u64,
+    /// What changes.
+    pub rule: LongRule,
+}
+
+/// How a long sequence changes the angles.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LongRule {
+    /// Other inverse frequencies, given as numbers (LongRoPE).
+    Frequencies(Vec<f64>),
+    /// Dynamic NTK: with `n` positions the base grows to
+    /// `theta * (factor * n / from - (factor - 1)) ^ (dim / (dim - 2))`.
+    Dynamic {
+        /// The base.
+        theta: f64,
+        /// The factor.
+        factor: f64,
+        /// Rotated features (twice the number of frequencies).
+        dim: u64,
+    },
+}
+
+/// Which keys a query may not see, beside padding. Positions count from the sequence's start, the
+/// cached past included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct MaskRule {
+    /// Hides keys after the query.
+    pub causal: bool,
+    /// Keeps `key > query - left` and `key < query + right`.
+    pub window: Option<Window>,
+    /// Keeps keys of the query's chunk of that many positions.
+    pub chunk: Option<u64>,
+    /// Keys before this position are seen by every query, whatever `causal` says.
+    pub prefix: Option<u64>,
+}
+
+/// Positions on both sides, each counting the query itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Keys up to `left - 1` before the query are seen.
+    pub left: u64,
+    /// Keys up to `right - 1` after the query are seen.
+    pub right: u64,
+}
+
+/// Fields of [`Op::Attention`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attention {
+    /// Multiplies the scores.
+    pub scale: f64,
+    /// Bounds the scaled scores: `cap * tanh(score / cap)`.
+    pub softcap: Option<f64>,
+    /// Hides keys after the query; query `i` is at position `P + i`.
+    pub causal: bool,
+    /// Dropout on the weights.
+    pub dropout: f64,
+    /// Whether a mask input follows `v`: Bool `[B|1,1,T|1,K]`, true = hidden, may be absent.
+    pub has_mask: bool,
+    /// Whether a bias input follows: `[1,H,T,K]`, added to the scores.
+    pub has_bias: bool,
+    /// Whether a sinks input follows: `[H]`, one more score a head whose weight is dropped.
+    pub has_sinks: bool,
+}
+
+/// Nonlinearities, by exact name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// `max(x, 0)`
+    Relu,
+    /// `max(x, 0)^2`
+    Relu2,
+    /// `x Φ(x)` with the error function
+    Gelu,
+    /// The tanh approximation of gelu
+    GeluTanh,
+    /// `x sigmoid(1.702 x)`
+    QuickGelu,
+    /// `x sigmoid(x)`
+    Silu,
+    /// `tanh(x)`
+    Tanh,
+    /// `1 / (1 + e^-x)`
+    Sigmoid,
+}
+
+/// Fields of [`Op::Route`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Router {
+    /// Experts a token is sent to.
+    pub top_k: u64,
+    /// How scores become affinities.
+    pub score: RouterScore,
+    /// Whether the chosen weights are divided by their sum.
+    pub normalize: bool,
+    /// Multiplies the weights.
+    pub scale: f64,
+    /// Choice restricted to some groups of experts.
+    pub groups: Option<RouterGroups>,
+    /// Whether a correction bias `[E]`, added for the choice only, is the second input.
+    pub has_correction: bool,
+}
+
+/// How router scores become affinities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouterScore {
+    /// Softmax over all experts, then the choice.
+    Softmax,
+    /// The choice, then softmax over the chosen (GPT-OSS).
+    SoftmaxOfChosen,
+    /// A sigmoid an expert (DeepSeek-V3).
+    Sigmoid,
+}
+
+/// Group-limited choice (DeepSeek-V3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouterGroups {
+    /// How many groups of equal size.
+    pub groups: u64,
+    /// How many groups a token may use.
+    pub keep: u64,
+    /// A group's score is the sum of its best `score_of` affinities (1 = its maximum).
+    pub score_of: u64,
+}
+
+/// How a sequence becomes one vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pool {
+    /// The first position.
+    First,
+    /// The last position that is not padding.
+    Last,
+    /// The mean over positions that are not padding.
+    Mean,
+    /// The largest value over positions that are not padding.
+    Max,
+}

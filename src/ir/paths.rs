@@ -1,0 +1,102 @@
+//! Parameters of a graph by path, folded or one by one.
+
+use super::{Graph, MemberKind, Module, Parameter, Role, stack_len};
+
+/// A parameter, or as many equal ones as a stack has blocks of its kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoldedParameter {
+    /// `decoder.blocks.*.attention.query.weight`; `*` stands for the index of a block.
+    pub path: String,
+    /// Name, shape, start.
+    pub parameter: Parameter,
+    /// How many tensors of that shape.
+    pub count: u128,
+    /// What it counts as.
+    pub role: Role,
+}
+
+impl FoldedParameter {
+    /// Elements of all of them together.
+    pub fn elements(&self) -> u128 {
+        elements(&self.parameter.shape).saturating_mul(self.count)
+    }
+}
+
+/// Product of sizes, saturating.
+pub fn elements(shape: &[u64]) -> u128 {
+    shape.iter().fold(1u128, |n, d| n.saturating_mul(u128::from(*d)))
+}
+
+/// Every parameter, blocks of a stack folded: its size does not grow with the number of layers.
+pub fn folded(graph: &Graph) -> Vec<FoldedParameter> {
+    let mut out = Vec::new();
+    walk_folded(graph, graph.root(), "", 1, &mut out);
+    out
+}
+
+fn walk_folded(graph: &Graph, module: &Module, prefix: &str, times: u128, out: &mut Vec<FoldedParameter>) {
+    for member in &module.members {
+        let path = join(prefix, &member.name);
+        match &member.kind {
+            MemberKind::Layer(layer) => {
+                let role = if layer.is_norm() { Role::Norm } else { module.role };
+                for parameter in layer.parameters() {
+                    let path = join(&path, parameter.name);
+                    out.push(FoldedParameter { path, parameter, count: times, role });
+                }
+            }
+            MemberKind::Module(id) => walk_folded(graph, graph.module(*id), &path, times, out),
+            MemberKind::Stack(runs) => {
+                for run in runs {
+                    let cycle = run.cycle.len() as u64;
+                    for (i, id) in run.cycle.iter().enumerate() {
+                        // Blocks i, i + cycle, i + 2 cycle, ... below the run's count.
+                        let blocks = (run.count + cycle - 1 - i as u64) / cycle;
+                        let times = times.saturating_mul(u128::from(blocks));
+                        if blocks > 0 {
+                            walk_folded(graph, graph.module(*id), &format!("{path}.*"), times, out);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every parameter by its own path, in the order of files. As long as the model has tensors.
+pub fn expanded(graph: &Graph) -> Vec<(String, Parameter)> {
+    let mut out = Vec::new();
+    walk_expanded(graph, graph.root(), "", &mut out);
+    out
+}
+
+fn walk_expanded(graph: &Graph, module: &Module, prefix: &str, out: &mut Vec<(String, Parameter)>) {
+    for member in &module.members {
+        let path = join(prefix, &member.name);
+        match &member.kind {
+            MemberKind::Layer(layer) => {
+                out.extend(layer.parameters().into_iter().map(|p| (join(&path, p.name), p)));
+            }
+            MemberKind::Module(id) => walk_expanded(graph, graph.module(*id), &path, out),
+            MemberKind::Stack(runs) => {
+                let mut index = 0u64;
+                for run in runs {
+                    for i in 0..run.count {
+                        let id = run.cycle[(i % run.cycle.len() as u64) as usize];
+                        walk_expanded(graph, graph.module(id), &format!("{path}.{index}"), out);
+                        index += 1;
+                    }
+                }
+                debug_assert_eq!(index, stack_len(runs));
+            }
+        }
+    }
+}
+
+fn join(prefix: &str, name: &str) -> String {
+    match (prefix.is_empty(), name.is_empty()) {
+        (true, _) => name.to_owned(),
+        (_, true) => prefix.to_owned(),
+        _ => format!("{prefix}.{name}"),
+    }
+}

@@ -1,0 +1,182 @@
+//! The only door to the consumers: a graph that passes here can be run, emitted and counted.
+//!
+//! What is checked is independent of how the graph was built: values are defined once and before
+//! use, types follow the rules of [`super::infer`], members exist and are used, names are unique,
+//! modules come before their parents and no two are equal.
+
+use std::collections::BTreeSet;
+use std::ops::Deref;
+
+use super::infer::infer;
+use super::{Graph, MemberKind, Module, ModuleId, Op, Type};
+
+/// A graph that has been checked. Made by [`verify`] alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verified(Graph);
+
+impl Deref for Verified {
+    type Target = Graph;
+    fn deref(&self) -> &Graph {
+        &self.0
+    }
+}
+
+/// A rule the graph breaks. Lowering never makes such a graph, so this is a fault of trafoc.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The module's name.
+    pub module: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "module {}: {}", self.module, self.message)
+    }
+}
+
+/// Checks every rule.
+///
+/// # Errors
+/// All rules that are broken.
+pub fn verify(graph: Graph) -> Result<Verified, Vec<Violation>> {
+    let mut violations = Vec::new();
+    if graph.root.0 >= graph.modules.len() {
+        let message = "the root is not a module".to_owned();
+        return Err(vec![Violation { module: graph.name.clone(), message }]);
+    }
+    for (index, module) in graph.modules.iter().enumerate() {
+        let mut report =
+            |message: String| violations.push(Violation { module: module.name.clone(), message });
+        check_members(&graph, index, module, &mut report);
+        check_body(&graph, module, &mut report);
+        if graph.modules.iter().take(index).any(|other| other == module) {
+            report("equal to another module".to_owned());
+        }
+    }
+    if violations.is_empty() { Ok(Verified(graph)) } else { Err(violations) }
+}
+
+fn check_members(graph: &Graph, index: usize, module: &Module, report: &mut dyn FnMut(String)) {
+    let mut names = BTreeSet::new();
+    for member in &module.members {
+        if !names.insert(member.name.as_str()) {
+            report(format!("two members are called {}", member.name));
+        }
+        if !is_name(&member.name) {
+            report(format!("`{}` is not a member's name", member.name));
+        }
+        let children: Vec<ModuleId> = match &member.kind {
+            MemberKind::Layer(_) => Vec::new(),
+            MemberKind::Module(id) => vec![*id],
+            MemberKind::Stack(runs) => {
+                if runs.iter().any(|r| r.count == 0 || r.cycle.is_empty()) {
+                    report(format!("an empty run in {}", member.name));
+                }
+                runs.iter().flat_map(|r| r.cycle.iter().copied()).collect()
+            }
+        };
+        for child in children {
+            if child.0 >= index || child.0 >= graph.modules.len() {
+                report(format!("{} is not an earlier module", member.name));
+            }
+        }
+    }
+    for (i, member) in module.members.iter().enumerate() {
+        let used = module.nodes.iter().any(|node| match &node.op {
+            Op::Layer { member }
+            | Op::Call { member }
+            | Op::Scan { member, .. }
+            | Op::Experts { member, .. } => member.0 == i,
+            Op::Weight { path } => path.first().is_some_and(|m| m.0 == i),
+            Op::Positions { .. }
+            | Op::Sinusoid { .. }
+            | Op::RotaryTable { .. }
+            | Op::Mask { .. }
+            | Op::PaddingMask
+            | Op::EitherMask
+            | Op::AlibiBias { .. }
+            | Op::RelativeBuckets { .. }
+            | Op::SplitHeads { .. }
+            | Op::MergeHeads
+            | Op::RepeatHeads { .. }
+            | Op::Rotate { .. }
+            | Op::Cache
+            | Op::Attention(_)
+            | Op::Activate(_)
+            | Op::Add
+            | Op::Mul
+            | Op::Scale { .. }
+            | Op::Shift { .. }
+            | Op::Clamp { .. }
+            | Op::Softcap { .. }
+            | Op::Dropout { .. }
+            | Op::Slice { .. }
+            | Op::Concat { .. }
+            | Op::Prepend
+            | Op::Unsqueeze
+            | Op::BiasFromTable
+            | Op::OrZeros
+            | Op::Unembed
+            | Op::Route(_)
+            | Op::Pool(_)
+            | Op::Normalize => false,
+        });
+        if !used {
+            report(format!("{} is never used", member.name));
+        }
+    }
+}
+
+fn check_body(graph: &Graph, module: &Module, report: &mut dyn FnMut(String)) {
+    let mut names = BTreeSet::new();
+    for value in &module.values {
+        if !names.insert(value.name.as_str()) {
+            report(format!("two values are called {}", value.name));
+        }
+        if !is_name(&value.name) {
+            report(format!("`{}` is not a value's name", value.name));
+        }
+    }
+    let mut defined: BTreeSet<usize> = (0..module.args).collect();
+    for node in &module.nodes {
+        let mut types: Vec<&Type> = Vec::new();
+        for id in &node.inputs {
+            match module.values.get(id.0) {
+                Some(value) if defined.contains(&id.0) => types.push(&value.ty),
+                _ => report(format!("value {} is used before it is defined", id.0)),
+            }
+        }
+        for id in &node.outputs {
+            if id.0 >= module.values.len() || !defined.insert(id.0) {
+                report(format!("value {} is defined twice", id.0));
+            }
+        }
+        if types.len() != node.inputs.len() {
+            continue;
+        }
+        match infer(&node.op, &types, module, &graph.modules) {
+            Ok(found) => {
+                let stated: Vec<&Type> =
+                    node.outputs.iter().filter_map(|id| module.values.get(id.0)).map(|v| &v.ty).collect();
+                if stated != found.iter().collect::<Vec<_>>() {
+                    report(format!("stated types {stated:?} are not {found:?}"));
+                }
+            }
+            Err(mismatch) => report(mismatch.0),
+        }
+    }
+    for id in &module.results {
+        if !defined.contains(&id.0) {
+            report(format!("result {} is not defined", id.0));
+        }
+    }
+}
+
+/// Names are what Rust and files can hold: `[a-z_][a-z0-9_]*`.
+fn is_name(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_ascii_lowercase() || c == '_')
+        && chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
