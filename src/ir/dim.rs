@@ -11,6 +11,8 @@ use std::fmt;
 pub enum Sym {
     /// `B`: sequences in the batch.
     Batch,
+    /// `N`: rows an expert is given, known only when tokens are routed.
+    Rows,
     /// `P`: tokens already in the key/value cache; 0 outside cached decoding.
     Past,
     /// `S`: tokens of the source of an encoder-decoder.
@@ -24,6 +26,7 @@ impl Sym {
     pub fn letter(self) -> char {
         match self {
             Sym::Batch => 'B',
+            Sym::Rows => 'N',
             Sym::Past => 'P',
             Sym::Source => 'S',
             Sym::Time => 'T',
@@ -42,6 +45,8 @@ pub struct Lengths {
     pub source: u64,
     /// `P`
     pub past: u64,
+    /// `N`
+    pub rows: u64,
 }
 
 impl Lengths {
@@ -49,6 +54,7 @@ impl Lengths {
     pub fn of(&self, sym: Sym) -> u64 {
         match sym {
             Sym::Batch => self.batch,
+            Sym::Rows => self.rows,
             Sym::Past => self.past,
             Sym::Source => self.source,
             Sym::Time => self.time,
