@@ -216,6 +216,22 @@ pub fn infer(op: &Op, inputs: &[&Type], module: &Module, modules: &[Module]) -> 
             ty.shape.push(Dim::of(1u64));
             Ok(vec![ty])
         }
+        Op::Squeeze => match inputs {
+            [x] if x.last() == Some(&Dim::of(1u64)) => {
+                let mut ty = (*x).clone();
+                ty.shape.pop();
+                Ok(vec![ty])
+            }
+            _ => fail("a last axis of length 1 is dropped"),
+        },
+        Op::Lookup => match inputs {
+            [table, Type { dtype: DType::Int, shape, optional: false }]
+                if table.shape.len() == 2 && shape.len() == 2 =>
+            {
+                Ok(vec![Type::float([shape[0].clone(), shape[1].clone(), table.shape[1].clone()])])
+            }
+            _ => fail("rows of a table are looked up by `[B, T]` of indices"),
+        },
         Op::BiasFromTable => match inputs {
             [Type { shape, dtype: DType::Float, .. }] if shape.len() == 3 => {
                 Ok(vec![Type::float([Dim::of(1u64), shape[2].clone(), shape[0].clone(), shape[1].clone()])])

@@ -179,6 +179,10 @@ pub enum Op {
     Prepend,
     /// A length-1 axis at the end: `[B] → [B,1]`.
     Unsqueeze,
+    /// Drops the last axis, of length 1: `[B,T,1] → [B,T]`.
+    Squeeze,
+    /// Rows of a table owned elsewhere: `[table [V,D], indices [B,T]] → [B,T,D]`.
+    Lookup,
     /// Table of biases to scores: `[T,K,H] → [1,H,T,K]`.
     BiasFromTable,
     /// The first input, or zeros like the second where the first is absent: `[a?, b] → b's shape`.

@@ -200,6 +200,8 @@ pub fn op_text(op: &Op, module: &Module) -> String {
         Op::Concat { axis_from_last } => format!("concat axis=-{}", axis_from_last + 1),
         Op::Prepend => "prepend".into(),
         Op::Unsqueeze => "unsqueeze".into(),
+        Op::Squeeze => "squeeze".into(),
+        Op::Lookup => "lookup".into(),
         Op::BiasFromTable => "bias_from_table".into(),
         Op::OrZeros => "or_zeros".into(),
         Op::Unembed => "unembed".into(),

@@ -116,6 +116,8 @@ fn check_members(graph: &Graph, index: usize, module: &Module, report: &mut dyn 
             | Op::Concat { .. }
             | Op::Prepend
             | Op::Unsqueeze
+            | Op::Squeeze
+            | Op::Lookup
             | Op::BiasFromTable
             | Op::OrZeros
             | Op::Unembed

@@ -1,0 +1,493 @@
+//! Maps with known fields: the `record!`, `slot!` and `choice!` macros and what they expand to.
+//!
+//! ```text
+//! record! {
+//!     /// Documentation: formula, paper.
+//!     pub struct Rotary {
+//!         /// Base of the wavelengths.
+//!         theta: Positive = value(Positive(10_000.0));
+//!         /// Which features form a pair.
+//!         pairing: Pairing = value(Pairing::Half);
+//!         /// Width of a head.
+//!         head_dim: Size = formula("d_model / heads");
+//!         /// Longest sequence.
+//!         context: Size = required;
+//!         /// A bound on the scores.
+//!         softcap: Option<Positive> = absent;
+//!     }
+//! }
+//! ```
+//! A `check path` after it names a function `(&Self, &mut Context) -> Option<()>` for constraints
+//! between fields. This becomes the struct with these fields and [`Places`], and an implementation of [`Value`] that
+//! decodes fields in this order (so a formula or expression may use the ones above), reports unknown
+//! keys with a suggestion, and encodes every field. A default stands here and nowhere else.
+
+use super::context::Context;
+use super::value::{Field, Value, wrong_kind};
+use crate::diag::suggest::{foreign, suggest};
+use crate::diag::{Code, Diagnostic};
+use crate::source::Span;
+use crate::syntax::expr;
+use crate::syntax::tree::{Entry, Kind, Node};
+
+/// Where a record and each of its given fields stand. Does not take part in equality.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    whole: Span,
+    fields: Vec<(&'static str, Span)>,
+}
+
+impl PartialEq for Places {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Places {
+    /// The whole record.
+    pub fn whole(&self) -> Span {
+        self.whole
+    }
+
+    /// A field's value, or the whole record where the field is not given.
+    pub fn of(&self, field: &str) -> Span {
+        self.fields.iter().find(|(name, _)| *name == field).map_or(self.whole, |(_, span)| *span)
+    }
+
+    /// Whether the author gave the field.
+    pub fn has(&self, field: &str) -> bool {
+        self.fields.iter().any(|(name, _)| *name == field)
+    }
+}
+
+/// Decodes the fields of one record, one call a field.
+pub struct Reader<'n> {
+    node: &'n Node,
+    title: &'static str,
+    places: Places,
+    mark: super::context::Mark,
+}
+
+impl<'n> Reader<'n> {
+    /// Checks that the node is a map and knows all its keys. An empty value is a map without keys.
+    pub fn open(
+        node: &'n Node,
+        title: &'static str,
+        fields: &[Field],
+        cx: &mut Context<'_>,
+    ) -> Option<Self> {
+        match &node.kind {
+            Kind::Map(entries) => report_unknown(entries, title, fields, cx),
+            Kind::Null => {}
+            Kind::Scalar(_) | Kind::List(_) | Kind::Delete => {
+                let names: Vec<&str> = fields.iter().map(|f| f.name).take(4).collect();
+                wrong_kind(node, &format!("a map with {}, ...", names.join(", ")), cx);
+                return None;
+            }
+        }
+        let places = Places { whole: node.span, fields: Vec::new() };
+        Some(Self { node, title, places, mark: cx.mark() })
+    }
+
+    fn given(&mut self, name: &'static str) -> Option<&'n Node> {
+        let value = self.node.get(name)?;
+        self.places.fields.push((name, value.span));
+        Some(value)
+    }
+
+    /// Makes the field known to later expressions: exactly as written where it is, so that
+    /// `expansion: 8/3` times 768 is 2048.
+    fn bound<T: Value>(&self, name: &'static str, value: Option<T>, cx: &mut Context<'_>) -> Option<T> {
+        if let Some(number) = value.as_ref().and_then(T::number) {
+            let given = self.node.get(name).filter(|_| self.places.has(name));
+            let exact = given.and_then(|n| expr::parse(cx.sources(), n).and_then(|e| expr::eval(&e, cx)).ok());
+            cx.bind(name, exact.unwrap_or(number), given.map(|n| n.span));
+        }
+        value
+    }
+
+    /// A field that must be given.
+    pub fn required<T: Value>(&mut self, name: &'static str, cx: &mut Context<'_>) -> Option<T> {
+        let Some(node) = self.given(name) else {
+            let wanted = T::describe().wanted();
+            let message = format!("`{}` needs `{name}`", self.title);
+            cx.report(
+                Diagnostic::error(Code::MissingKey, self.node.span, message)
+                    .help(format!("add `{name}: ...`, {wanted}")),
+            );
+            return None;
+        };
+        let value = T::decode(node, cx);
+        self.bound(name, value, cx)
+    }
+
+    /// A field with a default value.
+    pub fn or_value<T: Value>(&mut self, name: &'static str, default: T, cx: &mut Context<'_>) -> Option<T> {
+        let value = match self.given(name) {
+            Some(node) => T::decode(node, cx),
+            None => Some(default),
+        };
+        self.bound(name, value, cx)
+    }
+
+    /// A field whose default is a formula over earlier ones.
+    pub fn or_formula<T: Value>(
+        &mut self,
+        name: &'static str,
+        formula: &'static str,
+        cx: &mut Context<'_>,
+    ) -> Option<T> {
+        let value = match self.given(name) {
+            Some(node) => T::decode(node, cx),
+            None => self.formula(name, formula, cx),
+        };
+        self.bound(name, value, cx)
+    }
+
+    fn formula<T: Value>(&self, name: &'static str, formula: &'static str, cx: &mut Context<'_>) -> Option<T> {
+        let parsed = expr::parse_text(formula).ok()?;
+        // A name without a value had its own error.
+        let number = expr::eval(&parsed, cx).ok()?;
+        let node = Node::plain(number.to_string(), self.node.span);
+        if T::describe().wanted() == "a whole number" && number.to_u64().is_none() {
+            cx.report(self.indivisible(name, formula, number, cx));
+            return None;
+        }
+        T::decode(&node, cx)
+    }
+
+    /// A computed size that is not whole: names the numbers it comes from and both their places.
+    fn indivisible(
+        &self,
+        name: &str,
+        formula: &str,
+        number: expr::Number,
+        cx: &Context<'_>,
+    ) -> Diagnostic {
+        let mut labels = cx.places_of(formula).into_iter();
+        let message = format!("`{name}` would be {formula} = {number}, which is not a whole number");
+        let (span, text) = labels.next_back().unwrap_or((self.node.span, String::new()));
+        let first = Diagnostic::error(Code::NotDivisible, span, message).here(text);
+        let mut diagnostic = labels.fold(first, |d, (span, text)| d.label(span, text));
+        if let Some((over, under)) = formula.split_once(" / ")
+            && let (Some(n), Some(d)) = (whole(over, cx), whole(under, cx))
+            && d > 0
+        {
+            let (down, up) = (n / d * d, (n / d + 1) * d);
+            let near: Vec<String> = [down, up].iter().filter(|n| **n > 0).map(u64::to_string).collect();
+            diagnostic = diagnostic.help(format!("{over} {} would do", near.join(" or ")));
+        }
+        diagnostic.help(format!("or give `{name}` itself: it need not be {formula}"))
+    }
+
+    /// The places of the fields, after the last one.
+    pub fn close(self, cx: &mut Context<'_>) -> Places {
+        cx.forget_since(self.mark);
+        self.places
+    }
+}
+
+fn whole(name: &str, cx: &Context<'_>) -> Option<u64> {
+    expr::Scope::lookup(cx, name).and_then(|(number, _)| number.to_u64())
+}
+
+/// Reports every key that is no field.
+pub fn report_unknown(entries: &[Entry], title: &str, fields: &[Field], cx: &mut Context<'_>) {
+    let names: Vec<&str> = fields.iter().map(|f| f.name).collect();
+    for entry in entries.iter().filter(|e| !names.contains(&e.key.as_str())) {
+        cx.report(unknown_key(entry, title, &names));
+    }
+}
+
+/// A key that is none of `names`.
+pub fn unknown_key(entry: &Entry, title: &str, names: &[&str]) -> Diagnostic {
+    let message = format!("`{title}` has no key `{}`", entry.key);
+    let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
+    if let Some(ours) = foreign(&entry.key) {
+        return diagnostic.help(format!("trafoc calls this `{ours}`"));
+    }
+    match suggest(&entry.key, names.iter().copied()) {
+        Some(name) => diagnostic.help(format!("did you mean `{name}`?")),
+        None if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
+        None => diagnostic.help(format!("it has {}", listed(names))),
+    }
+}
+
+/// "`a`, `b` and `c`"
+pub fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => "nothing".to_owned(),
+    }
+}
+
+/// An entry of a map that is written out.
+pub fn entry(key: &str, value: Node) -> Entry {
+    Entry { key: key.to_owned(), key_span: Span::default(), value }
+}
+
+macro_rules! record {
+    ($(#[doc = $doc:literal])* pub struct $name:ident as $title:literal {
+        $($(#[doc = $fdoc:literal])* $field:ident : $ty:ty = $default:ident $(($value:expr))?;)*
+    } $(check $check:path)?) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $($(#[doc = $fdoc])* pub $field: $ty,)*
+            /// Where it stands.
+            pub places: $crate::field::record::Places,
+        }
+
+        impl $name {
+            /// The fields, as documentation.
+            pub fn fields() -> Vec<$crate::field::value::Field> {
+                vec![$($crate::field::value::Field {
+                    name: stringify!($field),
+                    doc: concat!($($fdoc, "\n"),*),
+                    shape: <$ty as $crate::field::value::Value>::describe,
+                    default: record!(@doc $ty, $default $(($value))?),
+                }),*]
+            }
+        }
+
+        impl $crate::field::value::Value for $name {
+            fn decode(
+                node: &$crate::syntax::tree::Node,
+                cx: &mut $crate::field::context::Context<'_>,
+            ) -> Option<Self> {
+                let fields = Self::fields();
+                #[expect(unused_mut, reason = "a record may have no fields")]
+                let mut reader = $crate::field::record::Reader::open(node, $title, &fields, cx)?;
+                $(let $field: Option<$ty> = record!(@read reader, cx, $field, $default $(($value))?);)*
+                let places = reader.close(cx);
+                let record = Self { $($field: $field?,)* places };
+                $($check(&record, cx)?;)?
+                Some(record)
+            }
+            fn encode(&self) -> $crate::syntax::tree::Node {
+                let entries = vec![$($crate::field::record::entry(
+                    stringify!($field),
+                    $crate::field::value::Value::encode(&self.$field),
+                )),*];
+                $crate::syntax::tree::Node::map(entries, $crate::source::Span::default())
+            }
+            fn describe() -> $crate::field::value::Shape {
+                $crate::field::value::Shape::Record($title, Self::fields)
+            }
+        }
+    };
+    (@doc $ty:ty, required) => { $crate::field::value::DefaultDoc::Required };
+    (@doc $ty:ty, absent) => { $crate::field::value::DefaultDoc::Absent };
+    (@doc $ty:ty, value($value:expr)) => {
+        $crate::field::value::DefaultDoc::Value(|| <$ty as $crate::field::value::Value>::encode(&$value))
+    };
+    (@doc $ty:ty, formula($value:expr)) => { $crate::field::value::DefaultDoc::Formula($value) };
+    (@read $reader:ident, $cx:ident, $field:ident, required) => {
+        $reader.required(stringify!($field), $cx)
+    };
+    (@read $reader:ident, $cx:ident, $field:ident, absent) => {
+        $reader.or_value(stringify!($field), None, $cx)
+    };
+    (@read $reader:ident, $cx:ident, $field:ident, value($value:expr)) => {
+        $reader.or_value(stringify!($field), $value, $cx)
+    };
+    (@read $reader:ident, $cx:ident, $field:ident, formula($value:expr)) => {
+        $reader.or_formula(stringify!($field), $value, $cx)
+    };
+}
+pub(crate) use record;
+
+/// A slot: an enum with one record a part. `implied` names the part whose fields may stand alone.
+macro_rules! slot {
+    ($(#[doc = $doc:literal])* pub enum $slot:ident as $title:literal $(implied $implied:literal)? {
+        $($(#[doc = $pdoc:literal])* $part:literal => $variant:ident($ty:ty)),* $(,)?
+    }) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $slot {
+            $($(#[doc = $pdoc])* $variant($ty)),*
+        }
+
+        impl $slot {
+            /// The names of the parts.
+            pub const PARTS: &'static [&'static str] = &[$($part),*];
+
+            /// The part's name.
+            pub fn part(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $part),* }
+            }
+
+            /// Where it stands.
+            pub fn places(&self) -> &$crate::field::record::Places {
+                match self { $(Self::$variant(part) => &part.places),* }
+            }
+
+            /// What the slot can hold.
+            pub fn documentation() -> $crate::field::value::SlotDoc {
+                #[allow(unused_mut, unused_assignments)]
+                let mut implied = None;
+                $(implied = Some($implied);)?
+                $crate::field::value::SlotDoc {
+                    name: $title,
+                    doc: concat!($($doc, "\n"),*),
+                    parts: vec![$($crate::field::value::PartDoc {
+                        name: $part,
+                        doc: concat!($($pdoc, "\n"),*),
+                        fields: <$ty>::fields,
+                    }),*],
+                    implied,
+                }
+            }
+        }
+
+        impl $crate::field::value::Value for $slot {
+            fn decode(
+                node: &$crate::syntax::tree::Node,
+                cx: &mut $crate::field::context::Context<'_>,
+            ) -> Option<Self> {
+                let (part, inner) = $crate::field::record::part_of(node, &Self::documentation(), cx)?;
+                match part {
+                    $($part => <$ty as $crate::field::value::Value>::decode(&inner, cx).map(Self::$variant),)*
+                    _ => None,
+                }
+            }
+            fn encode(&self) -> $crate::syntax::tree::Node {
+                match self {
+                    $(Self::$variant(part) => $crate::field::record::encode_part(
+                        $part, $crate::field::value::Value::encode(part))),*
+                }
+            }
+            fn describe() -> $crate::field::value::Shape {
+                $crate::field::value::Shape::Slot(Self::documentation)
+            }
+        }
+    };
+}
+pub(crate) use slot;
+
+/// One of some words.
+macro_rules! choice {
+    ($(#[doc = $doc:literal])* pub enum $name:ident { $($(#[doc = $wdoc:literal])* $word:literal => $variant:ident),* $(,)? }) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[doc = $wdoc])* $variant),* }
+
+        impl $name {
+            /// The words, with their meaning.
+            pub const WORDS: &'static [$crate::field::value::Word] = &[$($crate::field::value::Word {
+                name: $word, doc: concat!($($wdoc, "\n"),*),
+            }),*];
+        }
+
+        impl $crate::field::value::Value for $name {
+            fn decode(
+                node: &$crate::syntax::tree::Node,
+                cx: &mut $crate::field::context::Context<'_>,
+            ) -> Option<Self> {
+                match node.text() {
+                    $(Some($word) => Some(Self::$variant),)*
+                    _ => {
+                        $crate::field::record::report_word(node, Self::WORDS, cx);
+                        None
+                    }
+                }
+            }
+            fn encode(&self) -> $crate::syntax::tree::Node {
+                match self { $(Self::$variant => $crate::field::value::plain($word)),* }
+            }
+            fn describe() -> $crate::field::value::Shape {
+                $crate::field::value::Shape::Choice(Self::WORDS)
+            }
+        }
+    };
+}
+pub(crate) use choice;
+
+/// Reports a word that is none of these.
+pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'_>) {
+    let names: Vec<&str> = words.iter().map(|w| w.name).collect();
+    let Some(text) = node.text() else {
+        wrong_kind(node, &format!("one of {}", listed(&names)), cx);
+        return;
+    };
+    let message = format!("`{text}` is not one of {}", listed(&names));
+    let diagnostic = Diagnostic::error(Code::UnknownWord, node.span, message);
+    cx.report(match foreign(text).map(str::to_owned).or_else(|| suggest(text, names.iter().copied())) {
+        Some(name) => diagnostic.help(format!("did you mean `{name}`?")),
+        None => diagnostic,
+    });
+}
+
+/// Which part a slot's node holds, and the node of its fields.
+pub fn part_of(
+    node: &Node,
+    slot: &super::value::SlotDoc,
+    cx: &mut Context<'_>,
+) -> Option<(&'static str, Node)> {
+    let names: Vec<&'static str> = slot.parts.iter().map(|p| p.name).collect();
+    let unknown = |name: &str, span: Span| {
+        let message = format!("`{name}` is no {}", slot.name);
+        let diagnostic = Diagnostic::error(Code::UnknownPart, span, message);
+        match foreign(name).map(str::to_owned).filter(|n| names.contains(&n.as_str())).or_else(|| suggest(name, names.iter().copied())) {
+            Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+            None => diagnostic.help(format!("the parts are {}", listed(&names))),
+        }
+    };
+    let known = |name: &str| names.iter().copied().find(|n| *n == name);
+    match &node.kind {
+        Kind::Scalar(s) => match known(&s.text) {
+            Some(part) => Some((part, Node { kind: Kind::Null, span: node.span })),
+            None => {
+                cx.report(unknown(&s.text, node.span));
+                None
+            }
+        },
+        Kind::Map(entries) => match entries.as_slice() {
+            [only] if known(&only.key).is_some() => known(&only.key).map(|part| (part, only.value.clone())),
+            entries => {
+                if let Some(implied) = slot.implied {
+                    let extra = entries.iter().find(|e| known(&e.key).is_some() && known(&e.key) != Some(implied));
+                    match extra {
+                        Some(extra) => {
+                            let message =
+                                format!("a {} holds one part; `{}` stands beside other keys", slot.name, extra.key);
+                            cx.report(
+                                Diagnostic::error(Code::SeveralParts, extra.key_span, message)
+                                    .help(format!("put the fields inside `{}: {{...}}`", extra.key)),
+                            );
+                            return None;
+                        }
+                        None => return Some((implied, node.clone())),
+                    }
+                }
+                match entries {
+                    [] => wrong_kind(node, &format!("one of {}", listed(&names)), cx),
+                    [only] => cx.report(unknown(&only.key, only.key_span)),
+                    [_, second, ..] => {
+                        let message = format!("a {} holds one part, not several", slot.name);
+                        cx.report(
+                            Diagnostic::error(Code::SeveralParts, second.key_span, message)
+                                .help(format!("keep one of {}", listed(&names))),
+                        );
+                    }
+                }
+                None
+            }
+        },
+        Kind::Null if slot.implied.is_some() => slot.implied.map(|part| (part, node.clone())),
+        Kind::Null | Kind::List(_) | Kind::Delete => {
+            wrong_kind(node, &format!("one of {}", listed(&names)), cx);
+            None
+        }
+    }
+}
+
+/// A part written out: its bare name, or its name with its fields.
+pub fn encode_part(part: &str, fields: Node) -> Node {
+    match fields.entries() {
+        Some([]) => super::value::plain(part),
+        _ => Node::map(vec![entry(part, fields)], Span::default()),
+    }
+}

@@ -1,0 +1,380 @@
+//! What a field may hold: from a tree node to a typed value and back, with its description.
+//!
+//! [`Value`] is implemented by numbers, words, lists, records and slots. Decoding reports every fault
+//! it finds and goes on, so that one run shows them all.
+
+use std::ops::Deref;
+
+use super::context::Context;
+use crate::diag::{Code, Diagnostic};
+use crate::source::Span;
+use crate::syntax::expr::{self, Number};
+use crate::syntax::tree::{Kind, Node, Style};
+
+/// Something a spec can say.
+pub trait Value: Sized {
+    /// Reads a node. `None` after reporting why not.
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self>;
+    /// The node that decodes to this value, every field written out.
+    fn encode(&self) -> Node;
+    /// The number expressions see under the field's name, if this is one.
+    fn number(&self) -> Option<Number> {
+        None
+    }
+    /// What may stand here, for `explain`, the schema and error messages.
+    fn describe() -> Shape;
+}
+
+/// What may stand in a place of a spec.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// `true` or `false`
+    Bool,
+    /// A whole number or an expression that is one.
+    Integer,
+    /// A number or an expression.
+    Number,
+    /// Any text.
+    Text,
+    /// One of some words.
+    Choice(&'static [Word]),
+    /// A map with these fields.
+    Record(&'static str, fn() -> Vec<Field>),
+    /// One part of several.
+    Slot(fn() -> SlotDoc),
+    /// Several of the same.
+    List(fn() -> Shape),
+    /// Keys of the author's own, each with one of these.
+    Map(fn() -> Shape),
+    /// An equation, or the name of a wiring.
+    Equation,
+    /// Any map: checked elsewhere.
+    Any,
+}
+
+/// A word and what it means.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    /// As a spec spells it.
+    pub name: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+/// One field of a record.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// As a spec spells it.
+    pub name: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    /// What may stand there.
+    pub shape: fn() -> Shape,
+    /// What holds when it is absent.
+    pub default: DefaultDoc,
+}
+
+/// What holds when a field is absent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DefaultDoc {
+    /// The field must be given.
+    Required,
+    /// Nothing.
+    Absent,
+    /// A value, as a node prints.
+    Value(fn() -> Node),
+    /// A formula over other fields.
+    Formula(&'static str),
+}
+
+/// The parts a slot can hold.
+#[derive(Clone, Debug)]
+pub struct SlotDoc {
+    /// What the slot is called.
+    pub name: &'static str,
+    /// What it decides.
+    pub doc: &'static str,
+    /// The parts.
+    pub parts: Vec<PartDoc>,
+    /// The part whose fields may stand without its name.
+    pub implied: Option<&'static str>,
+}
+
+/// One part.
+#[derive(Clone, Copy, Debug)]
+pub struct PartDoc {
+    /// As a spec spells it.
+    pub name: &'static str,
+    /// The part's documentation.
+    pub doc: &'static str,
+    /// Its fields.
+    pub fields: fn() -> Vec<Field>,
+}
+
+impl Shape {
+    /// In an author's words, after "expected".
+    pub fn wanted(self) -> String {
+        match self {
+            Shape::Bool => "`true` or `false`".into(),
+            Shape::Integer => "a whole number".into(),
+            Shape::Number => "a number".into(),
+            Shape::Text => "a text".into(),
+            Shape::Choice(words) => {
+                let names: Vec<String> = words.iter().map(|w| format!("`{}`", w.name)).collect();
+                format!("one of {}", names.join(", "))
+            }
+            Shape::Record(..) | Shape::Map(_) | Shape::Any => "a map".into(),
+            Shape::Slot(doc) => {
+                let names: Vec<String> = doc().parts.iter().map(|p| format!("`{}`", p.name)).collect();
+                format!("one of {}", names.join(", "))
+            }
+            Shape::List(_) => "a list".into(),
+            Shape::Equation => "an equation or the name of a wiring".into(),
+        }
+    }
+}
+
+/// A node without a place, for values that are written out.
+pub fn plain(text: impl Into<String>) -> Node {
+    Node::plain(text, Span::default())
+}
+
+/// Reports that something else was expected here.
+pub fn wrong_kind(node: &Node, wanted: &str, cx: &mut Context<'_>) {
+    cx.report(
+        Diagnostic::error(Code::WrongKind, node.span, format!("expected {wanted}, found {}", node.describe()))
+            .here(format!("not {wanted}")),
+    );
+}
+
+/// The largest size a spec may give: far above any model, far below overflow.
+pub const MAX_SIZE: u64 = 1 << 40;
+
+/// A number from a literal or an expression.
+fn evaluate(node: &Node, cx: &mut Context<'_>, wanted: &str) -> Option<Number> {
+    let Kind::Scalar(scalar) = &node.kind else {
+        wrong_kind(node, wanted, cx);
+        return None;
+    };
+    if scalar.style == Style::Quoted {
+        wrong_kind(node, wanted, cx);
+        return None;
+    }
+    let value = expr::parse(cx.sources(), node).and_then(|e| expr::eval(&e, cx));
+    match value {
+        Ok(number) => Some(number),
+        Err(diagnostic) => {
+            cx.report(diagnostic);
+            None
+        }
+    }
+}
+
+fn integer(node: &Node, cx: &mut Context<'_>, least: u64) -> Option<u64> {
+    let number = evaluate(node, cx, "a whole number")?;
+    match number.to_u64() {
+        Some(n) if (least..=MAX_SIZE).contains(&n) => Some(n),
+        Some(_) => {
+            let message = format!("{} is not between {least} and 2^40", cx.said(node, number));
+            cx.report(Diagnostic::error(Code::OutOfRange, node.span, message));
+            None
+        }
+        None => {
+            let value = number.to_f64();
+            let said = cx.said(node, number);
+            let diagnostic = if value < 0.0 || value > MAX_SIZE as f64 {
+                let message = format!("{said} is not between {least} and 2^40");
+                Diagnostic::error(Code::OutOfRange, node.span, message)
+            } else {
+                let (down, up) = (value.floor(), value.ceil());
+                cx.explain_fraction(node, number)
+                    .unwrap_or_else(|| {
+                        Diagnostic::error(Code::NotWhole, node.span, format!("{said} is not a whole number"))
+                    })
+                    .help(format!("{down} or {up} would be; `floor(..)`, `round(..)` and `multiple_of(x, n)` round"))
+            };
+            cx.report(diagnostic);
+            None
+        }
+    }
+}
+
+fn real(node: &Node, cx: &mut Context<'_>, range: (f64, f64, &str)) -> Option<f64> {
+    let number = evaluate(node, cx, "a number")?;
+    let value = number.to_f64();
+    let (low, high, words) = range;
+    if value.is_finite() && value >= low && value <= high {
+        return Some(value);
+    }
+    let message = format!("{} is not {words}", cx.said(node, number));
+    cx.report(Diagnostic::error(Code::OutOfRange, node.span, message));
+    None
+}
+
+/// A real number as a spec writes it: `1e-5`, `10000`, `0.5`.
+pub fn real_text(value: f64) -> String {
+    if value == value.trunc() && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value:?}") }
+}
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $shape:expr, $decode:expr, $encode:expr, $number:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+        pub struct $name(pub $inner);
+
+        impl Deref for $name {
+            type Target = $inner;
+            fn deref(&self) -> &$inner {
+                &self.0
+            }
+        }
+
+        impl Value for $name {
+            fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+                let decode: fn(&Node, &mut Context<'_>) -> Option<$inner> = $decode;
+                decode(node, cx).map($name)
+            }
+            fn encode(&self) -> Node {
+                let encode: fn($inner) -> String = $encode;
+                plain(encode(self.0))
+            }
+            fn number(&self) -> Option<Number> {
+                let number: fn($inner) -> Number = $number;
+                Some(number(self.0))
+            }
+            fn describe() -> Shape {
+                $shape
+            }
+        }
+    };
+}
+
+number!(
+    /// How many of something there are, at least 1.
+    Size(u64),
+    Shape::Integer,
+    |node, cx| integer(node, cx, 1),
+    |n| n.to_string(),
+    |n| Number::Ratio(i128::from(n), 1)
+);
+number!(
+    /// A whole number that may be 0.
+    Count(u64),
+    Shape::Integer,
+    |node, cx| integer(node, cx, 0),
+    |n| n.to_string(),
+    |n| Number::Ratio(i128::from(n), 1)
+);
+number!(
+    /// Any finite number.
+    Real(f64),
+    Shape::Number,
+    |node, cx| real(node, cx, (f64::MIN, f64::MAX, "a finite number")),
+    real_text,
+    Number::Float
+);
+number!(
+    /// A number above 0.
+    Positive(f64),
+    Shape::Number,
+    |node, cx| real(node, cx, (f64::MIN_POSITIVE, f64::MAX, "a number above 0")),
+    real_text,
+    Number::Float
+);
+number!(
+    /// A number from 0 up to, but not, 1.
+    Probability(f64),
+    Shape::Number,
+    |node, cx| real(node, cx, (0.0, 1.0 - f64::EPSILON, "at least 0 and below 1")),
+    real_text,
+    Number::Float
+);
+
+impl Value for bool {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        match (&node.kind, node.text()) {
+            (Kind::Scalar(s), Some("true")) if s.style == Style::Plain => Some(true),
+            (Kind::Scalar(s), Some("false")) if s.style == Style::Plain => Some(false),
+            (_, text) => {
+                let boolean = match text.map(str::to_ascii_lowercase).as_deref() {
+                    Some("yes" | "on" | "y" | "true" | "1") => Some("true"),
+                    Some("no" | "off" | "n" | "false" | "0") => Some("false"),
+                    _ => None,
+                };
+                let mut diagnostic = Diagnostic::error(
+                    Code::WrongKind,
+                    node.span,
+                    format!("expected `true` or `false`, found {}", node.describe()),
+                );
+                if let Some(word) = boolean {
+                    diagnostic = diagnostic.help(format!("write `{word}`"));
+                }
+                cx.report(diagnostic);
+                None
+            }
+        }
+    }
+    fn encode(&self) -> Node {
+        plain(self.to_string())
+    }
+    fn describe() -> Shape {
+        Shape::Bool
+    }
+}
+
+impl Value for String {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        match node.text() {
+            Some(text) if !text.is_empty() && text.chars().all(|c| !c.is_control()) => Some(text.to_owned()),
+            Some(_) | None => {
+                wrong_kind(node, "a text", cx);
+                None
+            }
+        }
+    }
+    fn encode(&self) -> Node {
+        plain(self.clone())
+    }
+    fn describe() -> Shape {
+        Shape::Text
+    }
+}
+
+impl<T: Value> Value for Option<T> {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        match (&node.kind, node.text()) {
+            (Kind::Null, _) | (_, Some("none")) => Some(None),
+            _ => T::decode(node, cx).map(Some),
+        }
+    }
+    fn encode(&self) -> Node {
+        self.as_ref().map_or_else(|| plain("none"), T::encode)
+    }
+    fn number(&self) -> Option<Number> {
+        self.as_ref().and_then(T::number)
+    }
+    fn describe() -> Shape {
+        T::describe()
+    }
+}
+
+impl<T: Value> Value for Vec<T> {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        match &node.kind {
+            Kind::List(items) => {
+                let all: Vec<Option<T>> = items.iter().map(|item| T::decode(item, cx)).collect();
+                all.into_iter().collect()
+            }
+            Kind::Null | Kind::Scalar(_) | Kind::Map(_) => {
+                wrong_kind(node, "a list", cx);
+                None
+            }
+        }
+    }
+    fn encode(&self) -> Node {
+        Node { kind: Kind::List(self.iter().map(T::encode).collect()), span: Span::default() }
+    }
+    fn describe() -> Shape {
+        Shape::List(T::describe)
+    }
+}

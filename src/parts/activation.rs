@@ -1,0 +1,53 @@
+//! Nonlinearities, each by its exact name.
+
+use crate::field::record::choice;
+use crate::ir::build::{Builder, Built};
+use crate::ir::op::{self, Op};
+use crate::ir::ValueId;
+
+choice! {
+    /// A nonlinearity.
+    pub enum Activation {
+        /// `max(x, 0)`
+        "relu" => Relu,
+        /// `max(x, 0)^2` (So et al. 2021; Nemotron)
+        "relu2" => Relu2,
+        /// `x Φ(x)`, with the error function (Hendrycks and Gimpel 2016)
+        "gelu" => Gelu,
+        /// `x/2 (1 + tanh(sqrt(2/π) (x + 0.044715 x^3)))` (GPT-2, Gemma)
+        "gelu_tanh" => GeluTanh,
+        /// `x sigmoid(1.702 x)` (CLIP)
+        "quick_gelu" => QuickGelu,
+        /// `x sigmoid(x)`, also called swish
+        "silu" => Silu,
+        /// `tanh(x)`
+        "tanh" => Tanh,
+        /// `1 / (1 + e^-x)`
+        "sigmoid" => Sigmoid,
+        /// `x`
+        "none" => None,
+    }
+}
+
+impl Activation {
+    /// Applies it.
+    pub fn lower(self, b: &mut Builder, x: ValueId) -> Built {
+        let activation = match self {
+            Self::Relu => op::Activation::Relu,
+            Self::Relu2 => op::Activation::Relu2,
+            Self::Gelu => op::Activation::Gelu,
+            Self::GeluTanh => op::Activation::GeluTanh,
+            Self::QuickGelu => op::Activation::QuickGelu,
+            Self::Silu => op::Activation::Silu,
+            Self::Tanh => op::Activation::Tanh,
+            Self::Sigmoid => op::Activation::Sigmoid,
+            Self::None => return Ok(x),
+        };
+        b.op("h", Op::Activate(activation), &[x])
+    }
+
+    /// As formulas write it.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().nth(self as usize).map_or("", |w| w.name)
+    }
+}

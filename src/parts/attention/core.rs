@@ -1,0 +1,267 @@
+//! Fields and steps that several kinds of attention share.
+
+use crate::diag::{Code, Diagnostic};
+use crate::field::record::{choice, entry, record};
+use crate::field::value::{Field, Shape, Value};
+use crate::field::{Context, Probability};
+use crate::ir::build::{Builder, Built};
+use crate::ir::op::{self, MaskRule, Op, Sequence};
+use crate::ir::{Dim, Sym, Type, ValueId};
+use crate::parts::norm::Norm;
+use crate::parts::scope::{AmbientId, Masks, Scope};
+use crate::source::Span;
+use crate::syntax::tree::Node;
+
+record! {
+    /// Which projections have a bias.
+    pub struct BiasFields as "bias" {
+        /// Queries.
+        query: bool = value(true);
+        /// Keys.
+        key: bool = value(true);
+        /// Values.
+        value: bool = value(true);
+        /// The output.
+        out: bool = value(true);
+    }
+}
+
+/// Which projections have a bias: all or none (`true`, `false`), or one by one; `qkv` is short for
+/// the first three.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bias(pub BiasFields);
+
+impl Bias {
+    /// The same for all.
+    pub fn all(on: bool) -> Self {
+        Self(BiasFields { query: on, key: on, value: on, out: on, places: Default::default() })
+    }
+}
+
+impl Value for Bias {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        if node.text().is_some() {
+            return bool::decode(node, cx).map(Self::all);
+        }
+        let Some(entries) = node.entries() else { return BiasFields::decode(node, cx).map(Self) };
+        let mut expanded = Vec::new();
+        for e in entries {
+            if e.key != "qkv" {
+                expanded.push(e.clone());
+                continue;
+            }
+            if let Some(twin) = entries.iter().find(|o| matches!(o.key.as_str(), "query" | "key" | "value")) {
+                let message = format!("`qkv` and `{}` both say whether there is a bias", twin.key);
+                cx.report(
+                    Diagnostic::error(Code::KeysExclude, twin.key_span, message)
+                        .label(e.key_span, "the other one")
+                        .help("give `query`, `key` and `value` one by one"),
+                );
+                return None;
+            }
+            for name in ["query", "key", "value"] {
+                expanded.push(crate::syntax::tree::Entry { key: name.into(), ..e.clone() });
+            }
+        }
+        BiasFields::decode(&Node::map(expanded, node.span), cx).map(Self)
+    }
+    fn encode(&self) -> Node {
+        self.0.encode()
+    }
+    fn describe() -> Shape {
+        fn fields() -> Vec<Field> {
+            let mut fields = BiasFields::fields();
+            fields.push(Field {
+                name: "qkv",
+                doc: "Queries, keys and values at once.",
+                shape: bool::describe,
+                default: crate::field::value::DefaultDoc::Absent,
+            });
+            fields
+        }
+        Shape::Record("bias", fields)
+    }
+}
+
+record! {
+    /// Where dropout is applied.
+    pub struct DropoutFields as "dropout" {
+        /// On the attention weights.
+        weights: Probability = value(Probability(0.0));
+        /// On the output.
+        out: Probability = value(Probability(0.0));
+    }
+}
+
+/// Dropout in two places, or one number for both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dropout(pub DropoutFields);
+
+impl Dropout {
+    /// None.
+    pub fn none() -> Self {
+        let zero = Probability(0.0);
+        Self(DropoutFields { weights: zero, out: zero, places: Default::default() })
+    }
+}
+
+impl Value for Dropout {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        if node.text().is_none() {
+            return DropoutFields::decode(node, cx).map(Self);
+        }
+        let entries = ["weights", "out"].map(|name| entry(name, node.clone())).to_vec();
+        DropoutFields::decode(&Node::map(entries, node.span), cx).map(Self)
+    }
+    fn encode(&self) -> Node {
+        self.0.encode()
+    }
+    fn describe() -> Shape {
+        DropoutFields::describe()
+    }
+}
+
+choice! {
+    /// What a query or key norm runs over.
+    pub enum Over {
+        /// Each head's features (Qwen3, Gemma 3)
+        "head" => Head,
+        /// All features of the projection (OLMo 2)
+        "full" => Full,
+    }
+}
+
+choice! {
+    /// Before or after positions rotate queries and keys.
+    pub enum When {
+        /// Before rotation
+        "before_rotation" => Before,
+        /// After rotation
+        "after_rotation" => After,
+    }
+}
+
+record! {
+    /// A norm on queries and one on keys.
+    pub struct QkNorm as "qk_norm" {
+        /// Which norm.
+        norm: Norm = required;
+        /// Over a head or over all of them.
+        over: Over = value(Over::Head);
+        /// Before or after rotation; a norm over all heads is always before.
+        when: When = value(When::Before);
+    }
+}
+
+choice! {
+    /// A sigmoid gate on the output of attention, computed from its input.
+    pub enum Gate {
+        /// No gate
+        "none" => None,
+        /// One gate a head
+        "headwise" => Headwise,
+        /// One gate a feature
+        "elementwise" => Elementwise,
+    }
+}
+
+/// A mask value computed once in the stack: what the rule hides beside `causal`, and padding.
+pub fn mask(scope: &Scope, queries: Sequence, keys: Sequence, rule: MaskRule, padding: Padding) -> Option<AmbientId> {
+    let one = Dim::of(1u64);
+    let batch = Dim::sym(Sym::Batch);
+    let has_rule = rule.window.is_some() || rule.chunk.is_some() || rule.prefix.is_some();
+    let of_rule = Type::bool([one.clone(), one.clone(), queries.queries(), keys.keys()]);
+    let of_padding = Type::bool([batch.clone(), one.clone(), one.clone(), keys.keys()]).or_absent();
+    let (ty, padded) = match (has_rule, padding) {
+        (false, Padding::None) => return None,
+        (true, Padding::None) => (of_rule, false),
+        (false, _) => (of_padding, true),
+        (true, _) => (Type::bool([batch, one, queries.queries(), keys.keys()]), true),
+    };
+    let key = format!("mask {queries:?} {keys:?} {rule:?} {padding:?}");
+    Some(scope.ambient(key, vec![("mask", ty)], move |b, masks: &Masks| {
+        let given = match padding {
+            Padding::None => None,
+            Padding::Own => masks.own,
+            Padding::Memory => masks.memory,
+        };
+        let hidden = match given {
+            Some(mask) if padded => Some(b.op("padding", Op::PaddingMask, &[mask])?),
+            Some(_) | None => None,
+        };
+        let ruled = has_rule.then(|| b.op("mask", Op::Mask { queries, keys, rule }, &[])).transpose()?;
+        match (ruled, hidden) {
+            (Some(a), Some(b_)) => Ok(vec![b.op("mask", Op::EitherMask, &[a, b_])?]),
+            (Some(one), None) | (None, Some(one)) => Ok(vec![one]),
+            (None, None) => Err(crate::ir::infer::Mismatch("a padding mask is missing".into())),
+        }
+    }))
+}
+
+/// Which padding a mask includes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// None.
+    None,
+    /// That of the stack's own sequence.
+    Own,
+    /// That of the memory.
+    Memory,
+}
+
+/// The scaled dot-product with its optional inputs, `[B, H, T, V]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Scores {
+    /// Queries, keys, values, `[B, H, T, D]`.
+    pub qkv: (ValueId, ValueId, ValueId),
+    /// What is hidden.
+    pub mask: Option<ValueId>,
+    /// What is added.
+    pub bias: Option<ValueId>,
+    /// Sinks `[H]`.
+    pub sinks: Option<ValueId>,
+    /// Factor on the scores.
+    pub scale: f64,
+    /// Bound on the scores.
+    pub softcap: Option<f64>,
+    /// Whether keys after the query are hidden.
+    pub causal: bool,
+    /// Dropout on the weights.
+    pub dropout: f64,
+}
+
+impl Scores {
+    /// Adds the op; the weights are a value of their own, for captures.
+    pub fn lower(&self, b: &mut Builder) -> Built {
+        let (q, k, v) = self.qkv;
+        let mut inputs = vec![q, k, v];
+        inputs.extend([self.mask, self.bias, self.sinks].into_iter().flatten());
+        let attention = op::Attention {
+            scale: self.scale,
+            softcap: self.softcap,
+            causal: self.causal,
+            dropout: self.dropout,
+            has_mask: self.mask.is_some(),
+            has_bias: self.bias.is_some(),
+            has_sinks: self.sinks.is_some(),
+        };
+        let outputs = b.ops(&["y", "weights"], Op::Attention(attention), &inputs)?;
+        outputs.first().copied().ok_or(crate::ir::infer::Mismatch("attention without a result".into()))
+    }
+}
+
+/// Reports key heads that do not divide query heads.
+pub fn check_groups(heads: (u64, Span), kv_heads: (u64, Span)) -> Option<Diagnostic> {
+    if heads.0 % kv_heads.0 == 0 {
+        return None;
+    }
+    let message = format!("kv_heads ({}) does not divide heads ({})", kv_heads.0, heads.0);
+    let divisors: Vec<String> =
+        (1..=heads.0.min(4096)).filter(|n| heads.0 % n == 0).take(12).map(|n| n.to_string()).collect();
+    Some(
+        Diagnostic::error(Code::NotDivisible, kv_heads.1, message)
+            .here(format!("kv_heads is {} here", kv_heads.0))
+            .label(heads.1, format!("heads is {} here", heads.0))
+            .help(format!("kv_heads of {} would do", divisors.join(", "))),
+    )
+}

@@ -1,0 +1,126 @@
+//! Cross attention: queries from the decoder, keys and values from the encoder's output
+//! (Vaswani et al. 2017). It has no positions of its own.
+
+use super::Site;
+use super::core::{self, Bias, Dropout, Padding, QkNorm, Scores, When};
+use super::multi_head::repeated;
+use crate::diag::{Code, Diagnostic};
+use crate::field::record::record;
+use crate::field::{Positive, Size};
+use crate::ir::build::Builder;
+use crate::ir::infer::Mismatch;
+use crate::ir::op::{MaskRule, Op};
+use crate::ir::{Dim, Role, Sym, Type};
+use crate::parts::scope::Lowered;
+
+record! {
+    /// Attention to the encoder's output. Fields not given are those of the block's `attention`.
+    pub struct Cross as "cross" {
+        /// Query heads.
+        heads: Size = required;
+        /// Key and value heads.
+        kv_heads: Size = formula("heads");
+        /// Features of a query and key head.
+        head_dim: Size = formula("d_model / heads");
+        /// Features of a value head.
+        value_dim: Size = formula("head_dim");
+        /// Which projections have a bias.
+        bias: Bias = value(Bias::all(true));
+        /// Factor on the scores.
+        scale: Positive = formula("1/sqrt(head_dim)");
+        /// Bound on the scores: `c tanh(score / c)`.
+        softcap: Option<Positive> = absent;
+        /// Norms on queries and keys, over each head or over all.
+        qk_norm: Option<QkNorm> = absent;
+        /// Dropout of the weights and of the output.
+        dropout: Dropout = value(Dropout::none());
+    }
+}
+
+impl Cross {
+    /// Faults in this place.
+    pub fn check(&self, site: &Site<'_>) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        if site.scope.memory.is_none() {
+            let message = "cross attention needs an encoder, and this model has none";
+            found.push(Diagnostic::error(Code::NoMemory, self.places.whole(), message).help("add `encoder: {...}`"));
+        }
+        found.extend(core::check_groups(
+            (*self.heads, self.places.of("heads")),
+            (*self.kv_heads, self.places.of("kv_heads")),
+        ));
+        if let Some(norm) = &self.qk_norm
+            && norm.when == When::After
+        {
+            let message = "cross attention rotates nothing, so no norm can come after rotation";
+            found.push(
+                Diagnostic::error(Code::KeysExclude, norm.places.of("when"), message)
+                    .help("leave `when` out"),
+            );
+        }
+        found
+    }
+
+    /// Its module: `x [B, T, D], memory [B, S, M] → [B, T, D]`.
+    pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
+        let scope = site.scope;
+        let memory = scope.memory.clone().ok_or(Mismatch("cross attention without a memory".into()))?;
+        let mask = core::mask(scope, scope.sequence, memory.sequence, MaskRule::default(), Padding::Memory);
+        let needs: Vec<_> = mask.into_iter().collect();
+        let mut b = Builder::new(&scope.arena, "CrossAttention", Role::Attention);
+        b.at(self.places.whole());
+        b.doc("Cross attention: queries from `x`, keys and values from `memory`.");
+        let x = b.argument("x", scope.activations(scope.d_model));
+        let source =
+            Type::float([Dim::sym(Sym::Batch), memory.sequence.queries(), Dim::of(memory.width)]);
+        let source = b.argument("memory", source);
+        let given = scope.arguments(&mut b, &needs).concat();
+
+        let heads = self.heads.saturating_mul(*self.head_dim);
+        let keys = self.kv_heads.saturating_mul(*self.head_dim);
+        let values = self.kv_heads.saturating_mul(*self.value_dim);
+        let bias = &self.bias.0;
+        let projections = [
+            ("q", "query", x, scope.d_model, heads, bias.query),
+            ("k", "key", source, memory.width, keys, bias.key),
+            ("v", "value", source, memory.width, values, bias.value),
+        ];
+        let mut projected = Vec::new();
+        for (variable, member, from, width, features, bias) in projections {
+            let id = b.layer(member, scope.linear(&site.path(member), width, features, bias));
+            projected.push(b.op(variable, Op::Layer { member: id }, &[from])?);
+        }
+        let [q, k, v] = projected.as_slice() else { return Err(Mismatch("three projections".into())) };
+        let (mut q, mut k, v) = (*q, *k, *v);
+        let full = self.qk_norm.as_ref().filter(|n| n.over == core::Over::Full);
+        if let Some(norm) = full {
+            q = norm.norm.lower(&mut b, "query_norm", heads, q)?;
+            k = norm.norm.lower(&mut b, "key_norm", keys, k)?;
+        }
+        let mut q = b.op("q", Op::SplitHeads { heads: *self.heads }, &[q])?;
+        let mut k = b.op("k", Op::SplitHeads { heads: *self.kv_heads }, &[k])?;
+        let v = b.op("v", Op::SplitHeads { heads: *self.kv_heads }, &[v])?;
+        if let Some(norm) = self.qk_norm.as_ref().filter(|n| n.over == core::Over::Head) {
+            q = norm.norm.lower(&mut b, "query_norm", *self.head_dim, q)?;
+            k = norm.norm.lower(&mut b, "key_norm", *self.head_dim, k)?;
+        }
+        let (k, v) = repeated(&mut b, *self.heads / *self.kv_heads, k, v)?;
+        let y = Scores {
+            qkv: (q, k, v),
+            mask: given.first().copied(),
+            bias: None,
+            sinks: None,
+            scale: *self.scale,
+            softcap: self.softcap.map(|c| *c),
+            causal: false,
+            dropout: *self.dropout.0.weights,
+        }
+        .lower(&mut b)?;
+        let y = b.op("y", Op::MergeHeads, &[y])?;
+        let joined = self.heads.saturating_mul(*self.value_dim);
+        let output = scope.linear(&site.path("output"), joined, scope.d_model, self.bias.0.out);
+        let y = b.apply("output", output, y)?;
+        let y = b.dropout(*self.dropout.0.out, y)?;
+        Ok(Lowered { module: b.finish(&[y]), needs })
+    }
+}

@@ -1,0 +1,147 @@
+//! Multi-head latent attention: keys and values come from one small vector a position, which is all
+//! the cache holds, and one shared rotated key (DeepSeek-V2, 2024).
+//!
+//! `c = norm(x W_down)`, per head `k = [c W_k, rotate(x W_r)]`, `v = c W_v`; queries likewise, through a
+//! latent of their own where `query_rank` is given.
+
+use super::Site;
+use super::core::{self, Dropout, Padding, Scores};
+use crate::diag::Diagnostic;
+use crate::field::record::record;
+use crate::field::{Positive, Size};
+use crate::ir::build::Builder;
+use crate::ir::infer::Mismatch;
+use crate::ir::op::{MaskRule, Op, Sequence};
+use crate::ir::{Role, ValueId};
+use crate::parts::mask::Mask;
+use crate::parts::norm::{Norm, RmsNorm};
+use crate::parts::position::Geometry;
+use crate::parts::scope::Lowered;
+
+fn rms_norm() -> Norm {
+    Norm::RmsNorm(RmsNorm { eps: Positive(1e-6), affine: true, unit_offset: false, places: Default::default() })
+}
+
+record! {
+    /// Multi-head latent attention (DeepSeek-V2, 2024).
+    pub struct Latent as "latent" {
+        /// Heads.
+        heads: Size = required;
+        /// Features of the latent vector that keys and values come from.
+        kv_rank: Size = required;
+        /// Features of the queries' latent vector; absent: queries come from `x` itself.
+        query_rank: Option<Size> = absent;
+        /// Features of a query and key head that are not rotated.
+        content_dim: Size = formula("d_model / heads");
+        /// Features of a query and key head that are rotated; the key's are shared by all heads.
+        rotary_dim: Size = formula("content_dim / 2");
+        /// Features of a value head.
+        value_dim: Size = formula("content_dim");
+        /// Whether the projections have a bias.
+        bias: bool = value(false);
+        /// Norm of the latent vectors.
+        norm: Norm = value(rms_norm());
+        /// Factor on the scores.
+        scale: Positive = formula("1/sqrt(content_dim + rotary_dim)");
+        /// Dropout of the weights and of the output.
+        dropout: Dropout = value(Dropout::none());
+        /// Which keys a query may see.
+        mask: Mask = value(Mask::of_stack());
+    }
+}
+
+impl Latent {
+    fn geometry(&self, site: &Site<'_>) -> Geometry {
+        Geometry {
+            heads: *self.heads,
+            head_dim: *self.rotary_dim,
+            sequence: site.scope.sequence,
+            causal: self.mask.rule(site.scope.is_causal).causal,
+            context: site.context,
+        }
+    }
+
+    /// Faults in this place.
+    pub fn check(&self, site: &Site<'_>) -> Vec<Diagnostic> {
+        let mut found = site.position.scheme().check(self.geometry(site));
+        found.extend(self.mask.check(site.scope.is_causal));
+        found
+    }
+
+    /// Its module: `x [B, T, D] → [B, T, D]`.
+    pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
+        let scope = site.scope;
+        let geometry = self.geometry(site);
+        let scheme = site.position.scheme();
+        let rule = self.mask.rule(scope.is_causal);
+        let in_op = rule.causal && rule.prefix.is_none();
+        let beside = MaskRule { causal: rule.causal && !in_op, ..rule };
+        let padding = if scope.is_padded { Padding::Own } else { Padding::None };
+        let of_position = scheme.needs(scope, geometry);
+        let mask = core::mask(scope, scope.sequence, scope.sequence, beside, padding);
+        let needs: Vec<_> = of_position.iter().copied().chain(mask).collect();
+
+        let mut b = Builder::new(&scope.arena, format!("{}LatentAttention", scope.prefix), Role::Attention);
+        b.at(self.places.whole());
+        b.doc("Multi-head latent attention: keys and values of all heads come from one latent vector.");
+        let x = b.argument("x", scope.activations(scope.d_model));
+        let given = scope.arguments(&mut b, &needs);
+        let (given_position, given_mask) = given.split_at(of_position.len());
+        let given_position: Vec<ValueId> = given_position.concat();
+        let given_mask = given_mask.concat().first().copied();
+        let (heads, content, rotary) = (*self.heads, *self.content_dim, *self.rotary_dim);
+        let value = *self.value_dim;
+        let width = heads.saturating_mul(content.saturating_add(rotary));
+        let linear = |member: &str, input: u64, output: u64| scope.linear(&site.path(member), input, output, self.bias);
+        let features = |start: u64, len: u64| Op::Slice { axis_from_last: 0, start, len };
+
+        let q = match self.query_rank {
+            Some(rank) => {
+                let latent = b.apply("query_down", linear("query_down", scope.d_model, *rank), x)?;
+                let latent = self.norm.lower(&mut b, "query_norm", *rank, latent)?;
+                b.apply("query_up", linear("query_up", *rank, width), latent)?
+            }
+            None => b.apply("query", linear("query", scope.d_model, width), x)?,
+        };
+        let q = b.op("q", Op::SplitHeads { heads }, &[q])?;
+        let q_content = b.op("q_content", features(0, content), &[q])?;
+        let q_rotary = b.op("q_rotary", features(content, rotary), &[q])?;
+        let down = linear("kv_down", scope.d_model, self.kv_rank.saturating_add(rotary));
+        let down = b.apply("kv_down", down, x)?;
+        let latent = b.op("latent", features(0, *self.kv_rank), &[down])?;
+        let latent = self.norm.lower(&mut b, "kv_norm", *self.kv_rank, latent)?;
+        let k_rotary = b.op("k_rotary", features(*self.kv_rank, rotary), &[down])?;
+        let k_rotary = b.op("k_rotary", Op::SplitHeads { heads: 1 }, &[k_rotary])?;
+        let (q_rotary, k_rotary) = scheme.on_query_key(&mut b, &given_position, q_rotary, k_rotary)?;
+        let (latent, k_rotary) = if scope.sequence == Sequence::Cached {
+            (b.op("latent", Op::Cache, &[latent])?, b.op("k_rotary", Op::Cache, &[k_rotary])?)
+        } else {
+            (latent, k_rotary)
+        };
+        let up = linear("kv_up", *self.kv_rank, heads.saturating_mul(content.saturating_add(value)));
+        let kv = b.apply("kv_up", up, latent)?;
+        let kv = b.op("kv", Op::SplitHeads { heads }, &[kv])?;
+        let k_content = b.op("k_content", features(0, content), &[kv])?;
+        let v = b.op("v", features(content, value), &[kv])?;
+        let k_rotary = b.op("k_rotary", Op::RepeatHeads { times: heads }, &[k_rotary])?;
+        let q = b.op("q", Op::Concat { axis_from_last: 0 }, &[q_content, q_rotary])?;
+        let k = b.op("k", Op::Concat { axis_from_last: 0 }, &[k_content, k_rotary])?;
+        let path = format!("{}.blocks.*.{}", scope.path, site.name);
+        let bias = scheme.on_scores(&mut b, scope, &path, geometry, &given_position)?;
+        let y = Scores {
+            qkv: (q, k, v),
+            mask: given_mask,
+            bias,
+            sinks: None,
+            scale: *self.scale,
+            softcap: None,
+            causal: in_op,
+            dropout: *self.dropout.0.weights,
+        }
+        .lower(&mut b)?;
+        let y = b.op("y", Op::MergeHeads, &[y])?;
+        let y = b.apply("output", linear("output", heads.saturating_mul(value), scope.d_model), y)?;
+        let y = b.dropout(*self.dropout.0.out, y)?;
+        Ok(Lowered { module: b.finish(&[y]), needs })
+    }
+}

@@ -1,0 +1,64 @@
+//! Attention. Adding a kind: a file here and a row below.
+
+pub mod core;
+pub mod cross;
+pub mod latent;
+pub mod multi_head;
+
+pub use cross::Cross;
+pub use latent::Latent;
+pub use multi_head::MultiHead;
+
+use super::position::Position;
+use super::scope::{Lowered, Scope};
+use crate::diag::Diagnostic;
+use crate::field::record::slot;
+use crate::ir::infer::Mismatch;
+
+slot! {
+    /// How positions of a sequence look at each other.
+    pub enum Attention as "attention" implied "multi_head" {
+        /// Heads of queries, keys and values (Vaswani et al. 2017); fewer `kv_heads` share keys and values.
+        "multi_head" => MultiHead(MultiHead),
+        /// Keys and values from a small latent vector (DeepSeek-V2).
+        "latent" => Latent(Latent),
+    }
+}
+
+/// What an attention needs to know of its block.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// The stack.
+    pub scope: &'a Scope,
+    /// Name of the instance: `attention`.
+    pub name: &'a str,
+    /// The positional scheme.
+    pub position: &'a Position,
+    /// Longest sequence.
+    pub context: u64,
+}
+
+impl Site<'_> {
+    /// Path of a member below the stack: `blocks.*.attention.query`.
+    pub fn path(&self, member: &str) -> String {
+        format!("blocks.*.{}.{member}", self.name)
+    }
+}
+
+impl Attention {
+    /// Its module.
+    pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
+        match self {
+            Attention::MultiHead(a) => a.lower(site),
+            Attention::Latent(a) => a.lower(site),
+        }
+    }
+
+    /// Faults in this place.
+    pub fn check(&self, site: &Site<'_>) -> Vec<Diagnostic> {
+        match self {
+            Attention::MultiHead(a) => a.check(site),
+            Attention::Latent(a) => a.check(site),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Multi-head attention: `softmax(scale * q k^T) v` in every head, heads joined and projected
+//! (Vaswani et al. 2017). With fewer key/value heads, groups of query heads share them (Ainslie et al. 2023).
+
+use super::Site;
+use super::core::{self, Bias, Dropout, Gate, Over, Padding, QkNorm, Scores, When};
+use crate::diag::{Code, Diagnostic};
+use crate::field::record::record;
+use crate::field::{Positive, Size};
+use crate::ir::build::Builder;
+use crate::ir::infer::Mismatch;
+use crate::ir::op::{Activation, Op};
+use crate::ir::{Init, Role, ValueId};
+use crate::parts::mask::Mask;
+use crate::parts::position::Geometry;
+use crate::parts::scope::Lowered;
+
+record! {
+    /// Multi-head attention (Vaswani et al. 2017), with shared keys and values where `kv_heads` is smaller.
+    pub struct MultiHead as "multi_head" {
+        /// Query heads.
+        heads: Size = required;
+        /// Key and value heads; each serves `heads / kv_heads` query heads.
+        kv_heads: Size = formula("heads");
+        /// Features of a query and key head.
+        head_dim: Size = formula("d_model / heads");
+        /// Features of a value head.
+        value_dim: Size = formula("head_dim");
+        /// Which projections have a bias.
+        bias: Bias = value(Bias::all(true));
+        /// Factor on the scores.
+        scale: Positive = formula("1/sqrt(head_dim)");
+        /// Bound on the scores: `c tanh(score / c)` (Gemma 2).
+        softcap: Option<Positive> = absent;
+        /// Norms on queries and keys.
+        qk_norm: Option<QkNorm> = absent;
+        /// Queries, keys and values are kept within `±clip` (OLMo, MPT).
+        clip: Option<Positive> = absent;
+        /// Whether every head has a learned score that takes part in the softmax without a value (GPT-OSS).
+        sinks: bool = value(false);
+        /// Sigmoid gate on the output.
+        gate: Gate = value(Gate::None);
+        /// Dropout of the weights and of the output.
+        dropout: Dropout = value(Dropout::none());
+        /// Which keys a query may see.
+        mask: Mask = value(Mask::of_stack());
+    }
+}
+
+impl MultiHead {
+    fn geometry(&self, site: &Site<'_>) -> Geometry {
+        Geometry {
+            heads: *self.heads,
+            head_dim: *self.head_dim,
+            sequence: site.scope.sequence,
+            causal: self.mask.rule(site.scope.is_causal).causal,
+            context: site.context,
+        }
+    }
+
+    /// Faults in this place.
+    pub fn check(&self, site: &Site<'_>) -> Vec<Diagnostic> {
+        let mut found = site.position.scheme().check(self.geometry(site));
+        found.extend(core::check_groups(
+            (*self.heads, self.places.of("heads")),
+            (*self.kv_heads, self.places.of("kv_heads")),
+        ));
+        found.extend(self.mask.check(site.scope.is_causal));
+        if let Some(norm) = &self.qk_norm
+            && norm.over == Over::Full
+            && norm.when == When::After
+        {
+            let message = "a norm over all heads cannot come after rotation, which works head by head";
+            found.push(
+                Diagnostic::error(Code::KeysExclude, norm.places.of("when"), message)
+                    .label(norm.places.of("over"), "over all heads here")
+                    .help("`when: before_rotation`, or `over: head`"),
+            );
+        }
+        found
+    }
+
+    /// Its module: `x [B, T, D] → [B, T, D]`.
+    pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
+        let scope = site.scope;
+        let sequence = scope.sequence;
+        let geometry = self.geometry(site);
+        let scheme = site.position.scheme();
+        let rule = self.mask.rule(scope.is_causal);
+        // A prefix lifts `causal` for some keys, so the mask says it all.
+        let in_op = rule.causal && rule.prefix.is_none();
+        let beside = crate::ir::op::MaskRule { causal: rule.causal && !in_op, ..rule };
+        let padding = if scope.is_padded { Padding::Own } else { Padding::None };
+        let of_position = scheme.needs(scope, geometry);
+        let mask = core::mask(scope, sequence, sequence, beside, padding);
+        let needs: Vec<_> = of_position.iter().copied().chain(mask).collect();
+
+        let name = format!("{}Attention", scope.prefix);
+        let mut b = Builder::new(&scope.arena, name, Role::Attention);
+        b.at(self.places.whole());
+        b.doc("Multi-head attention: `softmax(scale q kᵀ) v` in every head, joined and projected.");
+        let x = b.argument("x", scope.activations(scope.d_model));
+        let given = scope.arguments(&mut b, &needs);
+        let (given_position, given_mask) = given.split_at(of_position.len());
+        let given_position: Vec<ValueId> = given_position.concat();
+        let given_mask = given_mask.concat().first().copied();
+
+        let heads = self.heads.saturating_mul(*self.head_dim);
+        let keys = self.kv_heads.saturating_mul(*self.head_dim);
+        let values = self.kv_heads.saturating_mul(*self.value_dim);
+        let mut project = |b: &mut Builder, variable: &str, member: &str, width: u64, bias: bool| {
+            let layer = scope.linear(&site.path(member), scope.d_model, width, bias);
+            let id = b.layer(member, layer);
+            let y = b.op(variable, Op::Layer { member: id }, &[x])?;
+            match self.clip {
+                Some(clip) => b.op(variable, Op::Clamp { min: Some(-*clip), max: Some(*clip) }, &[y]),
+                None => Ok(y),
+            }
+        };
+        let bias = &self.bias.0;
+        let q = project(&mut b, "q", "query", heads, bias.query)?;
+        let k = project(&mut b, "k", "key", keys, bias.key)?;
+        let v = project(&mut b, "v", "value", values, bias.value)?;
+        let (q, k) = self.normed(&mut b, (q, heads), (k, keys), Over::Full, When::Before)?;
+        let q = b.op("q", Op::SplitHeads { heads: *self.heads }, &[q])?;
+        let k = b.op("k", Op::SplitHeads { heads: *self.kv_heads }, &[k])?;
+        let v = b.op("v", Op::SplitHeads { heads: *self.kv_heads }, &[v])?;
+        let (q, k) = self.normed(&mut b, (q, *self.head_dim), (k, *self.head_dim), Over::Head, When::Before)?;
+        let (q, k) = scheme.on_query_key(&mut b, &given_position, q, k)?;
+        let (q, k) = self.normed(&mut b, (q, *self.head_dim), (k, *self.head_dim), Over::Head, When::After)?;
+        let (k, v) = cached(&mut b, scope, k, v)?;
+        let (k, v) = repeated(&mut b, *self.heads / *self.kv_heads, k, v)?;
+        let path = format!("{}.blocks.*.{}", scope.path, site.name);
+        let bias = scheme.on_scores(&mut b, scope, &path, geometry, &given_position)?;
+        let sinks = self.sinks.then(|| {
+            let layer = scope.init.param(&format!("{path}.sinks"), vec![*self.heads], Some(Init::Zeros));
+            b.param("sinks", layer)
+        });
+        let y = Scores {
+            qkv: (q, k, v),
+            mask: given_mask,
+            bias,
+            sinks: sinks.transpose()?,
+            scale: *self.scale,
+            softcap: self.softcap.map(|c| *c),
+            causal: in_op,
+            dropout: *self.dropout.0.weights,
+        }
+        .lower(&mut b)?;
+        let joined = self.heads.saturating_mul(*self.value_dim);
+        let y = self.gated(&mut b, site, x, y)?;
+        let output = scope.linear(&site.path("output"), joined, scope.d_model, self.bias.0.out);
+        let y = b.apply("output", output, y)?;
+        let y = b.dropout(*self.dropout.0.out, y)?;
+        Ok(Lowered { module: b.finish(&[y]), needs })
+    }
+
+    fn normed(
+        &self,
+        b: &mut Builder,
+        q: (ValueId, u64),
+        k: (ValueId, u64),
+        over: Over,
+        when: When,
+    ) -> Result<(ValueId, ValueId), Mismatch> {
+        match &self.qk_norm {
+            Some(norm) if norm.over == over && norm.when == when => {
+                let q = norm.norm.lower(b, "query_norm", q.1, q.0)?;
+                let k = norm.norm.lower(b, "key_norm", k.1, k.0)?;
+                Ok((q, k))
+            }
+            Some(_) | None => Ok((q.0, k.0)),
+        }
+    }
+
+    /// Joins heads, `[B, H, T, V] → [B, T, H*V]`, gated by the attention's input.
+    fn gated(&self, b: &mut Builder, site: &Site<'_>, x: ValueId, y: ValueId) -> Result<ValueId, Mismatch> {
+        let scope = site.scope;
+        let width = match self.gate {
+            Gate::None => return b.op("y", Op::MergeHeads, &[y]),
+            Gate::Headwise => *self.heads,
+            Gate::Elementwise => self.heads.saturating_mul(*self.value_dim),
+        };
+        let layer = scope.linear(&site.path("gate"), scope.d_model, width, false);
+        let gate = b.apply("gate", layer, x)?;
+        let gate = b.op("gate", Op::Activate(Activation::Sigmoid), &[gate])?;
+        if self.gate == Gate::Headwise {
+            let gate = b.op("gate", Op::SplitHeads { heads: *self.heads }, &[gate])?;
+            let y = b.op("y", Op::Mul, &[y, gate])?;
+            return b.op("y", Op::MergeHeads, &[y]);
+        }
+        let y = b.op("y", Op::MergeHeads, &[y])?;
+        b.op("y", Op::Mul, &[y, gate])
+    }
+}
+
+/// Keys and values with those of the cache before them, in a stack that decodes.
+pub fn cached(
+    b: &mut Builder,
+    scope: &crate::parts::scope::Scope,
+    k: ValueId,
+    v: ValueId,
+) -> Result<(ValueId, ValueId), Mismatch> {
+    if scope.sequence != crate::ir::op::Sequence::Cached {
+        return Ok((k, v));
+    }
+    Ok((b.op("k", Op::Cache, &[k])?, b.op("v", Op::Cache, &[v])?))
+}
+
+/// Every key and value head as many times as query heads share it.
+pub fn repeated(
+    b: &mut Builder,
+    times: u64,
+    k: ValueId,
+    v: ValueId,
+) -> Result<(ValueId, ValueId), Mismatch> {
+    if times == 1 {
+        return Ok((k, v));
+    }
+    Ok((b.op("k", Op::RepeatHeads { times }, &[k])?, b.op("v", Op::RepeatHeads { times }, &[v])?))
+}

@@ -1,0 +1,304 @@
+//! From tokens or an image to vectors: `norm(scale * E[token] + positions + segments + language)`,
+//! then dropout.
+
+use super::init::InitPlan;
+use super::norm::{NoNorm, Norm};
+use super::position::{EmbedSite, NoPosition, Position};
+use crate::diag::{Code, Diagnostic};
+use crate::field::record::{choice, record};
+use crate::field::{Context, Count, Positive, Probability, Size};
+use crate::ir::build::{Arena, Builder};
+use crate::ir::infer::Mismatch;
+use crate::ir::op::{Op, Sequence};
+use crate::ir::{Dim, ModuleId, Role, Sym, Type, ValueId};
+
+choice! {
+    /// Where a factorised embedding is widened to `d_model`.
+    pub enum Widen {
+        /// After positions, segments and norm (ALBERT)
+        "last" => Last,
+        /// Before positions are added (OPT)
+        "first" => First,
+    }
+}
+
+record! {
+    /// An image cut into square patches, each projected to a vector (Dosovitskiy et al. 2020).
+    pub struct Patches as "patches" {
+        /// Side of the image in pixels.
+        image: Size = value(Size(224));
+        /// Side of a patch in pixels.
+        size: Size = value(Size(16));
+        /// Colour channels.
+        channels: Size = value(Size(3));
+        /// Whether a learned class token comes first.
+        class_token: bool = value(true);
+        /// Whether a learned distillation token follows it (DeiT).
+        distillation_token: bool = value(false);
+        /// Learned tokens without positions between the class token and the patches (Darcet et al. 2023).
+        registers: Count = value(Count(0));
+        /// Whether the projection has a bias.
+        bias: bool = value(true);
+    }
+} check(Self::check)
+
+impl Patches {
+    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
+        let mut ok = Some(());
+        if *self.image % *self.size != 0 {
+            let message = format!("patches of {} do not divide an image of {}", *self.size, *self.image);
+            let near = *self.image / *self.size * *self.size;
+            cx.report(
+                Diagnostic::error(Code::NotDivisible, self.places.of("size"), message)
+                    .label(self.places.of("image"), format!("image is {} here", *self.image))
+                    .help(format!("an image of {} would do", near.max(*self.size))),
+            );
+            ok = None;
+        }
+        if self.distillation_token && !self.class_token {
+            let message = "a distillation token stands beside a class token, and there is none";
+            cx.report(
+                Diagnostic::error(Code::KeysExclude, self.places.of("distillation_token"), message)
+                    .help("`class_token: true`"),
+            );
+            ok = None;
+        }
+        ok
+    }
+
+    /// Vectors that get positions: class and distillation token and patches.
+    pub fn positions(&self) -> u64 {
+        let side = *self.image / *self.size;
+        side.saturating_mul(side)
+            .saturating_add(u64::from(self.class_token))
+            .saturating_add(u64::from(self.distillation_token))
+    }
+
+    /// Length of the sequence of the stack.
+    pub fn length(&self) -> u64 {
+        self.positions().saturating_add(*self.registers)
+    }
+}
+
+fn none() -> Norm {
+    Norm::None(NoNorm { places: Default::default() })
+}
+
+fn nowhere() -> Position {
+    Position::None(NoPosition { places: Default::default() })
+}
+
+record! {
+    /// From tokens or an image to vectors.
+    pub struct Embed as "embed" {
+        /// How order enters the model.
+        position: Position = value(nowhere());
+        /// Factor on the token vectors (`sqrt(d_model)` in the first Transformer).
+        scale: Positive = value(Positive(1.0));
+        /// Width of the table where it is narrower than `d_model` (ALBERT, OPT).
+        dim: Option<Size> = absent;
+        /// Where a narrower table is widened.
+        widen: Widen = value(Widen::Last);
+        /// Row of the table that starts at 0: the padding token.
+        padding: Option<Count> = absent;
+        /// Token types with a learned vector each (BERT).
+        segments: Option<Size> = absent;
+        /// Languages with a learned vector each, added to every position.
+        languages: Option<Size> = absent;
+        /// An image in place of tokens.
+        patches: Option<Patches> = absent;
+        /// Whether source and target of an encoder-decoder use one table.
+        shared: bool = value(false);
+        /// Norm of the sum.
+        norm: Norm = value(none());
+        /// Dropout of the sum.
+        dropout: Probability = value(Probability(0.0));
+    }
+}
+
+/// Where an embedding is lowered.
+pub struct Site<'a> {
+    /// The modules so far.
+    pub arena: &'a Arena,
+    /// How parameters start.
+    pub init: &'a InitPlan,
+    /// Path: `embed`, `source_embed`, `target_embed`.
+    pub path: &'a str,
+    /// Name of the module.
+    pub module: &'a str,
+    /// Rows of the table.
+    pub vocab: u64,
+    /// Width of the stack.
+    pub d_model: u64,
+    /// The sequence.
+    pub sequence: Sequence,
+    /// Longest sequence.
+    pub context: u64,
+    /// Whether the table is given as an argument and not owned.
+    pub borrows_table: bool,
+}
+
+/// Inputs an embedding module takes, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Token ids `[B, T]`.
+    Tokens,
+    /// An image `[B, C, H, W]`.
+    Image,
+    /// Token types `[B, T]`, may be absent.
+    TokenTypes,
+    /// One language a sequence, `[B]`.
+    Language,
+    /// The table of another embedding.
+    Table,
+}
+
+impl Embed {
+    /// What the module takes.
+    pub fn inputs(&self, borrows_table: bool) -> Vec<Input> {
+        let mut inputs = vec![if self.patches.is_some() { Input::Image } else { Input::Tokens }];
+        if self.segments.is_some() {
+            inputs.push(Input::TokenTypes);
+        }
+        if self.languages.is_some() {
+            inputs.push(Input::Language);
+        }
+        if borrows_table {
+            inputs.push(Input::Table);
+        }
+        inputs
+    }
+
+    /// Width of the table.
+    pub fn width(&self, d_model: u64) -> u64 {
+        self.dim.map_or(d_model, |d| *d)
+    }
+
+    /// The type of an input.
+    pub fn input_type(&self, input: Input, site: &Site<'_>) -> Type {
+        let batch = Dim::sym(Sym::Batch);
+        match input {
+            Input::Tokens => Type::int([batch, site.sequence.queries()]),
+            Input::TokenTypes => Type::int([batch, site.sequence.queries()]).or_absent(),
+            Input::Language => Type::int([batch]),
+            Input::Table => Type::float([Dim::of(site.vocab), Dim::of(self.width(site.d_model))]),
+            Input::Image => {
+                let (channels, side) = self.patches.as_ref().map_or((3, 1), |p| (*p.channels, *p.image));
+                Type::float([batch, Dim::of(channels), Dim::of(side), Dim::of(side)])
+            }
+        }
+    }
+
+    /// Its module.
+    pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
+        let mut b = Builder::new(site.arena, site.module, Role::Embedding);
+        b.at(self.places.whole());
+        let inputs = self.inputs(site.borrows_table);
+        let mut given = Vec::new();
+        for input in &inputs {
+            let name = match input {
+                Input::Tokens => "tokens",
+                Input::Image => "image",
+                Input::TokenTypes => "token_types",
+                Input::Language => "language",
+                Input::Table => "table",
+            };
+            given.push((*input, b.argument(name, self.input_type(*input, site))));
+        }
+        let find = |wanted: Input| given.iter().find(|(input, _)| *input == wanted).map(|(_, id)| *id);
+        let width = self.width(site.d_model);
+        let mut x = match (&self.patches, find(Input::Image), find(Input::Tokens)) {
+            (Some(patches), Some(image), _) => patches.lower(&mut b, site, width, image)?,
+            (_, _, Some(tokens)) => match find(Input::Table) {
+                Some(table) => b.op("x", Op::Lookup, &[table, tokens])?,
+                None => {
+                    let path = format!("{}.tokens", site.path);
+                    let table = site.init.embedding(&path, site.vocab, width, self.padding.map(|p| *p));
+                    let member = b.layer("tokens", table);
+                    b.op("x", Op::Layer { member }, &[tokens])?
+                }
+            },
+            _ => return Err(Mismatch("an embedding without an input".into())),
+        };
+        if *self.scale != 1.0 {
+            x = b.op("x", Op::Scale { by: *self.scale }, &[x])?;
+        }
+        let widen = |b: &mut Builder, x: ValueId| {
+            let layer = site.init.linear(&format!("{}.project", site.path), width, site.d_model, self.widen == Widen::Last);
+            let member = b.layer("project", layer);
+            b.op("x", Op::Layer { member }, &[x])
+        };
+        let is_narrow = width != site.d_model;
+        let inner = if is_narrow && self.widen == Widen::Last { width } else { site.d_model };
+        if is_narrow && self.widen == Widen::First {
+            x = widen(&mut b, x)?;
+        }
+        if let (Some(types), Some(tokens), Some(count)) = (find(Input::TokenTypes), find(Input::Tokens), self.segments) {
+            let types = b.op("token_types", Op::OrZeros, &[types, tokens])?;
+            let table = site.init.embedding(&format!("{}.segments", site.path), *count, inner, None);
+            let segments = b.apply("segments", table, types)?;
+            x = b.op("x", Op::Add, &[x, segments])?;
+        }
+        let at = EmbedSite {
+            init: site.init,
+            path: site.path,
+            dim: inner,
+            sequence: self.patches.as_ref().map_or(site.sequence, |p| Sequence::Fixed(p.positions())),
+            context: self.patches.as_ref().map_or(site.context, Patches::positions),
+        };
+        x = self.position.scheme().on_embedding(&mut b, &at, x)?;
+        if let Some(patches) = &self.patches {
+            x = patches.add_registers(&mut b, site, width, x)?;
+        }
+        if let (Some(language), Some(count)) = (find(Input::Language), self.languages) {
+            let language = b.op("language", Op::Unsqueeze, &[language])?;
+            let table = site.init.embedding(&format!("{}.languages", site.path), *count, inner, None);
+            let vector = b.apply("languages", table, language)?;
+            x = b.op("x", Op::Add, &[x, vector])?;
+        }
+        if let Some(layer) = self.norm.layer(inner) {
+            let member = b.layer("norm", layer);
+            x = b.op("x", Op::Layer { member }, &[x])?;
+        }
+        if *self.dropout > 0.0 {
+            x = b.op("x", Op::Dropout { p: *self.dropout }, &[x])?;
+        }
+        if is_narrow && self.widen == Widen::Last {
+            x = widen(&mut b, x)?;
+        }
+        Ok(b.finish(&[x]))
+    }
+}
+
+impl Patches {
+    fn lower(&self, b: &mut Builder, site: &Site<'_>, width: u64, image: ValueId) -> Result<ValueId, Mismatch> {
+        let layer = site.init.patches(&format!("{}.patches", site.path), *self.channels, width, *self.size, self.bias);
+        let member = b.layer("patches", layer);
+        let mut x = b.op("x", Op::Layer { member }, &[image])?;
+        for (name, is_there) in [("distillation_token", self.distillation_token), ("class_token", self.class_token)] {
+            if is_there {
+                let token = site.init.param(&format!("{}.{name}", site.path), vec![1, width], None);
+                let token = b.param(name, token)?;
+                x = b.op("x", Op::Prepend, &[token, x])?;
+            }
+        }
+        Ok(x)
+    }
+
+    fn add_registers(&self, b: &mut Builder, site: &Site<'_>, width: u64, x: ValueId) -> Result<ValueId, Mismatch> {
+        if *self.registers == 0 {
+            return Ok(x);
+        }
+        let registers = site.init.param(&format!("{}.registers", site.path), vec![*self.registers, width], None);
+        let registers = b.param("registers", registers)?;
+        let first = u64::from(self.class_token) + u64::from(self.distillation_token);
+        if first == 0 {
+            return b.op("x", Op::Prepend, &[registers, x]);
+        }
+        let rows = |start: u64, len: u64| Op::Slice { axis_from_last: 1, start, len };
+        let tokens = b.op("tokens", rows(0, first), &[x])?;
+        let rest = b.op("rest", rows(first, self.positions() - first), &[x])?;
+        let rest = b.op("rest", Op::Prepend, &[registers, rest])?;
+        b.op("x", Op::Concat { axis_from_last: 1 }, &[tokens, rest])
+    }
+}

@@ -1,0 +1,105 @@
+//! Gated linear unit: `down(activation(gate(x)) * up(x))` (Shazeer 2020). SwiGLU has `silu`, GeGLU `gelu`.
+
+use super::{Site, check_width};
+use crate::field::record::record;
+use crate::field::{Context, Positive, Probability, Real, Size};
+use crate::ir::build::{Builder, Built};
+use crate::ir::infer::Mismatch;
+use crate::ir::op::{self, Op};
+use crate::ir::{ModuleId, Role, ValueId};
+use crate::parts::activation::Activation;
+
+record! {
+    /// SwiGLU with bounds, as GPT-OSS has it: `gate' = min(gate, limit)`, `up' = clamp(up, ±limit)`,
+    /// `gate' sigmoid(alpha gate') (up' + shift)`.
+    pub struct Clamped as "clamped" {
+        /// Steepness of the sigmoid.
+        alpha: Positive = value(Positive(1.702));
+        /// Bound on both projections.
+        limit: Positive = value(Positive(7.0));
+        /// Added to the second projection.
+        shift: Real = value(Real(1.0));
+    }
+}
+
+record! {
+    /// Gated linear unit (Shazeer 2020).
+    pub struct Glu as "glu" {
+        /// Inner width over `d_model`.
+        expansion: Positive = value(Positive(4.0));
+        /// Inner width.
+        hidden: Size = formula("expansion * d_model");
+        /// The nonlinearity of the gate.
+        activation: Activation = value(Activation::Silu);
+        /// Bounds on gate and value, in place of `activation`.
+        clamped: Option<Clamped> = absent;
+        /// Whether the projections have a bias.
+        bias: bool = value(true);
+        /// Dropout after the product.
+        inner_dropout: Probability = value(Probability(0.0));
+        /// Dropout of the output.
+        dropout: Probability = value(Probability(0.0));
+    }
+} check(Self::check)
+
+impl Glu {
+    /// Its module.
+    pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
+        let scope = site.scope;
+        let mut b = Builder::new(&scope.arena, site.module.clone(), Role::Ffn);
+        b.at(self.places.whole());
+        b.doc(match &self.clamped {
+            Some(c) => format!(
+                "`down(g sigmoid({} g) (u + {}))` with `g = min(gate(x), {})`, `u = clamp(up(x), ±{})`",
+                *c.alpha, *c.shift, *c.limit, *c.limit
+            ),
+            None => format!("`down({}(gate(x)) * up(x))`", self.activation.word()),
+        });
+        let x = b.argument("x", site.input());
+        let inner = |name: &str| scope.linear(&format!("{}.{name}", site.path), scope.d_model, *self.hidden, self.bias);
+        let gate = b.apply("gate", inner("gate"), x)?;
+        let up = b.apply("up", inner("up"), x)?;
+        let h = match &self.clamped {
+            Some(clamped) => clamped.lower(&mut b, gate, up)?,
+            None => {
+                let gate = self.activation.lower(&mut b, gate)?;
+                b.op("h", Op::Mul, &[gate, up])?
+            }
+        };
+        let h = b.dropout(*self.inner_dropout, h)?;
+        let down = scope.linear(&format!("{}.down", site.path), *self.hidden, scope.d_model, self.bias);
+        let y = b.apply("down", down, h)?;
+        let y = b.dropout(*self.dropout, y)?;
+        Ok(b.finish(&[y]))
+    }
+
+    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
+        if self.clamped.is_some() && self.places.has("activation") {
+            let message = "`clamped` has its own nonlinearity; `activation` would do nothing";
+            cx.report(
+                crate::diag::Diagnostic::error(
+                    crate::diag::Code::KeysExclude,
+                    self.places.of("activation"),
+                    message,
+                )
+                .label(self.places.of("clamped"), "the other one")
+                .help("keep one of them"),
+            );
+            return None;
+        }
+        check_width(&self.places, cx)
+    }
+}
+
+impl Clamped {
+    fn lower(&self, b: &mut Builder, gate: ValueId, up: ValueId) -> Built {
+        let limit = *self.limit;
+        let gate = b.op("gate", Op::Clamp { min: None, max: Some(limit) }, &[gate])?;
+        let up = b.op("up", Op::Clamp { min: Some(-limit), max: Some(limit) }, &[up])?;
+        let steep = b.op("s", Op::Scale { by: *self.alpha }, &[gate])?;
+        let open = b.op("s", Op::Activate(op::Activation::Sigmoid), &[steep])?;
+        let gate = b.op("gate", Op::Mul, &[gate, open])?;
+        let up = b.op("up", Op::Shift { by: *self.shift }, &[up])?;
+        b.op("h", Op::Mul, &[up, gate])
+    }
+}

@@ -1,0 +1,190 @@
+//! Mixture of experts: a router sends every token to a few of many feed-forward parts and adds their
+//! outputs, weighted (Shazeer et al. 2017; Mixtral, DeepSeek, Qwen, GPT-OSS).
+
+use super::{Ffn, Site};
+use crate::diag::{Code, Diagnostic};
+use crate::field::record::{choice, record};
+use crate::field::{Context, Positive, Size};
+use crate::ir::build::Builder;
+use crate::ir::infer::Mismatch;
+use crate::ir::op::{self, Op, Router};
+use crate::ir::{Init, Layer, ModuleId, Role, Run};
+
+choice! {
+    /// How router scores become affinities.
+    pub enum Score {
+        /// Softmax over all experts, then the choice (Mixtral, Qwen)
+        "softmax" => Softmax,
+        /// The choice, then softmax over the chosen (GPT-OSS)
+        "softmax_of_chosen" => SoftmaxOfChosen,
+        /// A sigmoid for every expert (DeepSeek-V3)
+        "sigmoid" => Sigmoid,
+    }
+}
+
+record! {
+    /// Only the best groups of experts take part in the choice (DeepSeek).
+    pub struct Groups as "groups" {
+        /// How many groups, of equal size.
+        count: Size = required;
+        /// How many groups a token may use.
+        keep: Size = required;
+        /// How many of a group's best experts add up to its score (2 in DeepSeek-V3, 1 in V2).
+        score_of: Size = value(Size(2));
+    }
+}
+
+record! {
+    /// Experts every token goes to, as one feed-forward part.
+    pub struct Shared as "shared" {
+        /// The part.
+        expert: Ffn = required;
+        /// Whether a sigmoid of a projection of the token weighs it (Qwen2-MoE).
+        gate: bool = value(false);
+    }
+}
+
+record! {
+    /// Mixture of experts.
+    pub struct Mixture as "moe" {
+        /// How many experts.
+        experts: Size = required;
+        /// How many of them a token goes to.
+        top_k: Size = required;
+        /// What an expert is.
+        expert: Ffn = required;
+        /// How router scores become affinities.
+        score: Score = value(Score::Softmax);
+        /// Whether the chosen weights are divided by their sum.
+        normalize: bool = value(false);
+        /// Factor on the weights.
+        scale: Positive = value(Positive(1.0));
+        /// Whether the router has a bias.
+        router_bias: bool = value(false);
+        /// Whether a bias, balanced outside of training by gradients, takes part in the choice only (DeepSeek-V3).
+        correction: bool = value(false);
+        /// Restricts the choice to the best groups.
+        groups: Option<Groups> = absent;
+        /// Experts every token goes to.
+        shared: Option<Shared> = absent;
+    }
+} check(Self::check)
+
+impl Mixture {
+    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
+        let mut ok = Some(());
+        let mut report = |diagnostic: Diagnostic| {
+            cx.report(diagnostic);
+            ok = None;
+        };
+        if *self.top_k > *self.experts {
+            let message = format!("top_k ({}) is more than there are experts ({})", *self.top_k, *self.experts);
+            report(
+                Diagnostic::error(Code::OutOfRange, self.places.of("top_k"), message)
+                    .label(self.places.of("experts"), format!("experts is {} here", *self.experts))
+                    .help(format!("at most {}", *self.experts)),
+            );
+        }
+        let nested = [Some(&self.expert), self.shared.as_ref().map(|s| &s.expert)];
+        for inner in nested.into_iter().flatten() {
+            if let Ffn::Mixture(inner) = inner {
+                let message = "an expert is itself a mixture of experts";
+                report(
+                    Diagnostic::error(Code::NestedMixture, inner.places.whole(), message)
+                        .help("an expert is an `mlp` or a `glu`"),
+                );
+            }
+        }
+        if self.correction && self.score == Score::SoftmaxOfChosen {
+            let message = "`softmax_of_chosen` chooses by the scores themselves, without a correction";
+            report(
+                Diagnostic::error(Code::KeysExclude, self.places.of("correction"), message)
+                    .label(self.places.of("score"), "the other one")
+                    .help("`score: sigmoid` or `score: softmax`"),
+            );
+        }
+        if self.normalize && self.score == Score::SoftmaxOfChosen {
+            let message = "the softmax over the chosen already sums to 1; `normalize` would do nothing";
+            report(Diagnostic::error(Code::KeysExclude, self.places.of("normalize"), message).help("leave it out"));
+        }
+        if let Some(groups) = &self.groups {
+            let places = &groups.places;
+            if *self.experts % *groups.count != 0 {
+                let message = format!("{} groups do not divide {} experts", *groups.count, *self.experts);
+                report(
+                    Diagnostic::error(Code::NotDivisible, places.of("count"), message)
+                        .label(self.places.of("experts"), format!("experts is {} here", *self.experts)),
+                );
+            } else if *groups.keep > *groups.count {
+                let message = format!("{} of {} groups cannot be kept", *groups.keep, *groups.count);
+                report(Diagnostic::error(Code::OutOfRange, places.of("keep"), message));
+            } else if *groups.score_of > *self.experts / *groups.count {
+                let size = *self.experts / *groups.count;
+                let message = format!("a group of {size} experts has no {} best", *groups.score_of);
+                report(
+                    Diagnostic::error(Code::OutOfRange, places.of("score_of"), message)
+                        .help(format!("at most {size}")),
+                );
+            } else if *self.top_k > *groups.keep * (*self.experts / *groups.count) {
+                let left = *groups.keep * (*self.experts / *groups.count);
+                let message = format!("top_k ({}) is more than the {left} experts of the kept groups", *self.top_k);
+                report(Diagnostic::error(Code::OutOfRange, self.places.of("top_k"), message));
+            }
+        }
+        ok
+    }
+
+    /// Its module.
+    pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
+        if site.is_expert {
+            return Err(Mismatch("an expert that is a mixture".into()));
+        }
+        let scope = site.scope;
+        let expert = self.expert.lower(&site.child("experts.*", "Expert", true))?;
+        let shared = match &self.shared {
+            Some(shared) => Some(shared.expert.lower(&site.child("shared", "SharedExpert", false))?),
+            None => None,
+        };
+        let mut b = Builder::new(&scope.arena, format!("{}Mixture", scope.prefix), Role::Ffn);
+        b.at(self.places.whole());
+        b.doc(format!("Sends every token to {} of {} experts and adds their weighted outputs.", *self.top_k, *self.experts));
+        let x = b.argument("x", site.input());
+        let path = |member: &str| format!("{}.{member}", site.path);
+        let router = scope.linear(&path("router"), scope.d_model, *self.experts, self.router_bias);
+        let scores = b.apply("router", router, x)?;
+        let mut inputs = vec![scores];
+        if self.correction {
+            let layer = Layer::Param { shape: vec![*self.experts], init: Init::Zeros, trained: false };
+            inputs.push(b.param("correction", layer)?);
+        }
+        let route = Router {
+            top_k: *self.top_k,
+            score: match self.score {
+                Score::Softmax => op::RouterScore::Softmax,
+                Score::SoftmaxOfChosen => op::RouterScore::SoftmaxOfChosen,
+                Score::Sigmoid => op::RouterScore::Sigmoid,
+            },
+            normalize: self.normalize,
+            scale: *self.scale,
+            groups: self.groups.as_ref().map(|g| op::RouterGroups {
+                groups: *g.count,
+                keep: *g.keep,
+                score_of: *g.score_of,
+            }),
+            has_correction: self.correction,
+        };
+        let weights = b.op("weights", Op::Route(route), &inputs)?;
+        let member = b.stack("experts", vec![Run { count: *self.experts, cycle: vec![expert] }]);
+        let mut y = b.op("y", Op::Experts { member, active: *self.top_k }, &[x, weights])?;
+        if let (Some(fields), Some(module)) = (&self.shared, shared) {
+            let mut always = b.call("shared", module, &[x])?;
+            if fields.gate {
+                let gate = b.apply("shared_gate", scope.linear(&path("shared_gate"), scope.d_model, 1, false), x)?;
+                let gate = b.op("gate", Op::Activate(op::Activation::Sigmoid), &[gate])?;
+                always = b.op("always", Op::Mul, &[always, gate])?;
+            }
+            y = b.op("y", Op::Add, &[y, always])?;
+        }
+        Ok(b.finish(&[y]))
+    }
+}

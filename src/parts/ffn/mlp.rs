@@ -1,0 +1,50 @@
+//! Two projections with a nonlinearity between: `down(activation(up(x)))` (Vaswani et al. 2017).
+
+use super::{Site, check_width};
+use crate::field::record::record;
+use crate::field::{Context, Positive, Probability, Size};
+use crate::ir::build::Builder;
+use crate::ir::infer::Mismatch;
+use crate::ir::{ModuleId, Role};
+use crate::parts::activation::Activation;
+
+record! {
+    /// Two projections with a nonlinearity between (Vaswani et al. 2017).
+    pub struct Mlp as "mlp" {
+        /// Inner width over `d_model`.
+        expansion: Positive = value(Positive(4.0));
+        /// Inner width.
+        hidden: Size = formula("expansion * d_model");
+        /// The nonlinearity.
+        activation: Activation = value(Activation::Gelu);
+        /// Whether the projections have a bias.
+        bias: bool = value(true);
+        /// Dropout after the nonlinearity.
+        inner_dropout: Probability = value(Probability(0.0));
+        /// Dropout of the output.
+        dropout: Probability = value(Probability(0.0));
+    }
+} check(Self::check)
+
+impl Mlp {
+    /// Its module.
+    pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
+        let scope = site.scope;
+        let mut b = Builder::new(&scope.arena, site.module.clone(), Role::Ffn);
+        b.at(self.places.whole());
+        b.doc(format!("`down({}(up(x)))`", self.activation.word()));
+        let x = b.argument("x", site.input());
+        let up = scope.linear(&format!("{}.up", site.path), scope.d_model, *self.hidden, self.bias);
+        let down = scope.linear(&format!("{}.down", site.path), *self.hidden, scope.d_model, self.bias);
+        let h = b.apply("up", up, x)?;
+        let h = self.activation.lower(&mut b, h)?;
+        let h = b.dropout(*self.inner_dropout, h)?;
+        let y = b.apply("down", down, h)?;
+        let y = b.dropout(*self.dropout, y)?;
+        Ok(b.finish(&[y]))
+    }
+
+    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
+        check_width(&self.places, cx)
+    }
+}

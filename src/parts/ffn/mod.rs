@@ -1,0 +1,85 @@
+//! Feed-forward parts. Adding one: a file here and a row below.
+
+pub mod glu;
+pub mod mixture;
+pub mod mlp;
+
+pub use glu::Glu;
+pub use mixture::Mixture;
+pub use mlp::Mlp;
+
+use super::scope::Scope;
+use crate::diag::{Code, Diagnostic};
+use crate::field::record::slot;
+use crate::field::{Context, Places};
+use crate::ir::infer::Mismatch;
+use crate::ir::{Dim, ModuleId, Sym, Type};
+
+slot! {
+    /// What happens to every position by itself.
+    pub enum Ffn as "ffn" implied "mlp" {
+        /// `down(activation(up(x)))`
+        "mlp" => Mlp(Mlp),
+        /// `down(activation(gate(x)) * up(x))`
+        "glu" => Glu(Glu),
+        /// A few of many experts, chosen for every token
+        "moe" => Mixture(Mixture),
+    }
+}
+
+/// Where a feed-forward part is lowered: its input and its path.
+pub struct Site<'a> {
+    /// The stack.
+    pub scope: &'a Scope,
+    /// Path of the instance below the stack: `blocks.*.ffn`.
+    pub path: String,
+    /// Name of the module.
+    pub module: String,
+    /// Whether it is given `[N, D]`, the rows sent to an expert, and not `[B, T, D]`.
+    pub is_expert: bool,
+}
+
+impl Site<'_> {
+    /// The type of its input.
+    pub fn input(&self) -> Type {
+        if self.is_expert {
+            return Type::float([Dim::sym(Sym::Rows), Dim::of(self.scope.d_model)]);
+        }
+        self.scope.activations(self.scope.d_model)
+    }
+
+    /// The site of a child.
+    pub fn child(&self, name: &str, module: &str, is_expert: bool) -> Site<'_> {
+        Site {
+            scope: self.scope,
+            path: format!("{}.{name}", self.path),
+            module: format!("{}{module}", self.scope.prefix),
+            is_expert,
+        }
+    }
+}
+
+impl Ffn {
+    /// Its module: `x [B, T, D] → [B, T, D]`.
+    pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
+        match self {
+            Ffn::Mlp(f) => f.lower(site),
+            Ffn::Glu(f) => f.lower(site),
+            Ffn::Mixture(f) => f.lower(site),
+        }
+    }
+}
+
+/// Reports a width given twice.
+fn check_width(places: &Places, cx: &mut Context<'_>) -> Option<()> {
+    if places.has("expansion") && places.has("hidden") {
+        let message = "`expansion` and `hidden` both give the inner width";
+        cx.report(
+            Diagnostic::error(Code::KeysExclude, places.of("hidden"), message)
+                .label(places.of("expansion"), "the other one")
+                .help("keep one of them"),
+        );
+        return None;
+    }
+    Some(())
+}

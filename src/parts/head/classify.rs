@@ -1,0 +1,60 @@
+//! Classification: pool, hidden layers with a nonlinearity, dropout, a score for every class.
+
+use super::pool::Pool;
+use super::{Lowered, Site};
+use crate::field::record::record;
+use crate::field::{Probability, Size};
+use crate::ir::build::Builder;
+use crate::ir::infer::Mismatch;
+use crate::ir::op::Op;
+use crate::ir::Role;
+use crate::parts::activation::Activation;
+
+record! {
+    /// A class for the whole sequence or image. Its outputs are logits: softmax over the classes, or a
+    /// sigmoid for each with `multi_label`, belong to the loss.
+    pub struct Classify as "classify" {
+        /// How the sequence becomes one vector.
+        pool: Pool = value(Pool::Cls);
+        /// Widths of hidden layers before the scores.
+        hidden: Vec<Size> = value(Vec::new());
+        /// Nonlinearity after each hidden layer.
+        activation: Activation = value(Activation::Tanh);
+        /// Dropout before the scores.
+        dropout: Probability = value(Probability(0.0));
+        /// How many classes.
+        classes: Size = required;
+        /// Whether several classes may hold at once; a sigmoid for each.
+        multi_label: bool = value(false);
+        /// Whether the projections have a bias.
+        bias: bool = value(true);
+    }
+}
+
+impl Classify {
+    /// Its module.
+    pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
+        let mut b = Builder::new(site.arena, "ClassifyHead", Role::Head);
+        b.at(self.places.whole());
+        b.doc(if self.multi_label {
+            "Scores of every class; a sigmoid makes each a probability."
+        } else {
+            "Scores of every class; softmax makes them probabilities."
+        });
+        let x = b.argument("x", site.hidden());
+        let takes_mask = self.pool.takes_mask(site);
+        let mask = if takes_mask { site.mask(&mut b) } else { None };
+        let mut h = self.pool.lower(&mut b, x, mask)?;
+        let mut width = site.d_model;
+        for size in &self.hidden {
+            let member = b.layer("hidden", site.linear("hidden", width, **size, self.bias));
+            h = b.op("h", Op::Layer { member }, &[h])?;
+            h = self.activation.lower(&mut b, h)?;
+            width = **size;
+        }
+        h = b.dropout(*self.dropout, h)?;
+        let member = b.layer("output", site.linear("output", width, *self.classes, self.bias));
+        let logits = b.op("logits", Op::Layer { member }, &[h])?;
+        Ok(Lowered { module: b.finish(&[logits]), takes_table: false, takes_mask })
+    }
+}

@@ -1,0 +1,50 @@
+//! One vector for a sequence or image: pool, project, normalise.
+
+use super::pool::Pool;
+use super::{Lowered, Site};
+use crate::field::Size;
+use crate::field::record::record;
+use crate::ir::Role;
+use crate::ir::build::Builder;
+use crate::ir::infer::Mismatch;
+use crate::ir::op::Op;
+use crate::parts::activation::Activation;
+
+record! {
+    /// One vector for the whole sequence or image. BERT's pooler is
+    /// `{pool: cls, project: d_model, activation: tanh}`.
+    pub struct EmbedHead as "embed" {
+        /// How the sequence becomes one vector.
+        pool: Pool = value(Pool::Mean);
+        /// Width of a projection after pooling.
+        project: Option<Size> = absent;
+        /// Nonlinearity after the projection.
+        activation: Activation = value(Activation::None);
+        /// Whether the projection has a bias.
+        bias: bool = value(true);
+        /// Whether the vector gets unit length.
+        normalize: bool = value(false);
+    }
+}
+
+impl EmbedHead {
+    /// Its module.
+    pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
+        let mut b = Builder::new(site.arena, "EmbedHead", Role::Head);
+        b.at(self.places.whole());
+        b.doc("One vector for the whole sequence.");
+        let x = b.argument("x", site.hidden());
+        let takes_mask = self.pool.takes_mask(site);
+        let mask = if takes_mask { site.mask(&mut b) } else { None };
+        let mut h = self.pool.lower(&mut b, x, mask)?;
+        if let Some(width) = self.project {
+            let member = b.layer("project", site.linear("project", site.d_model, *width, self.bias));
+            h = b.op("h", Op::Layer { member }, &[h])?;
+        }
+        h = self.activation.lower(&mut b, h)?;
+        if self.normalize {
+            h = b.op("h", Op::Normalize, &[h])?;
+        }
+        Ok(Lowered { module: b.finish(&[h]), takes_table: false, takes_mask })
+    }
+}

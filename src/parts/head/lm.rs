@@ -1,0 +1,80 @@
+//! Language model head: a score for every word, `logits = softcap(scale * (x E^T + b))`, with the token
+//! table `E` where tied and a projection of its own where not.
+
+use super::{Lowered, Site};
+use crate::field::record::record;
+use crate::field::Positive;
+use crate::ir::build::Builder;
+use crate::ir::infer::Mismatch;
+use crate::ir::op::Op;
+use crate::ir::{Init, Layer, Role, ValueId};
+
+record! {
+    /// A score for every word of the vocabulary.
+    pub struct Lm as "lm" {
+        /// Whether the token embedding is also the output projection.
+        tied: bool = value(false);
+        /// Whether a learned bias is added.
+        bias: bool = value(false);
+        /// Whether a bias that is not trained is added (Marian's and BART's `final_logits_bias`).
+        fixed_bias: bool = value(false);
+        /// Factor on the hidden states (T5: `1/sqrt(d_model)`) and so on the logits, the bias aside.
+        scale: Positive = value(Positive(1.0));
+        /// Bound on the logits: `c tanh(logit / c)` (Gemma 2).
+        softcap: Option<Positive> = absent;
+    }
+}
+
+impl Lm {
+    /// Its module.
+    pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
+        let mut b = Builder::new(site.arena, "LmHead", Role::Head);
+        b.at(self.places.whole());
+        b.doc(if self.tied { "`x Eᵀ` with the token table `E`" } else { "A score for every word." });
+        let mut x = b.argument("x", site.hidden());
+        let table = self.tied.then(|| b.argument("table", site.table()));
+        if *self.scale != 1.0 {
+            x = b.op("x", Op::Scale { by: *self.scale }, &[x])?;
+        }
+        let mut logits = match table {
+            Some(table) => {
+                if site.table_width != site.d_model {
+                    let project = site.linear("project", site.d_model, site.table_width, false);
+                    let member = b.layer("project", project);
+                    x = b.op("x", Op::Layer { member }, &[x])?;
+                }
+                tied(&mut b, site, x, table, self.bias)?
+            }
+            None => {
+                let output = site.linear("output", site.d_model, site.vocab, self.bias);
+                let member = b.layer("output", output);
+                b.op("logits", Op::Layer { member }, &[x])?
+            }
+        };
+        if self.fixed_bias {
+            let layer = Layer::Param { shape: vec![site.vocab], init: Init::Zeros, trained: false };
+            let bias = b.param("fixed_bias", layer)?;
+            logits = b.op("logits", Op::Add, &[logits, bias])?;
+        }
+        if let Some(cap) = self.softcap {
+            logits = b.op("logits", Op::Softcap { cap: *cap }, &[logits])?;
+        }
+        Ok(Lowered { module: b.finish(&[logits]), takes_table: self.tied, takes_mask: false })
+    }
+}
+
+/// `x E^T`, with a bias of its own where asked for.
+pub fn tied(
+    b: &mut Builder,
+    site: &Site<'_>,
+    x: ValueId,
+    table: ValueId,
+    bias: bool,
+) -> Result<ValueId, Mismatch> {
+    let logits = b.op("logits", Op::Unembed, &[x, table])?;
+    if !bias {
+        return Ok(logits);
+    }
+    let bias = b.param("bias", site.init.param("head.bias", vec![site.vocab], Some(Init::Zeros)))?;
+    b.op("logits", Op::Add, &[logits, bias])
+}

@@ -1,0 +1,69 @@
+//! Masked language model head: `norm(activation(W x + c))`, then scores with the token table
+//! (Devlin et al. 2018).
+
+use super::lm::tied;
+use super::{Lowered, Site};
+use crate::field::Positive;
+use crate::field::record::record;
+use crate::ir::build::Builder;
+use crate::ir::infer::Mismatch;
+use crate::ir::op::Op;
+use crate::ir::Role;
+use crate::parts::activation::Activation;
+use crate::parts::norm::{LayerNorm, Norm};
+
+fn layer_norm() -> Norm {
+    let places = Default::default();
+    Norm::LayerNorm(LayerNorm { eps: Positive(1e-12), affine: true, bias: None, unit_offset: false, places })
+}
+
+record! {
+    /// Scores for hidden tokens (Devlin et al. 2018).
+    pub struct Mlm as "mlm" {
+        /// Whether a projection, nonlinearity and norm come before the scores.
+        transform: bool = value(true);
+        /// Whether that projection has a bias (ModernBERT has none).
+        transform_bias: bool = value(true);
+        /// Nonlinearity of the transform.
+        activation: Activation = value(Activation::Gelu);
+        /// Norm of the transform.
+        norm: Norm = value(layer_norm());
+        /// Whether the token embedding is also the output projection.
+        tied: bool = value(true);
+        /// Whether a learned bias is added to the scores.
+        bias: bool = value(true);
+    }
+}
+
+impl Mlm {
+    /// Its module.
+    pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
+        let mut b = Builder::new(site.arena, "MlmHead", Role::Head);
+        b.at(self.places.whole());
+        b.doc("Transforms hidden states and scores every word.");
+        let mut x = b.argument("x", site.hidden());
+        let table = self.tied.then(|| b.argument("table", site.table()));
+        let width = if self.tied { site.table_width } else { site.d_model };
+        if self.transform {
+            let layer = site.linear("transform", site.d_model, width, self.transform_bias);
+            let member = b.layer("transform", layer);
+            x = b.op("x", Op::Layer { member }, &[x])?;
+            x = self.activation.lower(&mut b, x)?;
+            if let Some(layer) = self.norm.layer(width) {
+                let member = b.layer("norm", layer);
+                x = b.op("x", Op::Layer { member }, &[x])?;
+            }
+        } else if width != site.d_model {
+            let member = b.layer("project", site.linear("project", site.d_model, width, false));
+            x = b.op("x", Op::Layer { member }, &[x])?;
+        }
+        let logits = match table {
+            Some(table) => tied(&mut b, site, x, table, self.bias)?,
+            None => {
+                let member = b.layer("output", site.linear("output", width, site.vocab, self.bias));
+                b.op("logits", Op::Layer { member }, &[x])?
+            }
+        };
+        Ok(Lowered { module: b.finish(&[logits]), takes_table: self.tied, takes_mask: false })
+    }
+}

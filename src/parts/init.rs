@@ -1,0 +1,321 @@
+//! How parameters start.
+
+use crate::field::record::{record, slot};
+use crate::field::{Context, Positive, Real, Value};
+use crate::field::value::Shape;
+use crate::diag::{Code, Diagnostic};
+use crate::ir::{self, Layer};
+use crate::source::Span;
+use crate::syntax::tree::{Kind, Node};
+
+record! {
+    /// All 0.
+    pub struct Zeros as "zeros" {}
+}
+record! {
+    /// All 1.
+    pub struct Ones as "ones" {}
+}
+record! {
+    /// All the same number.
+    pub struct Constant as "constant" {
+        /// The number.
+        value: Real = required;
+    }
+}
+record! {
+    /// Normal distribution around 0.
+    pub struct Normal as "normal" {
+        /// Standard deviation.
+        std: Positive = value(Positive(0.02));
+    }
+}
+record! {
+    /// Normal distribution around 0, redrawn outside `cut` standard deviations.
+    pub struct TruncatedNormal as "truncated_normal" {
+        /// Standard deviation before cutting.
+        std: Positive = value(Positive(0.02));
+        /// Where it is cut, in standard deviations.
+        cut: Positive = value(Positive(2.0));
+    }
+}
+record! {
+    /// Uniform in `±bound`.
+    pub struct Uniform as "uniform" {
+        /// Half the width.
+        bound: Positive = required;
+    }
+}
+record! {
+    /// Uniform in `±gain sqrt(6 / (in + out))` (Glorot and Bengio 2010).
+    pub struct XavierUniform as "xavier_uniform" {
+        /// Factor.
+        gain: Positive = value(Positive(1.0));
+    }
+}
+record! {
+    /// Normal with deviation `gain sqrt(2 / (in + out))` (Glorot and Bengio 2010).
+    pub struct XavierNormal as "xavier_normal" {
+        /// Factor.
+        gain: Positive = value(Positive(1.0));
+    }
+}
+record! {
+    /// Uniform in `±gain sqrt(3 / in)` (He et al. 2015); `gain: 1/sqrt(3)` is PyTorch's start of a linear layer.
+    pub struct KaimingUniform as "kaiming_uniform" {
+        /// Factor; `sqrt(2)` before a ReLU.
+        gain: Positive = value(Positive(std::f64::consts::SQRT_2));
+    }
+}
+record! {
+    /// Normal with deviation `gain / sqrt(in)` (He et al. 2015).
+    pub struct KaimingNormal as "kaiming_normal" {
+        /// Factor; `sqrt(2)` before a ReLU.
+        gain: Positive = value(Positive(std::f64::consts::SQRT_2));
+    }
+}
+record! {
+    /// Orthonormal rows or columns (Saxe et al. 2013).
+    pub struct Orthogonal as "orthogonal" {
+        /// Factor.
+        gain: Positive = value(Positive(1.0));
+    }
+}
+
+slot! {
+    /// A distribution a parameter starts with.
+    pub enum Distribution as "distribution" {
+        /// All 0.
+        "zeros" => Zeros(Zeros),
+        /// All 1.
+        "ones" => Ones(Ones),
+        /// All the same number.
+        "constant" => Constant(Constant),
+        /// Normal around 0.
+        "normal" => Normal(Normal),
+        /// Normal around 0, without its tails.
+        "truncated_normal" => TruncatedNormal(TruncatedNormal),
+        /// Uniform in `±bound`.
+        "uniform" => Uniform(Uniform),
+        /// Glorot, uniform.
+        "xavier_uniform" => XavierUniform(XavierUniform),
+        /// Glorot, normal.
+        "xavier_normal" => XavierNormal(XavierNormal),
+        /// He, uniform.
+        "kaiming_uniform" => KaimingUniform(KaimingUniform),
+        /// He, normal.
+        "kaiming_normal" => KaimingNormal(KaimingNormal),
+        /// Orthonormal rows or columns.
+        "orthogonal" => Orthogonal(Orthogonal),
+    }
+}
+
+impl Distribution {
+    /// The graph's word for it.
+    pub fn init(&self) -> ir::Init {
+        match self {
+            Self::Zeros(_) => ir::Init::Zeros,
+            Self::Ones(_) => ir::Init::Ones,
+            Self::Constant(c) => ir::Init::Constant(*c.value),
+            Self::Normal(n) => ir::Init::Normal { std: *n.std },
+            Self::TruncatedNormal(n) => ir::Init::TruncatedNormal { std: *n.std, cut: *n.cut },
+            Self::Uniform(u) => ir::Init::Uniform { bound: *u.bound },
+            Self::XavierUniform(x) => ir::Init::XavierUniform { gain: *x.gain },
+            Self::XavierNormal(x) => ir::Init::XavierNormal { gain: *x.gain },
+            Self::KaimingUniform(k) => ir::Init::KaimingUniform { gain: *k.gain },
+            Self::KaimingNormal(k) => ir::Init::KaimingNormal { gain: *k.gain },
+            Self::Orthogonal(o) => ir::Init::Orthogonal { gain: *o.gain },
+        }
+    }
+}
+
+/// The usual start of weights: normal with deviation 0.02 (GPT).
+fn normal() -> Distribution {
+    Distribution::Normal(Normal { std: Positive(0.02), places: Default::default() })
+}
+
+fn zeros() -> Distribution {
+    Distribution::Zeros(Zeros { places: Default::default() })
+}
+
+record! {
+    /// How parameters start. `init: {normal: {std: 0.02}}` is short for `init: {weights: {normal: ...}}`.
+    pub struct InitFields as "init" {
+        /// Matrices of projections.
+        weights: Distribution = value(normal());
+        /// Biases of projections.
+        biases: Distribution = value(zeros());
+        /// Embedding tables; like `weights` where absent.
+        embeddings: Option<Distribution> = absent;
+        /// Factor on the last projection of every residual branch; GPT-2 has `1/sqrt(2*layers)`.
+        residual: Positive = value(Positive(1.0));
+        /// Starts by parameter path: a pattern such as `"*.value.weight"`, where `*` is any text, and its
+        /// distribution. The last pattern that matches holds.
+        rules: Rules = value(Rules(Vec::new()));
+    }
+}
+
+/// Patterns of parameter paths with a distribution each, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules(pub Vec<Rule>);
+
+/// One pattern and what it gives.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// `*` is any text.
+    pub pattern: String,
+    /// Where the pattern stands.
+    pub span: Span,
+    /// What matching parameters start with.
+    pub distribution: Distribution,
+}
+
+impl PartialEq for Rule {
+    fn eq(&self, other: &Self) -> bool {
+        self.pattern == other.pattern && self.distribution == other.distribution
+    }
+}
+
+impl Value for Rules {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        let Some(entries) = node.entries() else {
+            crate::field::value::wrong_kind(node, "a map from path patterns to distributions", cx);
+            return None;
+        };
+        let rules: Vec<Option<Rule>> = entries
+            .iter()
+            .map(|e| {
+                let distribution = Distribution::decode(&e.value, cx)?;
+                Some(Rule { pattern: e.key.clone(), span: e.key_span, distribution })
+            })
+            .collect();
+        rules.into_iter().collect::<Option<Vec<Rule>>>().map(Rules)
+    }
+    fn encode(&self) -> Node {
+        let entry = |r: &Rule| crate::field::record::entry(&r.pattern, r.distribution.encode());
+        Node::map(self.0.iter().map(entry).collect(), Span::default())
+    }
+    fn describe() -> Shape {
+        Shape::Map(Distribution::describe)
+    }
+}
+
+/// The `init` key: its fields, or one distribution for the weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Init(pub InitFields);
+
+impl Value for Init {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        let is_distribution = match &node.kind {
+            Kind::Scalar(_) => true,
+            Kind::Map(entries) => match entries.as_slice() {
+                [only] => InitFields::fields().iter().all(|f| f.name != only.key),
+                _ => false,
+            },
+            Kind::Null | Kind::List(_) | Kind::Delete => false,
+        };
+        if !is_distribution {
+            return InitFields::decode(node, cx).map(Init);
+        }
+        let entry = crate::field::record::entry("weights", node.clone());
+        InitFields::decode(&Node::map(vec![entry], node.span), cx).map(Init)
+    }
+    fn encode(&self) -> Node {
+        self.0.encode()
+    }
+    fn describe() -> Shape {
+        InitFields::describe()
+    }
+}
+
+/// Decides the start of every parameter by its path.
+#[derive(Debug)]
+pub struct InitPlan {
+    fields: InitFields,
+    used: std::cell::RefCell<Vec<bool>>,
+}
+
+impl InitPlan {
+    /// A plan for these fields.
+    pub fn new(init: &Init) -> Self {
+        let used = std::cell::RefCell::new(vec![false; init.0.rules.0.len()]);
+        Self { fields: init.0.clone(), used }
+    }
+
+    fn of(&self, path: &str, otherwise: ir::Init) -> ir::Init {
+        let mut found = otherwise;
+        for (i, rule) in self.fields.rules.0.iter().enumerate() {
+            if matches(&rule.pattern, path) {
+                found = rule.distribution.init();
+                if let Some(used) = self.used.borrow_mut().get_mut(i) {
+                    *used = true;
+                }
+            }
+        }
+        found
+    }
+
+    /// A projection. The last one of a residual branch is scaled by `residual`.
+    pub fn linear(&self, path: &str, input: u64, output: u64, bias: bool) -> Layer {
+        let ends_branch = path.ends_with(".output") || path.ends_with(".down");
+        let weights = self.fields.weights.init();
+        let weights = if ends_branch { weights.scaled(*self.fields.residual) } else { weights };
+        Layer::Linear {
+            input,
+            output,
+            bias,
+            init: self.of(&format!("{path}.weight"), weights),
+            bias_init: if bias { self.of(&format!("{path}.bias"), self.fields.biases.init()) } else { ir::Init::Zeros },
+        }
+    }
+
+    /// A table of rows.
+    pub fn embedding(&self, path: &str, rows: u64, dim: u64, padding: Option<u64>) -> Layer {
+        let start = self.fields.embeddings.as_ref().unwrap_or(&self.fields.weights).init();
+        Layer::Embedding { rows, dim, padding, init: self.of(&format!("{path}.weight"), start) }
+    }
+
+    /// Patches of an image.
+    pub fn patches(&self, path: &str, channels: u64, dim: u64, size: u64, bias: bool) -> Layer {
+        let init = self.of(&format!("{path}.weight"), self.fields.weights.init());
+        let bias_init =
+            if bias { self.of(&format!("{path}.bias"), self.fields.biases.init()) } else { ir::Init::Zeros };
+        Layer::Patches { channels, dim, size, bias, init, bias_init }
+    }
+
+    /// A tensor of its own; `otherwise` is its usual start.
+    pub fn param(&self, path: &str, shape: Vec<u64>, otherwise: Option<ir::Init>) -> Layer {
+        let start = otherwise.unwrap_or_else(|| self.fields.weights.init());
+        Layer::Param { shape, init: self.of(path, start), trained: true }
+    }
+
+    /// Rules no parameter matched, as findings.
+    pub fn unused(&self) -> Vec<Diagnostic> {
+        let used = self.used.borrow();
+        let rules = self.fields.rules.0.iter().zip(used.iter());
+        rules
+            .filter(|(_, used)| !**used)
+            .map(|(rule, _)| {
+                let message = format!("no parameter's path matches `{}`", rule.pattern);
+                Diagnostic::error(Code::UnusedRule, rule.span, message)
+                    .help("`trafoc show SPEC` lists the paths; a block's index is `*`")
+            })
+            .collect()
+    }
+}
+
+/// Whether a pattern with `*` for any text is the whole path. The path has `*` for a block's index.
+pub fn matches(pattern: &str, path: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(first) = parts.next() else { return false };
+    let Some(mut rest) = path.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}

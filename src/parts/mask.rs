@@ -1,0 +1,161 @@
+//! Masks: which keys a query may see.
+
+use crate::diag::{Code, Diagnostic};
+use crate::field::record::{record, slot};
+use crate::field::value::{Shape, Value};
+use crate::field::{Context, Size};
+use crate::ir::op::{MaskRule, Window};
+use crate::source::Span;
+use crate::syntax::tree::{Kind, Node};
+
+record! {
+    /// A query sees itself and what is before it.
+    pub struct Causal as "causal" {}
+}
+record! {
+    /// A query sees everything.
+    pub struct Bidirectional as "bidirectional" {}
+}
+record! {
+    /// A query sees this many positions, itself counted: the last ones in a causal stack, and half of the
+    /// others on each side in a bidirectional one, where the number must be odd.
+    pub struct WindowMask as "window" {
+        /// Positions seen, the query's own among them.
+        size: Size = required;
+    }
+}
+record! {
+    /// The first positions are seen by all; what follows is causal (a prefix language model).
+    pub struct Prefix as "prefix" {
+        /// Length of the prefix.
+        size: Size = required;
+    }
+}
+record! {
+    /// A query sees only positions of its own chunk.
+    pub struct Chunk as "chunk" {
+        /// Length of a chunk.
+        size: Size = required;
+    }
+}
+
+slot! {
+    /// A rule on which keys a query may see.
+    pub enum MaskPart as "mask" {
+        /// Nothing after the query.
+        "causal" => Causal(Causal),
+        /// Everything.
+        "bidirectional" => Bidirectional(Bidirectional),
+        /// Only so many positions.
+        "window" => Window(WindowMask),
+        /// A prefix everyone sees, then causal.
+        "prefix" => Prefix(Prefix),
+        /// Only one's own chunk.
+        "chunk" => Chunk(Chunk),
+    }
+}
+
+/// One rule or several, which must all allow a key. Without `causal`, `bidirectional` or `prefix` the
+/// stack decides: a decoder is causal, an encoder bidirectional.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mask(pub Vec<MaskPart>);
+
+impl Mask {
+    /// Leaves everything to the stack.
+    pub fn of_stack() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The rule in a stack that is causal or not.
+    pub fn rule(&self, is_causal: bool) -> MaskRule {
+        let mut rule = MaskRule { causal: is_causal, ..MaskRule::default() };
+        for part in &self.0 {
+            match part {
+                MaskPart::Causal(_) => rule.causal = true,
+                MaskPart::Bidirectional(_) => rule.causal = false,
+                MaskPart::Prefix(p) => {
+                    rule.causal = true;
+                    rule.prefix = Some(*p.size);
+                }
+                MaskPart::Chunk(c) => rule.chunk = Some(*c.size),
+                MaskPart::Window(_) => {}
+            }
+        }
+        for part in &self.0 {
+            if let MaskPart::Window(w) = part {
+                let side = if rule.causal { *w.size } else { w.size.div_ceil(2) };
+                rule.window = Some(Window { left: side, right: side });
+            }
+        }
+        rule
+    }
+
+    /// Checks that a window fits the direction of the stack.
+    pub fn check(&self, is_causal: bool) -> Option<Diagnostic> {
+        let causal = self.rule(is_causal).causal;
+        self.0.iter().find_map(|part| match part {
+            MaskPart::Window(w) if !causal && *w.size % 2 == 0 => {
+                let message = format!("a window of {} has no middle", *w.size);
+                Some(
+                    Diagnostic::error(Code::EvenWindow, w.places.of("size"), message)
+                        .here("seen from the middle, so odd")
+                        .help(format!("{} or {} would do: the query and as many on each side", *w.size - 1, *w.size + 1)),
+                )
+            }
+            MaskPart::Window(_)
+            | MaskPart::Causal(_)
+            | MaskPart::Bidirectional(_)
+            | MaskPart::Prefix(_)
+            | MaskPart::Chunk(_) => None,
+        })
+    }
+}
+
+/// `{window: 4096}` is short for `{window: {size: 4096}}`.
+fn expand(node: &Node) -> Node {
+    let Kind::Map(entries) = &node.kind else { return node.clone() };
+    let mut entries = entries.clone();
+    for e in &mut entries {
+        if matches!(e.key.as_str(), "window" | "prefix" | "chunk") && e.value.text().is_some() {
+            let size = crate::field::record::entry("size", e.value.clone());
+            e.value = Node::map(vec![size], e.value.span);
+        }
+    }
+    Node::map(entries, node.span)
+}
+
+impl Value for Mask {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        let items: Vec<Node> = match &node.kind {
+            Kind::List(items) => items.iter().map(expand).collect(),
+            Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => vec![expand(node)],
+        };
+        let parts: Vec<Option<MaskPart>> = items.iter().map(|item| MaskPart::decode(item, cx)).collect();
+        let parts: Vec<MaskPart> = parts.into_iter().collect::<Option<_>>()?;
+        let directions = |p: &MaskPart| {
+            matches!(p, MaskPart::Causal(_) | MaskPart::Bidirectional(_) | MaskPart::Prefix(_))
+        };
+        for (i, part) in parts.iter().enumerate() {
+            let twin = parts.iter().take(i).find(|other| {
+                other.part() == part.part() || (directions(part) && directions(other))
+            });
+            if let Some(twin) = twin {
+                let message = format!("`{}` and `{}` exclude each other", twin.part(), part.part());
+                cx.report(
+                    Diagnostic::error(Code::MaskConflict, part.places().whole(), message)
+                        .label(twin.places().whole(), "the other one")
+                        .help("keep one of them"),
+                );
+                return None;
+            }
+        }
+        Some(Self(parts))
+    }
+    fn encode(&self) -> Node {
+        let items = self.0.iter().map(MaskPart::encode).collect();
+        Node { kind: Kind::List(items), span: Span::default() }
+    }
+    fn describe() -> Shape {
+        MaskPart::describe()
+    }
+}

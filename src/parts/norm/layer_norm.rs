@@ -1,0 +1,33 @@
+//! Layer normalisation: `(x - mean) / sqrt(var + eps) * weight + bias` over the features
+//! (Ba, Kiros, Hinton 2016).
+
+use crate::field::Positive;
+use crate::field::record::record;
+use crate::ir::Layer;
+
+record! {
+    /// Layer normalisation (Ba et al. 2016).
+    pub struct LayerNorm as "layer_norm" {
+        /// Added to the variance.
+        eps: Positive = value(Positive(1e-5));
+        /// Whether there is a learned weight.
+        affine: bool = value(true);
+        /// Whether there is a learned bias beside the weight; as `affine` where absent.
+        bias: Option<bool> = absent;
+        /// Whether the factor is `1 + weight`, the weight starting at 0 (Nemotron).
+        unit_offset: bool = value(false);
+    }
+}
+
+impl LayerNorm {
+    /// The layer over that many features.
+    pub fn layer(&self, dim: u64) -> Layer {
+        Layer::LayerNorm {
+            dim,
+            eps: *self.eps,
+            affine: self.affine,
+            bias: self.bias.unwrap_or(self.affine) && self.affine,
+            unit_offset: self.unit_offset && self.affine,
+        }
+    }
+}

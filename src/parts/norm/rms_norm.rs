@@ -1,0 +1,24 @@
+//! Root mean square normalisation: `x / sqrt(mean(x^2) + eps) * weight` (Zhang and Sennrich 2019).
+
+use crate::field::Positive;
+use crate::field::record::record;
+use crate::ir::Layer;
+
+record! {
+    /// Root mean square normalisation (Zhang and Sennrich 2019).
+    pub struct RmsNorm as "rms_norm" {
+        /// Added to the mean square.
+        eps: Positive = value(Positive(1e-6));
+        /// Whether there is a learned weight.
+        affine: bool = value(true);
+        /// Whether the factor is `1 + weight`, the weight starting at 0 (Gemma).
+        unit_offset: bool = value(false);
+    }
+}
+
+impl RmsNorm {
+    /// The layer over that many features.
+    pub fn layer(&self, dim: u64) -> Layer {
+        Layer::RmsNorm { dim, eps: *self.eps, affine: self.affine, unit_offset: self.unit_offset && self.affine }
+    }
+}

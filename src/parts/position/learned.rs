@@ -1,0 +1,27 @@
+//! Learned positions: `x + P[t + offset]`, a table of one row a position.
+
+use super::{EmbedSite, Scheme};
+use crate::field::Count;
+use crate::field::record::record;
+use crate::ir::ValueId;
+use crate::ir::build::{Builder, Built};
+use crate::ir::op::Op;
+
+record! {
+    /// A learned vector a position, added to the embeddings: `x + P[t + offset]`.
+    pub struct Learned as "learned" {
+        /// Rows of the table before the first position (2 in BART and OPT).
+        offset: Count = value(Count(0));
+    }
+}
+
+impl Scheme for Learned {
+    fn on_embedding(&self, b: &mut Builder, site: &EmbedSite<'_>, x: ValueId) -> Built {
+        let op = Op::Positions { along: site.sequence, offset: *self.offset };
+        let positions = b.op("position", op, &[])?;
+        let rows = site.context.saturating_add(*self.offset);
+        let table = site.init.embedding(&format!("{}.positions", site.path), rows, site.dim, None);
+        let p = b.apply("positions", table, positions)?;
+        b.op("x", Op::Add, &[x, p])
+    }
+}

@@ -1,0 +1,130 @@
+//! Positional schemes. Adding one: a file here and a row below.
+//!
+//! A scheme acts in up to three places, each a hook that does nothing by default: on the embeddings,
+//! on queries and keys, on the scores. Attention calls the hooks and never asks which scheme it has.
+
+pub mod alibi;
+pub mod learned;
+pub mod none;
+pub mod rotary;
+pub mod scaling;
+pub mod sinusoidal;
+pub mod t5;
+
+pub use alibi::Alibi;
+pub use learned::Learned;
+pub use none::NoPosition;
+pub use rotary::Rotary;
+pub use sinusoidal::Sinusoidal;
+pub use t5::T5;
+
+use super::scope::{AmbientId, Scope};
+use crate::diag::Diagnostic;
+use crate::field::record::slot;
+use crate::ir::build::{Builder, Built};
+use crate::ir::infer::Mismatch;
+use crate::ir::op::Sequence;
+use crate::ir::ValueId;
+use super::init::InitPlan;
+
+slot! {
+    /// How order enters the model.
+    pub enum Position as "position" {
+        /// No positions.
+        "none" => None(NoPosition),
+        /// A learned vector a position, added to the embeddings (GPT, BERT).
+        "learned" => Learned(Learned),
+        /// Fixed sines and cosines, added to the embeddings (Vaswani et al. 2017).
+        "sinusoidal" => Sinusoidal(Sinusoidal),
+        /// Queries and keys rotated by their position (Su et al. 2021).
+        "rotary" => Rotary(Rotary),
+        /// Scores lowered with distance (Press et al. 2021).
+        "alibi" => Alibi(Alibi),
+        /// A learned bias a bucket of distances, added to the scores (Raffel et al. 2020).
+        "t5" => T5(T5),
+    }
+}
+
+/// The attention a scheme acts in.
+#[derive(Clone, Copy, Debug)]
+pub struct Geometry {
+    /// Query heads.
+    pub heads: u64,
+    /// Features of a head that positions may rotate.
+    pub head_dim: u64,
+    /// Sequence of the queries and keys.
+    pub sequence: Sequence,
+    /// Whether keys after the query are hidden.
+    pub causal: bool,
+    /// Longest sequence.
+    pub context: u64,
+}
+
+/// Where embeddings get positions.
+pub struct EmbedSite<'a> {
+    /// How parameters start.
+    pub init: &'a InitPlan,
+    /// Path of the embedding: `embed`.
+    pub path: &'a str,
+    /// Width.
+    pub dim: u64,
+    /// The sequence.
+    pub sequence: Sequence,
+    /// Longest sequence.
+    pub context: u64,
+}
+
+/// What a scheme does; every hook defaults to nothing.
+pub trait Scheme {
+    /// Adds positions to embeddings `[B, T, D]`.
+    fn on_embedding(&self, _b: &mut Builder, _site: &EmbedSite<'_>, x: ValueId) -> Built {
+        Ok(x)
+    }
+
+    /// Values the scheme wants computed once in the stack.
+    fn needs(&self, _scope: &Scope, _at: Geometry) -> Vec<AmbientId> {
+        Vec::new()
+    }
+
+    /// Changes queries and keys, `[B, H, T, D]` each; `given` are the values of `needs`.
+    fn on_query_key(
+        &self,
+        _b: &mut Builder,
+        _given: &[ValueId],
+        q: ValueId,
+        k: ValueId,
+    ) -> Result<(ValueId, ValueId), Mismatch> {
+        Ok((q, k))
+    }
+
+    /// A bias `[1, H, T, K]` on the scores; `path` is the attention's.
+    fn on_scores(
+        &self,
+        _b: &mut Builder,
+        _scope: &Scope,
+        _path: &str,
+        _at: Geometry,
+        _given: &[ValueId],
+    ) -> Result<Option<ValueId>, Mismatch> {
+        Ok(None)
+    }
+
+    /// Faults of the scheme in an attention of this geometry.
+    fn check(&self, _at: Geometry) -> Vec<Diagnostic> {
+        Vec::new()
+    }
+}
+
+impl Position {
+    /// The scheme.
+    pub fn scheme(&self) -> &dyn Scheme {
+        match self {
+            Position::None(p) => p,
+            Position::Learned(p) => p,
+            Position::Sinusoidal(p) => p,
+            Position::Rotary(p) => p,
+            Position::Alibi(p) => p,
+            Position::T5(p) => p,
+        }
+    }
+}

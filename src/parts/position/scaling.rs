@@ -1,0 +1,231 @@
+//! How rotary angles change for sequences longer than those of training.
+//!
+//! All of them are numbers once sizes are known: inverse frequencies and a factor on sines and
+//! cosines. The definitions are those of the Hugging Face library's `modeling_rope_utils`, which
+//! published checkpoints were made for.
+
+use crate::diag::{Code, Diagnostic};
+use crate::field::record::{record, slot};
+use crate::field::{Positive, Size};
+use crate::ir::op::{LongRotary, LongRule, RotaryTable};
+
+record! {
+    /// Angles as they are.
+    pub struct Unscaled as "none" {}
+}
+record! {
+    /// Every position divided by the factor (Chen et al. 2023).
+    pub struct Linear as "linear" {
+        /// How many times longer sequences may be.
+        factor: Positive = required;
+    }
+}
+record! {
+    /// The base grows with the sequence once it is longer than in training (dynamic NTK).
+    pub struct Dynamic as "dynamic" {
+        /// How many times longer sequences may be.
+        factor: Positive = required;
+        /// Length of training.
+        original_context: Size = formula("context");
+    }
+}
+record! {
+    /// Low frequencies interpolated, high ones kept, a ramp between, and the scores' temperature adapted
+    /// (YaRN, Peng et al. 2023).
+    pub struct Yarn as "yarn" {
+        /// How many times longer sequences may be.
+        factor: Positive = required;
+        /// Length of training.
+        original_context: Size = required;
+        /// Turns within the original context from which on a frequency is kept.
+        beta_fast: Positive = value(Positive(32.0));
+        /// Turns within the original context below which a frequency is interpolated.
+        beta_slow: Positive = value(Positive(1.0));
+        /// Factor on sines and cosines; `0.1 ln(factor) + 1` where absent.
+        attention_factor: Option<Positive> = absent;
+        /// Weight of the logarithm in the factor, over that of `mscale_all_dim` (DeepSeek).
+        mscale: Option<Positive> = absent;
+        /// See `mscale`.
+        mscale_all_dim: Option<Positive> = absent;
+        /// Whether the ramp's ends are rounded to whole dimensions.
+        truncate: bool = value(true);
+    }
+}
+record! {
+    /// A factor for every frequency, one list for short and one for long sequences (LongRoPE, Ding et al. 2024).
+    pub struct LongRope as "longrope" {
+        /// Divisors up to the original context.
+        short_factor: Vec<Positive> = required;
+        /// Divisors beyond it.
+        long_factor: Vec<Positive> = required;
+        /// Length of training.
+        original_context: Size = required;
+        /// Factor on sines and cosines; `sqrt(1 + ln(context/original_context) / ln(original_context))` where absent.
+        attention_factor: Option<Positive> = absent;
+    }
+}
+record! {
+    /// Low frequencies divided by the factor, high ones kept, a ramp between (Llama 3.1).
+    pub struct Llama3 as "llama3" {
+        /// How many times longer sequences may be.
+        factor: Positive = required;
+        /// Wavelengths above `original_context / low_freq_factor` are divided.
+        low_freq_factor: Positive = value(Positive(1.0));
+        /// Wavelengths below `original_context / high_freq_factor` are kept.
+        high_freq_factor: Positive = value(Positive(4.0));
+        /// Length of training.
+        original_context: Size = required;
+    }
+}
+
+slot! {
+    /// How rotary angles change for longer sequences.
+    pub enum Scaling as "scaling" {
+        /// Not at all.
+        "none" => None(Unscaled),
+        /// Positions divided by a factor.
+        "linear" => Linear(Linear),
+        /// The base grows with the sequence.
+        "dynamic" => Dynamic(Dynamic),
+        /// By frequency, with the temperature of the scores.
+        "yarn" => Yarn(Yarn),
+        /// Given factors, short and long.
+        "longrope" => LongRope(LongRope),
+        /// By frequency.
+        "llama3" => Llama3(Llama3),
+    }
+}
+
+impl Scaling {
+    /// Angles as they are.
+    pub fn unscaled() -> Self {
+        Self::None(Unscaled { places: Default::default() })
+    }
+
+    /// Inverse frequencies of `dim` rotated features, and what changes for long sequences.
+    pub fn table(&self, theta: f64, dim: u64, context: u64) -> RotaryTable {
+        let plain: Vec<f64> = (0..dim / 2).map(|i| theta.powf(-((2 * i) as f64) / dim as f64)).collect();
+        let of = |inverse_frequencies| RotaryTable { inverse_frequencies, long: None, magnitude: 1.0 };
+        match self {
+            Self::None(_) => of(plain),
+            Self::Linear(s) => of(plain.iter().map(|f| f / *s.factor).collect()),
+            Self::Dynamic(s) => RotaryTable {
+                long: Some(LongRotary {
+                    from: *s.original_context,
+                    rule: LongRule::Dynamic { theta, factor: *s.factor, dim },
+                }),
+                ..of(plain)
+            },
+            Self::Yarn(s) => RotaryTable { magnitude: s.magnitude(), ..of(s.frequencies(&plain, theta, dim)) },
+            Self::LongRope(s) => {
+                let divided = |by: &[Positive]| plain.iter().zip(by).map(|(f, by)| f / **by).collect();
+                let original = *s.original_context as f64;
+                let factor = context as f64 / original;
+                let magnitude = if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / original.ln()).sqrt() };
+                RotaryTable {
+                    inverse_frequencies: divided(&s.short_factor),
+                    long: Some(LongRotary {
+                        from: *s.original_context,
+                        rule: LongRule::Frequencies(divided(&s.long_factor)),
+                    }),
+                    magnitude: s.attention_factor.map_or(magnitude, |f| *f),
+                }
+            }
+            Self::Llama3(s) => of(plain.into_iter().map(|f| s.frequency(f)).collect()),
+        }
+    }
+
+    /// Faults for that many rotated features.
+    pub fn check(&self, dim: u64) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        match self {
+            Self::LongRope(s) => {
+                for (name, list) in [("short_factor", &s.short_factor), ("long_factor", &s.long_factor)] {
+                    if list.len() as u64 != dim / 2 {
+                        let message = format!("`{name}` has {} numbers for {} frequencies", list.len(), dim / 2);
+                        found.push(
+                            Diagnostic::error(Code::LengthMismatch, s.places.of(name), message)
+                                .help(format!("one number for each of the {} pairs of rotated features", dim / 2)),
+                        );
+                    }
+                }
+                if *s.original_context < 2 {
+                    let message = "longrope takes the logarithm of original_context, which must be above 1";
+                    found.push(Diagnostic::error(Code::OutOfRange, s.places.of("original_context"), message));
+                }
+            }
+            Self::Llama3(s) if *s.high_freq_factor <= *s.low_freq_factor => {
+                let message = format!(
+                    "high_freq_factor {} is not above low_freq_factor {}",
+                    *s.high_freq_factor, *s.low_freq_factor
+                );
+                found.push(
+                    Diagnostic::error(Code::OutOfRange, s.places.of("high_freq_factor"), message)
+                        .help("Llama 3.1 has 4 above 1"),
+                );
+            }
+            Self::Yarn(s) if *s.beta_fast <= *s.beta_slow => {
+                let message = format!("beta_fast {} is not above beta_slow {}", *s.beta_fast, *s.beta_slow);
+                found.push(
+                    Diagnostic::error(Code::OutOfRange, s.places.of("beta_fast"), message)
+                        .help("the paper has 32 above 1"),
+                );
+            }
+            Self::Dynamic(_) if dim <= 2 => {
+                let message = "dynamic scaling needs more than 2 rotated features";
+                found.push(Diagnostic::error(Code::OutOfRange, self.places().whole(), message));
+            }
+            Self::None(_) | Self::Linear(_) | Self::Dynamic(_) | Self::Yarn(_) | Self::Llama3(_) => {}
+        }
+        found
+    }
+}
+
+impl Yarn {
+    fn magnitude(&self) -> f64 {
+        let of = |scale: f64, mscale: f64| if scale <= 1.0 { 1.0 } else { 0.1 * mscale * scale.ln() + 1.0 };
+        match (self.attention_factor, self.mscale, self.mscale_all_dim) {
+            (Some(factor), _, _) => *factor,
+            (None, Some(m), Some(all)) => of(*self.factor, *m) / of(*self.factor, *all),
+            (None, _, _) => of(*self.factor, 1.0),
+        }
+    }
+
+    fn frequencies(&self, plain: &[f64], theta: f64, dim: u64) -> Vec<f64> {
+        let dim = dim as f64;
+        let turns = |beta: f64| {
+            let original = *self.original_context as f64;
+            dim * (original / (beta * 2.0 * std::f64::consts::PI)).ln() / (2.0 * theta.ln())
+        };
+        let (low, high) = (turns(*self.beta_fast), turns(*self.beta_slow));
+        let (low, high) = if self.truncate { (low.floor(), high.ceil()) } else { (low, high) };
+        let (low, mut high) = (low.max(0.0), high.min(dim - 1.0));
+        if low == high {
+            high += 0.001;
+        }
+        plain
+            .iter()
+            .enumerate()
+            .map(|(i, f)| {
+                let ramp = ((i as f64 - low) / (high - low)).clamp(0.0, 1.0);
+                f / *self.factor * ramp + f * (1.0 - ramp)
+            })
+            .collect()
+    }
+}
+
+impl Llama3 {
+    fn frequency(&self, f: f64) -> f64 {
+        let wavelength = 2.0 * std::f64::consts::PI / f;
+        let original = *self.original_context as f64;
+        let (low, high) = (*self.low_freq_factor, *self.high_freq_factor);
+        if wavelength < original / high {
+            f
+        } else if wavelength > original / low {
+            f / *self.factor
+        } else {
+            let smooth = (original / wavelength - low) / (high - low);
+            (1.0 - smooth) * f / *self.factor + smooth * f
+        }
+    }
+}

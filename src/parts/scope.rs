@@ -1,0 +1,149 @@
+//! What a part sees of the stack it is lowered into.
+//!
+//! Parts ask a [`Scope`] for *ambient* values: masks, rotary tables, shared biases. Each is computed
+//! once in the stack, however many blocks use it, and handed down as an argument.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::init::InitPlan;
+use crate::ir::build::{Arena, Builder};
+use crate::ir::infer::Mismatch;
+use crate::ir::op::Sequence;
+use crate::ir::{Dim, Layer, ModuleId, Sym, Type, ValueId};
+
+/// A stack while its blocks are lowered.
+pub struct Scope {
+    /// The modules so far.
+    pub arena: Arena,
+    /// How parameters start, by path.
+    pub init: Rc<InitPlan>,
+    /// Path of the stack: `decoder`.
+    pub path: String,
+    /// Prefix of module names, empty where the model has one stack: `Decoder`.
+    pub prefix: String,
+    /// Width of the stack's values.
+    pub d_model: u64,
+    /// The sequence the stack works on.
+    pub sequence: Sequence,
+    /// Whether a query sees no later key unless a mask says otherwise.
+    pub is_causal: bool,
+    /// Whether the stack is given a padding mask of its own sequence.
+    pub is_padded: bool,
+    /// The encoder's output, where there is one.
+    pub memory: Option<Memory>,
+    ambients: RefCell<Vec<Ambient>>,
+}
+
+/// What a decoder sees of the encoder.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// Its sequence.
+    pub sequence: Sequence,
+    /// Its width.
+    pub width: u64,
+}
+
+/// The stack's padding masks while ambient values are built.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Masks {
+    /// Of the stack's own sequence, `[B, K]`.
+    pub own: Option<ValueId>,
+    /// Of the memory, `[B, S]`.
+    pub memory: Option<ValueId>,
+}
+
+type Build = Box<dyn Fn(&mut Builder, &Masks) -> Result<Vec<ValueId>, Mismatch>>;
+
+struct Ambient {
+    key: String,
+    values: Vec<(&'static str, Type)>,
+    build: Build,
+}
+
+/// Names an ambient value of a [`Scope`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AmbientId(usize);
+
+/// A lowered part: its module, called with `x` and then the values of these ambients.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The module.
+    pub module: ModuleId,
+    /// What it takes after `x` (and the memory).
+    pub needs: Vec<AmbientId>,
+}
+
+impl Scope {
+    /// A stack without blocks yet.
+    #[expect(clippy::too_many_arguments, reason = "every one is a field")]
+    pub fn new(
+        arena: Arena,
+        init: Rc<InitPlan>,
+        path: String,
+        prefix: String,
+        d_model: u64,
+        sequence: Sequence,
+        is_causal: bool,
+        is_padded: bool,
+        memory: Option<Memory>,
+    ) -> Self {
+        let ambients = RefCell::new(Vec::new());
+        Self { arena, init, path, prefix, d_model, sequence, is_causal, is_padded, memory, ambients }
+    }
+
+    /// `[B, T, features]` of this stack's sequence.
+    pub fn activations(&self, features: u64) -> Type {
+        Type::float([Dim::sym(Sym::Batch), self.sequence.queries(), Dim::of(features)])
+    }
+
+    /// Asks for values computed once in the stack. Equal keys are one ambient.
+    pub fn ambient(
+        &self,
+        key: String,
+        values: Vec<(&'static str, Type)>,
+        build: impl Fn(&mut Builder, &Masks) -> Result<Vec<ValueId>, Mismatch> + 'static,
+    ) -> AmbientId {
+        let mut ambients = self.ambients.borrow_mut();
+        if let Some(i) = ambients.iter().position(|a| a.key == key) {
+            return AmbientId(i);
+        }
+        ambients.push(Ambient { key, values, build: Box::new(build) });
+        AmbientId(ambients.len() - 1)
+    }
+
+    /// Names and types of an ambient's values.
+    pub fn ambient_values(&self, id: AmbientId) -> Vec<(&'static str, Type)> {
+        self.ambients.borrow().get(id.0).map_or(Vec::new(), |a| a.values.clone())
+    }
+
+    /// Adds arguments for these ambients to a module under construction.
+    pub fn arguments(&self, b: &mut Builder, needs: &[AmbientId]) -> Vec<Vec<ValueId>> {
+        needs
+            .iter()
+            .map(|id| self.ambient_values(*id).into_iter().map(|(name, ty)| b.argument(name, ty)).collect())
+            .collect()
+    }
+
+    /// Computes all ambients in the stack's own module: for each, its values.
+    pub fn build_ambients(&self, b: &mut Builder, masks: &Masks) -> Result<Vec<Vec<ValueId>>, Mismatch> {
+        self.ambients.borrow().iter().map(|a| (a.build)(b, masks)).collect()
+    }
+
+    /// The values of some ambients, in order, given those of all.
+    pub fn select(all: &[Vec<ValueId>], needs: &[AmbientId]) -> Vec<ValueId> {
+        needs.iter().flat_map(|id| all.get(id.0).cloned().unwrap_or_default()).collect()
+    }
+
+    /// A projection whose start follows the spec's rules for that path.
+    pub fn linear(&self, path: &str, input: u64, output: u64, bias: bool) -> Layer {
+        self.init.linear(&format!("{}.{path}", self.path), input, output, bias)
+    }
+}
+
+impl AmbientId {
+    /// Position among the stack's ambients.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
