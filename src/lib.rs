@@ -9,4 +9,5 @@
 //! an *op* is primitive; *head* alone is the output head, attention's are `heads` and `head_dim`.
 
 pub mod ir;
+pub mod report;
 pub mod source;

@@ -114,6 +114,32 @@ impl Dim {
         })
     }
 
+    /// The products and their coefficients, highest degree first; a repeated symbol is a power.
+    pub fn terms(&self) -> Vec<(&[Sym], u128)> {
+        let mut terms: Vec<_> = self.terms.iter().map(|(syms, n)| (syms.as_slice(), *n)).collect();
+        terms.sort_by_key(|(syms, _)| (std::cmp::Reverse(syms.len()), syms.to_vec()));
+        terms
+    }
+
+    /// The polynomial with another in place of a symbol.
+    pub fn substitute(&self, sym: Sym, with: &Dim) -> Dim {
+        self.terms
+            .iter()
+            .map(|(syms, n)| {
+                let factor = |s: &Sym| if *s == sym { with.clone() } else { Dim::sym(*s) };
+                Dim::of(*n) * syms.iter().map(factor).product::<Dim>()
+            })
+            .sum()
+    }
+
+    /// Every coefficient divided by `n` and rounded up; 0 for `n` = 0.
+    pub fn div_ceil(&self, n: u128) -> Dim {
+        if n == 0 {
+            return Dim::default();
+        }
+        Self { terms: self.terms.iter().map(|(s, c)| (s.clone(), c.div_ceil(n))).collect() }
+    }
+
     /// `self / n` when every coefficient is divisible.
     pub fn divide(&self, n: u128) -> Option<Dim> {
         if n == 0 || self.terms.values().any(|c| c % n != 0) {
@@ -195,14 +221,12 @@ impl fmt::Display for Dim {
         if self.terms.is_empty() {
             return f.write_str("0");
         }
-        let mut terms: Vec<_> = self.terms.iter().collect();
-        terms.sort_by_key(|(syms, _)| (std::cmp::Reverse(syms.len()), (*syms).clone()));
-        for (i, (syms, n)) in terms.into_iter().enumerate() {
+        for (i, (syms, n)) in self.terms().into_iter().enumerate() {
             if i > 0 {
                 f.write_str("+")?;
             }
             let mut first = true;
-            if *n != 1 || syms.is_empty() {
+            if n != 1 || syms.is_empty() {
                 write!(f, "{n}")?;
                 first = false;
             }

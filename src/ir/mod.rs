@@ -144,6 +144,17 @@ pub struct Run {
     pub cycle: Vec<ModuleId>,
 }
 
+impl Run {
+    /// How many of the run's blocks are the `i`th of its cycle: blocks `i`, `i + cycle`, ...
+    pub fn blocks(&self, i: usize) -> u64 {
+        let cycle = self.cycle.len() as u64;
+        if cycle == 0 {
+            return 0;
+        }
+        self.count / cycle + u64::from((i as u64) < self.count % cycle)
+    }
+}
+
 /// A leaf that owns parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Layer {

@@ -48,10 +48,8 @@ fn walk_folded(graph: &Graph, module: &Module, prefix: &str, times: u128, out: &
             MemberKind::Module(id) => walk_folded(graph, graph.module(*id), &path, times, out),
             MemberKind::Stack(runs) => {
                 for run in runs {
-                    let cycle = run.cycle.len() as u64;
                     for (i, id) in run.cycle.iter().enumerate() {
-                        // Blocks i, i + cycle, i + 2 cycle, ... below the run's count.
-                        let blocks = (run.count + cycle - 1 - i as u64) / cycle;
+                        let blocks = run.blocks(i);
                         let times = times.saturating_mul(u128::from(blocks));
                         if blocks > 0 {
                             walk_folded(graph, graph.module(*id), &format!("{path}.*"), times, out);

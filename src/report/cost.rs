@@ -1,0 +1,172 @@
+//! Everything a model costs, in one value: parameters, operations, activations, caches, bytes.
+//!
+//! [`Cost`] is made from a graph alone and kept symbolic; [`Cost::forward`] and its like put lengths
+//! in. The conventions are in [`super::work`] (what is an operation), [`super::parameters`] (what is
+//! counted once) and [`super::scores`] (what masks leave).
+
+use serde::Serialize;
+
+use super::parameters::{self, Parameters};
+use super::scores::{self, Attended};
+use super::work::{self, Work};
+use super::{serialize_count, serialize_dim};
+use crate::ir::{Dim, Graph, Lengths, Sym, Verified};
+
+/// What a model is, as far as its lengths show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Predicts the next token of its own sequence.
+    Decoder,
+    /// Reads a whole sequence or image at once.
+    Encoder,
+    /// Reads a source and predicts a target.
+    EncoderDecoder,
+}
+
+impl Kind {
+    /// The kind of a graph.
+    pub fn of(graph: &Graph) -> Self {
+        match (has_symbol(graph, Sym::Source), graph.decodes) {
+            (true, _) => Kind::EncoderDecoder,
+            (false, true) => Kind::Decoder,
+            (false, false) => Kind::Encoder,
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Kind::Decoder => "decoder",
+            Kind::Encoder => "encoder",
+            Kind::EncoderDecoder => "encoder-decoder",
+        }
+    }
+}
+
+/// Whether an input of the model has that length.
+pub(super) fn has_symbol(graph: &Graph, sym: Sym) -> bool {
+    graph.root().arguments().iter().any(|v| v.ty.shape.contains(&Dim::sym(sym)))
+}
+
+/// What a model costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cost {
+    /// What it is.
+    pub kind: Kind,
+    /// Parameters by role.
+    pub parameters: Parameters,
+    /// One forward pass.
+    pub work: Work,
+    /// Its attention, by what masks leave, and what decoding keeps.
+    pub attended: Attended,
+    /// The longest sequence it is meant for.
+    pub context: u64,
+    /// Whether a sequence's length is free; not for images.
+    pub has_time: bool,
+}
+
+/// Operations of one forward pass at given lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Operations {
+    /// Products with weights, and attention over all pairs.
+    #[serde(serialize_with = "serialize_count")]
+    pub full: u128,
+    /// The same with only the pairs that masks leave (half of them under a causal mask).
+    #[serde(serialize_with = "serialize_count")]
+    pub visible: u128,
+    /// The attention in `full`.
+    #[serde(serialize_with = "serialize_count")]
+    pub attention: u128,
+    /// Element by element; in neither of the others.
+    #[serde(serialize_with = "serialize_count")]
+    pub elementwise: u128,
+    /// A training step: three times `full`.
+    #[serde(serialize_with = "serialize_count")]
+    pub training: u128,
+}
+
+/// The formulas behind [`Operations`] and activations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Formulas {
+    /// Operations of products with weights.
+    #[serde(serialize_with = "serialize_dim")]
+    pub matmul: Dim,
+    /// Operations of attention over all pairs.
+    #[serde(serialize_with = "serialize_dim")]
+    pub attention: Dim,
+    /// Operations element by element.
+    #[serde(serialize_with = "serialize_dim")]
+    pub elementwise: Dim,
+    /// Elements of activations, attention weights aside.
+    #[serde(serialize_with = "serialize_dim")]
+    pub activations: Dim,
+    /// Elements of attention weights.
+    #[serde(serialize_with = "serialize_dim")]
+    pub attention_weights: Dim,
+}
+
+/// Counts a model. The time it takes grows with the number of different modules, not of layers.
+pub fn cost(graph: &Verified) -> Cost {
+    let at_root = graph.root.0;
+    let parameters = parameters::of_modules(graph).into_iter().nth(at_root).unwrap_or_default();
+    let work = work::of_modules(graph).into_iter().nth(at_root).unwrap_or_default();
+    Cost {
+        kind: Kind::of(graph),
+        parameters,
+        work,
+        attended: scores::of_graph(graph),
+        context: graph.context,
+        has_time: has_symbol(graph, Sym::Time),
+    }
+}
+
+impl Cost {
+    /// One sequence as long as the context, nothing cached; its source is as long.
+    pub fn whole_context(&self) -> Lengths {
+        Lengths { batch: 1, time: self.context, source: self.context, past: 0, rows: 0 }
+    }
+
+    /// One new token at the end of the context, the tokens before it cached.
+    pub fn last_token(&self) -> Lengths {
+        Lengths { time: 1, past: self.context.saturating_sub(1), ..self.whole_context() }
+    }
+
+    /// Operations of a forward pass.
+    pub fn forward(&self, lengths: &Lengths) -> Operations {
+        let full = self.work.operations().eval(lengths);
+        let visible = self.attended.scores.iter().map(|s| s.visible(lengths));
+        Operations {
+            full,
+            visible: visible.fold(self.work.matmul.eval(lengths), u128::saturating_add),
+            attention: self.work.attention.eval(lengths),
+            elementwise: self.work.elementwise.eval(lengths),
+            training: self.work.training().eval(lengths),
+        }
+    }
+
+    /// The formulas.
+    pub fn formulas(&self) -> Formulas {
+        Formulas {
+            matmul: self.work.matmul.clone(),
+            attention: self.work.attention.clone(),
+            elementwise: self.work.elementwise.clone(),
+            activations: self.work.activations.clone(),
+            attention_weights: self.work.attention_weights.clone(),
+        }
+    }
+
+    /// Elements a decoded token adds to the key/value cache: grouped keys and values, or latents.
+    pub fn cache_per_token(&self) -> u128 {
+        self.attended.caches.iter().fold(0, |sum, c| sum.saturating_add(c.per_token))
+    }
+
+    /// Elements of the cache that a query at position `n` can still see: where a window or a chunk
+    /// bounds the reach, no more than that.
+    pub fn cache_at(&self, n: u64) -> u128 {
+        self.attended.caches.iter().fold(0, |sum, cached| {
+            let kept = cached.reach.map_or(n, |reach| reach.min(n));
+            sum.saturating_add(cached.per_token.saturating_mul(u128::from(kept)))
+        })
+    }
+}

@@ -1,0 +1,435 @@
+//! The layer table: every module and layer by its path, with shape, parameters and operations.
+//!
+//! Blocks of a stack that are the same module are one row (`blocks.0..11 ×12`), whose numbers are
+//! those of all of them together, so the rows below a module add up to no more than its own. What is
+//! missing then is done by the module itself: attention between its projections, a tied output table.
+
+use serde::Serialize;
+
+use super::cost::cost;
+use super::parameters::{self, Count, Parameters, active_experts};
+use super::table::{Column, Table};
+use super::work::{self, Runs, Work, callees, of_node};
+use super::{number, serialize_count};
+use crate::ir::{Graph, Layer, Lengths, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Verified};
+
+/// The table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Layers {
+    /// The model's name.
+    pub model: String,
+    /// The lengths that operations are counted at.
+    pub at: At,
+    /// Modules and layers in order of their paths, parents before children.
+    pub rows: Vec<Row>,
+    /// The model itself.
+    pub total: Row,
+}
+
+/// Lengths of one forward pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct At {
+    /// `B`
+    pub batch: u64,
+    /// `T`
+    pub time: u64,
+    /// `S`
+    pub source: u64,
+    /// `P`
+    pub past: u64,
+}
+
+impl From<Lengths> for At {
+    fn from(lengths: Lengths) -> Self {
+        let Lengths { batch, time, source, past, rows: _ } = lengths;
+        Self { batch, time, source, past }
+    }
+}
+
+/// A module or a layer, or as many equal ones as the path says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// `decoder.blocks.0..11.attention`; empty for the model itself.
+    pub path: String,
+    /// How many modules it is inside of.
+    pub depth: usize,
+    /// How many equal ones the row stands for, those around it included.
+    #[serde(serialize_with = "serialize_count")]
+    pub copies: u128,
+    /// `DecoderBlock`, `Linear`.
+    pub r#type: String,
+    /// The shape of its first result: `[B,T,768]`.
+    pub shape: Option<String>,
+    /// Parameters, ties once, buffers not.
+    #[serde(serialize_with = "serialize_count")]
+    pub parameters: u128,
+    /// Those a token meets.
+    #[serde(serialize_with = "serialize_count")]
+    pub active: u128,
+    /// Parameters as a part of the model's.
+    pub share: f64,
+    /// Operations of a forward pass as a formula.
+    pub formula: String,
+    /// Operations at the table's lengths.
+    #[serde(serialize_with = "serialize_count")]
+    pub operations: u128,
+    /// The path's last segment and how many of it, for the tree.
+    #[serde(skip)]
+    label: String,
+}
+
+/// The table of a model down to `depth` (1 for the members of the model), operations counted at the
+/// given lengths.
+pub fn layers(graph: &Verified, depth: usize, lengths: &Lengths) -> Layers {
+    let walk = Walk {
+        graph,
+        parameters: parameters::of_modules(graph),
+        work: work::of_modules(graph),
+        lengths: *lengths,
+        whole: cost(graph).parameters.all().total,
+        depth,
+    };
+    let root = graph.root();
+    let mut rows = Vec::new();
+    walk.members(root, &Place::default(), &mut rows);
+    let shape = root.results.first().map(|id| shape_text(&root.value(*id).ty));
+    let total = walk.row(
+        &Place::default(),
+        root.name.clone(),
+        shape,
+        count_of(walk.parameters.get(graph.root.0)),
+        &walk.work.get(graph.root.0).cloned().unwrap_or_default(),
+    );
+    Layers { model: graph.name.clone(), at: (*lengths).into(), rows, total }
+}
+
+fn count_of(parameters: Option<&Parameters>) -> Count {
+    parameters.map(Parameters::all).unwrap_or_default()
+}
+
+/// Where the walk is: a path, and how often what is there runs in one forward pass.
+#[derive(Clone)]
+struct Place {
+    path: String,
+    label: String,
+    depth: usize,
+    copies: u128,
+    /// Of `copies`, those a token meets, as a fraction.
+    active: (u128, u128),
+    /// The calls on the way, outermost first; a member may be called by several nodes.
+    calls: Vec<Vec<Runs>>,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            path: String::new(),
+            label: String::new(),
+            depth: 0,
+            copies: 1,
+            active: (1, 1),
+            calls: Vec::new(),
+        }
+    }
+}
+
+impl Place {
+    fn member(&self, name: &str) -> Place {
+        let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
+        Place { path, label: name.to_owned(), depth: self.depth + 1, ..self.clone() }
+    }
+
+    /// The work of everything here, from that of one run.
+    fn total(&self, once: &Work) -> Work {
+        self.calls.iter().rev().fold(once.clone(), |work, calls| {
+            let mut sum = Work::default();
+            for runs in calls {
+                sum.add(&runs.of(&work));
+            }
+            sum
+        })
+    }
+}
+
+struct Walk<'a> {
+    graph: &'a Graph,
+    parameters: Vec<Parameters>,
+    work: Vec<Work>,
+    lengths: Lengths,
+    whole: u128,
+    depth: usize,
+}
+
+impl Walk<'_> {
+    fn members(&self, module: &Module, place: &Place, rows: &mut Vec<Row>) {
+        if place.depth >= self.depth {
+            return;
+        }
+        for (i, member) in module.members.iter().enumerate() {
+            let id = MemberId(i);
+            match &member.kind {
+                MemberKind::Layer(layer) => self.layer(module, id, layer, &place.member(&member.name), rows),
+                MemberKind::Module(child) => {
+                    let mut at = place.member(&member.name);
+                    let nodes: Vec<&Node> = uses(module, id).collect();
+                    at.calls.push(vec![Runs::Whole(nodes.len() as u128)]);
+                    self.module(*child, result_shape(module, &nodes), &at, rows);
+                }
+                MemberKind::Stack(_) => self.stack(module, id, member, place, rows),
+            }
+        }
+    }
+
+    fn stack(&self, module: &Module, id: MemberId, member: &Member, place: &Place, rows: &mut Vec<Row>) {
+        let MemberKind::Stack(runs) = &member.kind else { return };
+        let nodes: Vec<&Node> = uses(module, id).collect();
+        let experts = active_experts(module, id.0);
+        let all = crate::ir::stack_len(runs);
+        let mut first = 0u64;
+        let mut position = 0;
+        for run in runs {
+            for (i, child) in run.cycle.iter().enumerate() {
+                let blocks = run.blocks(i);
+                // The same walk over runs and cycles as `callees` makes.
+                let calls: Vec<Runs> = nodes
+                    .iter()
+                    .filter_map(|node| {
+                        let input = node.inputs.first().map(|v| &module.value(*v).ty);
+                        callees(node, member, input).into_iter().nth(position).map(|c| c.runs)
+                    })
+                    .collect();
+                position += 1;
+                if blocks == 0 {
+                    continue;
+                }
+                let indices = indices(first.saturating_add(i as u64), run.cycle.len() as u64, blocks);
+                let mut at = place.member(&format!("{}.{indices}", member.name));
+                if blocks > 1 {
+                    at.label += &format!(" ×{blocks}");
+                }
+                if let Some(active) = experts {
+                    at.label += &format!(", {active} active");
+                    let (n, of) = at.active;
+                    at.active = (n.saturating_mul(u128::from(active)), of.saturating_mul(u128::from(all)));
+                } else if let Some(each) = nodes.iter().find_map(|node| applied(node)) {
+                    at.label += &format!(", run {each} times");
+                }
+                at.copies = at.copies.saturating_mul(u128::from(blocks));
+                at.calls.push(calls);
+                let shape = match experts {
+                    Some(_) => self.graph.module(*child).results.first().map(|id| {
+                        let expert = self.graph.module(*child);
+                        shape_text(&expert.value(*id).ty)
+                    }),
+                    None => result_shape(module, &nodes),
+                };
+                self.module(*child, shape, &at, rows);
+            }
+            first = first.saturating_add(run.count);
+        }
+    }
+
+    fn module(&self, id: ModuleId, shape: Option<String>, at: &Place, rows: &mut Vec<Row>) {
+        let module = self.graph.module(id);
+        let once = self.work.get(id.0).cloned().unwrap_or_default();
+        let one = count_of(self.parameters.get(id.0));
+        rows.push(self.row(at, module.name.clone(), shape, one, &at.total(&once)));
+        self.members(module, at, rows);
+    }
+
+    fn layer(&self, module: &Module, id: MemberId, layer: &Layer, at: &Place, rows: &mut Vec<Row>) {
+        let nodes: Vec<&Node> = uses(module, id).collect();
+        let mut once = Work::default();
+        for node in &nodes {
+            once.add(&of_node(node, module, &self.work));
+        }
+        let trained = layer.parameters().into_iter().filter(|p| p.trained);
+        let n = trained.fold(0u128, |n, p| n.saturating_add(crate::ir::paths::elements(&p.shape)));
+        let one = Count { total: n, active: n };
+        rows.push(self.row(at, layer_name(layer).into(), result_shape(module, &nodes), one, &at.total(&once)));
+    }
+
+    fn row(&self, at: &Place, r#type: String, shape: Option<String>, one: Count, work: &Work) -> Row {
+        let parameters = one.total.saturating_mul(at.copies);
+        let (active, of) = at.active;
+        Row {
+            path: at.path.clone(),
+            depth: at.depth,
+            copies: at.copies,
+            r#type,
+            shape,
+            parameters,
+            active: one.active.saturating_mul(at.copies).saturating_mul(active) / of.max(1),
+            share: if self.whole == 0 { 0.0 } else { parameters as f64 / self.whole as f64 },
+            formula: work.operations().to_string(),
+            operations: work.operations().eval(&self.lengths),
+            label: at.label.clone(),
+        }
+    }
+}
+
+/// The nodes of a body that run a member.
+fn uses(module: &Module, id: MemberId) -> impl Iterator<Item = &Node> {
+    module.nodes.iter().filter(move |node| {
+        if let Op::Layer { member }
+        | Op::Call { member }
+        | Op::Scan { member, .. }
+        | Op::Experts { member, .. } = &node.op
+        {
+            *member == id
+        } else {
+            false
+        }
+    })
+}
+
+/// How many times in a row a scan applies each block, where that is more than once.
+fn applied(node: &Node) -> Option<u64> {
+    if let Op::Scan { each, .. } = &node.op
+        && *each > 1
+    {
+        return Some(*each);
+    }
+    None
+}
+
+fn result_shape(module: &Module, nodes: &[&Node]) -> Option<String> {
+    let id = nodes.first()?.outputs.first()?;
+    Some(shape_text(&module.value(*id).ty))
+}
+
+/// `[B,T,768]`
+pub fn shape_text(ty: &crate::ir::Type) -> String {
+    let sizes: Vec<String> = ty.shape.iter().map(ToString::to_string).collect();
+    format!("[{}]", sizes.join(","))
+}
+
+/// Blocks `first, first + step, ...`: `3`, `0..11`, `0,2..10`.
+fn indices(first: u64, step: u64, count: u64) -> String {
+    let at = |i: u64| first.saturating_add(step.saturating_mul(i));
+    match (count, step) {
+        (1, _) => first.to_string(),
+        (_, 1) => format!("{first}..{}", at(count - 1)),
+        (2, _) => format!("{first},{}", at(1)),
+        _ => format!("{first},{}..{}", at(1), at(count - 1)),
+    }
+}
+
+fn layer_name(layer: &Layer) -> &'static str {
+    match layer {
+        Layer::Linear { .. } => "Linear",
+        Layer::Embedding { .. } => "Embedding",
+        Layer::LayerNorm { .. } => "LayerNorm",
+        Layer::RmsNorm { .. } => "RmsNorm",
+        Layer::Patches { .. } => "Patches",
+        Layer::Param { trained: true, .. } => "Param",
+        Layer::Param { trained: false, .. } => "Buffer",
+    }
+}
+
+/// The narrowest layout that shows whole numbers.
+const EXACT_WIDTH: usize = 100;
+
+impl Layers {
+    /// Aligned text of at most `width` columns: exact numbers where they fit, short ones else.
+    pub fn text(&self, width: usize) -> String {
+        let exact = self.readable(number::exact);
+        let table = if width >= EXACT_WIDTH && exact.width() <= width {
+            exact
+        } else {
+            let mut short = self.readable(number::count);
+            for (cells, row) in short.rows.iter_mut().zip(&self.rows) {
+                replace(cells, OPERATIONS, number::operations(row.operations));
+            }
+            replace(&mut short.total, OPERATIONS, number::operations(self.total.operations));
+            short
+        };
+        format!("{}{}", table.text(width), self.footnote())
+    }
+
+    /// Says at which lengths operations are counted, and how to read a folded row.
+    fn footnote(&self) -> String {
+        let At { batch, time, source, past } = self.at;
+        let has = |letter: char| self.total.formula.contains(letter);
+        let lengths = [('B', batch), ('T', time), ('S', source), ('P', past)]
+            .into_iter()
+            .filter(|(letter, n)| has(*letter) && !(*letter == 'P' && *n == 0))
+            .map(|(letter, n)| format!("{letter}={}", number::exact(u128::from(n))))
+            .collect::<Vec<_>>();
+        let mut out = String::from("FLOPs of one forward pass");
+        if !lengths.is_empty() {
+            out += &format!(" at {}", lengths.join(", "));
+        }
+        out += ", attention over all pairs\n";
+        if self.rows.iter().any(|row| row.copies > 1) {
+            out += "a row with × holds the numbers of all its copies\n";
+        }
+        out
+    }
+
+    /// One row a line with plain numbers, the total first.
+    pub fn csv(&self) -> String {
+        let columns = ["path", "type", "shape", "copies", "parameters", "active", "share", "flops", "formula"];
+        let rows = std::iter::once(&self.total).chain(&self.rows);
+        let rows = rows.map(|row| {
+            vec![
+                row.path.clone(),
+                row.r#type.clone(),
+                row.shape.clone().unwrap_or_default(),
+                row.copies.to_string(),
+                row.parameters.to_string(),
+                row.active.to_string(),
+                format!("{:.6}", row.share),
+                row.operations.to_string(),
+                row.formula.clone(),
+            ]
+        });
+        let columns = columns.into_iter().map(|title| Column::text(title, 0)).collect();
+        Table { columns, rows: rows.collect(), total: Vec::new() }.csv()
+    }
+
+    /// A pipe table with whole paths and exact numbers.
+    pub fn markdown(&self) -> String {
+        let mut table = self.readable(number::exact);
+        for (cells, row) in table.rows.iter_mut().zip(&self.rows) {
+            let copies = row.label.split_once(' ').map(|(_, copies)| format!(" {copies}"));
+            replace(cells, 0, format!("`{}`{}", row.path, copies.unwrap_or_default()));
+        }
+        format!("{}\n{}", table.markdown(), self.footnote())
+    }
+
+    fn readable(&self, n: impl Fn(u128) -> String) -> Table {
+        let columns = vec![
+            Column::text("module", 16),
+            Column::text("type", 8),
+            Column::text("output", 8),
+            Column::number("parameters"),
+            Column::number("share"),
+            Column::number("FLOPs"),
+            Column::number("share"),
+        ];
+        let cells = |row: &Row, label: String| {
+            vec![
+                label,
+                row.r#type.clone(),
+                row.shape.clone().unwrap_or_default(),
+                n(row.parameters),
+                number::share(row.parameters, self.total.parameters),
+                n(row.operations),
+                number::share(row.operations, self.total.operations),
+            ]
+        };
+        let label = |row: &Row| format!("{}{}", "  ".repeat(row.depth.saturating_sub(1)), row.label);
+        let rows = self.rows.iter().map(|row| cells(row, label(row))).collect();
+        Table { columns, rows, total: cells(&self.total, "total".into()) }
+    }
+}
+
+/// The column of operations in [`Layers::readable`].
+const OPERATIONS: usize = 5;
+
+fn replace(cells: &mut [String], column: usize, text: String) {
+    if let Some(cell) = cells.get_mut(column) {
+        *cell = text;
+    }
+}

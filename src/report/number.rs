@@ -1,0 +1,93 @@
+//! Numbers as people read them, in one place: every table and page writes them alike.
+//!
+//! Exact numbers are grouped (`124,439,808`); short ones have three digits or more and a unit
+//! (`124.4 M`). Counts go by thousand, million, billion, trillion (`K M B T`), operations by the
+//! decimal prefixes (`k M G T P E`), bytes by the binary ones (`KiB MiB GiB`).
+
+use crate::ir::{Dim, Sym};
+
+/// `124,439,808`
+pub fn exact(n: u128) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A count in a few characters: `124.4 M`, `8.03 B`; below a thousand itself.
+pub fn count(n: u128) -> String {
+    prefixed(n as f64, 1000.0, &["", "K", "M", "B", "T"])
+}
+
+/// Operations in a few characters: `284.8 M`, `1.20 T`.
+pub fn operations(n: u128) -> String {
+    prefixed(n as f64, 1000.0, &["", "k", "M", "G", "T", "P", "E"])
+}
+
+/// Bytes in a few characters: `474.7 MiB`.
+pub fn bytes(n: u128) -> String {
+    prefixed(n as f64, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
+}
+
+/// `124,439,808 (124.4 M)`; below ten thousand only the number.
+pub fn count_with_short(n: u128) -> String {
+    if n < 10_000 { exact(n) } else { format!("{} ({})", exact(n), count(n)) }
+}
+
+/// `31.6 %`; `<0.1 %` for little but something, `0 %` for nothing.
+pub fn share(part: u128, whole: u128) -> String {
+    if part == 0 || whole == 0 {
+        return "0 %".into();
+    }
+    let percent = part as f64 * 100.0 / whole as f64;
+    if percent < 0.05 { "<0.1 %".into() } else { format!("{percent:.1} %") }
+}
+
+/// A polynomial for reading: `247,064,064·B·T + 36,864·B·T²`.
+pub fn formula(dim: &Dim) -> String {
+    let terms: Vec<String> = dim.terms().into_iter().map(|(syms, n)| term(syms, n)).collect();
+    if terms.is_empty() { "0".into() } else { terms.join(" + ") }
+}
+
+fn term(syms: &[Sym], n: u128) -> String {
+    let mut factors = Vec::new();
+    if n != 1 || syms.is_empty() {
+        factors.push(exact(n));
+    }
+    // Equal symbols stand beside each other.
+    for power in syms.chunk_by(|a, b| a == b) {
+        let letters: String = power.iter().take(1).map(|s| s.letter()).collect();
+        factors.push(match power.len() {
+            1 => letters,
+            2 => format!("{letters}²"),
+            3 => format!("{letters}³"),
+            n => format!("{letters}^{n}"),
+        });
+    }
+    factors.join("·")
+}
+
+/// The number with the largest unit that leaves at least 1 before the point; without decimals where
+/// there is no unit, beyond the largest unit in powers of ten.
+fn prefixed(n: f64, base: f64, units: &[&str]) -> String {
+    let mut value = n;
+    let mut unit = 0;
+    // What would be rounded up to the base takes the next unit.
+    while value >= base - 0.05 && unit + 1 < units.len() {
+        value /= base;
+        unit += 1;
+    }
+    let name = units.get(unit).copied().unwrap_or_default();
+    let number = match (unit, value) {
+        (0, _) => format!("{value:.0}"),
+        (_, v) if v >= base * 1000.0 => format!("{v:.1e}"),
+        (_, v) if v >= 9.995 => format!("{v:.1}"),
+        (_, v) => format!("{v:.2}"),
+    };
+    if name.is_empty() { number } else { format!("{number} {name}") }
+}

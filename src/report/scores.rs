@@ -1,0 +1,354 @@
+//! Attention seen from its masks: which pairs of query and key are left, and what decoding must keep.
+//!
+//! A rule is written where a mask is made and used where attention is, often modules apart, so masks
+//! are followed through calls and scans: every module is looked at once for each set of rules it is
+//! called with, not once a block. Padding is data and hides nothing here.
+
+use crate::ir::op::MaskRule;
+use crate::ir::{Dim, Graph, Lengths, MemberKind, Module, ModuleId, Node, Op, Sym, ValueId};
+
+use super::work::{Runs, callees, per_pair};
+
+/// Attention over the same pairs, everywhere in the model together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scores {
+    /// How many queries.
+    pub queries: Dim,
+    /// How many keys.
+    pub keys: Dim,
+    /// All of them hide; none for full attention.
+    pub rules: Vec<MaskRule>,
+    /// Operations a pair costs: heads, layers and the batch included.
+    pub per_pair: Dim,
+}
+
+impl Scores {
+    /// Operations of the pairs that the rules leave.
+    pub fn visible(&self, lengths: &Lengths) -> u128 {
+        let (queries, keys) = (self.queries.eval(lengths), self.keys.eval(lengths));
+        let from = if self.keys == self.queries { 0 } else { u128::from(lengths.past) };
+        visible_pairs(&self.rules, from, queries, keys).saturating_mul(self.per_pair.eval(lengths))
+    }
+}
+
+/// Values that decoding appends to, of the same reach, everywhere in the model together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cached {
+    /// Elements a token of a sequence adds.
+    pub per_token: u128,
+    /// How many positions back a query can see; `None` without limit.
+    pub reach: Option<u64>,
+}
+
+/// Attention of a model or a module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attended {
+    /// Pairs, by their lengths and rules.
+    pub scores: Vec<Scores>,
+    /// What decoding keeps of its own tokens.
+    pub caches: Vec<Cached>,
+    /// Elements of keys and values of cross attention that a token of the source adds.
+    pub per_source_token: u128,
+}
+
+impl Attended {
+    fn add(&mut self, other: &Attended, runs: u128) {
+        for scores in &other.scores {
+            let mut scores = scores.clone();
+            scores.per_pair = scores.per_pair * Dim::of(runs);
+            self.add_scores(scores);
+        }
+        for cached in &other.caches {
+            self.add_cached(Cached { per_token: cached.per_token.saturating_mul(runs), ..*cached });
+        }
+        let source = other.per_source_token.saturating_mul(runs);
+        self.per_source_token = self.per_source_token.saturating_add(source);
+    }
+
+    fn add_scores(&mut self, new: Scores) {
+        let same = |s: &&mut Scores| (&s.queries, &s.keys, &s.rules) == (&new.queries, &new.keys, &new.rules);
+        match self.scores.iter_mut().find(same) {
+            Some(old) => old.per_pair = &old.per_pair + &new.per_pair,
+            None => self.scores.push(new),
+        }
+    }
+
+    fn add_cached(&mut self, new: Cached) {
+        match self.caches.iter_mut().find(|c| c.reach == new.reach) {
+            Some(old) => old.per_token = old.per_token.saturating_add(new.per_token),
+            None => self.caches.push(new),
+        }
+    }
+}
+
+/// Attention of the whole model.
+pub fn of_graph(graph: &Graph) -> Attended {
+    let mut seen = Seen { graph, done: Vec::new() };
+    let inputs = vec![Vec::new(); graph.root().args];
+    seen.module(graph.root, &inputs).0
+}
+
+type Rules = Vec<MaskRule>;
+/// What a module holds, and the rules of the masks it returns.
+type Found = (Attended, Vec<Rules>);
+
+/// Modules already looked at, with the rules of their arguments.
+struct Seen<'a> {
+    graph: &'a Graph,
+    done: Vec<(ModuleId, Vec<Rules>, Found)>,
+}
+
+impl Seen<'_> {
+    fn module(&mut self, id: ModuleId, args: &[Rules]) -> Found {
+        if let Some((.., found)) = self.done.iter().find(|(m, a, _)| *m == id && a == args) {
+            return found.clone();
+        }
+        let module = self.graph.module(id);
+        let mut rules = vec![Rules::new(); module.values.len()];
+        for (at, given) in rules.iter_mut().zip(args) {
+            at.clone_from(given);
+        }
+        let mut sum = Attended::default();
+        let mut reaches = vec![None; module.nodes.len()];
+        for node in &module.nodes {
+            self.node(node, module, &mut rules, &mut sum, &mut reaches);
+        }
+        for (node, reach) in module.nodes.iter().zip(reaches) {
+            if let (Op::Cache, Some(id)) = (&node.op, node.inputs.first()) {
+                let per_token = elements_at_one(module, *id);
+                sum.add_cached(Cached { per_token, reach: reach.unwrap_or_default() });
+            }
+        }
+        let results = module.results.iter().filter_map(|id| rules.get(id.0).cloned()).collect();
+        self.done.push((id, args.to_vec(), (sum.clone(), results)));
+        self.done.last().map(|(.., found)| found.clone()).unwrap_or_default()
+    }
+
+    /// Follows one op. `reaches` holds, for every cache op that attention reads, how far back it does.
+    fn node(
+        &mut self,
+        node: &Node,
+        module: &Module,
+        rules: &mut [Rules],
+        sum: &mut Attended,
+        reaches: &mut [Option<Option<u64>>],
+    ) {
+        let of = |rules: &[Rules], i: usize| {
+            node.inputs.get(i).and_then(|id| rules.get(id.0)).cloned().unwrap_or_default()
+        };
+        if let Op::Mask { rule, .. } = &node.op {
+            set(rules, node, 0, vec![*rule]);
+        } else if let Op::EitherMask = &node.op {
+            let mut both = of(rules, 0);
+            for rule in of(rules, 1) {
+                if !both.contains(&rule) {
+                    both.push(rule);
+                }
+            }
+            set(rules, node, 0, both);
+        } else if let Op::Attention(attention) = &node.op {
+            let mut hidden = if attention.has_mask { of(rules, 3) } else { Rules::new() };
+            let causal = MaskRule { causal: true, ..MaskRule::default() };
+            if attention.causal && !hidden.contains(&causal) {
+                hidden.push(causal);
+            }
+            for cache in caches_behind(node, module) {
+                if let Some(at) = reaches.get_mut(cache) {
+                    // Read twice, it keeps what the farther reader needs.
+                    let reach = reach(&hidden);
+                    *at = Some(at.map_or(reach, |old| old.zip(reach).map(|(a, b)| a.max(b))));
+                }
+            }
+            self.attention(node, module, hidden, sum);
+        } else if let Op::Call { member } = &node.op {
+            if let MemberKind::Module(id) = module.member(*member).kind {
+                let args: Vec<Rules> = (0..node.inputs.len()).map(|i| of(rules, i)).collect();
+                let (found, results) = self.module(id, &args);
+                sum.add(&found, 1);
+                for (i, result) in results.into_iter().enumerate() {
+                    set(rules, node, i, result);
+                }
+            }
+        } else if let Op::Scan { member, args, .. } = &node.op {
+            let extras = args.iter().flatten();
+            for (callee, extra) in callees(node, module.member(*member), None).into_iter().zip(extras) {
+                let args: Vec<Rules> =
+                    std::iter::once(of(rules, 0)).chain(extra.iter().map(|i| of(rules, *i))).collect();
+                let (found, _) = self.module(ModuleId(callee.module), &args);
+                match callee.runs {
+                    Runs::Whole(n) => sum.add(&found, n),
+                    Runs::Routed { taken, .. } => sum.add(&found, taken),
+                }
+            }
+        }
+    }
+
+    fn attention(&self, node: &Node, module: &Module, rules: Rules, sum: &mut Attended) {
+        let shape = |i: usize| node.inputs.get(i).map(|id| module.value(*id).ty.shape.as_slice());
+        let (Some([batch, heads, queries, _]), Some([_, _, keys, _])) = (shape(0), shape(1)) else { return };
+        let per_pair = &(batch * heads) * &per_pair(node, module);
+        sum.add_scores(Scores { queries: queries.clone(), keys: keys.clone(), rules, per_pair });
+        let source = Dim::sym(Sym::Source);
+        if *keys == source && *queries != source {
+            let kept = [1, 2].iter().filter_map(|i| node.inputs.get(*i));
+            let kept = kept.map(|id| elements_at_one(module, before_repeats(module, *id)));
+            sum.per_source_token = kept.fold(sum.per_source_token, u128::saturating_add);
+        }
+    }
+}
+
+fn set(rules: &mut [Rules], node: &Node, output: usize, new: Rules) {
+    if let Some(at) = node.outputs.get(output).and_then(|id| rules.get_mut(id.0)) {
+        *at = new;
+    }
+}
+
+/// Elements of a value for one sequence of one token.
+fn elements_at_one(module: &Module, id: ValueId) -> u128 {
+    let one = Lengths { batch: 1, time: 1, source: 1, past: 0, rows: 1 };
+    module.value(id).ty.shape.iter().fold(1, |n, dim| n.saturating_mul(dim.eval(&one)))
+}
+
+/// The node of a module's body that defines a value, by index; arguments have none.
+fn definition(module: &Module, id: ValueId) -> Option<(usize, &Node)> {
+    module.nodes.iter().enumerate().find(|(_, node)| node.outputs.contains(&id))
+}
+
+/// Keys or values as they are kept: before their heads are repeated for grouped queries.
+fn before_repeats(module: &Module, mut id: ValueId) -> ValueId {
+    while let Some((_, node)) = definition(module, id) {
+        let (Op::RepeatHeads { .. }, Some(input)) = (&node.op, node.inputs.first()) else { break };
+        id = *input;
+    }
+    id
+}
+
+/// The cache ops of the body that keys or values of this attention come from, by index.
+fn caches_behind(attention: &Node, module: &Module) -> Vec<usize> {
+    let mut open: Vec<ValueId> = attention.inputs.iter().skip(1).take(2).copied().collect();
+    let mut visited = Vec::new();
+    let mut found = Vec::new();
+    while let Some(id) = open.pop() {
+        let Some((index, node)) = definition(module, id) else { continue };
+        if visited.contains(&index) {
+            continue;
+        }
+        visited.push(index);
+        if let Op::Cache = &node.op {
+            found.push(index);
+        } else {
+            open.extend(&node.inputs);
+        }
+    }
+    found
+}
+
+/// How many positions back, itself counted, the newest query sees at most.
+fn reach(rules: &[MaskRule]) -> Option<u64> {
+    rules.iter().flat_map(|r| [r.window.map(|w| w.left), r.chunk]).flatten().min()
+}
+
+/// Pairs of a query and a key that no rule hides. Queries are at positions `from..from + queries`,
+/// keys at `0..keys`. The time it takes does not grow with the lengths.
+pub fn visible_pairs(rules: &[MaskRule], from: u128, queries: u128, keys: u128) -> u128 {
+    let clamp = |n: u128| i128::try_from(n).unwrap_or(i128::MAX).min(1 << 62);
+    let (start, keys) = (clamp(from), clamp(keys));
+    let end = (start + clamp(queries)).min(1 << 62);
+    let mut total = 0u128;
+    let mut at = start;
+    while at < end {
+        let (period, repeats) = steady_periods(rules, at, end, keys);
+        let stop = at + period;
+        total = total.saturating_add(pairs_in(rules, at, stop, keys).saturating_mul(repeats.unsigned_abs()));
+        at += period * repeats;
+    }
+    total
+}
+
+/// The next stretch of queries and how many stretches after one another are alike: whole chunks that
+/// neither a prefix nor the last key cuts.
+fn steady_periods(rules: &[MaskRule], at: i128, end: i128, keys: i128) -> (i128, i128) {
+    let mut chunks = rules.iter().filter_map(|r| r.chunk).map(|n| i128::from(n.max(1)));
+    let Some(first) = chunks.next() else { return (end - at, 1) };
+    let period = chunks.fold(first, |a, b| if b > 1 << 62 { a } else { lcm(a, b) });
+    let cuts = rules.iter().filter_map(|r| r.prefix).map(i128::from).chain([keys, end]);
+    let next = cuts.filter(|cut| *cut > at).min().unwrap_or(end);
+    let to_boundary = period - at % period;
+    if at % period != 0 || at + period > next {
+        return (to_boundary.min(end - at), 1);
+    }
+    (period, (next - at) / period)
+}
+
+fn lcm(a: i128, b: i128) -> i128 {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    (a / x.max(1)).saturating_mul(b).min(1 << 62)
+}
+
+/// A bound on the visible keys that stays or moves with the query: `offset` or `query + offset`.
+#[derive(Clone, Copy)]
+struct Bound {
+    offset: i128,
+    moves: bool,
+}
+
+impl Bound {
+    fn at(self, query: i128) -> i128 {
+        if self.moves { query + self.offset } else { self.offset }
+    }
+}
+
+/// Visible pairs of the queries `start..stop`. Both ends of what a query sees are straight lines in
+/// the query between a few bends; each piece is an arithmetic series.
+fn pairs_in(rules: &[MaskRule], start: i128, stop: i128, keys: i128) -> u128 {
+    let mut total = 0i128;
+    let mut at = start;
+    while at < stop {
+        let mut next = stop;
+        let mut low = vec![Bound { offset: 0, moves: false }];
+        let mut high = vec![Bound { offset: keys, moves: false }];
+        for rule in rules {
+            if rule.causal {
+                let prefix = i128::from(rule.prefix.unwrap_or(0));
+                if at + 1 < prefix {
+                    high.push(Bound { offset: prefix, moves: false });
+                    next = next.min(prefix - 1);
+                } else {
+                    high.push(Bound { offset: 1, moves: true });
+                }
+            }
+            if let Some(window) = rule.window {
+                low.push(Bound { offset: 1 - i128::from(window.left), moves: true });
+                high.push(Bound { offset: i128::from(window.right), moves: true });
+            }
+            if let Some(chunk) = rule.chunk {
+                let chunk = i128::from(chunk.max(1));
+                let first = at - at % chunk;
+                low.push(Bound { offset: first, moves: false });
+                high.push(Bound { offset: first + chunk, moves: false });
+                next = next.min(first + chunk);
+            }
+        }
+        // Lines cross where a moving one meets a fixed one; the value on the way is the same.
+        let fixed = low.iter().chain(&high).filter(|b| !b.moves);
+        for bound in fixed {
+            for moving in low.iter().chain(&high).filter(|b| b.moves) {
+                let meet = bound.offset - moving.offset;
+                if meet > at {
+                    next = next.min(meet);
+                }
+            }
+        }
+        let seen = |query: i128| {
+            let from = low.iter().map(|b| b.at(query)).max().unwrap_or(0);
+            let to = high.iter().map(|b| b.at(query)).min().unwrap_or(0);
+            (to - from).max(0)
+        };
+        total = total.saturating_add((seen(at) + seen(next - 1)).saturating_mul(next - at) / 2);
+        at = next;
+    }
+    total.unsigned_abs()
+}

@@ -1,0 +1,296 @@
+//! The page that `build` and `check` print: what a model is, holds and costs.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::cost::{Cost, Formulas, Kind, Operations, cost};
+use super::layers::At;
+use super::parameters::{Count, word};
+use super::{number, serialize_count};
+use crate::ir::{Dim, Role, Sym, Verified};
+
+/// Facts about a model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The spec's name.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The longest sequence it is meant for; `None` for images.
+    pub context: Option<u64>,
+    /// How many token ids it knows.
+    pub vocab: Option<u64>,
+    /// All parameters.
+    pub parameters: Count,
+    /// Parameters by role, every role in the same order.
+    pub roles: Vec<RoleCount>,
+    /// Elements of tensors that training does not change.
+    #[serde(serialize_with = "serialize_count")]
+    pub buffers: u128,
+    /// Bytes of all tensors.
+    pub bytes: Bytes,
+    /// What a forward pass does, in `B, T, S, P`.
+    pub formulas: Formulas,
+    /// One sequence as long as the context.
+    pub whole: Point,
+    /// One token at the end of the context; only where tokens can be decoded one by one.
+    pub decoding: Option<Point>,
+    /// What decoding keeps.
+    pub cache: Option<Cache>,
+    /// The inputs.
+    pub inputs: Vec<Port>,
+    /// The outputs.
+    pub outputs: Vec<Port>,
+}
+
+/// Parameters of a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RoleCount {
+    /// `embedding`, `attention`, `ffn`, `norm`, `head`.
+    pub role: &'static str,
+    /// How many.
+    #[serde(flatten)]
+    pub count: Count,
+}
+
+/// The same elements in two sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Bytes {
+    /// 4 bytes each.
+    #[serde(serialize_with = "serialize_count")]
+    pub f32: u128,
+    /// 2 bytes each.
+    #[serde(serialize_with = "serialize_count")]
+    pub bf16: u128,
+}
+
+impl Bytes {
+    fn of(elements: u128) -> Self {
+        Self { f32: elements.saturating_mul(4), bf16: elements.saturating_mul(2) }
+    }
+}
+
+/// Operations at given lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Point {
+    /// The lengths.
+    pub at: At,
+    /// The operations.
+    pub operations: Operations,
+}
+
+/// What decoding keeps between tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Cache {
+    /// Elements a token adds.
+    #[serde(serialize_with = "serialize_count")]
+    pub per_token: u128,
+    /// Bytes a token adds.
+    pub bytes_per_token: Bytes,
+    /// Elements still seen at the end of the context: windows and chunks forget.
+    #[serde(serialize_with = "serialize_count")]
+    pub at_context: u128,
+    /// Elements that cross attention keeps for a token of the source.
+    #[serde(serialize_with = "serialize_count")]
+    pub per_source_token: u128,
+}
+
+/// An input or output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Port {
+    /// Its name in files.
+    pub name: String,
+    /// `int[B,T]`
+    pub r#type: String,
+    /// Whether it may be left out.
+    pub optional: bool,
+}
+
+/// The facts about a model.
+pub fn summary(graph: &Verified) -> Summary {
+    let cost = cost(graph);
+    let root = graph.root();
+    let port = |value: &crate::ir::Value| {
+        let ty = crate::ir::Type { optional: false, ..value.ty.clone() };
+        Port { name: value.name.clone(), r#type: ty.to_string(), optional: value.ty.optional }
+    };
+    let roles = [Role::Embedding, Role::Attention, Role::Ffn, Role::Norm, Role::Head];
+    let point = |lengths| Point { at: At::from(lengths), operations: cost.forward(&lengths) };
+    Summary {
+        name: graph.name.clone(),
+        kind: cost.kind,
+        context: cost.has_time.then_some(graph.context),
+        vocab: graph.vocab,
+        parameters: cost.parameters.all(),
+        roles: roles.map(|role| RoleCount { role: word(role), count: cost.parameters.of(role) }).into(),
+        buffers: cost.parameters.buffers,
+        bytes: Bytes { f32: cost.parameters.bytes(4), bf16: cost.parameters.bytes(2) },
+        formulas: cost.formulas(),
+        whole: point(cost.whole_context()),
+        decoding: graph.decodes.then(|| point(cost.last_token())),
+        cache: graph.decodes.then(|| cache(&cost)),
+        inputs: root.arguments().iter().map(port).collect(),
+        outputs: root.results.iter().map(|id| port(root.value(*id))).collect(),
+    }
+}
+
+fn cache(cost: &Cost) -> Cache {
+    Cache {
+        per_token: cost.cache_per_token(),
+        bytes_per_token: Bytes::of(cost.cache_per_token()),
+        at_context: cost.cache_at(cost.context),
+        per_source_token: cost.attended.per_source_token,
+    }
+}
+
+/// Width of the first column of the page.
+const LABEL: usize = 13;
+
+/// The page in text, at most 80 columns wide unless a name is longer.
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut page = Page { out: String::new() };
+        self.title(&mut page);
+        self.parameters(&mut page);
+        self.operations(&mut page);
+        self.cache(&mut page);
+        ports(&mut page, "inputs", &self.inputs);
+        ports(&mut page, "outputs", &self.outputs);
+        f.write_str(&page.out)
+    }
+}
+
+/// Lines of a label and a text.
+struct Page {
+    out: String,
+}
+
+impl Page {
+    fn line(&mut self, label: &str, text: &str) {
+        let line = format!("{label:LABEL$}{text}");
+        let _ = writeln!(self.out, "{}", line.trim_end());
+    }
+}
+
+impl Summary {
+    fn title(&self, page: &mut Page) {
+        let mut title = format!("{}: {}", self.name, self.kind.words());
+        if let Some(context) = self.context {
+            let _ = write!(title, ", context {}", number::exact(u128::from(context)));
+        }
+        if let Some(vocab) = self.vocab {
+            let _ = write!(title, ", vocab {}", number::exact(u128::from(vocab)));
+        }
+        let _ = writeln!(page.out, "{title}\n");
+    }
+
+    fn parameters(&self, page: &mut Page) {
+        let all = self.parameters;
+        page.line("parameters", &number::count_with_short(all.total));
+        if all.active != all.total {
+            page.line("  active", &format!("{} for a token", number::count_with_short(all.active)));
+        }
+        let width = number::exact(all.total).len();
+        for RoleCount { role, count } in &self.roles {
+            let share = number::share(count.total, all.total);
+            let mut text = format!("{:>width$}  {share:>7}", number::exact(count.total));
+            if count.active != count.total {
+                let _ = write!(text, "  {} active", number::exact(count.active));
+            }
+            page.line(&format!("  {role}"), &text);
+        }
+        if self.buffers > 0 {
+            page.line("  buffers", &format!("{:>width$}  not trained", number::exact(self.buffers)));
+        }
+        let (f32, bf16) = (number::bytes(self.bytes.f32), number::bytes(self.bytes.bf16));
+        page.line("weights", &format!("{f32} in f32, {bf16} in bf16"));
+        page.line("", "");
+    }
+
+    fn operations(&self, page: &mut Page) {
+        let Point { at, operations } = self.whole;
+        let sum = &self.formulas.matmul + &self.formulas.attention;
+        let at_start = sum.substitute(Sym::Past, &Dim::default());
+        for (i, line) in wrapped(&number::formula(&at_start)).iter().enumerate() {
+            page.line(if i == 0 { "FLOPs" } else { "" }, line);
+        }
+        let mut each = format!("{} ", number::operations(operations.full));
+        match (self.context, self.kind) {
+            (None, _) => each += "an image",
+            (Some(_), Kind::EncoderDecoder) => {
+                let _ = write!(each, "at B=1, S=T={}", number::exact(u128::from(at.time)));
+            }
+            (Some(_), Kind::Decoder | Kind::Encoder) => {
+                let _ = write!(each, "at B=1, T={}", number::exact(u128::from(at.time)));
+                if let Some(token) = operations.full.checked_div(u128::from(at.time)) {
+                    let _ = write!(each, ", {} a token", number::operations(token));
+                }
+            }
+        }
+        page.line("", &each);
+        if operations.visible != operations.full {
+            let visible = number::operations(operations.visible);
+            page.line("  visible", &format!("{visible} with only the pairs that masks leave"));
+        }
+        page.line("  training", &format!("{} (3 × forward)", number::operations(operations.training)));
+        if let Some(Point { at, operations }) = self.decoding {
+            let text = format!(
+                "{} for the next token, {} cached",
+                number::operations(operations.full),
+                number::exact(u128::from(at.past))
+            );
+            page.line("  decoding", &text);
+        }
+    }
+
+    fn cache(&self, page: &mut Page) {
+        if let Some(cache) = self.cache {
+            let Bytes { f32, bf16 } = cache.bytes_per_token;
+            let text = format!(
+                "{} values a token: {} in f32, {} in bf16",
+                number::exact(cache.per_token),
+                number::bytes(f32),
+                number::bytes(bf16)
+            );
+            page.line("KV cache", &text);
+            if cache.per_source_token > 0 {
+                let values = number::exact(cache.per_source_token);
+                page.line("  cross", &format!("{values} values a token of the source"));
+            }
+            if let Some(context) = self.context {
+                let (at, whole) = (Bytes::of(cache.at_context), number::exact(u128::from(context)));
+                let text = format!("{} in bf16 at {whole} tokens", number::bytes(at.bf16));
+                page.line("", &text);
+            }
+        }
+        page.line("", "");
+    }
+}
+
+fn ports(page: &mut Page, label: &str, ports: &[Port]) {
+    let width = ports.iter().map(|port| port.name.len()).max().unwrap_or(0);
+    for (i, port) in ports.iter().enumerate() {
+        let absent = if port.optional { "  may be absent" } else { "" };
+        let text = format!("{:width$}  {}{absent}", port.name, port.r#type);
+        page.line(if i == 0 { label } else { "" }, &text);
+    }
+}
+
+/// A formula in lines that leave room for the label, broken before a `+`.
+fn wrapped(formula: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for (i, term) in formula.split(" + ").enumerate() {
+        let term = if i == 0 { term.to_owned() } else { format!("+ {term}") };
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + term.chars().count() <= 80 - LABEL => {
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(&term);
+            }
+            _ => lines.push(term),
+        }
+    }
+    lines
+}

@@ -1,0 +1,177 @@
+//! Aligned columns as text, csv and markdown.
+//!
+//! A table never wraps a cell: where it is wider than allowed, columns that may shrink lose their ends
+//! to `…`, the widest first.
+
+use std::fmt::Write as _;
+
+/// On which side of its column a cell stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its title.
+    pub title: &'static str,
+    /// Where its cells stand.
+    pub align: Align,
+    /// The width it may shrink to; `None` keeps it whole.
+    pub least: Option<usize>,
+}
+
+impl Column {
+    /// A column of text that shrinks to no less than `least` characters.
+    pub fn text(title: &'static str, least: usize) -> Self {
+        Self { title, align: Align::Left, least: Some(least) }
+    }
+
+    /// A column of numbers, never cut.
+    pub fn number(title: &'static str) -> Self {
+        Self { title, align: Align::Right, least: None }
+    }
+}
+
+/// Rows under titles, with one more row below a rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// A cell for every column, a row at a time.
+    pub rows: Vec<Vec<String>>,
+    /// The row of totals; empty for none.
+    pub total: Vec<String>,
+}
+
+const GAP: usize = 2;
+
+impl Table {
+    /// How wide it is when nothing is cut.
+    pub fn width(&self) -> usize {
+        total_width(&self.widths())
+    }
+
+    /// Aligned text of at most `width` columns, as far as columns may shrink.
+    pub fn text(&self, width: usize) -> String {
+        let mut widths = self.widths();
+        while total_width(&widths) > width {
+            let widest = widths
+                .iter_mut()
+                .zip(&self.columns)
+                .filter(|(w, column)| column.least.is_some_and(|least| **w > least))
+                .max_by_key(|(w, _)| **w);
+            match widest {
+                Some((w, _)) => *w -= 1,
+                None => break,
+            }
+        }
+        let mut out = String::new();
+        let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
+        let rule = "─".repeat(total_width(&widths));
+        self.line(&mut out, &titles, &widths);
+        let _ = writeln!(out, "{rule}");
+        for row in &self.rows {
+            self.line(&mut out, row, &widths);
+        }
+        if !self.total.is_empty() {
+            let _ = writeln!(out, "{rule}");
+            self.line(&mut out, &self.total, &widths);
+        }
+        out
+    }
+
+    /// Comma-separated values with a line of titles; quoted where RFC 4180 asks for it. Without totals.
+    pub fn csv(&self) -> String {
+        let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
+        let mut out = String::new();
+        for row in std::iter::once(&titles).chain(&self.rows) {
+            let cells: Vec<String> = row.iter().map(|cell| quoted(cell)).collect();
+            let _ = writeln!(out, "{}", cells.join(","));
+        }
+        out
+    }
+
+    /// A pipe table, totals as the last row in bold.
+    pub fn markdown(&self) -> String {
+        let mut out = String::new();
+        let line = |out: &mut String, cells: &[String]| {
+            let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+        };
+        let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
+        line(&mut out, &titles);
+        let rules: Vec<String> = self
+            .columns
+            .iter()
+            .map(|c| match c.align {
+                Align::Left => "---".to_owned(),
+                Align::Right => "---:".to_owned(),
+            })
+            .collect();
+        line(&mut out, &rules);
+        for row in &self.rows {
+            line(&mut out, row);
+        }
+        if !self.total.is_empty() {
+            let bold = |cell: &String| if cell.is_empty() { String::new() } else { format!("**{cell}**") };
+            line(&mut out, &self.total.iter().map(bold).collect::<Vec<_>>());
+        }
+        out
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let all = self.rows.iter().chain(std::iter::once(&self.total));
+        let mut widths: Vec<usize> = self.columns.iter().map(|c| length(c.title)).collect();
+        for row in all {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(length(cell));
+            }
+        }
+        widths
+    }
+
+    fn line(&self, out: &mut String, cells: &[String], widths: &[usize]) {
+        let mut line = String::new();
+        for ((cell, width), column) in cells.iter().zip(widths).zip(&self.columns) {
+            if !line.is_empty() {
+                line.push_str(&" ".repeat(GAP));
+            }
+            let cell = cut(cell, *width);
+            let padding = " ".repeat(width.saturating_sub(length(&cell)));
+            match column.align {
+                Align::Left => line.push_str(&(cell + &padding)),
+                Align::Right => line.push_str(&(padding + &cell)),
+            }
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+}
+
+fn total_width(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn cut(cell: &str, width: usize) -> String {
+    if length(cell) <= width {
+        return cell.to_owned();
+    }
+    let kept: String = cell.chars().take(width.saturating_sub(1)).collect();
+    kept + "…"
+}
+
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
+}
