@@ -246,7 +246,13 @@ impl Walk<'_> {
         let trained = layer.parameters().into_iter().filter(|p| p.trained);
         let n = trained.fold(0u128, |n, p| n.saturating_add(crate::ir::paths::elements(&p.shape)));
         let one = Count { total: n, active: n };
-        rows.push(self.row(at, layer_name(layer).into(), result_shape(module, &nodes), one, &at.total(&once)));
+        rows.push(self.row(
+            at,
+            layer_name(layer).into(),
+            result_shape(module, &nodes),
+            one,
+            &at.total(&once),
+        ));
     }
 
     fn row(&self, at: &Place, r#type: String, shape: Option<String>, one: Count, work: &Work) -> Row {
@@ -369,7 +375,8 @@ impl Layers {
 
     /// One row a line with plain numbers, the total first.
     pub fn csv(&self) -> String {
-        let columns = ["path", "type", "shape", "copies", "parameters", "active", "share", "flops", "formula"];
+        let columns =
+            ["path", "type", "shape", "copies", "parameters", "active", "share", "flops", "formula"];
         let rows = std::iter::once(&self.total).chain(&self.rows);
         let rows = rows.map(|row| {
             vec![

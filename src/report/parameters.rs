@@ -37,7 +37,7 @@ impl Count {
     fn add(&mut self, other: Count, total: u128, active: (u128, u128)) {
         let (times, of) = active;
         self.total = self.total.saturating_add(other.total.saturating_mul(total));
-        let part = if of == 0 { 0 } else { other.active.saturating_mul(times) / of };
+        let part = other.active.saturating_mul(times).checked_div(of).unwrap_or(0);
         self.active = self.active.saturating_add(part);
     }
 }

@@ -123,10 +123,12 @@ pub(super) fn of_node(node: &Node, module: &Module, measured: &[Work]) -> Work {
         | Op::Cache
         | Op::Slice { .. }
         | Op::Unsqueeze
+        | Op::Squeeze
         | Op::BiasFromTable => Work::default(),
         Op::RepeatHeads { .. }
         | Op::Concat { .. }
         | Op::Prepend
+        | Op::Lookup
         | Op::OrZeros
         | Op::Dropout { .. }
         | Op::Pool(Pool::First | Pool::Last) => computed(&out),
@@ -169,11 +171,7 @@ fn of_layer(layer: &Layer, input: Option<&Type>, out: &Dim) -> Work {
         },
         Layer::Patches { channels, size, bias: has_bias, .. } => {
             let pixels = [*channels, *size, *size].into_iter().map(Dim::from).product();
-            Work {
-                matmul: &(out * &pixels) * &Dim::of(2u64),
-                elementwise: bias(*has_bias),
-                ..computed(out)
-            }
+            Work { matmul: &(out * &pixels) * &Dim::of(2u64), elementwise: bias(*has_bias), ..computed(out) }
         }
         Layer::Embedding { .. } => computed(out),
         Layer::LayerNorm { affine, bias, .. } => {
@@ -205,9 +203,8 @@ fn of_attention(attention: &Attention, node: &Node, module: &Module) -> Work {
 
 /// Operations for one query and one key of one head: `2 D` for the score, `2 V` for the sum.
 pub(super) fn per_pair(node: &Node, module: &Module) -> Dim {
-    let width = |i: usize| {
-        node.inputs.get(i).and_then(|id| module.value(*id).ty.last()).cloned().unwrap_or_default()
-    };
+    let width =
+        |i: usize| node.inputs.get(i).and_then(|id| module.value(*id).ty.last()).cloned().unwrap_or_default();
     (width(1) + width(2)) * Dim::of(2u64)
 }
 

@@ -1,0 +1,4 @@
+//! All integration tests in one binary: linked once, run together.
+
+#[cfg(test)]
+mod report;

@@ -1,0 +1,430 @@
+//! Costs against values worked by hand, against an unfolded count, and the shape of the tables.
+
+use trafoc::ir::build::{Arena, Builder};
+use trafoc::ir::op::{self, Activation, MaskRule, Router, RouterScore, Sequence, Window};
+use trafoc::ir::paths::{elements, expanded};
+use trafoc::ir::verify::verify;
+use trafoc::ir::{
+    Dim, Graph, Init, Layer, Lengths, MemberKind, Module, ModuleId, Op, Role, Run, Sym, Type, Verified,
+};
+use trafoc::report::cost::{Kind, cost};
+use trafoc::report::layers::layers;
+use trafoc::report::number;
+use trafoc::report::scores::visible_pairs;
+use trafoc::report::summary::summary;
+
+fn linear(input: u64, output: u64) -> Layer {
+    Layer::Linear { input, output, bias: true, init: Init::Normal { std: 0.02 }, bias_init: Init::Zeros }
+}
+
+fn norm() -> Layer {
+    Layer::LayerNorm { dim: 4, eps: 1e-5, affine: true, bias: true, unit_offset: false }
+}
+
+fn hidden() -> Type {
+    Type::float([Sym::Batch.into(), Sym::Time.into(), Dim::of(4u64)])
+}
+
+/// Two heads of width 2 over `d_model` 4, keys and values from one head that is cached and repeated.
+fn attention(arena: &Arena) -> ModuleId {
+    let mut b = Builder::new(arena, "Attention", Role::Attention);
+    let x = b.argument("x", hidden());
+    let keys = Dim::sym(Sym::Past) + Dim::sym(Sym::Time);
+    let mask = b.argument("mask", Type::bool([Dim::of(1u64), Dim::of(1u64), Sym::Time.into(), keys]));
+    let q = b.apply("query", linear(4, 4), x).unwrap();
+    let k = b.apply("key", linear(4, 2), x).unwrap();
+    let v = b.apply("value", linear(4, 2), x).unwrap();
+    let q = b.op("q", Op::SplitHeads { heads: 2 }, &[q]).unwrap();
+    let kv = [k, v].map(|x| {
+        let x = b.op("kv", Op::SplitHeads { heads: 1 }, &[x]).unwrap();
+        let x = b.op("kv", Op::Cache, &[x]).unwrap();
+        b.op("kv", Op::RepeatHeads { times: 2 }, &[x]).unwrap()
+    });
+    let scaled = op::Attention {
+        scale: 0.5,
+        softcap: None,
+        causal: false,
+        dropout: 0.0,
+        has_mask: true,
+        has_bias: false,
+        has_sinks: false,
+    };
+    let inputs = [q, kv[0], kv[1], mask];
+    let y = b.ops(&["y", "weights"], Op::Attention(scaled), &inputs).unwrap()[0];
+    let y = b.op("merged", Op::MergeHeads, &[y]).unwrap();
+    let y = b.apply("out", linear(4, 4), y).unwrap();
+    b.finish(&[y])
+}
+
+fn ffn(arena: &Arena) -> ModuleId {
+    let mut b = Builder::new(arena, "Ffn", Role::Ffn);
+    let x = b.argument("x", hidden());
+    let h = b.apply("up", linear(4, 16), x).unwrap();
+    let h = b.op("h", Op::Activate(Activation::Relu), &[h]).unwrap();
+    let y = b.apply("down", linear(16, 4), h).unwrap();
+    b.finish(&[y])
+}
+
+/// Four experts of width 8, two of them for a token.
+fn mixture(arena: &Arena) -> ModuleId {
+    let mut e = Builder::new(arena, "Expert", Role::Ffn);
+    let x = e.argument("x", Type::float([Sym::Rows.into(), Dim::of(4u64)]));
+    let h = e.apply("up", linear(4, 8), x).unwrap();
+    let y = e.apply("down", linear(8, 4), h).unwrap();
+    let expert = e.finish(&[y]);
+    let mut b = Builder::new(arena, "Mixture", Role::Ffn);
+    let x = b.argument("x", hidden());
+    let scores = b.apply("router", linear(4, 4), x).unwrap();
+    let router = Router {
+        top_k: 2,
+        score: RouterScore::Softmax,
+        normalize: false,
+        scale: 1.0,
+        groups: None,
+        has_correction: false,
+    };
+    let weights = b.op("routes", Op::Route(router), &[scores]).unwrap();
+    let member = b.stack("experts", vec![Run { count: 4, cycle: vec![expert] }]);
+    let y = b.op("y", Op::Experts { member, active: 2 }, &[x, weights]).unwrap();
+    b.finish(&[y])
+}
+
+fn block(arena: &Arena, name: &str, ffn: ModuleId) -> ModuleId {
+    let attention = attention(arena);
+    let mut b = Builder::new(arena, name, Role::Attention);
+    let x = b.argument("x", hidden());
+    let keys = Dim::sym(Sym::Past) + Dim::sym(Sym::Time);
+    let mask = b.argument("mask", Type::bool([Dim::of(1u64), Dim::of(1u64), Sym::Time.into(), keys]));
+    let h = b.apply("norm1", norm(), x).unwrap();
+    let a = b.call("attention", attention, &[h, mask]).unwrap();
+    let x = b.op("x", Op::Add, &[x, a]).unwrap();
+    let h = b.apply("norm2", norm(), x).unwrap();
+    let f = b.call("ffn", ffn, &[h]).unwrap();
+    let x = b.op("x", Op::Add, &[x, f]).unwrap();
+    b.finish(&[x])
+}
+
+/// A decoder of `d_model` 4, vocab 11 and context 8: blocks alternate between a window of 3 and full
+/// attention; the second of each pair is a mixture when asked for; the head is tied.
+fn decoder(blocks: u64, mixed: bool) -> Verified {
+    let arena = Arena::new();
+    let dense = ffn(&arena);
+    let local = block(&arena, "Local", dense);
+    let global = if mixed { block(&arena, "Global", mixture(&arena)) } else { local };
+    let mut b = Builder::new(&arena, "Decoder", Role::Embedding);
+    let tokens = b.argument("tokens", Type::int([Sym::Batch.into(), Sym::Time.into()]));
+    let x = embedding(&mut b, "tokens", 11, tokens);
+    let at = b.op("at", Op::Positions { along: Sequence::Cached, offset: 0 }, &[]).unwrap();
+    let p = embedding(&mut b, "positions", 8, at);
+    let x = b.op("x", Op::Add, &[x, p]).unwrap();
+    let (queries, keys) = (Sequence::Cached, Sequence::Cached);
+    let causal = MaskRule { causal: true, ..MaskRule::default() };
+    let near = MaskRule { window: Some(Window { left: 3, right: 1 }), ..causal };
+    let mask = b.op("causal", Op::Mask { queries, keys, rule: causal }, &[]).unwrap();
+    let window = b.op("near", Op::Mask { queries, keys, rule: near }, &[]).unwrap();
+    let member = b.stack("blocks", vec![Run { count: blocks, cycle: vec![local, global] }]);
+    let args = vec![vec![vec![1], vec![2]]];
+    let x = b.op("x", Op::Scan { member, each: 1, args }, &[x, window, mask]).unwrap();
+    let x = b.apply("final_norm", norm(), x).unwrap();
+    let table = b.op("table", Op::Weight { path: vec![trafoc::ir::MemberId(0)] }, &[]).unwrap();
+    let logits = b.op("logits", Op::Unembed, &[x, table]).unwrap();
+    let root = b.finish(&[logits]);
+    let graph = Graph {
+        name: "small".into(),
+        modules: arena.into_modules(),
+        root,
+        context: 8,
+        vocab: Some(11),
+        decodes: true,
+    };
+    verify(graph).unwrap()
+}
+
+fn embedding(b: &mut Builder, name: &str, rows: u64, indices: trafoc::ir::ValueId) -> trafoc::ir::ValueId {
+    let layer = Layer::Embedding { rows, dim: 4, padding: None, init: Init::Normal { std: 0.02 } };
+    b.apply(name, layer, indices).unwrap()
+}
+
+fn at(batch: u64, time: u64, past: u64) -> Lengths {
+    Lengths { batch, time, source: 0, past, rows: 0 }
+}
+
+#[test]
+fn parameters_by_hand() {
+    let cost = cost(&decoder(6, false));
+    let p = &cost.parameters;
+    // tokens 11*4 + positions 8*4
+    assert_eq!(p.of(Role::Embedding).total, 44 + 32);
+    // query and out 4*4 + 4, key and value 4*2 + 2, in 6 blocks
+    assert_eq!(p.of(Role::Attention).total, 6 * (20 + 10 + 10 + 20));
+    // up 4*16 + 16, down 16*4 + 4
+    assert_eq!(p.of(Role::Ffn).total, 6 * (80 + 68));
+    // two norms of 4 + 4 a block, and the last one
+    assert_eq!(p.of(Role::Norm).total, 6 * 16 + 8);
+    // tied
+    assert_eq!(p.of(Role::Head).total, 0);
+    assert_eq!(p.all().total, p.all().active);
+    assert_eq!(p.all().total, 76 + 360 + 888 + 104);
+    assert_eq!(p.bytes(4), 4 * 1428);
+    assert_eq!(cost.kind, Kind::Decoder);
+}
+
+#[test]
+fn operations_by_hand() {
+    let cost = cost(&decoder(6, false));
+    // A token in a block: query and out 2*4*4, key and value 2*4*2, up and down 2*4*16.
+    // The tied table: 2*4*11.
+    let per_token = 6 * (32 + 32 + 16 + 16 + 128 + 128) + 88;
+    assert_eq!(cost.work.matmul.to_string(), format!("{per_token}*B*T"));
+    // A pair: 2 heads, 2*2 for the score and 2*2 for the sum, in 6 blocks; T*(P+T) pairs.
+    assert_eq!(cost.work.attention.to_string(), "96*B*P*T+96*B*T*T");
+    // 5 tokens after none: a causal mask leaves 1+2+3+4+5 = 15 pairs, a window of 3 leaves
+    // 1+2+3+3+3 = 12; 3 blocks of each, 16 operations a pair.
+    let five = cost.forward(&at(1, 5, 0));
+    assert_eq!(five.full, per_token * 5 + 96 * 25);
+    assert_eq!(five.visible, per_token * 5 + 3 * 16 * 15 + 3 * 16 * 12);
+    assert_eq!(five.training, 3 * five.full);
+    // One token after 7: 8 keys in the full blocks, 3 in the window.
+    let last = cost.forward(&cost.last_token());
+    assert_eq!(last.full, per_token + 96 * 8);
+    assert_eq!(last.visible, per_token + 3 * 16 * 8 + 3 * 16 * 3);
+    // Twice the batch, twice the work.
+    assert_eq!(cost.forward(&at(2, 5, 0)).full, 2 * five.full);
+}
+
+#[test]
+fn caches_by_hand() {
+    let cost = cost(&decoder(6, false));
+    // A grouped key and value head of width 2 in each of 6 blocks.
+    assert_eq!(cost.cache_per_token(), 6 * (2 + 2));
+    // At 8 tokens: 3 blocks see 8, 3 blocks see 3.
+    assert_eq!(cost.cache_at(8), 3 * 4 * 8 + 3 * 4 * 3);
+    assert_eq!(cost.cache_at(2), 6 * 4 * 2);
+}
+
+#[test]
+fn a_mixture_counts_all_experts_and_runs_the_active_ones() {
+    let (dense, mixed) = (cost(&decoder(4, false)), cost(&decoder(4, true)));
+    // Router 4*4 + 4; an expert 4*8 + 8 + 8*4 + 4 = 76.
+    let count = mixed.parameters.of(Role::Ffn);
+    assert_eq!(count.total, 2 * 148 + 2 * (20 + 4 * 76));
+    assert_eq!(count.active, 2 * 148 + 2 * (20 + 2 * 76));
+    // A token in a mixture: router 2*4*4, two experts of 2*(4*8 + 8*4); in a dense ffn 256.
+    let difference = 2 * (32 + 2 * 128) - 2 * 256;
+    let (dense, mixed) = (dense.forward(&at(1, 1, 0)).full, mixed.forward(&at(1, 1, 0)).full);
+    assert_eq!(mixed, dense + difference);
+}
+
+#[test]
+fn a_billion_layers_cost_no_more_to_count() {
+    let started = std::time::Instant::now();
+    let graph = decoder(1_000_000_000, true);
+    let total = cost(&graph).parameters.all().total;
+    let table = layers(&graph, 4, &at(1, 8, 0));
+    assert_eq!(total, 76 + 8 + 500_000_000 * (60 + 148 + 16) + 500_000_000 * (60 + 324 + 16));
+    assert_eq!(table.total.parameters, total);
+    assert!(started.elapsed().as_millis() < 50, "{:?}", started.elapsed());
+}
+
+/// Products with weights and attention, one op after another as if run: every block by itself, shapes
+/// in numbers. Returns operations and elements of cached values.
+fn run(graph: &Graph, module: &Module, lengths: &Lengths) -> (u128, u128) {
+    let size = |id: &trafoc::ir::ValueId| {
+        module.value(*id).ty.shape.iter().map(|d| d.eval(lengths)).product::<u128>()
+    };
+    let last = |id: &trafoc::ir::ValueId| module.value(*id).ty.last().unwrap().eval(lengths);
+    let mut sum = (0, 0);
+    let mut call = |id: ModuleId, lengths: &Lengths| {
+        let (a, b) = run(graph, graph.module(id), lengths);
+        sum = (sum.0 + a, sum.1 + b);
+    };
+    let mut own = (0, 0);
+    for node in &module.nodes {
+        match &node.op {
+            Op::Layer { member } => match &module.member(*member).kind {
+                MemberKind::Layer(Layer::Linear { input, .. }) => {
+                    own.0 += 2 * size(&node.outputs[0]) * u128::from(*input);
+                }
+                MemberKind::Layer(Layer::Patches { channels, size: side, .. }) => {
+                    own.0 += 2 * size(&node.outputs[0]) * u128::from(channels * side * side);
+                }
+                _ => {}
+            },
+            Op::Call { member } => {
+                let MemberKind::Module(id) = module.member(*member).kind else { panic!() };
+                call(id, lengths);
+            }
+            Op::Scan { member, each, .. } => {
+                let MemberKind::Stack(runs) = &module.member(*member).kind else { panic!() };
+                for run in runs {
+                    for i in 0..run.count {
+                        for _ in 0..*each {
+                            call(run.cycle[i as usize % run.cycle.len()], lengths);
+                        }
+                    }
+                }
+            }
+            Op::Experts { member, active } => {
+                let MemberKind::Stack(runs) = &module.member(*member).kind else { panic!() };
+                // Equal experts: it does not matter which of them a token is sent to.
+                for row in 0..size(&node.inputs[0]) / last(&node.inputs[0]) * u128::from(*active) {
+                    let one = Lengths { rows: 1, ..*lengths };
+                    let experts: Vec<ModuleId> = runs.iter().flat_map(|r| r.cycle.clone()).collect();
+                    call(experts[row as usize % experts.len()], &one);
+                }
+            }
+            Op::Attention(_) => {
+                own.0 += 2 * size(&node.outputs[1]) * (last(&node.inputs[1]) + last(&node.inputs[2]));
+            }
+            Op::Unembed => own.0 += 2 * size(&node.outputs[0]) * last(&node.inputs[0]),
+            Op::Cache => own.1 += size(&node.inputs[0]),
+            _ => {}
+        }
+    }
+    (sum.0 + own.0, sum.1 + own.1)
+}
+
+/// Closed form = sum over what is built = count of what is run.
+pub fn self_check(graph: &Verified) {
+    let cost = cost(graph);
+    let (mut trained, mut buffers) = (0u128, 0u128);
+    for (_, parameter) in expanded(graph) {
+        *(if parameter.trained { &mut trained } else { &mut buffers }) += elements(&parameter.shape);
+    }
+    assert_eq!((cost.parameters.all().total, cost.parameters.buffers), (trained, buffers), "{}", graph.name);
+    for (batch, time, past, source) in [(1, 1, 0, 1), (2, 5, 0, 3), (3, 1, 4, 7), (1, 4, 3, 2)] {
+        let past = if graph.decodes { past } else { 0 };
+        let lengths = Lengths { batch, time, source, past, rows: 0 };
+        let (operations, _) = run(graph, graph.root(), &lengths);
+        assert_eq!(cost.forward(&lengths).full, operations, "{} at {lengths:?}", graph.name);
+    }
+    if graph.decodes {
+        let one = Lengths { batch: 1, time: 1, source: 1, past: 5, rows: 0 };
+        assert_eq!(cost.cache_per_token(), run(graph, graph.root(), &one).1, "{}", graph.name);
+    }
+    // Rows of the table: those of one depth add up to no more than the model.
+    let table = layers(graph, usize::MAX, &at(2, 5, 0));
+    let leaves = |i: usize| table.rows.get(i + 1).is_none_or(|next| next.depth <= table.rows[i].depth);
+    let sum: u128 = (0..table.rows.len()).filter(|i| leaves(*i)).map(|i| table.rows[i].parameters).sum();
+    assert_eq!(sum, trained, "{}", graph.name);
+    let top: u128 = table.rows.iter().filter(|r| r.depth == 1).map(|r| r.operations).sum();
+    assert!(top <= table.total.operations, "{}", graph.name);
+}
+
+#[test]
+fn closed_form_equals_what_is_built_and_run() {
+    for blocks in 1..=5 {
+        self_check(&decoder(blocks, false));
+        self_check(&decoder(blocks, true));
+    }
+}
+
+#[test]
+fn visible_pairs_equal_a_count_one_by_one() {
+    let rules = |causal, window: Option<(u64, u64)>, chunk, prefix| MaskRule {
+        causal,
+        window: window.map(|(left, right)| Window { left, right }),
+        chunk,
+        prefix,
+    };
+    let sees = |rule: &MaskRule, q: u64, k: u64| {
+        let causal = !rule.causal || k <= q || rule.prefix.is_some_and(|n| k < n);
+        let window = rule.window.is_none_or(|w| k + w.left > q && k < q + w.right);
+        let chunk = rule.chunk.is_none_or(|n| k / n == q / n);
+        causal && window && chunk
+    };
+    let mut all = Vec::new();
+    for causal in [false, true] {
+        for window in [None, Some((1, 1)), Some((3, 1)), Some((4, 3)), Some((50, 2))] {
+            for chunk in [None, Some(1), Some(4), Some(5)] {
+                for prefix in [None, Some(1), Some(6), Some(40)] {
+                    all.push(rules(causal, window, chunk, prefix));
+                }
+            }
+        }
+    }
+    for (i, first) in all.iter().enumerate() {
+        let second = &all[(i * 37 + 11) % all.len()];
+        for rules in [vec![*first], vec![*first, *second]] {
+            for (from, queries, keys) in
+                [(0, 0, 0), (0, 1, 1), (0, 17, 17), (6, 7, 13), (12, 1, 13), (0, 9, 4)]
+            {
+                let slow = (from..from + queries)
+                    .flat_map(|q| (0..keys).map(move |k| (q, k)))
+                    .filter(|(q, k)| rules.iter().all(|rule| sees(rule, *q, *k)))
+                    .count() as u128;
+                let fast = visible_pairs(&rules, from.into(), queries.into(), keys.into());
+                assert_eq!(fast, slow, "{rules:?} {from} {queries} {keys}");
+            }
+        }
+    }
+    // Lengths no loop would end for.
+    let far = 1 << 50;
+    let chunked = [rules(true, Some((3, 1)), Some(4), None)];
+    assert_eq!(visible_pairs(&chunked, 0, far, far), (far / 4) * (1 + 2 + 3 + 3));
+}
+
+#[test]
+fn numbers_read_well() {
+    assert_eq!(number::exact(124_439_808), "124,439,808");
+    assert_eq!([0, 999, 1000].map(number::exact).join(" "), "0 999 1,000");
+    let counts = [0, 999, 1_000, 9_995, 205_888, 999_960, 124_439_808, 8_030_261_248, 1_000_000_000_000];
+    assert_eq!(
+        counts.map(number::count).join(", "),
+        "0, 999, 1.00 K, 10.0 K, 205.9 K, 1.00 M, 124.4 M, 8.03 B, 1.00 T"
+    );
+    assert_eq!(number::operations(291_600_000_000), "291.6 G");
+    assert_eq!(
+        [0, 1023, 1024, 497_759_232].map(number::bytes).join(", "),
+        "0 B, 1023 B, 1.00 KiB, 474.7 MiB"
+    );
+    assert_eq!(number::count_with_short(124_439_808), "124,439,808 (124.4 M)");
+    assert_eq!(
+        [(0, 9), (1, 90_000), (1, 3), (9, 9)].map(|(a, b)| number::share(a, b)).join(", "),
+        "0 %, <0.1 %, 33.3 %, 100.0 %"
+    );
+    let (b, t) = (Dim::sym(Sym::Batch), Dim::sym(Sym::Time));
+    let formula = b.clone() * t.clone() * t.clone() * Dim::of(36_864u64) + b * t + Dim::of(7u64);
+    assert_eq!(number::formula(&formula), "36,864·B·T² + B·T + 7");
+    assert_eq!(number::formula(&Dim::default()), "0");
+}
+
+#[test]
+fn pages_fit_in_eighty_columns() {
+    let graph = decoder(6, true);
+    let page = summary(&graph).to_string();
+    let table = layers(&graph, 4, &at(1, 8, 0));
+    let texts = [
+        ("summary", page.clone()),
+        ("layers", table.text(80)),
+        ("layers-wide", table.text(140)),
+        ("layers-csv", table.csv()),
+        ("layers-markdown", table.markdown()),
+    ];
+    for (name, text) in texts {
+        insta::with_settings!({
+            snapshot_path => "../snap/report", prepend_module_to_snapshot => false, omit_expression => true
+        }, { insta::assert_snapshot!(name, text) });
+    }
+    for line in page.lines().chain(table.text(80).lines()) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn json_holds_the_numbers_of_the_page() {
+    let graph = decoder(6, true);
+    let json = serde_json::to_value(summary(&graph)).unwrap();
+    assert_eq!(json["parameters"]["total"], 1956);
+    assert_eq!(json["kind"], "decoder");
+    assert_eq!(json["roles"][1]["role"], "attention");
+    assert_eq!(json["cache"]["per_token"], 24);
+    assert_eq!(json["inputs"][0]["type"], "int[B,T]");
+    let table = serde_json::to_value(layers(&graph, 2, &at(1, 8, 0))).unwrap();
+    assert_eq!(table["rows"][2]["path"], "blocks.0,2..4");
+    assert_eq!(table["rows"][2]["copies"], 3);
+    assert_eq!(table["total"]["parameters"], 1956);
+    // Counts beyond 64 bits stay numbers.
+    let huge = serde_json::to_value(summary(&decoder(u64::MAX, true))).unwrap();
+    assert!(huge["parameters"]["total"].is_f64());
+}
