@@ -8,6 +8,8 @@
 //! positional scheme, ...); a *block* is one layer of a stack; a *module* is a function of the graph;
 //! an *op* is primitive; *head* alone is the output head, attention's are `heads` and `head_dim`.
 
+pub mod diag;
 pub mod ir;
 pub mod report;
 pub mod source;
+pub mod syntax;

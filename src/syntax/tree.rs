@@ -5,7 +5,9 @@
 //! a YAML schema guessed. A part with fields, `layer_norm(eps: 1e-5)` in the DSL and
 //! `{layer_norm: {eps: 1e-5}}` in YAML, is a map with one key; a part without, a scalar.
 
-use crate::source::Span;
+use std::ops::Range;
+
+use crate::source::{SourceMap, Span};
 
 /// A value with its place.
 #[derive(Clone, Debug)]
@@ -27,6 +29,8 @@ pub enum Kind {
     List(Vec<Node>),
     /// Keys with values in order; keys are distinct.
     Map(Vec<Entry>),
+    /// `!delete` in YAML, `delete!` in the DSL: takes the key away from what is being extended.
+    Delete,
 }
 
 /// A scalar's text and how it was written.
@@ -54,7 +58,7 @@ pub enum Style {
 pub struct Entry {
     /// The key as written.
     pub key: String,
-    /// Where the key stands.
+    /// Where the key stands, without quotes.
     pub key_span: Span,
     /// Its value.
     pub value: Node,
@@ -80,7 +84,7 @@ impl Node {
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.kind {
             Kind::Map(entries) => entries.iter().find(|e| e.key == key),
-            Kind::Null | Kind::Scalar(_) | Kind::List(_) => None,
+            Kind::Null | Kind::Delete | Kind::Scalar(_) | Kind::List(_) => None,
         }
     }
 
@@ -88,7 +92,7 @@ impl Node {
     pub fn entries(&self) -> Option<&[Entry]> {
         match &self.kind {
             Kind::Map(entries) => Some(entries),
-            Kind::Null | Kind::Scalar(_) | Kind::List(_) => None,
+            Kind::Null | Kind::Delete | Kind::Scalar(_) | Kind::List(_) => None,
         }
     }
 
@@ -96,11 +100,25 @@ impl Node {
     pub fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Scalar(s) => Some(&s.text),
-            Kind::Null | Kind::List(_) | Kind::Map(_) => None,
+            Kind::Null | Kind::Delete | Kind::List(_) | Kind::Map(_) => None,
         }
     }
 
-    /// What this is, in an author's words: `a map`, `a list`, `nothing`, `the text 'x'`.
+    /// A scalar node of any style.
+    pub fn scalar(text: impl Into<String>, style: Style, span: Span) -> Self {
+        Self { kind: Kind::Scalar(Scalar { text: text.into(), style }), span }
+    }
+
+    /// How many nodes this is, itself and everything below.
+    pub fn count(&self) -> usize {
+        1 + match &self.kind {
+            Kind::Map(entries) => entries.iter().map(|e| e.value.count()).sum(),
+            Kind::List(items) => items.iter().map(Node::count).sum(),
+            Kind::Null | Kind::Delete | Kind::Scalar(_) => 0,
+        }
+    }
+
+    /// What this is, in an author's words: `a map`, `a list`, `nothing`, the text between backticks.
     pub fn describe(&self) -> String {
         match &self.kind {
             Kind::Null => "nothing".to_owned(),
@@ -110,6 +128,7 @@ impl Node {
             }
             Kind::List(_) => "a list".to_owned(),
             Kind::Map(_) => "a map".to_owned(),
+            Kind::Delete => "a deletion".to_owned(),
         }
     }
 }
@@ -118,14 +137,74 @@ impl Node {
 impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
         match (&self.kind, &other.kind) {
-            (Kind::Null, Kind::Null) => true,
+            (Kind::Null, Kind::Null) | (Kind::Delete, Kind::Delete) => true,
             (Kind::Scalar(a), Kind::Scalar(b)) => a.text.trim() == b.text.trim(),
             (Kind::List(a), Kind::List(b)) => a == b,
             (Kind::Map(a), Kind::Map(b)) => {
                 a.len() == b.len()
                     && a.iter().all(|e| b.iter().any(|o| o.key == e.key && o.value == e.value))
             }
-            (Kind::Null | Kind::Scalar(_) | Kind::List(_) | Kind::Map(_), _) => false,
+            (Kind::Null | Kind::Delete | Kind::Scalar(_) | Kind::List(_) | Kind::Map(_), _) => false,
         }
     }
+}
+
+/// The place in the source of a byte range of a scalar's text.
+///
+/// Exact where the text stands in the source as it is: plain scalars on one line, quoted ones without
+/// escapes, and block texts line by line. Elsewhere, and for a node that is no scalar, the whole node.
+/// A range that ends where the text ends may be empty; it is then the place behind the last character.
+pub fn locate(sources: &SourceMap, node: &Node, range: Range<usize>) -> Span {
+    let exact = || {
+        let text = node.text()?;
+        let written = sources.get(node.span.source)?.text.get(node.span.range())?;
+        let base = node.span.start as usize;
+        if written == text {
+            return Some((base + range.start, base + range.end));
+        }
+        let mut inner = written.chars();
+        let quoted = matches!((inner.next(), inner.next_back()), (Some('"'), Some('"')) | (Some('\''), Some('\'')));
+        if quoted && inner.as_str() == text {
+            return Some((base + 1 + range.start, base + 1 + range.end));
+        }
+        let start = locate_in_lines(sources, node, range.start)?;
+        let end = locate_in_lines(sources, node, range.end)?;
+        Some((start, end.max(start)))
+    };
+    match exact() {
+        Some((start, end)) => Span::new(node.span.source, start, end),
+        None => node.span,
+    }
+}
+
+/// The source offset of a text offset in a block text, whose lines differ from the source's lines
+/// only in what stands before and behind them.
+fn locate_in_lines(sources: &SourceMap, node: &Node, offset: usize) -> Option<usize> {
+    let source = &sources.get(node.span.source)?.text;
+    let first = node.span.start as usize;
+    let line_start = source.get(..first)?.rfind('\n').map_or(0, |i| i + 1);
+    let region = source.get(line_start..node.span.end as usize)?;
+    let text = node.text()?;
+    let leading = text.len() - text.trim_start_matches('\n').len();
+    let mut text_at = leading;
+    let mut source_at = line_start;
+    let mut lines = region.split('\n');
+    for line in text.get(leading..)?.split('\n') {
+        let trimmed = line.trim_end();
+        let Some(written) = lines.next() else {
+            // The line break that ends the text may lie behind the end of the node.
+            return (trimmed.is_empty() && offset >= text_at).then_some(node.span.end as usize);
+        };
+        let content = written.trim_end();
+        let begin = source_at + content.len().checked_sub(trimmed.len())?;
+        if !content.ends_with(trimmed) {
+            return None;
+        }
+        if offset <= text_at + line.len() {
+            return Some(begin + (offset.max(text_at) - text_at).min(trimmed.len()));
+        }
+        text_at += line.len() + 1;
+        source_at += written.len() + 1;
+    }
+    None
 }

@@ -1,0 +1,181 @@
+//! Diagnostics → text for people ([`render`]), one line each for editors ([`short`]), data for programs
+//! ([`data`]).
+//!
+//! The only place that knows how a diagnostic looks. Whatever an author wrote is shown with its control
+//! characters made visible, so no text can command the terminal it is shown in.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use serde::Serialize;
+
+use super::{Diagnostic, Label, Severity};
+use crate::source::{Source, SourceId, SourceMap};
+use crate::syntax::text::is_hidden;
+
+/// Columns where a terminal does not say how many it has.
+pub const DEFAULT_WIDTH: usize = 110;
+
+/// All diagnostics as rustc would show them, with a blank line between any two.
+pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool, width: usize) -> String {
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer.term_width(width.max(40));
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&renderer.render(&[group(diagnostic, sources)]));
+        out.push('\n');
+    }
+    out
+}
+
+/// `file:line:column: error[code]: message`
+pub fn short(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
+    let place = sources.place(diagnostic.span());
+    let severity = severity(diagnostic.severity);
+    format!("{}: {severity}[{}]: {}", visible(&place), diagnostic.code, visible(&diagnostic.message))
+}
+
+/// A diagnostic as data, for `--format json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Data {
+    /// The code's stable name.
+    pub code: String,
+    /// `error` or `warning`.
+    pub severity: &'static str,
+    /// The sentence.
+    pub message: String,
+    /// The places, the primary one first.
+    pub labels: Vec<Place>,
+    /// What would mend it.
+    pub help: Vec<String>,
+}
+
+/// A place of a diagnostic as data. Lines and columns count from 1, columns in characters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The source's name.
+    pub file: String,
+    /// The first byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+    /// The line the place begins in.
+    pub line: usize,
+    /// The column it begins in.
+    pub column: usize,
+    /// The line it ends in.
+    pub end_line: usize,
+    /// One past the column it ends in.
+    pub end_column: usize,
+    /// What is at that place.
+    pub text: String,
+    /// Whether this is the place the diagnostic is about.
+    pub primary: bool,
+}
+
+/// A diagnostic as data.
+pub fn data(diagnostic: &Diagnostic, sources: &SourceMap) -> Data {
+    let place = |(i, label): (usize, &Label)| {
+        let source = sources.get(label.span.source);
+        let at = |offset: u32| source.map_or((0, 0), |s| s.line_column(offset as usize));
+        let ((line, column), (end_line, end_column)) = (at(label.span.start), at(label.span.end));
+        Place {
+            file: source.map_or(String::new(), |s| s.name.clone()),
+            start: label.span.start,
+            end: label.span.end,
+            line,
+            column,
+            end_line,
+            end_column,
+            text: label.text.clone(),
+            primary: i == 0,
+        }
+    };
+    Data {
+        code: diagnostic.code.slug().to_owned(),
+        severity: severity(diagnostic.severity),
+        message: diagnostic.message.clone(),
+        labels: diagnostic.labels.iter().enumerate().map(place).collect(),
+        help: diagnostic.help.clone(),
+    }
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
+}
+
+fn group<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Group<'a> {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level.primary_title(visible(&diagnostic.message)).id(diagnostic.code.slug());
+    let mut group = Group::with_title(title);
+    let mut shown: Vec<SourceId> = Vec::new();
+    for label in &diagnostic.labels {
+        let id = label.span.source;
+        let Some(source) = sources.get(id).filter(|_| !shown.contains(&id)) else { continue };
+        shown.push(id);
+        let labels: Vec<&Label> = diagnostic.labels.iter().filter(|l| l.span.source == id).collect();
+        group = match source.text.is_empty() {
+            true => group.element(Origin::path(visible(&source.name))),
+            false => group.element(snippet(source, &labels, diagnostic.labels.first())),
+        };
+    }
+    let help = diagnostic.help.iter().map(|text| Level::HELP.message(visible(text)));
+    group.elements(help)
+}
+
+/// The lines of one source that the labels stand in.
+fn snippet<'a>(source: &'a Source, labels: &[&'a Label], primary: Option<&'a Label>) -> Snippet<'a, Annotation<'a>> {
+    let text = source.text.as_str();
+    // Only the lines between the first and the last label are handed over: the renderer would count
+    // and measure every line of the rest.
+    let start = labels.iter().map(|l| l.span.start as usize).min().unwrap_or(0).min(text.len());
+    let end = labels.iter().map(|l| l.span.end as usize).max().unwrap_or(0).clamp(start, text.len());
+    let begin = text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |i| i + 1);
+    let finish = text.get(end..).and_then(|t| t.find('\n')).map_or(text.len(), |i| end + i);
+    let shown = text.get(begin..finish).unwrap_or("");
+    let line = source.line_column(begin).0;
+    let annotations = labels.iter().map(|label| {
+        let kind = match primary {
+            Some(first) if std::ptr::eq(first, *label) => AnnotationKind::Primary,
+            Some(_) | None => AnnotationKind::Context,
+        };
+        let range = within(&label.span.range(), text, begin, finish);
+        let text = Some(visible(&label.text)).filter(|t| !t.is_empty());
+        kind.span(range).label(text)
+    });
+    Snippet::source(shown).line_start(line).path(visible(&source.name)).annotations(annotations)
+}
+
+/// A byte range relative to `begin`, on character boundaries of `text[begin..finish]`. A range over
+/// several lines is cut to its first: a map of fifty lines is known by where it begins.
+fn within(range: &Range<usize>, text: &str, begin: usize, finish: usize) -> Range<usize> {
+    let mut start = range.start.clamp(begin, finish);
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let mut end = range.end.clamp(start, finish);
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    let line = text.get(start..end).and_then(|t| t.find('\n')).map_or(end, |n| start + n);
+    start - begin..line - begin
+}
+
+/// A text with its control characters made visible.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let show = |c: char| if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(show).collect())
+}

@@ -1,0 +1,106 @@
+//! Brackets, quotes and comments, before anything else is read.
+//!
+//! A text that passes has every bracket closed by its like, at most [`MAX_DEPTH`] open at a time, and
+//! every quote closed on its line. The parser behind it recurses on brackets only, so its stack is bounded.
+
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::source::{SourceId, Span};
+use crate::syntax::text::MAX_DEPTH;
+
+/// Whether brackets and quotes are closed; reports the first that is not.
+pub fn check(text: &str, id: SourceId, sink: &mut Sink) -> bool {
+    match scan(text, id) {
+        Ok(()) => true,
+        Err(diagnostic) => {
+            sink.push(*diagnostic);
+            false
+        }
+    }
+}
+
+fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
+    let mut open: Vec<(char, usize)> = Vec::new();
+    let mut at = 0;
+    let span = |start: usize, end: usize| Span::new(id, start, end);
+    let fail = |at: Span, message: String| Diagnostic::error(Code::Syntax, at, message);
+    while let Some(c) = text.get(at..).and_then(|t| t.chars().next()) {
+        let rest = text.get(at..).unwrap_or("");
+        match c {
+            '#' => at += rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("//") => at += rest.find('\n').unwrap_or(rest.len()),
+            '"' => match string_len(rest) {
+                Some(len) => at += len,
+                None => {
+                    let line = rest.find('\n').unwrap_or(rest.len());
+                    let long = rest.starts_with("\"\"\"");
+                    let (message, help) = match long {
+                        true => ("`\"\"\"` is never closed", "close it with `\"\"\"`"),
+                        false => ("a quote is never closed on its line", "close it with `\"`"),
+                    };
+                    let place = if long { span(at, at + 3) } else { span(at, at + line) };
+                    return Err(Box::new(fail(place, message.to_owned()).help(help)));
+                }
+            },
+            '{' | '[' | '(' => {
+                open.push((c, at));
+                if open.len() > MAX_DEPTH {
+                    let message = format!("brackets nest more than {MAX_DEPTH} deep");
+                    let diagnostic = Diagnostic::error(Code::TooDeep, span(at, at + 1), message);
+                    return Err(Box::new(diagnostic.help("a spec needs about ten levels")));
+                }
+                at += 1;
+            }
+            '}' | ']' | ')' => {
+                match open.pop() {
+                    Some((before, _)) if closing(before) == c => {}
+                    Some((before, place)) => {
+                        let message = format!("`{before}` is closed by `{c}`");
+                        let help = format!("close it with `{}`", closing(before));
+                        let diagnostic = fail(span(at, at + 1), message).label(span(place, place + 1), "opened here");
+                        return Err(Box::new(diagnostic.help(help)));
+                    }
+                    None => {
+                        let message = format!("this `{c}` closes nothing");
+                        return Err(Box::new(fail(span(at, at + 1), message).help("take it out, or open it before")));
+                    }
+                }
+                at += 1;
+            }
+            other => at += other.len_utf8(),
+        }
+    }
+    match open.last() {
+        None => Ok(()),
+        Some((c, place)) => {
+            let message = format!("`{c}` is never closed");
+            let help = format!("close it with `{}`", closing(*c));
+            Err(Box::new(fail(span(*place, place + 1), message).help(help)))
+        }
+    }
+}
+
+/// Bytes of the quoted text that begins here, if it is closed.
+pub fn string_len(rest: &str) -> Option<usize> {
+    if let Some(long) = rest.strip_prefix("\"\"\"") {
+        return long.find("\"\"\"").map(|n| n + 6);
+    }
+    let mut escaped = false;
+    for (i, c) in rest.char_indices().skip(1) {
+        match c {
+            '\n' => return None,
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return Some(i + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn closing(open: char) -> char {
+    match open {
+        '{' => '}',
+        '[' => ']',
+        _ => ')',
+    }
+}

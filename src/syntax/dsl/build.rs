@@ -1,0 +1,317 @@
+//! What the grammar found → tree. Sugar ends here: nothing behind this knows how a map was written.
+
+use pest::iterators::{Pair, Pairs};
+
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::source::{SourceId, Span};
+use crate::syntax::token::Text;
+use crate::syntax::tree::{Entry, Kind, Node, Style};
+
+use super::Rule;
+
+/// The tree of a whole text.
+pub fn tree(pairs: Pairs<'_, Rule>, text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
+    let file = pairs.into_iter().next()?;
+    let mut builder = Builder { text, id, sink };
+    let root = file.into_inner().next()?;
+    match root.as_rule() {
+        Rule::model => Some(builder.model(root)),
+        _ => Some(builder.value(root)),
+    }
+}
+
+struct Builder<'a, 's> {
+    text: &'a str,
+    id: SourceId,
+    sink: &'s mut Sink,
+}
+
+impl Builder<'_, '_> {
+    fn span(&self, pair: &Pair<'_, Rule>) -> Span {
+        let span = pair.as_span();
+        Span::new(self.id, span.start(), span.end())
+    }
+
+    /// `model NAME { ... }`: the body with the name in front.
+    fn model(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let span = self.span(&pair);
+        let mut entries = Vec::new();
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::model_name => {
+                    let key_span = self.span(&part);
+                    let value = match part.into_inner().next() {
+                        Some(name) if name.as_rule() == Rule::text => self.text_node(name),
+                        Some(name) => Node::plain(name.as_str(), self.span(&name)),
+                        None => Node { kind: Kind::Null, span: key_span },
+                    };
+                    entries.push(Entry { key: "name".to_owned(), key_span, value });
+                }
+                Rule::body => self.entries(part, &mut entries),
+                _ => {}
+            }
+        }
+        Node::map(entries, span)
+    }
+
+    fn body(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let span = self.span(&pair);
+        let mut entries = Vec::new();
+        self.entries(pair, &mut entries);
+        Node::map(entries, span)
+    }
+
+    /// Adds the entries of a body.
+    fn entries(&mut self, body: Pair<'_, Rule>, entries: &mut Vec<Entry>) {
+        for entry in body.into_inner().filter(|p| p.as_rule() == Rule::entry) {
+            let Some(entry) = entry.into_inner().next() else { continue };
+            match entry.as_rule() {
+                Rule::equation => {
+                    let entry = self.equation(entry);
+                    self.add(entries, entry);
+                }
+                Rule::ranges => self.range(entry, entries),
+                _ => {
+                    if let Some(entry) = self.setting(entry) {
+                        self.add(entries, entry);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds an entry unless its key is there.
+    fn add(&mut self, entries: &mut Vec<Entry>, entry: Entry) {
+        match entries.iter().find(|e| e.key == entry.key) {
+            None => entries.push(entry),
+            Some(first) => {
+                let message = format!("`{}` is given twice", entry.key);
+                let diagnostic = Diagnostic::error(Code::DuplicateKey, entry.key_span, message).here("again here");
+                self.sink.push(diagnostic.label(first.key_span, "first given here").help("keep one of the two"));
+            }
+        }
+    }
+
+    fn setting(&mut self, pair: Pair<'_, Rule>) -> Option<Entry> {
+        let mut parts = pair.into_inner();
+        let (key, key_span) = self.key(parts.next()?);
+        let form = parts.next()?;
+        let value = match form.as_rule() {
+            Rule::assigned => self.value(form.into_inner().find(|p| p.as_rule() != Rule::equals)?),
+            Rule::repeated => self.repeated(form)?,
+            _ => self.body(form),
+        };
+        Some(Entry { key, key_span, value })
+    }
+
+    /// `x 12 { ... }`: the body with the count in front.
+    fn repeated(&mut self, pair: Pair<'_, Rule>) -> Option<Node> {
+        let span = self.span(&pair);
+        let mut parts = pair.into_inner();
+        let key_span = self.span(&parts.next()?);
+        let value = self.value(parts.next()?);
+        let mut entries = vec![Entry { key: "layers".to_owned(), key_span, value }];
+        self.entries(parts.next()?, &mut entries);
+        Some(Node::map(entries, span))
+    }
+
+    /// `layers 0..3 { ... }`: an entry of the map under `ranges`.
+    fn range(&mut self, pair: Pair<'_, Rule>, entries: &mut Vec<Entry>) {
+        let whole = self.span(&pair);
+        let mut parts = pair.into_inner();
+        let (Some(word), Some(range), Some(body)) = (parts.next(), parts.next(), parts.next()) else { return };
+        let word_span = self.span(&word);
+        let entry = Entry { key: range.as_str().to_owned(), key_span: self.span(&range), value: self.body(body) };
+        let known = entries.iter_mut().find(|e| e.key == "ranges" && self.text.get(e.key_span.range()) == Some("layers"));
+        match known {
+            Some(Entry { value: Node { kind: Kind::Map(ranges), span }, .. }) => {
+                *span = span.to(whole);
+                let mut all = std::mem::take(ranges);
+                self.add(&mut all, entry);
+                if let Some(Entry { value: Node { kind: Kind::Map(ranges), .. }, .. }) =
+                    entries.iter_mut().find(|e| e.key == "ranges")
+                {
+                    *ranges = all;
+                }
+            }
+            Some(_) | None => {
+                let value = Node::map(vec![entry], whole);
+                self.add(entries, Entry { key: "ranges".to_owned(), key_span: word_span, value });
+            }
+        }
+    }
+
+    /// `block(x) { ... }`: the text between the braces under `block`. Parameters other than those an
+    /// equation has anyway stay as its header.
+    fn equation(&mut self, pair: Pair<'_, Rule>) -> Entry {
+        let mut key_span = self.span(&pair);
+        let mut names: Vec<String> = Vec::new();
+        let mut header = key_span;
+        let mut value = Node::scalar("", Style::Block, key_span);
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::block_word => key_span = self.span(&part),
+                Rule::params => {
+                    header = self.span(&part);
+                    names = part.into_inner().map(|p| p.as_str().to_owned()).collect();
+                }
+                Rule::wiring => value = self.block_text(part.as_str(), part.as_span().start()),
+                _ => {}
+            }
+        }
+        let uses_memory = {
+            let mut sources = crate::source::SourceMap::new();
+            let id = sources.add("", value.text().unwrap_or(""));
+            let alone = Node::plain(value.text().unwrap_or(""), Span::new(id, 0, value.text().map_or(0, str::len)));
+            let tokens = Text::of(&sources, &alone).tokens(Code::Equation, usize::MAX);
+            tokens.is_ok_and(|t| t.iter().any(|t| t.text == "memory"))
+        };
+        let usual: &[&str] = if uses_memory { &["x", "memory"] } else { &["x"] };
+        if names != usual {
+            let text = format!("({}):\n{}", names.join(", "), value.text().unwrap_or(""));
+            value = Node::scalar(text, Style::Block, header.to(value.span));
+        }
+        Entry { key: "block".to_owned(), key_span, value }
+    }
+
+    fn key(&mut self, pair: Pair<'_, Rule>) -> (String, Span) {
+        match pair.into_inner().next() {
+            Some(key) if key.as_rule() == Rule::text => {
+                let node = self.text_node(key);
+                let range = node.span.range();
+                let inner = Span::new(self.id, range.start + 1, range.end - 1);
+                (node.text().unwrap_or("").to_owned(), inner)
+            }
+            Some(word) => (word.as_str().to_owned(), self.span(&word)),
+            None => (String::new(), Span::default()),
+        }
+    }
+
+    fn value(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let span = self.span(&pair);
+        match pair.as_rule() {
+            Rule::value => match pair.into_inner().next() {
+                Some(inner) => self.value(inner),
+                None => Node { kind: Kind::Null, span },
+            },
+            Rule::body => self.body(pair),
+            Rule::list => {
+                let items = pair.into_inner().filter(|p| p.as_rule() != Rule::close_bracket);
+                let items = items.map(|p| self.value(p)).collect();
+                Node { kind: Kind::List(items), span }
+            }
+            Rule::deletion => Node { kind: Kind::Delete, span },
+            Rule::text => self.text_node(pair),
+            Rule::long_text => match pair.into_inner().next() {
+                Some(inner) => self.block_text(inner.as_str(), inner.as_span().start()),
+                None => Node::scalar("", Style::Block, span),
+            },
+            Rule::call => self.call(pair),
+            _ if pair.as_str() == "null" => Node { kind: Kind::Null, span },
+            _ => Node::plain(one_line(pair.as_str()), span),
+        }
+    }
+
+    /// `layer_norm(eps: 1e-5)`, `window(4096)`: a map with one key.
+    fn call(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let span = self.span(&pair);
+        let mut parts = pair.into_inner();
+        let Some(word) = parts.next() else { return Node { kind: Kind::Null, span } };
+        let key_span = self.span(&word);
+        let inside = Span::new(self.id, key_span.end as usize, span.end as usize);
+        let mut fields = Vec::new();
+        let mut only = None;
+        for argument in parts.filter(|p| p.as_rule() == Rule::arguments).flat_map(Pair::into_inner) {
+            if argument.as_rule() != Rule::named {
+                only = Some(self.value(argument));
+                continue;
+            }
+            let mut named = argument.into_inner();
+            let key = named.next().map(|p| self.key(p));
+            let value = named.find(|p| p.as_rule() != Rule::colon).map(|p| self.value(p));
+            if let (Some((key, key_span)), Some(value)) = (key, value) {
+                self.add(&mut fields, Entry { key, key_span, value });
+            }
+        }
+        let value = only.unwrap_or_else(|| Node::map(fields, inside));
+        Node::map(vec![Entry { key: word.as_str().to_owned(), key_span, value }], span)
+    }
+
+    /// A quoted text with its escapes resolved.
+    fn text_node(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let span = self.span(&pair);
+        let Some(inner) = pair.into_inner().next() else { return Node::scalar("", Style::Quoted, span) };
+        let base = inner.as_span().start();
+        let mut text = String::new();
+        let mut chars = inner.as_str().char_indices();
+        while let Some((at, c)) = chars.next() {
+            if c != '\\' {
+                text.push(c);
+                continue;
+            }
+            let rest = inner.as_str().get(at + 1..).unwrap_or("");
+            match escape(rest) {
+                Some((c, len)) => {
+                    text.push(c);
+                    let end = at + 1 + len;
+                    while chars.clone().next().is_some_and(|(next, _)| next < end) {
+                        chars.next();
+                    }
+                }
+                None => {
+                    let place = Span::new(self.id, base + at, base + at + 1 + rest.chars().next().map_or(0, char::len_utf8));
+                    let message = "this escape stands for no character";
+                    let help = "the escapes are \\n, \\t, \\r, \\\", \\\\ and \\u{20ac}";
+                    self.sink.push(Diagnostic::error(Code::Syntax, place, message).help(help));
+                }
+            }
+        }
+        Node::scalar(text, Style::Quoted, span)
+    }
+
+    /// Lines between marks that stand at `start`, without the indent they share.
+    fn block_text(&self, written: &str, start: usize) -> Node {
+        let lines: Vec<&str> = written.lines().map(str::trim_end).collect();
+        // Text behind the opening mark has no indent of its own.
+        let indent = |l: &&str| l.len() - l.trim_start().len();
+        let rest = lines.iter().skip(1).filter(|l| !l.is_empty()).map(|l| indent(l)).min().unwrap_or(0);
+        let mut text: Vec<&str> = Vec::new();
+        for (i, line) in lines.iter().enumerate() {
+            text.push(if i == 0 { line.trim_start() } else { line.get(rest.min(line.len())..).unwrap_or("") });
+        }
+        let leading = written.len() - written.trim_start().len();
+        let span = Span::new(self.id, start + leading, (start + written.trim_end().len()).max(start + leading));
+        Node::scalar(text.join("\n").trim_matches('\n').trim_end(), Style::Block, span)
+    }
+}
+
+/// The character an escape stands for and how many bytes it takes behind the backslash.
+fn escape(rest: &str) -> Option<(char, usize)> {
+    match rest.chars().next()? {
+        'n' => Some(('\n', 1)),
+        't' => Some(('\t', 1)),
+        'r' => Some(('\r', 1)),
+        '"' => Some(('"', 1)),
+        '\\' => Some(('\\', 1)),
+        'u' => {
+            let digits = rest.strip_prefix("u{")?;
+            let end = digits.find('}').filter(|n| (1..=6).contains(n))?;
+            let code = u32::from_str_radix(digits.get(..end)?, 16).ok()?;
+            Some((char::from_u32(code)?, end + 3))
+        }
+        _ => None,
+    }
+}
+
+/// A plain value without the line ends and comments an author put into it.
+fn one_line(written: &str) -> String {
+    if !written.contains(['\n', '#']) && !written.contains("//") {
+        return written.to_owned();
+    }
+    let code = |line: &str| {
+        let end = line.find('#').into_iter().chain(line.find("//")).min().unwrap_or(line.len());
+        line.get(..end).unwrap_or("").trim().to_owned()
+    };
+    let parts: Vec<String> = written.lines().map(code).filter(|l| !l.is_empty()).collect();
+    parts.join(" ")
+}

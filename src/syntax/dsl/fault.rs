@@ -1,0 +1,122 @@
+//! What pest finds wrong → a diagnostic in an author's words.
+
+use pest::error::{Error, ErrorVariant, InputLocation};
+
+use crate::diag::{Code, Diagnostic};
+use crate::source::{SourceId, Span};
+
+use super::Rule;
+
+/// The diagnostic of a text the grammar does not fit.
+pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
+    let at = match error.location {
+        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at.min(text.len()),
+    };
+    let rest = text.get(at..).unwrap_or("");
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let len = match rest.chars().next() {
+        Some(c) if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+        Some(c) => c.len_utf8(),
+        None => 0,
+    };
+    let span = Span::new(id, at, at + len);
+    let positives = match &error.variant {
+        ErrorVariant::ParsingError { positives, .. } => positives.as_slice(),
+        ErrorVariant::CustomError { .. } => {
+            let message = "reading the text takes too many steps";
+            let help = "a spec describes an architecture in a page or two: check that this is the file you mean";
+            return Diagnostic::error(Code::TooLarge, Span::new(id, 0, 0), message).help(help);
+        }
+    };
+    let found = match rest.get(..len).unwrap_or("") {
+        "" => "the text ends".to_owned(),
+        "\n" | "\r" => "the line ends".to_owned(),
+        word => format!("`{word}` stands"),
+    };
+    let expected = expected(positives);
+    let message = format!("{found} where {} belongs", list(&expected));
+    let diagnostic = Diagnostic::error(Code::Syntax, span, message);
+    match help(rest, text.get(..at).unwrap_or(""), positives) {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }
+}
+
+/// What could stand there, in words, the likeliest first.
+fn expected(positives: &[Rule]) -> Vec<&'static str> {
+    let mut words: Vec<&'static str> = Vec::new();
+    for rule in positives {
+        let word = name(*rule);
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words
+}
+
+/// A rule's name for an author.
+fn name(rule: Rule) -> &'static str {
+    match rule {
+        Rule::EOI => "the end of the text",
+        Rule::file | Rule::model | Rule::model_word => "`model NAME { ... }`",
+        Rule::model_name | Rule::title => "the model's name",
+        Rule::body => "`{`",
+        Rule::entry | Rule::setting | Rule::key | Rule::dashed | Rule::word | Rule::path => "a key",
+        Rule::assigned | Rule::equals => "`=`",
+        Rule::repeated | Rule::times => "`x` and a number of layers",
+        Rule::ranges | Rule::layers_word | Rule::interval => "a range of layers",
+        Rule::equation | Rule::block_word | Rule::wiring => "a block's equation",
+        Rule::params => "the block's parameters, `(x)`,",
+        Rule::value | Rule::plain | Rule::number | Rule::call | Rule::arguments => "a value",
+        Rule::deletion => "`delete!`",
+        Rule::list => "a list",
+        Rule::named => "`field: value`",
+        Rule::text | Rule::quoted | Rule::long_text | Rule::long_quoted => "a quoted text",
+        Rule::colon => "`:`",
+        Rule::close_brace => "`}`",
+        Rule::close_bracket => "`]`",
+        Rule::close_paren => "`)`",
+        // Silent rules never appear in an error.
+        Rule::sum
+        | Rule::factor
+        | Rule::atom
+        | Rule::application
+        | Rule::operator
+        | Rule::function
+        | Rule::bound
+        | Rule::digits
+        | Rule::start
+        | Rule::letter
+        | Rule::WHITESPACE
+        | Rule::COMMENT
+        | Rule::comment
+        | Rule::gap => "something else",
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`
+fn list(words: &[&str]) -> String {
+    match words {
+        [] => "something else".to_owned(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+/// What the author probably meant.
+fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
+    let wants = |rule: Rule| positives.contains(&rule);
+    let first = rest.chars().next();
+    match first {
+        Some(':') if wants(Rule::equals) || wants(Rule::assigned) => {
+            Some("in braces write `key = value`; `key: value` stands in parentheses".to_owned())
+        }
+        Some('=') if wants(Rule::colon) => {
+            Some("in parentheses write `key: value`; `key = value` stands in braces".to_owned())
+        }
+        Some('\'') => Some("quote with `\"`".to_owned()),
+        Some('=') if before.trim_end().ends_with('=') => Some("a value is given with one `=`".to_owned()),
+        Some(_) if before.trim().is_empty() => Some("a text begins with `model NAME {`".to_owned()),
+        Some(_) | None => None,
+    }
+}

@@ -1,0 +1,5 @@
+//! The parser pest makes of `grammar/trafo.pest`, and the names of its rules.
+
+#[derive(pest_derive::Parser)]
+#[grammar = "../grammar/trafo.pest"]
+pub struct Grammar;

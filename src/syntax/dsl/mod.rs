@@ -1,0 +1,69 @@
+//! The DSL → tree.
+//!
+//! [`brackets`] first counts brackets and quotes, which settles depth and what is left open; the pest
+//! grammar in `grammar/trafo.pest` then reads the text, [`build`] makes the tree of it and [`fault`] puts what
+//! pest finds wrong into words.
+
+mod brackets;
+mod build;
+mod fault;
+mod grammar;
+
+use std::num::NonZeroUsize;
+use std::sync::Once;
+
+use pest::Parser;
+
+use crate::diag::Sink;
+use crate::source::{SourceId, SourceMap};
+
+use super::text;
+use super::tree::Node;
+use grammar::{Grammar, Rule};
+
+/// The parser may take this many steps, about twenty for each character of an ordinary text.
+const MAX_STEPS: usize = 5_000_000;
+
+/// Reads a DSL source as a tree.
+pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node> {
+    static LIMIT: Once = Once::new();
+    LIMIT.call_once(|| pest::set_call_limit(NonZeroUsize::new(MAX_STEPS)));
+    if !text::check(sources, id, sink) {
+        return None;
+    }
+    let source = sources.get(id)?;
+    if !brackets::check(&source.text, id, sink) {
+        return None;
+    }
+    match Grammar::parse(Rule::file, &source.text) {
+        Ok(pairs) => build::tree(pairs, &source.text, id, sink),
+        Err(error) => {
+            sink.push(fault::syntax(&error, &source.text, id));
+            None
+        }
+    }
+}
+
+/// Whether a scalar's text can stand in the DSL as it is, as one word or expression.
+pub fn is_plain(text: &str) -> bool {
+    let simple = text.len() < 2_000 && !text.contains(['\n', '\r', '#', '"']) && !text.contains("//");
+    simple && text != "null" && Grammar::parse(Rule::plain, text).is_ok_and(|p| p.as_str().len() == text.len())
+        && Grammar::parse(Rule::call, text).is_err()
+}
+
+/// Whether a word can stand in the DSL as a key without quotes.
+pub fn is_key(text: &str) -> bool {
+    Grammar::parse(Rule::dashed, text).is_ok_and(|p| p.as_str().len() == text.len())
+}
+
+/// Whether a word can be called as a part: `word(...)`.
+pub fn is_part_word(text: &str) -> bool {
+    Grammar::parse(Rule::word, text).is_ok_and(|p| p.as_str().len() == text.len())
+        && super::expr::Function::from_name(text).is_none()
+}
+
+/// Whether a text names layers: `0`, `0..3`, `..=2`.
+pub fn is_interval(text: &str) -> bool {
+    let digits = !text.is_empty() && text.len() < 20 && text.chars().all(|c| c.is_ascii_digit());
+    digits || Grammar::parse(Rule::interval, text).is_ok_and(|p| p.as_str().len() == text.len())
+}

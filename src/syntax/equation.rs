@@ -1,0 +1,541 @@
+//! The wiring of a block as the equation of its paper: `x = x + attention(norm(x))`.
+//!
+//! A scalar's text, or a `block name(x) { ... }` of a prelude file, → an [`Equation`]. Statements are
+//! told apart by line ends, `;` or nothing at all, since one can only begin where the other is
+//! complete. A statement without a name at the end is the new value of the first parameter.
+//!
+//! ```text
+//! equation  = ("(" name ("," name)* ")" ":")? statement+
+//! statement = (name "=")? sum ";"?
+//! sum       = product (("+" | "-") product)*
+//! product   = factor (("*" | "/") factor)*
+//! factor    = "-" factor | number ("^" factor)? | name | call | "(" sum ")"
+//! call      = name ("[" name "]")? "(" sum ("," sum)* ")"
+//! ```
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::source::{SourceId, SourceMap, Span};
+
+use super::expr::{self, Expr, ExprKind, Function};
+use super::text::MAX_DEPTH;
+use super::token::{Text, Token, TokenKind};
+use super::tree::Node;
+
+/// An equation may have this many words.
+const MAX_WORDS: usize = 4_000;
+
+/// What a block computes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Equation {
+    /// Its name in a prelude.
+    pub name: Option<String>,
+    /// What it is given, the residual stream first: `x`, or `x` and `memory`.
+    pub params: Vec<(String, Span)>,
+    /// The statements in order. The last value of the first parameter is the result.
+    pub body: Vec<Statement>,
+    /// The whole equation.
+    pub span: Span,
+    /// Its text, without the header.
+    pub text: String,
+}
+
+/// `target = value`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// The name that gets the value.
+    pub target: String,
+    /// Where the name stands; the value's place for a last statement without a name.
+    pub target_span: Span,
+    /// What it gets.
+    pub value: Term,
+    /// The whole statement.
+    pub span: Span,
+}
+
+/// A value with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// What it is.
+    pub kind: TermKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Whether a summand is added or taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// `+`
+    Plus,
+    /// `-`
+    Minus,
+}
+
+/// The forms a value takes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TermKind {
+    /// `x`, or a name under `let`
+    Name(String),
+    /// `0.5`, `sqrt(2)`
+    Number(Expr),
+    /// `attention(norm(x))`, `ffn[first](x)`
+    Call {
+        /// The part that is called.
+        part: String,
+        /// The name of this instance, if one is given.
+        label: Option<String>,
+        /// What it is given.
+        args: Vec<Term>,
+    },
+    /// `a + b - c`
+    Sum(Vec<(Sign, Term)>),
+    /// `a * b`
+    Product(Vec<Term>),
+    /// `a / b`
+    Quotient(Box<Term>, Box<Term>),
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            TermKind::Name(name) => f.write_str(name),
+            TermKind::Number(number) => write!(f, "{number}"),
+            TermKind::Call { part, label, args } => {
+                f.write_str(part)?;
+                if let Some(label) = label {
+                    write!(f, "[{label}]")?;
+                }
+                let args: Vec<String> = args.iter().map(Term::to_string).collect();
+                write!(f, "({})", args.join(", "))
+            }
+            TermKind::Sum(terms) => {
+                for (i, (sign, term)) in terms.iter().enumerate() {
+                    match (i, sign) {
+                        (0, Sign::Plus) => {}
+                        (0, Sign::Minus) => f.write_str("-")?,
+                        (_, Sign::Plus) => f.write_str(" + ")?,
+                        (_, Sign::Minus) => f.write_str(" - ")?,
+                    }
+                    let inner = matches!(term.kind, TermKind::Sum(_));
+                    if inner { write!(f, "({term})")? } else { write!(f, "{term}")? }
+                }
+                Ok(())
+            }
+            TermKind::Product(factors) => {
+                for (i, factor) in factors.iter().enumerate() {
+                    let open = matches!(factor.kind, TermKind::Sum(_))
+                        || i > 0 && matches!(factor.kind, TermKind::Product(_) | TermKind::Quotient(..));
+                    let mark = if i == 0 { "" } else { " * " };
+                    if open { write!(f, "{mark}({factor})")? } else { write!(f, "{mark}{factor}")? }
+                }
+                Ok(())
+            }
+            TermKind::Quotient(over, under) => {
+                let simple = |t: &Term| !matches!(t.kind, TermKind::Sum(_));
+                let atom = |t: &Term| simple(t) && !matches!(t.kind, TermKind::Product(_) | TermKind::Quotient(..));
+                if simple(over) { write!(f, "{over} / ")? } else { write!(f, "({over}) / ")? }
+                if atom(under) { write!(f, "{under}") } else { write!(f, "({under})") }
+            }
+        }
+    }
+}
+
+/// Reads a scalar as an equation. Without a header `(x, memory):` the parameters are `x` and, if the
+/// text names it, `memory`.
+pub fn parse(sources: &SourceMap, node: &Node) -> Result<Equation, Diagnostic> {
+    if node.text().is_none() {
+        let message = format!("an equation stands here, not {}", node.describe());
+        return Err(Diagnostic::error(Code::Equation, node.span, message)
+            .help("write it as text: `block: x + ffn(norm(x))`"));
+    }
+    let text = Text::of(sources, node);
+    let tokens = text.tokens(Code::Equation, MAX_WORDS).map_err(|d| *d)?;
+    let mut parser = Parser { text: &text, tokens: &tokens, at: 0, depth: 0 };
+    parser.equation(None, None, node.span).map_err(|d| *d)
+}
+
+/// Reads a file of `block name(x) { ... }` definitions.
+pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<Equation> {
+    if !super::text::check(sources, id, sink) {
+        return Vec::new();
+    }
+    let whole = sources.get(id).map_or("", |s| s.text.as_str());
+    let node = Node::plain(whole, Span::new(id, 0, whole.len()));
+    let text = Text::of(sources, &node);
+    let mut found: Vec<Equation> = Vec::new();
+    let tokens = match text.tokens(Code::Equation, usize::MAX) {
+        Ok(tokens) => tokens,
+        Err(diagnostic) => {
+            sink.push(*diagnostic);
+            return found;
+        }
+    };
+    let mut parser = Parser { text: &text, tokens: &tokens, at: 0, depth: 0 };
+    while parser.peek().kind != TokenKind::End {
+        match parser.definition() {
+            Ok((equation, name)) => {
+                if let Some(first) = found.iter().find(|e| e.name == equation.name && e.params.len() == equation.params.len()) {
+                    let shown = equation.name.as_deref().unwrap_or("");
+                    let diagnostic = Diagnostic::error(Code::DuplicateKey, name, format!("`{shown}` is defined twice"));
+                    sink.push(diagnostic.label(first.span, "first defined here"));
+                } else {
+                    found.push(equation);
+                }
+            }
+            Err(diagnostic) => {
+                sink.push(*diagnostic);
+                parser.skip_definition();
+            }
+        }
+    }
+    found
+}
+
+type Parsed<T> = Result<T, Box<Diagnostic>>;
+
+struct Parser<'t, 'a> {
+    text: &'t Text<'a>,
+    tokens: &'t [Token<'a>],
+    at: usize,
+    depth: usize,
+}
+
+impl<'a> Parser<'_, 'a> {
+    fn ahead(&self, n: usize) -> Token<'a> {
+        let len = self.text.text.len();
+        let end = Token { kind: TokenKind::End, text: "", range: len..len };
+        self.tokens.get(self.at + n).or(self.tokens.last()).cloned().unwrap_or(end)
+    }
+
+    fn peek(&self) -> Token<'a> {
+        self.ahead(0)
+    }
+
+    fn take(&mut self) -> Token<'a> {
+        let token = self.peek();
+        self.at += 1;
+        token
+    }
+
+    fn take_mark(&mut self, marks: &[&str]) -> Option<Token<'a>> {
+        let token = self.peek();
+        let hit = token.kind == TokenKind::Mark && marks.contains(&token.text);
+        hit.then(|| self.take())
+    }
+
+    fn span(&self, range: &Range<usize>) -> Span {
+        self.text.span(range)
+    }
+
+    /// `block name(x, memory) { ... }`; also the place of the name.
+    fn definition(&mut self) -> Parsed<(Equation, Span)> {
+        let block = self.take();
+        if block.text != "block" {
+            return Err(self.unexpected(&block, "`block name(x) { ... }`"));
+        }
+        let name = self.name("the block's name")?;
+        let name_span = self.span(&name.range);
+        let params = self.params()?;
+        let open = self.mark("{", "the block's equation in braces")?;
+        let span = self.span(&(block.range.start..open.range.end));
+        let equation = self.equation(Some(name.text.to_owned()), Some((params, open)), span)?;
+        Ok((equation, name_span))
+    }
+
+    /// Goes on behind the definition that failed: at the next `block` that begins one.
+    fn skip_definition(&mut self) {
+        while self.peek().kind != TokenKind::End {
+            let begins = self.peek().text == "block" && self.ahead(1).kind == TokenKind::Name;
+            if begins && self.ahead(2).text == "(" {
+                return;
+            }
+            self.at += 1;
+        }
+    }
+
+    /// `(x, memory)`
+    fn params(&mut self) -> Parsed<Vec<(String, Span)>> {
+        self.mark("(", "the parameters, `(x)` or `(x, memory)`")?;
+        let mut params: Vec<(String, Span)> = Vec::new();
+        loop {
+            let name = self.name("a parameter's name")?;
+            let span = self.span(&name.range);
+            if let Some((_, first)) = params.iter().find(|(n, _)| n == name.text) {
+                let message = format!("the parameter `{}` is named twice", name.text);
+                let diagnostic = Diagnostic::error(Code::Equation, span, message);
+                return Err(Box::new(diagnostic.label(*first, "first named here")));
+            }
+            params.push((name.text.to_owned(), span));
+            if self.take_mark(&[","]).is_none() {
+                self.mark(")", "`)` behind the parameters")?;
+                return Ok(params);
+            }
+        }
+    }
+
+    /// Whether a header `(x, memory):` stands here.
+    fn has_header(&self) -> bool {
+        let mut n = 1;
+        while self.ahead(n).kind == TokenKind::Name && self.ahead(n + 1).text == "," {
+            n += 2;
+        }
+        self.peek().text == "(" && self.ahead(n).kind == TokenKind::Name
+            && self.ahead(n + 1).text == ")"
+            && self.ahead(n + 2).text == ":"
+    }
+
+    /// The statements up to the end, or up to the brace that closes `braces`.
+    fn equation(
+        &mut self,
+        name: Option<String>,
+        braces: Option<(Vec<(String, Span)>, Token<'a>)>,
+        span: Span,
+    ) -> Parsed<Equation> {
+        let mut params = Vec::new();
+        let mut open = None;
+        if let Some((given, brace)) = braces {
+            params = given;
+            open = Some(brace);
+        } else if self.has_header() {
+            params = self.params()?;
+            self.mark(":", "`:` behind the parameters")?;
+        } else {
+            params.push(("x".to_owned(), span));
+            let memory = self.tokens.iter().find(|t| t.kind == TokenKind::Name && t.text == "memory");
+            params.extend(memory.map(|t| ("memory".to_owned(), self.span(&t.range))));
+        }
+        let first = params.first().map_or("x".to_owned(), |p| p.0.clone());
+        let text_start = open.as_ref().map_or(self.peek().range.start, |o| o.range.end);
+        let mut body: Vec<Statement> = Vec::new();
+        let end = loop {
+            while self.take_mark(&[";"]).is_some() {}
+            let next = self.peek();
+            match (&open, next.kind, next.text) {
+                (Some(_), TokenKind::Mark, "}") => break self.take(),
+                (None, TokenKind::End, _) => break next,
+                (Some(open), TokenKind::End, _) => {
+                    let message = "the block's `{` is never closed";
+                    return Err(Box::new(Diagnostic::error(Code::Equation, self.span(&open.range), message)));
+                }
+                (_, _, _) => body.push(self.statement(&first, body.last())?),
+            }
+        };
+        let written = self.text.text.get(text_start..end.range.start).unwrap_or("");
+        let whole = match open {
+            Some(_) => span.to(self.span(&end.range)),
+            None => span,
+        };
+        let equation = Equation { name, params, body, span: whole, text: written.trim().to_owned() };
+        self.complete(equation, &first)
+    }
+
+    /// An equation must give its first parameter a new value, and may not compute for nothing.
+    fn complete(&self, equation: Equation, first: &str) -> Parsed<Equation> {
+        let Some(last) = equation.body.last() else {
+            let message = "the equation is empty";
+            let help = format!("write what happens to `{first}`, as in `{first} + ffn(norm({first}))`");
+            return Err(Box::new(Diagnostic::error(Code::Equation, equation.span, message).help(help)));
+        };
+        if last.target != first {
+            let message = format!("the equation ends with `{}` and gives no value to `{first}` after it", last.target);
+            let diagnostic = Diagnostic::error(Code::Equation, last.target_span, message);
+            return Err(Box::new(diagnostic.help(format!("call the last value `{first}`, or write it without a name"))));
+        }
+        Ok(equation)
+    }
+
+    fn statement(&mut self, first: &str, before: Option<&Statement>) -> Parsed<Statement> {
+        if let Some(before) = before.filter(|b| b.target_span == b.value.span) {
+            let message = "this value goes nowhere: only the last one may stand without a name";
+            let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
+            return Err(Box::new(diagnostic.help(format!("write `{first} = {}`", before.value))));
+        }
+        let name = self.peek();
+        if name.kind == TokenKind::Name && self.ahead(1).text == "=" {
+            self.at += 2;
+            let value = self.sum()?;
+            let target_span = self.span(&name.range);
+            let span = target_span.to(value.span);
+            return Ok(Statement { target: name.text.to_owned(), target_span, value, span });
+        }
+        let value = self.sum()?;
+        Ok(Statement { target: first.to_owned(), target_span: value.span, span: value.span, value })
+    }
+
+    fn sum(&mut self) -> Parsed<Term> {
+        let first = self.peek();
+        let minus = self.take_mark(&["-"]).is_some();
+        let term = self.product()?;
+        let begin = if minus { self.span(&first.range) } else { term.span };
+        let mut span = begin.to(term.span);
+        let mut terms = vec![(if minus { Sign::Minus } else { Sign::Plus }, term)];
+        while let Some(mark) = self.take_mark(&["+", "-"]) {
+            let term = self.product()?;
+            span = span.to(term.span);
+            terms.push((if mark.text == "+" { Sign::Plus } else { Sign::Minus }, term));
+        }
+        match terms.pop() {
+            Some((Sign::Plus, only)) if terms.is_empty() => Ok(only),
+            Some(last) => {
+                terms.push(last);
+                Ok(Term { kind: TermKind::Sum(terms), span })
+            }
+            None => Err(self.unexpected(&first, "a value")),
+        }
+    }
+
+    fn product(&mut self) -> Parsed<Term> {
+        let mut left = self.factor()?;
+        while let Some(mark) = self.take_mark(&["*", "/"]) {
+            let right = self.factor()?;
+            let span = left.span.to(right.span);
+            let kind = match (mark.text, left.kind) {
+                ("*", TermKind::Product(mut factors)) => {
+                    factors.push(right);
+                    TermKind::Product(factors)
+                }
+                ("*", kind) => TermKind::Product(vec![Term { kind, span: left.span }, right]),
+                (_, kind) => TermKind::Quotient(Box::new(Term { kind, span: left.span }), Box::new(right)),
+            };
+            left = Term { kind, span };
+        }
+        Ok(left)
+    }
+
+    fn factor(&mut self) -> Parsed<Term> {
+        let token = self.peek();
+        let next = self.ahead(1);
+        let adjacent = next.range.start == token.range.end;
+        match (token.kind, token.text) {
+            (TokenKind::Number, _) => self.number(),
+            (TokenKind::Name, name) if adjacent && next.text == "(" && Function::from_name(name).is_some() => {
+                self.number()
+            }
+            (TokenKind::Name, _) if adjacent && (next.text == "(" || next.text == "[") => self.call(),
+            (TokenKind::Name, name) => {
+                self.at += 1;
+                Ok(Term { kind: TermKind::Name(name.to_owned()), span: self.span(&token.range) })
+            }
+            (TokenKind::Mark, "(") => {
+                self.at += 1;
+                self.deeper(&token)?;
+                let inner = self.sum()?;
+                self.depth -= 1;
+                let close = self.close(")", &token)?;
+                Ok(Term { kind: inner.kind, span: self.span(&token.range).to(self.span(&close.range)) })
+            }
+            (TokenKind::Mark | TokenKind::End, _) => Err(self.unexpected(&token, "a value, such as `x` or `ffn(x)`,")),
+        }
+    }
+
+    /// `0.5`, `2^0.5`, `sqrt(2)`
+    fn number(&mut self) -> Parsed<Term> {
+        let start = self.at;
+        let mut end = start + 1;
+        // An expression of its own would take the product and the sum behind it too, so it is given
+        // only the words of one factor.
+        if self.peek().kind == TokenKind::Name {
+            end = self.behind_bracket(start + 1);
+        }
+        if self.tokens.get(end).is_some_and(|t| t.text == "^") {
+            end += 1;
+            while self.tokens.get(end).is_some_and(|t| t.text == "-") {
+                end += 1;
+            }
+            end = match self.tokens.get(end).map(|t| t.text) {
+                Some("(") => self.behind_bracket(end),
+                Some(name) if Function::from_name(name).is_some() => self.behind_bracket(end + 1),
+                Some(_) | None => end + 1,
+            };
+        }
+        let words = self.tokens.get(start..end.min(self.tokens.len())).unwrap_or(&[]);
+        let (expr, used) = expr::parse_tokens(self.text, words)?;
+        self.at += used;
+        let span = expr.span;
+        let literal = !matches!(expr.kind, ExprKind::Name(_));
+        debug_assert!(literal, "a factor that begins with a number is no name");
+        Ok(Term { kind: TermKind::Number(expr), span })
+    }
+
+    /// The word behind the bracket that closes the one at `open`.
+    fn behind_bracket(&self, open: usize) -> usize {
+        let mut depth = 0usize;
+        for (i, token) in self.tokens.iter().enumerate().skip(open) {
+            match token.text {
+                "(" => depth += 1,
+                ")" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 {
+                return i + 1;
+            }
+        }
+        self.tokens.len()
+    }
+
+    fn call(&mut self) -> Parsed<Term> {
+        let name = self.take();
+        let mut label = None;
+        if let Some(open) = self.take_mark(&["["]) {
+            let word = self.name("a name for this instance")?;
+            label = Some(word.text.to_owned());
+            self.close("]", &open)?;
+        }
+        let open = self.mark("(", "what the part is given, in parentheses,")?;
+        self.deeper(&open)?;
+        let mut args = Vec::new();
+        if self.peek().text != ")" {
+            args.push(self.sum()?);
+            while self.take_mark(&[","]).is_some() {
+                args.push(self.sum()?);
+            }
+        }
+        self.depth -= 1;
+        let close = self.close(")", &open)?;
+        let span = self.span(&(name.range.start..close.range.end));
+        Ok(Term { kind: TermKind::Call { part: name.text.to_owned(), label, args }, span })
+    }
+
+    fn name(&mut self, what: &str) -> Parsed<Token<'a>> {
+        let token = self.take();
+        if token.kind == TokenKind::Name { Ok(token) } else { Err(self.unexpected(&token, what)) }
+    }
+
+    fn mark(&mut self, mark: &str, what: &str) -> Parsed<Token<'a>> {
+        let token = self.take();
+        if token.text == mark { Ok(token) } else { Err(self.unexpected(&token, what)) }
+    }
+
+    fn close(&mut self, mark: &str, open: &Token<'a>) -> Parsed<Token<'a>> {
+        let token = self.peek();
+        match self.take_mark(&[mark]) {
+            Some(close) => Ok(close),
+            None => {
+                let diagnostic = *self.unexpected(&token, &format!("`{mark}`"));
+                Err(Box::new(diagnostic.label(self.span(&open.range), "opened here")))
+            }
+        }
+    }
+
+    fn unexpected(&self, token: &Token<'a>, wanted: &str) -> Box<Diagnostic> {
+        let found = match token.kind {
+            TokenKind::End => "the equation ends".to_owned(),
+            TokenKind::Number | TokenKind::Name | TokenKind::Mark => format!("`{}` stands", token.text),
+        };
+        let message = format!("{found} where {} belongs", wanted.trim_end_matches(','));
+        Box::new(Diagnostic::error(Code::Equation, self.span(&token.range), message))
+    }
+
+    /// One level deeper, refused beyond [`MAX_DEPTH`].
+    fn deeper(&mut self, token: &Token<'a>) -> Parsed<()> {
+        self.depth += 1;
+        if self.depth <= MAX_DEPTH {
+            return Ok(());
+        }
+        let message = format!("this is nested more than {MAX_DEPTH} deep");
+        let help = "give parts of it names: `h = norm(x)`";
+        Err(Box::new(Diagnostic::error(Code::TooDeep, self.span(&token.range), message).help(help)))
+    }
+}

@@ -1,0 +1,160 @@
+//! [`Expr`] → [`Number`], with a diagnostic that shows both operands where it cannot be.
+
+use crate::diag::{Code, Diagnostic, suggest};
+use crate::source::Span;
+
+use super::{Expr, ExprKind, Function, Number, Operator};
+
+/// The names an expression may use.
+pub trait Scope {
+    /// A name's value, and where it was given if an author gave it.
+    fn lookup(&self, name: &str) -> Option<(Number, Option<Span>)>;
+
+    /// Every name, for suggestions.
+    fn names(&self) -> Vec<String>;
+}
+
+/// No names at all.
+pub struct NoNames;
+
+impl Scope for NoNames {
+    fn lookup(&self, _name: &str) -> Option<(Number, Option<Span>)> {
+        None
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The value of an expression.
+pub fn eval(expr: &Expr, scope: &dyn Scope) -> Result<Number, Diagnostic> {
+    value(expr, scope).map_err(|d| *d)
+}
+
+fn value(expr: &Expr, scope: &dyn Scope) -> Result<Number, Box<Diagnostic>> {
+    match &expr.kind {
+        ExprKind::Number(number) => Ok(*number),
+        ExprKind::Name(name) => match scope.lookup(name) {
+            Some((number, _)) => Ok(number),
+            None => Err(Box::new(unknown(name, expr.span, scope))),
+        },
+        ExprKind::Negate(inner) => {
+            let inner_value = value(inner, scope)?;
+            inner_value.negate().ok_or_else(|| Box::new(overflow(expr, &[(inner, inner_value)], scope)))
+        }
+        ExprKind::Binary(operator, left, right) => {
+            let (a, b) = (value(left, scope)?, value(right, scope)?);
+            let result = match operator {
+                Operator::Add => a.add(b),
+                Operator::Subtract => a.subtract(b),
+                Operator::Multiply => a.multiply(b),
+                Operator::Divide if b.is_zero() => return Err(Box::new(zero(right, scope))),
+                Operator::Divide => a.divide(b),
+                Operator::Power if a.is_zero() && b.is_negative() => return Err(Box::new(zero(left, scope))),
+                Operator::Power if a.is_negative() && !b.is_integer() => {
+                    let message = format!("{a} to the power {b} is not a number");
+                    return Err(Box::new(outside(expr, message, &[(left, a), (right, b)], scope)));
+                }
+                Operator::Power => a.power(b),
+            };
+            result.ok_or_else(|| Box::new(overflow(expr, &[(left, a), (right, b)], scope)))
+        }
+        ExprKind::Call(function, args) => call(expr, *function, args, scope),
+    }
+}
+
+fn call(expr: &Expr, function: Function, args: &[Expr], scope: &dyn Scope) -> Result<Number, Box<Diagnostic>> {
+    let mut values = Vec::with_capacity(args.len());
+    for arg in args {
+        values.push((arg, value(arg, scope)?));
+    }
+    // The parser has counted the arguments.
+    let Some((first, x)) = values.first().copied() else {
+        let message = format!("`{}` is given nothing", function.name());
+        return Err(Box::new(Diagnostic::error(Code::Expression, expr.span, message)));
+    };
+    let domain = |needs: &str| {
+        let message = format!("`{}` of {x} is not a number", function.name());
+        Box::new(outside(expr, message, &[(first, x)], scope).help(format!("its argument is {needs}")))
+    };
+    let pick = |wanted: std::cmp::Ordering| {
+        let better = |best: Number, (_, n): &(&Expr, Number)| if n.compare(best) == wanted { *n } else { best };
+        Some(values.iter().fold(x, better))
+    };
+    let result = match function {
+        Function::Sqrt if x.is_negative() => return Err(domain("zero or more")),
+        Function::Log | Function::Log2 if x.is_negative() || x.is_zero() => return Err(domain("more than zero")),
+        Function::Sqrt => x.sqrt(),
+        Function::Floor => Some(x.floor()),
+        Function::Ceil => x.ceil(),
+        Function::Round => x.round(),
+        Function::Min => pick(std::cmp::Ordering::Less),
+        Function::Max => pick(std::cmp::Ordering::Greater),
+        Function::Log => Some(Number::Float(x.to_f64().ln())),
+        Function::Log2 => Some(log2(x)),
+        Function::Exp => Some(Number::Float(x.to_f64().exp())).filter(|n| n.to_f64().is_finite()),
+        Function::MultipleOf => {
+            let Some((second, n)) = values.get(1).copied() else { return Err(domain("followed by a second one")) };
+            if n.is_zero() {
+                return Err(Box::new(zero(second, scope)));
+            }
+            x.divide(n).and_then(Number::ceil).and_then(|count| count.multiply(n))
+        }
+    };
+    result.ok_or_else(|| Box::new(overflow(expr, &values, scope)))
+}
+
+/// Exact where the number is a power of two or one over it.
+fn log2(x: Number) -> Number {
+    match x {
+        Number::Ratio(num, 1) if num.count_ones() == 1 => Number::integer(i128::from(num.trailing_zeros())),
+        Number::Ratio(1, den) if den.count_ones() == 1 => Number::integer(-i128::from(den.trailing_zeros())),
+        Number::Ratio(..) | Number::Float(_) => Number::Float(x.to_f64().log2()),
+    }
+}
+
+fn unknown(name: &str, span: Span, scope: &dyn Scope) -> Diagnostic {
+    let names = scope.names();
+    let diagnostic = Diagnostic::error(Code::UnknownName, span, format!("nothing is named `{name}` here"));
+    match suggest::suggest(name, &names) {
+        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+        None if names.is_empty() => diagnostic.help("only numbers stand here"),
+        None => diagnostic.help(format!("give it a value under `let`, or use one of {}", names.join(", "))),
+    }
+}
+
+fn zero(divisor: &Expr, scope: &dyn Scope) -> Diagnostic {
+    let diagnostic = Diagnostic::error(Code::DivisionByZero, divisor.span, "this divides by zero");
+    with_operands(diagnostic.here("this is 0"), &[(divisor, Number::integer(0))], scope, false)
+}
+
+fn overflow(expr: &Expr, operands: &[(&Expr, Number)], scope: &dyn Scope) -> Diagnostic {
+    let message = "the result is too large to be exact, beyond 2^127";
+    let diagnostic = Diagnostic::error(Code::ExpressionOverflow, expr.span, message);
+    with_operands(diagnostic, operands, scope, true)
+}
+
+fn outside(expr: &Expr, message: String, operands: &[(&Expr, Number)], scope: &dyn Scope) -> Diagnostic {
+    with_operands(Diagnostic::error(Code::NotANumber, expr.span, message), operands, scope, true)
+}
+
+/// Labels each operand with its value, and each name with the place its value was given at.
+fn with_operands(
+    mut diagnostic: Diagnostic,
+    operands: &[(&Expr, Number)],
+    scope: &dyn Scope,
+    values: bool,
+) -> Diagnostic {
+    for (operand, number) in operands {
+        if values && !matches!(operand.kind, ExprKind::Number(_)) {
+            diagnostic = diagnostic.label(operand.span, format!("this is {number}"));
+        }
+        if let ExprKind::Name(name) = &operand.kind
+            && let Some((_, Some(given))) = scope.lookup(name)
+        {
+            diagnostic = diagnostic.label(given, format!("`{name}` is given here"));
+        }
+    }
+    diagnostic
+}

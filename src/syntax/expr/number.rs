@@ -1,0 +1,291 @@
+//! Exact numbers: ratios of integers as long as they fit, floats where they cannot.
+//!
+//! A ratio is in lowest terms with a positive denominator. Nothing overflows silently: every operation
+//! says so with `None`.
+
+use std::fmt;
+
+/// A number of a spec.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// `num / den`, exact.
+    Ratio(i128, i128),
+    /// What no ratio of 128-bit integers is: roots, logarithms, very small or very long decimals.
+    Float(f64),
+}
+
+impl Number {
+    /// An exact integer.
+    pub fn integer(value: i128) -> Self {
+        Number::Ratio(value, 1)
+    }
+
+    /// `num / den` in lowest terms; nothing if `den` is 0 or a sign cannot be turned.
+    pub fn ratio(num: i128, den: i128) -> Option<Self> {
+        if den == 0 {
+            return None;
+        }
+        let divisor = gcd(num.unsigned_abs(), den.unsigned_abs());
+        let divisor = i128::try_from(divisor).ok()?.max(1);
+        let (num, den) = (num / divisor, den / divisor);
+        if den < 0 {
+            return Some(Number::Ratio(num.checked_neg()?, den.checked_neg()?));
+        }
+        Some(Number::Ratio(num, den))
+    }
+
+    /// The number a decimal literal stands for, `_` allowed between digits; nothing if the text is no
+    /// decimal literal or its value is beyond every float.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.replace('_', "");
+        let float: f64 = digits.parse().ok()?;
+        if !float.is_finite() || !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+            return None;
+        }
+        Some(decimal(&digits).unwrap_or(Number::Float(float)))
+    }
+
+    /// The value as a count, if it is one.
+    pub fn to_u64(self) -> Option<u64> {
+        match self {
+            Number::Ratio(num, 1) => u64::try_from(num).ok(),
+            Number::Ratio(..) => None,
+            Number::Float(f) if f.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&f) => Some(f as u64),
+            Number::Float(_) => None,
+        }
+    }
+
+    /// The nearest float. For a decimal literal it equals what Rust parses its text to.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Number::Ratio(num, den) => {
+                let size = nearest(num.unsigned_abs(), den.unsigned_abs());
+                if num < 0 { -size } else { size }
+            }
+            Number::Float(f) => f,
+        }
+    }
+
+    /// Whether the value is a whole number.
+    pub fn is_integer(self) -> bool {
+        match self {
+            Number::Ratio(_, den) => den == 1,
+            Number::Float(f) => f.fract() == 0.0,
+        }
+    }
+
+    /// Whether the value is zero.
+    pub fn is_zero(self) -> bool {
+        match self {
+            Number::Ratio(num, _) => num == 0,
+            Number::Float(f) => f == 0.0,
+        }
+    }
+
+    /// Whether the value is below zero.
+    pub fn is_negative(self) -> bool {
+        match self {
+            Number::Ratio(num, _) => num < 0,
+            Number::Float(f) => f < 0.0,
+        }
+    }
+
+    /// `-a`
+    pub fn negate(self) -> Option<Self> {
+        match self {
+            Number::Ratio(num, den) => Some(Number::Ratio(num.checked_neg()?, den)),
+            Number::Float(f) => Some(Number::Float(-f)),
+        }
+    }
+
+    /// `a + b`
+    pub fn add(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Number::Ratio(a, b), Number::Ratio(c, d)) => {
+                let divisor = i128::try_from(gcd(b.unsigned_abs(), d.unsigned_abs())).ok()?;
+                let (left, right) = (d / divisor, b / divisor);
+                let num = a.checked_mul(left)?.checked_add(c.checked_mul(right)?)?;
+                Number::ratio(num, b.checked_mul(left)?)
+            }
+            (a, b) => finite(a.to_f64() + b.to_f64()),
+        }
+    }
+
+    /// `a - b`
+    pub fn subtract(self, other: Self) -> Option<Self> {
+        self.add(other.negate()?)
+    }
+
+    /// `a * b`
+    pub fn multiply(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Number::Ratio(a, b), Number::Ratio(c, d)) => {
+                // Crosswise first: 8/3 * 3 must not overflow where 8 does not.
+                let (Number::Ratio(a, d), Number::Ratio(c, b)) = (Number::ratio(a, d)?, Number::ratio(c, b)?) else {
+                    return None;
+                };
+                Number::ratio(a.checked_mul(c)?, b.checked_mul(d)?)
+            }
+            (a, b) => finite(a.to_f64() * b.to_f64()),
+        }
+    }
+
+    /// `a / b`, nothing for a zero `b` too.
+    pub fn divide(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (a, Number::Ratio(c, d)) if matches!(a, Number::Ratio(..)) => a.multiply(Number::ratio(d, c)?),
+            (a, b) => finite(a.to_f64() / b.to_f64()),
+        }
+    }
+
+    /// `a ^ b`: exact for whole exponents, a float otherwise. `0 ^ 0` is 1.
+    pub fn power(self, exponent: Self) -> Option<Self> {
+        match (self, exponent) {
+            (Number::Ratio(..), Number::Ratio(e, 1)) => {
+                let count = u32::try_from(e.unsigned_abs()).ok()?;
+                let Number::Ratio(num, den) = self else { return None };
+                if e < 0 {
+                    return Number::integer(1).divide(Number::ratio(num, den)?.power(exponent.negate()?)?);
+                }
+                Number::ratio(num.checked_pow(count)?, den.checked_pow(count)?)
+            }
+            (a, b) => finite(a.to_f64().powf(b.to_f64())),
+        }
+    }
+
+    /// The root; exact when the number is the square of a ratio.
+    pub fn sqrt(self) -> Option<Self> {
+        if let Number::Ratio(num, den) = self
+            && let (Ok(n), Ok(d)) = (u128::try_from(num), u128::try_from(den))
+            && let (rn, rd) = (n.isqrt(), d.isqrt())
+            && rn * rn == n
+            && rd * rd == d
+        {
+            return Number::ratio(i128::try_from(rn).ok()?, i128::try_from(rd).ok()?);
+        }
+        finite(self.to_f64().sqrt())
+    }
+
+    /// The greatest whole number that is not above.
+    pub fn floor(self) -> Self {
+        match self {
+            Number::Ratio(num, den) => Number::integer(num.div_euclid(den)),
+            Number::Float(f) => whole(f.floor()),
+        }
+    }
+
+    /// The least whole number that is not below.
+    pub fn ceil(self) -> Option<Self> {
+        self.negate()?.floor().negate()
+    }
+
+    /// The nearest whole number, halves away from zero.
+    pub fn round(self) -> Option<Self> {
+        match self {
+            Number::Ratio(num, _) => {
+                let half = Number::Ratio(1, 2);
+                if num < 0 { self.subtract(half)?.ceil() } else { Some(self.add(half)?.floor()) }
+            }
+            Number::Float(f) => Some(whole(f.round())),
+        }
+    }
+
+    /// Which is greater, exactly for ratios.
+    pub fn compare(self, other: Self) -> std::cmp::Ordering {
+        match (self, other) {
+            (Number::Ratio(..), Number::Ratio(..)) => match self.subtract(other) {
+                Some(difference) if difference.is_negative() => std::cmp::Ordering::Less,
+                Some(difference) if difference.is_zero() => std::cmp::Ordering::Equal,
+                Some(_) => std::cmp::Ordering::Greater,
+                None => self.to_f64().total_cmp(&other.to_f64()),
+            },
+            (a, b) => a.to_f64().total_cmp(&b.to_f64()),
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    /// Integers as they are, decimals as short as they are exact, other ratios as `8/3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Number::Ratio(num, 1) => write!(f, "{num}"),
+            Number::Ratio(num, den) => {
+                let short = format!("{}", self.to_f64().abs());
+                let exact = decimal(&short) == Some(Number::Ratio(num.checked_abs().unwrap_or(num), den));
+                match (exact, num < 0) {
+                    (true, true) => write!(f, "-{}", float_text(self.to_f64().abs())),
+                    (true, false) => f.write_str(&float_text(self.to_f64())),
+                    (false, _) => write!(f, "{num}/{den}"),
+                }
+            }
+            Number::Float(value) => f.write_str(&float_text(value)),
+        }
+    }
+}
+
+/// The shortest text that parses back to the float, with an exponent when that is shorter.
+fn float_text(value: f64) -> String {
+    let (plain, exponent) = (format!("{value}"), format!("{value:e}"));
+    if exponent.len() < plain.len() { exponent } else { plain }
+}
+
+/// A literal of digits, at most one dot and an exponent as an exact ratio, if it fits.
+fn decimal(digits: &str) -> Option<Number> {
+    let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (digits, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let num: i128 = format!("0{whole}{fraction}").parse().ok()?;
+    let scale = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+    if num == 0 {
+        return Some(Number::integer(0));
+    }
+    let power = 10i128.checked_pow(scale.unsigned_abs())?;
+    if scale < 0 { Number::ratio(num, power) } else { Some(Number::integer(num.checked_mul(power)?)) }
+}
+
+/// The float nearest to `num / den`, rounded once.
+fn nearest(num: u128, den: u128) -> f64 {
+    const EXACT: u128 = 1 << 53;
+    if num <= EXACT && den <= EXACT {
+        return num as f64 / den as f64;
+    }
+    // Long division to 64 significant bits or more; what is left over is kept in the last bit, so that
+    // the one rounding, in the conversion to a float, sees on which side of the middle the value lies.
+    let (mut quotient, mut rest) = (num / den, num % den);
+    let mut scale = 0;
+    while quotient < 1 << 64 && rest != 0 && scale < 1000 {
+        rest <<= 1;
+        quotient <<= 1;
+        if rest >= den {
+            rest -= den;
+            quotient |= 1;
+        }
+        scale += 1;
+    }
+    if rest != 0 {
+        quotient |= 1;
+    }
+    quotient as f64 * 0.5f64.powi(scale)
+}
+
+/// A whole float as an exact number where it is one.
+fn whole(f: f64) -> Number {
+    if f.abs() <= 9_007_199_254_740_992.0 { Number::integer(f as i128) } else { Number::Float(f) }
+}
+
+/// A float, unless it is infinite or not a number.
+fn finite(f: f64) -> Option<Number> {
+    f.is_finite().then_some(Number::Float(f))
+}
+
+/// The greatest common divisor.
+fn gcd(a: u128, b: u128) -> u128 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

@@ -1,0 +1,224 @@
+//! A scalar's text → [`Expr`].
+//!
+//! ```text
+//! sum     = product (("+" | "-") product)*
+//! product = sign (("*" | "/") sign)*
+//! sign    = "-" sign | power
+//! power   = atom ("^" sign)?
+//! atom    = number | name | function "(" sum ("," sum)* ")" | "(" sum ")"
+//! ```
+
+use crate::diag::{Code, Diagnostic, suggest};
+use crate::source::SourceMap;
+use crate::syntax::text::MAX_DEPTH;
+use crate::syntax::token::{Text, Token, TokenKind};
+use crate::syntax::tree::{Kind, Node, Style};
+
+use super::{Expr, ExprKind, Function, MAX_WORDS, Number, Operator};
+
+/// Reads a scalar as an expression.
+pub fn parse(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
+    let quoted = matches!(&node.kind, Kind::Scalar(s) if s.style == Style::Quoted);
+    if quoted || node.text().is_none() {
+        let message = format!("a number stands here, not {}", node.describe());
+        let diagnostic = Diagnostic::error(Code::Expression, node.span, message);
+        return Err(if quoted { diagnostic.help("take the quotes away") } else { diagnostic });
+    }
+    let text = Text::of(sources, node);
+    let tokens = text.tokens(Code::Expression, MAX_WORDS).map_err(|d| *d)?;
+    let (expr, used) = parse_tokens(&text, &tokens).map_err(|d| *d)?;
+    match tokens.get(used) {
+        Some(next) if next.kind != TokenKind::End => Err(left_over(&text, next, &tokens, used)),
+        Some(_) | None => Ok(expr),
+    }
+}
+
+/// Reads the expression a list of words begins with and says how many of them it takes.
+pub fn parse_tokens(text: &Text<'_>, tokens: &[Token<'_>]) -> Result<(Expr, usize), Box<Diagnostic>> {
+    let mut parser = Parser { text, tokens, at: 0, depth: 0 };
+    let expr = parser.sum()?;
+    Ok((expr, parser.at))
+}
+
+/// What stands behind a complete expression.
+fn left_over(text: &Text<'_>, next: &Token<'_>, tokens: &[Token<'_>], used: usize) -> Diagnostic {
+    let span = text.span(&next.range);
+    let diagnostic = Diagnostic::error(Code::Expression, span, format!("`{}` follows a complete expression", next.text));
+    let before = used.checked_sub(1).and_then(|i| tokens.get(i));
+    match (before, next.kind, next.text) {
+        (_, TokenKind::Mark, ")" | "]") => diagnostic.help("no bracket is open for it"),
+        (_, TokenKind::Mark, "*") => diagnostic.help("a power is written with `^`"),
+        (_, TokenKind::Mark, ",") => diagnostic.help("a decimal point is `.`; separate thousands with `_`"),
+        (Some(before), TokenKind::Number | TokenKind::Name, word) => {
+            diagnostic.help(format!("write a product with `*`: `{} * {word}`", before.text))
+        }
+        (Some(before), TokenKind::Mark, "(") if before.kind == TokenKind::Name => {
+            diagnostic.help("write a product with `*`, or take the space before the bracket away")
+        }
+        _ => diagnostic,
+    }
+}
+
+struct Parser<'t, 'a> {
+    text: &'t Text<'a>,
+    tokens: &'t [Token<'a>],
+    at: usize,
+    depth: usize,
+}
+
+impl<'a> Parser<'_, 'a> {
+    fn peek(&self) -> Token<'a> {
+        let end = Token { kind: TokenKind::End, text: "", range: self.text.text.len()..self.text.text.len() };
+        self.tokens.get(self.at).cloned().unwrap_or(end)
+    }
+
+    fn take(&mut self) -> Token<'a> {
+        let token = self.peek();
+        self.at += 1;
+        token
+    }
+
+    fn take_mark(&mut self, marks: &[&str]) -> Option<Token<'a>> {
+        let token = self.peek();
+        let hit = token.kind == TokenKind::Mark && marks.contains(&token.text);
+        hit.then(|| self.take())
+    }
+
+    fn sum(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        let mut left = self.product()?;
+        while let Some(mark) = self.take_mark(&["+", "-"]) {
+            let right = self.product()?;
+            let operator = if mark.text == "+" { Operator::Add } else { Operator::Subtract };
+            left = binary(operator, left, right);
+        }
+        Ok(left)
+    }
+
+    fn product(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        let mut left = self.sign()?;
+        while let Some(mark) = self.take_mark(&["*", "/"]) {
+            let right = self.sign()?;
+            let operator = if mark.text == "*" { Operator::Multiply } else { Operator::Divide };
+            left = binary(operator, left, right);
+        }
+        Ok(left)
+    }
+
+    fn sign(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        let Some(mark) = self.take_mark(&["-", "+"]) else { return self.power() };
+        self.deeper(&mark)?;
+        let inner = self.sign()?;
+        self.depth -= 1;
+        if mark.text == "+" {
+            return Ok(inner);
+        }
+        let span = self.text.span(&mark.range).to(inner.span);
+        Ok(Expr { kind: ExprKind::Negate(Box::new(inner)), span })
+    }
+
+    fn power(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        let base = self.atom()?;
+        let Some(mark) = self.take_mark(&["^"]) else { return Ok(base) };
+        self.deeper(&mark)?;
+        let exponent = self.sign()?;
+        self.depth -= 1;
+        Ok(binary(Operator::Power, base, exponent))
+    }
+
+    fn atom(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        let token = self.take();
+        let span = self.text.span(&token.range);
+        match (token.kind, token.text) {
+            (TokenKind::Number, text) => match Number::parse(text) {
+                Some(number) => Ok(Expr { kind: ExprKind::Number(number), span }),
+                None => {
+                    let message = format!("`{text}` is beyond the greatest number, about 1.8e308");
+                    Err(Box::new(Diagnostic::error(Code::ExpressionOverflow, span, message)))
+                }
+            },
+            (TokenKind::Name, name) => {
+                let open = self.peek();
+                if open.text == "(" && open.range.start == token.range.end {
+                    return self.call(name, &token);
+                }
+                Ok(Expr { kind: ExprKind::Name(name.to_owned()), span })
+            }
+            (TokenKind::Mark, "(") => {
+                self.deeper(&token)?;
+                let inner = self.sum()?;
+                self.depth -= 1;
+                let close = self.close(&token)?;
+                Ok(Expr { kind: inner.kind, span: span.to(self.text.span(&close.range)) })
+            }
+            (TokenKind::Mark | TokenKind::End, text) => {
+                let found = if token.kind == TokenKind::End { "the text ends".to_owned() } else { format!("`{text}` stands") };
+                let message = format!("{found} where a number or a name belongs");
+                Err(Box::new(Diagnostic::error(Code::Expression, span, message)))
+            }
+        }
+    }
+
+    fn call(&mut self, name: &str, token: &Token<'a>) -> Result<Expr, Box<Diagnostic>> {
+        let open = self.take();
+        self.deeper(&open)?;
+        let span = self.text.span(&token.range);
+        let Some(function) = Function::from_name(name) else {
+            let names: Vec<String> = Function::ALL.iter().map(|f| f.name().to_owned()).collect();
+            let diagnostic = Diagnostic::error(Code::UnknownName, span, format!("there is no function `{name}`"));
+            let help = match suggest::suggest(name, &names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the functions are {}", names.join(", ")),
+            };
+            return Err(Box::new(diagnostic.help(help)));
+        };
+        let mut args = Vec::new();
+        if self.peek().text != ")" {
+            args.push(self.sum()?);
+            while self.take_mark(&[","]).is_some() {
+                args.push(self.sum()?);
+            }
+        }
+        self.depth -= 1;
+        let close = self.close(&open)?;
+        let span = span.to(self.text.span(&close.range));
+        let (least, most) = function.arity();
+        if args.len() < least || args.len() > most {
+            let wanted = match (least, most) {
+                (1, 1) => "one argument".to_owned(),
+                (a, b) if a == b => format!("{a} arguments"),
+                (a, b) => format!("{a} to {b} arguments"),
+            };
+            let message = format!("`{name}` takes {wanted} and is given {}", args.len());
+            return Err(Box::new(Diagnostic::error(Code::Expression, span, message)));
+        }
+        Ok(Expr { kind: ExprKind::Call(function, args), span })
+    }
+
+    /// Takes the bracket that closes `open`.
+    fn close(&mut self, open: &Token<'a>) -> Result<Token<'a>, Box<Diagnostic>> {
+        if let Some(close) = self.take_mark(&[")"]) {
+            return Ok(close);
+        }
+        let token = self.peek();
+        let found = if token.kind == TokenKind::End { "the text ends".to_owned() } else { format!("`{}` stands", token.text) };
+        let message = format!("{found} where `)` belongs");
+        let diagnostic = Diagnostic::error(Code::Expression, self.text.span(&token.range), message);
+        Err(Box::new(diagnostic.label(self.text.span(&open.range), "opened here")))
+    }
+
+    /// One level deeper, refused beyond [`MAX_DEPTH`].
+    fn deeper(&mut self, token: &Token<'a>) -> Result<(), Box<Diagnostic>> {
+        self.depth += 1;
+        if self.depth <= MAX_DEPTH {
+            return Ok(());
+        }
+        let message = format!("this is nested more than {MAX_DEPTH} deep");
+        let help = "give parts of it names under `let`";
+        Err(Box::new(Diagnostic::error(Code::TooDeep, self.text.span(&token.range), message).help(help)))
+    }
+}
+
+fn binary(operator: Operator, left: Expr, right: Expr) -> Expr {
+    let span = left.span.to(right.span);
+    Expr { kind: ExprKind::Binary(operator, Box::new(left), Box::new(right)), span }
+}

@@ -1,0 +1,72 @@
+//! One tree laid over another: `extends:` and `--set`.
+//!
+//! Maps merge key by key, everything else replaces. `!delete` takes a key away. A part replaces another
+//! part: `norm: {rms_norm: {}}` over `norm: {layer_norm: {eps: 1e-5}}` leaves no `layer_norm` behind.
+//! Every node keeps the place it was written at.
+
+use crate::diag::{Code, Diagnostic, Sink};
+
+use super::tree::{Entry, Kind, Node};
+
+/// Whether a word is the name of a part, such as `layer_norm`.
+pub type IsPart<'a> = &'a dyn Fn(&str) -> bool;
+
+/// `over` laid over `base`. Reports every `!delete` that finds nothing to take away.
+pub fn merge(base: &Node, over: &Node, is_part: IsPart<'_>, sink: &mut Sink) -> Node {
+    let (Kind::Map(below), Kind::Map(above)) = (&base.kind, &over.kind) else {
+        return settle(over, sink);
+    };
+    if let ([old], [new]) = (below.as_slice(), above.as_slice())
+        && old.key != new.key
+        && is_part(&old.key)
+        && is_part(&new.key)
+    {
+        return settle(over, sink);
+    }
+    let mut entries: Vec<Entry> = Vec::with_capacity(below.len() + above.len());
+    for old in below {
+        match above.iter().find(|e| e.key == old.key) {
+            None => entries.push(old.clone()),
+            Some(Entry { value: Node { kind: Kind::Delete, .. }, .. }) => {}
+            Some(new) => {
+                let value = merge(&old.value, &new.value, is_part, sink);
+                entries.push(Entry { key: new.key.clone(), key_span: new.key_span, value });
+            }
+        }
+    }
+    let added: Vec<&Entry> = above.iter().filter(|e| base.entry(&e.key).is_none()).collect();
+    entries.extend(settled(added.into_iter(), sink));
+    Node::map(entries, over.span)
+}
+
+/// A tree that lies over nothing: every `!delete` in it is reported and left out.
+pub fn settle(node: &Node, sink: &mut Sink) -> Node {
+    let kind = match &node.kind {
+        Kind::Map(entries) => Kind::Map(settled(entries.iter(), sink)),
+        Kind::List(items) => Kind::List(items.iter().map(|i| settle(i, sink)).collect()),
+        Kind::Delete => {
+            nothing_to_delete("this", node, sink);
+            Kind::Null
+        }
+        Kind::Null | Kind::Scalar(_) => node.kind.clone(),
+    };
+    Node { kind, span: node.span }
+}
+
+fn settled<'a>(entries: impl Iterator<Item = &'a Entry>, sink: &mut Sink) -> Vec<Entry> {
+    let mut kept = Vec::new();
+    for entry in entries {
+        if matches!(entry.value.kind, Kind::Delete) {
+            nothing_to_delete(&format!("`{}`", entry.key), &entry.value, sink);
+        } else {
+            kept.push(Entry { value: settle(&entry.value, sink), ..entry.clone() });
+        }
+    }
+    kept
+}
+
+fn nothing_to_delete(what: &str, at: &Node, sink: &mut Sink) {
+    let message = format!("{what} is deleted, and there is none to delete");
+    let help = "`!delete` takes away what the spec under `extends` gives; leave it out otherwise";
+    sink.push(Diagnostic::error(Code::NothingToDelete, at.span, message).help(help));
+}

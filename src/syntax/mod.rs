@@ -1,0 +1,72 @@
+//! Text in one of two notations → one spanned [`tree`].
+//!
+//! [`yaml`] and [`dsl`] read the same trees and refuse hostile texts alike, [`print`] writes them and
+//! [`fmt`] tidies a text without losing a comment. [`expr`] and [`equation`] read the two small
+//! languages that stand inside scalars, in both notations the same. [`merge`] and [`set`] lay one tree
+//! over another. Nothing here knows what a transformer is.
+
+
+pub mod dsl;
+pub mod equation;
+pub mod expr;
+pub mod merge;
+pub mod set;
+mod token;
+
+
+pub mod text;
+pub mod tree;
+pub mod yaml;
+
+use crate::diag::Sink;
+use crate::source::{SourceId, SourceMap};
+use tree::Node;
+
+/// The two ways to write a spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// `.yaml` or `.yml`
+    Yaml,
+    /// `.trafo`
+    Dsl,
+}
+
+impl Notation {
+    /// The notation a file name promises.
+    pub fn from_path(path: &str) -> Option<Self> {
+        let (_, extension) = path.rsplit_once('.')?;
+        match extension.to_ascii_lowercase().as_str() {
+            "yaml" | "yml" => Some(Notation::Yaml),
+            "trafo" => Some(Notation::Dsl),
+            _ => None,
+        }
+    }
+
+    /// The extension of its files, without the dot.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Notation::Yaml => "yaml",
+            Notation::Dsl => "trafo",
+        }
+    }
+
+    /// What a text is written in when no file name says so: the DSL begins with `model` or `block`.
+    pub fn guess(text: &str) -> Self {
+        let code = text.trim_start_matches('\u{feff}').lines().map(str::trim);
+        let first = code.into_iter().find(|l| !l.is_empty() && !l.starts_with('#') && !l.starts_with("//"));
+        let word = |l: &str, w: &str| l.strip_prefix(w).is_some_and(|r| !r.trim_start().starts_with(':'));
+        match first {
+            Some(line) if word(line, "model ") || word(line, "model{") || word(line, "block ") => Notation::Dsl,
+            Some(_) | None => Notation::Yaml,
+        }
+    }
+}
+
+/// Reads a source as a tree. `None` only when a diagnostic says why; a tree may come with
+/// diagnostics too, and is then good for finding more of them.
+pub fn parse(sources: &SourceMap, id: SourceId, notation: Notation, sink: &mut Sink) -> Option<Node> {
+    match notation {
+        Notation::Yaml => yaml::parse(sources, id, sink),
+        Notation::Dsl => dsl::parse(sources, id, sink),
+    }
+}

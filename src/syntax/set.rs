@@ -1,0 +1,159 @@
+//! `--set decoder.layers=24` → a path and a tree, and the tree laid into a spec.
+//!
+//! A setting means what a file would that extends the spec and holds `decoder: {layers: 24}`. Each is a
+//! source of its own, `--set #1`, so a diagnostic can point into it. The value is YAML.
+
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::source::{SourceId, SourceMap, Span};
+
+use super::merge::{IsPart, merge};
+use super::tree::{Entry, Kind, Node};
+use super::yaml;
+
+/// One `--set`.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The keys from the root down, with their places; a number is an index where a list stands.
+    pub path: Vec<(String, Span)>,
+    /// What is put there.
+    pub value: Node,
+}
+
+/// The path of a setting as one word, `decoder.layers`.
+impl std::fmt::Display for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let keys: Vec<&str> = self.path.iter().map(|(key, _)| key.as_str()).collect();
+        f.write_str(&keys.join("."))
+    }
+}
+
+/// Reads the argument of one `--set`. A key that holds a dot stands in double quotes.
+pub fn parse_set(sources: &mut SourceMap, argument: &str) -> Result<Setting, Diagnostic> {
+    let number = 1 + sources.iter().filter(|(_, s)| s.name.starts_with("--set #")).count();
+    let id = sources.add(format!("--set #{number}"), argument);
+    let mut sink = Sink::new();
+    if !super::text::check(sources, id, &mut sink) {
+        return Err(first(sink, id));
+    }
+    let fail = |start: usize, end: usize, message: &str| {
+        Diagnostic::error(Code::BadSetting, Span::new(id, start, end), message)
+            .help("write it like `--set decoder.layers=24`")
+    };
+    let mut path = Vec::new();
+    let mut at = 0;
+    let equals = loop {
+        let rest = argument.get(at..).unwrap_or("");
+        let (key, start, len) = match rest.strip_prefix('"') {
+            Some(quoted) => match quoted.find('"') {
+                Some(end) => (quoted.get(..end).unwrap_or(""), at + 1, end + 2),
+                None => return Err(fail(at, argument.len(), "a quote is never closed")),
+            },
+            None => {
+                let end = rest.find(['.', '=']).unwrap_or(rest.len());
+                (rest.get(..end).unwrap_or(""), at, end)
+            }
+        };
+        if key.trim().is_empty() {
+            return Err(fail(at, at + len, "a key is missing in the path"));
+        }
+        path.push((key.trim().to_owned(), Span::new(id, start, start + key.len())));
+        at += len;
+        match argument.get(at..).and_then(|r| r.chars().next()) {
+            Some('.') => at += 1,
+            Some('=') => break at,
+            Some(_) => return Err(fail(at, argument.len(), "`.` or `=` belongs here")),
+            None => return Err(fail(0, argument.len(), "a `=` with a value behind it is missing")),
+        }
+    };
+    // The value is read at its own offset, with blanks where the path stands.
+    let mut alone = SourceMap::new();
+    let padded = " ".repeat(equals + 1) + argument.get(equals + 1..).unwrap_or("");
+    let inner = alone.add("", padded);
+    match yaml::parse(&alone, inner, &mut sink) {
+        Some(mut value) if !sink.has_errors() => {
+            relocate(&mut value, id);
+            if matches!(value.kind, Kind::Null) {
+                value.span = Span::new(id, equals, equals + 1);
+            }
+            Ok(Setting { path, value })
+        }
+        Some(_) | None => Err(first(sink, id)),
+    }
+}
+
+/// Lays a setting into a tree.
+pub fn apply(tree: &mut Node, setting: &Setting, is_part: IsPart<'_>, sink: &mut Sink) -> Result<(), Diagnostic> {
+    descend(tree, &setting.path, setting, is_part, sink)
+}
+
+fn descend(
+    node: &mut Node,
+    path: &[(String, Span)],
+    setting: &Setting,
+    is_part: IsPart<'_>,
+    sink: &mut Sink,
+) -> Result<(), Diagnostic> {
+    let Some(((key, span), rest)) = path.split_first() else {
+        *node = merge(node, &setting.value, is_part, sink);
+        return Ok(());
+    };
+    if let Kind::List(items) = &mut node.kind {
+        let count = items.len();
+        if let Some(item) = key.parse::<usize>().ok().and_then(|i| items.get_mut(i)) {
+            return descend(item, rest, setting, is_part, sink);
+        }
+        let message = format!("`{key}` is no item of this list, which has {count}");
+        let diagnostic = Diagnostic::error(Code::BadSetting, *span, message).label(node.span, "the list");
+        return Err(match count {
+            0 => diagnostic.help("give the whole list: `[a, b]`"),
+            _ => diagnostic.help(format!("items are counted from 0 to {}", count - 1)),
+        });
+    }
+    // Everything that is no list takes the keys as a map laid over it would.
+    let whole = path.iter().rev().fold(setting.value.clone(), |value, (key, key_span)| {
+        let span = key_span.to(value.span);
+        Node::map(vec![Entry { key: key.clone(), key_span: *key_span, value }], span)
+    });
+    let through_list = matches!(&node.kind, Kind::Map(_)) && node.get(key).is_some_and(|v| holds_list(v, rest));
+    if let (true, Kind::Map(entries)) = (through_list, &mut node.kind)
+        && let Some(entry) = entries.iter_mut().find(|e| e.key == *key)
+    {
+        return descend(&mut entry.value, rest, setting, is_part, sink);
+    }
+    *node = merge(node, &whole, is_part, sink);
+    Ok(())
+}
+
+/// Whether following the path from `node` meets a list with keys still to go.
+fn holds_list(node: &Node, path: &[(String, Span)]) -> bool {
+    match (&node.kind, path.split_first()) {
+        (Kind::List(_), Some(_)) => true,
+        (Kind::Map(_), Some(((key, _), rest))) => node.get(key).is_some_and(|v| holds_list(v, rest)),
+        _ => false,
+    }
+}
+
+fn relocate(node: &mut Node, id: SourceId) {
+    node.span.source = id;
+    match &mut node.kind {
+        Kind::Map(entries) => {
+            for entry in entries {
+                entry.key_span.source = id;
+                relocate(&mut entry.value, id);
+            }
+        }
+        Kind::List(items) => items.iter_mut().for_each(|i| relocate(i, id)),
+        Kind::Null | Kind::Delete | Kind::Scalar(_) => {}
+    }
+}
+
+/// The first diagnostic, moved to the source of the setting.
+fn first(sink: Sink, id: SourceId) -> Diagnostic {
+    let found = sink.into_sorted().into_iter().next();
+    let mut diagnostic = found
+        .unwrap_or_else(|| Diagnostic::error(Code::BadSetting, Span::new(id, 0, 0), "the value cannot be read"));
+    for label in &mut diagnostic.labels {
+        label.span.source = id;
+    }
+    diagnostic
+}

@@ -1,0 +1,179 @@
+//! The words of expressions and equations.
+//!
+//! Both small languages share numbers, names, marks and comments, so they share this. Comments begin
+//! with `#` or `//` and end with their line. Places are byte ranges of the scalar's text.
+
+use std::ops::Range;
+
+use crate::diag::{Code, Diagnostic};
+use crate::source::{SourceMap, Span};
+
+use super::tree::{Node, locate};
+
+/// One word with its place in the scalar's text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Token<'a> {
+    /// What kind of word.
+    pub kind: TokenKind,
+    /// The word as written.
+    pub text: &'a str,
+    /// Where in the text.
+    pub range: Range<usize>,
+}
+
+/// The kinds of words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// `12`, `40_000`, `1e-5`, `0.5`
+    Number,
+    /// `d_model`, `ffn.hidden`
+    Name,
+    /// One of `+ - * / ^ ( ) [ ] , ; = : { }`
+    Mark,
+    /// The end of the text.
+    End,
+}
+
+/// A scalar whose text is being read: gives every byte range of the text its place in the source.
+#[derive(Clone, Copy)]
+pub struct Text<'a> {
+    sources: &'a SourceMap,
+    node: &'a Node,
+    /// The scalar's text.
+    pub text: &'a str,
+}
+
+impl<'a> Text<'a> {
+    /// The text of a scalar node; empty if it is none.
+    pub fn of(sources: &'a SourceMap, node: &'a Node) -> Self {
+        Self { sources, node, text: node.text().unwrap_or("") }
+    }
+
+    /// The place of a byte range of the text.
+    pub fn span(&self, range: &Range<usize>) -> Span {
+        locate(self.sources, self.node, range.clone())
+    }
+
+    /// All words, the last one [`TokenKind::End`]; or the first thing that is no word.
+    pub fn tokens(&self, code: Code, limit: usize) -> Result<Vec<Token<'a>>, Box<Diagnostic>> {
+        let mut tokens = Vec::new();
+        let mut at = 0;
+        while let Some(c) = self.text.get(at..).and_then(|r| r.chars().next()) {
+            let rest = self.text.get(at..).unwrap_or("");
+            if c.is_whitespace() {
+                at += c.len_utf8();
+                continue;
+            }
+            if c == '#' || rest.starts_with("//") {
+                at += rest.find('\n').unwrap_or(rest.len());
+                continue;
+            }
+            let (kind, len) = match c {
+                '0'..='9' => (TokenKind::Number, number_len(rest)),
+                '.' if rest[1..].starts_with(|d: char| d.is_ascii_digit()) => (TokenKind::Number, number_len(rest)),
+                'a'..='z' | 'A'..='Z' | '_' => (TokenKind::Name, name_len(rest)),
+                '+' | '-' | '*' | '/' | '^' | '(' | ')' | '[' | ']' | ',' | ';' | '=' | ':' | '{' | '}' => {
+                    (TokenKind::Mark, 1)
+                }
+                other => return Err(Box::new(self.foreign(code, other, at))),
+            };
+            let range = at..at + len;
+            let text = self.text.get(range.clone()).unwrap_or("");
+            if kind == TokenKind::Number {
+                self.check_number(code, text, &range)?;
+            }
+            tokens.push(Token { kind, text, range });
+            at += len;
+            if tokens.len() > limit {
+                let span = self.span(&(at - len..at));
+                let message = format!("the text goes on after {limit} words, the most there may be");
+                let help = "give parts of it names under `let`";
+                return Err(Box::new(Diagnostic::error(Code::TooLarge, span, message).help(help)));
+            }
+        }
+        let end = self.text.trim_end().len();
+        tokens.push(Token { kind: TokenKind::End, text: "", range: end..end });
+        Ok(tokens)
+    }
+
+    /// A character neither language has.
+    fn foreign(&self, code: Code, c: char, at: usize) -> Diagnostic {
+        let span = self.span(&(at..at + c.len_utf8()));
+        let diagnostic = Diagnostic::error(code, span, format!("the character `{c}` has no meaning here"));
+        match c {
+            '×' | '·' | '∙' | '⋅' => diagnostic.help("write a product with `*`"),
+            '÷' => diagnostic.help("write a quotient with `/`"),
+            '−' | '–' | '—' => diagnostic.help("write a minus with `-`"),
+            '%' => diagnostic.help("write a share as a number: 10 % is 0.1"),
+            '"' | '\'' => diagnostic.help("names stand without quotes here"),
+            '√' => diagnostic.help("write a root with `sqrt(...)`"),
+            other if other.is_alphabetic() => {
+                diagnostic.help("names are written with the letters a to z, digits and `_`")
+            }
+            _ => diagnostic,
+        }
+    }
+
+    /// Refuses number-like words whose value two readers would not agree on.
+    fn check_number(&self, code: Code, text: &str, range: &Range<usize>) -> Result<(), Box<Diagnostic>> {
+        let fail = |message: String| Diagnostic::error(code, self.span(range), message);
+        let digits = text.replace('_', "");
+        let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, Some(exponent.trim_start_matches(['+', '-']))),
+            None => (digits.as_str(), None),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all_digits = |s: &str| s.chars().all(|c| c.is_ascii_digit());
+        let grouped = !text.ends_with('_') && !text.contains("__") && !text.contains("_.") && !text.contains("._");
+        let exponent_ok = exponent.is_none_or(|e| !e.is_empty() && all_digits(e));
+        if !(all_digits(whole) && all_digits(fraction) && exponent_ok && grouped) {
+            let hex = digits.strip_prefix("0x").and_then(|h| u128::from_str_radix(h, 16).ok());
+            let help = match hex {
+                Some(value) => format!("numbers are decimal: write {value}"),
+                None => "a number is written like 12, 40_000, 0.5 or 1e-5, and a name does not begin with a digit"
+                    .to_owned(),
+            };
+            return Err(Box::new(fail(format!("`{text}` is neither a number nor a name")).help(help)));
+        }
+        if whole.len() > 1 && whole.starts_with('0') {
+            let plain = whole.trim_start_matches('0');
+            let plain = if plain.is_empty() { "0" } else { plain };
+            let mut help = format!("write {plain}");
+            if let (Ok(octal), "", None) = (u128::from_str_radix(whole, 8), fraction, exponent) {
+                help = format!("write {plain}, or {octal} if octal was meant");
+            }
+            let message = format!("`{text}` begins with 0, which some read as octal");
+            return Err(Box::new(fail(message).help(help)));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of the number-like word a text begins with.
+fn number_len(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let byte = |i: usize| bytes.get(i).copied().unwrap_or(b' ');
+    let mut at = 0;
+    loop {
+        match byte(at) {
+            b'e' | b'E' if matches!(byte(at + 1), b'+' | b'-') && byte(at + 2).is_ascii_digit() => at += 2,
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => at += 1,
+            b'.' if byte(at + 1).is_ascii_digit() => at += 1,
+            _ => return at,
+        }
+    }
+}
+
+/// Bytes of the name a text begins with; a dot joins only when a letter follows.
+fn name_len(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let byte = |i: usize| bytes.get(i).copied().unwrap_or(b' ');
+    let mut at = 0;
+    loop {
+        match byte(at) {
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => at += 1,
+            b'.' if byte(at + 1).is_ascii_alphabetic() => at += 1,
+            _ => return at,
+        }
+    }
+}

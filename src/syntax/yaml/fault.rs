@@ -1,0 +1,150 @@
+//! What the YAML parser finds wrong → a diagnostic in an author's words.
+
+use serde_yaml::granit_parser::{ErrorKind, ScanError};
+
+use crate::diag::{Code, Diagnostic};
+use crate::source::{SourceId, Span};
+
+/// The diagnostic of a text that is no YAML. `open` is where the innermost map or list begins, if one is open.
+pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) -> Diagnostic {
+    let at = fault.marker().byte_offset().unwrap_or(text.len()).min(text.len());
+    let (code, message, help) = explain(fault.kind(), text, at);
+    let diagnostic = Diagnostic::error(code, word_at(text, id, at), message);
+    let diagnostic = match (fault.kind(), open) {
+        (
+            ErrorKind::ExpectedFlowMappingSeparator
+            | ErrorKind::ExpectedFlowSequenceSeparator
+            | ErrorKind::UnexpectedEofFlowMapping
+            | ErrorKind::UnexpectedEofFlowSequence
+            | ErrorKind::MismatchedFlowCollectionEnd { .. },
+            Some(open),
+        ) => diagnostic.label(Span::new(id, open, open + 1), "opened here"),
+        _ => diagnostic,
+    };
+    if help.is_empty() { diagnostic } else { diagnostic.help(help) }
+}
+
+/// The code, the sentence and what to do.
+fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static str) {
+    use ErrorKind as E;
+    let syntax = |message: &str, help: &'static str| (Code::Syntax, message.to_owned(), help);
+    let tab = text.get(at..).is_some_and(|t| t.starts_with('\t'))
+        || text.get(..at).is_some_and(|t| t.rsplit('\n').next().is_some_and(|l| l.starts_with('\t')));
+    match kind {
+        E::RecursionLimitExceeded => (Code::TooDeep, "maps and lists nest more than 64 deep".to_owned(), ""),
+        E::UnclosedFlowCollection { open } => {
+            let close = if *open == '[' { ']' } else { '}' };
+            (Code::Syntax, format!("`{open}` is never closed"), if close == ']' { "close it with `]`" } else { "close it with `}`" })
+        }
+        E::MismatchedFlowCollectionEnd { open, close } => {
+            (Code::Syntax, format!("`{open}` is closed by `{close}`"), "")
+        }
+        E::MisplacedFlowCollectionEnd => syntax("this bracket closes nothing", "take it out, or open it before"),
+        E::UnexpectedEofFlowSequence => syntax("a `[` is never closed", "close it with `]`"),
+        E::UnexpectedEofFlowMapping | E::UnexpectedEofImplicitFlowMapping => {
+            syntax("a `{` is never closed", "close it with `}`")
+        }
+        E::ExpectedFlowMappingSeparator => syntax("`,` or `}` belongs here", "separate the entries of a map by commas"),
+        E::ExpectedFlowSequenceSeparator => syntax("`,` or `]` belongs here", "separate the items of a list by commas"),
+        E::UnclosedQuotedScalar => syntax("a quote is never closed", "close it with the mark it was opened with"),
+        E::DocumentIndicatorInQuotedScalar => syntax("`---` or `...` stands inside a quoted text", "indent it"),
+        E::TabNotAllowed | E::TabInBlockIndentation | E::TabInIndentation | E::TabAtBlockScalarStart | E::TabInPlainScalar => {
+            syntax("a tab stands where YAML has only spaces", "indent with spaces")
+        }
+        _ if tab => syntax("a tab stands where YAML has only spaces", "indent with spaces"),
+        E::ExpectedBlockMappingKey | E::InvalidIndentation => {
+            syntax("this line's indent fits no map or list above it", "begin it under the first letter of the keys beside it")
+        }
+        E::ExpectedBlockSequenceEntry => syntax("`-` belongs here, as before the other items", ""),
+        E::MappingValueNotAllowed => syntax(
+            "a second `:` stands in one entry, or the line is indented too far",
+            "put a text that holds `: ` in quotes",
+        ),
+        E::InvalidSimpleKey | E::SimpleKeyExpected => {
+            syntax("this is neither an entry nor part of the text above", "write `key: value`, with a space behind the colon")
+        }
+        E::MappingKeyNotAllowed => syntax("a key cannot stand here", "begin it on a line of its own"),
+        E::InvalidMappingValueWhitespace | E::FlowMappingValueAdjacentCollection => {
+            syntax("a space belongs behind this `:`", "write `key: value`")
+        }
+        E::InvalidColonPlacement => syntax("this `:` has no key before it", ""),
+        E::BlockEntryInFlowCollection | E::BlockSequenceEntryNotAllowed | E::PlainScalarStartsWithDashFlowIndicator => {
+            syntax("`-` cannot begin an item here", "write the list as `[a, b]`, or each `- item` on its own line")
+        }
+        E::InvalidBlockEntryWhitespace => syntax("a space belongs behind this `-`", ""),
+        E::InvalidTrailingSingleQuotedScalar | E::InvalidTrailingDoubleQuotedScalar => {
+            syntax("something follows the closing quote", "quote the whole value or nothing of it")
+        }
+        E::UnknownQuotedScalarEscape
+        | E::InvalidQuotedScalarHexEscape
+        | E::InvalidLowSurrogateHexEscape
+        | E::InvalidLowSurrogate
+        | E::MissingLowSurrogate
+        | E::UnpairedLowSurrogate
+        | E::InvalidUnicodeEscape => {
+            syntax("this escape stands for no character", "double the backslash, or use single quotes, where it is an ordinary character")
+        }
+        E::InvalidBlockScalarIndent => syntax("this line of the text is indented less than the first one", ""),
+        E::InvalidBlockScalarHeader | E::ZeroBlockScalarIndent => {
+            syntax("the text begins on the line below `|`", "write nothing behind `|`")
+        }
+        E::InvalidQuotedScalarIndent | E::InvalidFlowScalarIndent => {
+            syntax("this line is indented less than the value it belongs to", "")
+        }
+        E::CommentNotSeparated => syntax("a space belongs before `#`", "put a text that holds `#` in quotes"),
+        E::CommentInterceptedScalar => syntax("a comment stands inside a text of several lines", "move it above the text"),
+        E::UnknownAnchor => (Code::BadAlias, "nothing before it is marked with this name".to_owned(), "write `&name` before the value it stands for"),
+        E::MissingAnchorOrAliasName => syntax(
+            "a name belongs behind this mark",
+            "put a text that begins with `&` or `*` in quotes",
+        ),
+        E::UnexpectedCharacter { character } => {
+            let message = format!("a value cannot begin with `{}`", character.escape_default());
+            (Code::Syntax, message, "put it in quotes")
+        }
+        E::UnsupportedYamlMajorVersion => syntax("this version of YAML is not known", "leave the `%YAML` line out"),
+        E::DuplicateVersionDirective | E::DuplicateTagDirective => syntax("this directive is given twice", "leave it out"),
+        E::ExpectedDocumentStart | E::MissingDocumentEndBeforeDirective | E::InvalidDocumentEnd => {
+            syntax("something stands behind the end of the document", "")
+        }
+        E::BomInsideDocument => (Code::Encoding, "a byte order mark stands inside the text".to_owned(), "take it out"),
+        E::MultipleDocumentsUnsupported => (Code::SeveralDocuments, "the file holds more than one document".to_owned(), ""),
+        E::UndeclaredTagHandle
+        | E::ExpectedTagBang
+        | E::ExpectedTagDirectiveBang
+        | E::InvalidGlobalTagCharacter
+        | E::InvalidTagTerminator
+        | E::InvalidTagDirectiveTerminator
+        | E::MissingTagUri
+        | E::UnclosedVerbatimTag
+        | E::InvalidTagEscape
+        | E::InvalidTagUtf8LeadingByte
+        | E::InvalidTagUtf8TrailingByte
+        | E::InvalidTagUtf8 => {
+            (Code::UnknownTag, "this is no tag trafoc knows".to_owned(), "put a text that begins with `!` in quotes")
+        }
+        // The parser may learn new ways to fail; its own words are better than none.
+        other => {
+            let words = other.to_string();
+            let mut letters = words.trim_end_matches('.').chars();
+            let first = letters.next().map(|c| c.to_lowercase().to_string()).unwrap_or_default();
+            (Code::Syntax, format!("{first}{}", letters.as_str()), "")
+        }
+    }
+}
+
+/// The word or mark at an offset; an empty place at the end of the text.
+pub fn word_at(text: &str, id: SourceId, at: usize) -> Span {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let rest = text.get(at..).unwrap_or("");
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let len = match rest.chars().next() {
+        Some(c) if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+        Some('\n' | '\r') | None => 0,
+        Some(c) => c.len_utf8(),
+    };
+    Span::new(id, at, at + len)
+}

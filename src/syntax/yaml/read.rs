@@ -1,0 +1,302 @@
+//! YAML text → tree, through serde.
+//!
+//! [`Raw`] takes whatever the deserializer offers; with the place of every value the tree then gets its
+//! scalars' text from the source itself. Aliases arrive expanded, with the place of what they stand for.
+//! The text has passed the survey, so the limits here are a second lock on the same door.
+
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_yaml::options::{DuplicateKeyPolicy, MergeKeyPolicy};
+use serde_yaml::{Location, NonFiniteFloatPolicy, Spanned, Tagged};
+
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::source::{SourceId, Span};
+use crate::syntax::text::MAX_DEPTH;
+use crate::syntax::tree::{Entry, Kind, Node, Style};
+
+use super::{MAX_ALIASES, MAX_EXPANDED, fault};
+
+/// Builds the tree of a text that the survey found sound.
+pub fn read(text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
+    let options = serde_yaml::options! {
+        budget: serde_yaml::budget! {
+            max_depth: MAX_DEPTH + 1,
+            max_nodes: MAX_EXPANDED + 1,
+            max_events: 4 * MAX_EXPANDED,
+            max_aliases: MAX_ALIASES,
+            max_anchors: MAX_EXPANDED,
+            max_documents: 1,
+            enforce_alias_anchor_ratio: false,
+        },
+        emit_comments: false,
+        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 4 * MAX_EXPANDED },
+        // The survey has reported them, and the rest of the spec is worth reading all the same.
+        duplicate_keys: DuplicateKeyPolicy::FirstWins,
+        merge_keys: MergeKeyPolicy::AsOrdinary,
+        strict_booleans: true,
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+        with_snippet: false,
+    };
+    match serde_yaml::from_str_with_options::<Item>(text, options) {
+        Ok(item) => {
+            let mut builder = Builder { text, id, sink };
+            Some(builder.node(item))
+        }
+        Err(error) => {
+            let at = error.location().and_then(|l| offset(&l)).unwrap_or(0);
+            let message = "the text cannot be read as YAML";
+            let detail = error.without_snippet().to_string();
+            sink.push(Diagnostic::error(Code::Syntax, fault::word_at(text, id, at), message).help(detail));
+            None
+        }
+    }
+}
+
+/// A value with its place and its tag.
+type Item = Spanned<Tagged<Raw>>;
+
+/// What serde offers for a value. Numbers and truth values are not kept: their text is.
+enum Raw {
+    Null,
+    Typed,
+    Text(String),
+    List(Vec<Item>),
+    Map(Vec<(Item, Item)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map, a list or a value")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Raw, E> {
+        Ok(Raw::Typed)
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Raw, E> {
+        Ok(Raw::Typed)
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Raw, E> {
+        Ok(Raw::Typed)
+    }
+
+    fn visit_i128<E: de::Error>(self, _: i128) -> Result<Raw, E> {
+        Ok(Raw::Typed)
+    }
+
+    fn visit_u128<E: de::Error>(self, _: u128) -> Result<Raw, E> {
+        Ok(Raw::Typed)
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Raw, E> {
+        Ok(Raw::Typed)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Raw, E> {
+        Ok(Raw::Text(text.to_owned()))
+    }
+
+    fn visit_string<E: de::Error>(self, text: String) -> Result<Raw, E> {
+        Ok(Raw::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Raw::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = access.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Raw::Map(entries))
+    }
+}
+
+/// The byte at which a place begins.
+fn offset(location: &Location) -> Option<usize> {
+    location.span().byte_offset().and_then(|o| usize::try_from(o).ok())
+}
+
+struct Builder<'a, 's> {
+    text: &'a str,
+    id: SourceId,
+    sink: &'s mut Sink,
+}
+
+impl Builder<'_, '_> {
+    fn node(&mut self, item: Item) -> Node {
+        let start = offset(&item.defined).unwrap_or(0).min(self.text.len());
+        let len = item.defined.span().byte_len().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let end = (start + len).min(self.text.len());
+        let Tagged(raw, tag) = item.value;
+        let node = match raw {
+            Raw::Null => Node { kind: Kind::Null, span: self.span(start, end) },
+            Raw::Typed => Node::plain(self.text.get(start..end).unwrap_or("").trim(), self.span(start, end)),
+            Raw::Text(text) => self.scalar(text, start, end, tag.is_some()),
+            Raw::List(items) => {
+                let items: Vec<Node> = items.into_iter().map(|i| self.node(i)).collect();
+                let span = self.closed(start, items.iter().map(|i| i.span));
+                Node { kind: Kind::List(items), span }
+            }
+            Raw::Map(pairs) => self.map(pairs, start),
+        };
+        if tag.as_deref() == Some("!delete") { self.deleted(node) } else { node }
+    }
+
+    fn scalar(&self, text: String, start: usize, end: usize, tagged: bool) -> Node {
+        let written = self.text.get(start..end).unwrap_or("");
+        let style = match written.chars().next() {
+            Some('"' | '\'') => Style::Quoted,
+            Some(_) if begins_block(self.text, start) => Style::Block,
+            Some(_) if tagged => Style::Quoted,
+            Some(_) => Style::Plain,
+            None => Style::Quoted,
+        };
+        let end = start + written.trim_end().len();
+        Node::scalar(text, style, self.span(start, end))
+    }
+
+    fn map(&mut self, pairs: Vec<(Item, Item)>, start: usize) -> Node {
+        let mut entries: Vec<Entry> = Vec::with_capacity(pairs.len());
+        let mut merged: Vec<Node> = Vec::new();
+        let mut last = None;
+        for (key, value) in pairs {
+            let (key, value) = (self.node(key), self.node(value));
+            last = Some(value.span);
+            let is_merge = matches!(&key.kind, Kind::Scalar(s) if s.style == Style::Plain && s.text == "<<");
+            match key.kind {
+                Kind::Scalar(_) if is_merge => merged.push(value),
+                Kind::Scalar(scalar) => {
+                    let quote = usize::from(scalar.style == Style::Quoted && key.span.range().len() > 1);
+                    let range = key.span.range();
+                    let key_span = self.span(range.start + quote, range.end - quote);
+                    entries.push(Entry { key: scalar.text, key_span, value });
+                }
+                // The survey refuses texts with such keys.
+                Kind::Null | Kind::Delete | Kind::List(_) | Kind::Map(_) => {}
+            }
+        }
+        let places = entries.iter().map(|e| e.key_span.to(e.value.span)).chain(last);
+        let span = self.closed(start, places);
+        for source in merged {
+            self.merge(&mut entries, source, true);
+        }
+        Node::map(entries, span)
+    }
+
+    /// `<<: *base`: adds the entries whose keys are not yet there.
+    fn merge(&mut self, entries: &mut Vec<Entry>, source: Node, lists: bool) {
+        match source.kind {
+            Kind::Map(more) => {
+                for entry in more {
+                    if !entries.iter().any(|e| e.key == entry.key) {
+                        entries.push(entry);
+                    }
+                }
+            }
+            Kind::List(items) if lists => {
+                for item in items {
+                    self.merge(entries, item, false);
+                }
+            }
+            Kind::List(_) | Kind::Null | Kind::Delete | Kind::Scalar(_) => {
+                let message = format!("`<<` takes the entries of a map, and this is {}", source.describe());
+                let help = "write `<<: *name`, where `&name` marks a map";
+                self.sink.push(Diagnostic::error(Code::BadKey, source.span, message).help(help));
+            }
+        }
+    }
+
+    /// A node marked `!delete`, which holds nothing.
+    fn deleted(&mut self, node: Node) -> Node {
+        let empty = match &node.kind {
+            Kind::Null | Kind::Delete => true,
+            Kind::Scalar(scalar) => scalar.text.is_empty(),
+            Kind::List(items) => items.is_empty(),
+            Kind::Map(entries) => entries.is_empty(),
+        };
+        if !empty {
+            let message = "`!delete` takes a key away, so no value belongs behind it";
+            let help = "to put another value in its place, leave `!delete` out";
+            self.sink.push(Diagnostic::error(Code::UnknownTag, node.span, message).help(help));
+        }
+        // The place of nothing is empty; the tag before it is what an author sees.
+        let start = node.span.start as usize;
+        let before = self.text.get(..start).unwrap_or("").trim_end();
+        let span = match before.strip_suffix("!delete") {
+            Some(head) => self.span(head.len(), before.len()),
+            None => node.span,
+        };
+        Node { kind: Kind::Delete, span }
+    }
+
+    /// A map or list from its first byte to its bracket, or to the end of what it holds.
+    fn closed(&self, start: usize, parts: impl Iterator<Item = Span>) -> Span {
+        let open = self.text.get(start..).and_then(|t| t.chars().next());
+        let first = fault::word_at(self.text, self.id, start);
+        let close = match open {
+            Some('[') => ']',
+            Some('{') => '}',
+            _ => '\0',
+        };
+        // Aliased parts lie elsewhere, before this node.
+        let ends = parts.filter(|p| p.start as usize >= start).map(|p| p.end as usize).max();
+        let end = ends.unwrap_or(if close == '\0' { first.end as usize } else { start + 1 });
+        if close == '\0' {
+            return self.span(start, end.max(start));
+        }
+        let mut at = end;
+        while let Some(c) = self.text.get(at..).and_then(|t| t.chars().next()) {
+            at += match c {
+                c if c == close => return self.span(start, at + 1),
+                '#' => self.text.get(at..).and_then(|t| t.find('\n')).unwrap_or(1),
+                c => c.len_utf8(),
+            };
+        }
+        self.span(start, end)
+    }
+
+    fn span(&self, start: usize, end: usize) -> Span {
+        Span::new(self.id, start, end)
+    }
+}
+
+/// Whether the text at `start` is the content of a block scalar: the line above it that is not empty
+/// ends with a header such as `|` or `>-`.
+fn begins_block(text: &str, start: usize) -> bool {
+    let before = text.get(..start).unwrap_or("");
+    let Some((head, indent)) = before.rsplit_once('\n') else { return false };
+    if !indent.trim().is_empty() {
+        return false;
+    }
+    let line = head.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("");
+    let line = line.split(" #").next().unwrap_or("").trim_end();
+    let word = line.rsplit([' ', '\t']).next().unwrap_or("");
+    let mut letters = word.chars();
+    matches!(letters.next(), Some('|' | '>')) && letters.all(|c| matches!(c, '+' | '-' | '1'..='9'))
+}

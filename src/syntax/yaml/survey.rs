@@ -1,0 +1,290 @@
+//! Everything a spec may not contain, found in the YAML parser's events before a tree is built.
+//!
+//! Works with memory in proportion to the text: aliases are weighed, never expanded, so a text that
+//! would grow without bound is refused before it does.
+
+use std::collections::BTreeMap;
+
+use serde_yaml::granit_parser::{self, Event, Parser, Span as Place, Tag};
+
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::source::{SourceId, Span};
+use crate::syntax::text::{MAX_DEPTH, MAX_NODES};
+
+use super::{MAX_ALIASES, MAX_EXPANDED, fault};
+
+/// Reports what a text may not contain. Whether a tree can be built from it.
+pub fn survey(text: &str, id: SourceId, sink: &mut Sink) -> bool {
+    let mut survey = Survey {
+        text,
+        id,
+        sink,
+        open: Vec::new(),
+        anchors: BTreeMap::new(),
+        nodes: 0,
+        expanded: 0,
+        aliases: 0,
+        documents: 0,
+        sound: true,
+    };
+    let options = granit_parser::options! { emit_comments: false };
+    for event in Parser::new_from_str_with_options(text, options) {
+        let (event, place) = match event {
+            Ok(found) => found,
+            Err(fault) => {
+                let open = survey.open.last().map(|o| o.start);
+                survey.sink.push(fault::syntax(&fault, text, id, open));
+                return false;
+            }
+        };
+        if !survey.event(&event, &place) {
+            return false;
+        }
+    }
+    survey.sound
+}
+
+/// How large what an anchor names is, with all its aliases expanded.
+#[derive(Clone, Copy)]
+struct Weight {
+    nodes: usize,
+    depth: usize,
+}
+
+impl Weight {
+    const LEAF: Weight = Weight { nodes: 1, depth: 0 };
+}
+
+/// A map or list that is not yet closed.
+struct Open {
+    start: usize,
+    anchor: usize,
+    weight: Weight,
+    /// The keys of a map with their places; nothing for a list.
+    keys: Option<BTreeMap<String, Span>>,
+    /// Whether the next node of a map is a key.
+    key_next: bool,
+}
+
+struct Survey<'a, 's> {
+    text: &'a str,
+    id: SourceId,
+    sink: &'s mut Sink,
+    open: Vec<Open>,
+    /// Every anchor seen so far; without a weight while what it names is not yet closed.
+    anchors: BTreeMap<usize, Option<Weight>>,
+    nodes: usize,
+    expanded: usize,
+    aliases: usize,
+    documents: usize,
+    /// Whether a tree can be built.
+    sound: bool,
+}
+
+impl Survey<'_, '_> {
+    /// Takes one event; whether to go on.
+    fn event(&mut self, event: &Event<'_>, place: &Place) -> bool {
+        let range = place.byte_range().unwrap_or(0..0);
+        let span = Span::new(self.id, range.start, range.end);
+        match event {
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents == 1 {
+                    return true;
+                }
+                let message = "a second document begins here, and a file holds one spec";
+                let at = fault::word_at(self.text, self.id, range.start);
+                self.sink.push(
+                    Diagnostic::error(Code::SeveralDocuments, at, message)
+                        .help("put it in a file of its own, or use `sweep:` for variants"),
+                );
+                false
+            }
+            Event::Scalar(value, style, anchor, tag) => {
+                let plain = *style == granit_parser::ScalarStyle::Plain;
+                self.tag(tag.as_deref(), place);
+                if *anchor > 0 {
+                    self.anchors.insert(*anchor, Some(Weight::LEAF));
+                }
+                if self.takes_key() {
+                    match plain && matches!(&**value, "" | "~" | "null" | "Null" | "NULL") {
+                        true => self.bad_key(span, "nothing"),
+                        false => self.key(value, span),
+                    }
+                }
+                self.count(span) && self.weigh(Weight::LEAF, span)
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                self.tag(tag.as_deref(), place);
+                self.begin(*anchor, range.start, None)
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                self.tag(tag.as_deref(), place);
+                self.begin(*anchor, range.start, Some(BTreeMap::new()))
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                self.end();
+                true
+            }
+            Event::Alias(target) => self.alias(*target, span),
+            // The frame of the stream, and notes that the options switch off.
+            _ => true,
+        }
+    }
+
+    /// Whether the node that begins here is a key; the one after it is then a value.
+    fn takes_key(&mut self) -> bool {
+        match self.open.last_mut() {
+            Some(Open { keys: Some(_), key_next, .. }) => std::mem::replace(key_next, !*key_next),
+            Some(_) | None => false,
+        }
+    }
+
+    fn key(&mut self, key: &str, span: Span) {
+        let Some(keys) = self.open.last_mut().and_then(|o| o.keys.as_mut()) else { return };
+        match keys.get(&canonical(key)) {
+            None => {
+                keys.insert(canonical(key), span);
+            }
+            Some(first) => {
+                let message = format!("`{key}` is given twice");
+                let diagnostic = Diagnostic::error(Code::DuplicateKey, span, message).here("again here");
+                self.sink.push(diagnostic.label(*first, "first given here").help("keep one of the two"));
+            }
+        }
+    }
+
+    fn bad_key(&mut self, span: Span, what: &str) {
+        let message = format!("a key is a word, not {what}");
+        let help = if what == "a map" { "put `{{ }}` in quotes if a text was meant" } else { "write `key: value`" };
+        self.sink.push(Diagnostic::error(Code::BadKey, span, message).help(help.replace("{{ }}", "{...}")));
+        self.sound = false;
+    }
+
+    fn begin(&mut self, anchor: usize, start: usize, keys: Option<BTreeMap<String, Span>>) -> bool {
+        let span = fault::word_at(self.text, self.id, start);
+        if self.takes_key() {
+            self.bad_key(span, if keys.is_some() { "a map" } else { "a list" });
+        }
+        if self.open.len() >= MAX_DEPTH {
+            return self.too_deep(span);
+        }
+        if anchor > 0 {
+            self.anchors.insert(anchor, None);
+        }
+        let key_next = keys.is_some();
+        self.open.push(Open { start, anchor, weight: Weight::LEAF, keys, key_next });
+        self.count(span) && self.expand(1, span)
+    }
+
+    fn end(&mut self) {
+        let Some(closed) = self.open.pop() else { return };
+        if closed.anchor > 0 {
+            self.anchors.insert(closed.anchor, Some(closed.weight));
+        }
+        if let Some(outer) = self.open.last_mut() {
+            outer.weight.nodes = outer.weight.nodes.saturating_add(closed.weight.nodes);
+            outer.weight.depth = outer.weight.depth.max(closed.weight.depth + 1);
+        }
+    }
+
+    fn alias(&mut self, target: usize, span: Span) -> bool {
+        self.aliases += 1;
+        if self.takes_key() {
+            self.bad_key(span, "an alias");
+        }
+        if self.aliases > MAX_ALIASES {
+            let message = format!("the text uses more than {MAX_ALIASES} aliases");
+            self.sink.push(Diagnostic::error(Code::TooLarge, span, message));
+            return false;
+        }
+        let name = self.text.get(span.range()).unwrap_or("*");
+        match self.anchors.get(&target).copied() {
+            Some(Some(weight)) => self.count(span) && self.weigh(weight, span),
+            Some(None) => {
+                let message = format!("`{name}` stands inside the value it names");
+                self.sink.push(Diagnostic::error(Code::BadAlias, span, message));
+                self.sound = false;
+                true
+            }
+            None => {
+                let message = format!("nothing before `{name}` is marked with this name");
+                self.sink.push(Diagnostic::error(Code::BadAlias, span, message));
+                self.sound = false;
+                true
+            }
+        }
+    }
+
+    /// Counts a node of the text.
+    fn count(&mut self, span: Span) -> bool {
+        self.nodes += 1;
+        if self.nodes <= MAX_NODES {
+            return true;
+        }
+        let message = format!("the text holds more than {MAX_NODES} values");
+        self.sink.push(Diagnostic::error(Code::TooLarge, span, message));
+        false
+    }
+
+    /// Adds a finished node to the map or list it stands in.
+    fn weigh(&mut self, weight: Weight, span: Span) -> bool {
+        if self.open.len() + weight.depth > MAX_DEPTH {
+            return self.too_deep(span);
+        }
+        if let Some(outer) = self.open.last_mut() {
+            outer.weight.nodes = outer.weight.nodes.saturating_add(weight.nodes);
+            outer.weight.depth = outer.weight.depth.max(weight.depth + 1);
+        }
+        self.expand(weight.nodes, span)
+    }
+
+    /// Counts nodes of the tree.
+    fn expand(&mut self, nodes: usize, span: Span) -> bool {
+        self.expanded = self.expanded.saturating_add(nodes);
+        if self.expanded <= MAX_EXPANDED {
+            return true;
+        }
+        let message = format!("with its aliases expanded the text holds more than {MAX_EXPANDED} values");
+        self.sink.push(Diagnostic::error(Code::TooLarge, span, message));
+        false
+    }
+
+    fn too_deep(&mut self, span: Span) -> bool {
+        let message = format!("maps and lists nest more than {MAX_DEPTH} deep");
+        self.sink.push(Diagnostic::error(Code::TooDeep, span, message).help("a spec needs about ten levels"));
+        false
+    }
+
+    /// Refuses every tag but `!delete` and those that say what a node is anyway.
+    fn tag(&mut self, tag: Option<&Tag>, place: &Place) {
+        let Some(tag) = tag else { return };
+        let core = tag.handle() == "tag:yaml.org,2002:" && matches!(tag.suffix(), "str" | "map" | "seq");
+        let own = tag.handle() == "!" && tag.suffix() == "delete";
+        if core || own {
+            return;
+        }
+        let range = place.tag_span().and_then(|s| s.byte_range()).or(place.byte_range()).unwrap_or(0..0);
+        let written = self.text.get(range.clone()).unwrap_or("").to_owned();
+        let message = format!("the tag `{written}` means nothing to trafoc");
+        let help = match tag.suffix() {
+            "include" => "build on another spec with `extends: base.yaml`",
+            "merge" | "int" | "float" | "bool" | "null" | "binary" => "leave it out",
+            _ => "leave it out, or put a text that begins with `!` in quotes",
+        };
+        let span = Span::new(self.id, range.start, range.end);
+        self.sink.push(Diagnostic::error(Code::UnknownTag, span, message).help(help));
+        self.sound = false;
+    }
+}
+
+/// Keys are the same when they are spelled the same or are the same integer, as `0x0B` and `11`.
+fn canonical(key: &str) -> String {
+    let digits = |prefix: &str, radix: u32| {
+        key.strip_prefix(prefix).and_then(|d| u128::from_str_radix(&d.replace('_', ""), radix).ok())
+    };
+    match digits("0x", 16).or_else(|| digits("0o", 8)) {
+        Some(number) => number.to_string(),
+        None => key.to_owned(),
+    }
+}
