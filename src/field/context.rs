@@ -35,6 +35,11 @@ impl<'a> Context<'a> {
         self.sources
     }
 
+    /// Where findings go.
+    pub fn sink(&mut self) -> &mut Sink {
+        self.sink
+    }
+
     /// Records a finding.
     pub fn report(&mut self, diagnostic: Diagnostic) {
         self.sink.push(diagnostic);

@@ -180,6 +180,11 @@ impl<'n> Reader<'n> {
         diagnostic.help(format!("or give `{name}` itself: it need not be {formula}"))
     }
 
+    /// Where a field stands, or the record.
+    pub fn place(&self, name: &str) -> Span {
+        self.places.of(name)
+    }
+
     /// The places of the fields, after the last one.
     pub fn close(self, cx: &mut Context<'_>) -> Places {
         cx.forget_since(self.mark);

@@ -45,6 +45,18 @@ impl Arena {
         self.0.borrow().clone()
     }
 
+    /// The member of that name in a module.
+    pub fn member(&self, id: ModuleId, name: &str) -> Option<MemberId> {
+        let modules = self.0.borrow();
+        modules.get(id.0).and_then(|m| m.members.iter().position(|m| m.name == name)).map(MemberId)
+    }
+
+    /// The names of a module's arguments.
+    pub fn arguments(&self, id: ModuleId) -> Vec<String> {
+        let modules = self.0.borrow();
+        modules.get(id.0).map_or(Vec::new(), |m| m.arguments().iter().map(|v| v.name.clone()).collect())
+    }
+
     /// The types a module returns.
     pub fn results(&self, id: ModuleId) -> Vec<Type> {
         let modules = self.0.borrow();

@@ -142,16 +142,30 @@ record! {
     /// How parameters start. `init: {normal: {std: 0.02}}` is short for `init: {weights: {normal: ...}}`.
     pub struct InitFields as "init" {
         /// Matrices of projections.
-        weights: Distribution = value(normal());
+        weights: Distribution = value(InitFields::usual().weights);
         /// Biases of projections.
-        biases: Distribution = value(zeros());
+        biases: Distribution = value(InitFields::usual().biases);
         /// Embedding tables; like `weights` where absent.
         embeddings: Option<Distribution> = absent;
         /// Factor on the last projection of every residual branch; GPT-2 has `1/sqrt(2*layers)`.
-        residual: Positive = value(Positive(1.0));
+        residual: Positive = value(InitFields::usual().residual);
         /// Starts by parameter path: a pattern such as `"*.value.weight"`, where `*` is any text, and its
         /// distribution. The last pattern that matches holds.
-        rules: Rules = value(Rules(Vec::new()));
+        rules: Rules = value(InitFields::usual().rules);
+    }
+}
+
+impl InitFields {
+    /// What holds where a spec says nothing.
+    pub fn usual() -> Self {
+        Self {
+            weights: normal(),
+            biases: zeros(),
+            embeddings: None,
+            residual: Positive(1.0),
+            rules: Rules(Vec::new()),
+            places: Default::default(),
+        }
     }
 }
 

@@ -1,0 +1,179 @@
+//! One kind of block: its parts, wired as its equation says.
+
+use std::collections::BTreeMap;
+
+use crate::diag::Diagnostic;
+use crate::ir::build::{Builder, Built};
+use crate::ir::infer::Mismatch;
+use crate::ir::op::Op;
+use crate::ir::{Dim, Layer, ModuleId, Role, Sym, Type, ValueId};
+use crate::parts::scope::{AmbientId, Scope};
+use crate::parts::{Gain, attention, ffn};
+use crate::spec::wiring::Flow;
+use crate::spec::{Block, Part};
+
+/// A lowered block: called with `x`, the memory if it takes it, and these ambient values.
+pub struct Lowered {
+    /// Its module.
+    pub module: ModuleId,
+    /// Whether the memory follows `x`.
+    pub takes_memory: bool,
+    /// What comes after.
+    pub needs: Vec<AmbientId>,
+}
+
+/// Faults of the block's parts in this stack.
+pub fn check(block: &Block, scope: &Scope, context: u64) -> Vec<Diagnostic> {
+    let site = |name| attention::Site { scope, name, position: &block.position, context };
+    block
+        .instances
+        .iter()
+        .flat_map(|instance| match &instance.part {
+            Part::Attention(part) => part.check(&site(&instance.name)),
+            Part::Cross(part) => part.check(&site(&instance.name)),
+            Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) => Vec::new(),
+        })
+        .collect()
+}
+
+enum Prepared<'a> {
+    Module { id: ModuleId, needs: Vec<AmbientId> },
+    Norm(Option<Layer>),
+    Gain(&'a Gain),
+}
+
+/// The block's module.
+pub fn lower(block: &Block, name: &str, scope: &Scope, context: u64) -> Result<Lowered, Mismatch> {
+    let mut prepared = Vec::new();
+    for instance in &block.instances {
+        let site = attention::Site { scope, name: &instance.name, position: &block.position, context };
+        prepared.push(match &instance.part {
+            Part::Norm(norm) => Prepared::Norm(norm.layer(scope.d_model)),
+            Part::Gain(gain) => Prepared::Gain(gain),
+            Part::Attention(part) => {
+                let lowered = part.lower(&site)?;
+                Prepared::Module { id: lowered.module, needs: lowered.needs }
+            }
+            Part::Cross(part) => {
+                let lowered = part.lower(&site)?;
+                Prepared::Module { id: lowered.module, needs: lowered.needs }
+            }
+            Part::Ffn(part) => {
+                let path = format!("blocks.*.{}", instance.name);
+                let module = format!("{}FeedForward", scope.prefix);
+                let id = part.lower(&ffn::Site { scope, path, module, is_expert: false })?;
+                Prepared::Module { id, needs: Vec::new() }
+            }
+        });
+    }
+    let mut needs: Vec<AmbientId> = Vec::new();
+    for part in &prepared {
+        if let Prepared::Module { needs: of_part, .. } = part {
+            needs.extend(of_part);
+        }
+    }
+    needs.sort();
+    needs.dedup();
+    let takes_memory = block.instances.iter().any(|i| matches!(i.part, Part::Cross(_)));
+
+    let mut b = Builder::new(&scope.arena, name, Role::Norm);
+    b.at(block.wiring.span);
+    for line in block.wiring.text.lines() {
+        b.doc(format!("`{line}`"));
+    }
+    let mut variables = BTreeMap::new();
+    let x = b.argument(&variable(&block.wiring.stream), scope.activations(scope.d_model));
+    variables.insert(block.wiring.stream.clone(), x);
+    if takes_memory
+        && let (Some(name), Some(memory)) = (&block.wiring.memory, &scope.memory)
+    {
+        let ty = Type::float([Dim::sym(Sym::Batch), memory.sequence.queries(), Dim::of(memory.width)]);
+        variables.insert(name.clone(), b.argument(&variable(name), ty));
+    }
+    let given = scope.arguments(&mut b, &needs);
+    let ambient = |id: &AmbientId| -> Vec<ValueId> {
+        needs.iter().position(|n| n == id).and_then(|i| given.get(i)).cloned().unwrap_or_default()
+    };
+    let mut wired = Wired { b, block, prepared: &prepared, ambient: &ambient, variables, scope };
+    for step in &block.wiring.steps {
+        wired.b.at(step.span);
+        let value = wired.flow(&step.value, &variable(&step.target))?;
+        wired.variables.insert(step.target.clone(), value);
+    }
+    let result = wired.variables.get(&block.wiring.stream).copied();
+    let result = result.ok_or(Mismatch("a block without a result".into()))?;
+    Ok(Lowered { module: wired.b.finish(&[result]), takes_memory, needs })
+}
+
+/// An author's variable as a name of the graph.
+fn variable(name: &str) -> String {
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+    if plain.starts_with(|c: char| c.is_ascii_digit()) { format!("_{plain}") } else { plain }
+}
+
+struct Wired<'a> {
+    b: Builder,
+    block: &'a Block,
+    prepared: &'a [Prepared<'a>],
+    ambient: &'a dyn Fn(&AmbientId) -> Vec<ValueId>,
+    variables: BTreeMap<String, ValueId>,
+    scope: &'a Scope,
+}
+
+impl Wired<'_> {
+    /// The value of a flow, named where it makes one.
+    fn flow(&mut self, flow: &Flow, name: &str) -> Built {
+        match flow {
+            Flow::Name(variable) => {
+                let value = self.variables.get(variable).copied();
+                value.ok_or_else(|| Mismatch(format!("no variable {variable}")))
+            }
+            Flow::Scale(by, inner) => {
+                let inner = self.flow(inner, "scaled")?;
+                if *by == 1.0 { Ok(inner) } else { self.b.op(name, Op::Scale { by: *by }, &[inner]) }
+            }
+            Flow::Sum(terms) => self.fold(terms, name, || Op::Add),
+            Flow::Product(factors) => self.fold(factors, name, || Op::Mul),
+            Flow::Call(site, args) => self.call(*site, args, name),
+        }
+    }
+
+    fn fold(&mut self, flows: &[Flow], name: &str, op: fn() -> Op) -> Built {
+        let mut sum = None;
+        for flow in flows {
+            let value = self.flow(flow, "y")?;
+            sum = Some(match sum {
+                None => value,
+                Some(sum) => self.b.op(name, op(), &[sum, value])?,
+            });
+        }
+        sum.ok_or(Mismatch("an empty sum".into()))
+    }
+
+    fn call(&mut self, site: usize, args: &[Flow], name: &str) -> Built {
+        let instance = self.block.instances.get(site).ok_or(Mismatch("no such call site".into()))?;
+        let mut inputs = Vec::new();
+        for arg in args {
+            inputs.push(self.flow(arg, "h")?);
+        }
+        // An assignment keeps the author's name; a nested call is called after its instance.
+        let is_nested = matches!(name, "h" | "y" | "scaled") && !self.block.wiring.steps.iter().any(|s| s.target == name);
+        let value = if is_nested { instance.name.as_str() } else { name };
+        let x = inputs.first().copied().ok_or(Mismatch("a call without an argument".into()))?;
+        match self.prepared.get(site) {
+            Some(Prepared::Module { id, needs }) => {
+                inputs.extend(needs.iter().flat_map(|n| (self.ambient)(n)));
+                let member = self.b.child(&variable(&instance.name), *id);
+                self.b.op(&variable(value), Op::Call { member }, &inputs)
+            }
+            Some(Prepared::Norm(Some(layer))) => {
+                let member = self.b.layer(&variable(&instance.name), layer.clone());
+                self.b.op(&variable(value), Op::Layer { member }, &[x])
+            }
+            Some(Prepared::Norm(None)) => Ok(x),
+            Some(Prepared::Gain(gain)) => gain.lower(&mut self.b, self.scope, &variable(&instance.name), x),
+            None => Err(Mismatch("no such call site".into())),
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The model: inputs, embeddings, stacks and head put together.
+
+use std::rc::Rc;
+
+use super::Bug;
+use super::stack::{self, camel};
+use crate::diag::{Code, Diagnostic};
+use crate::ir::build::{Arena, Builder};
+use crate::ir::infer::Mismatch;
+use crate::ir::op::{Op, Sequence};
+use crate::ir::{Dim, Graph, MemberId, Role, Sym, Type, ValueId};
+use crate::parts::embed::{self, Input};
+use crate::parts::init::InitPlan;
+use crate::parts::scope::{Memory, Scope};
+use crate::parts::{Head, head};
+use crate::spec::{ModelSpec, Part, Stack};
+
+/// One stack with everything about its place in the model.
+struct Place<'a> {
+    stack: &'a Stack,
+    scope: Scope,
+    vocab: u64,
+    context: u64,
+    /// Name of the stack's member and module: `decoder`, `Decoder`.
+    name: &'static str,
+    /// Name of the embedding's member.
+    embed: &'static str,
+    /// Names of the graph's inputs for tokens and mask.
+    tokens: &'static str,
+    mask: &'static str,
+}
+
+/// The graph, and what is wrong with the spec.
+pub fn lower(spec: &ModelSpec) -> Result<(Option<Graph>, Vec<Diagnostic>), Bug> {
+    let arena = Arena::new();
+    let init = Rc::new(InitPlan::new(&spec.init));
+    let places = places(spec, &arena, &init);
+    let mut found: Vec<Diagnostic> =
+        places.iter().flat_map(|p| stack::check(p.stack, &p.scope, p.context)).collect();
+    found.extend(check_inputs(spec, &places));
+    if !found.is_empty() {
+        return Ok((None, found));
+    }
+    let graph = assemble(spec, &arena, &init, &places)?;
+    found.extend(init.unused());
+    Ok((Some(graph), found))
+}
+
+fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<Place<'a>> {
+    let both = spec.encoder.is_some() && spec.decoder.is_some();
+    let context = spec.context.unwrap_or(0);
+    let vocab = spec.vocab.unwrap_or(0);
+    let sequence_of = |stack: &Stack, tokens: Sequence| match &stack.embed.patches {
+        Some(patches) => Sequence::Fixed(patches.length()),
+        None => tokens,
+    };
+    let mut places = Vec::new();
+    if let Some(encoder) = &spec.encoder {
+        let sequence = sequence_of(encoder, if both { Sequence::Source } else { Sequence::Whole });
+        let prefix = if both { "Encoder" } else { "" };
+        let scope = Scope::new(
+            arena.clone(),
+            init.clone(),
+            "encoder".into(),
+            prefix.into(),
+            spec.d_model,
+            sequence,
+            false,
+            !matches!(sequence, Sequence::Fixed(_)),
+            None,
+        );
+        places.push(Place {
+            stack: encoder,
+            scope,
+            vocab: spec.source_vocab.unwrap_or(vocab),
+            context: fixed(sequence).unwrap_or(context),
+            name: "encoder",
+            embed: if both { "source_embed" } else { "embed" },
+            tokens: if both { "source" } else { "tokens" },
+            mask: if both { "source_mask" } else { "mask" },
+        });
+    }
+    if let Some(decoder) = &spec.decoder {
+        let memory = places.first().map(|p| Memory { sequence: p.scope.sequence, width: spec.d_model });
+        let sequence = sequence_of(decoder, if decodes(spec) { Sequence::Cached } else { Sequence::Whole });
+        let prefix = if both { "Decoder" } else { "" };
+        let scope = Scope::new(
+            arena.clone(),
+            init.clone(),
+            "decoder".into(),
+            prefix.into(),
+            spec.d_model,
+            sequence,
+            true,
+            !both && !matches!(sequence, Sequence::Fixed(_)),
+            memory,
+        );
+        places.push(Place {
+            stack: decoder,
+            scope,
+            vocab,
+            context: fixed(sequence).unwrap_or(context),
+            name: "decoder",
+            embed: if both { "target_embed" } else { "embed" },
+            tokens: if both { "target" } else { "tokens" },
+            mask: "mask",
+        });
+    }
+    places
+}
+
+fn fixed(sequence: Sequence) -> Option<u64> {
+    match sequence {
+        Sequence::Fixed(n) => Some(n),
+        Sequence::Whole | Sequence::Cached | Sequence::Source => None,
+    }
+}
+
+/// Whether tokens can be decoded one by one: the head predicts next tokens, and no attention of the
+/// decoder looks ahead.
+fn decodes(spec: &ModelSpec) -> bool {
+    let predicts = matches!(spec.head, Head::Lm(_) | Head::Translate(_));
+    let looks_back = |part: &Part| {
+        let mask = match part {
+            Part::Attention(crate::parts::Attention::MultiHead(a)) => &a.mask,
+            Part::Attention(crate::parts::Attention::Latent(a)) => &a.mask,
+            Part::Norm(_) | Part::Cross(_) | Part::Ffn(_) | Part::Gain(_) => return true,
+        };
+        let rule = mask.rule(true);
+        rule.causal && rule.prefix.is_none()
+    };
+    let parts = |s: &Stack| s.blocks.iter().flat_map(|b| b.instances.iter()).all(|i| looks_back(&i.part));
+    predicts && spec.decoder.as_ref().is_some_and(|s| s.embed.patches.is_none() && parts(s))
+}
+
+fn check_inputs(spec: &ModelSpec, places: &[Place<'_>]) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let [_, decoder] = places else { return found };
+    if decoder.stack.embed.segments.is_some() && spec.encoder.is_some() {
+        let message = "token types are an input of the source; the target has none";
+        found.push(
+            Diagnostic::error(Code::WrongPlace, decoder.stack.embed.places.of("segments"), message)
+                .help("put `segments` under `encoder.embed`"),
+        );
+    }
+    if let Some(patches) = &decoder.stack.embed.patches {
+        let message = "a decoder beside an encoder reads tokens, not an image";
+        found.push(
+            Diagnostic::error(Code::WrongPlace, patches.places.whole(), message)
+                .help("put `patches` under `encoder.embed`"),
+        );
+    }
+    found
+}
+
+/// The root module under construction, with the values later parts use.
+struct Root {
+    b: Builder,
+    inputs: Vec<(&'static str, ValueId)>,
+}
+
+impl Root {
+    fn input(&self, name: &str) -> Option<ValueId> {
+        self.inputs.iter().find(|(n, _)| *n == name).map(|(_, id)| *id)
+    }
+}
+
+fn input_name(input: Input, place: &Place<'_>) -> Option<&'static str> {
+    match input {
+        Input::Tokens => Some(place.tokens),
+        Input::Image => Some("image"),
+        Input::TokenTypes => Some("token_types"),
+        Input::Language => Some("language"),
+        Input::Table => None,
+    }
+}
+
+fn assemble(spec: &ModelSpec, arena: &Arena, init: &Rc<InitPlan>, places: &[Place<'_>]) -> Result<Graph, Bug> {
+    let mut root = Root { b: Builder::new(arena, type_name(&spec.name), Role::Head), inputs: Vec::new() };
+    root.b.at(spec.places.whole());
+    root.b.doc(format!("{}.", description(spec)));
+    let shared = places.len() == 2 && places.iter().all(|p| p.stack.embed.shared);
+    let sites: Vec<embed::Site<'_>> = places
+        .iter()
+        .enumerate()
+        .map(|(i, p)| embed::Site {
+            arena,
+            init,
+            path: p.embed,
+            module: match p.embed {
+                "source_embed" => "SourceEmbedding",
+                "target_embed" => "TargetEmbedding",
+                _ => "Embedding",
+            },
+            vocab: p.vocab,
+            d_model: spec.d_model,
+            sequence: p.scope.sequence,
+            context: p.context,
+            borrows_table: shared && i == 1,
+        })
+        .collect();
+    for (place, site) in places.iter().zip(&sites) {
+        for input in place.stack.embed.inputs(site.borrows_table) {
+            let Some(name) = input_name(input, place) else { continue };
+            if root.input(name).is_none() {
+                let id = root.b.argument(name, place.stack.embed.input_type(input, site));
+                root.inputs.push((name, id));
+            }
+        }
+        if place.scope.is_padded {
+            let ty = Type::int([Dim::sym(Sym::Batch), place.scope.sequence.keys()]).or_absent();
+            let id = root.b.argument(place.mask, ty);
+            root.inputs.push((place.mask, id));
+        }
+    }
+    let mut tables: Vec<Vec<MemberId>> = Vec::new();
+    let mut memory: Option<ValueId> = None;
+    let mut hidden = None;
+    for (place, site) in places.iter().zip(&sites) {
+        let module = place.stack.embed.lower(site)?;
+        let mut args = Vec::new();
+        for input in place.stack.embed.inputs(site.borrows_table) {
+            args.push(match input_name(input, place) {
+                Some(name) => root.input(name).ok_or(Mismatch(format!("no input {name}")))?,
+                None => {
+                    let path = tables.first().cloned().unwrap_or_default();
+                    root.b.op("table", Op::Weight { path }, &[])?
+                }
+            });
+        }
+        let member = root.b.child(place.embed, module);
+        let embedded = root.b.op("x", Op::Call { member }, &args)?;
+        if site.borrows_table {
+            tables.extend(tables.first().cloned());
+        } else if let Some(tokens) = arena.member(module, "tokens") {
+            tables.push(vec![member, tokens]);
+        }
+        let name = camel(place.name);
+        let stack = stack::lower(place.stack, &name, &place.scope, place.context)?;
+        let mut args = vec![embedded];
+        let takes = arena.arguments(stack);
+        for argument in takes.iter().skip(1) {
+            args.push(match argument.as_str() {
+                "memory" => memory.ok_or(Mismatch("no memory".into()))?,
+                "memory_mask" => root.input("source_mask").ok_or(Mismatch("no source_mask".into()))?,
+                _ => root.input(place.mask).ok_or(Mismatch("no mask".into()))?,
+            });
+        }
+        let member = root.b.child(place.name, stack);
+        let is_last = std::ptr::eq(place, &places[places.len() - 1]);
+        let value = root.b.op(if is_last { "hidden" } else { "memory" }, Op::Call { member }, &args)?;
+        memory = Some(value);
+        hidden = Some(value);
+    }
+    let last = places.last().ok_or(Mismatch("no stack".into()))?;
+    let hidden = hidden.ok_or(Mismatch("no stack".into()))?;
+    let site = head::Site {
+        arena,
+        init,
+        d_model: spec.d_model,
+        sequence: last.scope.sequence,
+        vocab: last.vocab,
+        table_width: last.stack.embed.width(spec.d_model),
+        is_padded: last.scope.is_padded,
+    };
+    let lowered = spec.head.lower(&site)?;
+    let mut args = vec![hidden];
+    if lowered.takes_table {
+        let path = tables.last().cloned().ok_or(Mismatch("no table to tie".into()))?;
+        args.push(root.b.op("table", Op::Weight { path }, &[])?);
+    }
+    if lowered.takes_mask {
+        args.push(root.input(last.mask).ok_or(Mismatch("no mask".into()))?);
+    }
+    let member = root.b.child("head", lowered.module);
+    let results = root.b.ops(spec.head.outputs(), Op::Call { member }, &args)?;
+    let root = root.b.finish(&results);
+    Ok(Graph {
+        name: spec.name.clone(),
+        modules: arena.clone().into_modules(),
+        root,
+        context: last.context,
+        vocab: spec.vocab,
+        decodes: last.scope.sequence == Sequence::Cached,
+    })
+}
+
+/// The type's name in emitted code.
+fn type_name(name: &str) -> String {
+    let camel = camel(name);
+    match camel.chars().next() {
+        None => "Model".to_owned(),
+        Some(c) if c.is_ascii_digit() => format!("Model{camel}"),
+        Some(_) => camel,
+    }
+}
+
+fn description(spec: &ModelSpec) -> String {
+    let layers = |s: &Option<Stack>| s.as_ref().map_or(0, |s| s.layers);
+    match (layers(&spec.encoder), layers(&spec.decoder)) {
+        (e, 0) => format!("{}: an encoder of {e} layers, width {}", spec.name, spec.d_model),
+        (0, d) => format!("{}: a decoder of {d} layers, width {}", spec.name, spec.d_model),
+        (e, d) => format!("{}: an encoder of {e} and a decoder of {d} layers, width {}", spec.name, spec.d_model),
+    }
+}

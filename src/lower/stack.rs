@@ -1,0 +1,86 @@
+//! A stack: ambient values once, the blocks, the final norm.
+
+use super::block;
+use crate::diag::Diagnostic;
+use crate::ir::build::Builder;
+use crate::ir::infer::Mismatch;
+use crate::ir::op::Op;
+use crate::ir::{Dim, ModuleId, Role, Run, Sym, Type};
+use crate::parts::scope::{Masks, Scope};
+use crate::spec::Stack;
+
+/// Faults of all blocks in this stack.
+pub fn check(stack: &Stack, scope: &Scope, context: u64) -> Vec<Diagnostic> {
+    stack.blocks.iter().flat_map(|b| block::check(b, scope, context)).collect()
+}
+
+/// The stack's module: `x`, then the memory, then the padding masks it is given.
+pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<ModuleId, Mismatch> {
+    let mut blocks = Vec::new();
+    for (i, of_block) in stack.blocks.iter().enumerate() {
+        let kind = match stack.blocks.len() {
+            1 => String::new(),
+            _ => camel(&stack.block_name(i)),
+        };
+        let module = format!("{}{kind}Block", scope.prefix);
+        blocks.push(block::lower(of_block, &module, scope, context)?);
+    }
+    let mut b = Builder::new(&scope.arena, name, Role::Norm);
+    b.at(stack.place.0);
+    b.doc(format!("A stack of {} blocks.", stack.layers));
+    let batch = || Dim::sym(Sym::Batch);
+    let x = b.argument("x", scope.activations(scope.d_model));
+    let takes_memory = blocks.iter().any(|block| block.takes_memory);
+    let memory = scope.memory.as_ref().filter(|_| takes_memory).map(|memory| {
+        b.argument("memory", Type::float([batch(), memory.sequence.queries(), Dim::of(memory.width)]))
+    });
+    let own = scope
+        .is_padded
+        .then(|| b.argument("mask", Type::int([batch(), scope.sequence.keys()]).or_absent()));
+    let of_memory = scope.memory.as_ref().filter(|_| takes_memory).map(|memory| {
+        b.argument("memory_mask", Type::int([batch(), memory.sequence.keys()]).or_absent())
+    });
+    let ambients = scope.build_ambients(&mut b, &Masks { own, memory: of_memory })?;
+
+    let mut inputs = vec![x];
+    inputs.extend(memory);
+    inputs.extend(ambients.iter().flatten());
+    let place = |block: &block::Lowered| -> Vec<usize> {
+        let mut places: Vec<usize> = Vec::new();
+        if block.takes_memory {
+            places.push(1);
+        }
+        let first = 1 + usize::from(memory.is_some());
+        for need in &block.needs {
+            let before: usize = ambients.iter().take(need.index()).map(Vec::len).sum();
+            let len = ambients.get(need.index()).map_or(0, Vec::len);
+            places.extend((0..len).map(|i| first + before + i));
+        }
+        places
+    };
+    let mut runs = Vec::new();
+    let mut args = Vec::new();
+    for segment in &stack.segments {
+        let cycle: Vec<&block::Lowered> = segment.cycle.iter().filter_map(|i| blocks.get(*i)).collect();
+        runs.push(Run { count: segment.count, cycle: cycle.iter().map(|block| block.module).collect() });
+        args.push(cycle.iter().map(|block| place(block)).collect());
+    }
+    let member = b.stack("blocks", runs);
+    let mut x = b.op("x", Op::Scan { member, each: stack.each, args }, &inputs)?;
+    if let Some(layer) = stack.final_norm.as_ref().and_then(|norm| norm.layer(scope.d_model)) {
+        let member = b.layer("final_norm", layer);
+        x = b.op("x", Op::Layer { member }, &[x])?;
+    }
+    Ok(b.finish(&[x]))
+}
+
+/// `local_block` as `LocalBlock`.
+pub fn camel(name: &str) -> String {
+    name.split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(|word| {
+            let mut chars = word.chars();
+            chars.next().map_or(String::new(), |c| c.to_ascii_uppercase().to_string() + chars.as_str())
+        })
+        .collect()
+}

@@ -1,0 +1,14 @@
+//! `trafoc expand`: the spec with every default written out.
+
+use super::ModelSpec;
+use crate::syntax::Notation;
+use crate::syntax::print;
+
+/// The spec as text in a notation; reading it gives an equal spec.
+pub fn expand(spec: &ModelSpec, notation: Notation) -> String {
+    let tree = spec.encode();
+    match notation {
+        Notation::Yaml => print::yaml(&tree),
+        Notation::Dsl => print::dsl(&tree),
+    }
+}

@@ -1,0 +1,127 @@
+//! From texts to a spec: parsing, `extends`, `--set`, decoding.
+//!
+//! Files are read by the caller, through [`Files`]; nothing here touches a disk.
+
+use super::ModelSpec;
+use super::wiring::{PRELUDE, PRELUDE_NAME};
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::field::Context;
+use crate::source::{SourceId, SourceMap, Span};
+use crate::syntax::merge::{merge, settle};
+use crate::syntax::set::{self, Setting};
+use crate::syntax::tree::{Entry, Node};
+use crate::syntax::{self, Notation};
+
+/// How deep specs may extend one another.
+pub const MAX_EXTENDS: usize = 16;
+
+/// Gives the text of a file that a spec extends.
+pub trait Files {
+    /// Adds the file a path names, as seen from the spec of `from`, to the sources.
+    ///
+    /// # Errors
+    /// A sentence that says why it cannot be read.
+    fn open(&mut self, sources: &mut SourceMap, from: SourceId, path: &str) -> Result<(SourceId, Notation), String>;
+}
+
+/// No files: `extends` is refused.
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn open(&mut self, _: &mut SourceMap, _: SourceId, _: &str) -> Result<(SourceId, Notation), String> {
+        Err("this spec does not come from a file, so there is nothing beside it".to_owned())
+    }
+}
+
+/// A new map of sources with the built-in ones.
+pub fn sources() -> SourceMap {
+    let mut sources = SourceMap::new();
+    sources.add(PRELUDE_NAME, PRELUDE);
+    sources
+}
+
+/// The merged tree of a spec: the file, what it extends, and the settings laid over it.
+pub fn tree(
+    sources: &mut SourceMap,
+    id: SourceId,
+    notation: Notation,
+    settings: &[Setting],
+    files: &mut dyn Files,
+    sink: &mut Sink,
+) -> Option<Node> {
+    let mut chain = Vec::new();
+    let mut tree = extended(sources, id, notation, files, sink, &mut chain)?;
+    for setting in settings {
+        if let Err(diagnostic) = set::apply(&mut tree, setting, &super::is_part, sink) {
+            sink.push(diagnostic);
+        }
+    }
+    Some(tree)
+}
+
+fn extended(
+    sources: &mut SourceMap,
+    id: SourceId,
+    notation: Notation,
+    files: &mut dyn Files,
+    sink: &mut Sink,
+    chain: &mut Vec<String>,
+) -> Option<Node> {
+    let tree = syntax::parse(sources, id, notation, sink)?;
+    chain.push(sources.get(id).map(|s| s.name.clone()).unwrap_or_default());
+    let Some(base) = tree.entry("extends").cloned() else { return Some(settle(&tree, sink)) };
+    let own: Vec<Entry> =
+        tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != "extends").cloned().collect();
+    let own = Node::map(own, tree.span);
+    let below = extends(sources, id, &base, files, sink, chain);
+    match below {
+        Some(below) => Some(merge(&below, &own, &super::is_part, sink)),
+        // The base's faults are reported; those of this file alone would only follow from them.
+        None => None,
+    }
+}
+
+fn extends(
+    sources: &mut SourceMap,
+    id: SourceId,
+    base: &Entry,
+    files: &mut dyn Files,
+    sink: &mut Sink,
+    chain: &mut Vec<String>,
+) -> Option<Node> {
+    let span: Span = base.value.span;
+    let Some(path) = base.value.text() else {
+        let message = format!("expected the path of a spec, found {}", base.value.describe());
+        sink.push(Diagnostic::error(Code::WrongKind, span, message));
+        return None;
+    };
+    if chain.len() > MAX_EXTENDS {
+        let message = format!("specs extend one another more than {MAX_EXTENDS} deep");
+        sink.push(Diagnostic::error(Code::ExtendsCycle, span, message));
+        return None;
+    }
+    match files.open(sources, id, path) {
+        Ok((id, notation)) => {
+            let name = sources.get(id).map(|s| s.name.clone()).unwrap_or_default();
+            if chain.contains(&name) {
+                let message = format!("`{path}` is extended by itself");
+                sink.push(Diagnostic::error(Code::ExtendsCycle, span, message).help("a spec extends another one"));
+                return None;
+            }
+            extended(sources, id, notation, files, sink, chain)
+        }
+        Err(why) => {
+            sink.push(
+                Diagnostic::error(Code::ExtendsMissing, span, format!("cannot extend `{path}`: {why}"))
+                    .help("a path is seen from the file it stands in and stays below its folder"),
+            );
+            None
+        }
+    }
+}
+
+/// Decodes a merged tree. `None` if there is any error.
+pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
+    let spec = ModelSpec::decode(tree, &mut Context::new(sources, sink));
+    spec.filter(|_| !sink.has_errors())
+}

@@ -1,0 +1,504 @@
+//! A block's equation with its names resolved: what calls what, with which numbers.
+
+use crate::diag::suggest::suggest;
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::field::Context;
+use crate::field::record::listed;
+use crate::source::{SourceMap, Span};
+use crate::syntax::equation::{self, Equation, Sign, Term, TermKind};
+use crate::syntax::expr::{self, Scope};
+use crate::syntax::tree::{Kind, Node, Style};
+
+/// The prelude's text.
+pub const PRELUDE: &str = include_str!("prelude.trafo");
+/// The name diagnostics show for it.
+pub const PRELUDE_NAME: &str = "<prelude>";
+
+/// What an equation may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PartKind {
+    /// `norm(x)`
+    Norm,
+    /// `attention(x)`
+    Attention,
+    /// `cross(x, memory)`
+    Cross,
+    /// `ffn(x)`
+    Ffn,
+    /// `gain(x)`
+    Gain,
+}
+
+impl PartKind {
+    /// All of them.
+    pub const ALL: &'static [PartKind] =
+        &[PartKind::Norm, PartKind::Attention, PartKind::Cross, PartKind::Ffn, PartKind::Gain];
+
+    /// As equations and specs spell it.
+    pub fn word(self) -> &'static str {
+        match self {
+            PartKind::Norm => "norm",
+            PartKind::Attention => "attention",
+            PartKind::Cross => "cross",
+            PartKind::Ffn => "ffn",
+            PartKind::Gain => "gain",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|k| k.word() == word)
+    }
+
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            PartKind::Cross => &["x", "memory"],
+            PartKind::Norm | PartKind::Attention | PartKind::Ffn | PartKind::Gain => &["x"],
+        }
+    }
+}
+
+/// A call site: an instance with its own parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// What is called.
+    pub kind: PartKind,
+    /// The instance's name: its label, or the part's name, numbered where there are several.
+    pub name: String,
+    /// Where it is called.
+    pub span: Span,
+}
+
+/// A resolved equation.
+#[derive(Clone, Debug)]
+pub struct Wiring {
+    /// The name of the residual stream: the first parameter.
+    pub stream: String,
+    /// The name of the memory, where there is one.
+    pub memory: Option<String>,
+    /// Assignments in order; the last value of the stream is the result.
+    pub steps: Vec<Step>,
+    /// Call sites in order of writing.
+    pub sites: Vec<Site>,
+    /// The equation as written, a statement a line.
+    pub text: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Places and spelling aside.
+impl PartialEq for Wiring {
+    fn eq(&self, other: &Self) -> bool {
+        let names = |w: &Wiring| w.sites.iter().map(|s| (s.kind, s.name.clone())).collect::<Vec<_>>();
+        self.stream == other.stream
+            && self.memory == other.memory
+            && self.steps == other.steps
+            && names(self) == names(other)
+    }
+}
+
+/// `target = value`
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The variable.
+    pub target: String,
+    /// What it gets.
+    pub value: Flow,
+    /// The statement's place.
+    pub span: Span,
+}
+
+impl PartialEq for Step {
+    fn eq(&self, other: &Self) -> bool {
+        self.target == other.target && self.value == other.value
+    }
+}
+
+/// A tensor of an equation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Flow {
+    /// A variable.
+    Name(String),
+    /// A part applied; the number of its site.
+    Call(usize, Vec<Flow>),
+    /// A sum.
+    Sum(Vec<Flow>),
+    /// An elementwise product.
+    Product(Vec<Flow>),
+    /// A factor.
+    Scale(f64, Box<Flow>),
+}
+
+/// The wirings of the prelude.
+pub fn prelude(sources: &SourceMap, sink: &mut Sink) -> Vec<Equation> {
+    let id = sources.iter().find(|(_, s)| s.name == PRELUDE_NAME).map(|(id, _)| id);
+    id.map_or(Vec::new(), |id| equation::parse_prelude(sources, id, sink))
+}
+
+/// Resolves the value of a `block` key: the name of a wiring or an equation.
+pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Context<'_>) -> Option<Wiring> {
+    let Kind::Scalar(scalar) = &node.kind else {
+        crate::field::value::wrong_kind(node, "an equation or the name of a wiring", cx);
+        return None;
+    };
+    let text = scalar.text.trim();
+    let is_name = scalar.style != Style::Block && text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if !is_name {
+        return match equation::parse(cx.sources(), node) {
+            Ok(equation) => Resolver::new(cx, has_memory, node.span).equation(&equation),
+            Err(diagnostic) => {
+                cx.report(diagnostic);
+                None
+            }
+        };
+    }
+    let named: Vec<&Equation> = wirings.iter().filter(|w| w.name.as_deref() == Some(text)).collect();
+    let fitting = named.iter().find(|w| (w.params.len() == 2) == has_memory);
+    match fitting {
+        Some(equation) => Resolver::new(cx, has_memory, node.span).equation(equation),
+        None if named.is_empty() => {
+            let names: Vec<&str> = wirings.iter().filter_map(|w| w.name.as_deref()).collect();
+            let mut distinct = names.clone();
+            distinct.dedup();
+            let message = format!("there is no wiring `{text}`");
+            let diagnostic = Diagnostic::error(Code::UnknownWiring, node.span, message);
+            cx.report(match suggest(text, names.iter().copied()) {
+                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                None => diagnostic
+                    .help(format!("the wirings are {}", listed(&distinct)))
+                    .help("or write the block's equation, such as `x = x + attention(norm(x))`"),
+            });
+            None
+        }
+        None => {
+            let message = if has_memory {
+                format!("the wiring `{text}` does not attend to the encoder")
+            } else {
+                format!("the wiring `{text}` needs an encoder")
+            };
+            cx.report(
+                Diagnostic::error(Code::NoMemory, node.span, message)
+                    .help("write the block's equation, with `cross(x, memory)` where the encoder comes in"),
+            );
+            None
+        }
+    }
+}
+
+struct Resolver<'c, 'a> {
+    cx: &'c mut Context<'a>,
+    has_memory: bool,
+    variables: Vec<String>,
+    sites: Vec<Site>,
+    failed: bool,
+    at: Span,
+}
+
+/// What a term is: a tensor or a number.
+enum Resolved {
+    Tensor(Flow),
+    Number(f64),
+}
+
+impl<'c, 'a> Resolver<'c, 'a> {
+    fn new(cx: &'c mut Context<'a>, has_memory: bool, at: Span) -> Self {
+        Self { cx, has_memory, variables: Vec::new(), sites: Vec::new(), failed: false, at }
+    }
+
+    fn fail(&mut self, diagnostic: Diagnostic) {
+        self.failed = true;
+        self.cx.report(diagnostic);
+    }
+
+    fn equation(mut self, equation: &Equation) -> Option<Wiring> {
+        let names: Vec<String> = equation.params.iter().map(|(name, _)| name.clone()).collect();
+        let (stream, memory) = match names.as_slice() {
+            [x] => (x.clone(), None),
+            [x, memory] => (x.clone(), Some(memory.clone())),
+            _ => {
+                let message = "a block takes `x`, or `x` and `memory`";
+                self.fail(Diagnostic::error(Code::EquationShape, equation.span, message));
+                return None;
+            }
+        };
+        if let (Some((_, span)), false) = (equation.params.get(1), self.has_memory) {
+            let message = "this block has no encoder to attend to";
+            self.fail(Diagnostic::error(Code::NoMemory, *span, message).help("add `encoder: {...}`, or leave `memory` out"));
+            return None;
+        }
+        self.variables = names;
+        self.collect(equation);
+        let mut steps = Vec::new();
+        for statement in &equation.body {
+            let value = self.term(&statement.value);
+            let value = match value {
+                Some(Resolved::Tensor(flow)) => Some(flow),
+                Some(Resolved::Number(n)) => {
+                    let message = format!("`{}` would be the number {n}, not a tensor", statement.target);
+                    self.fail(
+                        Diagnostic::error(Code::EquationShape, statement.value.span, message)
+                            .help("numbers get names under `let:`"),
+                    );
+                    None
+                }
+                None => None,
+            };
+            if !self.variables.contains(&statement.target) {
+                self.variables.push(statement.target.clone());
+            }
+            if memory.as_ref() == Some(&statement.target) {
+                let message = "the memory is the encoder's; a block cannot change it";
+                self.fail(Diagnostic::error(Code::EquationShape, statement.target_span, message));
+            }
+            if let Some(value) = value {
+                steps.push(Step { target: statement.target.clone(), value, span: statement.span });
+            }
+        }
+        if !equation.body.iter().any(|s| s.target == stream) {
+            let message = format!("the equation never says what becomes of `{stream}`");
+            self.fail(
+                Diagnostic::error(Code::EquationShape, equation.span, message)
+                    .help(format!("end with `{stream} = ...`, or with the new value alone")),
+            );
+        }
+        self.report_unused(equation, &stream);
+        if self.failed {
+            return None;
+        }
+        let text = equation.text.trim().lines().map(str::trim).collect::<Vec<_>>().join("\n");
+        Some(Wiring { stream, memory, steps, sites: self.sites, text, span: self.at })
+    }
+
+    /// Names every call site, in order of writing.
+    fn collect(&mut self, equation: &Equation) {
+        let mut calls: Vec<(PartKind, Option<String>, Span)> = Vec::new();
+        for statement in &equation.body {
+            collect_calls(&statement.value, &mut calls);
+        }
+        calls.sort_by_key(|(_, _, span)| (span.start, span.end));
+        for (i, (kind, label, span)) in calls.iter().enumerate() {
+            let unnamed = |(k, l, _): &&(PartKind, Option<String>, Span)| k == kind && l.is_none();
+            let name = match label {
+                Some(label) => label.clone(),
+                None if calls.iter().filter(unnamed).count() == 1 => kind.word().to_owned(),
+                None => format!("{}{}", kind.word(), calls.iter().take(i + 1).filter(unnamed).count()),
+            };
+            if let Some(twin) = self.sites.iter().find(|s| s.name == name) {
+                let message = format!("two call sites are called `{name}`");
+                let twin = twin.span;
+                self.fail(
+                    Diagnostic::error(Code::DuplicateInstance, *span, message)
+                        .label(twin, "the other one")
+                        .help("every call site has its own parameters, so its own name"),
+                );
+            }
+            self.sites.push(Site { kind: *kind, name, span: *span });
+        }
+    }
+
+    fn term(&mut self, term: &Term) -> Option<Resolved> {
+        match &term.kind {
+            TermKind::Name(name) if self.variables.contains(name) => Some(Resolved::Tensor(Flow::Name(name.clone()))),
+            TermKind::Name(name) => match self.cx.lookup(name) {
+                Some((number, _)) => Some(Resolved::Number(number.to_f64())),
+                None => {
+                    let known: Vec<String> = self.variables.iter().cloned().chain(Scope::names(self.cx)).collect();
+                    let message = format!("`{name}` is neither a variable of this block nor a number");
+                    let diagnostic = Diagnostic::error(Code::UnknownName, term.span, message);
+                    let diagnostic = match suggest(name, known.iter().map(String::as_str)) {
+                        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                        None => diagnostic.help("give it a value under `let:`, or assign it in an earlier line"),
+                    };
+                    self.fail(diagnostic);
+                    None
+                }
+            },
+            TermKind::Number(number) => match expr::eval(number, self.cx) {
+                Ok(number) => Some(Resolved::Number(number.to_f64())),
+                Err(diagnostic) => {
+                    self.fail(diagnostic);
+                    None
+                }
+            },
+            TermKind::Call { part, args, .. } => self.call(part, args, term.span),
+            TermKind::Sum(terms) => self.sum(terms),
+            TermKind::Product(factors) => self.product(factors),
+            TermKind::Quotient(over, under) => {
+                let (over_value, under_value) = (self.term(over), self.term(under));
+                match (over_value?, under_value?) {
+                    (Resolved::Number(a), Resolved::Number(b)) => Some(Resolved::Number(a / b)),
+                    (Resolved::Tensor(flow), Resolved::Number(b)) if b != 0.0 => {
+                        Some(Resolved::Tensor(Flow::Scale(1.0 / b, Box::new(flow))))
+                    }
+                    (_, divisor) => {
+                        let message = match divisor {
+                            Resolved::Number(_) => "division by zero",
+                            Resolved::Tensor(_) => "a tensor cannot be divided by a tensor",
+                        };
+                        self.fail(Diagnostic::error(Code::EquationShape, under.span, message));
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    fn sum(&mut self, terms: &[(Sign, Term)]) -> Option<Resolved> {
+        let mut flows = Vec::new();
+        let mut numbers = Vec::new();
+        let mut complete = true;
+        for (sign, term) in terms {
+            match (self.term(term), sign) {
+                (Some(Resolved::Tensor(flow)), Sign::Plus) => flows.push(flow),
+                (Some(Resolved::Tensor(flow)), Sign::Minus) => flows.push(Flow::Scale(-1.0, Box::new(flow))),
+                (Some(Resolved::Number(n)), Sign::Plus) => numbers.push((n, term.span)),
+                (Some(Resolved::Number(n)), Sign::Minus) => numbers.push((-n, term.span)),
+                (None, _) => complete = false,
+            }
+        }
+        if !complete {
+            return None;
+        }
+        match (flows.as_slice(), numbers.first()) {
+            ([], _) => Some(Resolved::Number(numbers.iter().map(|(n, _)| n).sum())),
+            (_, Some((n, span))) => {
+                let message = format!("the number {n} is added to a tensor");
+                self.fail(
+                    Diagnostic::error(Code::EquationShape, *span, message)
+                        .help("numbers are factors: `0.5 * ffn(x)`"),
+                );
+                None
+            }
+            ([_], None) => flows.pop().map(Resolved::Tensor),
+            (_, None) => Some(Resolved::Tensor(Flow::Sum(flows))),
+        }
+    }
+
+    fn product(&mut self, factors: &[Term]) -> Option<Resolved> {
+        let mut flows = Vec::new();
+        let mut factor = 1.0;
+        let mut complete = true;
+        for term in factors {
+            match self.term(term) {
+                Some(Resolved::Tensor(flow)) => flows.push(flow),
+                Some(Resolved::Number(n)) => factor *= n,
+                None => complete = false,
+            }
+        }
+        if !complete {
+            return None;
+        }
+        let flow = match flows.len() {
+            0 => return Some(Resolved::Number(factor)),
+            1 => flows.pop()?,
+            _ => Flow::Product(flows),
+        };
+        let scaled = if factor == 1.0 { flow } else { Flow::Scale(factor, Box::new(flow)) };
+        Some(Resolved::Tensor(scaled))
+    }
+
+    fn call(&mut self, part: &str, args: &[Term], span: Span) -> Option<Resolved> {
+        let Some(kind) = kind_of(part) else {
+            let names: Vec<&str> = PartKind::ALL.iter().map(|k| k.word()).collect();
+            let message = format!("`{part}` is nothing an equation can call");
+            let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
+            let diagnostic = match suggest(part, names.iter().copied()) {
+                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                None => diagnostic.help(format!("it can call {}, each with a name such as `attention[local](x)`", listed(&names))),
+            };
+            self.fail(diagnostic);
+            return None;
+        };
+        let wanted = kind.arguments();
+        if args.len() != wanted.len() {
+            let message = format!("`{}` takes {}, not {} arguments", kind.word(), listed(wanted), args.len());
+            let diagnostic = Diagnostic::error(Code::WrongArguments, span, message);
+            let text = format!("write `{}({})`", kind.word(), wanted.join(", "));
+            self.fail(diagnostic.help(text));
+            return None;
+        }
+        let site = self.sites.iter().position(|s| s.span == span)?;
+        let mut flows = Vec::new();
+        for (i, arg) in args.iter().enumerate() {
+            match self.term(arg)? {
+                Resolved::Tensor(Flow::Name(name)) if self.is_memory(&name) != (i == 1) => {
+                    let (message, help) = if i == 1 {
+                        ("cross attention's second argument is the memory", "write `cross(x, memory)`")
+                    } else {
+                        ("the memory is only for cross attention", "write `cross(x, memory)`")
+                    };
+                    self.fail(Diagnostic::error(Code::WrongArguments, arg.span, message).help(help));
+                    return None;
+                }
+                Resolved::Tensor(flow) => flows.push(flow),
+                Resolved::Number(n) => {
+                    let message = format!("`{}` takes a tensor, not the number {n}", kind.word());
+                    self.fail(Diagnostic::error(Code::WrongArguments, arg.span, message));
+                    return None;
+                }
+            }
+        }
+        Some(Resolved::Tensor(Flow::Call(site, flows)))
+    }
+
+    fn is_memory(&self, name: &str) -> bool {
+        self.variables.get(1).is_some_and(|m| m == name) && self.has_memory
+    }
+
+    /// An assigned value nobody reads is a part without effect.
+    fn report_unused(&mut self, equation: &Equation, stream: &str) {
+        for (i, statement) in equation.body.iter().enumerate() {
+            let later = equation.body.iter().skip(i + 1);
+            let mut read = false;
+            let mut hidden = false;
+            for other in later {
+                read |= !hidden && mentions(&other.value, &statement.target);
+                hidden |= other.target == statement.target;
+            }
+            let is_result = statement.target == stream && !hidden;
+            if !read && !is_result {
+                let message = format!("`{}` is given a value that nothing reads", statement.target);
+                self.fail(
+                    Diagnostic::error(Code::UnusedValue, statement.target_span, message)
+                        .help("use it in a later line, or take the line away"),
+                );
+            }
+        }
+    }
+}
+
+/// The part a call names: `ffn`, or numbered, `ffn2`.
+fn kind_of(part: &str) -> Option<PartKind> {
+    PartKind::from_word(part).or_else(|| PartKind::from_word(part.trim_end_matches(|c: char| c.is_ascii_digit())))
+}
+
+fn collect_calls(term: &Term, calls: &mut Vec<(PartKind, Option<String>, Span)>) {
+    match &term.kind {
+        TermKind::Name(_) | TermKind::Number(_) => {}
+        TermKind::Call { part, label, args } => {
+            if let Some(kind) = kind_of(part) {
+                // A numbered part, `ffn2(x)`, is a name given there.
+                let given = (kind.word() != part).then(|| part.clone());
+                calls.push((kind, label.clone().or(given), term.span));
+            }
+            args.iter().for_each(|a| collect_calls(a, calls));
+        }
+        TermKind::Sum(terms) => terms.iter().for_each(|(_, t)| collect_calls(t, calls)),
+        TermKind::Product(factors) => factors.iter().for_each(|t| collect_calls(t, calls)),
+        TermKind::Quotient(a, b) => {
+            collect_calls(a, calls);
+            collect_calls(b, calls);
+        }
+    }
+}
+
+fn mentions(term: &Term, name: &str) -> bool {
+    match &term.kind {
+        TermKind::Name(n) => n == name,
+        TermKind::Number(_) => false,
+        TermKind::Call { args, .. } => args.iter().any(|a| mentions(a, name)),
+        TermKind::Sum(terms) => terms.iter().any(|(_, t)| mentions(t, name)),
+        TermKind::Product(factors) => factors.iter().any(|t| mentions(t, name)),
+        TermKind::Quotient(a, b) => mentions(a, name) || mentions(b, name),
+    }
+}
