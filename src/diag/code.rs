@@ -147,6 +147,192 @@ codes! {
         wrong: "--set decoder.layers",
         right: "--set decoder.layers=2"
     }
+    /// A key the language does not have.
+    UnknownKey = "unknown-key" {
+        why: "Every key a spec holds changes the model. A key trafoc does not know would be passed over in silence elsewhere; here it is a fault, with the nearest key that exists.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {haeds: 2}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
+    /// A key that must be given.
+    MissingKey = "missing-key" {
+        why: "Some sizes have no sensible default: the width, the number of heads, the vocabulary.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {attention: {heads: 2}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
+    /// Something of another kind stands here.
+    WrongKind = "wrong-kind" {
+        why: "Each field holds one kind of value: a number, a word, a map, a list. Words like `yes` are no booleans, and quoted numbers are texts.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: [1], attention: {heads: 2}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
+    /// A number outside of what makes sense.
+    OutOfRange = "out-of-range" {
+        why: "The number can be read, and no model can be built with it: a probability above 1, no layers at all, a size beyond 2^40.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 0, attention: {heads: 2}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
+    /// A size that is not a whole number.
+    NotWhole = "not-whole" {
+        why: "Sizes are whole numbers. Expressions are exact, so a fraction is never rounded unless the spec says how.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 9/2\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: floor(17/2)\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
+    /// A size that another one should divide.
+    NotDivisible = "not-divisible" {
+        why: "Heads share a width, groups of heads share keys, patches fill an image: one number must divide the other. Nothing is rounded, and every size that is only computed by default can be given by itself.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 3}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 3, head_dim: 4}}\nhead: lm\n"
+    }
+    /// A word that is none of the choices.
+    UnknownWord = "unknown-word" {
+        why: "This field is one of a few words, each with an exact meaning: `gelu` uses the error function, `gelu_tanh` its approximation.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, ffn: {activation: gelo}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, ffn: {activation: gelu}}\nhead: lm\n"
+    }
+    /// A part the catalogue does not have.
+    UnknownPart = "unknown-part" {
+        why: "A slot holds one part by its name. `trafoc explain position` and the like list the parts with their fields.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nnorm: layernorm\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nnorm: layer_norm\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
+    /// More than one part in a slot.
+    SeveralParts = "several-parts" {
+        why: "A slot holds one part. Fields that exclude each other belong to different parts, so they cannot be given together.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nnorm: {layer_norm: {}, rms_norm: {}}\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nnorm: {rms_norm: {}}\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
+    /// Two keys that cannot both hold.
+    KeysExclude = "keys-exclude" {
+        why: "Both say the same thing, or one takes away the other's effect. Nothing decides silently which of them holds.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, ffn: {expansion: 2, hidden: 16}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, ffn: {hidden: 16}}\nhead: lm\n"
+    }
+    /// A key without effect.
+    UnusedKey = "unused-key" {
+        why: "No key is inert. This one is known, and in this spec nothing would change without it: the block does not call the part, or the input is an image.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attention(norm(x))\", ffn: {expansion: 2}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, ffn: {expansion: 2}}\nhead: lm\n"
+    }
+    /// A rule that matches no parameter.
+    UnusedRule = "unused-rule" {
+        why: "`init.rules` gives starts by parameter path. A pattern that matches no path does nothing, most often because of a slip in it.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\ninit: {rules: {\"*.qurey.weight\": zeros}}\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\ninit: {rules: {\"*.query.weight\": zeros}}\n"
+    }
+    /// A value of an equation that nothing reads.
+    UnusedValue = "unused-value" {
+        why: "Each line of a block's equation gives a name a value. When no later line reads it and it is not the result, the line has no effect.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"h = norm(x); x = x + attention(x) + ffn(x)\"}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"h = norm(x); x = x + attention(h) + ffn(h)\"}\nhead: lm\n"
+    }
+    /// A wiring the prelude does not have.
+    UnknownWiring = "unknown-wiring" {
+        why: "`block` is an equation or the name of one in the prelude: `pre_norm`, `post_norm`, `parallel` and others.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: prenorm}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: pre_norm}\nhead: lm\n"
+    }
+    /// A call of nothing.
+    UnknownCall = "unknown-call" {
+        why: "An equation calls parts: `norm`, `attention`, `cross`, `ffn` and `gain`, each with a name in brackets or a number if there are several.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attn(norm(x)) + ffn(x)\"}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attention(norm(x)) + ffn(x)\"}\nhead: lm\n"
+    }
+    /// A part called with other arguments.
+    WrongArguments = "wrong-arguments" {
+        why: "`cross` takes `x` and the memory, every other part takes one tensor.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attention(norm(x), x) + ffn(x)\"}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attention(norm(x)) + ffn(x)\"}\nhead: lm\n"
+    }
+    /// Two call sites of one name.
+    DuplicateInstance = "duplicate-instance" {
+        why: "Each call site is an instance with its own parameters, so each needs its own name. To use one result twice, give it a name: `h = norm(x)`.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attention(norm[a](x)) + ffn(norm[a](x))\"}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attention(norm[a](x)) + ffn(norm[b](x))\"}\nhead: lm\n"
+    }
+    /// An equation whose values do not fit together.
+    EquationShape = "equation-shape" {
+        why: "Tensors are added to tensors and multiplied by numbers; a block must say what becomes of its first parameter.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + 1 + attention(norm(x)) + ffn(x)\"}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attention(norm(x)) + ffn(x)\"}\nhead: lm\n"
+    }
+    /// Attention to an encoder that is not there, or the other way round.
+    NoMemory = "no-memory" {
+        why: "`cross(x, memory)` attends to the output of `encoder`. A model without one has no memory; a decoder beside an encoder that never attends to it would ignore its input.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"(x, memory): x = x + cross(x, memory) + attention(x) + ffn(x)\"}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attention(x) + ffn(x)\"}\nhead: lm\n"
+    }
+    /// A head that does not fit the model.
+    HeadMismatch = "head-mismatch" {
+        why: "The head says what the model is for. Next tokens need a decoder, hidden tokens an encoder, translation both.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: mlm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
+    /// A part where it cannot act.
+    WrongPlace = "wrong-place" {
+        why: "Learned and sinusoidal positions are added to embeddings and so belong to `embed`; rotary, ALiBi and T5 positions act in attention and can differ from block to block.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, position: learned}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nembed: {position: learned}\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
+    /// Rotary positions over an odd number of features.
+    OddRotary = "odd-rotary" {
+        why: "Rotary positions turn pairs of features, so the rotated part of a head must be even and not empty.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nembed: {position: rotary}\ndecoder: {layers: 1, attention: {heads: 2, head_dim: 3}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nembed: {position: rotary}\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
+    /// A two-sided window without a middle.
+    EvenWindow = "even-window" {
+        why: "A window counts positions, the query's own among them. Where a query sees both sides it stands in the middle, so the number is odd.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nencoder: {layers: 1, attention: {heads: 2, mask: {window: 4}}}\nhead: mlm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nencoder: {layers: 1, attention: {heads: 2, mask: {window: 5}}}\nhead: mlm\n"
+    }
+    /// Masks that exclude each other.
+    MaskConflict = "mask-conflict" {
+        why: "Masks compose: a key is seen if every rule allows it. But there is one direction, and one window, one chunk, one prefix.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2, mask: [causal, bidirectional]}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2, mask: [causal, {window: 4}]}}\nhead: lm\n"
+    }
+    /// A list of another length than it must have.
+    LengthMismatch = "length-mismatch" {
+        why: "The list has an entry for each of something whose number is given elsewhere.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 3, attention: {heads: 2}, blocks: {a: {}}, runs: [{count: 2, cycle: [a]}]}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 2, attention: {heads: 2}, blocks: {a: {}}, runs: [{count: 2, cycle: [a]}]}\nhead: lm\n"
+    }
+    /// A range of layers that is none.
+    BadRange = "bad-range" {
+        why: "A range such as `0..3` counts layers from 0 and does not include its end; it lies within the stack, and ranges do not overlap.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 2, attention: {heads: 2}, ranges: {\"1..3\": {ffn: {expansion: 2}}}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 3, attention: {heads: 2}, ranges: {\"1..3\": {ffn: {expansion: 2}}}}\nhead: lm\n"
+    }
+    /// A block no one has described.
+    UnknownBlock = "unknown-block" {
+        why: "`pattern` names blocks that stand under `blocks`.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 2, attention: {heads: 2}, blocks: {local: {}}, pattern: [locla]}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 2, attention: {heads: 2}, blocks: {local: {}}, pattern: [local]}\nhead: lm\n"
+    }
+    /// Names that need each other's value.
+    LetCycle = "let-cycle" {
+        why: "`let` gives names to numbers, in any order, as long as no name needs itself.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\nlet: {a: b, b: a}\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\nlet: {a: b, b: 4}\n"
+    }
+    /// Another version of the language.
+    UnknownVersion = "unknown-version" {
+        why: "`trafo: 1` says which version of the language a spec is written in, so that an old spec keeps its meaning.",
+        wrong: "trafo: 2\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
+    /// A spec that cannot be extended.
+    ExtendsMissing = "extends-missing" {
+        why: "`extends` names a file beside this one, or below its folder. It is read and this spec is laid over it.",
+        wrong: "extends: nowhere.yaml\nname: tiny\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
+    /// A spec that extends itself.
+    ExtendsCycle = "extends-cycle" {
+        why: "Specs extend one another in a chain that must end. A spec that comes back to itself has no meaning.",
+        wrong: "",
+        right: ""
+    }
 }
 
 impl Code {

@@ -145,7 +145,7 @@ impl<'n> Reader<'n> {
     }
 
     fn formula<T: Value>(&self, name: &'static str, formula: &'static str, cx: &mut Context<'_>) -> Option<T> {
-        let parsed = expr::parse_text(formula).ok()?;
+        let parsed = expr::parse(cx.sources(), &Node::plain(formula, self.node.span)).ok()?;
         // A name without a value had its own error.
         let number = expr::eval(&parsed, cx).ok()?;
         let node = Node::plain(number.to_string(), self.node.span);
@@ -186,9 +186,9 @@ impl<'n> Reader<'n> {
     }
 
     /// The places of the fields, after the last one.
-    pub fn close(self, cx: &mut Context<'_>) -> Places {
+    pub fn close(&mut self, cx: &mut Context<'_>) -> Places {
         cx.forget_since(self.mark);
-        self.places
+        std::mem::take(&mut self.places)
     }
 }
 
@@ -211,7 +211,7 @@ pub fn unknown_key(entry: &Entry, title: &str, names: &[&str]) -> Diagnostic {
     if let Some(ours) = foreign(&entry.key) {
         return diagnostic.help(format!("trafoc calls this `{ours}`"));
     }
-    match suggest(&entry.key, names.iter().copied()) {
+    match suggest(&entry.key, names) {
         Some(name) => diagnostic.help(format!("did you mean `{name}`?")),
         None if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
         None => diagnostic.help(format!("it has {}", listed(names))),
@@ -263,8 +263,7 @@ macro_rules! record {
                 cx: &mut $crate::field::context::Context<'_>,
             ) -> Option<Self> {
                 let fields = Self::fields();
-                #[expect(unused_mut, reason = "a record may have no fields")]
-                let mut reader = $crate::field::record::Reader::open(node, $title, &fields, cx)?;
+                let reader = &mut $crate::field::record::Reader::open(node, $title, &fields, cx)?;
                 $(let $field: Option<$ty> = record!(@read reader, cx, $field, $default $(($value))?);)*
                 let places = reader.close(cx);
                 let record = Self { $($field: $field?,)* places };
@@ -419,7 +418,7 @@ pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'
     };
     let message = format!("`{text}` is not one of {}", listed(&names));
     let diagnostic = Diagnostic::error(Code::UnknownWord, node.span, message);
-    cx.report(match foreign(text).map(str::to_owned).or_else(|| suggest(text, names.iter().copied())) {
+    cx.report(match foreign(text).map(str::to_owned).or_else(|| suggest(text, &names)) {
         Some(name) => diagnostic.help(format!("did you mean `{name}`?")),
         None => diagnostic,
     });
@@ -435,7 +434,7 @@ pub fn part_of(
     let unknown = |name: &str, span: Span| {
         let message = format!("`{name}` is no {}", slot.name);
         let diagnostic = Diagnostic::error(Code::UnknownPart, span, message);
-        match foreign(name).map(str::to_owned).filter(|n| names.contains(&n.as_str())).or_else(|| suggest(name, names.iter().copied())) {
+        match foreign(name).map(str::to_owned).filter(|n| names.contains(&n.as_str())).or_else(|| suggest(name, &names)) {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
             None => diagnostic.help(format!("the parts are {}", listed(&names))),
         }

@@ -75,7 +75,7 @@ pub struct Field {
 }
 
 /// What holds when a field is absent.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub enum DefaultDoc {
     /// The field must be given.
     Required,
@@ -365,7 +365,7 @@ impl<T: Value> Value for Vec<T> {
                 let all: Vec<Option<T>> = items.iter().map(|item| T::decode(item, cx)).collect();
                 all.into_iter().collect()
             }
-            Kind::Null | Kind::Scalar(_) | Kind::Map(_) => {
+            Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => {
                 wrong_kind(node, "a list", cx);
                 None
             }

@@ -39,8 +39,8 @@ record! {
         registers: Count = value(Count(0));
         /// Whether the projection has a bias.
         bias: bool = value(true);
-    }
-} check(Self::check)
+    } check Self::check
+}
 
 impl Patches {
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {

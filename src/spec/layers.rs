@@ -150,7 +150,7 @@ fn block_named(
             let names: Vec<&str> = blocks.iter().map(|(n, ..)| *n).collect();
             let message = format!("there is no block `{name}`");
             let diagnostic = Diagnostic::error(Code::UnknownBlock, item.span, message);
-            cx.report(match suggest(name, names.iter().copied()) {
+            cx.report(match suggest(name, &names) {
                 Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
                 None if names.is_empty() => diagnostic.help(format!("describe it under `blocks: {{{name}: {{...}}}}`")),
                 None => diagnostic.help(format!("the blocks are {}", listed(&names))),

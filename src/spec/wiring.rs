@@ -162,7 +162,7 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
             distinct.dedup();
             let message = format!("there is no wiring `{text}`");
             let diagnostic = Diagnostic::error(Code::UnknownWiring, node.span, message);
-            cx.report(match suggest(text, names.iter().copied()) {
+            cx.report(match suggest(text, &names) {
                 Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
                 None => diagnostic
                     .help(format!("the wirings are {}", listed(&distinct)))
@@ -305,7 +305,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
                     let known: Vec<String> = self.variables.iter().cloned().chain(Scope::names(self.cx)).collect();
                     let message = format!("`{name}` is neither a variable of this block nor a number");
                     let diagnostic = Diagnostic::error(Code::UnknownName, term.span, message);
-                    let diagnostic = match suggest(name, known.iter().map(String::as_str)) {
+                    let diagnostic = match suggest(name, &known) {
                         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
                         None => diagnostic.help("give it a value under `let:`, or assign it in an earlier line"),
                     };
@@ -402,7 +402,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             let names: Vec<&str> = PartKind::ALL.iter().map(|k| k.word()).collect();
             let message = format!("`{part}` is nothing an equation can call");
             let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
-            let diagnostic = match suggest(part, names.iter().copied()) {
+            let diagnostic = match suggest(part, &names) {
                 Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
                 None => diagnostic.help(format!("it can call {}, each with a name such as `attention[local](x)`", listed(&names))),
             };

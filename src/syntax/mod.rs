@@ -10,6 +10,7 @@ pub mod dsl;
 pub mod equation;
 pub mod expr;
 pub mod merge;
+pub mod print;
 pub mod set;
 mod token;
 

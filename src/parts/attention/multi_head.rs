@@ -107,7 +107,7 @@ impl MultiHead {
         let heads = self.heads.saturating_mul(*self.head_dim);
         let keys = self.kv_heads.saturating_mul(*self.head_dim);
         let values = self.kv_heads.saturating_mul(*self.value_dim);
-        let mut project = |b: &mut Builder, variable: &str, member: &str, width: u64, bias: bool| {
+        let project = |b: &mut Builder, variable: &str, member: &str, width: u64, bias: bool| {
             let layer = scope.linear(&site.path(member), scope.d_model, width, bias);
             let id = b.layer(member, layer);
             let y = b.op(variable, Op::Layer { member: id }, &[x])?;

@@ -39,8 +39,8 @@ record! {
         inner_dropout: Probability = value(Probability(0.0));
         /// Dropout of the output.
         dropout: Probability = value(Probability(0.0));
-    }
-} check(Self::check)
+    } check Self::check
+}
 
 impl Glu {
     /// Its module.

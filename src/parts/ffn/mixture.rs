@@ -1,14 +1,33 @@
 //! Mixture of experts: a router sends every token to a few of many feed-forward parts and adds their
 //! outputs, weighted (Shazeer et al. 2017; Mixtral, DeepSeek, Qwen, GPT-OSS).
 
-use super::{Ffn, Site};
+use super::{Glu, Mlp, Site};
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::{choice, record};
+use crate::field::record::{choice, record, slot};
 use crate::field::{Context, Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op, Router};
 use crate::ir::{Init, Layer, ModuleId, Role, Run};
+
+slot! {
+    /// One expert: a feed-forward part of its own.
+    pub enum Expert as "expert" implied "mlp" {
+        /// `down(activation(up(x)))`
+        "mlp" => Mlp(Mlp),
+        /// `down(activation(gate(x)) * up(x))`
+        "glu" => Glu(Glu),
+    }
+}
+
+impl Expert {
+    fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
+        match self {
+            Expert::Mlp(f) => f.lower(site),
+            Expert::Glu(f) => f.lower(site),
+        }
+    }
+}
 
 choice! {
     /// How router scores become affinities.
@@ -38,7 +57,7 @@ record! {
     /// Experts every token goes to, as one feed-forward part.
     pub struct Shared as "shared" {
         /// The part.
-        expert: Ffn = required;
+        expert: Expert = required;
         /// Whether a sigmoid of a projection of the token weighs it (Qwen2-MoE).
         gate: bool = value(false);
     }
@@ -52,7 +71,7 @@ record! {
         /// How many of them a token goes to.
         top_k: Size = required;
         /// What an expert is.
-        expert: Ffn = required;
+        expert: Expert = required;
         /// How router scores become affinities.
         score: Score = value(Score::Softmax);
         /// Whether the chosen weights are divided by their sum.
@@ -67,8 +86,8 @@ record! {
         groups: Option<Groups> = absent;
         /// Experts every token goes to.
         shared: Option<Shared> = absent;
-    }
-} check(Self::check)
+    } check Self::check
+}
 
 impl Mixture {
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
@@ -84,16 +103,6 @@ impl Mixture {
                     .label(self.places.of("experts"), format!("experts is {} here", *self.experts))
                     .help(format!("at most {}", *self.experts)),
             );
-        }
-        let nested = [Some(&self.expert), self.shared.as_ref().map(|s| &s.expert)];
-        for inner in nested.into_iter().flatten() {
-            if let Ffn::Mixture(inner) = inner {
-                let message = "an expert is itself a mixture of experts";
-                report(
-                    Diagnostic::error(Code::NestedMixture, inner.places.whole(), message)
-                        .help("an expert is an `mlp` or a `glu`"),
-                );
-            }
         }
         if self.correction && self.score == Score::SoftmaxOfChosen {
             let message = "`softmax_of_chosen` chooses by the scores themselves, without a correction";

@@ -23,8 +23,8 @@ record! {
         inner_dropout: Probability = value(Probability(0.0));
         /// Dropout of the output.
         dropout: Probability = value(Probability(0.0));
-    }
-} check(Self::check)
+    } check Self::check
+}
 
 impl Mlp {
     /// Its module.

@@ -1,0 +1,53 @@
+//! The front end in one call: texts to a verified graph, with everything found on the way.
+
+use crate::diag::{Diagnostic, Sink};
+use crate::ir::Verified;
+use crate::lower::{Bug, lower};
+use crate::source::{SourceId, SourceMap};
+use crate::spec::ModelSpec;
+use crate::spec::load::{self, Files};
+use crate::syntax::Notation;
+use crate::syntax::set::Setting;
+use crate::syntax::tree::Node;
+
+/// What became of a spec.
+#[derive(Clone, Debug)]
+pub struct Compilation {
+    /// Errors and warnings, by place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The merged tree, if the texts could be read.
+    pub tree: Option<Node>,
+    /// The decoded spec, if it has no error.
+    pub spec: Option<ModelSpec>,
+    /// The graph, if the spec has no error.
+    pub graph: Option<Verified>,
+}
+
+/// Compiles one source of `sources`, which [`load::sources`] has begun.
+///
+/// # Errors
+/// A fault of trafoc itself.
+pub fn compile(
+    sources: &mut SourceMap,
+    id: SourceId,
+    notation: Notation,
+    settings: &[Setting],
+    files: &mut dyn Files,
+) -> Result<Compilation, Bug> {
+    let mut sink = Sink::new();
+    let tree = load::tree(sources, id, notation, settings, files, &mut sink);
+    compile_tree(sources, tree, sink)
+}
+
+/// Compiles a merged tree, such as a variant of a sweep.
+///
+/// # Errors
+/// A fault of trafoc itself.
+pub fn compile_tree(sources: &SourceMap, tree: Option<Node>, mut sink: Sink) -> Result<Compilation, Bug> {
+    let spec = tree.as_ref().and_then(|tree| load::decode(sources, tree, &mut sink));
+    let graph = match &spec {
+        Some(spec) => lower(spec, &mut sink)?,
+        None => None,
+    };
+    Ok(Compilation { diagnostics: sink.into_sorted(), tree, spec, graph })
+}
