@@ -134,7 +134,11 @@ fn group<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Group<'a> {
 }
 
 /// The lines of one source that the labels stand in.
-fn snippet<'a>(source: &'a Source, labels: &[&'a Label], primary: Option<&'a Label>) -> Snippet<'a, Annotation<'a>> {
+fn snippet<'a>(
+    source: &'a Source,
+    labels: &[&'a Label],
+    primary: Option<&'a Label>,
+) -> Snippet<'a, Annotation<'a>> {
     let text = source.text.as_str();
     // Only the lines between the first and the last label are handed over: the renderer would count
     // and measure every line of the rest.

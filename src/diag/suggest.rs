@@ -159,5 +159,9 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
         let near_enough = distance <= limit && (length > 1 || distance == 0);
         (near_enough || cut).then_some((if near_enough { distance } else { limit + 1 }, usize::MAX - shared))
     };
-    all().filter(|c| *c != word).filter_map(|c| score(c).map(|s| (s, c))).min_by_key(|(s, _)| *s).map(|(_, c)| c.to_owned())
+    all()
+        .filter(|c| *c != word)
+        .filter_map(|c| score(c).map(|s| (s, c)))
+        .min_by_key(|(s, _)| *s)
+        .map(|(_, c)| c.to_owned())
 }

@@ -70,12 +70,7 @@ pub struct Reader<'n> {
 
 impl<'n> Reader<'n> {
     /// Checks that the node is a map and knows all its keys. An empty value is a map without keys.
-    pub fn open(
-        node: &'n Node,
-        title: &'static str,
-        fields: &[Field],
-        cx: &mut Context<'_>,
-    ) -> Option<Self> {
+    pub fn open(node: &'n Node, title: &'static str, fields: &[Field], cx: &mut Context<'_>) -> Option<Self> {
         match &node.kind {
             Kind::Map(entries) => report_unknown(entries, title, fields, cx),
             Kind::Null => {}
@@ -100,7 +95,8 @@ impl<'n> Reader<'n> {
     fn bound<T: Value>(&self, name: &'static str, value: Option<T>, cx: &mut Context<'_>) -> Option<T> {
         if let Some(number) = value.as_ref().and_then(T::number) {
             let given = self.node.get(name).filter(|_| self.places.has(name));
-            let exact = given.and_then(|n| expr::parse(cx.sources(), n).and_then(|e| expr::eval(&e, cx)).ok());
+            let exact =
+                given.and_then(|n| expr::parse(cx.sources(), n).and_then(|e| expr::eval(&e, cx)).ok());
             cx.bind(name, exact.unwrap_or(number), given.map(|n| n.span));
         }
         value
@@ -144,7 +140,12 @@ impl<'n> Reader<'n> {
         self.bound(name, value, cx)
     }
 
-    fn formula<T: Value>(&self, name: &'static str, formula: &'static str, cx: &mut Context<'_>) -> Option<T> {
+    fn formula<T: Value>(
+        &self,
+        name: &'static str,
+        formula: &'static str,
+        cx: &mut Context<'_>,
+    ) -> Option<T> {
         let parsed = expr::parse(cx.sources(), &Node::plain(formula, self.node.span)).ok()?;
         // A name without a value had its own error.
         let number = expr::eval(&parsed, cx).ok()?;
@@ -157,13 +158,7 @@ impl<'n> Reader<'n> {
     }
 
     /// A computed size that is not whole: names the numbers it comes from and both their places.
-    fn indivisible(
-        &self,
-        name: &str,
-        formula: &str,
-        number: expr::Number,
-        cx: &Context<'_>,
-    ) -> Diagnostic {
+    fn indivisible(&self, name: &str, formula: &str, number: expr::Number, cx: &Context<'_>) -> Diagnostic {
         let mut labels = cx.places_of(formula).into_iter();
         let message = format!("`{name}` would be {formula} = {number}, which is not a whole number");
         let (span, text) = labels.next_back().unwrap_or((self.node.span, String::new()));
@@ -434,7 +429,11 @@ pub fn part_of(
     let unknown = |name: &str, span: Span| {
         let message = format!("`{name}` is no {}", slot.name);
         let diagnostic = Diagnostic::error(Code::UnknownPart, span, message);
-        match foreign(name).map(str::to_owned).filter(|n| names.contains(&n.as_str())).or_else(|| suggest(name, &names)) {
+        match foreign(name)
+            .map(str::to_owned)
+            .filter(|n| names.contains(&n.as_str()))
+            .or_else(|| suggest(name, &names))
+        {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
             None => diagnostic.help(format!("the parts are {}", listed(&names))),
         }
@@ -452,11 +451,14 @@ pub fn part_of(
             [only] if known(&only.key).is_some() => known(&only.key).map(|part| (part, only.value.clone())),
             entries => {
                 if let Some(implied) = slot.implied {
-                    let extra = entries.iter().find(|e| known(&e.key).is_some() && known(&e.key) != Some(implied));
+                    let extra =
+                        entries.iter().find(|e| known(&e.key).is_some() && known(&e.key) != Some(implied));
                     match extra {
                         Some(extra) => {
-                            let message =
-                                format!("a {} holds one part; `{}` stands beside other keys", slot.name, extra.key);
+                            let message = format!(
+                                "a {} holds one part; `{}` stands beside other keys",
+                                slot.name, extra.key
+                            );
                             cx.report(
                                 Diagnostic::error(Code::SeveralParts, extra.key_span, message)
                                     .help(format!("put the fields inside `{}: {{...}}`", extra.key)),

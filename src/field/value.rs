@@ -142,8 +142,12 @@ pub fn plain(text: impl Into<String>) -> Node {
 /// Reports that something else was expected here.
 pub fn wrong_kind(node: &Node, wanted: &str, cx: &mut Context<'_>) {
     cx.report(
-        Diagnostic::error(Code::WrongKind, node.span, format!("expected {wanted}, found {}", node.describe()))
-            .here(format!("not {wanted}")),
+        Diagnostic::error(
+            Code::WrongKind,
+            node.span,
+            format!("expected {wanted}, found {}", node.describe()),
+        )
+        .here(format!("not {wanted}")),
     );
 }
 
@@ -191,7 +195,9 @@ fn integer(node: &Node, cx: &mut Context<'_>, least: u64) -> Option<u64> {
                     .unwrap_or_else(|| {
                         Diagnostic::error(Code::NotWhole, node.span, format!("{said} is not a whole number"))
                     })
-                    .help(format!("{down} or {up} would be; `floor(..)`, `round(..)` and `multiple_of(x, n)` round"))
+                    .help(format!(
+                        "{down} or {up} would be; `floor(..)`, `round(..)` and `multiple_of(x, n)` round"
+                    ))
             };
             cx.report(diagnostic);
             None

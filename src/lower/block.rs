@@ -84,9 +84,7 @@ pub fn lower(block: &Block, name: &str, scope: &Scope, context: u64) -> Result<L
     let mut variables = BTreeMap::new();
     let x = b.argument(&variable(&block.wiring.stream), scope.activations(scope.d_model));
     variables.insert(block.wiring.stream.clone(), x);
-    if takes_memory
-        && let (Some(name), Some(memory)) = (&block.wiring.memory, &scope.memory)
-    {
+    if takes_memory && let (Some(name), Some(memory)) = (&block.wiring.memory, &scope.memory) {
         let ty = Type::float([Dim::sym(Sym::Batch), memory.sequence.queries(), Dim::of(memory.width)]);
         variables.insert(name.clone(), b.argument(&variable(name), ty));
     }
@@ -158,7 +156,8 @@ impl Wired<'_> {
             inputs.push(self.flow(arg, "h")?);
         }
         // An assignment keeps the author's name; a nested call is called after its instance.
-        let is_nested = matches!(name, "h" | "y" | "scaled") && !self.block.wiring.steps.iter().any(|s| s.target == name);
+        let is_nested =
+            matches!(name, "h" | "y" | "scaled") && !self.block.wiring.steps.iter().any(|s| s.target == name);
         let value = if is_nested { instance.name.as_str() } else { name };
         let x = inputs.first().copied().ok_or(Mismatch("a call without an argument".into()))?;
         match self.prepared.get(site) {

@@ -175,7 +175,12 @@ fn input_name(input: Input, place: &Place<'_>) -> Option<&'static str> {
     }
 }
 
-fn assemble(spec: &ModelSpec, arena: &Arena, init: &Rc<InitPlan>, places: &[Place<'_>]) -> Result<Graph, Bug> {
+fn assemble(
+    spec: &ModelSpec,
+    arena: &Arena,
+    init: &Rc<InitPlan>,
+    places: &[Place<'_>],
+) -> Result<Graph, Bug> {
     let mut root = Root { b: Builder::new(arena, type_name(&spec.name), Role::Head), inputs: Vec::new() };
     root.b.at(spec.places.whole());
     root.b.doc(format!("{}.", description(spec)));
@@ -300,6 +305,8 @@ fn description(spec: &ModelSpec) -> String {
     match (layers(&spec.encoder), layers(&spec.decoder)) {
         (e, 0) => format!("{}: an encoder of {e} layers, width {}", spec.name, spec.d_model),
         (0, d) => format!("{}: a decoder of {d} layers, width {}", spec.name, spec.d_model),
-        (e, d) => format!("{}: an encoder of {e} and a decoder of {d} layers, width {}", spec.name, spec.d_model),
+        (e, d) => {
+            format!("{}: an encoder of {e} and a decoder of {d} layers, width {}", spec.name, spec.d_model)
+        }
     }
 }

@@ -34,12 +34,12 @@ pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<M
     let memory = scope.memory.as_ref().filter(|_| takes_memory).map(|memory| {
         b.argument("memory", Type::float([batch(), memory.sequence.queries(), Dim::of(memory.width)]))
     });
-    let own = scope
-        .is_padded
-        .then(|| b.argument("mask", Type::int([batch(), scope.sequence.keys()]).or_absent()));
-    let of_memory = scope.memory.as_ref().filter(|_| takes_memory).map(|memory| {
-        b.argument("memory_mask", Type::int([batch(), memory.sequence.keys()]).or_absent())
-    });
+    let own =
+        scope.is_padded.then(|| b.argument("mask", Type::int([batch(), scope.sequence.keys()]).or_absent()));
+    let of_memory =
+        scope.memory.as_ref().filter(|_| takes_memory).map(|memory| {
+            b.argument("memory_mask", Type::int([batch(), memory.sequence.keys()]).or_absent())
+        });
     let ambients = scope.build_ambients(&mut b, &Masks { own, memory: of_memory })?;
 
     let mut inputs = vec![x];

@@ -1,9 +1,9 @@
 //! Nonlinearities, each by its exact name.
 
 use crate::field::record::choice;
+use crate::ir::ValueId;
 use crate::ir::build::{Builder, Built};
 use crate::ir::op::{self, Op};
-use crate::ir::ValueId;
 
 choice! {
     /// A nonlinearity.

@@ -224,7 +224,12 @@ impl Embed {
             x = b.op("x", Op::Scale { by: *self.scale }, &[x])?;
         }
         let widen = |b: &mut Builder, x: ValueId| {
-            let layer = site.init.linear(&format!("{}.project", site.path), width, site.d_model, self.widen == Widen::Last);
+            let layer = site.init.linear(
+                &format!("{}.project", site.path),
+                width,
+                site.d_model,
+                self.widen == Widen::Last,
+            );
             let member = b.layer("project", layer);
             b.op("x", Op::Layer { member }, &[x])
         };
@@ -233,7 +238,9 @@ impl Embed {
         if is_narrow && self.widen == Widen::First {
             x = widen(&mut b, x)?;
         }
-        if let (Some(types), Some(tokens), Some(count)) = (find(Input::TokenTypes), find(Input::Tokens), self.segments) {
+        if let (Some(types), Some(tokens), Some(count)) =
+            (find(Input::TokenTypes), find(Input::Tokens), self.segments)
+        {
             let types = b.op("token_types", Op::OrZeros, &[types, tokens])?;
             let table = site.init.embedding(&format!("{}.segments", site.path), *count, inner, None);
             let segments = b.apply("segments", table, types)?;
@@ -271,11 +278,25 @@ impl Embed {
 }
 
 impl Patches {
-    fn lower(&self, b: &mut Builder, site: &Site<'_>, width: u64, image: ValueId) -> Result<ValueId, Mismatch> {
-        let layer = site.init.patches(&format!("{}.patches", site.path), *self.channels, width, *self.size, self.bias);
+    fn lower(
+        &self,
+        b: &mut Builder,
+        site: &Site<'_>,
+        width: u64,
+        image: ValueId,
+    ) -> Result<ValueId, Mismatch> {
+        let layer = site.init.patches(
+            &format!("{}.patches", site.path),
+            *self.channels,
+            width,
+            *self.size,
+            self.bias,
+        );
         let member = b.layer("patches", layer);
         let mut x = b.op("x", Op::Layer { member }, &[image])?;
-        for (name, is_there) in [("distillation_token", self.distillation_token), ("class_token", self.class_token)] {
+        for (name, is_there) in
+            [("distillation_token", self.distillation_token), ("class_token", self.class_token)]
+        {
             if is_there {
                 let token = site.init.param(&format!("{}.{name}", site.path), vec![1, width], None);
                 let token = b.param(name, token)?;
@@ -285,11 +306,18 @@ impl Patches {
         Ok(x)
     }
 
-    fn add_registers(&self, b: &mut Builder, site: &Site<'_>, width: u64, x: ValueId) -> Result<ValueId, Mismatch> {
+    fn add_registers(
+        &self,
+        b: &mut Builder,
+        site: &Site<'_>,
+        width: u64,
+        x: ValueId,
+    ) -> Result<ValueId, Mismatch> {
         if *self.registers == 0 {
             return Ok(x);
         }
-        let registers = site.init.param(&format!("{}.registers", site.path), vec![*self.registers, width], None);
+        let registers =
+            site.init.param(&format!("{}.registers", site.path), vec![*self.registers, width], None);
         let registers = b.param("registers", registers)?;
         let first = u64::from(self.class_token) + u64::from(self.distillation_token);
         if first == 0 {

@@ -1,9 +1,9 @@
 //! How parameters start.
 
-use crate::field::record::{record, slot};
-use crate::field::{Context, Positive, Real, Value};
-use crate::field::value::Shape;
 use crate::diag::{Code, Diagnostic};
+use crate::field::record::{record, slot};
+use crate::field::value::Shape;
+use crate::field::{Context, Positive, Real, Value};
 use crate::ir::{self, Layer};
 use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
@@ -279,7 +279,11 @@ impl InitPlan {
             output,
             bias,
             init: self.of(&format!("{path}.weight"), weights),
-            bias_init: if bias { self.of(&format!("{path}.bias"), self.fields.biases.init()) } else { ir::Init::Zeros },
+            bias_init: if bias {
+                self.of(&format!("{path}.bias"), self.fields.biases.init())
+            } else {
+                ir::Init::Zeros
+            },
         }
     }
 

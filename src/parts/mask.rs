@@ -99,7 +99,11 @@ impl Mask {
                 Some(
                     Diagnostic::error(Code::EvenWindow, w.places.of("size"), message)
                         .here("seen from the middle, so odd")
-                        .help(format!("{} or {} would do: the query and as many on each side", *w.size - 1, *w.size + 1)),
+                        .help(format!(
+                            "{} or {} would do: the query and as many on each side",
+                            *w.size - 1,
+                            *w.size + 1
+                        )),
                 )
             }
             MaskPart::Window(_)
@@ -136,9 +140,10 @@ impl Value for Mask {
             matches!(p, MaskPart::Causal(_) | MaskPart::Bidirectional(_) | MaskPart::Prefix(_))
         };
         for (i, part) in parts.iter().enumerate() {
-            let twin = parts.iter().take(i).find(|other| {
-                other.part() == part.part() || (directions(part) && directions(other))
-            });
+            let twin = parts
+                .iter()
+                .take(i)
+                .find(|other| other.part() == part.part() || (directions(part) && directions(other)));
             if let Some(twin) = twin {
                 let message = format!("`{}` and `{}` exclude each other", twin.part(), part.part());
                 cx.report(

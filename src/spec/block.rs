@@ -122,7 +122,13 @@ pub fn decode(
         }
     }
     report_unknown(tree, &wiring, cx);
-    used.extend(tree.entries().unwrap_or(&[]).iter().filter(|e| matches!(e.key.as_str(), "block" | "position")).map(|e| e.key_span));
+    used.extend(
+        tree.entries()
+            .unwrap_or(&[])
+            .iter()
+            .filter(|e| matches!(e.key.as_str(), "block" | "position"))
+            .map(|e| e.key_span),
+    );
     let position = position?;
     complete.then(|| Block { name: name.map(str::to_owned), wiring, position, instances })
 }
@@ -194,7 +200,8 @@ fn report_unknown(tree: &Node, wiring: &Wiring, cx: &mut Context<'_>) {
         if !known.contains(&e.key.as_str()) {
             let calls: Vec<&str> = wiring.sites.iter().map(|s| s.name.as_str()).collect();
             let diagnostic = unknown_key(e, "block", &known);
-            let is_instance = PartKind::from_word(e.key.trim_end_matches(|c: char| c.is_ascii_digit())).is_some();
+            let is_instance =
+                PartKind::from_word(e.key.trim_end_matches(|c: char| c.is_ascii_digit())).is_some();
             cx.report(if is_instance {
                 diagnostic.help(format!("the equation's calls are {}", listed(&calls)))
             } else {
@@ -233,8 +240,7 @@ impl Block {
     /// instance under its name.
     pub fn encode(&self, of_embedding: &Position) -> Node {
         let text = Scalar { text: format!("{}\n", self.wiring.text), style: Style::Block };
-        let mut entries =
-            vec![entry("block", Node { kind: Kind::Scalar(text), span: Span::default() })];
+        let mut entries = vec![entry("block", Node { kind: Kind::Scalar(text), span: Span::default() })];
         if self.position != *of_embedding {
             entries.push(entry("position", self.position.encode()));
         }

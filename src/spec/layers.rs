@@ -2,8 +2,8 @@
 //!
 //! A stack of a billion layers is a few [`Run`]s of a cycle each.
 
-use crate::diag::{Code, Diagnostic};
 use crate::diag::suggest::suggest;
+use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
 use crate::field::record::listed;
 use crate::field::value::Value;
@@ -56,7 +56,8 @@ pub fn runs(stack: &Node, base: &Node, layers: u64, cx: &mut Context<'_>) -> Opt
         let cycle = (0..length.min(end - start))
             .filter_map(|i| cycle.get(((start + i) % length) as usize))
             .map(|(name, tree)| {
-                let tree = over.iter().fold(tree.clone(), |t, r| merge(&t, &r.tree, &super::is_part, cx.sink()));
+                let tree =
+                    over.iter().fold(tree.clone(), |t, r| merge(&t, &r.tree, &super::is_part, cx.sink()));
                 (name.clone(), tree)
             })
             .collect();
@@ -102,7 +103,8 @@ fn pattern(stack: &Node, base: &Node, cx: &mut Context<'_>) -> Option<Vec<(Optio
             [(name, _, tree)] => Some(vec![(Some((*name).to_owned()), lay(base, tree, cx))]),
             [(_, span, _), ..] => {
                 let names: Vec<&str> = blocks.iter().map(|(name, ..)| *name).collect();
-                let message = format!("{} blocks have names, and no `pattern` says where they stand", blocks.len());
+                let message =
+                    format!("{} blocks have names, and no `pattern` says where they stand", blocks.len());
                 cx.report(
                     Diagnostic::error(Code::MissingKey, *span, message)
                         .help(format!("add `pattern: [{}]`", names.join(", "))),
@@ -152,7 +154,9 @@ fn block_named(
             let diagnostic = Diagnostic::error(Code::UnknownBlock, item.span, message);
             cx.report(match suggest(name, &names) {
                 Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                None if names.is_empty() => diagnostic.help(format!("describe it under `blocks: {{{name}: {{...}}}}`")),
+                None if names.is_empty() => {
+                    diagnostic.help(format!("describe it under `blocks: {{{name}: {{...}}}}`"))
+                }
                 None => diagnostic.help(format!("the blocks are {}", listed(&names))),
             });
             None
@@ -172,10 +176,10 @@ fn ranges(stack: &Node, layers: u64, cx: &mut Context<'_>) -> Option<Vec<Range>>
         let parsed = parse_range(&e.key, layers);
         let Some((start, end)) = parsed else {
             let message = format!("`{}` is not a range of the {layers} layers", e.key);
-            cx.report(
-                Diagnostic::error(Code::BadRange, e.key_span, message)
-                    .help(format!("`0..3` is layers 0, 1 and 2; `3..` is all from 3 on; `0` is the first; the last is {}", layers - 1)),
-            );
+            cx.report(Diagnostic::error(Code::BadRange, e.key_span, message).help(format!(
+                "`0..3` is layers 0, 1 and 2; `3..` is all from 3 on; `0` is the first; the last is {}",
+                layers - 1
+            )));
             complete = false;
             continue;
         };
@@ -244,7 +248,8 @@ fn explicit(node: &Node, stack: &Node, base: &Node, layers: u64, cx: &mut Contex
         let message = format!("the runs add up to {total} layers, not {layers}");
         let place = stack.get("layers").map_or(node.span, |n| n.span);
         cx.report(
-            Diagnostic::error(Code::LengthMismatch, node.span, message).label(place, format!("{layers} layers here")),
+            Diagnostic::error(Code::LengthMismatch, node.span, message)
+                .label(place, format!("{layers} layers here")),
         );
         return None;
     }

@@ -21,7 +21,12 @@ pub trait Files {
     ///
     /// # Errors
     /// A sentence that says why it cannot be read.
-    fn open(&mut self, sources: &mut SourceMap, from: SourceId, path: &str) -> Result<(SourceId, Notation), String>;
+    fn open(
+        &mut self,
+        sources: &mut SourceMap,
+        from: SourceId,
+        path: &str,
+    ) -> Result<(SourceId, Notation), String>;
 }
 
 /// No files: `extends` is refused.
@@ -105,7 +110,9 @@ fn extends(
             let name = sources.get(id).map(|s| s.name.clone()).unwrap_or_default();
             if chain.contains(&name) {
                 let message = format!("`{path}` is extended by itself");
-                sink.push(Diagnostic::error(Code::ExtendsCycle, span, message).help("a spec extends another one"));
+                sink.push(
+                    Diagnostic::error(Code::ExtendsCycle, span, message).help("a spec extends another one"),
+                );
                 return None;
             }
             extended(sources, id, notation, files, sink, chain)

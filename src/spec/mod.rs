@@ -34,4 +34,3 @@ pub fn is_part(word: &str) -> bool {
     .iter()
     .any(|parts| parts.contains(&word))
 }
-

@@ -53,17 +53,57 @@ pub fn fields() -> Vec<Field> {
     }
     vec![
         field("trafo", "Version of the language.", Size::describe, DefaultDoc::Value(|| plain("1"))),
-        field("name", "The model's name; the emitted file and type are called after it.", String::describe, DefaultDoc::Required),
-        field("extends", "Another spec this one is laid over; `!delete` takes a key away.", String::describe, DefaultDoc::Absent),
-        field("let", "Names for numbers, for expressions and equations.", || Shape::Map(Size::describe), DefaultDoc::Absent),
-        field("vocab", "How many words the embedding knows. Needed unless the input is an image.", Size::describe, DefaultDoc::Absent),
-        field("source_vocab", "Words of an encoder-decoder's source, where they are not the target's.", Size::describe, DefaultDoc::Absent),
-        field("context", "The longest sequence. Needed unless the input is an image.", Size::describe, DefaultDoc::Absent),
+        field(
+            "name",
+            "The model's name; the emitted file and type are called after it.",
+            String::describe,
+            DefaultDoc::Required,
+        ),
+        field(
+            "extends",
+            "Another spec this one is laid over; `!delete` takes a key away.",
+            String::describe,
+            DefaultDoc::Absent,
+        ),
+        field(
+            "let",
+            "Names for numbers, for expressions and equations.",
+            || Shape::Map(Size::describe),
+            DefaultDoc::Absent,
+        ),
+        field(
+            "vocab",
+            "How many words the embedding knows. Needed unless the input is an image.",
+            Size::describe,
+            DefaultDoc::Absent,
+        ),
+        field(
+            "source_vocab",
+            "Words of an encoder-decoder's source, where they are not the target's.",
+            Size::describe,
+            DefaultDoc::Absent,
+        ),
+        field(
+            "context",
+            "The longest sequence. Needed unless the input is an image.",
+            Size::describe,
+            DefaultDoc::Absent,
+        ),
         field("d_model", "Width of the residual stream.", Size::describe, DefaultDoc::Required),
         field("embed", "From tokens or an image to vectors.", Embed::describe, DefaultDoc::Absent),
-        field("norm", "What `norm(x)` and the final norms are, unless a stack says otherwise.", Norm::describe, DefaultDoc::Value(|| plain("layer_norm"))),
+        field(
+            "norm",
+            "What `norm(x)` and the final norms are, unless a stack says otherwise.",
+            Norm::describe,
+            DefaultDoc::Value(|| plain("layer_norm")),
+        ),
         field("encoder", "A stack whose positions see each other.", stack_shape, DefaultDoc::Absent),
-        field("decoder", "A stack whose positions see what came before, and the encoder if there is one.", stack_shape, DefaultDoc::Absent),
+        field(
+            "decoder",
+            "A stack whose positions see what came before, and the encoder if there is one.",
+            stack_shape,
+            DefaultDoc::Absent,
+        ),
         field("head", "What the model is for.", Head::describe, DefaultDoc::Required),
         field("init", "How parameters start.", Init::describe, DefaultDoc::Value(|| plain("normal"))),
         field("sweep", "Variants of this spec, by name or as a grid.", any, DefaultDoc::Absent),
@@ -127,7 +167,9 @@ impl Lets {
                     );
                 }
                 None => {
-                    if let Err(diagnostic) = expr::parse(cx.sources(), &e.value).and_then(|x| expr::eval(&x, cx)) {
+                    if let Err(diagnostic) =
+                        expr::parse(cx.sources(), &e.value).and_then(|x| expr::eval(&x, cx))
+                    {
                         cx.report(diagnostic);
                     }
                 }
@@ -149,7 +191,8 @@ impl ModelSpec {
         lets.resolve(cx);
         let version: Option<Size> = reader.or_value("trafo", Size(VERSION), cx);
         if let Some(version) = version.filter(|v| **v != VERSION) {
-            let message = format!("this is version {} of the language; trafoc reads version {VERSION}", *version);
+            let message =
+                format!("this is version {} of the language; trafoc reads version {VERSION}", *version);
             let diagnostic = Diagnostic::error(Code::UnknownVersion, reader.place("trafo"), message);
             cx.report(diagnostic.help(format!("write `trafo: {VERSION}`")));
         }
@@ -225,12 +268,15 @@ impl ModelSpec {
             if reads_tokens && !is_there {
                 let message = format!("`spec` needs `{name}`");
                 cx.report(
-                    Diagnostic::error(Code::MissingKey, here, message).help(format!("add `{name}: ...`, a whole number")),
+                    Diagnostic::error(Code::MissingKey, here, message)
+                        .help(format!("add `{name}: ...`, a whole number")),
                 );
             }
             if !reads_tokens && is_there && !(name == "vocab" && self.head.needs_vocab()) {
                 let message = format!("the input is an image, and `{name}` would do nothing");
-                cx.report(Diagnostic::error(Code::UnusedKey, self.places.of(name), message).help("take it away"));
+                cx.report(
+                    Diagnostic::error(Code::UnusedKey, self.places.of(name), message).help("take it away"),
+                );
             }
         }
         self.check_head(both, reads_tokens, cx);
@@ -238,7 +284,9 @@ impl ModelSpec {
             for (key, given) in [("source_vocab", self.source_vocab.is_some())] {
                 if given {
                     let message = format!("`{key}` is for an encoder beside a decoder");
-                    cx.report(Diagnostic::error(Code::UnusedKey, self.places.of(key), message).help("use `vocab`"));
+                    cx.report(
+                        Diagnostic::error(Code::UnusedKey, self.places.of(key), message).help("use `vocab`"),
+                    );
                 }
             }
         }
@@ -259,22 +307,31 @@ impl ModelSpec {
         let place = head.places().whole();
         let wrong = |message: &str, help: &str| Some((message.to_owned(), help.to_owned()));
         let fault = match head {
-            Head::Lm(_) if self.decoder.is_none() => {
-                wrong("`lm` predicts next tokens, and an encoder sees them all", "`mlm` is the head for an encoder")
+            Head::Lm(_) if self.decoder.is_none() => wrong(
+                "`lm` predicts next tokens, and an encoder sees them all",
+                "`mlm` is the head for an encoder",
+            ),
+            Head::Lm(_) if both => {
+                wrong("`lm` is for a decoder alone", "`translate` is the head for an encoder-decoder")
             }
-            Head::Lm(_) if both => wrong("`lm` is for a decoder alone", "`translate` is the head for an encoder-decoder"),
             Head::Translate(_) if !both => {
                 wrong("`translate` needs an encoder and a decoder", "`lm` is the head for a decoder alone")
             }
-            Head::Mlm(_) if self.decoder.is_some() => {
-                wrong("`mlm` fills in hidden tokens, and a decoder does not see what follows", "`lm` is the head for a decoder")
-            }
+            Head::Mlm(_) if self.decoder.is_some() => wrong(
+                "`mlm` fills in hidden tokens, and a decoder does not see what follows",
+                "`lm` is the head for a decoder",
+            ),
             Head::Span(_) if self.decoder.is_some() => wrong(
                 "`span` reads the whole text, and a decoder does not see what follows",
                 "`span` is a head for an encoder",
             ),
-            Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Tag(_) | Head::Span(_) if !reads_tokens => {
-                wrong("this head needs tokens, and the input is an image", "`classify` or `embed` fit an image")
+            Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Tag(_) | Head::Span(_)
+                if !reads_tokens =>
+            {
+                wrong(
+                    "this head needs tokens, and the input is an image",
+                    "`classify` or `embed` fit an image",
+                )
             }
             Head::Lm(_)
             | Head::Translate(_)
@@ -293,7 +350,9 @@ impl ModelSpec {
         let embed = &stack.embed;
         if embed.shared && !both {
             let message = "`shared` ties the source's table to the target's, and there is only one";
-            cx.report(Diagnostic::error(Code::UnusedKey, embed.places.of("shared"), message).help("take it away"));
+            cx.report(
+                Diagnostic::error(Code::UnusedKey, embed.places.of("shared"), message).help("take it away"),
+            );
         }
         if embed.shared && self.source_vocab.is_some() && self.source_vocab != self.vocab {
             let message = "a shared table has one vocabulary, and source and target have two";
@@ -308,7 +367,10 @@ impl ModelSpec {
             for (key, given) in useless {
                 if given {
                     let message = format!("`{key}` is about tokens, and the input is an image");
-                    cx.report(Diagnostic::error(Code::UnusedKey, embed.places.of(key), message).help("take it away"));
+                    cx.report(
+                        Diagnostic::error(Code::UnusedKey, embed.places.of(key), message)
+                            .help("take it away"),
+                    );
                 }
             }
         }
@@ -324,13 +386,15 @@ impl ModelSpec {
         if embed.dim.is_none() && embed.places.has("widen") {
             let message = "`widen` says where a narrower table is widened, and it is not narrower";
             cx.report(
-                Diagnostic::error(Code::UnusedKey, embed.places.of("widen"), message).help("give `dim`, or take it away"),
+                Diagnostic::error(Code::UnusedKey, embed.places.of("widen"), message)
+                    .help("give `dim`, or take it away"),
             );
         }
         for block in &stack.blocks {
             let on_embedding = matches!(block.position, Position::Learned(_) | Position::Sinusoidal(_));
             if on_embedding && block.position != embed.position {
-                let message = format!("`{}` positions are added to embeddings, not in a block", block.position.part());
+                let message =
+                    format!("`{}` positions are added to embeddings, not in a block", block.position.part());
                 let names: Vec<&str> = vec!["rotary", "alibi", "t5", "none"];
                 cx.report(
                     Diagnostic::error(Code::WrongPlace, block.position.places().whole(), message)
@@ -344,7 +408,8 @@ impl ModelSpec {
     pub fn encode(&self) -> Node {
         let number = |n: u64| plain(n.to_string());
         let mut entries = vec![entry("trafo", number(VERSION)), entry("name", plain(self.name.clone()))];
-        let optional = [("vocab", self.vocab), ("source_vocab", self.source_vocab), ("context", self.context)];
+        let optional =
+            [("vocab", self.vocab), ("source_vocab", self.source_vocab), ("context", self.context)];
         entries.extend(optional.iter().filter_map(|(key, n)| n.map(|n| entry(key, number(n)))));
         entries.push(entry("d_model", number(self.d_model)));
         let stacks = [("encoder", &self.encoder), ("decoder", &self.decoder)];

@@ -67,7 +67,12 @@ pub fn fields() -> Vec<Field> {
     fn run_fields() -> Vec<Field> {
         vec![
             field("count", "How many layers.", Size::describe, DefaultDoc::Required),
-            field("cycle", "Names of the blocks they cycle through.", || Shape::List(String::describe), DefaultDoc::Required),
+            field(
+                "cycle",
+                "Names of the blocks they cycle through.",
+                || Shape::List(String::describe),
+                DefaultDoc::Required,
+            ),
         ]
     }
     let mut all = vec![field("layers", "How many layers.", Size::describe, DefaultDoc::Required)];
@@ -183,7 +188,15 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
         return None;
     }
     let segments = simplify(segments);
-    Some(Stack { layers, blocks, segments, each, final_norm: final_norm?, embed: embed?, place: Place(node.span) })
+    Some(Stack {
+        layers,
+        blocks,
+        segments,
+        each,
+        final_norm: final_norm?,
+        embed: embed?,
+        place: Place(node.span),
+    })
 }
 
 /// Joins neighbouring segments of the same single block and shortens cycles that repeat.
@@ -192,7 +205,9 @@ fn simplify(segments: Vec<Segment>) -> Vec<Segment> {
     for mut segment in segments {
         let length = segment.cycle.len();
         let period = (1..=length)
-            .find(|p| length % p == 0 && (0..length).all(|i| segment.cycle.get(i) == segment.cycle.get(i % p)))
+            .find(|p| {
+                length % p == 0 && (0..length).all(|i| segment.cycle.get(i) == segment.cycle.get(i % p))
+            })
             .unwrap_or(length);
         segment.cycle.truncate(period);
         match simple.last_mut() {
@@ -214,13 +229,8 @@ fn base_tree(node: &Node, embed: &Node, norm: Option<&Node>, cx: &mut Context<'_
     if let Some(position) = embed.get("position") {
         under.push(entry_at("position", position));
     }
-    let own: Vec<_> = node
-        .entries()
-        .unwrap_or(&[])
-        .iter()
-        .filter(|e| !is_stack_key(&e.key))
-        .cloned()
-        .collect();
+    let own: Vec<_> =
+        node.entries().unwrap_or(&[]).iter().filter(|e| !is_stack_key(&e.key)).cloned().collect();
     merge(&Node::map(under, node.span), &Node::map(own, node.span), &super::is_part, cx.sink())
 }
 
@@ -228,7 +238,8 @@ fn entry_at(key: &str, value: &Node) -> crate::syntax::tree::Entry {
     crate::syntax::tree::Entry { key: key.to_owned(), key_span: value.span, value: value.clone() }
 }
 
-const STACK_KEYS: &[&str] = &["layers", "blocks", "pattern", "ranges", "runs", "share", "final_norm", "embed"];
+const STACK_KEYS: &[&str] =
+    &["layers", "blocks", "pattern", "ranges", "runs", "share", "final_norm", "embed"];
 
 fn is_stack_key(key: &str) -> bool {
     STACK_KEYS.contains(&key)
@@ -265,7 +276,8 @@ fn report_unknown(node: &Node, name: &str, blocks: &[Block], complete: bool, cx:
 fn report_unused(node: &Node, name: &str, used: &[Span], cx: &mut Context<'_>) {
     let parts = block::fields();
     for e in node.entries().unwrap_or(&[]) {
-        let is_part = parts.iter().any(|f| f.name == e.key) && !matches!(e.key.as_str(), "block" | "position");
+        let is_part =
+            parts.iter().any(|f| f.name == e.key) && !matches!(e.key.as_str(), "block" | "position");
         if is_part && !used.contains(&e.key_span) {
             let message = format!("no block of the {name} calls `{}`", e.key);
             cx.report(
@@ -323,11 +335,13 @@ impl Stack {
         match self.blocks.as_slice() {
             [only] => entries.extend(only.encode(position).entries().unwrap_or(&[]).iter().cloned()),
             blocks => {
-                let named = blocks.iter().zip(&names).map(|(b, name)| entry(name, b.encode(position))).collect();
+                let named =
+                    blocks.iter().zip(&names).map(|(b, name)| entry(name, b.encode(position))).collect();
                 entries.push(entry("blocks", Node::map(named, Span::default())));
                 let runs = self.segments.iter().map(|s| {
                     let cycle = s.cycle.iter().filter_map(|i| names.get(*i)).map(plain).collect();
-                    let fields = vec![entry("count", plain(s.count.to_string())), entry("cycle", list(cycle))];
+                    let fields =
+                        vec![entry("count", plain(s.count.to_string())), entry("cycle", list(cycle))];
                     Node::map(fields, Span::default())
                 });
                 entries.push(entry("runs", list(runs.collect())));
@@ -342,5 +356,4 @@ impl Stack {
         let is_unique = |n: &String| self.blocks.iter().filter(|b| b.name.as_ref() == Some(n)).count() == 1;
         name.filter(is_unique).unwrap_or_else(|| format!("block{index}"))
     }
-
 }

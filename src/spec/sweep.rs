@@ -37,15 +37,20 @@ pub fn check(node: &Node, cx: &mut Context<'_>) {
                 let mut count = 1usize;
                 for axis in axes {
                     match &axis.value.kind {
-                        Kind::List(values) if !values.is_empty() => count = count.saturating_mul(values.len()),
+                        Kind::List(values) if !values.is_empty() => {
+                            count = count.saturating_mul(values.len())
+                        }
                         Kind::List(_) | Kind::Map(_) | Kind::Scalar(_) | Kind::Null | Kind::Delete => {
                             wrong_kind(&axis.value, "a list of values", cx);
                         }
                     }
                 }
                 if count > MAX_VARIANTS {
-                    let message = format!("the grid has {count} combinations; at most {MAX_VARIANTS} are built");
-                    cx.report(Diagnostic::error(Code::TooLarge, e.key_span, message).help("take values away"));
+                    let message =
+                        format!("the grid has {count} combinations; at most {MAX_VARIANTS} are built");
+                    cx.report(
+                        Diagnostic::error(Code::TooLarge, e.key_span, message).help("take values away"),
+                    );
                 }
             }
             (Kind::Map(_), _) => {}
@@ -82,7 +87,9 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
                     next.truncate(MAX_VARIANTS);
                     combinations = next;
                 }
-                variants.extend(combinations.into_iter().map(|(names, tree)| Variant { name: names.join(","), tree }));
+                variants.extend(
+                    combinations.into_iter().map(|(names, tree)| Variant { name: names.join(","), tree }),
+                );
             }
             (Kind::Map(_), name) => {
                 let tree = merge(&base, &e.value, &super::is_part, cx.sink());

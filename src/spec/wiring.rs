@@ -223,7 +223,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
         };
         if let (Some((_, span)), false) = (equation.params.get(1), self.has_memory) {
             let message = "this block has no encoder to attend to";
-            self.fail(Diagnostic::error(Code::NoMemory, *span, message).help("add `encoder: {...}`, or leave `memory` out"));
+            self.fail(
+                Diagnostic::error(Code::NoMemory, *span, message)
+                    .help("add `encoder: {...}`, or leave `memory` out"),
+            );
             return None;
         }
         self.variables = names;
@@ -298,16 +301,21 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     fn term(&mut self, term: &Term) -> Option<Resolved> {
         match &term.kind {
-            TermKind::Name(name) if self.variables.contains(name) => Some(Resolved::Tensor(Flow::Name(name.clone()))),
+            TermKind::Name(name) if self.variables.contains(name) => {
+                Some(Resolved::Tensor(Flow::Name(name.clone())))
+            }
             TermKind::Name(name) => match self.cx.lookup(name) {
                 Some((number, _)) => Some(Resolved::Number(number.to_f64())),
                 None => {
-                    let known: Vec<String> = self.variables.iter().cloned().chain(Scope::names(self.cx)).collect();
+                    let known: Vec<String> =
+                        self.variables.iter().cloned().chain(Scope::names(self.cx)).collect();
                     let message = format!("`{name}` is neither a variable of this block nor a number");
                     let diagnostic = Diagnostic::error(Code::UnknownName, term.span, message);
                     let diagnostic = match suggest(name, &known) {
                         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                        None => diagnostic.help("give it a value under `let:`, or assign it in an earlier line"),
+                        None => {
+                            diagnostic.help("give it a value under `let:`, or assign it in an earlier line")
+                        }
                     };
                     self.fail(diagnostic);
                     None
@@ -404,7 +412,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
             let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
             let diagnostic = match suggest(part, &names) {
                 Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                None => diagnostic.help(format!("it can call {}, each with a name such as `attention[local](x)`", listed(&names))),
+                None => diagnostic.help(format!(
+                    "it can call {}, each with a name such as `attention[local](x)`",
+                    listed(&names)
+                )),
             };
             self.fail(diagnostic);
             return None;
@@ -469,7 +480,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
 /// The part a call names: `ffn`, or numbered, `ffn2`.
 fn kind_of(part: &str) -> Option<PartKind> {
-    PartKind::from_word(part).or_else(|| PartKind::from_word(part.trim_end_matches(|c: char| c.is_ascii_digit())))
+    PartKind::from_word(part)
+        .or_else(|| PartKind::from_word(part.trim_end_matches(|c: char| c.is_ascii_digit())))
 }
 
 fn collect_calls(term: &Term, calls: &mut Vec<(PartKind, Option<String>, Span)>) {

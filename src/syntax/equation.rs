@@ -134,8 +134,13 @@ impl fmt::Display for Term {
             }
             TermKind::Quotient(over, under) => {
                 let simple = |t: &Term| !matches!(t.kind, TermKind::Sum(_));
-                let atom = |t: &Term| simple(t) && !matches!(t.kind, TermKind::Product(_) | TermKind::Quotient(..));
-                if simple(over) { write!(f, "{over} / ")? } else { write!(f, "({over}) / ")? }
+                let atom =
+                    |t: &Term| simple(t) && !matches!(t.kind, TermKind::Product(_) | TermKind::Quotient(..));
+                if simple(over) {
+                    write!(f, "{over} / ")?
+                } else {
+                    write!(f, "({over}) / ")?
+                }
                 if atom(under) { write!(f, "{under}") } else { write!(f, "({under})") }
             }
         }
@@ -176,9 +181,12 @@ pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<
     while parser.peek().kind != TokenKind::End {
         match parser.definition() {
             Ok((equation, name)) => {
-                if let Some(first) = found.iter().find(|e| e.name == equation.name && e.params.len() == equation.params.len()) {
+                if let Some(first) =
+                    found.iter().find(|e| e.name == equation.name && e.params.len() == equation.params.len())
+                {
                     let shown = equation.name.as_deref().unwrap_or("");
-                    let diagnostic = Diagnostic::error(Code::DuplicateKey, name, format!("`{shown}` is defined twice"));
+                    let diagnostic =
+                        Diagnostic::error(Code::DuplicateKey, name, format!("`{shown}` is defined twice"));
                     sink.push(diagnostic.label(first.span, "first defined here"));
                 } else {
                     found.push(equation);
@@ -281,7 +289,8 @@ impl<'a> Parser<'_, 'a> {
         while self.ahead(n).kind == TokenKind::Name && self.ahead(n + 1).text == "," {
             n += 2;
         }
-        self.peek().text == "(" && self.ahead(n).kind == TokenKind::Name
+        self.peek().text == "("
+            && self.ahead(n).kind == TokenKind::Name
             && self.ahead(n + 1).text == ")"
             && self.ahead(n + 2).text == ":"
     }
@@ -339,9 +348,12 @@ impl<'a> Parser<'_, 'a> {
             return Err(Box::new(Diagnostic::error(Code::Equation, equation.span, message).help(help)));
         };
         if last.target != first {
-            let message = format!("the equation ends with `{}` and gives no value to `{first}` after it", last.target);
+            let message =
+                format!("the equation ends with `{}` and gives no value to `{first}` after it", last.target);
             let diagnostic = Diagnostic::error(Code::Equation, last.target_span, message);
-            return Err(Box::new(diagnostic.help(format!("call the last value `{first}`, or write it without a name"))));
+            return Err(Box::new(
+                diagnostic.help(format!("call the last value `{first}`, or write it without a name")),
+            ));
         }
         Ok(equation)
     }
@@ -410,7 +422,9 @@ impl<'a> Parser<'_, 'a> {
         let adjacent = next.range.start == token.range.end;
         match (token.kind, token.text) {
             (TokenKind::Number, _) => self.number(),
-            (TokenKind::Name, name) if adjacent && next.text == "(" && Function::from_name(name).is_some() => {
+            (TokenKind::Name, name)
+                if adjacent && next.text == "(" && Function::from_name(name).is_some() =>
+            {
                 self.number()
             }
             (TokenKind::Name, _) if adjacent && (next.text == "(" || next.text == "[") => self.call(),
@@ -426,7 +440,9 @@ impl<'a> Parser<'_, 'a> {
                 let close = self.close(")", &token)?;
                 Ok(Term { kind: inner.kind, span: self.span(&token.range).to(self.span(&close.range)) })
             }
-            (TokenKind::Mark | TokenKind::End, _) => Err(self.unexpected(&token, "a value, such as `x` or `ffn(x)`,")),
+            (TokenKind::Mark | TokenKind::End, _) => {
+                Err(self.unexpected(&token, "a value, such as `x` or `ffn(x)`,"))
+            }
         }
     }
 

@@ -5,7 +5,6 @@
 //! languages that stand inside scalars, in both notations the same. [`merge`] and [`set`] lay one tree
 //! over another. Nothing here knows what a transformer is.
 
-
 pub mod dsl;
 pub mod equation;
 pub mod expr;
@@ -13,7 +12,6 @@ pub mod merge;
 pub mod print;
 pub mod set;
 mod token;
-
 
 pub mod text;
 pub mod tree;
@@ -57,7 +55,9 @@ impl Notation {
         let first = code.into_iter().find(|l| !l.is_empty() && !l.starts_with('#') && !l.starts_with("//"));
         let word = |l: &str, w: &str| l.strip_prefix(w).is_some_and(|r| !r.trim_start().starts_with(':'));
         match first {
-            Some(line) if word(line, "model ") || word(line, "model{") || word(line, "block ") => Notation::Dsl,
+            Some(line) if word(line, "model ") || word(line, "model{") || word(line, "block ") => {
+                Notation::Dsl
+            }
             Some(_) | None => Notation::Yaml,
         }
     }

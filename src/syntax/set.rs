@@ -82,7 +82,12 @@ pub fn parse_set(sources: &mut SourceMap, argument: &str) -> Result<Setting, Dia
 }
 
 /// Lays a setting into a tree.
-pub fn apply(tree: &mut Node, setting: &Setting, is_part: IsPart<'_>, sink: &mut Sink) -> Result<(), Diagnostic> {
+pub fn apply(
+    tree: &mut Node,
+    setting: &Setting,
+    is_part: IsPart<'_>,
+    sink: &mut Sink,
+) -> Result<(), Diagnostic> {
     descend(tree, &setting.path, setting, is_part, sink)
 }
 
@@ -114,7 +119,8 @@ fn descend(
         let span = key_span.to(value.span);
         Node::map(vec![Entry { key: key.clone(), key_span: *key_span, value }], span)
     });
-    let through_list = matches!(&node.kind, Kind::Map(_)) && node.get(key).is_some_and(|v| holds_list(v, rest));
+    let through_list =
+        matches!(&node.kind, Kind::Map(_)) && node.get(key).is_some_and(|v| holds_list(v, rest));
     if let (true, Kind::Map(entries)) = (through_list, &mut node.kind)
         && let Some(entry) = entries.iter_mut().find(|e| e.key == *key)
     {
@@ -150,8 +156,9 @@ fn relocate(node: &mut Node, id: SourceId) {
 /// The first diagnostic, moved to the source of the setting.
 fn first(sink: Sink, id: SourceId) -> Diagnostic {
     let found = sink.into_sorted().into_iter().next();
-    let mut diagnostic = found
-        .unwrap_or_else(|| Diagnostic::error(Code::BadSetting, Span::new(id, 0, 0), "the value cannot be read"));
+    let mut diagnostic = found.unwrap_or_else(|| {
+        Diagnostic::error(Code::BadSetting, Span::new(id, 0, 0), "the value cannot be read")
+    });
     for label in &mut diagnostic.labels {
         label.span.source = id;
     }

@@ -70,7 +70,9 @@ impl<'a> Text<'a> {
             }
             let (kind, len) = match c {
                 '0'..='9' => (TokenKind::Number, number_len(rest)),
-                '.' if rest[1..].starts_with(|d: char| d.is_ascii_digit()) => (TokenKind::Number, number_len(rest)),
+                '.' if rest[1..].starts_with(|d: char| d.is_ascii_digit()) => {
+                    (TokenKind::Number, number_len(rest))
+                }
                 'a'..='z' | 'A'..='Z' | '_' => (TokenKind::Name, name_len(rest)),
                 '+' | '-' | '*' | '/' | '^' | '(' | ')' | '[' | ']' | ',' | ';' | '=' | ':' | '{' | '}' => {
                     (TokenKind::Mark, 1)
@@ -124,14 +126,17 @@ impl<'a> Text<'a> {
         };
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let all_digits = |s: &str| s.chars().all(|c| c.is_ascii_digit());
-        let grouped = !text.ends_with('_') && !text.contains("__") && !text.contains("_.") && !text.contains("._");
+        let grouped =
+            !text.ends_with('_') && !text.contains("__") && !text.contains("_.") && !text.contains("._");
         let exponent_ok = exponent.is_none_or(|e| !e.is_empty() && all_digits(e));
         if !(all_digits(whole) && all_digits(fraction) && exponent_ok && grouped) {
             let hex = digits.strip_prefix("0x").and_then(|h| u128::from_str_radix(h, 16).ok());
             let help = match hex {
                 Some(value) => format!("numbers are decimal: write {value}"),
-                None => "a number is written like 12, 40_000, 0.5 or 1e-5, and a name does not begin with a digit"
-                    .to_owned(),
+                None => {
+                    "a number is written like 12, 40_000, 0.5 or 1e-5, and a name does not begin with a digit"
+                        .to_owned()
+                }
             };
             return Err(Box::new(fail(format!("`{text}` is neither a number nor a name")).help(help)));
         }

@@ -141,8 +141,7 @@ impl PartialEq for Node {
             (Kind::Scalar(a), Kind::Scalar(b)) => a.text.trim() == b.text.trim(),
             (Kind::List(a), Kind::List(b)) => a == b,
             (Kind::Map(a), Kind::Map(b)) => {
-                a.len() == b.len()
-                    && a.iter().all(|e| b.iter().any(|o| o.key == e.key && o.value == e.value))
+                a.len() == b.len() && a.iter().all(|e| b.iter().any(|o| o.key == e.key && o.value == e.value))
             }
             (Kind::Null | Kind::Delete | Kind::Scalar(_) | Kind::List(_) | Kind::Map(_), _) => false,
         }
@@ -163,7 +162,8 @@ pub fn locate(sources: &SourceMap, node: &Node, range: Range<usize>) -> Span {
             return Some((base + range.start, base + range.end));
         }
         let mut inner = written.chars();
-        let quoted = matches!((inner.next(), inner.next_back()), (Some('"'), Some('"')) | (Some('\''), Some('\'')));
+        let quoted =
+            matches!((inner.next(), inner.next_back()), (Some('"'), Some('"')) | (Some('\''), Some('\'')));
         if quoted && inner.as_str() == text {
             return Some((base + 1 + range.start, base + 1 + range.end));
         }

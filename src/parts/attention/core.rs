@@ -166,7 +166,13 @@ choice! {
 }
 
 /// A mask value computed once in the stack: what the rule hides beside `causal`, and padding.
-pub fn mask(scope: &Scope, queries: Sequence, keys: Sequence, rule: MaskRule, padding: Padding) -> Option<AmbientId> {
+pub fn mask(
+    scope: &Scope,
+    queries: Sequence,
+    keys: Sequence,
+    rule: MaskRule,
+    padding: Padding,
+) -> Option<AmbientId> {
     let one = Dim::of(1u64);
     let batch = Dim::sym(Sym::Batch);
     let has_rule = rule.window.is_some() || rule.chunk.is_some() || rule.prefix.is_some();

@@ -43,7 +43,9 @@ impl Cross {
         let mut found = Vec::new();
         if site.scope.memory.is_none() {
             let message = "cross attention needs an encoder, and this model has none";
-            found.push(Diagnostic::error(Code::NoMemory, self.places.whole(), message).help("add `encoder: {...}`"));
+            found.push(
+                Diagnostic::error(Code::NoMemory, self.places.whole(), message).help("add `encoder: {...}`"),
+            );
         }
         found.extend(core::check_groups(
             (*self.heads, self.places.of("heads")),
@@ -71,8 +73,7 @@ impl Cross {
         b.at(self.places.whole());
         b.doc("Cross attention: queries from `x`, keys and values from `memory`.");
         let x = b.argument("x", scope.activations(scope.d_model));
-        let source =
-            Type::float([Dim::sym(Sym::Batch), memory.sequence.queries(), Dim::of(memory.width)]);
+        let source = Type::float([Dim::sym(Sym::Batch), memory.sequence.queries(), Dim::of(memory.width)]);
         let source = b.argument("memory", source);
         let given = scope.arguments(&mut b, &needs).concat();
 

@@ -19,7 +19,12 @@ use crate::parts::position::Geometry;
 use crate::parts::scope::Lowered;
 
 fn rms_norm() -> Norm {
-    Norm::RmsNorm(RmsNorm { eps: Positive(1e-6), affine: true, unit_offset: false, places: Default::default() })
+    Norm::RmsNorm(RmsNorm {
+        eps: Positive(1e-6),
+        affine: true,
+        unit_offset: false,
+        places: Default::default(),
+    })
 }
 
 record! {
@@ -92,7 +97,9 @@ impl Latent {
         let (heads, content, rotary) = (*self.heads, *self.content_dim, *self.rotary_dim);
         let value = *self.value_dim;
         let width = heads.saturating_mul(content.saturating_add(rotary));
-        let linear = |member: &str, input: u64, output: u64| scope.linear(&site.path(member), input, output, self.bias);
+        let linear = |member: &str, input: u64, output: u64| {
+            scope.linear(&site.path(member), input, output, self.bias)
+        };
         let features = |start: u64, len: u64| Op::Slice { axis_from_last: 0, start, len };
 
         let q = match self.query_rank {

@@ -124,9 +124,11 @@ impl MultiHead {
         let q = b.op("q", Op::SplitHeads { heads: *self.heads }, &[q])?;
         let k = b.op("k", Op::SplitHeads { heads: *self.kv_heads }, &[k])?;
         let v = b.op("v", Op::SplitHeads { heads: *self.kv_heads }, &[v])?;
-        let (q, k) = self.normed(&mut b, (q, *self.head_dim), (k, *self.head_dim), Over::Head, When::Before)?;
+        let (q, k) =
+            self.normed(&mut b, (q, *self.head_dim), (k, *self.head_dim), Over::Head, When::Before)?;
         let (q, k) = scheme.on_query_key(&mut b, &given_position, q, k)?;
-        let (q, k) = self.normed(&mut b, (q, *self.head_dim), (k, *self.head_dim), Over::Head, When::After)?;
+        let (q, k) =
+            self.normed(&mut b, (q, *self.head_dim), (k, *self.head_dim), Over::Head, When::After)?;
         let (k, v) = cached(&mut b, scope, k, v)?;
         let (k, v) = repeated(&mut b, *self.heads / *self.kv_heads, k, v)?;
         let path = format!("{}.blocks.*.{}", scope.path, site.name);
@@ -207,12 +209,7 @@ pub fn cached(
 }
 
 /// Every key and value head as many times as query heads share it.
-pub fn repeated(
-    b: &mut Builder,
-    times: u64,
-    k: ValueId,
-    v: ValueId,
-) -> Result<(ValueId, ValueId), Mismatch> {
+pub fn repeated(b: &mut Builder, times: u64, k: ValueId, v: ValueId) -> Result<(ValueId, ValueId), Mismatch> {
     if times == 1 {
         return Ok((k, v));
     }

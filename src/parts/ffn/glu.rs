@@ -56,7 +56,9 @@ impl Glu {
             None => format!("`down({}(gate(x)) * up(x))`", self.activation.word()),
         });
         let x = b.argument("x", site.input());
-        let inner = |name: &str| scope.linear(&format!("{}.{name}", site.path), scope.d_model, *self.hidden, self.bias);
+        let inner = |name: &str| {
+            scope.linear(&format!("{}.{name}", site.path), scope.d_model, *self.hidden, self.bias)
+        };
         let gate = b.apply("gate", inner("gate"), x)?;
         let up = b.apply("up", inner("up"), x)?;
         let h = match &self.clamped {

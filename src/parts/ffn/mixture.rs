@@ -97,7 +97,8 @@ impl Mixture {
             ok = None;
         };
         if *self.top_k > *self.experts {
-            let message = format!("top_k ({}) is more than there are experts ({})", *self.top_k, *self.experts);
+            let message =
+                format!("top_k ({}) is more than there are experts ({})", *self.top_k, *self.experts);
             report(
                 Diagnostic::error(Code::OutOfRange, self.places.of("top_k"), message)
                     .label(self.places.of("experts"), format!("experts is {} here", *self.experts))
@@ -114,7 +115,10 @@ impl Mixture {
         }
         if self.normalize && self.score == Score::SoftmaxOfChosen {
             let message = "the softmax over the chosen already sums to 1; `normalize` would do nothing";
-            report(Diagnostic::error(Code::KeysExclude, self.places.of("normalize"), message).help("leave it out"));
+            report(
+                Diagnostic::error(Code::KeysExclude, self.places.of("normalize"), message)
+                    .help("leave it out"),
+            );
         }
         if let Some(groups) = &self.groups {
             let places = &groups.places;
@@ -136,7 +140,8 @@ impl Mixture {
                 );
             } else if *self.top_k > *groups.keep * (*self.experts / *groups.count) {
                 let left = *groups.keep * (*self.experts / *groups.count);
-                let message = format!("top_k ({}) is more than the {left} experts of the kept groups", *self.top_k);
+                let message =
+                    format!("top_k ({}) is more than the {left} experts of the kept groups", *self.top_k);
                 report(Diagnostic::error(Code::OutOfRange, self.places.of("top_k"), message));
             }
         }
@@ -156,7 +161,10 @@ impl Mixture {
         };
         let mut b = Builder::new(&scope.arena, format!("{}Mixture", scope.prefix), Role::Ffn);
         b.at(self.places.whole());
-        b.doc(format!("Sends every token to {} of {} experts and adds their weighted outputs.", *self.top_k, *self.experts));
+        b.doc(format!(
+            "Sends every token to {} of {} experts and adds their weighted outputs.",
+            *self.top_k, *self.experts
+        ));
         let x = b.argument("x", site.input());
         let path = |member: &str| format!("{}.{member}", site.path);
         let router = scope.linear(&path("router"), scope.d_model, *self.experts, self.router_bias);
@@ -188,7 +196,8 @@ impl Mixture {
         if let (Some(fields), Some(module)) = (&self.shared, shared) {
             let mut always = b.call("shared", module, &[x])?;
             if fields.gate {
-                let gate = b.apply("shared_gate", scope.linear(&path("shared_gate"), scope.d_model, 1, false), x)?;
+                let gate =
+                    b.apply("shared_gate", scope.linear(&path("shared_gate"), scope.d_model, 1, false), x)?;
                 let gate = b.op("gate", Op::Activate(op::Activation::Sigmoid), &[gate])?;
                 always = b.op("always", Op::Mul, &[always, gate])?;
             }

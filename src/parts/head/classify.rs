@@ -4,10 +4,10 @@ use super::pool::Pool;
 use super::{Lowered, Site};
 use crate::field::record::record;
 use crate::field::{Probability, Size};
+use crate::ir::Role;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
-use crate::ir::Role;
 use crate::parts::activation::Activation;
 
 record! {

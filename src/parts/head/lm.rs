@@ -2,8 +2,8 @@
 //! table `E` where tied and a projection of its own where not.
 
 use super::{Lowered, Site};
-use crate::field::record::record;
 use crate::field::Positive;
+use crate::field::record::record;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;

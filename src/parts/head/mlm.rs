@@ -5,10 +5,10 @@ use super::lm::tied;
 use super::{Lowered, Site};
 use crate::field::Positive;
 use crate::field::record::record;
+use crate::ir::Role;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
-use crate::ir::Role;
 use crate::parts::activation::Activation;
 use crate::parts::norm::{LayerNorm, Norm};
 

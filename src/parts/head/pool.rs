@@ -2,9 +2,9 @@
 
 use super::Site;
 use crate::field::record::choice;
+use crate::ir::ValueId;
 use crate::ir::build::{Builder, Built};
 use crate::ir::op::{self, Op};
-use crate::ir::ValueId;
 
 choice! {
     /// How a sequence becomes one vector.

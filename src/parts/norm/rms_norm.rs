@@ -19,6 +19,11 @@ record! {
 impl RmsNorm {
     /// The layer over that many features.
     pub fn layer(&self, dim: u64) -> Layer {
-        Layer::RmsNorm { dim, eps: *self.eps, affine: self.affine, unit_offset: self.unit_offset && self.affine }
+        Layer::RmsNorm {
+            dim,
+            eps: *self.eps,
+            affine: self.affine,
+            unit_offset: self.unit_offset && self.affine,
+        }
     }
 }

@@ -18,14 +18,14 @@ pub use rotary::Rotary;
 pub use sinusoidal::Sinusoidal;
 pub use t5::T5;
 
+use super::init::InitPlan;
 use super::scope::{AmbientId, Scope};
 use crate::diag::Diagnostic;
 use crate::field::record::slot;
+use crate::ir::ValueId;
 use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Sequence;
-use crate::ir::ValueId;
-use super::init::InitPlan;
 
 slot! {
     /// How order enters the model.

@@ -75,9 +75,14 @@ impl Scheme for Rotary {
         let mut found = self.scaling.check(rotated);
         if *self.fraction > 1.0 {
             let message = format!("fraction {} rotates more features than a head has", *self.fraction);
-            found.push(Diagnostic::error(Code::OutOfRange, self.places.of("fraction"), message).help("at most 1"));
+            found.push(
+                Diagnostic::error(Code::OutOfRange, self.places.of("fraction"), message).help("at most 1"),
+            );
         } else if rotated % 2 == 1 || rotated == 0 {
-            let message = format!("rotary positions pair features, and {rotated} of head_dim {} cannot be paired", at.head_dim);
+            let message = format!(
+                "rotary positions pair features, and {rotated} of head_dim {} cannot be paired",
+                at.head_dim
+            );
             found.push(
                 Diagnostic::error(Code::OddRotary, self.places.whole(), message)
                     .help("an even head_dim, or a fraction of it that is even, would do"),

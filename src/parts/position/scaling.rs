@@ -116,7 +116,9 @@ impl Scaling {
                 }),
                 ..of(plain)
             },
-            Self::Yarn(s) => RotaryTable { magnitude: s.magnitude(), ..of(s.frequencies(&plain, theta, dim)) },
+            Self::Yarn(s) => {
+                RotaryTable { magnitude: s.magnitude(), ..of(s.frequencies(&plain, theta, dim)) }
+            }
             Self::LongRope(s) => {
                 let divided = |by: &[Positive]| plain.iter().zip(by).map(|(f, by)| f / **by).collect();
                 let original = *s.original_context as f64;
@@ -142,11 +144,11 @@ impl Scaling {
             Self::LongRope(s) => {
                 for (name, list) in [("short_factor", &s.short_factor), ("long_factor", &s.long_factor)] {
                     if list.len() as u64 != dim / 2 {
-                        let message = format!("`{name}` has {} numbers for {} frequencies", list.len(), dim / 2);
-                        found.push(
-                            Diagnostic::error(Code::LengthMismatch, s.places.of(name), message)
-                                .help(format!("one number for each of the {} pairs of rotated features", dim / 2)),
-                        );
+                        let message =
+                            format!("`{name}` has {} numbers for {} frequencies", list.len(), dim / 2);
+                        found.push(Diagnostic::error(Code::LengthMismatch, s.places.of(name), message).help(
+                            format!("one number for each of the {} pairs of rotated features", dim / 2),
+                        ));
                     }
                 }
                 if *s.original_context < 2 {

@@ -56,12 +56,15 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
                     Some((before, place)) => {
                         let message = format!("`{before}` is closed by `{c}`");
                         let help = format!("close it with `{}`", closing(before));
-                        let diagnostic = fail(span(at, at + 1), message).label(span(place, place + 1), "opened here");
+                        let diagnostic =
+                            fail(span(at, at + 1), message).label(span(place, place + 1), "opened here");
                         return Err(Box::new(diagnostic.help(help)));
                     }
                     None => {
                         let message = format!("this `{c}` closes nothing");
-                        return Err(Box::new(fail(span(at, at + 1), message).help("take it out, or open it before")));
+                        return Err(Box::new(
+                            fail(span(at, at + 1), message).help("take it out, or open it before"),
+                        ));
                     }
                 }
                 at += 1;

@@ -86,8 +86,10 @@ impl Builder<'_, '_> {
             None => entries.push(entry),
             Some(first) => {
                 let message = format!("`{}` is given twice", entry.key);
-                let diagnostic = Diagnostic::error(Code::DuplicateKey, entry.key_span, message).here("again here");
-                self.sink.push(diagnostic.label(first.key_span, "first given here").help("keep one of the two"));
+                let diagnostic =
+                    Diagnostic::error(Code::DuplicateKey, entry.key_span, message).here("again here");
+                self.sink
+                    .push(diagnostic.label(first.key_span, "first given here").help("keep one of the two"));
             }
         }
     }
@@ -119,10 +121,15 @@ impl Builder<'_, '_> {
     fn range(&mut self, pair: Pair<'_, Rule>, entries: &mut Vec<Entry>) {
         let whole = self.span(&pair);
         let mut parts = pair.into_inner();
-        let (Some(word), Some(range), Some(body)) = (parts.next(), parts.next(), parts.next()) else { return };
+        let (Some(word), Some(range), Some(body)) = (parts.next(), parts.next(), parts.next()) else {
+            return;
+        };
         let word_span = self.span(&word);
-        let entry = Entry { key: range.as_str().to_owned(), key_span: self.span(&range), value: self.body(body) };
-        let known = entries.iter_mut().find(|e| e.key == "ranges" && self.text.get(e.key_span.range()) == Some("layers"));
+        let entry =
+            Entry { key: range.as_str().to_owned(), key_span: self.span(&range), value: self.body(body) };
+        let known = entries
+            .iter_mut()
+            .find(|e| e.key == "ranges" && self.text.get(e.key_span.range()) == Some("layers"));
         match known {
             Some(Entry { value: Node { kind: Kind::Map(ranges), span }, .. }) => {
                 *span = span.to(whole);
@@ -162,7 +169,8 @@ impl Builder<'_, '_> {
         let uses_memory = {
             let mut sources = crate::source::SourceMap::new();
             let id = sources.add("", value.text().unwrap_or(""));
-            let alone = Node::plain(value.text().unwrap_or(""), Span::new(id, 0, value.text().map_or(0, str::len)));
+            let alone =
+                Node::plain(value.text().unwrap_or(""), Span::new(id, 0, value.text().map_or(0, str::len)));
             let tokens = Text::of(&sources, &alone).tokens(Code::Equation, usize::MAX);
             tokens.is_ok_and(|t| t.iter().any(|t| t.text == "memory"))
         };
@@ -259,7 +267,11 @@ impl Builder<'_, '_> {
                     }
                 }
                 None => {
-                    let place = Span::new(self.id, base + at, base + at + 1 + rest.chars().next().map_or(0, char::len_utf8));
+                    let place = Span::new(
+                        self.id,
+                        base + at,
+                        base + at + 1 + rest.chars().next().map_or(0, char::len_utf8),
+                    );
                     let message = "this escape stands for no character";
                     let help = "the escapes are \\n, \\t, \\r, \\\", \\\\ and \\u{20ac}";
                     self.sink.push(Diagnostic::error(Code::Syntax, place, message).help(help));
@@ -277,10 +289,15 @@ impl Builder<'_, '_> {
         let rest = lines.iter().skip(1).filter(|l| !l.is_empty()).map(|l| indent(l)).min().unwrap_or(0);
         let mut text: Vec<&str> = Vec::new();
         for (i, line) in lines.iter().enumerate() {
-            text.push(if i == 0 { line.trim_start() } else { line.get(rest.min(line.len())..).unwrap_or("") });
+            text.push(if i == 0 {
+                line.trim_start()
+            } else {
+                line.get(rest.min(line.len())..).unwrap_or("")
+            });
         }
         let leading = written.len() - written.trim_start().len();
-        let span = Span::new(self.id, start + leading, (start + written.trim_end().len()).max(start + leading));
+        let span =
+            Span::new(self.id, start + leading, (start + written.trim_end().len()).max(start + leading));
         Node::scalar(text.join("\n").trim_matches('\n').trim_end(), Style::Block, span)
     }
 }

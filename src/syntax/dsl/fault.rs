@@ -24,7 +24,8 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
         ErrorVariant::ParsingError { positives, .. } => positives.as_slice(),
         ErrorVariant::CustomError { .. } => {
             let message = "reading the text takes too many steps";
-            let help = "a spec describes an architecture in a page or two: check that this is the file you mean";
+            let help =
+                "a spec describes an architecture in a page or two: check that this is the file you mean";
             return Diagnostic::error(Code::TooLarge, Span::new(id, 0, 0), message).help(help);
         }
     };

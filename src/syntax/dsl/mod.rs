@@ -47,7 +47,9 @@ pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node>
 /// Whether a scalar's text can stand in the DSL as it is, as one word or expression.
 pub fn is_plain(text: &str) -> bool {
     let simple = text.len() < 2_000 && !text.contains(['\n', '\r', '#', '"']) && !text.contains("//");
-    simple && text != "null" && Grammar::parse(Rule::plain, text).is_ok_and(|p| p.as_str().len() == text.len())
+    simple
+        && text != "null"
+        && Grammar::parse(Rule::plain, text).is_ok_and(|p| p.as_str().len() == text.len())
         && Grammar::parse(Rule::call, text).is_err()
 }
 

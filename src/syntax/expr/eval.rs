@@ -64,7 +64,12 @@ fn value(expr: &Expr, scope: &dyn Scope) -> Result<Number, Box<Diagnostic>> {
     }
 }
 
-fn call(expr: &Expr, function: Function, args: &[Expr], scope: &dyn Scope) -> Result<Number, Box<Diagnostic>> {
+fn call(
+    expr: &Expr,
+    function: Function,
+    args: &[Expr],
+    scope: &dyn Scope,
+) -> Result<Number, Box<Diagnostic>> {
     let mut values = Vec::with_capacity(args.len());
     for arg in args {
         values.push((arg, value(arg, scope)?));
@@ -79,12 +84,15 @@ fn call(expr: &Expr, function: Function, args: &[Expr], scope: &dyn Scope) -> Re
         Box::new(outside(expr, message, &[(first, x)], scope).help(format!("its argument is {needs}")))
     };
     let pick = |wanted: std::cmp::Ordering| {
-        let better = |best: Number, (_, n): &(&Expr, Number)| if n.compare(best) == wanted { *n } else { best };
+        let better =
+            |best: Number, (_, n): &(&Expr, Number)| if n.compare(best) == wanted { *n } else { best };
         Some(values.iter().fold(x, better))
     };
     let result = match function {
         Function::Sqrt if x.is_negative() => return Err(domain("zero or more")),
-        Function::Log | Function::Log2 if x.is_negative() || x.is_zero() => return Err(domain("more than zero")),
+        Function::Log | Function::Log2 if x.is_negative() || x.is_zero() => {
+            return Err(domain("more than zero"));
+        }
         Function::Sqrt => x.sqrt(),
         Function::Floor => Some(x.floor()),
         Function::Ceil => x.ceil(),
@@ -95,7 +103,9 @@ fn call(expr: &Expr, function: Function, args: &[Expr], scope: &dyn Scope) -> Re
         Function::Log2 => Some(log2(x)),
         Function::Exp => Some(Number::Float(x.to_f64().exp())).filter(|n| n.to_f64().is_finite()),
         Function::MultipleOf => {
-            let Some((second, n)) = values.get(1).copied() else { return Err(domain("followed by a second one")) };
+            let Some((second, n)) = values.get(1).copied() else {
+                return Err(domain("followed by a second one"));
+            };
             if n.is_zero() {
                 return Err(Box::new(zero(second, scope)));
             }

@@ -50,7 +50,9 @@ impl Number {
         match self {
             Number::Ratio(num, 1) => u64::try_from(num).ok(),
             Number::Ratio(..) => None,
-            Number::Float(f) if f.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&f) => Some(f as u64),
+            Number::Float(f) if f.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&f) => {
+                Some(f as u64)
+            }
             Number::Float(_) => None,
         }
     }
@@ -121,7 +123,8 @@ impl Number {
         match (self, other) {
             (Number::Ratio(a, b), Number::Ratio(c, d)) => {
                 // Crosswise first: 8/3 * 3 must not overflow where 8 does not.
-                let (Number::Ratio(a, d), Number::Ratio(c, b)) = (Number::ratio(a, d)?, Number::ratio(c, b)?) else {
+                let (Number::Ratio(a, d), Number::Ratio(c, b)) = (Number::ratio(a, d)?, Number::ratio(c, b)?)
+                else {
                     return None;
                 };
                 Number::ratio(a.checked_mul(c)?, b.checked_mul(d)?)

@@ -43,7 +43,8 @@ pub fn parse_tokens(text: &Text<'_>, tokens: &[Token<'_>]) -> Result<(Expr, usiz
 /// What stands behind a complete expression.
 fn left_over(text: &Text<'_>, next: &Token<'_>, tokens: &[Token<'_>], used: usize) -> Diagnostic {
     let span = text.span(&next.range);
-    let diagnostic = Diagnostic::error(Code::Expression, span, format!("`{}` follows a complete expression", next.text));
+    let diagnostic =
+        Diagnostic::error(Code::Expression, span, format!("`{}` follows a complete expression", next.text));
     let before = used.checked_sub(1).and_then(|i| tokens.get(i));
     match (before, next.kind, next.text) {
         (_, TokenKind::Mark, ")" | "]") => diagnostic.help("no bracket is open for it"),
@@ -151,7 +152,11 @@ impl<'a> Parser<'_, 'a> {
                 Ok(Expr { kind: inner.kind, span: span.to(self.text.span(&close.range)) })
             }
             (TokenKind::Mark | TokenKind::End, text) => {
-                let found = if token.kind == TokenKind::End { "the text ends".to_owned() } else { format!("`{text}` stands") };
+                let found = if token.kind == TokenKind::End {
+                    "the text ends".to_owned()
+                } else {
+                    format!("`{text}` stands")
+                };
                 let message = format!("{found} where a number or a name belongs");
                 Err(Box::new(Diagnostic::error(Code::Expression, span, message)))
             }
@@ -164,7 +169,8 @@ impl<'a> Parser<'_, 'a> {
         let span = self.text.span(&token.range);
         let Some(function) = Function::from_name(name) else {
             let names: Vec<String> = Function::ALL.iter().map(|f| f.name().to_owned()).collect();
-            let diagnostic = Diagnostic::error(Code::UnknownName, span, format!("there is no function `{name}`"));
+            let diagnostic =
+                Diagnostic::error(Code::UnknownName, span, format!("there is no function `{name}`"));
             let help = match suggest::suggest(name, &names) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the functions are {}", names.join(", ")),
@@ -200,7 +206,11 @@ impl<'a> Parser<'_, 'a> {
             return Ok(close);
         }
         let token = self.peek();
-        let found = if token.kind == TokenKind::End { "the text ends".to_owned() } else { format!("`{}` stands", token.text) };
+        let found = if token.kind == TokenKind::End {
+            "the text ends".to_owned()
+        } else {
+            format!("`{}` stands", token.text)
+        };
         let message = format!("{found} where `)` belongs");
         let diagnostic = Diagnostic::error(Code::Expression, self.text.span(&token.range), message);
         Err(Box::new(diagnostic.label(self.text.span(&open.range), "opened here")))

@@ -34,43 +34,64 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         E::RecursionLimitExceeded => (Code::TooDeep, "maps and lists nest more than 64 deep".to_owned(), ""),
         E::UnclosedFlowCollection { open } => {
             let close = if *open == '[' { ']' } else { '}' };
-            (Code::Syntax, format!("`{open}` is never closed"), if close == ']' { "close it with `]`" } else { "close it with `}`" })
+            (
+                Code::Syntax,
+                format!("`{open}` is never closed"),
+                if close == ']' { "close it with `]`" } else { "close it with `}`" },
+            )
         }
         E::MismatchedFlowCollectionEnd { open, close } => {
             (Code::Syntax, format!("`{open}` is closed by `{close}`"), "")
         }
-        E::MisplacedFlowCollectionEnd => syntax("this bracket closes nothing", "take it out, or open it before"),
+        E::MisplacedFlowCollectionEnd => {
+            syntax("this bracket closes nothing", "take it out, or open it before")
+        }
         E::UnexpectedEofFlowSequence => syntax("a `[` is never closed", "close it with `]`"),
         E::UnexpectedEofFlowMapping | E::UnexpectedEofImplicitFlowMapping => {
             syntax("a `{` is never closed", "close it with `}`")
         }
-        E::ExpectedFlowMappingSeparator => syntax("`,` or `}` belongs here", "separate the entries of a map by commas"),
-        E::ExpectedFlowSequenceSeparator => syntax("`,` or `]` belongs here", "separate the items of a list by commas"),
-        E::UnclosedQuotedScalar => syntax("a quote is never closed", "close it with the mark it was opened with"),
-        E::DocumentIndicatorInQuotedScalar => syntax("`---` or `...` stands inside a quoted text", "indent it"),
-        E::TabNotAllowed | E::TabInBlockIndentation | E::TabInIndentation | E::TabAtBlockScalarStart | E::TabInPlainScalar => {
-            syntax("a tab stands where YAML has only spaces", "indent with spaces")
+        E::ExpectedFlowMappingSeparator => {
+            syntax("`,` or `}` belongs here", "separate the entries of a map by commas")
         }
+        E::ExpectedFlowSequenceSeparator => {
+            syntax("`,` or `]` belongs here", "separate the items of a list by commas")
+        }
+        E::UnclosedQuotedScalar => {
+            syntax("a quote is never closed", "close it with the mark it was opened with")
+        }
+        E::DocumentIndicatorInQuotedScalar => {
+            syntax("`---` or `...` stands inside a quoted text", "indent it")
+        }
+        E::TabNotAllowed
+        | E::TabInBlockIndentation
+        | E::TabInIndentation
+        | E::TabAtBlockScalarStart
+        | E::TabInPlainScalar => syntax("a tab stands where YAML has only spaces", "indent with spaces"),
         _ if tab => syntax("a tab stands where YAML has only spaces", "indent with spaces"),
-        E::ExpectedBlockMappingKey | E::InvalidIndentation => {
-            syntax("this line's indent fits no map or list above it", "begin it under the first letter of the keys beside it")
-        }
+        E::ExpectedBlockMappingKey | E::InvalidIndentation => syntax(
+            "this line's indent fits no map or list above it",
+            "begin it under the first letter of the keys beside it",
+        ),
         E::ExpectedBlockSequenceEntry => syntax("`-` belongs here, as before the other items", ""),
         E::MappingValueNotAllowed => syntax(
             "a second `:` stands in one entry, or the line is indented too far",
             "put a text that holds `: ` in quotes",
         ),
-        E::InvalidSimpleKey | E::SimpleKeyExpected => {
-            syntax("this is neither an entry nor part of the text above", "write `key: value`, with a space behind the colon")
-        }
+        E::InvalidSimpleKey | E::SimpleKeyExpected => syntax(
+            "this is neither an entry nor part of the text above",
+            "write `key: value`, with a space behind the colon",
+        ),
         E::MappingKeyNotAllowed => syntax("a key cannot stand here", "begin it on a line of its own"),
         E::InvalidMappingValueWhitespace | E::FlowMappingValueAdjacentCollection => {
             syntax("a space belongs behind this `:`", "write `key: value`")
         }
         E::InvalidColonPlacement => syntax("this `:` has no key before it", ""),
-        E::BlockEntryInFlowCollection | E::BlockSequenceEntryNotAllowed | E::PlainScalarStartsWithDashFlowIndicator => {
-            syntax("`-` cannot begin an item here", "write the list as `[a, b]`, or each `- item` on its own line")
-        }
+        E::BlockEntryInFlowCollection
+        | E::BlockSequenceEntryNotAllowed
+        | E::PlainScalarStartsWithDashFlowIndicator => syntax(
+            "`-` cannot begin an item here",
+            "write the list as `[a, b]`, or each `- item` on its own line",
+        ),
         E::InvalidBlockEntryWhitespace => syntax("a space belongs behind this `-`", ""),
         E::InvalidTrailingSingleQuotedScalar | E::InvalidTrailingDoubleQuotedScalar => {
             syntax("something follows the closing quote", "quote the whole value or nothing of it")
@@ -81,10 +102,13 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         | E::InvalidLowSurrogate
         | E::MissingLowSurrogate
         | E::UnpairedLowSurrogate
-        | E::InvalidUnicodeEscape => {
-            syntax("this escape stands for no character", "double the backslash, or use single quotes, where it is an ordinary character")
+        | E::InvalidUnicodeEscape => syntax(
+            "this escape stands for no character",
+            "double the backslash, or use single quotes, where it is an ordinary character",
+        ),
+        E::InvalidBlockScalarIndent => {
+            syntax("this line of the text is indented less than the first one", "")
         }
-        E::InvalidBlockScalarIndent => syntax("this line of the text is indented less than the first one", ""),
         E::InvalidBlockScalarHeader | E::ZeroBlockScalarIndent => {
             syntax("the text begins on the line below `|`", "write nothing behind `|`")
         }
@@ -92,23 +116,36 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
             syntax("this line is indented less than the value it belongs to", "")
         }
         E::CommentNotSeparated => syntax("a space belongs before `#`", "put a text that holds `#` in quotes"),
-        E::CommentInterceptedScalar => syntax("a comment stands inside a text of several lines", "move it above the text"),
-        E::UnknownAnchor => (Code::BadAlias, "nothing before it is marked with this name".to_owned(), "write `&name` before the value it stands for"),
-        E::MissingAnchorOrAliasName => syntax(
-            "a name belongs behind this mark",
-            "put a text that begins with `&` or `*` in quotes",
+        E::CommentInterceptedScalar => {
+            syntax("a comment stands inside a text of several lines", "move it above the text")
+        }
+        E::UnknownAnchor => (
+            Code::BadAlias,
+            "nothing before it is marked with this name".to_owned(),
+            "write `&name` before the value it stands for",
         ),
+        E::MissingAnchorOrAliasName => {
+            syntax("a name belongs behind this mark", "put a text that begins with `&` or `*` in quotes")
+        }
         E::UnexpectedCharacter { character } => {
             let message = format!("a value cannot begin with `{}`", character.escape_default());
             (Code::Syntax, message, "put it in quotes")
         }
-        E::UnsupportedYamlMajorVersion => syntax("this version of YAML is not known", "leave the `%YAML` line out"),
-        E::DuplicateVersionDirective | E::DuplicateTagDirective => syntax("this directive is given twice", "leave it out"),
+        E::UnsupportedYamlMajorVersion => {
+            syntax("this version of YAML is not known", "leave the `%YAML` line out")
+        }
+        E::DuplicateVersionDirective | E::DuplicateTagDirective => {
+            syntax("this directive is given twice", "leave it out")
+        }
         E::ExpectedDocumentStart | E::MissingDocumentEndBeforeDirective | E::InvalidDocumentEnd => {
             syntax("something stands behind the end of the document", "")
         }
-        E::BomInsideDocument => (Code::Encoding, "a byte order mark stands inside the text".to_owned(), "take it out"),
-        E::MultipleDocumentsUnsupported => (Code::SeveralDocuments, "the file holds more than one document".to_owned(), ""),
+        E::BomInsideDocument => {
+            (Code::Encoding, "a byte order mark stands inside the text".to_owned(), "take it out")
+        }
+        E::MultipleDocumentsUnsupported => {
+            (Code::SeveralDocuments, "the file holds more than one document".to_owned(), "")
+        }
         E::UndeclaredTagHandle
         | E::ExpectedTagBang
         | E::ExpectedTagDirectiveBang
@@ -120,9 +157,11 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         | E::InvalidTagEscape
         | E::InvalidTagUtf8LeadingByte
         | E::InvalidTagUtf8TrailingByte
-        | E::InvalidTagUtf8 => {
-            (Code::UnknownTag, "this is no tag trafoc knows".to_owned(), "put a text that begins with `!` in quotes")
-        }
+        | E::InvalidTagUtf8 => (
+            Code::UnknownTag,
+            "this is no tag trafoc knows".to_owned(),
+            "put a text that begins with `!` in quotes",
+        ),
         // The parser may learn new ways to fail; its own words are better than none.
         other => {
             let words = other.to_string();

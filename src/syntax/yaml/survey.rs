@@ -156,7 +156,8 @@ impl Survey<'_, '_> {
 
     fn bad_key(&mut self, span: Span, what: &str) {
         let message = format!("a key is a word, not {what}");
-        let help = if what == "a map" { "put `{{ }}` in quotes if a text was meant" } else { "write `key: value`" };
+        let help =
+            if what == "a map" { "put `{{ }}` in quotes if a text was meant" } else { "write `key: value`" };
         self.sink.push(Diagnostic::error(Code::BadKey, span, message).help(help.replace("{{ }}", "{...}")));
         self.sound = false;
     }
