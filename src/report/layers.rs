@@ -333,23 +333,16 @@ fn layer_name(layer: &Layer) -> &'static str {
     }
 }
 
-/// The narrowest layout that shows whole numbers.
-const EXACT_WIDTH: usize = 100;
-
 impl Layers {
-    /// Aligned text of at most `width` columns: exact numbers where they fit, short ones else.
+    /// Aligned text of at most `width` columns: exact numbers where they fit, short ones else, and
+    /// without the share of operations where even those do not.
     pub fn text(&self, width: usize) -> String {
-        let exact = self.readable(number::exact);
-        let table = if width >= EXACT_WIDTH && exact.width() <= width {
-            exact
-        } else {
-            let mut short = self.readable(number::count);
-            for (cells, row) in short.rows.iter_mut().zip(&self.rows) {
-                replace(cells, OPERATIONS, number::operations(row.operations));
-            }
-            replace(&mut short.total, OPERATIONS, number::operations(self.total.operations));
-            short
-        };
+        let exact = Layout { n: number::exact, operations: number::exact, both_shares: true };
+        let short = Layout { n: number::count, operations: number::operations, both_shares: true };
+        let narrow = Layout { both_shares: false, ..short };
+        let fitting = [&exact, &short].into_iter().map(|layout| self.readable(layout));
+        let fitting = fitting.into_iter().find(|table| table.width() <= width);
+        let table = fitting.unwrap_or_else(|| self.readable(&narrow));
         format!("{}{}", table.text(width), self.footnote())
     }
 
@@ -397,34 +390,42 @@ impl Layers {
 
     /// A pipe table with whole paths and exact numbers.
     pub fn markdown(&self) -> String {
-        let mut table = self.readable(number::exact);
+        let exact = Layout { n: number::exact, operations: number::exact, both_shares: true };
+        let mut table = self.readable(&exact);
         for (cells, row) in table.rows.iter_mut().zip(&self.rows) {
             let copies = row.label.split_once(' ').map(|(_, copies)| format!(" {copies}"));
-            replace(cells, 0, format!("`{}`{}", row.path, copies.unwrap_or_default()));
+            if let Some(cell) = cells.first_mut() {
+                *cell = format!("`{}`{}", row.path, copies.unwrap_or_default());
+            }
         }
         format!("{}\n{}", table.markdown(), self.footnote())
     }
 
-    fn readable(&self, n: impl Fn(u128) -> String) -> Table {
-        let columns = vec![
-            Column::text("module", 16),
-            Column::text("type", 8),
-            Column::text("output", 8),
-            Column::number("parameters"),
+    fn readable(&self, layout: &Layout) -> Table {
+        let mut columns = vec![
+            Column::text("module", 20),
+            Column::text("type", 10),
+            Column::text("output", 10),
+            Column::number("params"),
             Column::number("share"),
             Column::number("FLOPs"),
-            Column::number("share"),
         ];
+        if layout.both_shares {
+            columns.push(Column::number("share"));
+        }
         let cells = |row: &Row, label: String| {
-            vec![
+            let mut cells = vec![
                 label,
                 row.r#type.clone(),
                 row.shape.clone().unwrap_or_default(),
-                n(row.parameters),
+                (layout.n)(row.parameters),
                 number::share(row.parameters, self.total.parameters),
-                n(row.operations),
-                number::share(row.operations, self.total.operations),
-            ]
+                (layout.operations)(row.operations),
+            ];
+            if layout.both_shares {
+                cells.push(number::share(row.operations, self.total.operations));
+            }
+            cells
         };
         let label = |row: &Row| format!("{}{}", "  ".repeat(row.depth.saturating_sub(1)), row.label);
         let rows = self.rows.iter().map(|row| cells(row, label(row))).collect();
@@ -432,11 +433,9 @@ impl Layers {
     }
 }
 
-/// The column of operations in [`Layers::readable`].
-const OPERATIONS: usize = 5;
-
-fn replace(cells: &mut [String], column: usize, text: String) {
-    if let Some(cell) = cells.get_mut(column) {
-        *cell = text;
-    }
+/// How numbers are written, and whether operations have shares too.
+struct Layout {
+    n: fn(u128) -> String,
+    operations: fn(u128) -> String,
+    both_shares: bool,
 }

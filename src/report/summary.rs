@@ -8,7 +8,7 @@ use super::cost::{Cost, Formulas, Kind, Operations, cost};
 use super::layers::At;
 use super::parameters::{Count, word};
 use super::{number, serialize_count};
-use crate::ir::{Dim, Role, Sym, Verified};
+use crate::ir::{Dim, MemberKind, Op, Role, Sym, ValueId, Verified};
 
 /// Facts about a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,6 +25,8 @@ pub struct Summary {
     pub parameters: Count,
     /// Parameters by role, every role in the same order.
     pub roles: Vec<RoleCount>,
+    /// Whether the head uses a table counted under `embedding`.
+    pub tied: bool,
     /// Elements of tensors that training does not change.
     #[serde(serialize_with = "serialize_count")]
     pub buffers: u128,
@@ -124,6 +126,7 @@ pub fn summary(graph: &Verified) -> Summary {
         vocab: graph.vocab,
         parameters: cost.parameters.all(),
         roles: roles.map(|role| RoleCount { role: word(role), count: cost.parameters.of(role) }).into(),
+        tied: is_tied(graph),
         buffers: cost.parameters.buffers,
         bytes: Bytes { f32: cost.parameters.bytes(4), bf16: cost.parameters.bytes(2) },
         formulas: cost.formulas(),
@@ -133,6 +136,18 @@ pub fn summary(graph: &Verified) -> Summary {
         inputs: root.arguments().iter().map(port).collect(),
         outputs: root.results.iter().map(|id| port(root.value(*id))).collect(),
     }
+}
+
+/// Whether a module that counts as head is given an embedding's weight.
+fn is_tied(graph: &Verified) -> bool {
+    let root = graph.root();
+    let tables = root.nodes.iter().filter(|node| matches!(node.op, Op::Weight { .. }));
+    let tables: Vec<&ValueId> = tables.flat_map(|node| &node.outputs).collect();
+    root.nodes.iter().any(|node| {
+        let Op::Call { member } = &node.op else { return false };
+        let MemberKind::Module(id) = root.member(*member).kind else { return false };
+        graph.module(id).role == Role::Head && node.inputs.iter().any(|id| tables.contains(&id))
+    })
 }
 
 fn cache(cost: &Cost) -> Cache {
@@ -197,6 +212,9 @@ impl Summary {
             let mut text = format!("{:>width$}  {share:>7}", number::exact(count.total));
             if count.active != count.total {
                 let _ = write!(text, "  {} active", number::exact(count.active));
+            }
+            if self.tied && *role == word(Role::Head) {
+                text += "  tied to the embedding";
             }
             page.line(&format!("  {role}"), &text);
         }

@@ -1,7 +1,7 @@
 //! Aligned columns as text, csv and markdown.
 //!
 //! A table never wraps a cell: where it is wider than allowed, columns that may shrink lose their ends
-//! to `…`, the widest first.
+//! to `…`, the one with the most to spare first.
 
 use std::fmt::Write as _;
 
@@ -63,10 +63,11 @@ impl Table {
             let widest = widths
                 .iter_mut()
                 .zip(&self.columns)
-                .filter(|(w, column)| column.least.is_some_and(|least| **w > least))
-                .max_by_key(|(w, _)| **w);
+                .filter_map(|(w, column)| Some((w.checked_sub(column.least?)?, w)))
+                .filter(|(spare, _)| *spare > 0)
+                .max_by_key(|(spare, _)| *spare);
             match widest {
-                Some((w, _)) => *w -= 1,
+                Some((_, w)) => *w -= 1,
                 None => break,
             }
         }

@@ -1,4 +1,6 @@
 //! All integration tests in one binary: linked once, run together.
 
 #[cfg(test)]
+mod compiled;
+#[cfg(test)]
 mod report;

@@ -13,6 +13,8 @@ use trafoc::report::number;
 use trafoc::report::scores::visible_pairs;
 use trafoc::report::summary::summary;
 
+use crate::compiled;
+
 fn linear(input: u64, output: u64) -> Layer {
     Layer::Linear { input, output, bias: true, init: Init::Normal { std: 0.02 }, bias_init: Init::Zeros }
 }
@@ -320,6 +322,25 @@ fn closed_form_equals_what_is_built_and_run() {
 }
 
 #[test]
+fn shipped_specs_count_what_is_published() {
+    let specs = compiled::specs("specs");
+    let counts = std::fs::read_to_string(compiled::repository("tests/counts.txt")).unwrap();
+    for line in counts.lines().filter(|l| !l.starts_with('#')) {
+        let (name, count) = line.split_once(' ').unwrap();
+        let path = &specs.iter().find(|(n, _)| n == name).unwrap().1;
+        let total = cost(&compiled::graph(path)).parameters.all().total;
+        assert_eq!(number::exact(total), count, "{name}");
+    }
+}
+
+#[test]
+fn shipped_specs_cost_what_is_built_and_run() {
+    for (_, path) in compiled::specs("specs") {
+        self_check(&compiled::graph(&path));
+    }
+}
+
+#[test]
 fn visible_pairs_equal_a_count_one_by_one() {
     let rules = |causal, window: Option<(u64, u64)>, chunk, prefix| MaskRule {
         causal,
@@ -409,6 +430,65 @@ fn pages_fit_in_eighty_columns() {
     for line in page.lines().chain(table.text(80).lines()) {
         assert!(line.chars().count() <= 80, "{line}");
     }
+}
+
+#[test]
+fn pages_of_shipped_specs() {
+    let names = ["gpt2-small", "mixtral-8x7b", "gemma2-2b", "t5-small", "vit-b16", "deepseek-v3-tiny"];
+    for (name, path) in compiled::specs("specs") {
+        let graph = compiled::graph(&path);
+        let page = summary(&graph).to_string();
+        let table = layers(&graph, 3, &cost(&graph).whole_context()).text(80);
+        for line in page.lines().chain(table.lines()) {
+            assert!(line.chars().count() <= 80, "{name}: {line}");
+        }
+        if names.contains(&name.as_str()) {
+            insta::with_settings!({
+                snapshot_path => "../snap/report", prepend_module_to_snapshot => false, omit_expression => true
+            }, { insta::assert_snapshot!(name, format!("{page}\n{table}")) });
+        }
+    }
+}
+
+/// Values that decoding keeps a token, a token of the source, and at the end of the context.
+#[test]
+fn caches_of_shipped_specs_by_hand() {
+    let expected: [(&str, u128, u128, u128); 6] = [
+        // 12 layers, keys and values of 768.
+        ("gpt2-small", 12 * 2 * 768, 0, 12 * 2 * 768 * 1024),
+        // 32 layers, keys and values of 8 heads of 128.
+        ("llama3-8b", 32 * 2 * 8 * 128, 0, 32 * 2 * 8 * 128 * 8192),
+        // The same with a window of 4096 in a context of 32768.
+        ("mistral-7b", 32 * 2 * 8 * 128, 0, 32 * 2 * 8 * 128 * 4096),
+        // 13 layers with a window of 4096 and 13 without, in a context of 8192; 4 heads of 256.
+        ("gemma2-2b", 26 * 2 * 4 * 256, 0, 13 * 2 * 4 * 256 * 4096 + 13 * 2 * 4 * 256 * 8192),
+        // 3 layers, a latent of 16 and a rotated key of 8.
+        ("deepseek-v3-tiny", 3 * (16 + 8), 0, 3 * (16 + 8) * 128),
+        // 6 layers, keys and values of 8 heads of 64, for the target and again for the source.
+        ("t5-small", 6 * 2 * 512, 6 * 2 * 512, 6 * 2 * 512 * 512),
+    ];
+    let specs = compiled::specs("specs");
+    for (name, per_token, per_source_token, at_context) in expected {
+        let path = &specs.iter().find(|(n, _)| n == name).unwrap().1;
+        let cost = cost(&compiled::graph(path));
+        let found = (cost.cache_per_token(), cost.attended.per_source_token, cost.cache_at(cost.context));
+        assert_eq!(found, (per_token, per_source_token, at_context), "{name}");
+    }
+}
+
+/// Forward operations of GPT-2 small over its whole context, term by term.
+#[test]
+fn operations_of_gpt2_by_hand() {
+    let specs = compiled::specs("specs");
+    let path = &specs.iter().find(|(n, _)| n == "gpt2-small").unwrap().1;
+    let cost = cost(&compiled::graph(path));
+    let (d, layers, vocab, t) = (768u128, 12u128, 50_257u128, 1024u128);
+    // q, k, v and output d*d each; up and down d*4d each; the tied table d*vocab; 2 operations each.
+    let matmul = 2 * t * (layers * (4 * d * d + 8 * d * d) + d * vocab);
+    // Scores and weighted sum: 2*d operations a pair each, heads together.
+    let (full, half) = (layers * 4 * d * t * t, layers * 4 * d * t * (t + 1) / 2);
+    let found = cost.forward(&cost.whole_context());
+    assert_eq!((found.full, found.visible), (matmul + full, matmul + half));
 }
 
 #[test]
