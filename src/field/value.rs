@@ -364,6 +364,18 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
+impl<T: Value> Value for Box<T> {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        T::decode(node, cx).map(Box::new)
+    }
+    fn encode(&self) -> Node {
+        T::encode(self)
+    }
+    fn describe() -> Shape {
+        T::describe()
+    }
+}
+
 impl<T: Value> Value for Vec<T> {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match &node.kind {

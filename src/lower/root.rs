@@ -12,8 +12,8 @@ use crate::ir::{Dim, Graph, MemberId, Role, Sym, Type, ValueId};
 use crate::parts::embed::{self, Input};
 use crate::parts::init::InitPlan;
 use crate::parts::scope::{Memory, Scope};
-use crate::parts::{Head, head};
-use crate::spec::{ModelSpec, Part, Stack};
+use crate::parts::{Head, Position, head};
+use crate::spec::{Block, ModelSpec, Part, Stack};
 
 /// One stack with everything about its place in the model.
 struct Place<'a> {
@@ -116,8 +116,8 @@ fn fixed(sequence: Sequence) -> Option<u64> {
     }
 }
 
-/// Whether tokens can be decoded one by one: the head predicts next tokens, and no attention of the
-/// decoder looks ahead.
+/// Whether tokens can be decoded one by one: the head predicts next tokens, no attention of the decoder
+/// looks ahead, and no rotary angle changes as the sequence grows.
 fn decodes(spec: &ModelSpec) -> bool {
     let predicts = matches!(spec.head, Head::Lm(_) | Head::Translate(_));
     let looks_back = |part: &Part| {
@@ -129,8 +129,18 @@ fn decodes(spec: &ModelSpec) -> bool {
         let rule = mask.rule(true);
         rule.causal && rule.prefix.is_none()
     };
+    let context = spec.context.unwrap_or(0);
+    let is_steady = |b: &Block| match &b.position {
+        Position::Rotary(rotary) => !rotary.scaling.changes_within(context),
+        Position::None(_)
+        | Position::Learned(_)
+        | Position::Sinusoidal(_)
+        | Position::Alibi(_)
+        | Position::T5(_) => true,
+    };
     let parts = |s: &Stack| s.blocks.iter().flat_map(|b| b.instances.iter()).all(|i| looks_back(&i.part));
-    predicts && spec.decoder.as_ref().is_some_and(|s| s.embed.patches.is_none() && parts(s))
+    let steady = |s: &Stack| s.blocks.iter().all(is_steady);
+    predicts && spec.decoder.as_ref().is_some_and(|s| s.embed.patches.is_none() && parts(s) && steady(s))
 }
 
 fn check_inputs(spec: &ModelSpec, places: &[Place<'_>]) -> Vec<Diagnostic> {

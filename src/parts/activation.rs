@@ -48,6 +48,6 @@ impl Activation {
 
     /// As formulas write it.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().nth(self as usize).map_or("", |w| w.name)
+        Self::WORDS.get(self as usize).map_or("", |w| w.name)
     }
 }

@@ -45,7 +45,7 @@ record! {
 impl Patches {
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         let mut ok = Some(());
-        if *self.image % *self.size != 0 {
+        if !(*self.image).is_multiple_of(*self.size) {
             let message = format!("patches of {} do not divide an image of {}", *self.size, *self.image);
             let near = *self.image / *self.size * *self.size;
             cx.report(

@@ -79,11 +79,7 @@ fn extended(
         tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != "extends").cloned().collect();
     let own = Node::map(own, tree.span);
     let below = extends(sources, id, &base, files, sink, chain);
-    match below {
-        Some(below) => Some(merge(&below, &own, &super::is_part, sink)),
-        // The base's faults are reported; those of this file alone would only follow from them.
-        None => None,
-    }
+    below.map(|below| merge(&below, &own, &super::is_part, sink))
 }
 
 fn extends(

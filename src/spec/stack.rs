@@ -306,7 +306,7 @@ fn sharing(
         cx.report(Diagnostic::error(Code::KeysExclude, e.key_span, message));
         return None;
     }
-    if layers % share != 0 {
+    if !layers.is_multiple_of(share) {
         let message = format!("share ({share}) does not divide layers ({layers})");
         cx.report(
             Diagnostic::error(Code::NotDivisible, e.value.span, message)

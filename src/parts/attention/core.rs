@@ -258,12 +258,15 @@ impl Scores {
 
 /// Reports key heads that do not divide query heads.
 pub fn check_groups(heads: (u64, Span), kv_heads: (u64, Span)) -> Option<Diagnostic> {
-    if heads.0 % kv_heads.0 == 0 {
+    if heads.0.is_multiple_of(kv_heads.0) {
         return None;
     }
     let message = format!("kv_heads ({}) does not divide heads ({})", kv_heads.0, heads.0);
-    let divisors: Vec<String> =
-        (1..=heads.0.min(4096)).filter(|n| heads.0 % n == 0).take(12).map(|n| n.to_string()).collect();
+    let divisors: Vec<String> = (1..=heads.0.min(4096))
+        .filter(|n| heads.0.is_multiple_of(*n))
+        .take(12)
+        .map(|n| n.to_string())
+        .collect();
     Some(
         Diagnostic::error(Code::NotDivisible, kv_heads.1, message)
             .here(format!("kv_heads is {} here", kv_heads.0))

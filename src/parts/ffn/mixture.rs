@@ -71,7 +71,7 @@ record! {
         /// How many of them a token goes to.
         top_k: Size = required;
         /// What an expert is.
-        expert: Expert = required;
+        expert: Box<Expert> = required;
         /// How router scores become affinities.
         score: Score = value(Score::Softmax);
         /// Whether the chosen weights are divided by their sum.
@@ -85,7 +85,7 @@ record! {
         /// Restricts the choice to the best groups.
         groups: Option<Groups> = absent;
         /// Experts every token goes to.
-        shared: Option<Shared> = absent;
+        shared: Option<Box<Shared>> = absent;
     } check Self::check
 }
 
@@ -122,7 +122,7 @@ impl Mixture {
         }
         if let Some(groups) = &self.groups {
             let places = &groups.places;
-            if *self.experts % *groups.count != 0 {
+            if !(*self.experts).is_multiple_of(*groups.count) {
                 let message = format!("{} groups do not divide {} experts", *groups.count, *self.experts);
                 report(
                     Diagnostic::error(Code::NotDivisible, places.of("count"), message)

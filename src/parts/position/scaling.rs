@@ -137,6 +137,16 @@ impl Scaling {
         }
     }
 
+    /// Whether angles change as a sequence grows up to that length. What was computed for earlier tokens
+    /// is then no longer what the whole sequence would give, so nothing of it can be kept in a cache.
+    pub fn changes_within(&self, context: u64) -> bool {
+        match self {
+            Self::Dynamic(s) => context > *s.original_context,
+            Self::LongRope(s) => context > *s.original_context,
+            Self::None(_) | Self::Linear(_) | Self::Yarn(_) | Self::Llama3(_) => false,
+        }
+    }
+
     /// Faults for that many rotated features.
     pub fn check(&self, dim: u64) -> Vec<Diagnostic> {
         let mut found = Vec::new();

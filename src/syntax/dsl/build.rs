@@ -286,7 +286,7 @@ impl Builder<'_, '_> {
         let lines: Vec<&str> = written.lines().map(str::trim_end).collect();
         // Text behind the opening mark has no indent of its own.
         let indent = |l: &&str| l.len() - l.trim_start().len();
-        let rest = lines.iter().skip(1).filter(|l| !l.is_empty()).map(|l| indent(l)).min().unwrap_or(0);
+        let rest = lines.iter().skip(1).filter(|l| !l.is_empty()).map(indent).min().unwrap_or(0);
         let mut text: Vec<&str> = Vec::new();
         for (i, line) in lines.iter().enumerate() {
             text.push(if i == 0 {
