@@ -4,3 +4,5 @@
 mod compiled;
 #[cfg(test)]
 mod report;
+#[cfg(test)]
+mod specs;
