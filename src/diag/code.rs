@@ -47,8 +47,8 @@ codes! {
     }
     /// Bytes that are no UTF-8 text.
     Encoding = "encoding" {
-        why: "A spec is UTF-8 text. A file in another encoding would be read as other words than its author sees. The example holds the two bytes 0xFF 0xFE with which a UTF-16 file begins.",
-        wrong: "\u{feff}trafo: 1\n\u{feff}name: tiny\n",
+        why: "A spec is UTF-8 text. A file in another encoding would be read as other words than its author sees. In the example `\\xe9` stands for one byte, the é of Latin-1.",
+        wrong: "trafo: 1\nname: caf\\xe9\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }
     /// Characters that make a text say something else than it shows.
@@ -132,8 +132,8 @@ codes! {
     /// A block's equation that cannot be read.
     Equation = "equation" {
         why: "A block is the equation of its paper: values, parts applied to them, sums and products. The last value of `x` is what the block returns.",
-        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: x + ffn(norm(x)}\nhead: lm\n",
-        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: x + ffn(norm(x))}\nhead: lm\n"
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: x + attention(norm(x)}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: x + attention(norm(x))}\nhead: lm\n"
     }
     /// A `!delete` with nothing to delete.
     NothingToDelete = "nothing-to-delete" {
@@ -329,9 +329,9 @@ codes! {
     }
     /// A spec that extends itself.
     ExtendsCycle = "extends-cycle" {
-        why: "Specs extend one another in a chain that must end. A spec that comes back to itself has no meaning.",
-        wrong: "",
-        right: ""
+        why: "Specs extend one another in a chain that must end. A spec that comes back to itself has no meaning. The example is a file called `spec.yaml`.",
+        wrong: "extends: spec.yaml\nname: tiny\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }
 }
 

@@ -1,7 +1,11 @@
 //! All integration tests in one binary: linked once, run together.
 
 #[cfg(test)]
+mod bad;
+#[cfg(test)]
 mod compiled;
+#[cfg(test)]
+mod front;
 #[cfg(test)]
 mod report;
 #[cfg(test)]

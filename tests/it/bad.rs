@@ -1,0 +1,34 @@
+//! `tests/bad`: specs with a fault. The file's name is the code that must be found first, with a detail
+//! behind it; what is shown is a snapshot.
+
+use trafoc::diag::Code;
+
+use crate::front::{Front, folder, specs_in, stem};
+
+/// The code a file's name begins with.
+pub fn code_of(stem: &str) -> Option<Code> {
+    let fits = |c: &Code| stem == c.slug() || stem.starts_with(&format!("{}-", c.slug()));
+    Code::ALL.iter().copied().filter(fits).max_by_key(|c| c.slug().len())
+}
+
+#[test]
+fn faults_are_found_and_shown() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(folder("tests/snap/bad"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let mut wrong = Vec::new();
+    for path in specs_in("tests/bad") {
+        let name = stem(&path);
+        let front = Front::of_file(&path);
+        let codes = front.codes();
+        let expected = code_of(&name).map(Code::slug);
+        if codes.first().copied() != expected || front.compilation.graph.is_some() {
+            wrong.push(format!("{name}: found {codes:?}\n{}", front.rendered()));
+            continue;
+        }
+        settings.set_description(String::from_utf8_lossy(&std::fs::read(&path).unwrap()));
+        settings.bind(|| insta::assert_snapshot!(name, front.rendered()));
+    }
+    assert!(wrong.is_empty(), "these report something else:\n{}", wrong.join("\n"));
+}
