@@ -17,11 +17,8 @@ pub fn check(stack: &Stack, scope: &Scope, context: u64) -> Vec<Diagnostic> {
 /// The stack's module: `x`, then the memory, then the padding masks it is given.
 pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<ModuleId, Mismatch> {
     let mut blocks = Vec::new();
-    for (i, of_block) in stack.blocks.iter().enumerate() {
-        let kind = match stack.blocks.len() {
-            1 => String::new(),
-            _ => camel(&stack.block_name(i)),
-        };
+    for of_block in &stack.blocks {
+        let kind = of_block.name.as_deref().filter(|_| stack.blocks.len() > 1).map(camel).unwrap_or_default();
         let module = format!("{}{kind}Block", scope.prefix);
         blocks.push(block::lower(of_block, &module, scope, context)?);
     }

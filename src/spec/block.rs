@@ -88,14 +88,79 @@ pub fn fields() -> Vec<Field> {
     ]
 }
 
-/// Decodes one kind of block from its merged tree. `used` collects the keys something looked at.
+/// What blocks make of the keys of their trees, over all blocks of a stack: a key is at fault only if
+/// it is in every block that has it.
+#[derive(Debug, Default)]
+pub struct Keys(Vec<(Entry, Use)>);
+
+/// What a block makes of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    /// It is no key of a block and no call site.
+    Unknown,
+    /// It is the key of a part that the equation does not call.
+    Idle,
+    /// It changes the block.
+    Used,
+}
+
+impl Keys {
+    fn note(&mut self, entry: &Entry, state: Use) {
+        match self.0.iter_mut().find(|(e, _)| e.key_span == entry.key_span && e.key == entry.key) {
+            Some((_, best)) => *best = state.max(*best),
+            None => self.0.push((entry.clone(), state)),
+        }
+    }
+
+    /// Marks a key as used.
+    pub fn mark(&mut self, entry: &Entry) {
+        self.note(entry, Use::Used);
+    }
+
+    /// Whether the key at that place changes something.
+    pub fn is_used(&self, place: Span) -> bool {
+        self.0.iter().any(|(e, state)| e.key_span == place && *state == Use::Used)
+    }
+
+    /// Reports keys no block knows and keys without effect. `title` is the stack; `given` tells whether
+    /// a key stands in the stack itself, and not in the model around it, which answers for its own.
+    pub fn report(&self, title: &str, given: &dyn Fn(Span) -> bool, calls: &[&str], cx: &mut Context<'_>) {
+        let mut known: Vec<&str> = fields().iter().map(|f| f.name).collect();
+        known.extend(calls);
+        known.dedup();
+        for (e, state) in self.0.iter().filter(|(e, _)| given(e.key_span)) {
+            match state {
+                Use::Used => {}
+                Use::Idle => {
+                    let message = format!("no block of the {title} calls `{}`", e.key);
+                    cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(format!(
+                        "call `{}(...)` in the block's equation, or take the key away",
+                        e.key
+                    )));
+                }
+                Use::Unknown => {
+                    let diagnostic = unknown_key(e, title, &known);
+                    let kind = e.key.trim_end_matches(|c: char| c.is_ascii_digit());
+                    let is_instance = PartKind::from_word(kind).is_some() && !calls.is_empty();
+                    cx.report(if is_instance {
+                        diagnostic.help(format!("the equation calls {}", listed(calls)))
+                    } else {
+                        diagnostic
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Decodes one kind of block from its merged tree. `keys` collects what became of each key.
 pub fn decode(
     tree: &Node,
     name: Option<&str>,
     wirings: &[Equation],
     has_memory: bool,
     cx: &mut Context<'_>,
-    used: &mut Vec<Span>,
+    keys: &mut Keys,
 ) -> Option<Block> {
     let default = Node::plain("pre_norm", tree.span);
     let wiring = resolve(tree.get("block").unwrap_or(&default), wirings, has_memory, cx);
@@ -104,49 +169,53 @@ pub fn decode(
         None => Some(Position::None(crate::parts::position::NoPosition { places: Default::default() })),
     };
     let Some(wiring) = wiring else {
-        // Without call sites the parts are still checked as they stand.
-        for kind in PartKind::ALL {
-            if let Some(node) = tree.get(kind.word()) {
-                part(*kind, node, tree, cx);
+        // Without call sites the parts are still checked as they stand, and a key may be that of a call
+        // site if the equation's text has its name.
+        let text = tree.get("block").and_then(Node::text).unwrap_or("");
+        let words: Vec<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+        for e in tree.entries().unwrap_or(&[]) {
+            if let Some(kind) = PartKind::from_word(&e.key) {
+                part(kind, &e.value, tree, cx);
             }
+            let is_known = fields().iter().any(|f| f.name == e.key) || words.contains(&e.key.as_str());
+            keys.note(e, if is_known { Use::Used } else { Use::Unknown });
         }
         return None;
     };
     let mut instances = Vec::new();
     let mut complete = true;
     for site in &wiring.sites {
-        let node = config(tree, site.kind, &site.name, used, cx);
+        let node = config(tree, site.kind, &site.name, cx);
         match part(site.kind, &node, tree, cx) {
             Some(part) => instances.push(Instance { name: site.name.clone(), part }),
             None => complete = false,
         }
     }
-    report_unknown(tree, &wiring, cx);
-    used.extend(
-        tree.entries()
-            .unwrap_or(&[])
-            .iter()
-            .filter(|e| matches!(e.key.as_str(), "block" | "position"))
-            .map(|e| e.key_span),
-    );
+    for e in tree.entries().unwrap_or(&[]) {
+        let calls = |s: &super::wiring::Site| s.name == e.key || s.kind.word() == e.key;
+        let feeds_cross = e.key == "attention" && wiring.sites.iter().any(|s| s.kind == PartKind::Cross);
+        let state = match PartKind::from_word(&e.key) {
+            _ if wiring.sites.iter().any(calls) || feeds_cross => Use::Used,
+            Some(_) => Use::Idle,
+            None if matches!(e.key.as_str(), "block" | "position") => Use::Used,
+            None => Use::Unknown,
+        };
+        keys.note(e, state);
+    }
     let position = position?;
     complete.then(|| Block { name: name.map(str::to_owned), wiring, position, instances })
 }
 
 /// The tree of one instance: the part's key, with the instance's own key laid over it.
-fn config(tree: &Node, kind: PartKind, name: &str, used: &mut Vec<Span>, cx: &mut Context<'_>) -> Node {
-    let mut note = |key: &str| {
-        used.extend(tree.entry(key).map(|e| e.key_span));
-        tree.get(key).cloned()
-    };
-    let mut base = note(kind.word());
+fn config(tree: &Node, kind: PartKind, name: &str, cx: &mut Context<'_>) -> Node {
+    let mut base = tree.get(kind.word()).cloned();
     if kind == PartKind::Cross {
         base = match (inherited(tree), base) {
             (Some(under), Some(over)) => Some(merge(&under, &over, &super::is_part, cx.sink())),
             (one, other) => other.or(one),
         };
     }
-    let own = (name != kind.word()).then(|| note(name)).flatten();
+    let own = tree.get(name).filter(|_| name != kind.word()).cloned();
     match (base, own) {
         (Some(base), Some(own)) => merge(&base, &own, &super::is_part, cx.sink()),
         (Some(one), None) | (None, Some(one)) => one,
@@ -190,25 +259,6 @@ fn part(kind: PartKind, node: &Node, tree: &Node, cx: &mut Context<'_>) -> Optio
 fn absent(kind: PartKind, example: &str, tree: &Node, cx: &mut Context<'_>) {
     let message = format!("the block calls `{}`, which is not described", kind.word());
     cx.report(Diagnostic::error(Code::MissingKey, tree.span, message).help(format!("add `{example}`")));
-}
-
-fn report_unknown(tree: &Node, wiring: &Wiring, cx: &mut Context<'_>) {
-    let mut known: Vec<&str> = fields().iter().map(|f| f.name).collect();
-    known.extend(wiring.sites.iter().map(|s| s.name.as_str()));
-    known.dedup();
-    for e in tree.entries().unwrap_or(&[]) {
-        if !known.contains(&e.key.as_str()) {
-            let calls: Vec<&str> = wiring.sites.iter().map(|s| s.name.as_str()).collect();
-            let diagnostic = unknown_key(e, "block", &known);
-            let is_instance =
-                PartKind::from_word(e.key.trim_end_matches(|c: char| c.is_ascii_digit())).is_some();
-            cx.report(if is_instance {
-                diagnostic.help(format!("the equation's calls are {}", listed(&calls)))
-            } else {
-                diagnostic
-            });
-        }
-    }
 }
 
 impl Part {

@@ -204,7 +204,7 @@ impl ModelSpec {
         lets.resolve(cx);
         let outer = lets.resolved.len();
         let mut ever = Vec::new();
-        let mut used = Vec::new();
+        let mut uses_norm = false;
         let mut stack = |key: &'static str, has_memory: bool, lets: &mut Lets, cx: &mut Context<'_>| {
             let Some(stack_node) = node.get(key) else { return Some(None) };
             let around = Surroundings {
@@ -214,7 +214,7 @@ impl ModelSpec {
                 has_memory,
                 lets,
                 wirings: &wirings,
-                used: &mut used,
+                uses_norm: &mut uses_norm,
             };
             let stack = stack::decode(stack_node, around, cx);
             ever.extend(lets.resolved.iter().cloned());
@@ -249,7 +249,7 @@ impl ModelSpec {
             init: init?,
             places,
         };
-        spec.check(node, &used, cx);
+        spec.check(node, uses_norm, cx);
         Some(spec)
     }
 
@@ -259,7 +259,7 @@ impl ModelSpec {
     }
 
     /// Rules between fields of different parts.
-    fn check(&self, node: &Node, used: &[Span], cx: &mut Context<'_>) {
+    fn check(&self, node: &Node, uses_norm: bool, cx: &mut Context<'_>) {
         let both = self.encoder.is_some() && self.decoder.is_some();
         let stacks = || self.encoder.iter().chain(&self.decoder);
         let reads_tokens = stacks().any(|s| s.embed.patches.is_none());
@@ -293,10 +293,7 @@ impl ModelSpec {
         for stack in stacks() {
             self.check_stack(stack, both, cx);
         }
-        if let Some(e) = node.entry("norm")
-            && !used.contains(&e.key_span)
-            && !used.contains(&e.value.span)
-        {
+        if let Some(e) = node.entry("norm").filter(|_| !uses_norm) {
             let message = "no block calls `norm` and no final norm is the model's";
             cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("take it away"));
         }

@@ -1,9 +1,9 @@
 //! An encoder or a decoder: its blocks and which stands where.
 
-use super::block::{self, Block};
+use super::block::{self, Block, Keys};
 use super::layers;
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::{entry, unknown_key};
+use crate::field::record::entry;
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
 use crate::field::{Context, Size};
 use crate::parts::{Embed, Norm};
@@ -103,8 +103,8 @@ pub struct Surroundings<'a> {
     pub lets: &'a mut super::model::Lets,
     /// The named wirings.
     pub wirings: &'a [Equation],
-    /// Keys of the model something looked at.
-    pub used: &'a mut Vec<Span>,
+    /// Whether something in a stack is the model's `norm`.
+    pub uses_norm: &'a mut bool,
 }
 
 /// Decodes a stack.
@@ -142,14 +142,15 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     let embed = Embed::decode(&embed_tree, cx);
     let base = base_tree(node, &embed_tree, around.norm, cx);
     let share = node.entry("share").map(|e| (e, Size::decode(&e.value, cx)));
-    let keys = layers.and_then(|layers| layers::runs(node, &base, *layers, cx));
-    let Some(runs) = keys else {
+    let runs = layers.and_then(|layers| layers::runs(node, &base, *layers, cx));
+    let mut keys = Keys::default();
+    let Some(runs) = runs else {
         // The block is still checked on its own.
-        block::decode(&base, None, around.wirings, around.has_memory, cx, &mut Vec::new());
+        block::decode(&base, None, around.wirings, around.has_memory, cx, &mut keys);
+        keys.report(around.name, &within(node), &[], cx);
         return None;
     };
     let layers = *layers?;
-    let mut used = Vec::new();
     let mut trees: Vec<(Node, Option<usize>)> = Vec::new();
     let mut blocks: Vec<Block> = Vec::new();
     let mut complete = true;
@@ -160,7 +161,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
             let known = trees.iter().find(|(t, _)| *t == tree).map(|(_, index)| *index);
             let index = known.unwrap_or_else(|| {
                 let decoded =
-                    block::decode(&tree, name.as_deref(), around.wirings, around.has_memory, cx, &mut used);
+                    block::decode(&tree, name.as_deref(), around.wirings, around.has_memory, cx, &mut keys);
                 let index = decoded.map(|new| {
                     blocks.iter().position(|b| *b == new).unwrap_or_else(|| {
                         blocks.push(new);
@@ -177,12 +178,15 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
         }
         segments.push(Segment { count: run.count, cycle });
     }
-    let final_norm = final_norm(node, &base, &mut used, cx);
-    report_unknown(node, around.name, &blocks, complete, cx);
-    if complete {
-        report_unused(node, around.name, &used, cx);
+    let final_norm = final_norm(node, &base, &mut keys, cx);
+    let mut calls: Vec<&str> =
+        blocks.iter().flat_map(|b| b.instances.iter().map(|i| i.name.as_str())).collect();
+    calls.sort_unstable();
+    calls.dedup();
+    keys.report(around.name, &within(node), &calls, cx);
+    if around.norm.is_some_and(|norm| keys.is_used(norm.span)) {
+        *around.uses_norm = true;
     }
-    around.used.extend(used);
     let each = sharing(share, layers, &mut segments, cx)?;
     if !complete {
         return None;
@@ -246,46 +250,33 @@ fn is_stack_key(key: &str) -> bool {
 }
 
 /// `final_norm: false`, `true`, or a norm of its own. `Some(None)` is none.
-fn final_norm(node: &Node, base: &Node, used: &mut Vec<Span>, cx: &mut Context<'_>) -> Option<Option<Norm>> {
+fn final_norm(node: &Node, base: &Node, keys: &mut Keys, cx: &mut Context<'_>) -> Option<Option<Norm>> {
     let own = match node.get("final_norm") {
         Some(n) if n.text() == Some("false") => return Some(None),
         Some(n) if n.text() != Some("true") => Some(n),
         Some(_) | None => None,
     };
     let default = Node::plain("layer_norm", node.span);
-    used.extend(base.entry("norm").filter(|_| own.is_none()).map(|e| e.key_span));
+    if let Some(e) = base.entry("norm").filter(|_| own.is_none()) {
+        keys.mark(e);
+    }
     match Norm::decode(own.or(base.get("norm")).unwrap_or(&default), cx)? {
         Norm::None(_) => Some(None),
         norm => Some(Some(norm)),
     }
 }
 
-fn report_unknown(node: &Node, name: &str, blocks: &[Block], complete: bool, cx: &mut Context<'_>) {
-    if !complete {
-        return;
-    }
-    let fields = fields();
-    let mut known: Vec<&str> = fields.iter().map(|f| f.name).collect();
-    known.extend(blocks.iter().flat_map(|b| b.instances.iter().map(|i| i.name.as_str())));
-    for e in node.entries().unwrap_or(&[]).iter().filter(|e| !known.contains(&e.key.as_str())) {
-        cx.report(unknown_key(e, name, &known));
-    }
-}
-
-/// A part that no block calls would be an inert key.
-fn report_unused(node: &Node, name: &str, used: &[Span], cx: &mut Context<'_>) {
-    let parts = block::fields();
-    for e in node.entries().unwrap_or(&[]) {
-        let is_part =
-            parts.iter().any(|f| f.name == e.key) && !matches!(e.key.as_str(), "block" | "position");
-        if is_part && !used.contains(&e.key_span) {
-            let message = format!("no block of the {name} calls `{}`", e.key);
-            cx.report(
-                Diagnostic::error(Code::UnusedKey, e.key_span, message)
-                    .help(format!("call `{}(...)` in the block's equation, or take the key away", e.key)),
-            );
+/// Whether a place lies in the stack's own text, in whatever file that is.
+fn within(node: &Node) -> impl Fn(Span) -> bool {
+    fn collect(node: &Node, keys: &mut Vec<Span>) {
+        for e in node.entries().unwrap_or(&[]) {
+            keys.push(e.key_span);
+            collect(&e.value, keys);
         }
     }
+    let mut keys = Vec::new();
+    collect(node, &mut keys);
+    move |span| keys.contains(&span)
 }
 
 fn sharing(
