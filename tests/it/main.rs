@@ -7,6 +7,8 @@ mod compiled;
 #[cfg(test)]
 mod front;
 #[cfg(test)]
+mod numeric;
+#[cfg(test)]
 mod report;
 #[cfg(test)]
 mod specs;
