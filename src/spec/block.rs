@@ -126,8 +126,8 @@ impl Keys {
     /// a key stands in the stack itself, and not in the model around it, which answers for its own.
     pub fn report(&self, title: &str, given: &dyn Fn(Span) -> bool, calls: &[&str], cx: &mut Context<'_>) {
         let mut known: Vec<&str> = fields().iter().map(|f| f.name).collect();
-        known.extend(calls);
-        known.dedup();
+        let others: Vec<&str> = calls.iter().copied().filter(|c| !known.contains(c)).collect();
+        known.extend(others);
         for (e, state) in self.0.iter().filter(|(e, _)| given(e.key_span)) {
             match state {
                 Use::Used => {}
