@@ -1,1 +1,1 @@
-
+//! What `trafoc build` emits for the shipped specs.
