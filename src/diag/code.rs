@@ -312,8 +312,8 @@ codes! {
     /// Names that need each other's value.
     LetCycle = "let-cycle" {
         why: "`let` gives names to numbers, in any order, as long as no name needs itself.",
-        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\nlet: {a: b, b: a}\n",
-        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\nlet: {a: b, b: 4}\n"
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: a\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\nlet: {a: b, b: a}\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: a\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\nlet: {a: b, b: 8}\n"
     }
     /// Another version of the language.
     UnknownVersion = "unknown-version" {

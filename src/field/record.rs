@@ -22,8 +22,10 @@
 //! decodes fields in this order (so a formula or expression may use the ones above), reports unknown
 //! keys with a suggestion, and encodes every field. A default stands here and nowhere else.
 
+use std::borrow::Cow;
+
 use super::context::Context;
-use super::value::{Field, Value, wrong_kind};
+use super::value::{Field, Shape, Value, wrong_kind};
 use crate::diag::suggest::{foreign, suggest};
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
@@ -69,14 +71,14 @@ pub struct Reader<'n> {
 }
 
 impl<'n> Reader<'n> {
-    /// Checks that the node is a map and knows all its keys. An empty value is a map without keys.
+    /// Checks that the node, which is [`mended`], is a map. An empty value is a map without keys.
     pub fn open(node: &'n Node, title: &'static str, fields: &[Field], cx: &mut Context<'_>) -> Option<Self> {
         match &node.kind {
-            Kind::Map(entries) => report_unknown(entries, title, fields, cx),
-            Kind::Null => {}
+            Kind::Map(_) | Kind::Null => {}
             Kind::Scalar(_) | Kind::List(_) | Kind::Delete => {
-                let names: Vec<&str> = fields.iter().map(|f| f.name).take(4).collect();
-                wrong_kind(node, &format!("a map with {}, ...", names.join(", ")), cx);
+                let names: Vec<String> = fields.iter().map(|f| format!("`{}`", f.name)).take(4).collect();
+                let more = if fields.len() > names.len() { ", ..." } else { "" };
+                wrong_kind(node, &format!("a map with {}{more}", names.join(", ")), cx);
                 return None;
             }
         }
@@ -93,7 +95,11 @@ impl<'n> Reader<'n> {
     /// Makes the field known to later expressions: exactly as written where it is, so that
     /// `expansion: 8/3` times 768 is 2048.
     fn bound<T: Value>(&self, name: &'static str, value: Option<T>, cx: &mut Context<'_>) -> Option<T> {
-        if let Some(number) = value.as_ref().and_then(T::number) {
+        let Some(decoded) = &value else {
+            cx.bind_broken(name);
+            return None;
+        };
+        if let Some(number) = decoded.number() {
             let given = self.node.get(name).filter(|_| self.places.has(name));
             let exact =
                 given.and_then(|n| expr::parse(cx.sources(), n).and_then(|e| expr::eval(&e, cx)).ok());
@@ -106,11 +112,12 @@ impl<'n> Reader<'n> {
     pub fn required<T: Value>(&mut self, name: &'static str, cx: &mut Context<'_>) -> Option<T> {
         let Some(node) = self.given(name) else {
             let wanted = T::describe().wanted();
-            let message = format!("`{}` needs `{name}`", self.title);
+            let message = format!("{} needs `{name}`", titled(self.title));
             cx.report(
                 Diagnostic::error(Code::MissingKey, self.node.span, message)
                     .help(format!("add `{name}: ...`, {wanted}")),
             );
+            cx.bind_broken(name);
             return None;
         };
         let value = T::decode(node, cx);
@@ -172,7 +179,8 @@ impl<'n> Reader<'n> {
             let near: Vec<String> = [down, up].iter().filter(|n| **n > 0).map(u64::to_string).collect();
             diagnostic = diagnostic.help(format!("{over} {} would do", near.join(" or ")));
         }
-        diagnostic.help(format!("or give `{name}` itself: it need not be {formula}"))
+        let or = if diagnostic.help.is_empty() { "" } else { "or " };
+        diagnostic.help(format!("{or}give `{name}` itself: it need not be {formula}"))
     }
 
     /// Where a field stands, or the record.
@@ -191,26 +199,108 @@ fn whole(name: &str, cx: &Context<'_>) -> Option<u64> {
     expr::Scope::lookup(cx, name).and_then(|(number, _)| number.to_u64())
 }
 
-/// Reports every key that is no field.
-pub fn report_unknown(entries: &[Entry], title: &str, fields: &[Field], cx: &mut Context<'_>) {
-    let names: Vec<&str> = fields.iter().map(|f| f.name).collect();
-    for entry in entries.iter().filter(|e| !names.contains(&e.key.as_str())) {
-        cx.report(unknown_key(entry, title, &names));
+/// A record as messages name it.
+fn titled(title: &str) -> String {
+    if title == "spec" { "the spec".to_owned() } else { format!("`{title}`") }
+}
+
+/// The map with every key reported that is neither a field nor one of `more`. A key that was probably a
+/// slip stands for the field it was meant for, so that nothing else is said about it; others are gone.
+pub fn mended<'n>(
+    node: &'n Node,
+    title: &str,
+    fields: &[Field],
+    more: &[String],
+    cx: &mut Context<'_>,
+) -> Cow<'n, Node> {
+    let Kind::Map(entries) = &node.kind else { return Cow::Borrowed(node) };
+    let mut names: Vec<&str> = fields.iter().map(|f| f.name).collect();
+    names.extend(more.iter().map(String::as_str).filter(|name| fields.iter().all(|f| f.name != *name)));
+    let known = |key: &str| names.contains(&key);
+    if entries.iter().all(|e| known(&e.key)) {
+        return Cow::Borrowed(node);
+    }
+    let mut kept: Vec<Entry> = entries.iter().filter(|e| known(&e.key)).cloned().collect();
+    for e in entries.iter().filter(|e| !known(&e.key)) {
+        // A name that exists deeper is no slip.
+        let given: Vec<Field> = fields.iter().filter(|f| node.get(f.name).is_some()).copied().collect();
+        let deeper = (1..=3).any(|depth| below(&e.key, &given, depth).is_some());
+        let meant = meant(&e.key, &names).filter(|_| !deeper);
+        cx.report(unknown_key(e, title, fields, &names, meant.as_deref(), node));
+        if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
+            kept.push(Entry { key, ..e.clone() });
+        }
+    }
+    Cow::Owned(Node::map(kept, node.span))
+}
+
+/// The name that was probably meant by a key.
+fn meant(key: &str, names: &[&str]) -> Option<String> {
+    let ours = foreign(key).filter(|ours| names.contains(ours)).map(str::to_owned);
+    ours.or_else(|| suggest(key, names).filter(|_| foreign(key).is_none()))
+}
+
+fn unknown_key(
+    entry: &Entry,
+    title: &str,
+    fields: &[Field],
+    names: &[&str],
+    meant: Option<&str>,
+    node: &Node,
+) -> Diagnostic {
+    let key = entry.key.as_str();
+    let message = format!("{} has no key `{key}`", titled(title));
+    let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
+    let ours = foreign(key).map(|ours| ours.rsplit('.').next().unwrap_or(ours));
+    // Fields in the parts that are there come before those in parts that could be.
+    let (given, other): (Vec<Field>, Vec<Field>) = fields.iter().partition(|f| node.get(f.name).is_some());
+    let deeper =
+        |key: &str| (1..=4).find_map(|depth| below(key, &given, depth).or(below(key, &other, depth)));
+    match (meant, ours, deeper(ours.unwrap_or(key))) {
+        (Some(name), Some(_), _) => diagnostic.help(format!("trafoc calls this `{name}`")),
+        (Some(name), None, _) => diagnostic.help(format!("did you mean `{name}`?")),
+        (None, Some(_), Some(path)) => diagnostic.help(format!("trafoc calls this `{path}`")),
+        (None, None, Some(path)) => diagnostic.help(format!("it stands at `{path}`")),
+        (None, Some(name), None) => diagnostic.help(format!("trafoc calls this `{name}`, elsewhere")),
+        (None, None, None) if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
+        (None, None, None) => diagnostic.help(format!("it has {}", listed(names))),
     }
 }
 
-/// A key that is none of `names`.
-pub fn unknown_key(entry: &Entry, title: &str, names: &[&str]) -> Diagnostic {
-    let message = format!("`{title}` has no key `{}`", entry.key);
-    let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
-    if let Some(ours) = foreign(&entry.key) {
-        return diagnostic.help(format!("trafoc calls this `{ours}`"));
-    }
-    match suggest(&entry.key, names) {
-        Some(name) => diagnostic.help(format!("did you mean `{name}`?")),
-        None if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
-        None => diagnostic.help(format!("it has {}", listed(names))),
-    }
+/// The path of a field or part of that name, exactly so far below some fields.
+fn below(key: &str, fields: &[Field], depth: usize) -> Option<String> {
+    let inside = |field: &Field| -> Option<String> {
+        let in_record = |fields: Vec<Field>, depth: usize| match depth {
+            0 => None,
+            1 => fields.iter().find(|f| f.name == key).map(|f| f.name.to_owned()),
+            _ => below(key, &fields, depth - 1),
+        };
+        match (field.shape)() {
+            Shape::Record(_, fields) => in_record(fields(), depth),
+            Shape::Slot(doc) => {
+                let doc = doc();
+                let named = doc.parts.iter().find(|p| depth == 1 && p.name == key && key != "none");
+                named.map(|p| p.name.to_owned()).or_else(|| {
+                    doc.parts.iter().find_map(|part| {
+                        let is_implied = doc.implied == Some(part.name);
+                        let depth = if is_implied { depth } else { depth - 1 };
+                        let path = in_record((part.fields)(), depth)?;
+                        Some(if is_implied { path } else { format!("{}.{path}", part.name) })
+                    })
+                })
+            }
+            Shape::Bool
+            | Shape::Integer
+            | Shape::Number
+            | Shape::Text
+            | Shape::Choice(_)
+            | Shape::List(_)
+            | Shape::Map(_)
+            | Shape::Equation
+            | Shape::Any => None,
+        }
+    };
+    fields.iter().find_map(|f| inside(f).map(|path| format!("{}.{path}", f.name)))
 }
 
 /// "`a`, `b` and `c`"
@@ -258,7 +348,9 @@ macro_rules! record {
                 cx: &mut $crate::field::context::Context<'_>,
             ) -> Option<Self> {
                 let fields = Self::fields();
-                let reader = &mut $crate::field::record::Reader::open(node, $title, &fields, cx)?;
+                let title = cx.take_title().unwrap_or($title);
+                let node = $crate::field::record::mended(node, title, &fields, &[], cx);
+                let reader = &mut $crate::field::record::Reader::open(&node, title, &fields, cx)?;
                 $(let $field: Option<$ty> = record!(@read reader, cx, $field, $default $(($value))?);)*
                 let places = reader.close(cx);
                 let record = Self { $($field: $field?,)* places };
@@ -346,7 +438,10 @@ macro_rules! slot {
                 node: &$crate::syntax::tree::Node,
                 cx: &mut $crate::field::context::Context<'_>,
             ) -> Option<Self> {
-                let (part, inner) = $crate::field::record::part_of(node, &Self::documentation(), cx)?;
+                let slot = Self::documentation();
+                let (part, inner) = $crate::field::record::part_of(node, &slot, cx)?;
+                // Fields without the part's name are the slot's to the author.
+                cx.title_next((slot.implied == Some(part) && node.get(part).is_none()).then_some(slot.name));
                 match part {
                     $($part => <$ty as $crate::field::value::Value>::decode(&inner, cx).map(Self::$variant),)*
                     _ => None,
@@ -442,6 +537,13 @@ pub fn part_of(
     match &node.kind {
         Kind::Scalar(s) => match known(&s.text) {
             Some(part) => Some((part, Node { kind: Kind::Null, span: node.span })),
+            None if s.text.parse::<f64>().is_ok() => {
+                let fields = slot.parts.iter().find(|p| Some(p.name) == slot.implied).map(|p| (p.fields)());
+                let first = fields
+                    .and_then(|f| f.first().map(|f| format!("a map such as `{{{}: ...}}`, or ", f.name)));
+                wrong_kind(node, &format!("{}one of {}", first.unwrap_or_default(), listed(&names)), cx);
+                None
+            }
             None => {
                 cx.report(unknown(&s.text, node.span));
                 None
@@ -456,7 +558,7 @@ pub fn part_of(
                     match extra {
                         Some(extra) => {
                             let message = format!(
-                                "a {} holds one part; `{}` stands beside other keys",
+                                "`{}` holds one part, and `{}` stands beside other keys",
                                 slot.name, extra.key
                             );
                             cx.report(
@@ -472,7 +574,7 @@ pub fn part_of(
                     [] => wrong_kind(node, &format!("one of {}", listed(&names)), cx),
                     [only] => cx.report(unknown(&only.key, only.key_span)),
                     [_, second, ..] => {
-                        let message = format!("a {} holds one part, not several", slot.name);
+                        let message = format!("`{}` holds one part, not several", slot.name);
                         cx.report(
                             Diagnostic::error(Code::SeveralParts, second.key_span, message)
                                 .help(format!("keep one of {}", listed(&names))),

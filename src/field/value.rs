@@ -8,7 +8,7 @@ use std::ops::Deref;
 use super::context::Context;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
-use crate::syntax::expr::{self, Number};
+use crate::syntax::expr::Number;
 use crate::syntax::tree::{Kind, Node, Style};
 
 /// Something a spec can say.
@@ -141,14 +141,16 @@ pub fn plain(text: impl Into<String>) -> Node {
 
 /// Reports that something else was expected here.
 pub fn wrong_kind(node: &Node, wanted: &str, cx: &mut Context<'_>) {
-    cx.report(
-        Diagnostic::error(
-            Code::WrongKind,
-            node.span,
-            format!("expected {wanted}, found {}", node.describe()),
-        )
-        .here(format!("not {wanted}")),
-    );
+    cx.report(not_of_kind(node, wanted));
+}
+
+/// Something else was expected here.
+fn not_of_kind(node: &Node, wanted: &str) -> Diagnostic {
+    let found = match &node.kind {
+        Kind::Scalar(s) if s.style == Style::Quoted => format!("the text {:?}", s.text),
+        Kind::Scalar(_) | Kind::Null | Kind::List(_) | Kind::Map(_) | Kind::Delete => node.describe(),
+    };
+    Diagnostic::error(Code::WrongKind, node.span, format!("expected {wanted}, found {found}"))
 }
 
 /// The largest size a spec may give: far above any model, far below overflow.
@@ -161,17 +163,12 @@ fn evaluate(node: &Node, cx: &mut Context<'_>, wanted: &str) -> Option<Number> {
         return None;
     };
     if scalar.style == Style::Quoted {
-        wrong_kind(node, wanted, cx);
+        let diagnostic = not_of_kind(node, wanted);
+        let is_number = scalar.text.parse::<f64>().is_ok();
+        cx.report(if is_number { diagnostic.help("take the quotes away") } else { diagnostic });
         return None;
     }
-    let value = expr::parse(cx.sources(), node).and_then(|e| expr::eval(&e, cx));
-    match value {
-        Ok(number) => Some(number),
-        Err(diagnostic) => {
-            cx.report(diagnostic);
-            None
-        }
-    }
+    cx.number(node)
 }
 
 fn integer(node: &Node, cx: &mut Context<'_>, least: u64) -> Option<u64> {
@@ -291,7 +288,7 @@ number!(
     /// A number from 0 up to, but not, 1.
     Probability(f64),
     Shape::Number,
-    |node, cx| real(node, cx, (0.0, 1.0 - f64::EPSILON, "at least 0 and below 1")),
+    |node, cx| real(node, cx, (0.0, 1.0 - f64::EPSILON, "a probability, at least 0 and below 1")),
     real_text,
     Number::Float
 );
@@ -349,7 +346,12 @@ impl Value for String {
 impl<T: Value> Value for Option<T> {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match (&node.kind, node.text()) {
-            (Kind::Null, _) | (_, Some("none")) => Some(None),
+            (Kind::Null, _) => {
+                let help = "write `none`, or take the key away";
+                cx.report(not_of_kind(node, &T::describe().wanted()).help(help));
+                None
+            }
+            (_, Some("none")) => Some(None),
             _ => T::decode(node, cx).map(Some),
         }
     }
@@ -384,7 +386,9 @@ impl<T: Value> Value for Vec<T> {
                 all.into_iter().collect()
             }
             Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => {
-                wrong_kind(node, "a list", cx);
+                let diagnostic = not_of_kind(node, "a list");
+                let alone = node.text().map(|text| format!("write `[{text}]`"));
+                cx.report(alone.into_iter().fold(diagnostic, Diagnostic::help));
                 None
             }
         }

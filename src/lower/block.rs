@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::diag::Diagnostic;
 use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
@@ -20,20 +19,6 @@ pub struct Lowered {
     pub takes_memory: bool,
     /// What comes after.
     pub needs: Vec<AmbientId>,
-}
-
-/// Faults of the block's parts in this stack.
-pub fn check(block: &Block, scope: &Scope, context: u64) -> Vec<Diagnostic> {
-    let site = |name| attention::Site { scope, name, position: &block.position, context };
-    block
-        .instances
-        .iter()
-        .flat_map(|instance| match &instance.part {
-            Part::Attention(part) => part.check(&site(&instance.name)),
-            Part::Cross(part) => part.check(&site(&instance.name)),
-            Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) => Vec::new(),
-        })
-        .collect()
 }
 
 enum Prepared<'a> {

@@ -1,14 +1,14 @@
 //! From the spec to the graph.
 //!
-//! Parts lower themselves; here they are put together: embeddings, stacks of blocks, head. What a part
-//! cannot know alone (does rotation fit this head, does a window fit this direction) is checked first,
-//! and reported in the author's words; after that nothing can fail on the author's account.
+//! Parts lower themselves; here they are put together: embeddings, stacks of blocks, head. A decoded spec
+//! has passed every check, so nothing can fail on the author's account, but for one: whether a rule
+//! of `init` matches a parameter shows only when all of them are there.
 
 mod block;
 mod root;
 mod stack;
 
-use crate::diag::{Diagnostic, Sink};
+use crate::diag::Sink;
 use crate::ir::infer::Mismatch;
 use crate::ir::verify::{Verified, Violation, verify};
 use crate::spec::ModelSpec;
@@ -41,10 +41,7 @@ impl From<Vec<Violation>> for Bug {
 /// # Errors
 /// A fault of trafoc itself.
 pub fn lower(spec: &ModelSpec, sink: &mut Sink) -> Result<Option<Verified>, Bug> {
-    let (graph, found): (_, Vec<Diagnostic>) = root::lower(spec)?;
+    let (graph, found) = root::lower(spec)?;
     found.into_iter().for_each(|d| sink.push(d));
-    match graph {
-        Some(graph) if !sink.has_errors() => Ok(Some(verify(graph)?)),
-        Some(_) | None => Ok(None),
-    }
+    if sink.has_errors() { Ok(None) } else { Ok(Some(verify(graph)?)) }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Bug;
 use super::stack::{self, camel};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::Diagnostic;
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
@@ -30,20 +30,13 @@ struct Place<'a> {
     mask: &'static str,
 }
 
-/// The graph, and what is wrong with the spec.
-pub fn lower(spec: &ModelSpec) -> Result<(Option<Graph>, Vec<Diagnostic>), Bug> {
+/// The graph, and rules that match nothing in it.
+pub fn lower(spec: &ModelSpec) -> Result<(Graph, Vec<Diagnostic>), Bug> {
     let arena = Arena::new();
     let init = Rc::new(InitPlan::new(&spec.init));
     let places = places(spec, &arena, &init);
-    let mut found: Vec<Diagnostic> =
-        places.iter().flat_map(|p| stack::check(p.stack, &p.scope, p.context)).collect();
-    found.extend(check_inputs(spec, &places));
-    if !found.is_empty() {
-        return Ok((None, found));
-    }
     let graph = assemble(spec, &arena, &init, &places)?;
-    found.extend(init.unused());
-    Ok((Some(graph), found))
+    Ok((graph, init.unused()))
 }
 
 fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<Place<'a>> {
@@ -141,26 +134,6 @@ fn decodes(spec: &ModelSpec) -> bool {
     let parts = |s: &Stack| s.blocks.iter().flat_map(|b| b.instances.iter()).all(|i| looks_back(&i.part));
     let steady = |s: &Stack| s.blocks.iter().all(is_steady);
     predicts && spec.decoder.as_ref().is_some_and(|s| s.embed.patches.is_none() && parts(s) && steady(s))
-}
-
-fn check_inputs(spec: &ModelSpec, places: &[Place<'_>]) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    let [_, decoder] = places else { return found };
-    if decoder.stack.embed.segments.is_some() && spec.encoder.is_some() {
-        let message = "token types are an input of the source; the target has none";
-        found.push(
-            Diagnostic::error(Code::WrongPlace, decoder.stack.embed.places.of("segments"), message)
-                .help("put `segments` under `encoder.embed`"),
-        );
-    }
-    if let Some(patches) = &decoder.stack.embed.patches {
-        let message = "a decoder beside an encoder reads tokens, not an image";
-        found.push(
-            Diagnostic::error(Code::WrongPlace, patches.places.whole(), message)
-                .help("put `patches` under `encoder.embed`"),
-        );
-    }
-    found
 }
 
 /// The root module under construction, with the values later parts use.

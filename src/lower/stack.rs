@@ -1,18 +1,12 @@
 //! A stack: ambient values once, the blocks, the final norm.
 
 use super::block;
-use crate::diag::Diagnostic;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
 use crate::ir::{Dim, ModuleId, Role, Run, Sym, Type};
 use crate::parts::scope::{Masks, Scope};
 use crate::spec::Stack;
-
-/// Faults of all blocks in this stack.
-pub fn check(stack: &Stack, scope: &Scope, context: u64) -> Vec<Diagnostic> {
-    stack.blocks.iter().flat_map(|b| block::check(b, scope, context)).collect()
-}
 
 /// The stack's module: `x`, then the memory, then the padding masks it is given.
 pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<ModuleId, Mismatch> {

@@ -3,7 +3,7 @@
 
 use super::init::InitPlan;
 use super::norm::{NoNorm, Norm};
-use super::position::{EmbedSite, NoPosition, Position};
+use super::position::{EmbedSite, Position};
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{choice, record};
 use crate::field::{Context, Count, Positive, Probability, Size};
@@ -11,6 +11,7 @@ use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
 use crate::ir::{Dim, ModuleId, Role, Sym, Type, ValueId};
+use crate::source::Span;
 
 choice! {
     /// Where a factorised embedding is widened to `d_model`.
@@ -84,15 +85,11 @@ fn none() -> Norm {
     Norm::None(NoNorm { places: Default::default() })
 }
 
-fn nowhere() -> Position {
-    Position::None(NoPosition { places: Default::default() })
-}
-
 record! {
     /// From tokens or an image to vectors.
     pub struct Embed as "embed" {
         /// How order enters the model.
-        position: Position = value(nowhere());
+        position: Position = value(Position::nowhere());
         /// Factor on the token vectors (`sqrt(d_model)` in the first Transformer).
         scale: Positive = value(Positive(1.0));
         /// Width of the table where it is narrower than `d_model` (ALBERT, OPT).
@@ -113,6 +110,67 @@ record! {
         norm: Norm = value(none());
         /// Dropout of the sum.
         dropout: Probability = value(Probability(0.0));
+    }
+}
+
+/// What surrounds an embedding.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    /// Whether it is that of a decoder beside an encoder.
+    pub is_beside_encoder: bool,
+    /// Whether there are an encoder and a decoder.
+    pub both: bool,
+    /// Rows of its table with their place, if they are known.
+    pub vocab: Option<(u64, Span)>,
+}
+
+impl Embed {
+    /// Faults in this place.
+    pub fn check(&self, at: &Surroundings) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        let mut idle = |key: &str, message: String, help: &str| {
+            found.push(Diagnostic::error(Code::UnusedKey, self.places.of(key), message).help(help));
+        };
+        if self.shared && !at.both {
+            let message = "`shared` ties the source's table to the target's, and there is only one";
+            idle("shared", message.to_owned(), "take it away");
+        }
+        if self.patches.is_some() {
+            let given = [("segments", self.segments.is_some()), ("padding", self.padding.is_some())];
+            for (key, _) in given.into_iter().filter(|(_, given)| *given) {
+                let message = format!("`{key}` is about tokens, and the input is an image");
+                idle(key, message, "take it away");
+            }
+        }
+        if self.dim.is_none() && self.widen != Widen::Last {
+            let message = "`widen` says where a narrower table is widened, and it is not narrower";
+            idle("widen", message.to_owned(), "give `dim`, or take it away");
+        }
+        if let (Some(padding), Some((vocab, place))) = (self.padding, at.vocab)
+            && *padding >= vocab
+        {
+            let message = format!("the padding row {} is not in a table of {vocab}", *padding);
+            found.push(
+                Diagnostic::error(Code::OutOfRange, self.places.of("padding"), message)
+                    .label(place, format!("{vocab} rows here"))
+                    .help(format!("rows are counted from 0, so the last one is {}", vocab.saturating_sub(1))),
+            );
+        }
+        if self.segments.is_some() && at.is_beside_encoder {
+            let message = "token types are an input of the source; the target has none";
+            found.push(
+                Diagnostic::error(Code::WrongPlace, self.places.of("segments"), message)
+                    .help("put `segments` under `encoder.embed`"),
+            );
+        }
+        if let Some(patches) = self.patches.as_ref().filter(|_| at.is_beside_encoder) {
+            let message = "a decoder beside an encoder reads tokens, not an image";
+            found.push(
+                Diagnostic::error(Code::WrongPlace, patches.places.whole(), message)
+                    .help("put `patches` under `encoder.embed`"),
+            );
+        }
+        found
     }
 }
 

@@ -1,8 +1,9 @@
 //! One kind of block: its wiring and the part at every call site.
 
+use super::keys::Used;
 use super::wiring::{PartKind, Wiring, resolve};
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::{entry, listed, unknown_key};
+use crate::field::record::entry;
 use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, value::DefaultDoc};
 use crate::parts::{Attention, Cross, Ffn, Gain, Norm, Position};
@@ -88,122 +89,89 @@ pub fn fields() -> Vec<Field> {
     ]
 }
 
-/// What blocks make of the keys of their trees, over all blocks of a stack: a key is at fault only if
-/// it is in every block that has it.
-#[derive(Debug, Default)]
-pub struct Keys(Vec<(Entry, Use)>);
-
-/// What a block makes of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Use {
-    /// It is no key of a block and no call site.
-    Unknown,
-    /// It is the key of a part that the equation does not call.
-    Idle,
-    /// It changes the block.
-    Used,
+/// A block's tree and what surrounds it.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// Where the stack's key stands: the place of what is missing.
+    pub stack: Span,
+    /// The named wirings.
+    pub wirings: &'a [Equation],
+    /// Whether there is an encoder to attend to.
+    pub has_memory: bool,
+    /// Whether a position sees only what came before.
+    pub is_causal: bool,
+    /// The positional scheme of the embedding, if that is known.
+    pub embedding: Option<&'a Position>,
 }
 
-impl Keys {
-    fn note(&mut self, entry: &Entry, state: Use) {
-        match self.0.iter_mut().find(|(e, _)| e.key_span == entry.key_span && e.key == entry.key) {
-            Some((_, best)) => *best = state.max(*best),
-            None => self.0.push((entry.clone(), state)),
-        }
-    }
-
-    /// Marks a key as used.
-    pub fn mark(&mut self, entry: &Entry) {
-        self.note(entry, Use::Used);
-    }
-
-    /// Whether the key at that place changes something.
-    pub fn is_used(&self, place: Span) -> bool {
-        self.0.iter().any(|(e, state)| e.key_span == place && *state == Use::Used)
-    }
-
-    /// Reports keys no block knows and keys without effect. `title` is the stack; `given` tells whether
-    /// a key stands in the stack itself, and not in the model around it, which answers for its own.
-    pub fn report(&self, title: &str, given: &dyn Fn(Span) -> bool, calls: &[&str], cx: &mut Context<'_>) {
-        let mut known: Vec<&str> = fields().iter().map(|f| f.name).collect();
-        let others: Vec<&str> = calls.iter().copied().filter(|c| !known.contains(c)).collect();
-        known.extend(others);
-        for (e, state) in self.0.iter().filter(|(e, _)| given(e.key_span)) {
-            match state {
-                Use::Used => {}
-                Use::Idle => {
-                    let message = format!("no block of the {title} calls `{}`", e.key);
-                    cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(format!(
-                        "call `{}(...)` in the block's equation, or take the key away",
-                        e.key
-                    )));
-                }
-                Use::Unknown => {
-                    let diagnostic = unknown_key(e, title, &known);
-                    let kind = e.key.trim_end_matches(|c: char| c.is_ascii_digit());
-                    let is_instance = PartKind::from_word(kind).is_some() && !calls.is_empty();
-                    cx.report(if is_instance {
-                        diagnostic.help(format!("the equation calls {}", listed(calls)))
-                    } else {
-                        diagnostic
-                    });
-                }
-            }
-        }
-    }
+/// What became of a block's tree.
+pub enum Decoded {
+    /// A block.
+    Block(Box<Block>),
+    /// Its equation is known, and one of its parts has a fault.
+    Parts,
+    /// Its equation has a fault.
+    Equation,
 }
 
-/// Decodes one kind of block from its merged tree. `keys` collects what became of each key.
+/// Decodes one kind of block from its merged tree. `used` collects what has an effect.
 pub fn decode(
     tree: &Node,
     name: Option<&str>,
-    wirings: &[Equation],
-    has_memory: bool,
+    site: Site<'_>,
     cx: &mut Context<'_>,
-    keys: &mut Keys,
-) -> Option<Block> {
+    used: &mut Used,
+) -> Decoded {
     let default = Node::plain("pre_norm", tree.span);
-    let wiring = resolve(tree.get("block").unwrap_or(&default), wirings, has_memory, cx);
+    let equation = tree.get("block").unwrap_or(&default);
+    let wiring = resolve(equation, site.wirings, site.has_memory, cx);
+    used.note(equation);
     let position = match tree.get("position") {
-        Some(node) => Position::decode(node, cx),
-        None => Some(Position::None(crate::parts::position::NoPosition { places: Default::default() })),
+        Some(node) => Position::decode(node, cx).and_then(|position| acts_here(position, site, cx)),
+        None => Some(Position::nowhere()),
     };
     let Some(wiring) = wiring else {
-        // Without call sites the parts are still checked as they stand, and a key may be that of a call
-        // site if the equation's text has its name.
-        let text = tree.get("block").and_then(Node::text).unwrap_or("");
-        let words: Vec<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+        // Without call sites the parts are still checked as they stand.
         for e in tree.entries().unwrap_or(&[]) {
             if let Some(kind) = PartKind::from_word(&e.key) {
-                part(kind, &e.value, tree, cx);
+                part(kind, &e.value, site, cx);
             }
-            let is_known = fields().iter().any(|f| f.name == e.key) || words.contains(&e.key.as_str());
-            keys.note(e, if is_known { Use::Used } else { Use::Unknown });
         }
-        return None;
+        return Decoded::Equation;
     };
     let mut instances = Vec::new();
-    let mut complete = true;
-    for site in &wiring.sites {
-        let node = config(tree, site.kind, &site.name, cx);
-        match part(site.kind, &node, tree, cx) {
-            Some(part) => instances.push(Instance { name: site.name.clone(), part }),
-            None => complete = false,
+    for call in &wiring.sites {
+        let node = config(tree, call.kind, &call.name, cx);
+        used.note(&node);
+        if call.kind == PartKind::Attention {
+            tree.get("position").into_iter().for_each(|node| used.note(node));
         }
+        let part = part(call.kind, &node, site, cx);
+        if let Some(part) = &part {
+            part.check(position.as_ref(), site).into_iter().for_each(|d| cx.report(d));
+        }
+        instances.extend(part.map(|part| Instance { name: call.name.clone(), part }));
     }
-    for e in tree.entries().unwrap_or(&[]) {
-        let calls = |s: &super::wiring::Site| s.name == e.key || s.kind.word() == e.key;
-        let feeds_cross = e.key == "attention" && wiring.sites.iter().any(|s| s.kind == PartKind::Cross);
-        let state = match PartKind::from_word(&e.key) {
-            _ if wiring.sites.iter().any(calls) || feeds_cross => Use::Used,
-            Some(_) => Use::Idle,
-            None if matches!(e.key.as_str(), "block" | "position") => Use::Used,
-            None => Use::Unknown,
-        };
-        keys.note(e, state);
+    match position {
+        Some(position) if instances.len() == wiring.sites.len() => {
+            Decoded::Block(Box::new(Block { name: name.map(str::to_owned), wiring, position, instances }))
+        }
+        Some(_) | None => Decoded::Parts,
     }
-    let position = position?;
-    complete.then(|| Block { name: name.map(str::to_owned), wiring, position, instances })
+}
+
+/// A scheme that is added to embeddings does nothing in a block, unless it is the embedding's own.
+fn acts_here(position: Position, site: Site<'_>, cx: &mut Context<'_>) -> Option<Position> {
+    let on_embedding = matches!(position, Position::Learned(_) | Position::Sinusoidal(_));
+    if !on_embedding || site.embedding.is_none_or(|of| *of == position) {
+        return Some(position);
+    }
+    let message = format!("`{}` positions are added to embeddings, not in a block", position.part());
+    cx.report(
+        Diagnostic::error(Code::WrongPlace, position.places().whole(), message)
+            .help("a block can have `rotary`, `alibi`, `t5` or `none`; put this one under `embed`"),
+    );
+    None
 }
 
 /// The tree of one instance: the part's key, with the instance's own key laid over it.
@@ -233,21 +201,21 @@ fn inherited(tree: &Node) -> Option<Node> {
     Some(Node::map(entries, node.span))
 }
 
-fn part(kind: PartKind, node: &Node, tree: &Node, cx: &mut Context<'_>) -> Option<Part> {
+fn part(kind: PartKind, node: &Node, site: Site<'_>, cx: &mut Context<'_>) -> Option<Part> {
     let missing = matches!(node.kind, Kind::Null);
     match kind {
         PartKind::Norm if missing => {
-            let norm = Node::plain("layer_norm", tree.span);
+            let norm = Node::plain("layer_norm", node.span);
             Norm::decode(&norm, cx).map(Part::Norm)
         }
         PartKind::Norm => Norm::decode(node, cx).map(Part::Norm),
         PartKind::Attention if missing => {
-            absent(kind, "attention: {heads: 8}", tree, cx);
+            absent(kind, "attention: {heads: 8}", site, cx);
             None
         }
         PartKind::Attention => Attention::decode(node, cx).map(Part::Attention),
         PartKind::Cross if missing => {
-            absent(kind, "cross: {heads: 8}", tree, cx);
+            absent(kind, "cross: {heads: 8}", site, cx);
             None
         }
         PartKind::Cross => Cross::decode(node, cx).map(Part::Cross),
@@ -256,9 +224,9 @@ fn part(kind: PartKind, node: &Node, tree: &Node, cx: &mut Context<'_>) -> Optio
     }
 }
 
-fn absent(kind: PartKind, example: &str, tree: &Node, cx: &mut Context<'_>) {
+fn absent(kind: PartKind, example: &str, site: Site<'_>, cx: &mut Context<'_>) {
     let message = format!("the block calls `{}`, which is not described", kind.word());
-    cx.report(Diagnostic::error(Code::MissingKey, tree.span, message).help(format!("add `{example}`")));
+    cx.report(Diagnostic::error(Code::MissingKey, site.stack, message).help(format!("add `{example}`")));
 }
 
 impl Part {
@@ -270,6 +238,15 @@ impl Part {
             Part::Cross(p) => p.encode(),
             Part::Ffn(p) => p.encode(),
             Part::Gain(p) => p.encode(),
+        }
+    }
+
+    /// Faults of the part in its block; those of a scheme only where it is known.
+    fn check(&self, position: Option<&Position>, site: Site<'_>) -> Vec<Diagnostic> {
+        match self {
+            Part::Attention(p) => p.check(position, site.is_causal),
+            Part::Cross(p) => p.check(),
+            Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) => Vec::new(),
         }
     }
 

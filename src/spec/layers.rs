@@ -29,22 +29,55 @@ struct Range {
     span: Span,
 }
 
+/// Where blocks stand, and every tree a layer could have, for checking where that is not known.
+pub struct Plan {
+    /// The runs, if nothing is wrong with them.
+    pub runs: Option<Vec<Run>>,
+    /// The trees of all blocks.
+    pub trees: Vec<(Option<String>, Node)>,
+}
+
 /// The runs of a stack. `base` is the tree of a block without a name.
-pub fn runs(stack: &Node, base: &Node, layers: u64, cx: &mut Context<'_>) -> Option<Vec<Run>> {
-    if let Some(entry) = stack.entry("runs") {
-        if let Some(other) = ["pattern", "ranges"].iter().find_map(|k| stack.entry(k)) {
+pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Plan {
+    let named = named(stack, cx);
+    let of_names =
+        named.iter().flatten().map(|(name, _, tree)| (Some((*name).to_owned()), lay(base, tree, cx)));
+    let mut trees: Vec<(Option<String>, Node)> = of_names.collect();
+    if trees.is_empty() {
+        trees.push((None, base.clone()));
+    }
+    let runs = if let Some(entry) = stack.entry("runs") {
+        let others = ["pattern", "ranges"].into_iter().filter_map(|key| stack.entry(key));
+        let mut clash = false;
+        for other in others {
             let message = format!("`runs` and `{}` both say which block stands where", other.key);
             cx.report(
                 Diagnostic::error(Code::KeysExclude, other.key_span, message)
                     .label(entry.key_span, "the other one")
                     .help("keep one of them"),
             );
-            return None;
+            clash = true;
         }
-        return explicit(&entry.value, stack, base, layers, cx);
-    }
-    let cycle = pattern(stack, base, cx)?;
-    let ranges = ranges(stack, layers, cx)?;
+        let blocks = named.as_ref().filter(|_| !clash);
+        blocks.and_then(|blocks| explicit(&entry.value, stack, blocks, base, layers, cx))
+    } else {
+        let cycle = named.as_ref().and_then(|blocks| pattern(stack, blocks, base, cx));
+        let ranges = ranges(stack, layers, cx);
+        for range in ranges.iter().flatten() {
+            let over = |(name, tree): &(_, Node)| (Option::clone(name), lay(tree, &range.tree, cx));
+            let changed: Vec<(Option<String>, Node)> = trees.iter().take(1).map(over).collect();
+            trees.extend(changed);
+        }
+        match (cycle, ranges, layers) {
+            (Some(cycle), Some(ranges), Some(layers)) => Some(cut(&cycle, &ranges, layers, cx)),
+            _ => None,
+        }
+    };
+    Plan { runs, trees }
+}
+
+/// The layers cut where a range begins or ends.
+fn cut(cycle: &[(Option<String>, Node)], ranges: &[Range], layers: u64, cx: &mut Context<'_>) -> Vec<Run> {
     let mut cuts: Vec<u64> = ranges.iter().flat_map(|r| [r.start, r.end]).chain([0, layers]).collect();
     cuts.sort_unstable();
     cuts.dedup();
@@ -56,14 +89,12 @@ pub fn runs(stack: &Node, base: &Node, layers: u64, cx: &mut Context<'_>) -> Opt
         let cycle = (0..length.min(end - start))
             .filter_map(|i| cycle.get(((start + i) % length) as usize))
             .map(|(name, tree)| {
-                let tree =
-                    over.iter().fold(tree.clone(), |t, r| merge(&t, &r.tree, &super::is_part, cx.sink()));
-                (name.clone(), tree)
+                (name.clone(), over.iter().fold(tree.clone(), |tree, range| lay(&tree, &range.tree, cx)))
             })
             .collect();
         runs.push(Run { count: end - start, cycle });
     }
-    Some(runs)
+    runs
 }
 
 /// The named blocks, each laid over the base.
@@ -95,10 +126,14 @@ fn lay(base: &Node, over: &Node, cx: &mut Context<'_>) -> Node {
     }
 }
 
-fn pattern(stack: &Node, base: &Node, cx: &mut Context<'_>) -> Option<Vec<(Option<String>, Node)>> {
-    let blocks = named(stack, cx)?;
+fn pattern(
+    stack: &Node,
+    blocks: &[(&str, Span, &Node)],
+    base: &Node,
+    cx: &mut Context<'_>,
+) -> Option<Vec<(Option<String>, Node)>> {
     let Some(node) = stack.get("pattern") else {
-        return match blocks.as_slice() {
+        return match blocks {
             [] => Some(vec![(None, base.clone())]),
             [(name, _, tree)] => Some(vec![(Some((*name).to_owned()), lay(base, tree, cx))]),
             [(_, span, _), ..] => {
@@ -114,7 +149,10 @@ fn pattern(stack: &Node, base: &Node, cx: &mut Context<'_>) -> Option<Vec<(Optio
         };
     };
     let Kind::List(items) = &node.kind else {
-        wrong_kind(node, "a list of names of blocks", cx);
+        let message = format!("expected a list of names of blocks, found {}", node.describe());
+        let diagnostic = Diagnostic::error(Code::WrongKind, node.span, message);
+        let alone = node.text().map(|name| format!("write `pattern: [{name}]`"));
+        cx.report(alone.into_iter().fold(diagnostic, Diagnostic::help));
         return None;
     };
     if items.is_empty() {
@@ -122,8 +160,10 @@ fn pattern(stack: &Node, base: &Node, cx: &mut Context<'_>) -> Option<Vec<(Optio
         return None;
     }
     let cycle: Vec<Option<(Option<String>, Node)>> =
-        items.iter().map(|item| block_named(item, &blocks, base, cx)).collect();
-    for (name, span, _) in &blocks {
+        items.iter().map(|item| block_named(item, blocks, base, cx)).collect();
+    // A name with a slip in it may be the one that seems to be missing.
+    let cycle: Vec<(Option<String>, Node)> = cycle.into_iter().collect::<Option<_>>()?;
+    for (name, span, _) in blocks {
         if !items.iter().any(|item| item.text() == Some(name)) {
             let message = format!("no layer is a `{name}` block");
             cx.report(
@@ -133,7 +173,7 @@ fn pattern(stack: &Node, base: &Node, cx: &mut Context<'_>) -> Option<Vec<(Optio
             );
         }
     }
-    cycle.into_iter().collect()
+    Some(cycle)
 }
 
 fn block_named(
@@ -164,7 +204,7 @@ fn block_named(
     }
 }
 
-fn ranges(stack: &Node, layers: u64, cx: &mut Context<'_>) -> Option<Vec<Range>> {
+fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Option<Vec<Range>> {
     let Some(node) = stack.get("ranges") else { return Some(Vec::new()) };
     let Some(entries) = node.entries() else {
         wrong_kind(node, "a map from ranges of layers to what they change", cx);
@@ -173,15 +213,13 @@ fn ranges(stack: &Node, layers: u64, cx: &mut Context<'_>) -> Option<Vec<Range>>
     let mut ranges: Vec<Range> = Vec::new();
     let mut complete = true;
     for e in entries {
-        let parsed = parse_range(&e.key, layers);
-        let Some((start, end)) = parsed else {
-            let message = format!("`{}` is not a range of the {layers} layers", e.key);
-            cx.report(Diagnostic::error(Code::BadRange, e.key_span, message).help(format!(
-                "`0..3` is layers 0, 1 and 2; `3..` is all from 3 on; `0` is the first; the last is {}",
-                layers - 1
-            )));
-            complete = false;
-            continue;
+        let (start, end) = match parse_range(&e.key, layers) {
+            Ok(range) => range,
+            Err((message, help)) => {
+                cx.report(Diagnostic::error(Code::BadRange, e.key_span, message).help(help));
+                complete = false;
+                continue;
+            }
         };
         if !matches!(e.value.kind, Kind::Map(_)) {
             wrong_kind(&e.value, "a map with what these layers change", cx);
@@ -189,7 +227,7 @@ fn ranges(stack: &Node, layers: u64, cx: &mut Context<'_>) -> Option<Vec<Range>>
             continue;
         }
         if let Some(twin) = ranges.iter().find(|r| r.start < end && start < r.end) {
-            let message = format!("the ranges of layers overlap from {}", twin.start.max(start));
+            let message = format!("two ranges hold layer {}", twin.start.max(start));
             cx.report(
                 Diagnostic::error(Code::BadRange, e.key_span, message)
                     .label(twin.span, "the other one")
@@ -202,25 +240,47 @@ fn ranges(stack: &Node, layers: u64, cx: &mut Context<'_>) -> Option<Vec<Range>>
     complete.then_some(ranges)
 }
 
-/// `0..3`, `3..`, `..3`, `7`: within the layers and not empty.
-fn parse_range(text: &str, layers: u64) -> Option<(u64, u64)> {
+/// `0..3`, `3..`, `..3`, `7`: within the layers and not empty. What is wrong, and what would be right.
+fn parse_range(text: &str, layers: Option<u64>) -> Result<(u64, u64), (String, String)> {
     let text = text.trim();
-    let number = |t: &str| t.trim().parse::<u64>().ok();
-    let (start, end) = match text.split_once("..") {
-        Some((a, b)) => (
-            if a.trim().is_empty() { 0 } else { number(a)? },
-            if b.trim().is_empty() { layers } else { number(b)? },
-        ),
-        None => {
-            let at = number(text)?;
-            (at, at.checked_add(1)?)
-        }
+    let number = |t: &str, otherwise: u64| match t.trim() {
+        "" => Some(otherwise),
+        digits => digits.parse::<u64>().ok(),
     };
-    (start < end && end <= layers).then_some((start, end))
+    let parsed = match text.split_once("..") {
+        Some((start, end)) => number(start, 0).zip(number(end, layers.unwrap_or(u64::MAX))),
+        None => text.parse::<u64>().ok().map(|at| (at, at.saturating_add(1))),
+    };
+    let Some((start, end)) = parsed else {
+        let help = "`0..3` is layers 0, 1 and 2; `3..` is all from 3 on; `0` is the first";
+        return Err((format!("`{text}` is no range of layers"), help.to_owned()));
+    };
+    match layers {
+        Some(layers) if start >= layers || end > layers => {
+            let message = format!("there are {layers} layers, and `{text}` goes beyond them");
+            let help = match layers {
+                1 => "layers are counted from 0, so the only one is 0".to_owned(),
+                _ => format!("layers are counted from 0, so the last one is {}", layers - 1),
+            };
+            Err((message, help))
+        }
+        Some(_) | None if start >= end => {
+            let help =
+                format!("the end is not included: `{start}..{}` is layer {start}", start.saturating_add(1));
+            Err((format!("`{text}` holds no layer"), help))
+        }
+        Some(_) | None => Ok((start, end)),
+    }
 }
 
-fn explicit(node: &Node, stack: &Node, base: &Node, layers: u64, cx: &mut Context<'_>) -> Option<Vec<Run>> {
-    let blocks = named(stack, cx)?;
+fn explicit(
+    node: &Node,
+    stack: &Node,
+    blocks: &[(&str, Span, &Node)],
+    base: &Node,
+    layers: Option<u64>,
+    cx: &mut Context<'_>,
+) -> Option<Vec<Run>> {
     let Kind::List(items) = &node.kind else {
         wrong_kind(node, "a list of `{count: n, cycle: [names]}`", cx);
         return None;
@@ -234,7 +294,7 @@ fn explicit(node: &Node, stack: &Node, base: &Node, layers: u64, cx: &mut Contex
             return None;
         };
         let cycle: Vec<Option<(Option<String>, Node)>> =
-            names.iter().map(|n| block_named(n, &blocks, base, cx)).collect();
+            names.iter().map(|n| block_named(n, blocks, base, cx)).collect();
         let cycle: Option<Vec<_>> = cycle.into_iter().collect();
         let (count, cycle) = (count?, cycle?);
         if cycle.is_empty() {
@@ -244,12 +304,13 @@ fn explicit(node: &Node, stack: &Node, base: &Node, layers: u64, cx: &mut Contex
         total = total.saturating_add(*count);
         runs.push(Run { count: *count, cycle });
     }
-    if total != layers {
+    if let Some(layers) = layers.filter(|layers| *layers != total) {
         let message = format!("the runs add up to {total} layers, not {layers}");
         let place = stack.get("layers").map_or(node.span, |n| n.span);
         cx.report(
             Diagnostic::error(Code::LengthMismatch, node.span, message)
-                .label(place, format!("{layers} layers here")),
+                .label(place, format!("{layers} layers here"))
+                .help(format!("`layers: {total}`, or counts that add up to {layers}")),
         );
         return None;
     }

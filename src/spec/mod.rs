@@ -6,7 +6,9 @@
 
 pub mod block;
 pub mod expand;
+pub mod keys;
 pub mod layers;
+pub mod lets;
 pub mod load;
 pub mod model;
 pub mod stack;

@@ -1,16 +1,17 @@
 //! The whole spec.
 
+use super::keys::Used;
+use super::lets::Lets;
 use super::stack::{self, Stack, Surroundings};
 use super::wiring;
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::{Reader, entry, listed};
+use crate::field::record::{Reader, entry, mended};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
 use crate::field::{Context, Places, Size};
 
-use crate::parts::{Embed, Head, Init, Norm, Position, init};
+use crate::parts::{Embed, Head, Init, Norm, init};
 use crate::source::Span;
-use crate::syntax::expr::{self, Scope};
-use crate::syntax::tree::{Entry, Node};
+use crate::syntax::tree::Node;
 
 /// The version of the language this compiler reads.
 pub const VERSION: u64 = 1;
@@ -110,74 +111,6 @@ pub fn fields() -> Vec<Field> {
     ]
 }
 
-/// `let` entries whose names are not all known yet.
-#[derive(Debug, Default)]
-pub struct Lets {
-    waiting: Vec<Entry>,
-    resolved: Vec<Entry>,
-}
-
-impl Lets {
-    fn new(node: Option<&Node>, cx: &mut Context<'_>) -> Self {
-        let Some(node) = node else { return Self::default() };
-        let Some(entries) = node.entries() else {
-            crate::field::value::wrong_kind(node, "a map from names to numbers", cx);
-            return Self::default();
-        };
-        Self { waiting: entries.to_vec(), resolved: Vec::new() }
-    }
-
-    /// Makes every entry known whose expression can be evaluated by now.
-    pub fn resolve(&mut self, cx: &mut Context<'_>) {
-        // Stacks forget what was bound in them, so what waited is tried again in the next one.
-        loop {
-            let ready = self.waiting.iter().position(|e| {
-                let parsed = expr::parse(cx.sources(), &e.value);
-                parsed.map_or(true, |x| x.names().iter().all(|(n, _)| cx.lookup(n).is_some()))
-            });
-            let Some(ready) = ready else { return };
-            let e = self.waiting.remove(ready);
-            match expr::parse(cx.sources(), &e.value).and_then(|x| expr::eval(&x, cx)) {
-                Ok(number) => cx.bind(&e.key, number, Some(e.value.span)),
-                Err(diagnostic) => cx.report(diagnostic),
-            }
-            self.resolved.push(e);
-        }
-    }
-
-    /// Entries still waiting are put back after a stack that could resolve them.
-    fn again(&mut self, outer: usize) {
-        let later = self.resolved.split_off(outer.min(self.resolved.len()));
-        self.waiting.extend(later);
-    }
-
-    fn report(&self, ever: &[Entry], cx: &mut Context<'_>) {
-        for e in self.waiting.iter().filter(|e| !ever.iter().any(|r| r.key == e.key)) {
-            let names: Vec<String> = expr::parse(cx.sources(), &e.value)
-                .map(|x| x.names().into_iter().map(|(n, _)| n.to_owned()).collect())
-                .unwrap_or_default();
-            let among = self.waiting.iter().find(|o| names.contains(&o.key));
-            match among {
-                Some(other) => {
-                    let message = format!("`{}` and `{}` need each other's value", e.key, other.key);
-                    cx.report(
-                        Diagnostic::error(Code::LetCycle, e.value.span, message)
-                            .label(other.value.span, "the other one")
-                            .help("give one of them as a number"),
-                    );
-                }
-                None => {
-                    if let Err(diagnostic) =
-                        expr::parse(cx.sources(), &e.value).and_then(|x| expr::eval(&x, cx))
-                    {
-                        cx.report(diagnostic);
-                    }
-                }
-            }
-        }
-    }
-}
-
 impl ModelSpec {
     /// Decodes a merged tree. Everything that is wrong is reported; `None` if anything is.
     pub fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
@@ -186,55 +119,66 @@ impl ModelSpec {
             wiring::prelude(sources, cx.sink())
         };
         let fields = fields();
+        let tree = mended(node, "spec", &fields, &[], cx);
+        let node = &*tree;
         let mut reader = Reader::open(node, "spec", &fields, cx)?;
-        let mut lets = Lets::new(node.get("let"), cx);
-        lets.resolve(cx);
+        let mark = cx.mark();
         let version: Option<Size> = reader.or_value("trafo", Size(VERSION), cx);
+        cx.forget_since(mark);
         if let Some(version) = version.filter(|v| **v != VERSION) {
             let message =
                 format!("this is version {} of the language; trafoc reads version {VERSION}", *version);
             let diagnostic = Diagnostic::error(Code::UnknownVersion, reader.place("trafo"), message);
             cx.report(diagnostic.help(format!("write `trafo: {VERSION}`")));
         }
+        let lets = Lets::new(node, cx);
+        lets.resolve(cx);
         let name: Option<String> = reader.required("name", cx);
         let vocab: Option<Option<Size>> = reader.or_value("vocab", None, cx);
         let source_vocab: Option<Option<Size>> = reader.or_value("source_vocab", None, cx);
         let context: Option<Option<Size>> = reader.or_value("context", None, cx);
+        lets.resolve(cx);
         let d_model: Option<Size> = reader.required("d_model", cx);
         lets.resolve(cx);
-        let outer = lets.resolved.len();
-        let mut ever = Vec::new();
-        let mut uses_norm = false;
-        let mut stack = |key: &'static str, has_memory: bool, lets: &mut Lets, cx: &mut Context<'_>| {
-            let Some(stack_node) = node.get(key) else { return Some(None) };
+        let both = node.get("encoder").is_some() && node.get("decoder").is_some();
+        let vocab_of = |own: &'static str| match (own, source_vocab, vocab) {
+            ("encoder", Some(Some(size)), _) => Some((*size, reader.place("source_vocab"))),
+            ("encoder", None, _) => None,
+            (_, _, Some(Some(size))) => Some((*size, reader.place("vocab"))),
+            (_, _, Some(None) | None) => None,
+        };
+        let mut used = Used::default();
+        let mut stack = |key: &'static str, cx: &mut Context<'_>| {
+            let Some(entry) = node.entry(key) else { return Some(None) };
             let around = Surroundings {
                 name: key,
+                key: entry.key_span,
                 embed: node.get("embed"),
                 norm: node.get("norm"),
-                has_memory,
-                lets,
+                has_memory: both && key == "decoder",
+                both,
+                vocab: vocab_of(key),
+                lets: &lets,
                 wirings: &wirings,
-                uses_norm: &mut uses_norm,
+                used: &mut used,
             };
-            let stack = stack::decode(stack_node, around, cx);
-            ever.extend(lets.resolved.iter().cloned());
-            lets.again(outer);
-            stack.map(Some)
+            stack::decode(&entry.value, around, cx).map(Some)
         };
-        let encoder = stack("encoder", false, &mut lets, cx);
-        let decoder = stack("decoder", node.get("encoder").is_some(), &mut lets, cx);
-        lets.report(&ever, cx);
+        let encoder = stack("encoder", cx);
+        let decoder = stack("decoder", cx);
         let head: Option<Head> = reader.required("head", cx);
         let init = reader.or_value("init", Init::default(), cx);
-        if node.get("encoder").is_none() && node.get("decoder").is_none() {
-            let message = "the spec has neither an encoder nor a decoder";
-            cx.report(
-                Diagnostic::error(Code::MissingKey, node.span, message)
-                    .help("add `decoder: {layers: 12, attention: {heads: 12}}`, or `encoder:`"),
+        let form = Form { node, both, used, head_place: reader.place("head") };
+        form.check(head.as_ref(), cx);
+        if let (Some(Some(vocab)), Some(Some(source_vocab))) = (vocab, source_vocab) {
+            form.check_shared(
+                (*vocab, reader.place("vocab")),
+                (*source_vocab, reader.place("source_vocab")),
+                cx,
             );
         }
         if let Some(e) = node.get("sweep") {
-            super::sweep::check(e, cx);
+            super::sweep::check(e, node, cx);
         }
         let places = reader.close(cx);
         let spec = Self {
@@ -249,156 +193,15 @@ impl ModelSpec {
             init: init?,
             places,
         };
-        spec.check(node, uses_norm, cx);
+        if !cx.has_failed() {
+            lets.report_unused(cx);
+        }
         Some(spec)
     }
 
     /// The stack the head reads.
     pub fn last_stack(&self) -> Option<&Stack> {
         self.decoder.as_ref().or(self.encoder.as_ref())
-    }
-
-    /// Rules between fields of different parts.
-    fn check(&self, node: &Node, uses_norm: bool, cx: &mut Context<'_>) {
-        let both = self.encoder.is_some() && self.decoder.is_some();
-        let stacks = || self.encoder.iter().chain(&self.decoder);
-        let reads_tokens = stacks().any(|s| s.embed.patches.is_none());
-        let here = self.places.whole();
-        for (name, is_there) in [("vocab", self.vocab.is_some()), ("context", self.context.is_some())] {
-            if reads_tokens && !is_there {
-                let message = format!("`spec` needs `{name}`");
-                cx.report(
-                    Diagnostic::error(Code::MissingKey, here, message)
-                        .help(format!("add `{name}: ...`, a whole number")),
-                );
-            }
-            if !reads_tokens && is_there && !(name == "vocab" && self.head.needs_vocab()) {
-                let message = format!("the input is an image, and `{name}` would do nothing");
-                cx.report(
-                    Diagnostic::error(Code::UnusedKey, self.places.of(name), message).help("take it away"),
-                );
-            }
-        }
-        self.check_head(both, reads_tokens, cx);
-        if !both {
-            for (key, given) in [("source_vocab", self.source_vocab.is_some())] {
-                if given {
-                    let message = format!("`{key}` is for an encoder beside a decoder");
-                    cx.report(
-                        Diagnostic::error(Code::UnusedKey, self.places.of(key), message).help("use `vocab`"),
-                    );
-                }
-            }
-        }
-        for stack in stacks() {
-            self.check_stack(stack, both, cx);
-        }
-        if let Some(e) = node.entry("norm").filter(|_| !uses_norm) {
-            let message = "no block calls `norm` and no final norm is the model's";
-            cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("take it away"));
-        }
-    }
-
-    fn check_head(&self, both: bool, reads_tokens: bool, cx: &mut Context<'_>) {
-        let head = &self.head;
-        let place = head.places().whole();
-        let wrong = |message: &str, help: &str| Some((message.to_owned(), help.to_owned()));
-        let fault = match head {
-            Head::Lm(_) if self.decoder.is_none() => wrong(
-                "`lm` predicts next tokens, and an encoder sees them all",
-                "`mlm` is the head for an encoder",
-            ),
-            Head::Lm(_) if both => {
-                wrong("`lm` is for a decoder alone", "`translate` is the head for an encoder-decoder")
-            }
-            Head::Translate(_) if !both => {
-                wrong("`translate` needs an encoder and a decoder", "`lm` is the head for a decoder alone")
-            }
-            Head::Mlm(_) if self.decoder.is_some() => wrong(
-                "`mlm` fills in hidden tokens, and a decoder does not see what follows",
-                "`lm` is the head for a decoder",
-            ),
-            Head::Span(_) if self.decoder.is_some() => wrong(
-                "`span` reads the whole text, and a decoder does not see what follows",
-                "`span` is a head for an encoder",
-            ),
-            Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Tag(_) | Head::Span(_)
-                if !reads_tokens =>
-            {
-                wrong(
-                    "this head needs tokens, and the input is an image",
-                    "`classify` or `embed` fit an image",
-                )
-            }
-            Head::Lm(_)
-            | Head::Translate(_)
-            | Head::Mlm(_)
-            | Head::Span(_)
-            | Head::Tag(_)
-            | Head::Classify(_)
-            | Head::Embed(_) => None,
-        };
-        if let Some((message, help)) = fault {
-            cx.report(Diagnostic::error(Code::HeadMismatch, place, message).help(help));
-        }
-    }
-
-    fn check_stack(&self, stack: &Stack, both: bool, cx: &mut Context<'_>) {
-        let embed = &stack.embed;
-        if embed.shared && !both {
-            let message = "`shared` ties the source's table to the target's, and there is only one";
-            cx.report(
-                Diagnostic::error(Code::UnusedKey, embed.places.of("shared"), message).help("take it away"),
-            );
-        }
-        if embed.shared && self.source_vocab.is_some() && self.source_vocab != self.vocab {
-            let message = "a shared table has one vocabulary, and source and target have two";
-            cx.report(
-                Diagnostic::error(Code::KeysExclude, embed.places.of("shared"), message)
-                    .label(self.places.of("source_vocab"), "the source's")
-                    .label(self.places.of("vocab"), "the target's"),
-            );
-        }
-        if embed.patches.is_some() {
-            let useless = [("segments", embed.segments.is_some()), ("padding", embed.padding.is_some())];
-            for (key, given) in useless {
-                if given {
-                    let message = format!("`{key}` is about tokens, and the input is an image");
-                    cx.report(
-                        Diagnostic::error(Code::UnusedKey, embed.places.of(key), message)
-                            .help("take it away"),
-                    );
-                }
-            }
-        }
-        if let (Some(padding), Some(vocab)) = (embed.padding, self.vocab)
-            && *padding >= vocab
-        {
-            let message = format!("the padding row {} is not in a table of {vocab}", *padding);
-            cx.report(
-                Diagnostic::error(Code::OutOfRange, embed.places.of("padding"), message)
-                    .label(self.places.of("vocab"), format!("vocab is {vocab} here")),
-            );
-        }
-        if embed.dim.is_none() && embed.places.has("widen") {
-            let message = "`widen` says where a narrower table is widened, and it is not narrower";
-            cx.report(
-                Diagnostic::error(Code::UnusedKey, embed.places.of("widen"), message)
-                    .help("give `dim`, or take it away"),
-            );
-        }
-        for block in &stack.blocks {
-            let on_embedding = matches!(block.position, Position::Learned(_) | Position::Sinusoidal(_));
-            if on_embedding && block.position != embed.position {
-                let message =
-                    format!("`{}` positions are added to embeddings, not in a block", block.position.part());
-                let names: Vec<&str> = vec!["rotary", "alibi", "t5", "none"];
-                cx.report(
-                    Diagnostic::error(Code::WrongPlace, block.position.places().whole(), message)
-                        .help(format!("a block can have {}; put this one under `embed`", listed(&names))),
-                );
-            }
-        }
     }
 
     /// The spec written out, every default in its place. Decodes to an equal spec.
@@ -414,6 +217,127 @@ impl ModelSpec {
         entries.push(entry("head", self.head.encode()));
         entries.push(entry("init", self.init.encode()));
         Node::map(entries, Span::default())
+    }
+}
+
+/// What can be said of a spec as a whole by its keys, whatever is wrong inside them.
+struct Form<'a> {
+    node: &'a Node,
+    both: bool,
+    used: Used,
+    head_place: Span,
+}
+
+impl Form<'_> {
+    fn has(&self, key: &str) -> bool {
+        self.node.get(key).is_some()
+    }
+
+    /// Whether a stack is given an image.
+    fn reads_image(&self, stack: &Node) -> bool {
+        let own = stack.get("embed").and_then(|embed| embed.get("patches"));
+        let given = own.or(self.node.get("embed").and_then(|embed| embed.get("patches")));
+        given.is_some_and(|patches| patches.text() != Some("none"))
+    }
+
+    fn check(&self, head: Option<&Head>, cx: &mut Context<'_>) {
+        let stacks: Vec<&Node> = ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key)).collect();
+        if stacks.is_empty() {
+            let message = "the spec has neither an encoder nor a decoder";
+            cx.report(
+                Diagnostic::error(Code::MissingKey, self.node.span, message)
+                    .help("add `decoder: {layers: 12, attention: {heads: 12}}`, or `encoder:`"),
+            );
+            return;
+        }
+        let reads_tokens = stacks.iter().any(|stack| !self.reads_image(stack));
+        for name in ["vocab", "context"] {
+            let entry = self.node.entry(name);
+            if reads_tokens && entry.is_none() {
+                let message = format!("the spec needs `{name}`");
+                cx.report(
+                    Diagnostic::error(Code::MissingKey, self.node.span, message)
+                        .help(format!("add `{name}: ...`, a whole number")),
+                );
+            }
+            if let Some(e) = entry.filter(|_| !reads_tokens) {
+                let message = format!("the input is an image, and `{name}` would do nothing");
+                cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("take it away"));
+            }
+        }
+        if let Some(e) = self.node.entry("source_vocab").filter(|_| !self.both) {
+            let message = "`source_vocab` is for an encoder beside a decoder";
+            cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("use `vocab`"));
+        }
+        if let Some(head) = head {
+            self.check_head(head, reads_tokens, cx);
+        }
+        if let Some(e) = self.node.entry("norm").filter(|e| !self.used.any_of(&e.value)) {
+            let message = "no block calls this norm, and no final norm is it";
+            cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("take it away"));
+        }
+        if let Some(e) = self.node.get("embed").and_then(|embed| embed.entry("position")) {
+            self.used.report(e, "spec", cx);
+        }
+    }
+
+    fn check_head(&self, head: &Head, reads_tokens: bool, cx: &mut Context<'_>) {
+        let decodes = self.has("decoder");
+        let fault = match head {
+            Head::Lm(_) if !decodes => Some((
+                "`lm` predicts next tokens, and an encoder sees them all",
+                "`mlm` is the head for an encoder",
+            )),
+            Head::Lm(_) if self.both => {
+                Some(("`lm` is for a decoder alone", "`translate` is the head for an encoder-decoder"))
+            }
+            Head::Translate(_) if !self.both => Some((
+                "`translate` needs an encoder and a decoder",
+                if decodes { "`lm` is the head for a decoder alone" } else { "add `decoder: {...}`" },
+            )),
+            Head::Mlm(_) if decodes => Some((
+                "`mlm` fills in hidden tokens, and a decoder does not see what follows",
+                if self.both { "`translate` is the head for both" } else { "`lm` is the head for a decoder" },
+            )),
+            Head::Span(_) if decodes => Some((
+                "`span` reads the whole text, and a decoder does not see what follows",
+                "`span` is a head for an encoder",
+            )),
+            Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Tag(_) | Head::Span(_)
+                if !reads_tokens =>
+            {
+                Some((
+                    "this head needs tokens, and the input is an image",
+                    "`classify` and `embed` are heads for an image",
+                ))
+            }
+            Head::Lm(_)
+            | Head::Translate(_)
+            | Head::Mlm(_)
+            | Head::Span(_)
+            | Head::Tag(_)
+            | Head::Classify(_)
+            | Head::Embed(_) => None,
+        };
+        if let Some((message, help)) = fault {
+            cx.report(Diagnostic::error(Code::HeadMismatch, self.head_place, message).help(help));
+        }
+    }
+
+    /// A table that source and target share has one vocabulary.
+    fn check_shared(&self, vocab: (u64, Span), source_vocab: (u64, Span), cx: &mut Context<'_>) {
+        let shared = |node: &Node| node.get("embed").and_then(|embed| embed.get("shared")).cloned();
+        let stacks = ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key));
+        let all = [self.node].into_iter().chain(stacks).filter_map(shared);
+        for place in all.filter(|s| s.text() == Some("true") && vocab.0 != source_vocab.0) {
+            let message = "a shared table has one vocabulary, and source and target have two";
+            cx.report(
+                Diagnostic::error(Code::KeysExclude, place.span, message)
+                    .label(source_vocab.1, format!("{} words of the source", source_vocab.0))
+                    .label(vocab.1, format!("{} words of the target", vocab.0))
+                    .help("take `source_vocab` or `shared` away"),
+            );
+        }
     }
 }
 

@@ -1,16 +1,18 @@
 //! An encoder or a decoder: its blocks and which stands where.
 
-use super::block::{self, Block, Keys};
+use super::block::{self, Block, Decoded, Part};
+use super::keys::{self, Used};
 use super::layers;
+use super::lets::Lets;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::entry;
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
 use crate::field::{Context, Size};
-use crate::parts::{Embed, Norm};
+use crate::parts::{Embed, Norm, Position, embed};
 use crate::source::Span;
 use crate::syntax::equation::Equation;
 use crate::syntax::merge::merge;
-use crate::syntax::tree::{Kind, Node};
+use crate::syntax::tree::{Entry, Kind, Node};
 
 /// A stack of blocks.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,24 +95,31 @@ pub fn fields() -> Vec<Field> {
 pub struct Surroundings<'a> {
     /// `encoder` or `decoder`.
     pub name: &'static str,
+    /// Where that key stands.
+    pub key: Span,
     /// The model's `embed` tree.
     pub embed: Option<&'a Node>,
     /// The model's `norm` tree.
     pub norm: Option<&'a Node>,
     /// Whether there is an encoder to attend to.
     pub has_memory: bool,
+    /// Whether there are an encoder and a decoder.
+    pub both: bool,
+    /// The model's vocabulary with its place, if that is known.
+    pub vocab: Option<(u64, Span)>,
     /// Unresolved `let` entries, tried again where `layers` is known.
-    pub lets: &'a mut super::model::Lets,
+    pub lets: &'a Lets,
     /// The named wirings.
     pub wirings: &'a [Equation],
-    /// Whether something in a stack is the model's `norm`.
-    pub uses_norm: &'a mut bool,
+    /// What of the model's own trees has an effect.
+    pub used: &'a mut Used,
 }
 
 /// Decodes a stack.
 pub fn decode(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> Option<Stack> {
     if !matches!(node.kind, Kind::Map(_)) {
-        crate::field::value::wrong_kind(node, &format!("a map that describes the {}", around.name), cx);
+        let wanted = format!("a map such as `{}: {{layers: 12, attention: {{heads: 12}}}}`", around.name);
+        crate::field::value::wrong_kind(node, &wanted, cx);
         return None;
     }
     let mark = cx.mark();
@@ -120,87 +129,163 @@ pub fn decode(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> Op
 }
 
 fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> Option<Stack> {
-    let layers = match node.get("layers") {
-        Some(n) => Size::decode(n, cx).inspect(|size| {
-            if let Some(number) = size.number() {
-                cx.bind("layers", number, Some(n.span));
-            }
-        }),
-        None => {
-            let message = format!("`{}` needs `layers`", around.name);
-            cx.report(Diagnostic::error(Code::MissingKey, node.span, message).help("add `layers: 12`"));
-            None
-        }
-    };
+    let node = &keys::mend(node, around.name, around.wirings, around.has_memory, cx);
+    let layers = decode_layers(node, &around, cx);
     around.lets.resolve(cx);
-    let empty = Node::map(Vec::new(), node.span);
     let embed_tree = match (around.embed, node.get("embed")) {
         (Some(base), Some(over)) => merge(base, over, &super::is_part, cx.sink()),
         (Some(one), None) | (None, Some(one)) => one.clone(),
-        (None, None) => empty.clone(),
+        (None, None) => Node::map(Vec::new(), node.span),
     };
     let embed = Embed::decode(&embed_tree, cx);
+    if let Some(embed) = &embed {
+        let at = embed::Surroundings {
+            is_beside_encoder: around.has_memory,
+            both: around.both,
+            vocab: around.vocab,
+        };
+        embed.check(&at).into_iter().for_each(|d| cx.report(d));
+    }
     let base = base_tree(node, &embed_tree, around.norm, cx);
     let share = node.entry("share").map(|e| (e, Size::decode(&e.value, cx)));
-    let runs = layers.and_then(|layers| layers::runs(node, &base, *layers, cx));
-    let mut keys = Keys::default();
-    let Some(runs) = runs else {
-        // The block is still checked on its own.
-        block::decode(&base, None, around.wirings, around.has_memory, cx, &mut keys);
-        keys.report(around.name, &within(node), &[], cx);
-        return None;
+    let plan = layers::plan(node, &base, layers, cx);
+    let site = block::Site {
+        stack: around.key,
+        wirings: around.wirings,
+        has_memory: around.has_memory,
+        is_causal: around.name == "decoder",
+        embedding: embed.as_ref().map(|e| &e.position),
     };
-    let layers = *layers?;
-    let mut trees: Vec<(Node, Option<usize>)> = Vec::new();
-    let mut blocks: Vec<Block> = Vec::new();
-    let mut complete = true;
-    let mut segments = Vec::new();
-    for run in runs {
-        let mut cycle = Vec::new();
-        for (name, tree) in run.cycle {
-            let known = trees.iter().find(|(t, _)| *t == tree).map(|(_, index)| *index);
-            let index = known.unwrap_or_else(|| {
-                let decoded =
-                    block::decode(&tree, name.as_deref(), around.wirings, around.has_memory, cx, &mut keys);
-                let index = decoded.map(|new| {
-                    blocks.iter().position(|b| *b == new).unwrap_or_else(|| {
-                        blocks.push(new);
-                        blocks.len() - 1
-                    })
-                });
-                trees.push((tree, index));
-                index
-            });
-            match index {
-                Some(index) => cycle.push(index),
-                None => complete = false,
+    let mut used = Used::default();
+    let decoded = match &plan.runs {
+        Some(runs) => Some(decode_blocks(runs, site, cx, &mut used)),
+        None => {
+            // The blocks are still checked on their own.
+            for (name, tree) in &plan.trees {
+                block::decode(tree, name.as_deref(), site, cx, &mut used);
             }
+            None
         }
-        segments.push(Segment { count: run.count, cycle });
+    };
+    let final_norm = final_norm(node, &base, &mut used, cx);
+    if decoded.as_ref().is_none_or(|d| !d.is_wired) {
+        used.note_partial();
     }
-    let final_norm = final_norm(node, &base, &mut keys, cx);
-    let mut calls: Vec<&str> =
-        blocks.iter().flat_map(|b| b.instances.iter().map(|i| i.name.as_str())).collect();
-    calls.sort_unstable();
-    calls.dedup();
-    keys.report(around.name, &within(node), &calls, cx);
-    if around.norm.is_some_and(|norm| keys.is_used(norm.span)) {
-        *around.uses_norm = true;
+    let embed = embed.map(|embed| with_used_position(embed, &embed_tree, &mut used));
+    report_idle(node, around.name, &used, cx);
+    around.used.absorb(used);
+    let Blocks { blocks, mut segments, is_complete, .. } = decoded?;
+    if is_complete && around.has_memory {
+        attends(node, &blocks, &around, cx)?;
     }
-    let each = sharing(share, layers, &mut segments, cx)?;
-    if !complete {
+    let each = sharing(share, node, layers?, &mut segments, cx)?;
+    if !is_complete {
         return None;
     }
     let segments = simplify(segments);
-    Some(Stack {
-        layers,
-        blocks,
-        segments,
-        each,
-        final_norm: final_norm?,
-        embed: embed?,
-        place: Place(node.span),
-    })
+    let (layers, final_norm, embed) = (layers?, final_norm?, embed?);
+    Some(Stack { layers, blocks, segments, each, final_norm, embed, place: Place(node.span) })
+}
+
+fn decode_layers(node: &Node, around: &Surroundings<'_>, cx: &mut Context<'_>) -> Option<u64> {
+    let Some(given) = node.get("layers") else {
+        let message = format!("`{}` needs `layers`", around.name);
+        cx.report(Diagnostic::error(Code::MissingKey, around.key, message).help("add `layers: 12`"));
+        cx.bind_broken("layers");
+        return None;
+    };
+    let layers = Size::decode(given, cx);
+    match layers.and_then(|layers| layers.number()) {
+        Some(number) => cx.bind("layers", number, Some(given.span)),
+        None => cx.bind_broken("layers"),
+    }
+    layers.map(|layers| *layers)
+}
+
+/// The blocks of a stack and where they stand.
+struct Blocks {
+    blocks: Vec<Block>,
+    segments: Vec<Segment>,
+    /// Whether every equation is known.
+    is_wired: bool,
+    /// Whether nothing has a fault.
+    is_complete: bool,
+}
+
+fn decode_blocks(
+    runs: &[layers::Run],
+    site: block::Site<'_>,
+    cx: &mut Context<'_>,
+    used: &mut Used,
+) -> Blocks {
+    let mut all = Blocks { blocks: Vec::new(), segments: Vec::new(), is_wired: true, is_complete: true };
+    let mut trees: Vec<(&Node, Option<usize>)> = Vec::new();
+    for run in runs {
+        let mut cycle = Vec::new();
+        for (name, tree) in &run.cycle {
+            let known = trees.iter().find(|(t, _)| *t == tree).map(|(_, index)| *index);
+            let index = known.unwrap_or_else(|| {
+                let index = match block::decode(tree, name.as_deref(), site, cx, used) {
+                    Decoded::Block(new) => {
+                        let twin = all.blocks.iter().position(|b| *b == *new);
+                        Some(twin.unwrap_or_else(|| {
+                            all.blocks.push(*new);
+                            all.blocks.len() - 1
+                        }))
+                    }
+                    Decoded::Parts => None,
+                    Decoded::Equation => {
+                        all.is_wired = false;
+                        None
+                    }
+                };
+                trees.push((tree, index));
+                index
+            });
+            cycle.extend(index);
+            all.is_complete &= index.is_some();
+        }
+        all.segments.push(Segment { count: run.count, cycle });
+    }
+    all
+}
+
+/// A scheme that is added to embeddings has its effect there; one that no attention of this stack has is
+/// none, whatever it is in another.
+fn with_used_position(embed: Embed, tree: &Node, used: &mut Used) -> Embed {
+    let Some(node) = tree.get("position") else { return embed };
+    match embed.position {
+        Position::Rotary(_) | Position::Alibi(_) | Position::T5(_) if !used.any_of(node) => {
+            Embed { position: Position::nowhere(), ..embed }
+        }
+        Position::Rotary(_) | Position::Alibi(_) | Position::T5(_) => embed,
+        Position::None(_) | Position::Learned(_) | Position::Sinusoidal(_) => {
+            used.note(node);
+            embed
+        }
+    }
+}
+
+/// Reports what the stack says without effect.
+fn report_idle(node: &Node, title: &str, used: &Used, cx: &mut Context<'_>) {
+    used.report_rest(node, title, cx);
+    if let Some(e) = node.get("embed").and_then(|embed| embed.entry("position")) {
+        used.report(e, title, cx);
+    }
+}
+
+/// Reports a decoder that never attends to the encoder beside it.
+fn attends(node: &Node, blocks: &[Block], around: &Surroundings<'_>, cx: &mut Context<'_>) -> Option<()> {
+    if blocks.iter().any(|b| b.instances.iter().any(|i| matches!(i.part, Part::Cross(_)))) {
+        return Some(());
+    }
+    let message = "no block of the decoder attends to the encoder, whose output would be ignored";
+    let place = node.get("block").map_or(around.key, |n| n.span);
+    cx.report(
+        Diagnostic::error(Code::NoMemory, place, message)
+            .help("add `x = x + cross(norm(x), memory)` to the equation, or take the encoder away"),
+    );
+    None
 }
 
 /// Joins neighbouring segments of the same single block and shortens cycles that repeat.
@@ -234,7 +319,7 @@ fn base_tree(node: &Node, embed: &Node, norm: Option<&Node>, cx: &mut Context<'_
         under.push(entry_at("position", position));
     }
     let own: Vec<_> =
-        node.entries().unwrap_or(&[]).iter().filter(|e| !is_stack_key(&e.key)).cloned().collect();
+        node.entries().unwrap_or(&[]).iter().filter(|e| !keys::is_stack_key(&e.key)).cloned().collect();
     merge(&Node::map(under, node.span), &Node::map(own, node.span), &super::is_part, cx.sink())
 }
 
@@ -242,45 +327,25 @@ fn entry_at(key: &str, value: &Node) -> crate::syntax::tree::Entry {
     crate::syntax::tree::Entry { key: key.to_owned(), key_span: value.span, value: value.clone() }
 }
 
-const STACK_KEYS: &[&str] =
-    &["layers", "blocks", "pattern", "ranges", "runs", "share", "final_norm", "embed"];
-
-fn is_stack_key(key: &str) -> bool {
-    STACK_KEYS.contains(&key)
-}
-
 /// `final_norm: false`, `true`, or a norm of its own. `Some(None)` is none.
-fn final_norm(node: &Node, base: &Node, keys: &mut Keys, cx: &mut Context<'_>) -> Option<Option<Norm>> {
+fn final_norm(node: &Node, base: &Node, used: &mut Used, cx: &mut Context<'_>) -> Option<Option<Norm>> {
     let own = match node.get("final_norm") {
         Some(n) if n.text() == Some("false") => return Some(None),
         Some(n) if n.text() != Some("true") => Some(n),
         Some(_) | None => None,
     };
     let default = Node::plain("layer_norm", node.span);
-    if let Some(e) = base.entry("norm").filter(|_| own.is_none()) {
-        keys.mark(e);
-    }
+    base.get("norm").filter(|_| own.is_none()).into_iter().for_each(|norm| used.note(norm));
     match Norm::decode(own.or(base.get("norm")).unwrap_or(&default), cx)? {
         Norm::None(_) => Some(None),
         norm => Some(Some(norm)),
     }
 }
 
-/// Whether a place lies in the stack's own text, in whatever file that is.
-fn within(node: &Node) -> impl Fn(Span) -> bool {
-    fn collect(node: &Node, keys: &mut Vec<Span>) {
-        for e in node.entries().unwrap_or(&[]) {
-            keys.push(e.key_span);
-            collect(&e.value, keys);
-        }
-    }
-    let mut keys = Vec::new();
-    collect(node, &mut keys);
-    move |span| keys.contains(&span)
-}
-
+/// How often every block is applied in a row.
 fn sharing(
-    share: Option<(&crate::syntax::tree::Entry, Option<Size>)>,
+    share: Option<(&Entry, Option<Size>)>,
+    node: &Node,
     layers: u64,
     segments: &mut Vec<Segment>,
     cx: &mut Context<'_>,
@@ -288,26 +353,36 @@ fn sharing(
     let Some((e, share)) = share else { return Some(1) };
     let share = *share?;
     let [Segment { cycle, .. }] = segments.as_slice() else {
-        let message = "shared layers are all of one kind; `ranges` make several";
-        cx.report(Diagnostic::error(Code::KeysExclude, e.key_span, message));
-        return None;
+        return several_kinds(e, node, &["ranges", "runs"], cx);
     };
     if cycle.iter().any(|i| Some(i) != cycle.first()) {
-        let message = "shared layers are all of one kind; `pattern` makes several";
-        cx.report(Diagnostic::error(Code::KeysExclude, e.key_span, message));
-        return None;
+        return several_kinds(e, node, &["pattern", "runs"], cx);
     }
     if !layers.is_multiple_of(share) {
         let message = format!("share ({share}) does not divide layers ({layers})");
+        let place = node.get("layers").map_or(node.span, |n| n.span);
+        let (down, up) = (layers / share * share, (layers / share).saturating_add(1).saturating_mul(share));
+        let near: Vec<String> = [down, up].iter().filter(|n| **n > 0).map(u64::to_string).collect();
         cx.report(
             Diagnostic::error(Code::NotDivisible, e.value.span, message)
-                .help("every block with parameters of its own is applied equally often"),
+                .label(place, format!("{layers} layers here"))
+                .help(format!("{} layers would do: every block is applied equally often", near.join(" or "))),
         );
         return None;
     }
     let cycle = cycle.first().copied().into_iter().collect();
     *segments = vec![Segment { count: share, cycle }];
     Some(layers / share)
+}
+
+/// Reports layers that are shared and of several kinds.
+fn several_kinds<T>(share: &Entry, node: &Node, keys: &[&str], cx: &mut Context<'_>) -> Option<T> {
+    let message = "shared layers are all of one kind, and here are several";
+    let diagnostic = Diagnostic::error(Code::KeysExclude, share.key_span, message);
+    let others = keys.iter().find_map(|key| node.entry(key));
+    let diagnostic = others.iter().fold(diagnostic, |d, other| d.label(other.key_span, "these make several"));
+    cx.report(diagnostic.help("keep one of them"));
+    None
 }
 
 impl Stack {

@@ -6,7 +6,8 @@
 //!   grid: {decoder.layers: [6, 12], d_model: [512, 768]}   # every combination
 //! ```
 
-use crate::diag::{Code, Diagnostic};
+use super::ModelSpec;
+use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::value::wrong_kind;
 use crate::source::Span;
@@ -25,12 +26,15 @@ pub struct Variant {
     pub tree: Node,
 }
 
-/// Checks the form of a sweep.
-pub fn check(node: &Node, cx: &mut Context<'_>) {
+/// Checks the form of a sweep and each change it makes to the spec: every named variant, and every value
+/// of a grid alone. What is wrong without it is not said again.
+pub fn check(node: &Node, spec: &Node, cx: &mut Context<'_>) {
     let Some(entries) = node.entries() else {
         wrong_kind(node, "a map of variants", cx);
         return;
     };
+    let base = without_sweep(spec);
+    let is_sound = !cx.has_failed();
     for e in entries {
         match (&e.value.kind, e.key.as_str()) {
             (Kind::Map(axes), "grid") => {
@@ -38,10 +42,18 @@ pub fn check(node: &Node, cx: &mut Context<'_>) {
                 for axis in axes {
                     match &axis.value.kind {
                         Kind::List(values) if !values.is_empty() => {
-                            count = count.saturating_mul(values.len())
+                            count = count.saturating_mul(values.len());
+                            for value in values.iter().take(MAX_VARIANTS) {
+                                let over = nested(&axis.key, axis.key_span, value);
+                                check_variant(&base, &over, &axis.key, is_sound, cx);
+                            }
                         }
                         Kind::List(_) | Kind::Map(_) | Kind::Scalar(_) | Kind::Null | Kind::Delete => {
-                            wrong_kind(&axis.value, "a list of values", cx);
+                            let message =
+                                format!("expected a list of values, found {}", axis.value.describe());
+                            let diagnostic = Diagnostic::error(Code::WrongKind, axis.value.span, message);
+                            let alone = axis.value.text().map(|text| format!("write `[{text}]`"));
+                            cx.report(alone.into_iter().fold(diagnostic, Diagnostic::help));
                         }
                     }
                 }
@@ -53,20 +65,43 @@ pub fn check(node: &Node, cx: &mut Context<'_>) {
                     );
                 }
             }
-            (Kind::Map(_), _) => {}
+            (Kind::Map(_), name) => check_variant(&base, &e.value, name, is_sound, cx),
             (Kind::Null | Kind::Scalar(_) | Kind::List(_) | Kind::Delete, _) => {
-                wrong_kind(&e.value, "a map that is laid over the spec", cx);
+                let message =
+                    format!("expected a map that is laid over the spec, found {}", e.value.describe());
+                let help = format!("such as `{}: {{d_model: 1024}}`", e.key);
+                cx.report(Diagnostic::error(Code::WrongKind, e.value.span, message).help(help));
             }
         }
     }
 }
 
+/// Reports what is wrong with one change: what stands in it, and, if the spec itself is sound, what
+/// comes of it elsewhere.
+fn check_variant(base: &Node, over: &Node, name: &str, is_sound: bool, cx: &mut Context<'_>) {
+    let mut sink = Sink::new();
+    let tree = merge(base, over, &super::is_part, &mut sink);
+    ModelSpec::decode(&tree, &mut Context::new(cx.sources(), &mut sink));
+    for diagnostic in sink.into_sorted() {
+        let (at, within) = (diagnostic.span(), over.span);
+        let stands_here = at.source == within.source && within.start <= at.start && at.end <= within.end;
+        match (stands_here, is_sound) {
+            (true, _) => cx.report(diagnostic),
+            (false, true) => cx.report(diagnostic.label(over.span, format!("with `{name}` of the sweep"))),
+            (false, false) => {}
+        }
+    }
+}
+
+fn without_sweep(spec: &Node) -> Node {
+    let own = spec.entries().unwrap_or(&[]).iter().filter(|e| e.key != "sweep").cloned().collect();
+    Node::map(own, spec.span)
+}
+
 /// The variants of a spec's tree; none where it has no sweep.
 pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
     let Some(sweep) = tree.get("sweep").and_then(Node::entries) else { return Vec::new() };
-    let own: Vec<Entry> =
-        tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != "sweep").cloned().collect();
-    let base = Node::map(own, tree.span);
+    let base = without_sweep(tree);
     let mut variants = Vec::new();
     for e in sweep {
         match (&e.value.kind, e.key.as_str()) {
@@ -77,7 +112,7 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
                     let mut next = Vec::new();
                     for (names, tree) in &combinations {
                         for value in values.iter().take(MAX_VARIANTS) {
-                            let over = nested(&axis.key, value);
+                            let over = nested(&axis.key, axis.key_span, value);
                             let tree = merge(tree, &over, &super::is_part, cx.sink());
                             let said = value.text().map_or_else(|| value.describe(), str::to_owned);
                             let name = format!("{}={said}", axis.key);
@@ -101,10 +136,10 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
     variants
 }
 
-/// `decoder.layers` and 6 as `{decoder: {layers: 6}}`.
-fn nested(path: &str, value: &Node) -> Node {
+/// `decoder.layers` and 6 as `{decoder: {layers: 6}}`, the keys at `place`.
+fn nested(path: &str, place: Span, value: &Node) -> Node {
     path.rsplit('.').fold(value.clone(), |inner, key| {
-        let span: Span = inner.span;
-        Node::map(vec![Entry { key: key.to_owned(), key_span: span, value: inner }], span)
+        let span = place.to(inner.span);
+        Node::map(vec![Entry { key: key.to_owned(), key_span: place, value: inner }], span)
     })
 }

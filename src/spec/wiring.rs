@@ -3,10 +3,11 @@
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
+use crate::field::context::Fault;
 use crate::field::record::listed;
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Sign, Term, TermKind};
-use crate::syntax::expr::{self, Scope};
+use crate::syntax::expr::Scope;
 use crate::syntax::tree::{Kind, Node, Style};
 
 /// The prelude's text.
@@ -137,13 +138,11 @@ pub fn prelude(sources: &SourceMap, sink: &mut Sink) -> Vec<Equation> {
 
 /// Resolves the value of a `block` key: the name of a wiring or an equation.
 pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Context<'_>) -> Option<Wiring> {
-    let Kind::Scalar(scalar) = &node.kind else {
+    let Some(name) = wiring_name(node) else {
         crate::field::value::wrong_kind(node, "an equation or the name of a wiring", cx);
         return None;
     };
-    let text = scalar.text.trim();
-    let is_name = scalar.style != Style::Block && text.chars().all(|c| c.is_alphanumeric() || c == '_');
-    if !is_name {
+    let Ok(text) = name else {
         return match equation::parse(cx.sources(), node) {
             Ok(equation) => Resolver::new(cx, has_memory, node.span).equation(&equation),
             Err(diagnostic) => {
@@ -151,7 +150,7 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
                 None
             }
         };
-    }
+    };
     let named: Vec<&Equation> = wirings.iter().filter(|w| w.name.as_deref() == Some(text)).collect();
     let fitting = named.iter().find(|w| (w.params.len() == 2) == has_memory);
     match fitting {
@@ -274,28 +273,17 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     /// Names every call site, in order of writing.
     fn collect(&mut self, equation: &Equation) {
-        let mut calls: Vec<(PartKind, Option<String>, Span)> = Vec::new();
-        for statement in &equation.body {
-            collect_calls(&statement.value, &mut calls);
-        }
-        calls.sort_by_key(|(_, _, span)| (span.start, span.end));
-        for (i, (kind, label, span)) in calls.iter().enumerate() {
-            let unnamed = |(k, l, _): &&(PartKind, Option<String>, Span)| k == kind && l.is_none();
-            let name = match label {
-                Some(label) => label.clone(),
-                None if calls.iter().filter(unnamed).count() == 1 => kind.word().to_owned(),
-                None => format!("{}{}", kind.word(), calls.iter().take(i + 1).filter(unnamed).count()),
-            };
-            if let Some(twin) = self.sites.iter().find(|s| s.name == name) {
-                let message = format!("two call sites are called `{name}`");
+        for site in sites(equation) {
+            if let Some(twin) = self.sites.iter().find(|s| s.name == site.name) {
+                let message = format!("two call sites are called `{}`", site.name);
                 let twin = twin.span;
                 self.fail(
-                    Diagnostic::error(Code::DuplicateInstance, *span, message)
+                    Diagnostic::error(Code::DuplicateInstance, site.span, message)
                         .label(twin, "the other one")
                         .help("every call site has its own parameters, so its own name"),
                 );
             }
-            self.sites.push(Site { kind: *kind, name, span: *span });
+            self.sites.push(site);
         }
     }
 
@@ -303,6 +291,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
         match &term.kind {
             TermKind::Name(name) if self.variables.contains(name) => {
                 Some(Resolved::Tensor(Flow::Name(name.clone())))
+            }
+            TermKind::Name(name) if self.cx.is_broken(name) => {
+                self.failed = true;
+                None
             }
             TermKind::Name(name) => match self.cx.lookup(name) {
                 Some((number, _)) => Some(Resolved::Number(number.to_f64())),
@@ -321,10 +313,14 @@ impl<'c, 'a> Resolver<'c, 'a> {
                     None
                 }
             },
-            TermKind::Number(number) => match expr::eval(number, self.cx) {
+            TermKind::Number(number) => match self.cx.value(number) {
                 Ok(number) => Some(Resolved::Number(number.to_f64())),
-                Err(diagnostic) => {
-                    self.fail(diagnostic);
+                Err(Fault::Own(diagnostic)) => {
+                    self.fail(*diagnostic);
+                    None
+                }
+                Err(Fault::Follows) => {
+                    self.failed = true;
                     None
                 }
             },
@@ -476,6 +472,51 @@ impl<'c, 'a> Resolver<'c, 'a> {
             }
         }
     }
+}
+
+/// The call sites of an equation in order of writing, each with its name: its label, or the part's name,
+/// numbered where there are several without one.
+fn sites(equation: &Equation) -> Vec<Site> {
+    let mut calls: Vec<(PartKind, Option<String>, Span)> = Vec::new();
+    for statement in &equation.body {
+        collect_calls(&statement.value, &mut calls);
+    }
+    calls.sort_by_key(|(_, _, span)| (span.start, span.end));
+    let unnamed = |kind: PartKind| move |c: &&(PartKind, Option<String>, Span)| c.0 == kind && c.1.is_none();
+    let named = |(i, (kind, label, span)): (usize, &(PartKind, Option<String>, Span))| {
+        let name = match label {
+            Some(label) => label.clone(),
+            None if calls.iter().filter(unnamed(*kind)).count() == 1 => kind.word().to_owned(),
+            None => format!("{}{}", kind.word(), calls.iter().take(i + 1).filter(unnamed(*kind)).count()),
+        };
+        Site { kind: *kind, name, span: *span }
+    };
+    calls.iter().enumerate().map(named).collect()
+}
+
+/// The names of the call sites a `block` key describes. `None` if it cannot be read.
+pub fn instance_names(
+    node: &Node,
+    wirings: &[Equation],
+    has_memory: bool,
+    sources: &SourceMap,
+) -> Option<Vec<String>> {
+    let names = |equation: &Equation| sites(equation).into_iter().map(|s| s.name).collect::<Vec<String>>();
+    if let Ok(name) = wiring_name(node)? {
+        let fits = |w: &&Equation| (w.params.len() == 2) == has_memory && w.name.as_deref() == Some(name);
+        return wirings.iter().find(fits).map(names);
+    }
+    equation::parse(sources, node).ok().map(|equation| names(&equation))
+}
+
+/// The text of a `block` key: the name of a wiring, or else an equation.
+fn wiring_name(node: &Node) -> Option<Result<&str, &str>> {
+    let Kind::Scalar(scalar) = &node.kind else { return None };
+    let text = scalar.text.trim();
+    let is_name = !text.is_empty()
+        && scalar.style != Style::Block
+        && text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    Some(if is_name { Ok(text) } else { Err(text) })
 }
 
 /// The part a call names: `ffn`, or numbered, `ffn2`.

@@ -3,7 +3,8 @@
 
 use trafoc::diag::Code;
 
-use crate::front::{Front, folder, specs_in, stem};
+use crate::compiled::{repository, specs};
+use crate::front::Front;
 
 /// The code a file's name begins with.
 pub fn code_of(stem: &str) -> Option<Code> {
@@ -14,12 +15,11 @@ pub fn code_of(stem: &str) -> Option<Code> {
 #[test]
 fn faults_are_found_and_shown() {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(folder("tests/snap/bad"));
+    settings.set_snapshot_path(repository("tests/snap/bad"));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     let mut wrong = Vec::new();
-    for path in specs_in("tests/bad") {
-        let name = stem(&path);
+    for (name, path) in specs("tests/bad") {
         let front = Front::of_file(&path);
         let codes = front.codes();
         let expected = code_of(&name).map(Code::slug);

@@ -19,7 +19,7 @@ impl Files for Folder {
         _: SourceId,
         path: &str,
     ) -> Result<(SourceId, Notation), String> {
-        let text = std::fs::read_to_string(self.0.join(path)).map_err(|e| e.to_string())?;
+        let text = std::fs::read_to_string(self.0.join(path)).map_err(|_| "there is no such file")?;
         let notation = Notation::from_path(path).unwrap_or(Notation::Yaml);
         Ok((sources.add(path, text), notation))
     }

@@ -3,54 +3,21 @@
 //! A file may begin with comments of the form `# set: decoder.layers=3` (`// set:` in the DSL): each is
 //! a `--set`. `extends` is seen from the folder the file stands in.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use trafoc::compile::{Compilation, compile};
 use trafoc::diag::{Diagnostic, Sink, render};
-use trafoc::source::{SourceId, SourceMap};
+use trafoc::source::SourceMap;
 use trafoc::spec::load::{self, Files};
 use trafoc::syntax::set::parse_set;
 use trafoc::syntax::{Notation, text};
+
+use crate::compiled::Folder;
 
 /// A compiled text with the sources its diagnostics point into.
 pub struct Front {
     pub sources: SourceMap,
     pub compilation: Compilation,
-}
-
-/// Files below one folder.
-pub struct Folder(pub PathBuf);
-
-impl Files for Folder {
-    fn open(
-        &mut self,
-        sources: &mut SourceMap,
-        _: SourceId,
-        path: &str,
-    ) -> Result<(SourceId, Notation), String> {
-        let notation = Notation::from_path(path).ok_or("its name does not end in .yaml or .trafo")?;
-        let text = std::fs::read_to_string(self.0.join(path)).map_err(|_| "there is no such file")?;
-        Ok((sources.add(path, text), notation))
-    }
-}
-
-/// A folder of this repository.
-pub fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
-}
-
-/// The files of a folder that are specs, sorted by name.
-pub fn specs_in(name: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder(name)).unwrap();
-    let mut files: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
-    files.retain(|f| Notation::from_path(&f.to_string_lossy()).is_some());
-    files.sort();
-    files
-}
-
-/// The last part of a path without its extension.
-pub fn stem(path: &Path) -> String {
-    path.file_stem().unwrap().to_string_lossy().into_owned()
 }
 
 impl Front {

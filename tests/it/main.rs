@@ -5,6 +5,8 @@ mod bad;
 #[cfg(test)]
 mod compiled;
 #[cfg(test)]
+mod explain;
+#[cfg(test)]
 mod front;
 #[cfg(test)]
 mod numeric;

@@ -38,15 +38,9 @@ record! {
 }
 
 impl Cross {
-    /// Faults in this place.
-    pub fn check(&self, site: &Site<'_>) -> Vec<Diagnostic> {
+    /// Faults of its fields.
+    pub fn check(&self) -> Vec<Diagnostic> {
         let mut found = Vec::new();
-        if site.scope.memory.is_none() {
-            let message = "cross attention needs an encoder, and this model has none";
-            found.push(
-                Diagnostic::error(Code::NoMemory, self.places.whole(), message).help("add `encoder: {...}`"),
-            );
-        }
         found.extend(core::check_groups(
             (*self.heads, self.places.of("heads")),
             (*self.kv_heads, self.places.of("kv_heads")),

@@ -15,7 +15,7 @@ use crate::ir::op::{MaskRule, Op, Sequence};
 use crate::ir::{Role, ValueId};
 use crate::parts::mask::Mask;
 use crate::parts::norm::{Norm, RmsNorm};
-use crate::parts::position::Geometry;
+use crate::parts::position::{Geometry, Position};
 use crate::parts::scope::Lowered;
 
 fn rms_norm() -> Norm {
@@ -66,10 +66,12 @@ impl Latent {
         }
     }
 
-    /// Faults in this place.
-    pub fn check(&self, site: &Site<'_>) -> Vec<Diagnostic> {
-        let mut found = site.position.scheme().check(self.geometry(site));
-        found.extend(self.mask.check(site.scope.is_causal));
+    /// Faults in a stack that is causal or not, with that scheme if it is known.
+    pub fn check(&self, position: Option<&Position>, is_causal: bool) -> Vec<Diagnostic> {
+        let causal = self.mask.rule(is_causal).causal;
+        let rotated = (*self.rotary_dim, self.places.of("rotary_dim"));
+        let mut found = position.map(|p| p.scheme().check(rotated, causal)).unwrap_or_default();
+        found.extend(self.mask.check(is_causal));
         found
     }
 

@@ -54,11 +54,11 @@ impl Attention {
         }
     }
 
-    /// Faults in this place.
-    pub fn check(&self, site: &Site<'_>) -> Vec<Diagnostic> {
+    /// Faults in a stack that is causal or not, with that scheme if it is known.
+    pub fn check(&self, position: Option<&Position>, is_causal: bool) -> Vec<Diagnostic> {
         match self {
-            Attention::MultiHead(a) => a.check(site),
-            Attention::Latent(a) => a.check(site),
+            Attention::MultiHead(a) => a.check(position, is_causal),
+            Attention::Latent(a) => a.check(position, is_causal),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::ir::infer::Mismatch;
 use crate::ir::op::{Activation, Op};
 use crate::ir::{Init, Role, ValueId};
 use crate::parts::mask::Mask;
-use crate::parts::position::Geometry;
+use crate::parts::position::{Geometry, Position};
 use crate::parts::scope::Lowered;
 
 record! {
@@ -57,14 +57,16 @@ impl MultiHead {
         }
     }
 
-    /// Faults in this place.
-    pub fn check(&self, site: &Site<'_>) -> Vec<Diagnostic> {
-        let mut found = site.position.scheme().check(self.geometry(site));
+    /// Faults in a stack that is causal or not, with that scheme if it is known.
+    pub fn check(&self, position: Option<&Position>, is_causal: bool) -> Vec<Diagnostic> {
+        let causal = self.mask.rule(is_causal).causal;
+        let of_scheme = |p: &Position| p.scheme().check((*self.head_dim, self.places.of("head_dim")), causal);
+        let mut found = position.map(of_scheme).unwrap_or_default();
         found.extend(core::check_groups(
             (*self.heads, self.places.of("heads")),
             (*self.kv_heads, self.places.of("kv_heads")),
         ));
-        found.extend(self.mask.check(site.scope.is_causal));
+        found.extend(self.mask.check(is_causal));
         if let Some(norm) = &self.qk_norm
             && norm.over == Over::Full
             && norm.when == When::After

@@ -1,8 +1,9 @@
 //! Layer normalisation: `(x - mean) / sqrt(var + eps) * weight + bias` over the features
 //! (Ba, Kiros, Hinton 2016).
 
-use crate::field::Positive;
+use super::without_weight;
 use crate::field::record::record;
+use crate::field::{Context, Positive};
 use crate::ir::Layer;
 
 record! {
@@ -16,10 +17,19 @@ record! {
         bias: Option<bool> = absent;
         /// Whether the factor is `1 + weight`, the weight starting at 0 (Nemotron).
         unit_offset: bool = value(false);
-    }
+    } check Self::check
 }
 
 impl LayerNorm {
+    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
+        without_weight(
+            &self.places,
+            self.affine,
+            &[("bias", self.bias == Some(true)), ("unit_offset", self.unit_offset)],
+            cx,
+        )
+    }
+
     /// The layer over that many features.
     pub fn layer(&self, dim: u64) -> Layer {
         Layer::LayerNorm {

@@ -8,7 +8,9 @@ pub use layer_norm::LayerNorm;
 pub use none::NoNorm;
 pub use rms_norm::RmsNorm;
 
-use crate::field::record::slot;
+use crate::diag::{Code, Diagnostic};
+use crate::field::Context;
+use crate::field::record::{Places, slot};
 use crate::ir::Layer;
 use crate::ir::ValueId;
 use crate::ir::build::{Builder, Built};
@@ -42,4 +44,21 @@ impl Norm {
             None => Ok(x),
         }
     }
+}
+
+/// Reports what is said of a weight that is not there.
+fn without_weight(
+    places: &Places,
+    affine: bool,
+    said: &[(&'static str, bool)],
+    cx: &mut Context<'_>,
+) -> Option<()> {
+    let Some((key, _)) = said.iter().find(|(_, given)| *given && !affine) else { return Some(()) };
+    let message = format!("without a weight (`affine: false`) `{key}` does nothing");
+    cx.report(
+        Diagnostic::error(Code::KeysExclude, places.of(key), message)
+            .label(places.of("affine"), "no weight here")
+            .help("keep one of them"),
+    );
+    None
 }

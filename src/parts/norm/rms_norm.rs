@@ -1,7 +1,8 @@
 //! Root mean square normalisation: `x / sqrt(mean(x^2) + eps) * weight` (Zhang and Sennrich 2019).
 
-use crate::field::Positive;
+use super::without_weight;
 use crate::field::record::record;
+use crate::field::{Context, Positive};
 use crate::ir::Layer;
 
 record! {
@@ -13,10 +14,14 @@ record! {
         affine: bool = value(true);
         /// Whether the factor is `1 + weight`, the weight starting at 0 (Gemma).
         unit_offset: bool = value(false);
-    }
+    } check Self::check
 }
 
 impl RmsNorm {
+    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
+        without_weight(&self.places, self.affine, &[("unit_offset", self.unit_offset)], cx)
+    }
+
     /// The layer over that many features.
     pub fn layer(&self, dim: u64) -> Layer {
         Layer::RmsNorm {

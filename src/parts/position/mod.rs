@@ -26,6 +26,7 @@ use crate::ir::ValueId;
 use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Sequence;
+use crate::source::Span;
 
 slot! {
     /// How order enters the model.
@@ -109,13 +110,18 @@ pub trait Scheme {
         Ok(None)
     }
 
-    /// Faults of the scheme in an attention of this geometry.
-    fn check(&self, _at: Geometry) -> Vec<Diagnostic> {
+    /// Faults of the scheme in an attention whose heads have that many features, given there.
+    fn check(&self, _features: (u64, Span), _is_causal: bool) -> Vec<Diagnostic> {
         Vec::new()
     }
 }
 
 impl Position {
+    /// No positions.
+    pub fn nowhere() -> Self {
+        Position::None(NoPosition { places: Default::default() })
+    }
+
     /// The scheme.
     pub fn scheme(&self) -> &dyn Scheme {
         match self {

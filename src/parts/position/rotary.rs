@@ -11,6 +11,7 @@ use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op};
 use crate::ir::{Dim, Type, ValueId};
 use crate::parts::scope::{AmbientId, Scope};
+use crate::source::Span;
 
 choice! {
     /// Which features form a pair.
@@ -70,24 +71,36 @@ impl Scheme for Rotary {
         Ok((q, k))
     }
 
-    fn check(&self, at: Geometry) -> Vec<Diagnostic> {
-        let rotated = self.rotated(at.head_dim);
-        let mut found = self.scaling.check(rotated);
+    fn check(&self, (features, place): (u64, Span), _is_causal: bool) -> Vec<Diagnostic> {
+        let rotated = self.rotated(features);
+        let fraction = self.places.of("fraction");
         if *self.fraction > 1.0 {
             let message = format!("fraction {} rotates more features than a head has", *self.fraction);
-            found.push(
-                Diagnostic::error(Code::OutOfRange, self.places.of("fraction"), message).help("at most 1"),
-            );
-        } else if rotated % 2 == 1 || rotated == 0 {
-            let message = format!(
-                "rotary positions pair features, and {rotated} of head_dim {} cannot be paired",
-                at.head_dim
-            );
-            found.push(
-                Diagnostic::error(Code::OddRotary, self.places.whole(), message)
-                    .help("an even head_dim, or a fraction of it that is even, would do"),
-            );
+            return vec![Diagnostic::error(Code::OutOfRange, fraction, message).help("at most 1")];
         }
-        found
+        if rotated > 0 && rotated.is_multiple_of(2) {
+            return self.scaling.check(rotated);
+        }
+        let label = format!("{features} features a head here");
+        let diagnostic = if *self.fraction == 1.0 {
+            let message = format!("rotary positions turn pairs of features, and {features} is odd");
+            let near = match features {
+                1 => "2".to_owned(),
+                n => format!("{} or {}", n - 1, n.saturating_add(1)),
+            };
+            Diagnostic::error(Code::OddRotary, self.places.whole(), message)
+                .label(place, label)
+                .help(format!("{near} features would do, or a `fraction` of them that is even"))
+        } else {
+            let message = format!(
+                "rotary positions turn pairs of features, and {} of {features} is {rotated}",
+                *self.fraction
+            );
+            let even = (rotated + 1).min(features / 2 * 2);
+            Diagnostic::error(Code::OddRotary, fraction, message)
+                .label(place, label)
+                .help(format!("`fraction: {even}/{features}` would turn {even} of them"))
+        };
+        vec![diagnostic]
     }
 }

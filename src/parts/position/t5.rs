@@ -10,6 +10,7 @@ use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
 use crate::ir::{Dim, Type, ValueId};
 use crate::parts::scope::{AmbientId, Scope};
+use crate::source::Span;
 
 record! {
     /// A learned bias for every bucket of distances, added to the scores (Raffel et al. 2020).
@@ -74,8 +75,8 @@ impl Scheme for T5 {
         b.op("bias", Op::BiasFromTable, &[rows]).map(Some)
     }
 
-    fn check(&self, at: Geometry) -> Vec<Diagnostic> {
-        let two_sided = self.bidirectional.unwrap_or(!at.causal);
+    fn check(&self, _features: (u64, Span), is_causal: bool) -> Vec<Diagnostic> {
+        let two_sided = self.bidirectional.unwrap_or(!is_causal);
         let exact = *self.buckets / if two_sided { 4 } else { 2 };
         if exact == 0 || *self.max_distance <= exact {
             let message = format!(

@@ -12,6 +12,11 @@ pub trait Scope {
 
     /// Every name, for suggestions.
     fn names(&self) -> Vec<String>;
+
+    /// Why a name that could be known has no value here.
+    fn why_unknown(&self, _name: &str) -> Option<String> {
+        None
+    }
 }
 
 /// No names at all.
@@ -126,6 +131,10 @@ fn log2(x: Number) -> Number {
 
 fn unknown(name: &str, span: Span, scope: &dyn Scope) -> Diagnostic {
     let names = scope.names();
+    if let Some(why) = scope.why_unknown(name) {
+        let message = format!("`{name}` has no value here");
+        return Diagnostic::error(Code::UnknownName, span, message).help(why);
+    }
     let diagnostic = Diagnostic::error(Code::UnknownName, span, format!("nothing is named `{name}` here"));
     match suggest::suggest(name, &names) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
@@ -162,6 +171,7 @@ fn with_operands(
         }
         if let ExprKind::Name(name) = &operand.kind
             && let Some((_, Some(given))) = scope.lookup(name)
+            && diagnostic.labels.iter().all(|l| l.span != given)
         {
             diagnostic = diagnostic.label(given, format!("`{name}` is given here"));
         }

@@ -1,0 +1,190 @@
+//! The keys of a stack: which of them exist, and which of them have an effect.
+//!
+//! Besides the fields of a stack, a call site's name is a key, so what exists depends on the equations
+//! that hold for a map. Whether a key has an effect is judged by place: trees are laid over one another
+//! before anything is decoded, and what survives in the tree of some part has an effect.
+
+use std::collections::BTreeSet;
+
+use super::block;
+use super::stack;
+use super::wiring::{self, PartKind};
+use crate::diag::{Code, Diagnostic};
+use crate::field::Context;
+use crate::field::record::{listed, mended};
+use crate::source::Span;
+use crate::syntax::equation::Equation;
+use crate::syntax::tree::{Entry, Kind, Node};
+
+/// The keys of a stack that say which block stands where, and what is around the blocks.
+const STACK_KEYS: &[&str] =
+    &["layers", "blocks", "pattern", "ranges", "runs", "share", "final_norm", "embed"];
+
+/// Whether a key is the stack's and not its blocks'.
+pub fn is_stack_key(key: &str) -> bool {
+    STACK_KEYS.contains(&key)
+}
+
+/// The stack's tree with every key reported that does not exist; see [`mended`].
+pub fn mend(node: &Node, title: &str, wirings: &[Equation], has_memory: bool, cx: &mut Context<'_>) -> Node {
+    // The names of the call sites of a block that says `node` of its equation, unless it has a fault.
+    let default = Node::plain("pre_norm", Span::default());
+    let sources = cx.sources();
+    let calls =
+        |node: Option<&Node>| wiring::instance_names(node.unwrap_or(&default), wirings, has_memory, sources);
+    let inner = |key: &str| node.get(key).and_then(Node::entries).unwrap_or(&[]);
+    let own = calls(node.get("block"));
+    let mut anywhere = own.clone();
+    for e in inner("blocks").iter().chain(inner("ranges")).filter(|e| e.value.get("block").is_some()) {
+        let more = calls(e.value.get("block"));
+        anywhere = anywhere.zip(more).map(|(names, more)| [names, more].concat());
+    }
+    let mut tree = mend_map(node, title, &stack::fields(), anywhere.as_deref(), cx);
+    let Kind::Map(entries) = &mut tree.kind else { return tree };
+    for e in entries.iter_mut().filter(|e| matches!(e.key.as_str(), "blocks" | "ranges")) {
+        let Kind::Map(trees) = &mut e.value.kind else { continue };
+        for tree in trees {
+            let names = match tree.value.get("block") {
+                Some(equation) => calls(Some(equation)),
+                None if e.key == "ranges" => anywhere.clone(),
+                None => own.clone(),
+            };
+            tree.value = mend_map(&tree.value, "block", &block::fields(), names.as_deref(), cx);
+        }
+    }
+    tree
+}
+
+fn mend_map(
+    node: &Node,
+    title: &str,
+    fields: &[crate::field::value::Field],
+    calls: Option<&[String]>,
+    cx: &mut Context<'_>,
+) -> Node {
+    let Kind::Map(entries) = &node.kind else { return node.clone() };
+    let is_field = |e: &Entry| fields.iter().any(|f| f.name == e.key);
+    let is_call = |e: &Entry| calls.is_some_and(|calls| calls.contains(&e.key));
+    let part = |e: &Entry| PartKind::from_word(e.key.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let mut kept: Vec<Entry> = Vec::new();
+    for e in entries {
+        match (calls, part(e)) {
+            _ if is_field(e) || is_call(e) => kept.push(e.clone()),
+            // What an equation with a fault calls is not known.
+            (None, Some(_)) => {}
+            (Some(calls), Some(_)) => {
+                let message = format!("no call site of the {title} is called `{}`", e.key);
+                let mut names: Vec<&str> = calls.iter().map(String::as_str).collect();
+                names.sort_unstable();
+                names.dedup();
+                cx.report(
+                    Diagnostic::error(Code::UnknownKey, e.key_span, message)
+                        .help(format!("the equation calls {}", listed(&names))),
+                );
+            }
+            (_, None) => kept.push(e.clone()),
+        }
+    }
+    mended(&Node::map(kept, node.span), title, fields, calls.unwrap_or(&[]), cx).into_owned()
+}
+
+/// Places that have an effect.
+#[derive(Debug, Default)]
+pub struct Used {
+    places: BTreeSet<Span>,
+    /// Whether there may be others, because of an equation with a fault.
+    is_partial: bool,
+}
+
+impl Used {
+    /// Everything in a tree has an effect.
+    pub fn note(&mut self, node: &Node) {
+        each(node, &mut |place| {
+            self.places.insert(place);
+        });
+    }
+
+    /// Something more may have an effect.
+    pub fn note_partial(&mut self) {
+        self.is_partial = true;
+    }
+
+    /// What either has noted.
+    pub fn absorb(&mut self, other: Used) {
+        self.places.extend(other.places);
+        self.is_partial |= other.is_partial;
+    }
+
+    /// Whether anything of a tree has an effect, as far as is known.
+    pub fn any_of(&self, node: &Node) -> bool {
+        let mut found = self.is_partial;
+        each(node, &mut |place| found |= self.places.contains(&place));
+        found
+    }
+
+    /// Reports the keys of the stack and its blocks that change nothing.
+    pub fn report_rest(&self, node: &Node, title: &str, cx: &mut Context<'_>) {
+        for e in node.entries().unwrap_or(&[]) {
+            match e.key.as_str() {
+                "blocks" | "ranges" => {
+                    // A block that stands nowhere has no effect as a whole, and that is said elsewhere.
+                    let stands = |b: &&Entry| e.key == "ranges" || stands_somewhere(node, &b.key);
+                    for tree in e.value.entries().unwrap_or(&[]).iter().filter(stands) {
+                        tree.value.entries().unwrap_or(&[]).iter().for_each(|e| self.report(e, title, cx));
+                    }
+                }
+                key if is_stack_key(key) => {}
+                _ => self.report(e, title, cx),
+            }
+        }
+    }
+
+    /// Reports a key if it changes nothing.
+    pub fn report(&self, e: &Entry, title: &str, cx: &mut Context<'_>) {
+        if self.any_of(&e.value) {
+            return;
+        }
+        let is_part = PartKind::from_word(&e.key).is_some();
+        let (message, help) = match e.key.as_str() {
+            "position" => (
+                format!("no attention of the {title} has these positions"),
+                "take it away, or call `attention(...)` in the block's equation".to_owned(),
+            ),
+            "block" => (
+                format!("no block of the {title} has this equation"),
+                "every block that stands somewhere has one of its own: take this one away".to_owned(),
+            ),
+            key if is_part => (
+                format!("no block of the {title} calls `{key}`"),
+                format!("call `{key}(...)` in the block's equation, or take the key away"),
+            ),
+            key => (
+                format!("no block of the {title} takes anything from `{key}`"),
+                "take it away: what lies over it says all".to_owned(),
+            ),
+        };
+        cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
+    }
+}
+
+/// Whether the stack puts a named block anywhere.
+fn stands_somewhere(stack: &Node, name: &str) -> bool {
+    let lists = |node: &Node| match &node.kind {
+        Kind::List(items) => items.iter().any(|item| item.text() == Some(name)),
+        Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => false,
+    };
+    let runs = match stack.get("runs").map(|runs| &runs.kind) {
+        Some(Kind::List(runs)) => runs.iter().filter_map(|run| run.get("cycle")).any(lists),
+        Some(Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete) | None => false,
+    };
+    runs || stack.get("pattern").map_or(stack.get("runs").is_none(), lists)
+}
+
+fn each(node: &Node, visit: &mut dyn FnMut(Span)) {
+    visit(node.span);
+    match &node.kind {
+        Kind::Map(entries) => entries.iter().for_each(|e| each(&e.value, visit)),
+        Kind::List(items) => items.iter().for_each(|i| each(i, visit)),
+        Kind::Null | Kind::Scalar(_) | Kind::Delete => {}
+    }
+}

@@ -1,0 +1,186 @@
+//! `let:` names for numbers, in any order, each known as soon as the names it needs are.
+
+use std::collections::BTreeSet;
+
+use crate::diag::{Code, Diagnostic};
+use crate::field::Context;
+use crate::field::value::wrong_kind;
+use crate::syntax::expr;
+use crate::syntax::tree::{Entry, Node};
+
+/// The sizes of a spec that names may be made of.
+const SIZES: &[&str] = &["vocab", "source_vocab", "context", "d_model"];
+
+/// The names of a spec and which of them are known by now.
+#[derive(Debug, Default)]
+pub struct Lets {
+    all: Vec<Entry>,
+    waiting: Vec<Entry>,
+}
+
+impl Lets {
+    /// The names of a spec's tree. Those in a cycle and those that need something which is nowhere are
+    /// reported and known to be broken.
+    pub fn new(spec: &Node, cx: &mut Context<'_>) -> Self {
+        let Some(node) = spec.get("let") else { return Self::default() };
+        let Some(entries) = node.entries() else {
+            wrong_kind(node, "a map from names to numbers", cx);
+            return Self::default();
+        };
+        let mut lets = Self { all: entries.to_vec(), waiting: entries.to_vec() };
+        lets.waiting.retain(|e| {
+            let fits = is_name(&e.key) && !SIZES.contains(&e.key.as_str()) && e.key != "layers";
+            if !fits {
+                let message = format!("`{}` cannot be the name of a number", e.key);
+                let help = match is_name(&e.key) {
+                    true => "it is the name of a size of the spec; choose another",
+                    false => "a name has letters, digits and `_`, and begins with a letter",
+                };
+                cx.report(Diagnostic::error(Code::BadKey, e.key_span, message).help(help));
+                cx.bind_broken(&e.key);
+            }
+            fits
+        });
+        lets.report_unreadable(cx);
+        lets.report_cycles(cx);
+        lets.report_unknown(spec, cx);
+        for e in &lets.waiting {
+            let needs = names(e, cx).join(", ");
+            let why =
+                format!("`{}` under `let` needs {needs}, which comes after it or stands in a stack", e.key);
+            cx.bind_waiting(&e.key, why);
+        }
+        lets
+    }
+
+    fn break_off(&mut self, broken: &BTreeSet<String>, cx: &mut Context<'_>) {
+        self.waiting.retain(|e| !broken.contains(&e.key));
+        broken.iter().for_each(|name| cx.bind_broken(name));
+    }
+
+    fn report_unreadable(&mut self, cx: &mut Context<'_>) {
+        let mut broken = BTreeSet::new();
+        for e in &self.waiting {
+            if e.value.text().is_none() {
+                wrong_kind(&e.value, "a number", cx);
+                broken.insert(e.key.clone());
+            } else if let Err(diagnostic) = expr::parse(cx.sources(), &e.value) {
+                cx.report(diagnostic);
+                broken.insert(e.key.clone());
+            }
+        }
+        self.break_off(&broken, cx);
+    }
+
+    /// One diagnostic a cycle.
+    fn report_cycles(&mut self, cx: &mut Context<'_>) {
+        let mut broken: BTreeSet<String> = BTreeSet::new();
+        for start in &self.waiting {
+            if broken.contains(&start.key) {
+                continue;
+            }
+            let Some(cycle) = self.cycle(start, cx) else { continue };
+            let words: Vec<String> = cycle.iter().map(|e| format!("`{}`", e.key)).collect();
+            let message = match words.as_slice() {
+                [one] => format!("{one} needs its own value"),
+                [a, b] => format!("{a} and {b} need each other's value"),
+                many => format!("{} need one another's values in a circle", many.join(", ")),
+            };
+            let first = Diagnostic::error(Code::LetCycle, start.value.span, message);
+            let labelled = cycle.iter().skip(1).fold(first, |d, e| d.label(e.value.span, "which needs this"));
+            let help = if cycle.len() == 1 { "give it as a number" } else { "give one of them as a number" };
+            cx.report(labelled.help(help));
+            broken.extend(cycle.iter().map(|e| e.key.clone()));
+        }
+        self.break_off(&broken, cx);
+    }
+
+    /// The entries from `start` back to itself, if it needs its own value.
+    fn cycle(&self, start: &Entry, cx: &Context<'_>) -> Option<Vec<&Entry>> {
+        let find = |name: &str| self.waiting.iter().find(|e| e.key == name);
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        let mut paths: Vec<Vec<&Entry>> = vec![vec![find(&start.key)?]];
+        while let Some(path) = paths.pop() {
+            for name in names(path.last()?, cx) {
+                if name == start.key {
+                    return Some(path);
+                }
+                if let Some(next) = find(&name).filter(|_| seen.insert(name)) {
+                    paths.push(path.iter().copied().chain([next]).collect());
+                }
+            }
+        }
+        None
+    }
+
+    fn report_unknown(&mut self, spec: &Node, cx: &mut Context<'_>) {
+        let has_stack = ["encoder", "decoder"].iter().any(|key| spec.get(key).is_some());
+        let exists = |name: &str| match name {
+            "layers" => has_stack,
+            "d_model" => true,
+            name => {
+                self.all.iter().any(|e| e.key == name) || SIZES.contains(&name) && spec.get(name).is_some()
+            }
+        };
+        let mut broken = BTreeSet::new();
+        for e in &self.waiting {
+            let Ok(expression) = expr::parse(cx.sources(), &e.value) else { continue };
+            for (name, span) in expression.names() {
+                if !exists(name) {
+                    let mut known: Vec<&str> = SIZES.iter().copied().chain(["layers"]).collect();
+                    known.extend(self.all.iter().map(|o| o.key.as_str()).filter(|key| *key != e.key));
+                    known.retain(|name| exists(name));
+                    let message = format!("nothing is named `{name}` here");
+                    let diagnostic = Diagnostic::error(Code::UnknownName, span, message);
+                    cx.report(match crate::diag::suggest::suggest(name, &known) {
+                        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                        None => diagnostic.help(format!("a name can be made of {}", known.join(", "))),
+                    });
+                    broken.insert(e.key.clone());
+                }
+            }
+        }
+        self.break_off(&broken, cx);
+    }
+
+    /// Makes every name known whose expression can be evaluated by now. Names known only inside a stack
+    /// are forgotten with it, and tried again in the next one.
+    pub fn resolve(&self, cx: &mut Context<'_>) {
+        let settled = |e: &Entry, cx: &Context<'_>| cx.is_broken(&e.key) || cx.knows(&e.key);
+        loop {
+            let ready = self.waiting.iter().find(|e| {
+                let able = |name: &String| cx.knows(name) || cx.is_broken(name);
+                !settled(e, cx) && names(e, cx).iter().all(able)
+            });
+            let Some(e) = ready else { return };
+            match cx.number(&e.value) {
+                Some(number) => cx.bind(&e.key, number, Some(e.value.span)),
+                None => cx.bind_broken(&e.key),
+            }
+        }
+    }
+
+    /// Reports names that nothing uses. To be called only where everything else is known.
+    pub fn report_unused(&self, cx: &mut Context<'_>) {
+        for e in &self.all {
+            if !cx.has_used(e.value.span) {
+                let message = format!("nothing uses `{}`", e.key);
+                cx.report(
+                    Diagnostic::error(Code::UnusedKey, e.key_span, message)
+                        .help("use it in an expression or an equation, or take it away"),
+                );
+            }
+        }
+    }
+}
+
+fn is_name(key: &str) -> bool {
+    key.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && key.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// The names an entry needs.
+fn names(e: &Entry, cx: &Context<'_>) -> Vec<String> {
+    let parsed = expr::parse(cx.sources(), &e.value);
+    parsed.map(|x| x.names().into_iter().map(|(name, _)| name.to_owned()).collect()).unwrap_or_default()
+}

@@ -1,0 +1,74 @@
+//! The examples of every code are run: the wrong one reports the code first, the right one passes.
+//!
+//! An example is a file `spec.yaml` with nothing beside it. One that begins with `--set` is an argument
+//! for the right example of `missing-key`, and in that of `encoding` `\xNN` stands for a byte.
+
+use trafoc::diag::Code;
+use trafoc::source::{SourceId, SourceMap};
+use trafoc::spec::load::Files;
+use trafoc::syntax::Notation;
+
+use crate::front::Front;
+
+/// The example alone in its folder.
+struct Alone(String);
+
+impl Files for Alone {
+    fn open(
+        &mut self,
+        sources: &mut SourceMap,
+        _: SourceId,
+        path: &str,
+    ) -> Result<(SourceId, Notation), String> {
+        match path {
+            "spec.yaml" => Ok((sources.add("spec.yaml", self.0.clone()), Notation::Yaml)),
+            _ => Err("there is no such file".to_owned()),
+        }
+    }
+}
+
+/// Text with `\xNN` for bytes that are no text.
+fn bytes(example: &str) -> Vec<u8> {
+    let mut parts = example.split("\\x");
+    let mut bytes = parts.next().unwrap_or("").as_bytes().to_vec();
+    for part in parts {
+        bytes.push(u8::from_str_radix(&part[..2], 16).unwrap());
+        bytes.extend(part[2..].as_bytes());
+    }
+    bytes
+}
+
+fn run(example: &str) -> Front {
+    let text = match example.starts_with("--set ") {
+        true => format!("# {}\n{}", example.replace("--set ", "set: "), Code::MissingKey.explanation().right),
+        false => example.to_owned(),
+    };
+    Front::of_bytes("spec.yaml", &bytes(&text), Notation::Yaml, &mut Alone(text.clone()))
+}
+
+#[test]
+fn every_code_has_examples_that_hold() {
+    let mut wrong = Vec::new();
+    for code in Code::ALL {
+        let explanation = code.explanation();
+        let front = run(explanation.wrong);
+        if front.codes() != [code.slug()] {
+            wrong.push(format!("{code}: its wrong example finds {:?}\n{}", front.codes(), front.rendered()));
+        }
+        let front = run(explanation.right);
+        if front.compilation.graph.is_none() || !front.codes().is_empty() {
+            wrong.push(format!("{code}: its right example does not pass\n{}", front.rendered()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn explanations_are_sentences() {
+    for code in Code::ALL {
+        let explanation = code.explanation();
+        assert!(explanation.why.ends_with('.'), "{code}");
+        assert!(code.slug().chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{code}");
+        assert_eq!(Code::from_slug(code.slug()), Some(*code));
+    }
+}
