@@ -227,6 +227,25 @@ impl Embed {
         inputs
     }
 
+    /// What is added up, as the documentation of the module.
+    fn formula(&self) -> String {
+        let source = if self.patches.is_some() { "patches" } else { "token" };
+        let scaled = if *self.scale == 1.0 { source.to_owned() } else { format!("{} {source}", *self.scale) };
+        let added = [
+            (self.segments.is_some(), "segment"),
+            (matches!(self.position, Position::Learned(_) | Position::Sinusoidal(_)), "position"),
+            (self.languages.is_some(), "language"),
+        ];
+        let sum: Vec<&str> = std::iter::once(scaled.as_str())
+            .chain(added.iter().filter(|(on, _)| *on).map(|(_, w)| *w))
+            .collect();
+        let sum = sum.join(" + ");
+        match self.norm {
+            Norm::None(_) => format!("Vectors `{sum}`."),
+            Norm::LayerNorm(_) | Norm::RmsNorm(_) => format!("Vectors `norm({sum})`."),
+        }
+    }
+
     /// Width of the table.
     pub fn width(&self, d_model: u64) -> u64 {
         self.dim.map_or(d_model, |d| *d)
@@ -251,6 +270,7 @@ impl Embed {
     pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
         let mut b = Builder::new(site.arena, site.module, Role::Embedding);
         b.at(self.places.whole());
+        b.doc(self.formula());
         let inputs = self.inputs(site.borrows_table);
         let mut given = Vec::new();
         for input in &inputs {
