@@ -9,6 +9,6 @@ pub fn expand(spec: &ModelSpec, notation: Notation) -> String {
     let tree = spec.encode();
     match notation {
         Notation::Yaml => print::yaml(&tree),
-        Notation::Dsl => print::dsl(&tree),
+        Notation::Dsl => print::dsl(&tree, &super::is_part),
     }
 }

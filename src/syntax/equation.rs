@@ -201,6 +201,35 @@ pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<
     found
 }
 
+/// The parameters an equation has when its text names none: `x`, and `memory` if the text uses it.
+pub fn usual_params(text: &str) -> &'static [&'static str] {
+    let code = |line: &'_ str| line.find('#').into_iter().chain(line.find("//")).min().unwrap_or(line.len());
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let names_memory =
+        |line: &str| line.get(..code(line)).unwrap_or("").split(|c| !is_name(c)).any(|word| word == "memory");
+    if text.lines().any(names_memory) { &["x", "memory"] } else { &["x"] }
+}
+
+/// An equation's text without a header `(h, memory):` on a line of its own, and the parameters. A header that
+/// says what would be so anyway stays in the text.
+pub fn split_header(text: &str) -> (Vec<&str>, &str) {
+    let usual = |text| (usual_params(text).to_vec(), text);
+    let Some((header, body)) = text.trim_start().split_once('\n') else { return usual(text) };
+    let names = header.trim_end().strip_prefix('(').and_then(|h| h.strip_suffix("):"));
+    let Some(names) = names else { return usual(text) };
+    let params: Vec<&str> = names.split(',').map(str::trim).collect();
+    let word = |p: &&str| {
+        p.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && p.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let written = format!("({}):", params.join(", "));
+    let follows = !body.starts_with(char::is_whitespace);
+    if params.iter().all(word) && written == header && follows && params != usual_params(body) {
+        return (params, body);
+    }
+    usual(text)
+}
+
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 struct Parser<'t, 'a> {

@@ -5,15 +5,17 @@
 //! languages that stand inside scalars, in both notations the same. [`merge`] and [`set`] lay one tree
 //! over another. Nothing here knows what a transformer is.
 
+mod comments;
 pub mod dsl;
 pub mod equation;
 pub mod expr;
+pub mod fmt;
 pub mod merge;
+mod outline;
 pub mod print;
 pub mod set;
-mod token;
-
 pub mod text;
+mod token;
 pub mod tree;
 pub mod yaml;
 

@@ -10,6 +10,8 @@ use crate::source::{SourceId, SourceMap, Span};
 pub const MAX_BYTES: usize = 4 << 20;
 /// Maps and lists may nest this deep.
 pub const MAX_DEPTH: usize = 64;
+/// A key may have this many characters.
+pub const MAX_KEY: usize = 256;
 /// A text may hold this many maps, lists and values.
 pub const MAX_NODES: usize = 100_000;
 

@@ -14,3 +14,5 @@ mod numeric;
 mod report;
 #[cfg(test)]
 mod specs;
+#[cfg(test)]
+mod syntax;

@@ -4,7 +4,8 @@ use pest::iterators::{Pair, Pairs};
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
-use crate::syntax::token::Text;
+use crate::syntax::equation::usual_params;
+use crate::syntax::text::MAX_KEY;
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
 use super::Rule;
@@ -16,6 +17,7 @@ pub fn tree(pairs: Pairs<'_, Rule>, text: &str, id: SourceId, sink: &mut Sink) -
     let root = file.into_inner().next()?;
     match root.as_rule() {
         Rule::model => Some(builder.model(root)),
+        Rule::EOI => Some(Node { kind: Kind::Null, span: builder.span(&root) }),
         _ => Some(builder.value(root)),
     }
 }
@@ -82,6 +84,11 @@ impl Builder<'_, '_> {
 
     /// Adds an entry unless its key is there.
     fn add(&mut self, entries: &mut Vec<Entry>, entry: Entry) {
+        if entry.key.chars().count() > MAX_KEY {
+            let message = format!("a key is at most {MAX_KEY} characters long");
+            self.sink.push(Diagnostic::error(Code::BadKey, entry.key_span, message));
+            return;
+        }
         match entries.iter().find(|e| e.key == entry.key) {
             None => entries.push(entry),
             Some(first) => {
@@ -166,16 +173,7 @@ impl Builder<'_, '_> {
                 _ => {}
             }
         }
-        let uses_memory = {
-            let mut sources = crate::source::SourceMap::new();
-            let id = sources.add("", value.text().unwrap_or(""));
-            let alone =
-                Node::plain(value.text().unwrap_or(""), Span::new(id, 0, value.text().map_or(0, str::len)));
-            let tokens = Text::of(&sources, &alone).tokens(Code::Equation, usize::MAX);
-            tokens.is_ok_and(|t| t.iter().any(|t| t.text == "memory"))
-        };
-        let usual: &[&str] = if uses_memory { &["x", "memory"] } else { &["x"] };
-        if names != usual {
+        if names != usual_params(value.text().unwrap_or("")) {
             let text = format!("({}):\n{}", names.join(", "), value.text().unwrap_or(""));
             value = Node::scalar(text, Style::Block, header.to(value.span));
         }
@@ -283,23 +281,29 @@ impl Builder<'_, '_> {
 
     /// Lines between marks that stand at `start`, without the indent they share.
     fn block_text(&self, written: &str, start: usize) -> Node {
-        let lines: Vec<&str> = written.lines().map(str::trim_end).collect();
-        // Text behind the opening mark has no indent of its own.
-        let indent = |l: &&str| l.len() - l.trim_start().len();
-        let rest = lines.iter().skip(1).filter(|l| !l.is_empty()).map(indent).min().unwrap_or(0);
-        let mut text: Vec<&str> = Vec::new();
-        for (i, line) in lines.iter().enumerate() {
-            text.push(if i == 0 {
-                line.trim_start()
-            } else {
-                line.get(rest.min(line.len())..).unwrap_or("")
-            });
-        }
-        let leading = written.len() - written.trim_start().len();
-        let span =
-            Span::new(self.id, start + leading, (start + written.trim_end().len()).max(start + leading));
-        Node::scalar(text.join("\n").trim_matches('\n').trim_end(), Style::Block, span)
+        let blank = [' ', '\t', '\r', '\n'];
+        let leading = written.len() - written.trim_start_matches(blank).len();
+        let end = written.trim_end_matches(blank).len().max(leading);
+        let span = Span::new(self.id, start + leading, start + end);
+        Node::scalar(dedent(written), Style::Block, span)
     }
+}
+
+/// The lines of a text without the indent they share, without empty lines before and behind them. What
+/// stands behind the opening mark has no indent of its own.
+pub fn dedent(written: &str) -> String {
+    let lines: Vec<&str> = written.lines().map(str::trim_end).collect();
+    let indent = |l: &&str| l.len() - l.trim_start_matches([' ', '\t']).len();
+    let shared = lines.iter().skip(1).filter(|l| !l.is_empty()).map(indent).min().unwrap_or(0);
+    let mut text: Vec<&str> = Vec::with_capacity(lines.len());
+    for (i, line) in lines.iter().enumerate() {
+        text.push(if i == 0 {
+            line.trim_start_matches([' ', '\t'])
+        } else {
+            line.get(shared..).unwrap_or("")
+        });
+    }
+    text.join("\n").trim_matches('\n').trim_end().to_owned()
 }
 
 /// The character an escape stands for and how many bytes it takes behind the backslash.

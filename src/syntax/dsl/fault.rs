@@ -65,7 +65,7 @@ fn name(rule: Rule) -> &'static str {
         Rule::entry | Rule::setting | Rule::key | Rule::dashed | Rule::word | Rule::path => "a key",
         Rule::assigned | Rule::equals => "`=`",
         Rule::repeated | Rule::times => "`x` and a number of layers",
-        Rule::ranges | Rule::layers_word | Rule::interval => "a range of layers",
+        Rule::ranges | Rule::layers_word | Rule::which | Rule::interval => "a range of layers",
         Rule::equation | Rule::block_word | Rule::wiring => "a block's equation",
         Rule::params => "the block's parameters, `(x)`,",
         Rule::value | Rule::plain | Rule::number | Rule::call | Rule::arguments => "a value",

@@ -9,6 +9,9 @@ mod build;
 mod fault;
 mod grammar;
 
+pub(super) use brackets::string_len;
+pub(super) use build::dedent;
+
 use std::num::NonZeroUsize;
 use std::sync::Once;
 
@@ -42,6 +45,17 @@ pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node>
             None
         }
     }
+}
+
+/// Whether a text can stand between the braces of a `block(x) { ... }`.
+pub fn fits_braces(wiring: &str) -> bool {
+    let braced = format!("{{{wiring}\n}}");
+    let closed = brackets::check(&braced, SourceId::default(), &mut Sink::new());
+    let whole = Grammar::parse(Rule::wiring, wiring).is_ok_and(|p| p.as_str().len() == wiring.len());
+    closed
+        && whole
+        && !wiring.contains(['"', '\r'])
+        && !wiring.chars().any(|c| text::is_hidden(c) || c == '\u{feff}')
 }
 
 /// Whether a scalar's text can stand in the DSL as it is, as one word or expression.

@@ -51,11 +51,11 @@ fn value(expr: &Expr, scope: &dyn Scope) -> Result<Number, Box<Diagnostic>> {
         ExprKind::Binary(operator, left, right) => {
             let (a, b) = (value(left, scope)?, value(right, scope)?);
             let result = match operator {
-                Operator::Add => a.add(b),
-                Operator::Subtract => a.subtract(b),
-                Operator::Multiply => a.multiply(b),
+                Operator::Add => a.plus(b),
+                Operator::Subtract => a.minus(b),
+                Operator::Multiply => a.times(b),
                 Operator::Divide if b.is_zero() => return Err(Box::new(zero(right, scope))),
-                Operator::Divide => a.divide(b),
+                Operator::Divide => a.over(b),
                 Operator::Power if a.is_zero() && b.is_negative() => return Err(Box::new(zero(left, scope))),
                 Operator::Power if a.is_negative() && !b.is_integer() => {
                     let message = format!("{a} to the power {b} is not a number");
@@ -114,7 +114,7 @@ fn call(
             if n.is_zero() {
                 return Err(Box::new(zero(second, scope)));
             }
-            x.divide(n).and_then(Number::ceil).and_then(|count| count.multiply(n))
+            x.over(n).and_then(Number::ceil).and_then(|count| count.times(n))
         }
     };
     result.ok_or_else(|| Box::new(overflow(expr, &values, scope)))

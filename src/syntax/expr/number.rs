@@ -101,7 +101,7 @@ impl Number {
     }
 
     /// `a + b`
-    pub fn add(self, other: Self) -> Option<Self> {
+    pub fn plus(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Number::Ratio(a, b), Number::Ratio(c, d)) => {
                 let divisor = i128::try_from(gcd(b.unsigned_abs(), d.unsigned_abs())).ok()?;
@@ -114,12 +114,12 @@ impl Number {
     }
 
     /// `a - b`
-    pub fn subtract(self, other: Self) -> Option<Self> {
-        self.add(other.negate()?)
+    pub fn minus(self, other: Self) -> Option<Self> {
+        self.plus(other.negate()?)
     }
 
     /// `a * b`
-    pub fn multiply(self, other: Self) -> Option<Self> {
+    pub fn times(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Number::Ratio(a, b), Number::Ratio(c, d)) => {
                 // Crosswise first: 8/3 * 3 must not overflow where 8 does not.
@@ -134,9 +134,9 @@ impl Number {
     }
 
     /// `a / b`, nothing for a zero `b` too.
-    pub fn divide(self, other: Self) -> Option<Self> {
+    pub fn over(self, other: Self) -> Option<Self> {
         match (self, other) {
-            (a, Number::Ratio(c, d)) if matches!(a, Number::Ratio(..)) => a.multiply(Number::ratio(d, c)?),
+            (a, Number::Ratio(c, d)) if matches!(a, Number::Ratio(..)) => a.times(Number::ratio(d, c)?),
             (a, b) => finite(a.to_f64() / b.to_f64()),
         }
     }
@@ -148,7 +148,7 @@ impl Number {
                 let count = u32::try_from(e.unsigned_abs()).ok()?;
                 let Number::Ratio(num, den) = self else { return None };
                 if e < 0 {
-                    return Number::integer(1).divide(Number::ratio(num, den)?.power(exponent.negate()?)?);
+                    return Number::integer(1).over(Number::ratio(num, den)?.power(exponent.negate()?)?);
                 }
                 Number::ratio(num.checked_pow(count)?, den.checked_pow(count)?)
             }
@@ -187,7 +187,7 @@ impl Number {
         match self {
             Number::Ratio(num, _) => {
                 let half = Number::Ratio(1, 2);
-                if num < 0 { self.subtract(half)?.ceil() } else { Some(self.add(half)?.floor()) }
+                if num < 0 { self.minus(half)?.ceil() } else { Some(self.plus(half)?.floor()) }
             }
             Number::Float(f) => Some(whole(f.round())),
         }
@@ -196,7 +196,7 @@ impl Number {
     /// Which is greater, exactly for ratios.
     pub fn compare(self, other: Self) -> std::cmp::Ordering {
         match (self, other) {
-            (Number::Ratio(..), Number::Ratio(..)) => match self.subtract(other) {
+            (Number::Ratio(..), Number::Ratio(..)) => match self.minus(other) {
                 Some(difference) if difference.is_negative() => std::cmp::Ordering::Less,
                 Some(difference) if difference.is_zero() => std::cmp::Ordering::Equal,
                 Some(_) => std::cmp::Ordering::Greater,

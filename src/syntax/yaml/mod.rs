@@ -6,6 +6,7 @@
 //! what `no`, `0755` or `1e-5` mean.
 
 mod fault;
+pub(super) mod lossless;
 mod read;
 mod survey;
 

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_yaml::granit_parser::{self, Event, Parser, Span as Place, Tag};
+use serde_yaml::granit_parser::{self, Event, Parser, Span as Place, StructureStyle, Tag};
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
-use crate::syntax::text::{MAX_DEPTH, MAX_NODES};
+use crate::syntax::text::{MAX_DEPTH, MAX_KEY, MAX_NODES};
 
 use super::{MAX_ALIASES, MAX_EXPANDED, fault};
 
@@ -64,6 +64,8 @@ struct Open {
     keys: Option<BTreeMap<String, Span>>,
     /// Whether the next node of a map is a key.
     key_next: bool,
+    /// Whether it stands in brackets.
+    flow: bool,
 }
 
 struct Survey<'a, 's> {
@@ -106,6 +108,12 @@ impl Survey<'_, '_> {
                 if *anchor > 0 {
                     self.anchors.insert(*anchor, Some(Weight::LEAF));
                 }
+                if *anchor > 0 && self.open.last().is_some_and(|o| o.key_next) {
+                    self.bad_key(span, "a value with an anchor");
+                }
+                if plain && self.open.last().is_some_and(|o| o.flow) {
+                    self.cut(value, span);
+                }
                 if self.takes_key() {
                     match plain && matches!(&**value, "" | "~" | "null" | "Null" | "NULL") {
                         true => self.bad_key(span, "nothing"),
@@ -114,13 +122,13 @@ impl Survey<'_, '_> {
                 }
                 self.count(span) && self.weigh(Weight::LEAF, span)
             }
-            Event::SequenceStart(_, anchor, tag) => {
+            Event::SequenceStart(style, anchor, tag) => {
                 self.tag(tag.as_deref(), place);
-                self.begin(*anchor, range.start, None)
+                self.begin(*anchor, range.start, None, *style == StructureStyle::Flow)
             }
-            Event::MappingStart(_, anchor, tag) => {
+            Event::MappingStart(style, anchor, tag) => {
                 self.tag(tag.as_deref(), place);
-                self.begin(*anchor, range.start, Some(BTreeMap::new()))
+                self.begin(*anchor, range.start, Some(BTreeMap::new()), *style == StructureStyle::Flow)
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 self.end();
@@ -140,7 +148,25 @@ impl Survey<'_, '_> {
         }
     }
 
+    /// Inside brackets a comma ends a value, and `max(1, 2)` becomes two.
+    fn cut(&mut self, value: &str, span: Span) {
+        let behind = self.text.get(span.end as usize..).unwrap_or("").trim_start();
+        if value.matches('(').count() <= value.matches(')').count() || !behind.starts_with(',') {
+            return;
+        }
+        let message = format!("the value `{value}` ends at the comma, before its bracket is closed");
+        let help = "inside `{ }` and `[ ]` a comma ends the value: give this one a line of its own";
+        self.sink.push(Diagnostic::error(Code::Syntax, span, message).help(help));
+        self.sound = false;
+    }
+
     fn key(&mut self, key: &str, span: Span) {
+        if key.chars().count() > MAX_KEY {
+            let message = format!("a key is at most {MAX_KEY} characters long");
+            self.sink.push(Diagnostic::error(Code::BadKey, span, message));
+            self.sound = false;
+            return;
+        }
         let Some(keys) = self.open.last_mut().and_then(|o| o.keys.as_mut()) else { return };
         match keys.get(&canonical(key)) {
             None => {
@@ -156,13 +182,17 @@ impl Survey<'_, '_> {
 
     fn bad_key(&mut self, span: Span, what: &str) {
         let message = format!("a key is a word, not {what}");
-        let help =
-            if what == "a map" { "put `{{ }}` in quotes if a text was meant" } else { "write `key: value`" };
-        self.sink.push(Diagnostic::error(Code::BadKey, span, message).help(help.replace("{{ }}", "{...}")));
+        self.sink.push(Diagnostic::error(Code::BadKey, span, message).help("write `key: value`"));
         self.sound = false;
     }
 
-    fn begin(&mut self, anchor: usize, start: usize, keys: Option<BTreeMap<String, Span>>) -> bool {
+    fn begin(
+        &mut self,
+        anchor: usize,
+        start: usize,
+        keys: Option<BTreeMap<String, Span>>,
+        flow: bool,
+    ) -> bool {
         let span = fault::word_at(self.text, self.id, start);
         if self.takes_key() {
             self.bad_key(span, if keys.is_some() { "a map" } else { "a list" });
@@ -174,7 +204,7 @@ impl Survey<'_, '_> {
             self.anchors.insert(anchor, None);
         }
         let key_next = keys.is_some();
-        self.open.push(Open { start, anchor, weight: Weight::LEAF, keys, key_next });
+        self.open.push(Open { start, anchor, weight: Weight::LEAF, keys, key_next, flow });
         self.count(span) && self.expand(1, span)
     }
 

@@ -1,0 +1,233 @@
+//! A text → its [`Outline`]: every comment and blank line at the value it belongs to.
+//!
+//! A comment on a line of its own belongs to what follows it, or to the end of the map it stands in; one
+//! behind a value belongs to that value. Comments inside the text of an equation are part of that text.
+
+use std::collections::VecDeque;
+
+use super::Notation;
+use super::dsl::string_len;
+use super::outline::{Group, Outline, Value};
+use super::tree::{Kind, Node, Style};
+use super::yaml::lossless;
+
+/// A comment with its mark, and where it begins.
+#[derive(Clone, Debug)]
+pub struct Comment {
+    /// The comment as written, mark included.
+    pub text: String,
+    /// Its first byte.
+    pub start: usize,
+}
+
+/// The outline of a text that parses without errors; `tree` is what it parses to.
+pub fn read(text: &str, notation: Notation, tree: &Node) -> Outline {
+    let (mut outline, comments) = match notation {
+        Notation::Yaml => {
+            let found = lossless::read(text);
+            (found.outline, found.comments)
+        }
+        Notation::Dsl => (dsl_outline(text, tree), dsl_comments(text, tree)),
+    };
+    let mut filler = Filler { text, comments: comments.into(), by_indent: notation == Notation::Yaml };
+    filler.root(&mut outline);
+    outline
+}
+
+fn dsl_outline(text: &str, tree: &Node) -> Outline {
+    let slice = |n: &Node| text.get(n.span.range()).unwrap_or("");
+    let spread = |n: &Node| {
+        let opens = |before: &str| before.ends_with('\n');
+        let blank = text.get(..n.span.start as usize).unwrap_or("").trim_end_matches([' ', '\t']);
+        match &n.kind {
+            Kind::Scalar(s) if s.style == Style::Block => Some(slice(n).contains('\n') || opens(blank)),
+            Kind::Scalar(_) | Kind::Null | Kind::Delete => Some(false),
+            Kind::List(_) | Kind::Map(_) => Some(slice(n).contains('\n')),
+        }
+    };
+    let call = |n: &Node| match &n.kind {
+        Kind::Map(entries) => {
+            matches!(entries.as_slice(), [only] if only.key_span.start == n.span.start)
+                && slice(n).ends_with(')')
+        }
+        Kind::Null | Kind::Delete | Kind::Scalar(_) | Kind::List(_) => false,
+    };
+    let close = |n: &Node| Some(n.span.end as usize);
+    let mut outline = Outline::build(tree, &spread, &call, &close);
+    with_marks(&mut outline, text);
+    outline
+}
+
+/// Takes the marks around block texts, `{ }` or `"""`, into their places.
+fn with_marks(outline: &mut Outline, text: &str) {
+    match &mut outline.value {
+        Value::Group(group) => group.items.iter_mut().for_each(|i| with_marks(i, text)),
+        Value::Scalar { style: Style::Block, .. } => {
+            let behind = text.get(outline.end..).unwrap_or("");
+            let blank = behind.len() - behind.trim_start().len();
+            let mark = if behind.trim_start().starts_with('}') { 1 } else { 3 };
+            outline.end = (outline.end + blank + mark).min(text.len());
+            if outline.key.is_none() {
+                let before = text.get(..outline.start).unwrap_or("").trim_end();
+                outline.start = before.len().saturating_sub(3);
+            }
+        }
+        Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } => {}
+    }
+}
+
+/// The comments of a DSL text that do not stand inside an equation or a quoted text.
+fn dsl_comments(text: &str, tree: &Node) -> Vec<Comment> {
+    let mut inside = Vec::new();
+    block_ranges(tree, &mut inside);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(c) = text.get(at..).and_then(|t| t.chars().next()) {
+        let rest = text.get(at..).unwrap_or("");
+        if c == '#' || rest.starts_with("//") {
+            let len = rest.find('\n').unwrap_or(rest.len());
+            if !inside.iter().any(|r: &std::ops::Range<usize>| r.contains(&at)) {
+                found.push(Comment { text: rest.get(..len).unwrap_or("").trim_end().to_owned(), start: at });
+            }
+            at += len.max(1);
+        } else if c == '"' {
+            at += string_len(rest).unwrap_or(1);
+        } else {
+            at += c.len_utf8();
+        }
+    }
+    found
+}
+
+fn block_ranges(node: &Node, found: &mut Vec<std::ops::Range<usize>>) {
+    match &node.kind {
+        Kind::Scalar(s) if s.style == Style::Block => found.push(node.span.range()),
+        Kind::Map(entries) => entries.iter().for_each(|e| block_ranges(&e.value, found)),
+        Kind::List(items) => items.iter().for_each(|i| block_ranges(i, found)),
+        Kind::Null | Kind::Delete | Kind::Scalar(_) => {}
+    }
+}
+
+struct Filler<'a> {
+    text: &'a str,
+    /// What has no place yet, in order.
+    comments: VecDeque<Comment>,
+    /// Whether maps end by indent and not by a bracket.
+    by_indent: bool,
+}
+
+impl Filler<'_> {
+    fn root(&mut self, root: &mut Outline) {
+        let end = self.text.len() + 1;
+        let mut below = Vec::new();
+        match &mut root.value {
+            Value::Group(group) => {
+                while group.close.is_some() && self.comments.front().is_some_and(|c| c.start < root.start) {
+                    let Some(comment) = self.comments.pop_front() else { break };
+                    self.line(&mut root.lead, &comment);
+                }
+                if !root.lead.is_empty() && self.blank_above(root.start) {
+                    root.lead.push(String::new());
+                }
+                self.group(group, root.start, end, None);
+                while let Some(comment) = self.comments.pop_front() {
+                    self.line(&mut below, &comment);
+                }
+            }
+            Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } => {
+                while let Some(comment) = self.comments.pop_front() {
+                    let lines = if comment.start < root.end { &mut root.lead } else { &mut below };
+                    self.line(lines, &comment);
+                }
+            }
+        }
+        root.tail = (!below.is_empty()).then(|| below.join("\n"));
+    }
+
+    /// Gives the comments before `bound` to the items of a group that begins at `start`. `own` is the
+    /// column of the key it stands under.
+    fn group(&mut self, group: &mut Group, start: usize, bound: usize, own: Option<usize>) {
+        let bound = group.close.map_or(bound, |close| close.min(bound));
+        let first = group.items.first().map_or(bound, |i| i.start);
+        let head = self.comments.front().is_some_and(|c| {
+            c.start > start && c.start < first && !self.is_own_line(c) && self.one_line(start, c.start)
+        });
+        if head {
+            group.head = self.comments.pop_front().map(|c| c.text);
+        }
+        let starts: Vec<usize> = group.items.iter().map(|i| i.start).collect();
+        for (i, item) in group.items.iter_mut().enumerate() {
+            self.before(item, i == 0);
+            let next = starts.get(i + 1).copied().filter(|n| *n >= item.start).unwrap_or(bound);
+            let (begin, column) = (item.start, self.column_of(item.start));
+            match &mut item.value {
+                Value::Group(inner) => self.group(inner, begin, next.min(bound), Some(column)),
+                Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } => {
+                    while self.comments.front().is_some_and(|c| c.start < item.end) {
+                        let Some(comment) = self.comments.pop_front() else { break };
+                        self.line(&mut item.lead, &comment);
+                    }
+                }
+            }
+            let limit = next.min(bound);
+            let follows = self.comments.front().is_some_and(|c| {
+                c.start >= item.end
+                    && c.start < limit
+                    && !self.is_own_line(c)
+                    && self.one_line(item.end, c.start)
+            });
+            if follows && item.tail.is_none() {
+                item.tail = self.comments.pop_front().map(|c| c.text);
+            }
+        }
+        let inside = |c: &Comment, filler: &Self| {
+            let indent = filler.column_of(c.start);
+            let deeper = !filler.by_indent || group.close.is_some() || own.is_some_and(|own| indent > own);
+            c.start < bound && (deeper || group.items.is_empty() && own.is_none())
+        };
+        while self.comments.front().is_some_and(|c| inside(c, self)) {
+            let Some(comment) = self.comments.pop_front() else { break };
+            self.line(&mut group.rest, &comment);
+        }
+    }
+
+    /// Comments above an item, and whether an empty line stands there.
+    fn before(&mut self, item: &mut Outline, is_first: bool) {
+        while self.comments.front().is_some_and(|c| c.start < item.start) {
+            let Some(comment) = self.comments.pop_front() else { break };
+            self.line(&mut item.lead, &comment);
+        }
+        if self.blank_above(item.start) && !(is_first && item.lead.is_empty()) {
+            item.lead.push(String::new());
+        }
+    }
+
+    /// Adds a comment to lines, after an empty line if one stands above it.
+    fn line(&self, lines: &mut Vec<String>, comment: &Comment) {
+        if self.is_own_line(comment) && self.blank_above(comment.start) {
+            lines.push(String::new());
+        }
+        lines.push(comment.text.clone());
+    }
+
+    fn is_own_line(&self, comment: &Comment) -> bool {
+        let before = self.text.get(..comment.start).unwrap_or("");
+        before.rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}').trim().is_empty()
+    }
+
+    /// Whether the line above the one with this offset is empty.
+    fn blank_above(&self, offset: usize) -> bool {
+        let before = self.text.get(..offset).unwrap_or("");
+        let mut lines = before.rsplit('\n').skip(1);
+        lines.next().is_some_and(|l| l.trim().is_empty()) && !before.trim().is_empty()
+    }
+
+    fn one_line(&self, from: usize, to: usize) -> bool {
+        !self.text.get(from..to).unwrap_or("").contains('\n')
+    }
+
+    fn column_of(&self, offset: usize) -> usize {
+        let before = self.text.get(..offset).unwrap_or("");
+        before.rsplit('\n').next().unwrap_or("").chars().count()
+    }
+}

@@ -1,0 +1,140 @@
+//! A text → the same text, tidied, or the same in the other notation. No comment is lost.
+
+use crate::diag::Sink;
+use crate::source::{SourceId, SourceMap};
+
+use super::merge::IsPart;
+use super::outline::{Group, Outline, Value};
+use super::{Notation, comments, parse, print};
+
+/// The text in its own notation's usual form. `None` if it has errors, which are in the sink.
+pub fn fmt(
+    sources: &SourceMap,
+    id: SourceId,
+    notation: Notation,
+    is_part: IsPart<'_>,
+    sink: &mut Sink,
+) -> Option<String> {
+    let outline = outline(sources, id, notation, sink)?;
+    Some(match notation {
+        Notation::Yaml => print::yaml_outline(&outline),
+        Notation::Dsl => print::dsl_outline(&outline, is_part),
+    })
+}
+
+/// The text in the other notation. `None` if it has errors, which are in the sink.
+pub fn convert(
+    sources: &SourceMap,
+    id: SourceId,
+    from: Notation,
+    to: Notation,
+    is_part: IsPart<'_>,
+    sink: &mut Sink,
+) -> Option<String> {
+    if from == to {
+        return fmt(sources, id, from, is_part, sink);
+    }
+    let mut outline = outline(sources, id, from, sink)?;
+    Some(match to {
+        Notation::Yaml => {
+            name_first(&mut outline);
+            print::yaml_outline(&outline)
+        }
+        Notation::Dsl => {
+            let mut anchors = Vec::new();
+            expand(&mut outline, &mut anchors);
+            raise_lead(&mut outline);
+            print::dsl_outline(&outline, is_part)
+        }
+    })
+}
+
+fn outline(sources: &SourceMap, id: SourceId, notation: Notation, sink: &mut Sink) -> Option<Outline> {
+    let tree = parse(sources, id, notation, sink)?;
+    if sink.has_errors() {
+        return None;
+    }
+    Some(comments::read(&sources.get(id)?.text, notation, &tree))
+}
+
+/// In YAML the version stands first and the name after it.
+fn name_first(root: &mut Outline) {
+    let Value::Group(group) = &mut root.value else { return };
+    for key in ["name", "trafo"] {
+        if let Some(at) = group.items.iter().position(|i| i.key.as_deref() == Some(key)) {
+            let item = group.items.remove(at);
+            group.items.insert(0, item);
+        }
+    }
+}
+
+/// In the DSL what stands above the first entry stands above the model.
+fn raise_lead(root: &mut Outline) {
+    if let Value::Group(Group { is_list: false, items, .. }) = &mut root.value
+        && let Some(first) = items.first_mut()
+    {
+        root.lead.append(&mut first.lead);
+    }
+}
+
+/// Puts what anchors name in the place of aliases, and the entries of merged maps where they belong.
+fn expand(outline: &mut Outline, anchors: &mut Vec<(String, Value)>) {
+    if let Value::Alias(name) = &outline.value
+        && let Some((_, value)) = anchors.iter().rev().find(|(n, _)| n == name)
+    {
+        outline.value = value.clone();
+    } else if let Value::Group(group) = &mut outline.value {
+        for item in &mut group.items {
+            expand(item, anchors);
+        }
+        merge(group);
+    }
+    if let Some(name) = outline.anchor.take() {
+        anchors.push((name, bare(&outline.value)));
+    }
+}
+
+/// `<<: {a: 1}` → `a: 1`, unless the map has its own `a`.
+fn merge(group: &mut Group) {
+    let (merges, own): (Vec<Outline>, Vec<Outline>) =
+        std::mem::take(&mut group.items).into_iter().partition(|i| i.is_merge);
+    group.items = own;
+    for mut merged in merges {
+        let comments: Vec<String> = merged.lead.drain(..).chain(merged.tail.take()).collect();
+        let mut sources: Vec<Group> = Vec::new();
+        match merged.value {
+            Value::Group(map) if !map.is_list => sources.push(map),
+            Value::Group(list) => sources.extend(list.items.into_iter().filter_map(|i| match i.value {
+                Value::Group(map) => Some(map),
+                _ => None,
+            })),
+            Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } => {}
+        }
+        let mut added: Vec<Outline> = Vec::new();
+        for item in sources.into_iter().flat_map(|s| s.items) {
+            let key = item.key.as_deref().unwrap_or("");
+            if group.get(key).is_none() && !added.iter().any(|a| a.key == item.key) {
+                added.push(item);
+            }
+        }
+        match added.first_mut() {
+            Some(first) => first.lead.splice(0..0, comments).for_each(drop),
+            None => group.rest.extend(comments),
+        }
+        group.items.extend(added);
+    }
+}
+
+/// A value without its comments, for its second use.
+fn bare(value: &Value) -> Value {
+    let Value::Group(group) = value else { return value.clone() };
+    let strip = |i: &Outline| Outline {
+        lead: Vec::new(),
+        tail: None,
+        anchor: None,
+        value: bare(&i.value),
+        ..i.clone()
+    };
+    let items = group.items.iter().map(strip).collect();
+    Value::Group(Group { items, head: None, rest: Vec::new(), ..group.clone() })
+}

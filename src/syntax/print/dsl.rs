@@ -1,0 +1,413 @@
+//! Outline → DSL.
+
+use super::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
+use crate::syntax::dsl::{dedent, fits_braces, is_interval, is_key, is_part_word, is_plain};
+use crate::syntax::equation;
+use crate::syntax::merge::IsPart;
+use crate::syntax::outline::{Group, Outline, Value};
+use crate::syntax::text::is_hidden;
+use crate::syntax::tree::Style;
+
+/// The whole text.
+pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
+    let printer = Printer { is_part };
+    let mut out = String::new();
+    push_lead(&mut out, &root.lead, 0, str::to_owned);
+    match &root.value {
+        Value::Group(group) => {
+            match group.is_list {
+                true => out.push_str(&format!("{}\n", printer.value(&root.value, 0, 0))),
+                false => {
+                    out.clear();
+                    printer.model(&mut out, &root.lead, group);
+                }
+            }
+            push_below(&mut out, root, str::to_owned);
+        }
+        value => {
+            let text = printer.value(value, 0, 0);
+            out.push_str(&format!("{text}\n"));
+            push_below(&mut out, root, str::to_owned);
+        }
+    }
+    out
+}
+
+struct Printer<'a> {
+    is_part: IsPart<'a>,
+}
+
+fn tail(text: Option<&str>) -> String {
+    text.map(|t| format!("  {t}")).unwrap_or_default()
+}
+
+impl Printer<'_> {
+    /// `model NAME { ... }` below the lines `above`.
+    fn model(&self, out: &mut String, above: &[String], group: &Group) {
+        let mut items: Vec<Outline> = group.items.clone();
+        let mut above = above.to_vec();
+        let at = items
+            .iter()
+            .position(|i| i.key.as_deref() == Some("name") && matches!(i.value, Value::Scalar { .. }));
+        let mut opening = "model ".to_owned();
+        let mut head = group.head.clone();
+        if let Some(Outline { value: Value::Scalar { text, style, .. }, lead, tail, .. }) =
+            at.map(|i| items.remove(i))
+        {
+            let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+            let title = style != Style::Quoted && !text.is_empty() && text.chars().all(bare);
+            opening = format!("model {} ", if title { text } else { quoted(&text) });
+            above.extend(lead.into_iter().filter(|l| !l.is_empty()));
+            if head.is_some() && tail.is_some() {
+                above.extend(tail);
+            } else {
+                head = head.or(tail);
+            }
+        }
+        push_lead(out, &above, 0, str::to_owned);
+        if items.is_empty() && head.is_none() && group.rest.iter().all(String::is_empty) {
+            out.push_str(&format!("{opening}{{}}\n"));
+            return;
+        }
+        out.push_str(&format!("{opening}{{{}\n", tail(head.as_deref())));
+        self.lines(out, &items, &group.rest, 2);
+        out.push_str("}\n");
+    }
+
+    /// The entries of a body, one below the other.
+    fn lines(&self, out: &mut String, items: &[Outline], rest: &[String], indent: usize) {
+        for item in items {
+            self.entry(out, item, indent);
+        }
+        let mut rest = rest;
+        while let [head @ .., last] = rest
+            && last.is_empty()
+        {
+            rest = head;
+        }
+        push_lead(out, rest, indent, str::to_owned);
+    }
+
+    fn entry(&self, out: &mut String, item: &Outline, indent: usize) {
+        push_lead(out, &item.lead, indent, str::to_owned);
+        let key = item.key.as_deref().unwrap_or("");
+        let margin = " ".repeat(indent);
+        if let Some(ranges) = ranges(item) {
+            let mut first = item.tail.iter().chain(&ranges.head).cloned().collect::<Vec<_>>();
+            push_lead(out, &std::mem::take(&mut first), indent, str::to_owned);
+            for range in &ranges.items {
+                push_lead(out, &range.lead, indent, str::to_owned);
+                let opening = format!("{margin}layers {}", range.key.as_deref().unwrap_or(""));
+                self.braces(out, &opening, range, None, indent);
+            }
+            push_lead(out, &ranges.rest, indent, str::to_owned);
+            return;
+        }
+        if let Some(wiring) = Wiring::of(item) {
+            out.push_str(&format!("{margin}{}{}\n", wiring.print(indent), tail(item.tail.as_deref())));
+            return;
+        }
+        match &item.value {
+            Value::Group(group) if !group.is_list && !self.is_call(group) => {
+                let count = repeat_count(group);
+                let opening = match &count {
+                    Some((text, _)) => format!("{margin}{} x {text}", key_text(key)),
+                    None => format!("{margin}{}", key_text(key)),
+                };
+                self.braces(out, &opening, item, count.map(|(_, at)| at), indent);
+            }
+            value => {
+                let opening = format!("{margin}{} = ", key_text(key));
+                let text = self.value(value, indent, opening.chars().count());
+                out.push_str(&format!("{opening}{text}{}\n", tail(item.tail.as_deref())));
+            }
+        }
+    }
+
+    /// `opening { ... }` with the entries of a map but the one at `without`.
+    fn braces(&self, out: &mut String, opening: &str, item: &Outline, without: Option<usize>, indent: usize) {
+        let Value::Group(group) = &item.value else { return };
+        let mut group = group.clone();
+        if let Some(at) = without.filter(|at| *at < group.items.len()) {
+            let count = group.items.remove(at);
+            if group.head.is_some() {
+                push_lead(out, &count.tail.into_iter().collect::<Vec<_>>(), indent, str::to_owned);
+            } else {
+                group.head = count.tail;
+            }
+        }
+        let end = tail(item.tail.as_deref());
+        let width = if group.spread == Some(false) { AUTHOR_WIDTH } else { WIDTH };
+        if let Some(flat) = group.wants_one_line().then(|| self.flat_body(&group)).flatten()
+            && opening.chars().count() + 1 + flat.chars().count() <= width
+        {
+            out.push_str(&format!("{opening} {flat}{end}\n"));
+            return;
+        }
+        if group.items.is_empty() && group.is_bare() {
+            out.push_str(&format!("{opening} {{}}{end}\n"));
+            return;
+        }
+        out.push_str(&format!("{opening} {{{}\n", tail(group.head.as_deref())));
+        self.lines(out, &group.items, &group.rest, indent + 2);
+        out.push_str(&format!("{}}}{end}\n", " ".repeat(indent)));
+    }
+
+    /// A value behind `key = `, of which `used` columns are taken; further lines are indented.
+    fn value(&self, value: &Value, indent: usize, used: usize) -> String {
+        let Value::Group(group) = value else { return self.leaf(value, indent) };
+        let width = if group.spread == Some(false) { AUTHOR_WIDTH } else { WIDTH };
+        if let Some(flat) = group.wants_one_line().then(|| self.flat(value)).flatten()
+            && used + flat.chars().count() <= width
+        {
+            return flat;
+        }
+        let margin = " ".repeat(indent);
+        let mut out = String::new();
+        if group.is_list {
+            if group.items.is_empty() && group.is_bare() {
+                return "[]".to_owned();
+            }
+            out.push_str(&format!("[{}\n", tail(group.head.as_deref())));
+            for item in &group.items {
+                push_lead(&mut out, &item.lead, indent + 2, str::to_owned);
+                let text = self.value(&item.value, indent + 2, indent + 3);
+                out.push_str(&format!("{margin}  {text},{}\n", tail(item.tail.as_deref())));
+            }
+            push_lead(&mut out, &group.rest, indent + 2, str::to_owned);
+            out.push_str(&format!("{margin}]"));
+            return out;
+        }
+        if self.is_call(group)
+            && let [only] = group.items.as_slice()
+            && let Value::Group(fields) = &only.value
+        {
+            if fields.is_list {
+                let text = self.value(&only.value, indent, used);
+                return format!("{}({text})", only.key.as_deref().unwrap_or(""));
+            }
+            out.push_str(&format!(
+                "{}({}\n",
+                only.key.as_deref().unwrap_or(""),
+                tail(fields.head.as_deref())
+            ));
+            for field in &fields.items {
+                push_lead(&mut out, &field.lead, indent + 2, str::to_owned);
+                let opening = format!("{margin}  {}: ", key_text(field.key.as_deref().unwrap_or("")));
+                let text = self.value(&field.value, indent + 2, opening.chars().count());
+                out.push_str(&format!("{opening}{text},{}\n", tail(field.tail.as_deref())));
+            }
+            push_lead(&mut out, &fields.rest, indent + 2, str::to_owned);
+            out.push_str(&format!("{margin})"));
+            return out;
+        }
+        if group.items.is_empty() && group.is_bare() {
+            return "{}".to_owned();
+        }
+        out.push_str(&format!("{{{}\n", tail(group.head.as_deref())));
+        self.lines(&mut out, &group.items, &group.rest, indent + 2);
+        out.push_str(&format!("{margin}}}"));
+        out
+    }
+
+    /// A value that is no map or list.
+    fn leaf(&self, value: &Value, indent: usize) -> String {
+        match value {
+            Value::Scalar { text, style: Style::Block, spread: true } => long_text(text, indent),
+            Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } | Value::Group(_) => {
+                self.flat(value).unwrap_or_default()
+            }
+        }
+    }
+
+    /// A value on one line, unless something in it needs lines of its own.
+    fn flat(&self, value: &Value) -> Option<String> {
+        match value {
+            Value::Null => Some("null".to_owned()),
+            Value::Delete => Some("delete!".to_owned()),
+            Value::Alias(name) => Some(quoted(&format!("*{name}"))),
+            Value::Scalar { text, style, .. } => match style {
+                Style::Plain | Style::Block if is_plain(text) => Some(text.clone()),
+                Style::Plain | Style::Block | Style::Quoted => Some(quoted(text)),
+            },
+            Value::Group(group) if group.is_list => {
+                let items: Option<Vec<String>> = group.items.iter().map(|i| self.flat(&i.value)).collect();
+                Some(format!("[{}]", items?.join(", ")))
+            }
+            Value::Group(group) if self.is_call(group) => {
+                let only = group.items.first()?;
+                let word = only.key.as_deref().unwrap_or("");
+                let Value::Group(Group { is_list: false, items: fields, .. }) = &only.value else {
+                    return Some(format!("{word}({})", self.flat(&only.value)?));
+                };
+                let mut parts = Vec::with_capacity(fields.len());
+                for field in fields {
+                    let key = key_text(field.key.as_deref().unwrap_or(""));
+                    parts.push(format!("{key}: {}", self.flat(&field.value)?));
+                }
+                Some(format!("{word}({})", parts.join(", ")))
+            }
+            Value::Group(group) => self.flat_body(group),
+        }
+    }
+
+    /// `{ a = 1  b { c = 2 } }`
+    fn flat_body(&self, group: &Group) -> Option<String> {
+        let mut parts = Vec::with_capacity(group.items.len());
+        for item in &group.items {
+            let key = key_text(item.key.as_deref().unwrap_or(""));
+            if let Some(ranges) = ranges(item) {
+                for range in &ranges.items {
+                    let text = self.flat(&range.value)?;
+                    parts.push(format!("layers {} {text}", range.key.as_deref().unwrap_or("")));
+                }
+                continue;
+            }
+            if let Some(wiring) = Wiring::of(item) {
+                parts.push(wiring.flat()?);
+                continue;
+            }
+            parts.push(match &item.value {
+                Value::Group(inner) if !inner.is_list && !self.is_call(inner) => match repeat_count(inner) {
+                    Some((count, at)) => {
+                        let mut rest = inner.clone();
+                        rest.items.remove(at);
+                        format!("{key} x {count} {}", self.flat_body(&rest)?)
+                    }
+                    None => format!("{key} {}", self.flat_body(inner)?),
+                },
+                value => format!("{key} = {}", self.flat(value)?),
+            });
+        }
+        if parts.is_empty() {
+            return Some("{}".to_owned());
+        }
+        Some(format!("{{ {} }}", parts.join("  ")))
+    }
+
+    /// Whether a map is written `part(...)`.
+    fn is_call(&self, group: &Group) -> bool {
+        let [only] = group.items.as_slice() else { return false };
+        let word = only.key.as_deref().unwrap_or("");
+        let named = !group.is_list && is_part_word(word) && (group.call || (self.is_part)(word));
+        let alone =
+            only.lead.is_empty() && only.tail.is_none() && group.head.is_none() && group.rest.is_empty();
+        let inside = match &only.value {
+            Value::Group(fields) if !fields.is_list => true,
+            Value::Group(_) => only.is_bare(),
+            Value::Null | Value::Delete | Value::Alias(_) => true,
+            Value::Scalar { text, style, spread } => {
+                (*style != Style::Block || !*spread) && !text.contains('\n')
+            }
+        };
+        named && alone && inside
+    }
+}
+
+/// The ranges of layers under `ranges`, if all of them can be written `layers 0..3 { ... }`.
+fn ranges(item: &Outline) -> Option<&Group> {
+    let Value::Group(group) = &item.value else { return None };
+    let fits = |i: &Outline| {
+        i.key.as_deref().is_some_and(is_interval) && matches!(&i.value, Value::Group(g) if !g.is_list)
+    };
+    let ours = item.key.as_deref() == Some("ranges") && !group.is_list && !group.items.is_empty();
+    (ours && group.items.iter().all(fits)).then_some(group)
+}
+
+/// The number of layers a map begins with `x N`, and where its entry is.
+fn repeat_count(group: &Group) -> Option<(String, usize)> {
+    let at = group.items.iter().position(|i| i.key.as_deref() == Some("layers"))?;
+    let item = group.items.get(at)?;
+    match &item.value {
+        Value::Scalar { text, style: Style::Plain, .. }
+            if is_plain(text) && item.lead.iter().all(String::is_empty) =>
+        {
+            Some((text.clone(), at))
+        }
+        _ => None,
+    }
+}
+
+/// The equation of a block, which stands in braces.
+struct Wiring<'a> {
+    params: Vec<&'a str>,
+    text: &'a str,
+    spread: bool,
+}
+
+impl<'a> Wiring<'a> {
+    /// The equation under `block`, unless it is one word or does not fit into braces.
+    fn of(item: &'a Outline) -> Option<Self> {
+        let Value::Scalar { text, style, spread } = &item.value else { return None };
+        let word = *style == Style::Plain && is_plain(text) && !text.contains(['(', '+', '-', '*', '/', '^']);
+        if item.key.as_deref() != Some("block") || *style == Style::Quoted || word || text.trim().is_empty() {
+            return None;
+        }
+        let (params, body) = equation::split_header(text);
+        let spread = *spread || body.trim().contains('\n') || body.contains('#') || body.contains("//");
+        let wiring = Wiring { params, text: body, spread };
+        let fits = fits_braces(body) && dedent(&wiring.body(0)).trim() == body.trim();
+        fits.then_some(wiring)
+    }
+
+    fn body(&self, indent: usize) -> String {
+        let mut out = String::from("\n");
+        for line in self.text.trim_end().trim_start_matches('\n').split('\n') {
+            if !line.is_empty() {
+                out.push_str(&format!("{}{line}", " ".repeat(indent + 2)));
+            }
+            out.push('\n');
+        }
+        out.push_str(&" ".repeat(indent));
+        out
+    }
+
+    fn print(&self, indent: usize) -> String {
+        match self.flat().filter(|f| !self.spread && indent + f.chars().count() <= AUTHOR_WIDTH) {
+            Some(flat) => flat,
+            None => format!("block({}) {{{}}}", self.params.join(", "), self.body(indent)),
+        }
+    }
+
+    fn flat(&self) -> Option<String> {
+        let one = !self.spread && !self.text.trim().contains('\n');
+        one.then(|| format!("block({}) {{ {} }}", self.params.join(", "), self.text.trim()))
+    }
+}
+
+fn key_text(key: &str) -> String {
+    if is_key(key) { key.to_owned() } else { quoted(key) }
+}
+
+/// A text of several lines between `"""`, or in quotes if that does not keep it.
+fn long_text(text: &str, indent: usize) -> String {
+    let mut lines = String::from("\n");
+    for line in text.trim_end().trim_start_matches('\n').split('\n') {
+        if !line.is_empty() {
+            lines.push_str(&format!("{}{line}", " ".repeat(indent + 2)));
+        }
+        lines.push('\n');
+    }
+    lines.push_str(&" ".repeat(indent));
+    let sound =
+        !text.chars().any(|c| is_hidden(c) || matches!(c, '\r' | '\u{feff}')) && !text.contains("\"\"\"");
+    let kept = sound && dedent(&lines).trim() == text.trim() && !text.trim_end().ends_with('"');
+    if kept { format!("\"\"\"{lines}\"\"\"") } else { quoted(text) }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if is_hidden(c) || c == '\u{feff}' => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,233 @@
+//! Outline → YAML.
+
+use super::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
+use crate::syntax::outline::{Group, Outline, Value};
+use crate::syntax::text::is_hidden;
+use crate::syntax::tree::Style;
+
+/// The whole text.
+pub fn print(root: &Outline) -> String {
+    let mut root = root.clone();
+    raise(&mut root);
+    let root = &root;
+    let mut out = String::new();
+    push_lead(&mut out, &root.lead, 0, comment);
+    let anchor = root.anchor.as_ref().map(|a| format!("&{a}\n")).unwrap_or_default();
+    match &root.value {
+        Value::Group(group) if !group.items.is_empty() => {
+            out.push_str(&anchor);
+            let head = group.head.iter().cloned().collect::<Vec<_>>();
+            push_lead(&mut out, &head, 0, comment);
+            group_lines(&mut out, group, 0);
+            push_below(&mut out, root, comment);
+        }
+        Value::Group(group) => {
+            let lines: Vec<String> = group.head.iter().chain(&group.rest).cloned().collect();
+            push_lead(&mut out, &lines, 0, comment);
+            out.push_str(&format!("{anchor}{}\n", if group.is_list { "[]" } else { "{}" }));
+            push_below(&mut out, root, comment);
+        }
+        value => {
+            out.push_str(&anchor);
+            value_behind(&mut out, value, 0, "", None);
+            push_below(&mut out, root, comment);
+        }
+    }
+    out
+}
+
+/// Takes comments between a dash and what stands behind it above the dash, where YAML would read them.
+fn raise(outline: &mut Outline) {
+    let Value::Group(group) = &mut outline.value else { return };
+    for item in &mut group.items {
+        raise(item);
+        if let Value::Group(inner) = &mut item.value
+            && group.is_list
+        {
+            item.lead.extend(inner.head.take());
+            if let Some(first) = inner.items.first_mut() {
+                item.lead.extend(first.lead.drain(..).filter(|l| !l.is_empty()));
+            }
+        }
+    }
+}
+
+/// A comment with YAML's mark.
+fn comment(text: &str) -> String {
+    match text.strip_prefix("//") {
+        Some(rest) => format!("#{rest}"),
+        None => text.to_owned(),
+    }
+}
+
+fn tail(text: Option<&str>) -> String {
+    text.map(|t| format!("  {}", comment(t))).unwrap_or_default()
+}
+
+/// The entries or items of a group that is spread over lines.
+fn group_lines(out: &mut String, group: &Group, indent: usize) {
+    for item in &group.items {
+        item_lines(out, item, group.is_list, indent);
+    }
+    let mut rest = group.rest.as_slice();
+    while let [head @ .., last] = rest
+        && last.is_empty()
+    {
+        rest = head;
+    }
+    push_lead(out, rest, indent, comment);
+}
+
+fn item_lines(out: &mut String, item: &Outline, in_list: bool, indent: usize) {
+    push_lead(out, &item.lead, indent, comment);
+    if let Value::Group(group) = &item.value
+        && group.items.is_empty()
+    {
+        let lines: Vec<String> = group.head.iter().chain(&group.rest).cloned().collect();
+        push_lead(out, &lines, indent, comment);
+    }
+    let mut opening = match &item.key {
+        _ if in_list => format!("{}-", " ".repeat(indent)),
+        Some(key) => format!("{}{}:", " ".repeat(indent), key_text(item, key, false)),
+        None => " ".repeat(indent),
+    };
+    if let Some(anchor) = &item.anchor {
+        opening.push_str(&format!(" &{anchor}"));
+    }
+    match &item.value {
+        Value::Group(group) if !group.items.is_empty() => {
+            let width = if group.spread == Some(false) { AUTHOR_WIDTH } else { WIDTH };
+            let flat = group.wants_one_line().then(|| flat_group(group)).flatten();
+            if let Some(flat) = flat.filter(|f| opening.chars().count() + 1 + f.chars().count() <= width) {
+                out.push_str(&format!("{opening} {flat}{}\n", tail(item.tail.as_deref())));
+                return;
+            }
+            if in_list && !group.is_list && item.anchor.is_none() {
+                let mut inner = String::new();
+                group_lines(&mut inner, group, indent + 2);
+                out.push_str(&format!("{opening} {}", inner.trim_start()));
+            } else {
+                out.push_str(&format!("{opening}{}\n", tail(group.head.as_deref())));
+                group_lines(out, group, indent + 2);
+            }
+            let after: Vec<String> = item.tail.iter().cloned().collect();
+            push_lead(out, &after, indent, comment);
+        }
+        value => value_behind(out, value, indent, &opening, item.tail.as_deref()),
+    }
+}
+
+/// A value that is no group with items, behind its key or dash.
+fn value_behind(out: &mut String, value: &Value, indent: usize, opening: &str, after: Option<&str>) {
+    let gap = if opening.is_empty() { "" } else { " " };
+    if let Value::Scalar { text, style: Style::Block, spread: true } = value
+        && let Some(lines) = literal(text)
+    {
+        out.push_str(&format!("{opening}{gap}|\n"));
+        for line in lines {
+            if line.is_empty() {
+                out.push('\n');
+            } else {
+                out.push_str(&format!("{}{line}\n", " ".repeat(indent + 2)));
+            }
+        }
+        let after: Vec<String> = after.map(str::to_owned).into_iter().collect();
+        push_lead(out, &after, indent, comment);
+        return;
+    }
+    let text = flat_value(value, false).unwrap_or_default();
+    out.push_str(&format!("{opening}{gap}{text}{}\n", tail(after)));
+}
+
+/// A group on one line, unless something in it needs lines of its own.
+fn flat_group(group: &Group) -> Option<String> {
+    let mut parts = Vec::with_capacity(group.items.len());
+    for item in &group.items {
+        let value = flat_value(&item.value, true)?;
+        let anchor = item.anchor.as_ref().map(|a| format!("&{a} ")).unwrap_or_default();
+        parts.push(match &item.key {
+            Some(key) if !group.is_list => format!("{}: {anchor}{value}", key_text(item, key, true)),
+            Some(_) | None => format!("{anchor}{value}"),
+        });
+    }
+    let (open, close) = if group.is_list { ("[", "]") } else { ("{", "}") };
+    Some(format!("{open}{}{close}", parts.join(", ")))
+}
+
+fn flat_value(value: &Value, in_flow: bool) -> Option<String> {
+    match value {
+        Value::Null => Some("null".to_owned()),
+        Value::Delete => Some("!delete".to_owned()),
+        Value::Alias(name) => Some(format!("*{name}")),
+        Value::Scalar { text, style, .. } => match style {
+            Style::Quoted => Some(quoted(text)),
+            // Quotes would make it another thing than the word or number it is.
+            Style::Plain | Style::Block if is_plain(text, in_flow) => Some(text.clone()),
+            Style::Plain | Style::Block if in_flow && is_plain(text, false) => None,
+            Style::Plain | Style::Block => Some(quoted(text)),
+        },
+        Value::Group(group) => flat_group(group),
+    }
+}
+
+fn key_text(item: &Outline, key: &str, in_flow: bool) -> String {
+    if item.is_merge {
+        return "<<".to_owned();
+    }
+    let plain = is_plain(key, in_flow) && key != "<<" && !(in_flow && key.contains(':'));
+    if plain { key.to_owned() } else { quoted(key) }
+}
+
+/// The lines of a text that can stand below `|` and read back the same.
+fn literal(text: &str) -> Option<Vec<&str>> {
+    let body = text.trim_end_matches('\n').trim_start_matches('\n');
+    let lines: Vec<&str> = body.split('\n').collect();
+    let sound = |l: &&str| *l.trim_end() == **l && !l.chars().any(|c| is_hidden(c) || c == '\u{feff}');
+    let starts = lines.first().is_some_and(|l| !l.is_empty() && !l.starts_with([' ', '\t']));
+    (starts && lines.iter().all(sound)).then_some(lines)
+}
+
+/// Whether a text reads back as itself without quotes.
+fn is_plain(text: &str, in_flow: bool) -> bool {
+    let Some(first) = text.chars().next() else { return false };
+    let sound = text.trim() == text
+        && !text.chars().any(|c| is_hidden(c) || matches!(c, '\n' | '\r' | '\t' | '\u{feff}'));
+    let begins = match first {
+        '-' => text.len() > 1 && !text.starts_with("- ") && !text.starts_with("---"),
+        '.' => !text.starts_with("..."),
+        '?' | ':' | ',' | '[' | ']' | '{' | '}' | '#' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%'
+        | '@' | '`' | '=' => false,
+        _ => true,
+    };
+    let null = matches!(text, "~" | "null" | "Null" | "NULL");
+    let marks = text.contains(": ") || text.ends_with(':') || text.contains(" #");
+    let flow = in_flow
+        && (text.contains([',', '[', ']', '{', '}']) || text.contains(":") || first == '-' && text.len() < 2);
+    let cut = in_flow && text.matches('(').count() > text.matches(')').count();
+    sound && begins && !null && !marks && !flow && !cut
+}
+
+/// A text in quotes: double ones, single ones where they spare escapes.
+fn quoted(text: &str) -> String {
+    let simple = !text.chars().any(|c| is_hidden(c) || matches!(c, '\n' | '\r' | '\t' | '\u{feff}' | '\''));
+    if simple && text.contains(['"', '\\']) {
+        return format!("'{text}'");
+    }
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if is_hidden(c) || c == '\u{feff}' => match c as u32 {
+                code @ 0..=0xff => out.push_str(&format!("\\x{code:02x}")),
+                code => out.push_str(&format!("\\u{code:04x}")),
+            },
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,200 @@
+//! A YAML text as it is laid out: comments, anchors and aliases where they stand.
+//!
+//! The tree of [`super::parse`] has aliases expanded; a formatter must not expand them. Only for texts
+//! that the survey found sound.
+
+use serde_yaml::granit_parser::{self, Event, Parser, ScalarStyle, StructureStyle, Tag};
+
+use crate::syntax::comments::Comment;
+use crate::syntax::outline::{Group, Outline, Value};
+use crate::syntax::tree::Style;
+
+/// A text's outline, without its comments, and the comments.
+pub struct Lossless {
+    /// Keys, values, anchors and aliases.
+    pub outline: Outline,
+    /// The comments in order.
+    pub comments: Vec<Comment>,
+}
+
+/// Reads a text.
+pub fn read(text: &str) -> Lossless {
+    let options =
+        granit_parser::options! { emit_anchor_events: true, max_buffered_comment_events: usize::MAX };
+    let mut stack: Vec<Open> = Vec::new();
+    let mut comments = Vec::new();
+    let mut root = None;
+    for found in Parser::new_from_str_with_options(text, options) {
+        let Ok((event, place)) = found else { break };
+        let range = place.byte_range().unwrap_or(0..0);
+        let slice = text.get(range.clone()).unwrap_or("");
+        let done = match event {
+            Event::Comment(..) => {
+                comments.push(Comment { text: slice.trim_end().to_owned(), start: range.start });
+                None
+            }
+            Event::Anchor(_, name) => {
+                match stack.last_mut() {
+                    // The anchor of a map or list comes right behind its beginning.
+                    Some(open) if open.fresh => {
+                        open.anchor = Some(name.to_string());
+                    }
+                    Some(open) => open.mark_last(&name),
+                    None => {
+                        if let Some(Outline { anchor, .. }) = &mut root {
+                            *anchor = Some(name.to_string());
+                        }
+                    }
+                }
+                None
+            }
+            Event::Scalar(value, style, _, tag) => {
+                let end = range.start + slice.trim_end().len();
+                Some(outline(scalar(&value, style, tag.as_deref()), range.start, end))
+            }
+            Event::Alias(_) => {
+                let name = slice.trim_start_matches('*').to_owned();
+                Some(outline(Value::Alias(name), range.start, range.end))
+            }
+            Event::SequenceStart(style, _, tag) => {
+                stack.push(Open::new(true, style, range.start, is_delete(tag.as_deref())));
+                None
+            }
+            Event::MappingStart(style, _, tag) => {
+                stack.push(Open::new(false, style, range.start, is_delete(tag.as_deref())));
+                None
+            }
+            Event::SequenceEnd | Event::MappingEnd => stack.pop().map(|open| open.close(text, range.end)),
+            _ => None,
+        };
+        let Some(done) = done else { continue };
+        match stack.last_mut() {
+            Some(open) => open.add(done),
+            None => root = Some(done),
+        }
+    }
+    let outline = root.unwrap_or_else(|| outline(Value::Null, 0, 0));
+    Lossless { outline, comments }
+}
+
+fn outline(value: Value, start: usize, end: usize) -> Outline {
+    Outline { key: None, lead: Vec::new(), tail: None, anchor: None, is_merge: false, value, start, end }
+}
+
+fn is_delete(tag: Option<&Tag>) -> bool {
+    tag.is_some_and(|t| t.handle() == "!" && t.suffix() == "delete")
+}
+
+fn scalar(value: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
+    if is_delete(tag) {
+        return Value::Delete;
+    }
+    let style = match style {
+        ScalarStyle::Plain if tag.is_none() && matches!(value, "" | "~" | "null" | "Null" | "NULL") => {
+            return Value::Null;
+        }
+        ScalarStyle::Plain if tag.is_some() => Style::Quoted,
+        ScalarStyle::Plain => Style::Plain,
+        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
+        ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
+    };
+    Value::Scalar { text: value.to_owned(), style, spread: style == Style::Block }
+}
+
+/// A map or list that is not yet closed.
+struct Open {
+    is_list: bool,
+    flow: bool,
+    start: usize,
+    delete: bool,
+    anchor: Option<String>,
+    /// Whether nothing but the beginning has been seen.
+    fresh: bool,
+    items: Vec<Outline>,
+    /// The key whose value comes next.
+    key: Option<Outline>,
+}
+
+impl Open {
+    fn new(is_list: bool, style: StructureStyle, start: usize, delete: bool) -> Self {
+        let flow = style == StructureStyle::Flow;
+        Open { is_list, flow, start, delete, anchor: None, fresh: true, items: Vec::new(), key: None }
+    }
+
+    fn add(&mut self, child: Outline) {
+        self.fresh = false;
+        if self.is_list {
+            self.items.push(child);
+            return;
+        }
+        match self.key.take() {
+            None => self.key = Some(child),
+            Some(Outline { value: Value::Scalar { text, style, .. }, start, .. }) => {
+                let is_merge = text == "<<" && style == Style::Plain;
+                self.items.push(Outline { key: Some(text), is_merge, start, ..child });
+            }
+            // A sound text has no other keys.
+            Some(_) => {}
+        }
+    }
+
+    /// Gives an anchor to the child seen last.
+    fn mark_last(&mut self, name: &str) {
+        let last = if self.key.is_some() { self.key.as_mut() } else { self.items.last_mut() };
+        if let Some(last) = last {
+            last.anchor = Some(name.to_owned());
+        }
+    }
+
+    fn close(mut self, text: &str, end: usize) -> Outline {
+        if self.is_list && !self.flow {
+            for item in &mut self.items {
+                item.start = dash(text, item.start);
+            }
+        }
+        if self.delete {
+            return outline(Value::Delete, self.start, end);
+        }
+        let end = match self.flow {
+            true => end,
+            false => self.items.last().map_or(self.start, |i| i.end),
+        };
+        let spread = !self.flow || text.get(self.start..end).is_some_and(|t| t.contains('\n'));
+        let group = Group {
+            is_list: self.is_list,
+            items: self.items,
+            spread: Some(spread),
+            call: false,
+            head: None,
+            rest: Vec::new(),
+            close: self.flow.then_some(end),
+        };
+        Outline { anchor: self.anchor, ..outline(Value::Group(group), self.start, end) }
+    }
+}
+
+/// The dash before what begins at `start`: the last one on its line or, when it stands on a line of its
+/// own with a tag, an anchor or `|`, on the line above.
+fn dash(text: &str, start: usize) -> usize {
+    let mut end = start;
+    loop {
+        let before = text.get(..end).unwrap_or("");
+        let begin = before.rfind('\n').map_or(0, |i| i + 1);
+        let line = before.get(begin..).unwrap_or("");
+        let code = match end == start {
+            true => line,
+            false => line.split(" #").next().unwrap_or(""),
+        };
+        let is_dash = |at: usize| {
+            let alone = |c: Option<char>| c.is_none_or(char::is_whitespace);
+            alone(code.get(..at).and_then(|c| c.chars().next_back()))
+                && alone(code.get(at + 1..).and_then(|c| c.chars().next()))
+        };
+        let found = code.match_indices('-').map(|(at, _)| at).rfind(|at| is_dash(*at));
+        match found {
+            Some(at) if !code.trim_start().starts_with('#') => return begin + at,
+            Some(_) | None if begin == 0 => return start,
+            Some(_) | None => end = begin - 1,
+        }
+    }
+}
