@@ -9,6 +9,7 @@
 //! positional scheme, ...); a *block* is one layer of a stack; a *module* is a function of the graph;
 //! an *op* is primitive; *head* alone is the output head, attention's are `heads` and `head_dim`.
 
+pub mod cli;
 pub mod compile;
 pub mod diag;
 pub mod field;

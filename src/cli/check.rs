@@ -1,0 +1,92 @@
+//! `trafoc check`: is the spec right, and what is it?
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use super::subject::{OverArgs, Subject};
+use super::ui::{Exit, Failure, FormatArg, Output, Ui};
+use crate::report::number;
+use crate::report::summary::{Summary, summary};
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Spec files, `-` for stdin, or shipped specs such as `@gpt1`
+    #[arg(value_name = "SPEC", required = true)]
+    specs: Vec<String>,
+    #[command(flatten)]
+    over: OverArgs,
+    /// Warnings fail too
+    #[arg(long)]
+    strict: bool,
+    /// How to speak.
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+/// What became of one spec.
+#[derive(Serialize)]
+struct Checked {
+    spec: String,
+    ok: bool,
+    variants: usize,
+    summary: Option<Summary>,
+}
+
+impl Check {
+    /// Checks every spec, and every variant of its sweep.
+    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        if let [only] = self.specs.as_slice() {
+            let checked = self.check(only, ui)?;
+            let text = checked.summary.as_ref().map_or(String::new(), ToString::to_string);
+            let text = if ui.is_quiet() { String::new() } else { text };
+            return Output::new(text, json!({ "specs": [checked] }));
+        }
+        let mut all = Vec::new();
+        let mut worst = Exit::Ok;
+        let mut text = String::new();
+        for spec in &self.specs {
+            match self.check(spec, ui) {
+                Ok(checked) => {
+                    if let Some(summary) = &checked.summary {
+                        text += &line(spec, summary);
+                    }
+                    all.push(checked);
+                }
+                Err(failure) if failure.exit == Exit::Bug => return Err(failure),
+                Err(failure) => {
+                    text += &format!("{spec}: {}\n", failure.message);
+                    worst = failure.exit;
+                    all.push(Checked { spec: spec.clone(), ok: false, variants: 0, summary: None });
+                }
+            }
+        }
+        let text = if ui.is_quiet() { String::new() } else { text };
+        Ok(Output { exit: worst, ..Output::new(text, json!({ "specs": all }))? })
+    }
+
+    fn check(&self, spec: &str, ui: &mut Ui) -> Result<Checked, Failure> {
+        let subject: Subject = self.over.compile(spec, ui)?;
+        let (variants, faulty) = subject.check_variants(ui)?;
+        if !faulty.is_empty() {
+            let names = faulty.join(", ");
+            let message =
+                format!("of the {variants} variants of `{}`, {} failed: {names}", subject.name, faulty.len());
+            return Err(Failure::new(Exit::Failed, message));
+        }
+        if self.strict && subject.warnings > 0 {
+            let message = format!("`{}` has warnings, and `--strict` lets none through", subject.name);
+            return Err(Failure::new(Exit::Failed, message));
+        }
+        if variants > 0 {
+            ui.note(&format!("all {variants} variants of its sweep are right too"));
+        }
+        Ok(Checked { spec: spec.to_owned(), ok: true, variants, summary: Some(summary(&subject.graph)) })
+    }
+}
+
+fn line(spec: &str, summary: &Summary) -> String {
+    let parameters = number::count_with_short(summary.parameters.total);
+    format!("{spec}: ok, {}, {parameters} parameters\n", summary.kind.words())
+}

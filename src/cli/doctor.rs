@@ -1,0 +1,150 @@
+//! `trafoc doctor`: what this program and this machine can do.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::ui::{Failure, FormatArg, Output, Ui};
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// How to speak.
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+struct Health {
+    version: &'static str,
+    language: u64,
+    system: String,
+    threads: usize,
+    features: Vec<&'static str>,
+    devices: Vec<Device>,
+    terminal: Terminal,
+    environment: Vec<(String, String)>,
+}
+
+/// A backend and its devices.
+#[derive(Debug, Serialize)]
+struct Device {
+    backend: String,
+    state: &'static str,
+    devices: Vec<String>,
+    said: Option<String>,
+    fix: Option<String>,
+}
+
+/// Where output goes.
+#[derive(Debug, Serialize)]
+struct Terminal {
+    stdout: bool,
+    stderr: bool,
+    width: Option<u16>,
+    utf8: bool,
+}
+
+/// Variables that change what trafoc does.
+const VARIABLES: &[&str] = &[
+    "TRAFOC_COLOR",
+    "NO_COLOR",
+    "CLICOLOR_FORCE",
+    "TERM",
+    "RAYON_NUM_THREADS",
+    "LIBTORCH",
+    "CUDA_VISIBLE_DEVICES",
+];
+
+impl Doctor {
+    /// Looks around; changes nothing.
+    pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
+        let health = Health {
+            version: env!("CARGO_PKG_VERSION"),
+            language: crate::spec::model::VERSION,
+            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            features: features(),
+            devices: devices(),
+            terminal: Terminal {
+                stdout: io::stdout().is_terminal(),
+                stderr: io::stderr().is_terminal(),
+                width: terminal_size::terminal_size().map(|(width, _)| width.0),
+                utf8: is_utf8(),
+            },
+            environment: VARIABLES
+                .iter()
+                .filter_map(|name| std::env::var(name).ok().map(|value| ((*name).to_owned(), value)))
+                .collect(),
+        };
+        Output::new(health.text(), &health)
+    }
+}
+
+impl Health {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let mut line = |label: &str, said: &str| {
+            let _ = writeln!(text, "{}", format!("{label:13}{said}").trim_end());
+        };
+        line("trafoc", self.version);
+        line("language", &format!("version {}", self.language));
+        line("system", &self.system);
+        line("threads", &self.threads.to_string());
+        let none = "none: it checks, counts and emits";
+        line("features", &if self.features.is_empty() { none.to_owned() } else { self.features.join(", ") });
+        for (i, device) in self.devices.iter().enumerate() {
+            let mut said = format!("{:8}{}", device.backend, device.state);
+            if !device.devices.is_empty() {
+                let _ = write!(said, ": {}", device.devices.join(", "));
+            }
+            line(if i == 0 { "devices" } else { "" }, &said);
+            for more in device.said.iter().chain(&device.fix) {
+                line("", &format!("{:8}{more}", ""));
+            }
+        }
+        let Terminal { stdout, stderr, width, utf8 } = &self.terminal;
+        let yes = |is: bool| if is { "a terminal" } else { "not a terminal" };
+        line("stdout", yes(*stdout));
+        line("stderr", yes(*stderr));
+        line("width", &width.map_or("80, as no terminal says".to_owned(), |w| w.to_string()));
+        line(
+            "encoding",
+            if *utf8 { "UTF-8" } else { "not UTF-8: set LC_ALL=C.UTF-8 to see every character" },
+        );
+        for (name, value) in &self.environment {
+            line(name, value);
+        }
+        text
+    }
+}
+
+fn features() -> Vec<&'static str> {
+    let all = [
+        ("interp", cfg!(feature = "interp")),
+        ("flex", cfg!(feature = "flex")),
+        ("wgpu", cfg!(feature = "wgpu")),
+        ("vulkan", cfg!(feature = "vulkan")),
+        ("metal", cfg!(feature = "metal")),
+        ("tch", cfg!(feature = "tch")),
+        ("cuda", cfg!(feature = "cuda")),
+        ("rocm", cfg!(feature = "rocm")),
+        ("cpu", cfg!(feature = "cpu")),
+    ];
+    all.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect()
+}
+
+/// No backend is compiled in.
+fn devices() -> Vec<Device> {
+    Vec::new()
+}
+
+fn is_utf8() -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    set.is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"))
+}

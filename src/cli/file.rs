@@ -1,0 +1,85 @@
+//! Files, read with a limit and written whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::ui::{Exit, Failure};
+use crate::syntax::text::MAX_BYTES;
+
+/// The bytes of a spec. One more than allowed is read, so that its decoding can say it is too long.
+///
+/// # Errors
+/// The system refuses, or it is a folder.
+pub fn read_spec(path: &Path) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+    }
+    limited(file)
+}
+
+/// The bytes of a spec on stdin.
+///
+/// # Errors
+/// The system refuses.
+pub fn read_stdin() -> io::Result<Vec<u8>> {
+    limited(io::stdin().lock())
+}
+
+fn limited(from: impl io::Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What the system said, without its number.
+pub fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        _ => {
+            let said = error.to_string();
+            said.split(" (os error").next().unwrap_or(&said).to_lowercase()
+        }
+    }
+}
+
+/// Writes a text beside its target and renames it, making the folders it needs.
+///
+/// # Errors
+/// The system refuses; the target is then as it was.
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed =
+        |e: &io::Error| Failure::new(Exit::File, format!("cannot write `{}`: {}", path.display(), reason(e)));
+    write_whole(path, text.as_bytes()).map_err(|e| failed(&e))
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A link is followed, so that it stays one.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).map_or(Path::new("."), |p| p);
+    fs::create_dir_all(folder)?;
+    if fs::metadata(&path).is_ok_and(|m| !m.is_file()) {
+        // A device or a pipe is written to, not replaced.
+        return File::create(&path)?.write_all(bytes);
+    }
+    let name = path.file_name().ok_or_else(|| io::Error::other("it has no file name"))?;
+    let mut beside = name.to_owned();
+    beside.push(format!(".{}.tmp", std::process::id()));
+    let beside: PathBuf = folder.join(beside);
+    let write = || {
+        let mut file = File::options().write(true).create_new(true).open(&beside)?;
+        file.write_all(bytes)?;
+        if let Ok(old) = fs::metadata(&path) {
+            file.set_permissions(old.permissions())?;
+        }
+        file.sync_all()?;
+        fs::rename(&beside, &path)
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&beside);
+    })
+}

@@ -1,0 +1,203 @@
+//! The command line: the only place that touches files, streams and exit codes.
+//!
+//! A command is a file: its arguments, and a function from them to an [`ui::Output`] or a
+//! [`ui::Failure`]. Nothing but [`ui`] prints. Adding one: a file, a row in [`Command`] and in its three
+//! functions below.
+
+use std::ffi::OsString;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+pub mod check;
+pub mod completions;
+pub mod doctor;
+pub mod expand;
+mod file;
+pub mod man;
+pub mod new;
+pub mod print;
+pub mod shelf;
+pub mod show;
+pub mod subject;
+pub mod ui;
+
+use ui::{Color, Exit, Failure, Format, Output, Ui};
+
+/// A compiler for transformers: a short spec to a checked graph, to numbers, to Rust.
+#[derive(Debug, Parser)]
+#[command(
+    name = "trafoc",
+    version,
+    max_term_width = 80,
+    disable_help_subcommand = true,
+    before_help = "Example: trafoc build @gpt1",
+    after_help = AFTER_HELP
+)]
+pub struct Cli {
+    /// When to use colour
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        env = "TRAFOC_COLOR",
+        hide_env_values = true
+    )]
+    color: Option<Color>,
+    /// Leave out notes and summaries; only data and errors
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+SPEC is a spec file, `-` for stdin, or a spec that comes with trafoc (`@gpt1`).
+Data goes to stdout, everything else to stderr.
+
+Exit codes: 0 ok, 1 the spec failed, 2 usage, 3 refused, 4 file,
+5 device not available, 101 a bug in trafoc";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Write a spec to begin with
+    #[command(before_help = "Example: trafoc new llama my-model.yaml")]
+    New(new::New),
+    /// Check specs and say what they are
+    #[command(visible_alias = "c", before_help = "Example: trafoc check gpt.yaml")]
+    Check(check::Check),
+    /// Print the spec with every default written out
+    #[command(before_help = "Example: trafoc expand @bert-qa")]
+    Expand(expand::Expand),
+    /// Print what a spec becomes on its way: tree, spec or graph
+    #[command(before_help = "Example: trafoc print graph @gpt1")]
+    Print(print::Print),
+    /// Show the layers with shapes, parameters and operations
+    #[command(before_help = "Example: trafoc show @gpt1 --depth 2")]
+    Show(show::Show),
+    /// Say what this program and this machine can do
+    #[command(before_help = "Example: trafoc doctor")]
+    Doctor(doctor::Doctor),
+    /// Print a completion script for a shell
+    #[command(
+        visible_alias = "completion",
+        before_help = "Example: trafoc completions bash > ~/.local/share/bash-completion/completions/trafoc"
+    )]
+    Completions(completions::Completions),
+    /// Write manual pages
+    #[command(before_help = "Example: trafoc man --out ~/.local/share/man/man1")]
+    Man(man::Man),
+}
+
+impl Command {
+    fn name(&self) -> &'static str {
+        match self {
+            Command::New(_) => "new",
+            Command::Check(_) => "check",
+            Command::Expand(_) => "expand",
+            Command::Print(_) => "print",
+            Command::Show(_) => "show",
+            Command::Doctor(_) => "doctor",
+            Command::Completions(_) => "completions",
+            Command::Man(_) => "man",
+        }
+    }
+
+    fn format(&self) -> Format {
+        match self {
+            Command::New(c) => c.format.format,
+            Command::Check(c) => c.format.format,
+            Command::Expand(c) => c.format.format,
+            Command::Print(c) => c.format.format,
+            Command::Show(c) => c.spoken(),
+            Command::Doctor(c) => c.format.format,
+            Command::Completions(c) => c.format.format,
+            Command::Man(c) => c.format.format,
+        }
+    }
+
+    fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        match self {
+            Command::New(c) => c.run(ui),
+            Command::Check(c) => c.run(ui),
+            Command::Expand(c) => c.run(ui),
+            Command::Print(c) => c.run(ui),
+            Command::Show(c) => c.run(ui),
+            Command::Doctor(c) => c.run(ui),
+            Command::Completions(c) => c.run(ui),
+            Command::Man(c) => c.run(ui),
+        }
+    }
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let matches = match command(&arguments).try_get_matches_from(&arguments) {
+        Ok(matches) => matches,
+        Err(error) => return refuse(&error, &arguments),
+    };
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error, &arguments),
+    };
+    let command = cli.command.name();
+    panic::set_hook(Box::new(move |info| {
+        let place = info.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
+        let said = info.payload();
+        let said = said.downcast_ref::<&str>().copied().or(said.downcast_ref::<String>().map(String::as_str));
+        let what = format!("{}{place}", said.unwrap_or("it panicked"));
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), ui::bug_report(&what, command).as_bytes());
+    }));
+    let mut ui = Ui::new(command, cli.command.format(), cli.color.unwrap_or_default(), cli.quiet);
+    match panic::catch_unwind(AssertUnwindSafe(|| cli.command.run(&mut ui))) {
+        Ok(result) => ui.finish(result),
+        // The hook has spoken; a program that reads the envelope still gets one.
+        Err(_) => ui.finish(Err(Failure::bug("it panicked"))),
+    }
+}
+
+/// The command line's grammar, in the colours the arguments ask for.
+pub fn command(arguments: &[OsString]) -> clap::Command {
+    let word = value_of(arguments, "--color").or_else(|| std::env::var("TRAFOC_COLOR").ok());
+    let color = match word.as_deref().and_then(Color::from_word) {
+        Some(Color::Always) => clap::ColorChoice::Always,
+        Some(Color::Never) => clap::ColorChoice::Never,
+        Some(Color::Auto) | None => clap::ColorChoice::Auto,
+    };
+    Cli::command().color(color)
+}
+
+/// Help, the version, or what is wrong with the arguments.
+fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    let is_asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    if !is_asked && value_of(arguments, "--format").as_deref() == Some("json") {
+        let text = error.render().to_string();
+        let lines = text.lines().take_while(|l| !l.is_empty()).map(str::trim);
+        let said = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
+        let named = arguments.get(1).and_then(|a| a.to_str()).unwrap_or("");
+        let grammar = Cli::command();
+        let name = grammar.find_subcommand(named).map_or("", |c| c.get_name());
+        return Ui::new(name, Format::Json, Color::Never, true).finish(Err(Failure::usage(said)));
+    }
+    // Nobody is left to tell when the stream is closed.
+    let _ = error.print();
+    ExitCode::from(if is_asked { Exit::Ok } else { Exit::Usage }.code())
+}
+
+/// The value of a flag in arguments that have not been parsed: `--flag value` or `--flag=value`.
+fn value_of(arguments: &[OsString], flag: &str) -> Option<String> {
+    let mut words = arguments.iter().filter_map(|a| a.to_str());
+    while let Some(word) = words.next() {
+        match word.strip_prefix(flag) {
+            Some("") => return words.next().map(str::to_owned),
+            Some(rest) if rest.starts_with('=') => return rest.strip_prefix('=').map(str::to_owned),
+            Some(_) | None => {}
+        }
+    }
+    None
+}

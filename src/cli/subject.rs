@@ -1,0 +1,335 @@
+//! The spec a command is about: from an argument to a compiled spec.
+//!
+//! A file, `-`, or `@name`; then what it `extends`, every `--set`, and the `--variant` of its sweep. A
+//! file extends only files of its own folder and those below it, links followed.
+
+use std::path::{Component, Path, PathBuf};
+
+use clap::Args;
+
+use super::file;
+use super::shelf::{SHELF, shipped};
+use super::ui::{Exit, Failure, Ui, counted};
+use crate::compile::{Compilation, compile_tree};
+use crate::diag::suggest::suggest;
+use crate::diag::{Severity, Sink};
+use crate::field::Context;
+use crate::ir::Verified;
+use crate::source::{SourceId, SourceMap};
+use crate::spec::load::{self, Files};
+use crate::spec::{ModelSpec, is_part, sweep};
+use crate::syntax::Notation;
+use crate::syntax::set::{self, Setting, parse_set};
+use crate::syntax::text;
+use crate::syntax::tree::Node;
+
+/// A spec and what is laid over it.
+#[derive(Clone, Debug, Args)]
+pub struct SpecArgs {
+    /// A spec file, `-` for stdin, or a shipped spec such as `@gpt1`
+    #[arg(value_name = "SPEC")]
+    pub spec: String,
+    #[command(flatten)]
+    over: OverArgs,
+}
+
+/// What is laid over a spec.
+#[derive(Clone, Debug, Args)]
+pub struct OverArgs {
+    /// Change a value, such as `decoder.layers=24`; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Take this variant of the spec's sweep
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+    #[command(flatten)]
+    lang: LangArg,
+}
+
+/// `--lang`.
+#[derive(Clone, Debug, Args)]
+pub struct LangArg {
+    /// What the spec is written in, where its name does not tell: yaml or trafo
+    #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
+    lang: Option<Lang>,
+}
+
+/// A notation on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Lang {
+    /// YAML
+    Yaml,
+    /// The language of its own, `.trafo`
+    Trafo,
+}
+
+impl From<Lang> for Notation {
+    fn from(lang: Lang) -> Self {
+        match lang {
+            Lang::Yaml => Notation::Yaml,
+            Lang::Trafo => Notation::Dsl,
+        }
+    }
+}
+
+/// A text that has been read, and where it may look for more.
+#[derive(Debug)]
+pub struct Opened {
+    /// All texts.
+    pub sources: SourceMap,
+    /// The spec's.
+    pub id: SourceId,
+    /// What it is written in.
+    pub notation: Notation,
+    /// As the user named it.
+    pub name: String,
+    files: Beside,
+}
+
+/// A spec without errors.
+#[derive(Debug)]
+pub struct Subject {
+    /// All texts.
+    pub sources: SourceMap,
+    /// The spec's notation.
+    pub notation: Notation,
+    /// As the user named it.
+    pub name: String,
+    /// The tree: extended, set, a variant taken.
+    pub tree: Node,
+    /// The spec.
+    pub spec: ModelSpec,
+    /// Its graph.
+    pub graph: Verified,
+    /// How many warnings there were.
+    pub warnings: usize,
+}
+
+/// Reads a spec's text.
+///
+/// # Errors
+/// It cannot be read, or no spec is called that.
+pub fn open(spec: &str, lang: Option<Lang>, ui: &mut Ui) -> Result<Opened, Failure> {
+    let mut sources = load::sources();
+    let mut sink = Sink::new();
+    let (id, files, name) = if spec == "-" {
+        let bytes = file::read_stdin()
+            .map_err(|e| Failure::new(Exit::File, format!("cannot read stdin: {}", file::reason(&e))))?;
+        let id = text::decode(&mut sources, "<stdin>", &bytes, &mut sink);
+        (id, Beside::Nothing, "<stdin>".to_owned())
+    } else if spec.starts_with('@') {
+        let found = shipped(spec).ok_or_else(|| unknown_shipped(spec))?;
+        let name = format!("@{}", found.name);
+        (Some(sources.add(name.clone(), found.text)), Beside::Shelf, name)
+    } else {
+        let path = Path::new(spec);
+        let bytes = file::read_spec(path).map_err(|e| unreadable(path, &e))?;
+        let id = text::decode(&mut sources, spec, &bytes, &mut sink);
+        (id, Beside::Folder, spec.to_owned())
+    };
+    let Some(id) = id else {
+        ui.diagnose(&sink.into_sorted(), &sources);
+        return Err(Failure::new(Exit::Failed, format!("`{name}` cannot be read as text")));
+    };
+    let notation = match (lang, &files) {
+        (Some(lang), _) => lang.into(),
+        (None, Beside::Shelf) => Notation::Yaml,
+        (None, Beside::Folder | Beside::Nothing) => Notation::from_path(spec)
+            .unwrap_or_else(|| Notation::guess(sources.get(id).map_or("", |s| s.text.as_str()))),
+    };
+    Ok(Opened { sources, id, notation, name, files })
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    let name = path.display().to_string();
+    let failure = Failure::new(Exit::File, format!("cannot read `{name}`: {}", file::reason(error)));
+    let beside = ["yaml", "yml", "trafo"].map(|extension| path.with_extension(extension));
+    match (beside.iter().find(|p| p.is_file()), shipped(&name)) {
+        (Some(near), _) if error.kind() == std::io::ErrorKind::NotFound => {
+            failure.help(format!("`{}` is a file", near.display()))
+        }
+        (_, Some(known)) => failure.help(format!("`@{}` is a spec that comes with trafoc", known.name)),
+        (Some(_) | None, None) => failure,
+    }
+}
+
+fn unknown_shipped(name: &str) -> Failure {
+    let names: Vec<&str> = SHELF.iter().map(|s| s.name).collect();
+    let failure = Failure::usage(format!("no spec called `{name}` comes with trafoc"));
+    match suggest(name.trim_start_matches('@'), &names) {
+        Some(near) => failure.help(format!("did you mean `@{near}`?")),
+        None => failure.help(format!("there are @{}", names.join(", @"))),
+    }
+}
+
+impl LangArg {
+    /// What the spec is said to be written in.
+    pub fn lang(&self) -> Option<Lang> {
+        self.lang
+    }
+}
+
+impl SpecArgs {
+    /// Compiles the spec and tells what is wrong with it.
+    ///
+    /// # Errors
+    /// It cannot be read, or has an error.
+    pub fn compile(&self, ui: &mut Ui) -> Result<Subject, Failure> {
+        self.over.compile(&self.spec, ui)
+    }
+
+    /// The merged tree alone, which may hold errors.
+    ///
+    /// # Errors
+    /// It cannot be read as a tree.
+    pub fn tree(&self, ui: &mut Ui) -> Result<(SourceMap, Node), Failure> {
+        let mut opened = open(&self.spec, self.over.lang.lang, ui)?;
+        let mut sink = Sink::new();
+        let tree = self.over.tree(&mut opened, &mut sink, ui)?;
+        let found = sink.into_sorted();
+        ui.diagnose(&found, &opened.sources);
+        match tree {
+            Some(tree) if !found.iter().any(|d| d.severity == Severity::Error) => Ok((opened.sources, tree)),
+            Some(_) | None => Err(failed(&opened.name, &counted(&found))),
+        }
+    }
+}
+
+impl OverArgs {
+    /// Compiles a spec with these laid over it.
+    ///
+    /// # Errors
+    /// It cannot be read, or has an error.
+    pub fn compile(&self, spec: &str, ui: &mut Ui) -> Result<Subject, Failure> {
+        let mut opened = open(spec, self.lang.lang, ui)?;
+        let mut sink = Sink::new();
+        let tree = self.tree(&mut opened, &mut sink, ui)?;
+        let Compilation { diagnostics, tree, spec, graph } = compile_tree(&opened.sources, tree, sink)?;
+        ui.diagnose(&diagnostics, &opened.sources);
+        let Opened { sources, notation, name, .. } = opened;
+        match (tree, spec, graph) {
+            (Some(tree), Some(spec), Some(graph)) => {
+                Ok(Subject { sources, notation, name, tree, spec, graph, warnings: diagnostics.len() })
+            }
+            (_, _, _) if diagnostics.is_empty() => Err(Failure::bug("a spec without errors gave no graph")),
+            (_, _, _) => Err(failed(&name, &counted(&diagnostics))),
+        }
+    }
+
+    /// The merged tree. A setting holds over the variant.
+    fn tree(&self, opened: &mut Opened, sink: &mut Sink, ui: &mut Ui) -> Result<Option<Node>, Failure> {
+        let Opened { sources, id, notation, name, files } = opened;
+        let settings: Vec<Setting> = self
+            .set
+            .iter()
+            .filter_map(|argument| parse_set(sources, argument).map_err(|d| sink.push(d)).ok())
+            .collect();
+        let Some(variant) = &self.variant else {
+            return Ok(load::tree(sources, *id, *notation, &settings, files, sink));
+        };
+        let Some(tree) = load::tree(sources, *id, *notation, &[], files, sink) else { return Ok(None) };
+        let variants = sweep::variants(&tree, &mut Context::new(sources, sink));
+        let Some(found) = variants.iter().find(|v| v.name == *variant) else {
+            ui.diagnose(&std::mem::take(sink).into_sorted(), sources);
+            let names: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
+            let failure = Failure::usage(format!("`{name}` has no variant `{variant}`"));
+            return Err(match suggest(variant, &names) {
+                Some(near) => failure.help(format!("did you mean `{near}`?")),
+                None if names.is_empty() => failure.help("variants stand under `sweep`, and there is none"),
+                None => failure.help(format!("there are {}", names.join(", "))),
+            });
+        };
+        let mut tree = found.tree.clone();
+        for setting in &settings {
+            if let Err(diagnostic) = set::apply(&mut tree, setting, &is_part, sink) {
+                sink.push(diagnostic);
+            }
+        }
+        Ok(Some(tree))
+    }
+}
+
+impl Subject {
+    /// Compiles every variant of the spec's sweep: how many there are, and the names of those with
+    /// errors, which are told.
+    ///
+    /// # Errors
+    /// A fault of trafoc.
+    pub fn check_variants(&self, ui: &mut Ui) -> Result<(usize, Vec<String>), Failure> {
+        let mut sink = Sink::new();
+        let variants = sweep::variants(&self.tree, &mut Context::new(&self.sources, &mut sink));
+        let count = variants.len();
+        let mut faulty = Vec::new();
+        for variant in variants {
+            let made = compile_tree(&self.sources, Some(variant.tree), Sink::new())?;
+            if made.graph.is_none() {
+                ui.diagnose(&made.diagnostics, &self.sources);
+                faulty.push(variant.name);
+            }
+        }
+        Ok((count, faulty))
+    }
+}
+
+fn failed(name: &str, found: &str) -> Failure {
+    Failure::new(Exit::Failed, format!("`{name}` has {found}"))
+}
+
+/// Where a spec finds what it extends.
+#[derive(Debug)]
+enum Beside {
+    /// Files in the folder of the file that names them, or below it.
+    Folder,
+    /// The shipped specs.
+    Shelf,
+    /// A spec from stdin stands nowhere.
+    Nothing,
+}
+
+impl Files for Beside {
+    fn open(
+        &mut self,
+        sources: &mut SourceMap,
+        from: SourceId,
+        path: &str,
+    ) -> Result<(SourceId, Notation), String> {
+        match self {
+            Beside::Folder => {
+                let from = sources.get(from).map(|s| s.name.clone()).unwrap_or_default();
+                let (name, bytes) = read_beside(Path::new(&from), Path::new(path))?;
+                let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+                let notation = Notation::from_path(path).unwrap_or_else(|| Notation::guess(&text));
+                Ok((sources.add(name, text), notation))
+            }
+            Beside::Shelf => {
+                let found = shipped(path).ok_or("it does not come with trafoc")?;
+                Ok((sources.add(format!("@{}", found.name), found.text), Notation::Yaml))
+            }
+            Beside::Nothing => load::NoFiles.open(sources, from, path),
+        }
+    }
+}
+
+/// A file named by another one: its name and its bytes. It must lie in the other's folder or below it
+/// when every link is followed, and be an ordinary file of bounded size.
+fn read_beside(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> {
+    if path.is_absolute() || path.components().any(|c| matches!(c, Component::Prefix(_))) {
+        return Err("an absolute path is not beside the spec".to_owned());
+    }
+    let folder = from.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let root = folder.canonicalize().map_err(|e| file::reason(&e))?;
+    let name: PathBuf = folder.join(path).components().filter(|c| *c != Component::CurDir).collect();
+    let target = folder.join(path).canonicalize().map_err(|e| file::reason(&e))?;
+    if !target.starts_with(&root) {
+        return Err("it lies outside of the spec's folder".to_owned());
+    }
+    let metadata = target.metadata().map_err(|e| file::reason(&e))?;
+    if !metadata.is_file() {
+        return Err("it is not an ordinary file".to_owned());
+    }
+    let bytes = file::read_spec(&target).map_err(|e| file::reason(&e))?;
+    if bytes.len() > text::MAX_BYTES {
+        return Err(format!("it is longer than {} bytes", text::MAX_BYTES));
+    }
+    Ok((name.display().to_string(), bytes))
+}
