@@ -12,6 +12,8 @@
 pub mod compile;
 pub mod diag;
 pub mod field;
+#[cfg(feature = "interp")]
+pub mod interp;
 pub mod ir;
 pub mod lower;
 pub mod parts;

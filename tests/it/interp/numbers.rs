@@ -1,0 +1,1 @@
+//! Numbers worked out by hand.
