@@ -1,4 +1,4 @@
-//! The interpreter: laws that hold for every shipped spec, made small, and numbers worked out by hand.
+//! The interpreter: laws that hold for every model, and numbers of another implementation.
 
 mod laws;
 mod numbers;
@@ -10,20 +10,11 @@ use trafoc::interp::plan::Input;
 use trafoc::interp::{Inputs, Model, Options, Outputs, Plan, Value, Weights};
 use trafoc::ir::{DType, Lengths, Verified};
 
-use super::compiled::{graph_with, repository};
+use super::compiled::{graph_with, specs};
 
-/// Every shipped spec with settings that make it small.
-const SMALL: &[(&str, &[&str])] = &[
-    ("bart-base", &["vocab=50", "context=24", "d_model=16", "encoder.layers=2", "decoder.layers=2", "encoder.attention.heads=4", "decoder.attention.heads=4"]),
-    ("d2l-nmt", &[]),
-    ("gpt1", &["vocab=50", "context=24", "d_model=16", "decoder.layers=2", "decoder.attention.heads=4"]),
-];
-
-/// A shipped spec made small.
-fn small(name: &str) -> Verified {
-    let settings = SMALL.iter().find(|(n, _)| *n == name).unwrap().1;
-    let file = ["yaml", "trafo"].map(|e| repository(&format!("specs/{name}.{e}")));
-    graph_with(file.iter().find(|f| f.exists()).unwrap(), settings)
+/// Small specs that between them use every part, by name.
+fn cases() -> Vec<(String, Verified)> {
+    specs("tests/numeric").into_iter().map(|(name, path)| (name, graph_with(&path, &[]))).collect()
 }
 
 /// A graph from text.

@@ -361,7 +361,8 @@ impl Flat<'_> {
                 return Ok(same);
             }
             let outputs = self.push(Action::Op(op.clone()), inputs, types, own)?;
-            if let (Op::Slice { .. }, [x], [y]) = (op, inputs, outputs.as_slice()) {
+            // Zeros and parts of an input are bounded like the input.
+            if let (Op::Slice { .. } | Op::OrZeros, [x, ..], [y]) = (op, inputs, outputs.as_slice()) {
                 self.values[*y].input = self.values[*x].input;
             }
             return Ok(outputs);

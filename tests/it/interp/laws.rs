@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn outputs_have_their_types_and_are_finite() {
-    for (name, _) in SMALL {
-        let model = model(small(name));
+    for (name, graph) in cases() {
+        let model = model(graph);
         let outputs = run(&model, &inputs(model.plan(), &LENGTHS));
         let root = model.graph().root();
         for id in &root.results {
@@ -20,8 +20,8 @@ fn outputs_have_their_types_and_are_finite() {
 
 #[test]
 fn cached_decoding_equals_full_decoding() {
-    for (name, _) in SMALL {
-        let model = model(small(name));
+    for (name, graph) in cases() {
+        let model = model(graph);
         if !model.graph().decodes {
             continue;
         }
@@ -69,8 +69,8 @@ fn part(value: Value, input: &Input, step: &std::ops::Range<usize>) -> Value {
 
 #[test]
 fn capturing_attention_changes_nothing_but_the_last_digits() {
-    for (name, _) in SMALL {
-        let model = model(small(name));
+    for (name, graph) in cases() {
+        let model = model(graph);
         let inputs = inputs(model.plan(), &LENGTHS);
         let fused = run(&model, &inputs);
         let paths: Vec<String> = trafoc::interp::plan::paths(model.graph())
@@ -79,7 +79,6 @@ fn capturing_attention_changes_nothing_but_the_last_digits() {
             .map(|(path, _)| path)
             .filter(|path| path.split(['.', '@']).any(|part| part == "weights"))
             .collect();
-        assert!(!paths.is_empty(), "{name}");
         let options = Options { captures: trafoc::interp::Captures::of(paths.clone()), ..Options::default() };
         let composed = model.forward(&inputs, &options).unwrap();
         for (output, value) in &fused {
@@ -90,7 +89,9 @@ fn capturing_attention_changes_nothing_but_the_last_digits() {
             let keys = *value.dims().unwrap().last().unwrap();
             for row in floats(value).chunks(keys) {
                 let sum: f32 = row.iter().sum();
-                assert!((sum - 1.0).abs() < 1e-5, "{name} {path}: {sum}");
+                // A sink takes a part of the weight.
+                let least = if name.contains("sinks") { 0.0 } else { 1.0 - 1e-5 };
+                assert!((least..1.0 + 1e-5).contains(&sum), "{name} {path}: {sum}");
             }
         }
     }
@@ -98,9 +99,10 @@ fn capturing_attention_changes_nothing_but_the_last_digits() {
 
 #[test]
 fn what_a_causal_mask_hides_changes_nothing() {
-    for (name, _) in SMALL {
-        let model = model(small(name));
-        if !model.graph().decodes {
+    for (name, graph) in cases() {
+        let model = model(graph);
+        // Positions of a prefix see each other.
+        if !model.graph().decodes || name.contains("prefix") {
             continue;
         }
         let all = inputs(model.plan(), &LENGTHS);
@@ -131,8 +133,8 @@ fn what_a_causal_mask_hides_changes_nothing() {
 
 #[test]
 fn what_padding_hides_changes_nothing() {
-    for (name, _) in SMALL {
-        let model = model(small(name));
+    for (name, graph) in cases() {
+        let model = model(graph);
         let masks: Vec<Input> = model.plan().inputs().iter().filter(|i| i.keep).cloned().collect();
         for mask in masks {
             let all = inputs(model.plan(), &LENGTHS);
@@ -175,7 +177,7 @@ fn what_padding_hides_changes_nothing() {
 
 #[test]
 fn a_start_is_a_function_of_seed_and_path() {
-    let graph = small("gpt1");
+    let (_, graph) = cases().into_iter().find(|(name, _)| name == "attention-plain").unwrap();
     let a = Weights::init(&graph, &device(), 3).unwrap();
     let b = Weights::init(&graph, &device(), 3).unwrap();
     let c = Weights::init(&graph, &device(), 4).unwrap();
