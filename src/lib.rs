@@ -13,6 +13,8 @@ pub mod cli;
 pub mod compile;
 pub mod diag;
 pub mod field;
+#[cfg(feature = "interp")]
+pub mod interp;
 pub mod ir;
 pub mod lower;
 pub mod parts;

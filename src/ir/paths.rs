@@ -1,6 +1,6 @@
 //! Parameters of a graph by path, folded or one by one.
 
-use super::{Graph, MemberKind, Module, Parameter, Role, stack_len};
+use super::{Graph, Layer, MemberKind, Module, Parameter, Role, stack_len};
 
 /// A parameter, or as many equal ones as a stack has blocks of its kind.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,25 +63,31 @@ fn walk_folded(graph: &Graph, module: &Module, prefix: &str, times: u128, out: &
 
 /// Every parameter by its own path, in the order of files. As long as the model has tensors.
 pub fn expanded(graph: &Graph) -> Vec<(String, Parameter)> {
+    let of = |(path, layer): (String, &Layer)| {
+        layer.parameters().into_iter().map(|p| (join(&path, p.name), p)).collect::<Vec<_>>()
+    };
+    layers(graph).into_iter().flat_map(of).collect()
+}
+
+/// Every layer by its own path, in the order of files. As long as the model has layers.
+pub fn layers(graph: &Graph) -> Vec<(String, &Layer)> {
     let mut out = Vec::new();
-    walk_expanded(graph, graph.root(), "", &mut out);
+    walk_layers(graph, graph.root(), "", &mut out);
     out
 }
 
-fn walk_expanded(graph: &Graph, module: &Module, prefix: &str, out: &mut Vec<(String, Parameter)>) {
+fn walk_layers<'a>(graph: &'a Graph, module: &'a Module, prefix: &str, out: &mut Vec<(String, &'a Layer)>) {
     for member in &module.members {
         let path = join(prefix, &member.name);
         match &member.kind {
-            MemberKind::Layer(layer) => {
-                out.extend(layer.parameters().into_iter().map(|p| (join(&path, p.name), p)));
-            }
-            MemberKind::Module(id) => walk_expanded(graph, graph.module(*id), &path, out),
+            MemberKind::Layer(layer) => out.push((path, layer)),
+            MemberKind::Module(id) => walk_layers(graph, graph.module(*id), &path, out),
             MemberKind::Stack(runs) => {
                 let mut index = 0u64;
                 for run in runs {
                     for i in 0..run.count {
                         let id = run.cycle[(i % run.cycle.len() as u64) as usize];
-                        walk_expanded(graph, graph.module(id), &format!("{path}.{index}"), out);
+                        walk_layers(graph, graph.module(id), &format!("{path}.{index}"), out);
                         index += 1;
                     }
                 }
@@ -91,7 +97,8 @@ fn walk_expanded(graph: &Graph, module: &Module, prefix: &str, out: &mut Vec<(St
     }
 }
 
-fn join(prefix: &str, name: &str) -> String {
+/// Two parts of a path, joined by a dot; an empty part is left out.
+pub fn join(prefix: &str, name: &str) -> String {
     match (prefix.is_empty(), name.is_empty()) {
         (true, _) => name.to_owned(),
         (_, true) => prefix.to_owned(),

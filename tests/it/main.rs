@@ -8,6 +8,8 @@ mod compiled;
 mod explain;
 #[cfg(test)]
 mod front;
+#[cfg(all(test, feature = "interp"))]
+mod interp;
 #[cfg(test)]
 mod numeric;
 #[cfg(test)]

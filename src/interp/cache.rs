@@ -1,0 +1,95 @@
+//! What a decoder remembers between calls: keys and values of past positions, and what it needs of the
+//! encoder.
+
+use burn::prelude::*;
+
+use super::Fault;
+use super::kernels::append::Appended;
+use super::plan::Plan;
+use super::value::{Ranked, Value};
+
+/// The state of one cached decoding. It belongs to the caller and to one plan.
+#[derive(Debug, Default)]
+pub struct Cache {
+    pub(super) buffers: Vec<Buffer>,
+    /// Values of the memory that later calls read, in the order of the plan's kept registers.
+    pub(super) memory: Vec<Value>,
+    /// Positions decoded so far.
+    pub(super) past: usize,
+    /// Length of the source.
+    pub(super) source: u64,
+    /// Sequences.
+    pub(super) batch: usize,
+}
+
+impl Cache {
+    /// Nothing remembered yet.
+    pub fn new(plan: &Plan) -> Self {
+        Self { buffers: vec![Buffer::default(); plan.buffers], ..Self::default() }
+    }
+
+    /// `P`: positions decoded so far.
+    pub fn len(&self) -> usize {
+        self.past
+    }
+
+    /// Whether nothing is decoded yet.
+    pub fn is_empty(&self) -> bool {
+        self.past == 0
+    }
+
+    /// Keeps these sequences of the batch, in that order, some perhaps twice: the hypotheses of a beam
+    /// search.
+    pub fn select(&mut self, sequences: &[usize], device: &Device) {
+        let rows: Vec<i64> = sequences.iter().map(|row| (*row).min(self.batch.saturating_sub(1)) as i64).collect();
+        let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [sequences.len()]), device);
+        for buffer in &mut self.buffers {
+            buffer.select(&rows);
+        }
+        for value in &mut self.memory {
+            if value.dims().and_then(|d| d.first().copied()) == Some(self.batch) {
+                *value = std::mem::take(value).rows(&rows);
+            }
+        }
+        self.batch = sequences.len();
+    }
+}
+
+/// One growing buffer, of the rank of what is first put into it.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Buffer {
+    #[default]
+    Empty,
+    R2(Appended<2>),
+    R3(Appended<3>),
+    R4(Appended<4>),
+}
+
+impl Buffer {
+    /// Puts `x [.., T, D]` behind the first `len` positions and returns all of them.
+    pub fn append(&mut self, x: Ranked<Float>, len: usize) -> Result<Ranked<Float>, Fault> {
+        if let Buffer::Empty = self {
+            *self = match &x {
+                Ranked::R1(_) => return Err(Fault::rank(1)),
+                Ranked::R2(_) => Buffer::R2(Appended::default()),
+                Ranked::R3(_) => Buffer::R3(Appended::default()),
+                Ranked::R4(_) => Buffer::R4(Appended::default()),
+            };
+        }
+        Ok(match (self, x) {
+            (Buffer::R2(buffer), Ranked::R2(x)) => Ranked::R2(buffer.append(x, len)),
+            (Buffer::R3(buffer), Ranked::R3(x)) => Ranked::R3(buffer.append(x, len)),
+            (Buffer::R4(buffer), Ranked::R4(x)) => Ranked::R4(buffer.append(x, len)),
+            (_, x) => return Err(Fault::rank(x.rank())),
+        })
+    }
+
+    fn select(&mut self, rows: &Tensor<1, Int>) {
+        match self {
+            Buffer::Empty => {}
+            Buffer::R2(buffer) => buffer.select(rows),
+            Buffer::R3(buffer) => buffer.select(rows),
+            Buffer::R4(buffer) => buffer.select(rows),
+        }
+    }
+}

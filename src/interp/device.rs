@@ -1,0 +1,275 @@
+//! Devices by name: `flex`, `wgpu:0`, `cuda:1`, ... → a burn device, or one of three refusals.
+//!
+//! A name may be unknown, known but not compiled in, or compiled in without the hardware being there:
+//! three messages, and no panic. A device is opened once in a process and remembered.
+
+use std::fmt;
+use std::panic;
+use std::sync::{Mutex, PoisonError};
+
+use burn::prelude::*;
+
+use super::nearest;
+
+/// A family of devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backend {
+    /// What `--device` takes, before `:index`.
+    pub name: &'static str,
+    /// The cargo feature that compiles it in.
+    pub feature: &'static str,
+    /// Whether it is compiled in.
+    pub compiled: bool,
+    /// What it is.
+    pub about: &'static str,
+    /// Whether an index may follow.
+    indexed: bool,
+}
+
+macro_rules! backends {
+    ($($name:literal $feature:literal $indexed:literal $about:literal),* $(,)?) => {
+        /// Every backend trafoc knows.
+        pub const BACKENDS: &[Backend] = &[$(Backend {
+            name: $name,
+            feature: $feature,
+            compiled: cfg!(feature = $feature),
+            about: $about,
+            indexed: $indexed,
+        }),*];
+    };
+}
+
+backends! {
+    "flex" "flex" false "CPU, pure Rust",
+    "wgpu" "wgpu" true "GPU through WebGPU, any graphics API",
+    "vulkan" "vulkan" true "GPU through Vulkan",
+    "metal" "metal" true "GPU through Metal",
+    "cuda" "cuda" true "NVIDIA GPU",
+    "rocm" "rocm" true "AMD GPU",
+    "tch" "tch" false "CPU through LibTorch",
+    "tch-cuda" "tch" true "NVIDIA GPU through LibTorch",
+    "cpu" "cpu" false "CPU, kernels compiled at run time",
+}
+
+/// The order in which `auto` looks for a device that is there.
+const AUTO: &[&str] = &["cuda", "rocm", "metal", "vulkan", "wgpu", "flex", "cpu", "tch"];
+
+/// A device that was asked for.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// Its name with its index, as `--device` takes it: what `auto` took.
+    pub name: String,
+    /// The device, without autodiff.
+    pub device: Device,
+}
+
+/// Why a device cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceError {
+    /// Nothing is called that.
+    Unknown {
+        /// As given.
+        name: String,
+        /// Names most like it.
+        like: Vec<&'static str>,
+    },
+    /// Not a number after the colon, or a colon where none belongs.
+    Index {
+        /// As given.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Known, but this program was built without it.
+    NotCompiled {
+        /// The backend.
+        name: &'static str,
+        /// The feature that would bring it.
+        feature: &'static str,
+    },
+    /// Compiled in, but the hardware or its driver is not there.
+    Absent {
+        /// The device.
+        name: String,
+        /// What the system said.
+        why: String,
+    },
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceError::Unknown { name, like } => {
+                write!(f, "no device is called `{name}`")?;
+                match like.as_slice() {
+                    [] => {
+                        let all: Vec<&str> = BACKENDS.iter().map(|b| b.name).collect();
+                        write!(f, "; there are auto, {}", all.join(", "))
+                    }
+                    like => write!(f, "; did you mean {}", like.join(" or ")),
+                }
+            }
+            DeviceError::Index { name, why } => write!(f, "`{name}`: {why}"),
+            DeviceError::NotCompiled { name, feature } => write!(
+                f,
+                "this program was built without `{name}`; build it with `--features {feature}` to have it"
+            ),
+            DeviceError::Absent { name, why } => write!(f, "`{name}` is not there: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for DeviceError {}
+
+/// The device of a name: a backend, with `:index` where there may be several, or `auto`.
+///
+/// # Errors
+/// The name is unknown, not compiled in, or names a device that is not there.
+pub fn device(name: &str) -> Result<Chosen, DeviceError> {
+    let lower = name.trim().to_ascii_lowercase();
+    if lower == "auto" {
+        return auto();
+    }
+    let (kind, index) = match lower.split_once(':') {
+        Some((kind, index)) => (kind, Some(index)),
+        None => (lower.as_str(), None),
+    };
+    let Some(backend) = BACKENDS.iter().find(|b| b.name == kind) else {
+        let names = BACKENDS.iter().map(|b| b.name).chain(["auto"]);
+        return Err(DeviceError::Unknown { name: name.to_owned(), like: nearest(kind, names, 2) });
+    };
+    let index = match index {
+        None => None,
+        Some(_) if !backend.indexed => {
+            let why = format!("there is only one {kind}, without a number");
+            return Err(DeviceError::Index { name: name.to_owned(), why });
+        }
+        Some(digits) => match digits.parse::<usize>() {
+            Ok(index) => Some(index),
+            Err(_) => {
+                let why = format!("`{digits}` is not a device's number; the first one is {kind}:0");
+                return Err(DeviceError::Index { name: name.to_owned(), why });
+            }
+        },
+    };
+    open(backend, index)
+}
+
+/// The first device of [`AUTO`] that is there.
+fn auto() -> Result<Chosen, DeviceError> {
+    for name in AUTO {
+        if let Some(backend) = BACKENDS.iter().find(|b| b.name == *name && b.compiled)
+            && let Ok(chosen) = open(backend, backend.indexed.then_some(0))
+        {
+            return Ok(chosen);
+        }
+    }
+    Err(DeviceError::NotCompiled { name: "auto", feature: "flex" })
+}
+
+/// Every backend with the devices that are there, or why there are none. Opens them.
+pub fn survey() -> Vec<(Backend, Result<Vec<String>, DeviceError>)> {
+    let devices = |backend: &Backend| {
+        if !backend.indexed {
+            return open(backend, None).map(|chosen| vec![chosen.name]);
+        }
+        let mut found = vec![open(backend, Some(0))?.name];
+        while let Ok(next) = open(backend, Some(found.len())) {
+            found.push(next.name);
+        }
+        Ok(found)
+    };
+    BACKENDS.iter().map(|backend| (*backend, devices(backend))).collect()
+}
+
+/// Devices opened so far. Some can be opened only once.
+static OPEN: Mutex<Vec<Chosen>> = Mutex::new(Vec::new());
+
+fn open(backend: &Backend, index: Option<usize>) -> Result<Chosen, DeviceError> {
+    if !backend.compiled {
+        return Err(DeviceError::NotCompiled { name: backend.name, feature: backend.feature });
+    }
+    let name = match index {
+        Some(index) => format!("{}:{index}", backend.name),
+        None => backend.name.to_owned(),
+    };
+    let mut opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = opened.iter().find(|chosen| chosen.name == name) {
+        return Ok(known.clone());
+    }
+    match quietly(|| make(backend.name, index)).unwrap_or_else(Err) {
+        Ok(device) => {
+            let chosen = Chosen { name, device };
+            opened.push(chosen.clone());
+            Ok(chosen)
+        }
+        Err(why) => Err(DeviceError::Absent { name, why }),
+    }
+}
+
+/// Drivers panic where hardware is missing: their words become the error, without a trace on the screen.
+fn quietly<T>(f: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, String> {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| ()));
+    let result = panic::catch_unwind(f);
+    panic::set_hook(hook);
+    result.map_err(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        text.or(payload.downcast_ref::<&str>().copied()).unwrap_or("the driver failed").to_owned()
+    })
+}
+
+/// Makes a device and proves that it works.
+fn make(name: &str, index: Option<usize>) -> Result<Device, String> {
+    let device = match name {
+        #[cfg(feature = "flex")]
+        "flex" => Device::flex(),
+        #[cfg(feature = "cpu")]
+        "cpu" => Device::cpu(),
+        #[cfg(feature = "cuda")]
+        "cuda" => nth(burn::tensor::DeviceType::Cuda, index)?,
+        #[cfg(feature = "rocm")]
+        "rocm" => nth(burn::tensor::DeviceType::Rocm, index)?,
+        #[cfg(feature = "wgpu")]
+        "wgpu" => graphics(burn::tensor::wgpu::WgpuBackend::Auto, index)?,
+        #[cfg(feature = "vulkan")]
+        "vulkan" => graphics(burn::tensor::wgpu::WgpuBackend::Vulkan, index)?,
+        #[cfg(feature = "metal")]
+        "metal" => graphics(burn::tensor::wgpu::WgpuBackend::Metal, index)?,
+        #[cfg(feature = "tch")]
+        "tch" => torch(None)?,
+        #[cfg(feature = "tch")]
+        "tch-cuda" => torch(Some(index.unwrap_or(0)))?,
+        _ => return Err(format!("index {index:?} of a backend that is not compiled in")),
+    };
+    let two = Tensor::<1>::ones([1], &device) + 1.0;
+    two.try_into_data().map_err(|e| e.to_string())?;
+    Ok(device)
+}
+
+#[cfg(any(feature = "cuda", feature = "rocm"))]
+fn nth(kind: burn::tensor::DeviceType, index: Option<usize>) -> Result<Device, String> {
+    let found = Device::enumerate(kind).into_vec();
+    let count = found.len();
+    found.into_iter().nth(index.unwrap_or(0)).ok_or(format!("{count} found"))
+}
+
+/// Without an index the best adapter, a software one if need be; with one, that GPU.
+#[cfg(any(feature = "wgpu", feature = "vulkan", feature = "metal"))]
+fn graphics(api: burn::tensor::wgpu::WgpuBackend, index: Option<usize>) -> Result<Device, String> {
+    let of = |kind| Device::wgpu_options().graphics_api(api).device_kind(kind).init();
+    match index {
+        None => of(DeviceKind::DefaultDevice).map_err(|e| e.to_string()),
+        Some(i) => of(DeviceKind::DiscreteGpu(i))
+            .or_else(|e| of(DeviceKind::IntegratedGpu(i)).map_err(|_| e))
+            .map_err(|e| e.to_string()),
+    }
+}
+
+#[cfg(feature = "tch")]
+#[expect(deprecated, reason = "burn keeps LibTorch under this name alone")]
+fn torch(cuda: Option<usize>) -> Result<Device, String> {
+    let Some(index) = cuda else { return Ok(Device::libtorch()) };
+    let count = Device::enumerate(burn::tensor::DeviceType::LibTorch).len();
+    if index < count { Ok(Device::libtorch_cuda(index)) } else { Err(format!("{count} found")) }
+}

@@ -1,0 +1,597 @@
+//! Executes instructions: for every op, the exact sequence of burn calls.
+//!
+//! The emitter writes the same calls, so these functions decide what emitted code computes. `x` is the
+//! first input. What is more than a call or two is in [`kernels`](super::kernels).
+
+use burn::prelude::*;
+use burn::tensor::activation;
+use burn::tensor::module::{conv2d, embedding, linear};
+use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
+
+use super::Fault;
+use super::cache::Buffer;
+use super::kernels::alibi::alibi_bias;
+use super::kernels::attention::attention;
+use super::kernels::attention_weights::attention_weights;
+use super::kernels::dropout::dropout;
+use super::kernels::experts::mix_experts;
+use super::kernels::heads::{merge_heads, repeat_heads, split_heads};
+use super::kernels::masks::{either_mask, mask, padding_mask};
+use super::kernels::norms::{layer_norm_of, rms_norm_of, unit_length};
+use super::kernels::pool::{pool_first, pool_last, pool_max, pool_mean};
+use super::kernels::positions::positions;
+use super::kernels::relative_buckets::relative_buckets;
+use super::kernels::rotary::{dynamic_frequencies, rotary_table, rotate_half, rotate_interleaved};
+use super::kernels::route::{limit_groups, route_sigmoid, route_softmax, route_softmax_of_chosen};
+use super::kernels::sinusoid::{sinusoid_concat, sinusoid_interleaved};
+use super::plan::{Action, Body, Operand};
+use super::value::{Ranked, Value, map};
+use super::weights::{Place, Weights};
+use crate::ir::op::{
+    Activation, Attention, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router, RouterScore, Sequence,
+    SinusoidLayout,
+};
+use crate::ir::{Lengths, Op};
+
+/// Everything an instruction may read beside its inputs.
+pub(super) struct Context<'a> {
+    pub weights: &'a Weights,
+    pub constants: &'a [Value],
+    pub device: &'a Device,
+    pub lengths: Lengths,
+    /// Whether dropout is active.
+    pub training: bool,
+    /// Buffers of cached decoding, if it is that.
+    pub cache: Option<&'a mut [Buffer]>,
+}
+
+/// Runs a body in a frame of its registers, calling `defined` after each instruction with the registers
+/// it wrote. `run_memory` is false when the memory's registers have been filled beforehand.
+pub(super) fn run(
+    body: &Body,
+    frame: &mut [Value],
+    context: &mut Context<'_>,
+    run_memory: bool,
+    mut defined: impl FnMut(usize, &Value),
+) -> Result<Vec<Value>, Fault> {
+    for instruction in &body.instructions {
+        if instruction.memory && !run_memory {
+            continue;
+        }
+        let mut inputs = Vec::with_capacity(instruction.inputs.len());
+        for operand in &instruction.inputs {
+            inputs.push(read(*operand, frame, context.constants)?);
+        }
+        let has_second = instruction.outputs.get(1).is_some_and(Option::is_some);
+        let results = action(&instruction.action, Inputs(inputs.into_iter()), context, has_second)?;
+        for (register, value) in instruction.outputs.iter().zip(results) {
+            if let Some(register) = register {
+                defined(*register, &value);
+                *frame.get_mut(*register).ok_or_else(no_register)? = value;
+            }
+        }
+    }
+    body.results.iter().map(|operand| read(*operand, frame, context.constants)).collect()
+}
+
+fn read(operand: Operand, frame: &mut [Value], constants: &[Value]) -> Result<Value, Fault> {
+    match operand {
+        Operand::Constant(index) => constants.get(index).cloned().ok_or_else(no_register),
+        Operand::Register { index, last } => {
+            let value = frame.get_mut(index).ok_or_else(no_register)?;
+            Ok(if last { std::mem::take(value) } else { value.clone() })
+        }
+    }
+}
+
+fn no_register() -> Fault {
+    Fault("an instruction names a register there is not".into())
+}
+
+/// The inputs of an instruction, taken in order.
+pub(super) struct Inputs(std::vec::IntoIter<Value>);
+
+impl Inputs {
+    fn next(&mut self) -> Value {
+        self.0.next().unwrap_or_default()
+    }
+
+    fn float(&mut self) -> Result<Ranked<Float>, Fault> {
+        match self.next() {
+            Value::Float(t) => Ok(t),
+            other => Err(unexpected("a float tensor", &other)),
+        }
+    }
+
+    fn int(&mut self) -> Result<Tensor<2, Int>, Fault> {
+        match self.next() {
+            Value::Int(t) => t.r2(),
+            other => Err(unexpected("an integer tensor", &other)),
+        }
+    }
+
+    fn optional_int(&mut self) -> Result<Option<Tensor<2, Int>>, Fault> {
+        match self.next() {
+            Value::Absent => Ok(None),
+            Value::Int(t) => t.r2().map(Some),
+            other => Err(unexpected("an integer tensor", &other)),
+        }
+    }
+
+    fn mask(&mut self) -> Result<Option<Tensor<4, Bool>>, Fault> {
+        match self.next() {
+            Value::Absent => Ok(None),
+            Value::Bool(t) => t.r4().map(Some),
+            other => Err(unexpected("a mask", &other)),
+        }
+    }
+}
+
+fn unexpected(wanted: &str, found: &Value) -> Fault {
+    let found = match found {
+        Value::Absent => "nothing",
+        Value::Float(_) => "a float tensor",
+        Value::Int(_) => "an integer tensor",
+        Value::Bool(_) => "a mask",
+    };
+    Fault(format!("{found} where {wanted} is expected"))
+}
+
+type Results = Result<Vec<Value>, Fault>;
+
+fn one(value: impl Into<Value>) -> Results {
+    Ok(vec![value.into()])
+}
+
+/// `has_second`: whether the second result is wanted.
+fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) -> Results {
+    let weights = context.weights;
+    let vector = |index: &usize| weights.vectors.get(*index).map(|p| p.val()).ok_or_else(no_parameter);
+    let matrix = |index: &usize| weights.matrices.get(*index).map(|p| p.val()).ok_or_else(no_parameter);
+    match action {
+        // linear(x, weight, bias), the weight being [in, out]
+        Action::Linear { weight, bias } => {
+            let (weight, bias) = (matrix(weight)?, bias.as_ref().map(vector).transpose()?);
+            one(Value::Float(map!(inputs.float()?, x => linear(x, weight, bias))))
+        }
+        // embedding(weight, ids)
+        Action::Embedding { weight } => one(embedding(matrix(weight)?, inputs.int()?)),
+        // layer_norm_of(x, weight, bias, eps); with a unit offset the weight is weight + 1.0
+        Action::LayerNorm { weight, bias, eps, unit_offset } => {
+            let weight = weight.as_ref().map(vector).transpose()?.map(|w| offset(w, *unit_offset));
+            let bias = bias.as_ref().map(vector).transpose()?;
+            one(Value::Float(map!(inputs.float()?, x => layer_norm_of(x, weight, bias, *eps))))
+        }
+        // rms_norm_of(x, weight, eps); with a unit offset the weight is weight + 1.0
+        Action::RmsNorm { weight, eps, unit_offset } => {
+            let weight = weight.as_ref().map(vector).transpose()?.map(|w| offset(w, *unit_offset));
+            one(Value::Float(map!(inputs.float()?, x => rms_norm_of(x, weight, *eps))))
+        }
+        // conv2d(x, weight, bias, stride size).flatten(2, 3).swap_dims(1, 2)
+        Action::Patches { weight, bias, size } => {
+            let weight = weights.kernels.get(*weight).ok_or_else(no_parameter)?.val();
+            let bias = bias.as_ref().map(vector).transpose()?;
+            let options = ConvOptions::new([*size, *size], [0, 0], [1, 1], 1);
+            let y = conv2d(inputs.float()?.r4()?, weight, bias, options);
+            one(y.flatten::<3>(2, 3).swap_dims(1, 2))
+        }
+        // the parameter's value
+        Action::Param(Place { rank, index }) => match rank {
+            1 => one(vector(index)?),
+            2 => one(matrix(index)?),
+            3 => one(weights.cubes.get(*index).ok_or_else(no_parameter)?.val()),
+            _ => one(weights.kernels.get(*index).ok_or_else(no_parameter)?.val()),
+        },
+        // mix_experts(x, weights, |expert, rows| ..)
+        Action::Experts(experts) => {
+            let (x, routed) = (inputs.float()?.r3()?, inputs.float()?.r3()?);
+            let mut failed = None;
+            let y = mix_experts(x, routed, |expert, rows| {
+                match experts.get(expert).map(|body| apply(body, rows.clone(), context)) {
+                    Some(Ok(y)) => y,
+                    Some(Err(fault)) => {
+                        failed = Some(fault);
+                        rows
+                    }
+                    None => {
+                        failed = Some(Fault("more experts routed to than there are".into()));
+                        rows
+                    }
+                }
+            });
+            failed.map_or_else(|| one(y), Err)
+        }
+        // buffer.append(x, past) in cached decoding, else x
+        Action::Cache { slot } => {
+            let x = inputs.float()?;
+            match &mut context.cache {
+                Some(buffers) => {
+                    let past = context.lengths.past as usize;
+                    let buffer = buffers.get_mut(*slot).ok_or_else(no_register)?;
+                    one(Value::Float(buffer.append(x, past)?))
+                }
+                None => one(Value::Float(x)),
+            }
+        }
+        Action::Op(op) => self::op(op, inputs, context, has_second),
+    }
+}
+
+fn no_parameter() -> Fault {
+    Fault("the weights are not those of the graph".into())
+}
+
+/// weight + 1.0 where the stored weight is the difference from one.
+fn offset(weight: Tensor<1>, unit_offset: bool) -> Tensor<1> {
+    if unit_offset { weight + 1.0 } else { weight }
+}
+
+/// One expert applied to rows.
+fn apply(body: &Body, rows: Tensor<2>, context: &mut Context<'_>) -> Result<Tensor<2>, Fault> {
+    let mut frame = vec![Value::Absent; body.registers];
+    if let Some(Some(register)) = body.arguments.first() {
+        *frame.get_mut(*register).ok_or_else(no_register)? = rows.into();
+    }
+    match run(body, &mut frame, context, true, |_, _| ())?.pop() {
+        Some(Value::Float(y)) => y.r2(),
+        _ => Err(Fault("an expert returns no rows".into())),
+    }
+}
+
+/// An op that depends on lengths alone.
+pub(super) fn constant(op: &Op, inputs: Vec<Value>, lengths: Lengths, device: &Device, weights: &Weights) -> Results {
+    let mut context = Context { weights, constants: &[], device, lengths, training: false, cache: None };
+    self::op(op, Inputs(inputs.into_iter()), &mut context, true)
+}
+
+/// First position, and number of positions.
+fn span(sequence: Sequence, lengths: &Lengths) -> (usize, usize) {
+    let (start, length) = match sequence {
+        Sequence::Whole => (0, lengths.time),
+        Sequence::Cached => (lengths.past, lengths.time),
+        Sequence::Source => (0, lengths.source),
+        Sequence::Fixed(n) => (0, n),
+    };
+    (start as usize, length as usize)
+}
+
+/// Number of keys.
+fn keys_of(sequence: Sequence, lengths: &Lengths) -> usize {
+    let (start, length) = span(sequence, lengths);
+    start + length
+}
+
+fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) -> Results {
+    let (device, lengths) = (context.device, context.lengths);
+    match op {
+        // positions(offset + past, length, device)
+        Op::Positions { along, offset } => {
+            let (start, length) = span(*along, &lengths);
+            one(positions(start + *offset as usize, length, device))
+        }
+        // sinusoid_interleaved(positions, dim, base) or sinusoid_concat
+        Op::Sinusoid { dim, base, layout } => {
+            let (at, dim) = (inputs.int()?, *dim as usize);
+            one(match layout {
+                SinusoidLayout::Interleaved => sinusoid_interleaved(at, dim, *base),
+                SinusoidLayout::Concat => sinusoid_concat(at, dim, *base),
+            })
+        }
+        // rotary_table(inverse_frequencies, magnitude, past, length, device)
+        Op::RotaryTable { along, rotary } => {
+            let (start, length) = span(*along, &lengths);
+            let frequencies = frequencies(rotary, start + length);
+            let (cos, sin) = rotary_table(&frequencies, rotary.magnitude, start, length, device);
+            Ok(vec![cos.into(), sin.into()])
+        }
+        // mask(past, queries, keys, device, |query, key| ..)
+        Op::Mask { queries, keys, rule } => {
+            let (start, length) = span(*queries, &lengths);
+            one(mask(start, length, keys_of(*keys, &lengths), device, |query, key| hides(rule, query, key)))
+        }
+        // padding_mask(keep), absent if that is
+        Op::PaddingMask => match inputs.optional_int()? {
+            Some(keep) => one(padding_mask(keep)),
+            None => one(Value::Absent),
+        },
+        // either_mask(a, b)
+        Op::EitherMask => {
+            let either = either_mask(inputs.mask()?, inputs.mask()?);
+            one(either.map_or(Value::Absent, Value::from))
+        }
+        // alibi_bias(slopes, past, queries, keys, device)
+        Op::AlibiBias { queries, keys, slopes } => {
+            let (start, length) = span(*queries, &lengths);
+            one(alibi_bias(slopes, start, length, keys_of(*keys, &lengths), device))
+        }
+        // relative_buckets(past, queries, keys, buckets, max_distance, bidirectional, device)
+        Op::RelativeBuckets { queries, keys, buckets, max_distance, bidirectional } => {
+            let (start, length) = span(*queries, &lengths);
+            let (keys, buckets, far) = (keys_of(*keys, &lengths), *buckets as usize, *max_distance as usize);
+            one(relative_buckets(start, length, keys, buckets, far, *bidirectional, device))
+        }
+        // split_heads(x, heads)
+        Op::SplitHeads { heads } => one(split_heads(inputs.float()?.r3()?, *heads as usize)),
+        // merge_heads(x)
+        Op::MergeHeads => one(merge_heads(inputs.float()?.r4()?)),
+        // repeat_heads(x, times)
+        Op::RepeatHeads { times } => one(repeat_heads(inputs.float()?.r4()?, *times as usize)),
+        // rotate_half(x, cos, sin) or rotate_interleaved
+        Op::Rotate { pairing } => {
+            let (x, cos, sin) = (inputs.float()?.r4()?, inputs.float()?.r2()?, inputs.float()?.r2()?);
+            one(match pairing {
+                Pairing::Half => rotate_half(x, cos, sin),
+                Pairing::Interleaved => rotate_interleaved(x, cos, sin),
+            })
+        }
+        Op::Attention(fields) => attend(fields, inputs, context, has_second),
+        Op::Activate(activation) => one(Value::Float(map!(inputs.float()?, x => activate(*activation, x)))),
+        // a + b, the one of lower rank with leading axes of size 1
+        Op::Add => {
+            let (a, b) = level(inputs.float()?, inputs.float()?);
+            one(Value::Float(zip(a, b, Add)?))
+        }
+        // a * b, the one of lower rank with leading axes of size 1
+        Op::Mul => {
+            let (a, b) = level(inputs.float()?, inputs.float()?);
+            one(Value::Float(zip(a, b, Mul)?))
+        }
+        // x * by
+        Op::Scale { by } => one(Value::Float(map!(inputs.float()?, x => x * *by))),
+        // x + by
+        Op::Shift { by } => one(Value::Float(map!(inputs.float()?, x => x + *by))),
+        // x.clamp(min, max), x.clamp_min(min), x.clamp_max(max)
+        Op::Clamp { min, max } => one(Value::Float(map!(inputs.float()?, x => match (min, max) {
+            (Some(min), Some(max)) => x.clamp(*min, *max),
+            (Some(min), None) => x.clamp_min(*min),
+            (None, Some(max)) => x.clamp_max(*max),
+            (None, None) => x,
+        }))),
+        // (x / cap).tanh() * cap
+        Op::Softcap { cap } => one(Value::Float(map!(inputs.float()?, x => (x / *cap).tanh() * *cap))),
+        // dropout(x, p) in training, else x
+        Op::Dropout { p } => {
+            let x = inputs.float()?;
+            one(Value::Float(if context.training { map!(x, x => dropout(x, *p)) } else { x }))
+        }
+        // x.narrow(axis, start, len)
+        Op::Slice { axis_from_last, start, len } => {
+            let (from_last, start, len) = (*axis_from_last, *start as usize, *len as usize);
+            match inputs.next() {
+                Value::Float(x) => one(Value::Float(sliced(x, from_last, start, len)?)),
+                Value::Int(x) => one(Value::Int(sliced(x, from_last, start, len)?)),
+                Value::Bool(x) => one(Value::Bool(sliced(x, from_last, start, len)?)),
+                Value::Absent => one(Value::Absent),
+            }
+        }
+        // Tensor::cat(vec![a, b, ..], axis)
+        Op::Concat { axis_from_last } => concat(inputs, *axis_from_last),
+        // Tensor::cat(vec![rows.unsqueeze().expand([batch, -1, -1]), x], 1)
+        Op::Prepend => {
+            let (rows, x) = (inputs.float()?.r2()?, inputs.float()?.r3()?);
+            let ([n, width], batch) = (rows.dims(), x.dims()[0]);
+            one(Tensor::cat(vec![rows.unsqueeze::<3>().expand([batch, n, width]), x], 1))
+        }
+        // x.unsqueeze_dim(rank)
+        Op::Unsqueeze => match inputs.next() {
+            Value::Float(x) => one(Value::Float(unsqueeze(x)?)),
+            Value::Int(x) => one(Value::Int(unsqueeze(x)?)),
+            Value::Bool(x) => one(Value::Bool(unsqueeze(x)?)),
+            Value::Absent => one(Value::Absent),
+        },
+        // x.squeeze_dim(rank - 1)
+        Op::Squeeze => match inputs.next() {
+            Value::Float(x) => one(Value::Float(squeeze(x)?)),
+            Value::Int(x) => one(Value::Int(squeeze(x)?)),
+            Value::Bool(x) => one(Value::Bool(squeeze(x)?)),
+            Value::Absent => one(Value::Absent),
+        },
+        // embedding(table, ids)
+        Op::Lookup => one(embedding(inputs.float()?.r2()?, inputs.int()?)),
+        // x.permute([2, 0, 1]).unsqueeze()
+        Op::BiasFromTable => one(inputs.float()?.r3()?.permute([2, 0, 1]).unsqueeze::<4>()),
+        // a, or b.zeros_like() where it is absent
+        Op::OrZeros => match (inputs.next(), inputs.next()) {
+            (Value::Absent, Value::Float(like)) => one(Value::Float(map!(like, x => x.zeros_like()))),
+            (Value::Absent, Value::Int(like)) => one(Value::Int(map!(like, x => x.zeros_like()))),
+            (Value::Absent, other) => Err(unexpected("numbers", &other)),
+            (given, _) => one(given),
+        },
+        // linear(x, weight.transpose(), None), the weight being [V, D]
+        Op::Unembed => {
+            let (x, weight) = (inputs.float()?, inputs.float()?.r2()?.transpose());
+            one(Value::Float(map!(x, x => linear(x, weight, None))))
+        }
+        Op::Route(router) => route(router, inputs),
+        // pool_first(x), pool_last(x, keep), pool_mean(x, keep), pool_max(x, keep)
+        Op::Pool(pool) => {
+            let (x, keep) = (inputs.float()?.r3()?, inputs.optional_int()?);
+            one(match pool {
+                Pool::First => pool_first(x),
+                Pool::Last => pool_last(x, keep),
+                Pool::Mean => pool_mean(x, keep),
+                Pool::Max => pool_max(x, keep),
+            })
+        }
+        // unit_length(x)
+        Op::Normalize => one(Value::Float(map!(inputs.float()?, x => unit_length(x)))),
+        Op::Layer { .. }
+        | Op::Weight { .. }
+        | Op::Call { .. }
+        | Op::Scan { .. }
+        | Op::Experts { .. }
+        | Op::Cache => Err(Fault("a plan holds an op with members".into())),
+    }
+}
+
+/// The rule of [`MaskRule`] for one query and one key.
+fn hides(rule: &MaskRule, query: usize, key: usize) -> bool {
+    let (query, key) = (query as u64, key as u64);
+    let MaskRule { causal, window, chunk, prefix } = rule;
+    if prefix.is_some_and(|prefix| key < prefix) {
+        return false;
+    }
+    let outside = |w: &crate::ir::op::Window| {
+        key.saturating_add(w.left) <= query || query.saturating_add(w.right) <= key
+    };
+    *causal && key > query
+        || window.as_ref().is_some_and(outside)
+        || chunk.is_some_and(|n| key / n.max(1) != query / n.max(1))
+}
+
+/// The inverse frequencies of a sequence of `n` positions.
+fn frequencies(rotary: &RotaryTable, n: usize) -> Vec<f64> {
+    match &rotary.long {
+        Some(long) if n as u64 > long.from => match &long.rule {
+            LongRule::Frequencies(frequencies) => frequencies.clone(),
+            LongRule::Dynamic { theta, factor, dim } => {
+                dynamic_frequencies(*theta, *factor, long.from as usize, n, *dim as usize)
+            }
+        },
+        Some(_) | None => rotary.inverse_frequencies.clone(),
+    }
+}
+
+/// `attention(q, k, v, mask, bias, options)`; where weights are dropped out, sunk or wanted,
+/// `weights = attention_weights(q, k, mask, bias, sinks, options)` and
+/// `dropout(weights.clone(), p).matmul(v)`.
+fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_weights: bool) -> Results {
+    let Attention { scale, softcap, causal, dropout: p, has_mask, has_bias, has_sinks } = fields;
+    let (q, k, v) = (inputs.float()?.r4()?, inputs.float()?.r4()?, inputs.float()?.r4()?);
+    let mask = if *has_mask { inputs.mask()? } else { None };
+    let bias = if *has_bias { Some(inputs.float()?.r4()?) } else { None };
+    let sinks = if *has_sinks { Some(inputs.float()?.r1()?) } else { None };
+    let options = AttentionModuleOptions { scale: Some(*scale), softcap: *softcap, is_causal: *causal };
+    let drops = context.training && *p > 0.0;
+    if !drops && !wants_weights && sinks.is_none() {
+        return one(attention(q, k, v, mask, bias, options));
+    }
+    let weights = attention_weights(q, k, mask, bias, sinks, options);
+    let dropped = if drops { dropout(weights.clone(), *p) } else { weights.clone() };
+    Ok(vec![dropped.matmul(v).into(), weights.into()])
+}
+
+/// relu, relu squared, gelu, gelu_approximate, x * sigmoid(x * 1.702), silu, tanh, sigmoid
+fn activate<const D: usize>(activation: Activation, x: Tensor<D>) -> Tensor<D> {
+    match activation {
+        Activation::Relu => activation::relu(x),
+        Activation::Relu2 => activation::relu(x).square(),
+        Activation::Gelu => activation::gelu(x),
+        Activation::GeluTanh => activation::gelu_approximate(x),
+        Activation::QuickGelu => x.clone() * activation::sigmoid(x * 1.702),
+        Activation::Silu => activation::silu(x),
+        Activation::Tanh => activation::tanh(x),
+        Activation::Sigmoid => activation::sigmoid(x),
+    }
+}
+
+/// `route_softmax(scores, top_k, normalize, choice)`, `route_sigmoid(..)` or
+/// `route_softmax_of_chosen(scores, top_k, choice)`, then `* scale` if it is not 1. The choice goes by
+/// `affinities + correction`, then `limit_groups(.., groups, keep, score_of)`.
+fn route(router: &Router, mut inputs: Inputs) -> Results {
+    let scores = inputs.float()?.r3()?;
+    let correction = if router.has_correction { Some(inputs.float()?.r1()?) } else { None };
+    let choice = |affinities: Tensor<3>| {
+        let affinities = match correction.clone() {
+            Some(correction) => affinities + correction.unsqueeze(),
+            None => affinities,
+        };
+        match router.groups {
+            Some(g) => limit_groups(affinities, g.groups as usize, g.keep as usize, g.score_of as usize),
+            None => affinities,
+        }
+    };
+    let (top_k, normalize) = (router.top_k as usize, router.normalize);
+    let weights = match router.score {
+        RouterScore::Softmax => route_softmax(scores, top_k, normalize, choice),
+        RouterScore::Sigmoid => route_sigmoid(scores, top_k, normalize, choice),
+        RouterScore::SoftmaxOfChosen => route_softmax_of_chosen(scores, top_k, choice),
+    };
+    one(if router.scale == 1.0 { weights } else { weights * router.scale })
+}
+
+/// Both with the higher rank.
+fn level(a: Ranked<Float>, b: Ranked<Float>) -> (Ranked<Float>, Ranked<Float>) {
+    let rank = a.rank().max(b.rank());
+    (a.lift(rank), b.lift(rank))
+}
+
+/// A sum or a product, over tensors of any one rank.
+trait Zip {
+    fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D>;
+}
+struct Add;
+struct Mul;
+impl Zip for Add {
+    fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
+        a + b
+    }
+}
+impl Zip for Mul {
+    fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
+        a * b
+    }
+}
+
+fn zip(a: Ranked<Float>, b: Ranked<Float>, f: impl Zip) -> Result<Ranked<Float>, Fault> {
+    Ok(match (a, b) {
+        (Ranked::R1(a), Ranked::R1(b)) => Ranked::R1(f.of(a, b)),
+        (Ranked::R2(a), Ranked::R2(b)) => Ranked::R2(f.of(a, b)),
+        (Ranked::R3(a), Ranked::R3(b)) => Ranked::R3(f.of(a, b)),
+        (Ranked::R4(a), Ranked::R4(b)) => Ranked::R4(f.of(a, b)),
+        (a, _) => return Err(Fault::rank(a.rank())),
+    })
+}
+
+fn axis(rank: usize, from_last: usize) -> Result<usize, Fault> {
+    rank.checked_sub(1 + from_last).ok_or_else(|| Fault::rank(rank))
+}
+
+fn sliced<K: burn::tensor::kind::Basic>(
+    x: Ranked<K>,
+    from_last: usize,
+    start: usize,
+    len: usize,
+) -> Result<Ranked<K>, Fault> {
+    let axis = axis(x.rank(), from_last)?;
+    Ok(x.narrow(axis, start, len))
+}
+
+fn unsqueeze<K: burn::tensor::kind::Basic>(x: Ranked<K>) -> Result<Ranked<K>, Fault> {
+    Ok(match x {
+        Ranked::R1(t) => Ranked::R2(t.unsqueeze_dim(1)),
+        Ranked::R2(t) => Ranked::R3(t.unsqueeze_dim(2)),
+        Ranked::R3(t) => Ranked::R4(t.unsqueeze_dim(3)),
+        Ranked::R4(_) => return Err(Fault::rank(4)),
+    })
+}
+
+fn squeeze<K: burn::tensor::kind::Basic>(x: Ranked<K>) -> Result<Ranked<K>, Fault> {
+    Ok(match x {
+        Ranked::R1(_) => return Err(Fault::rank(1)),
+        Ranked::R2(t) => Ranked::R1(t.squeeze_dim(1)),
+        Ranked::R3(t) => Ranked::R2(t.squeeze_dim(2)),
+        Ranked::R4(t) => Ranked::R3(t.squeeze_dim(3)),
+    })
+}
+
+fn concat(inputs: Inputs, from_last: usize) -> Results {
+    let (mut floats, mut ints, mut bools) = (Vec::new(), Vec::new(), Vec::new());
+    for value in inputs.0 {
+        match value {
+            Value::Float(t) => floats.push(t),
+            Value::Int(t) => ints.push(t),
+            Value::Bool(t) => bools.push(t),
+            Value::Absent => return Err(unexpected("a tensor", &Value::Absent)),
+        }
+    }
+    let rank = floats.first().map(Ranked::rank).or(ints.first().map(Ranked::rank));
+    let axis = axis(rank.or(bools.first().map(Ranked::rank)).unwrap_or(0), from_last)?;
+    if !floats.is_empty() {
+        one(Value::Float(Ranked::concat(floats, axis)?))
+    } else if !ints.is_empty() {
+        one(Value::Int(Ranked::concat(ints, axis)?))
+    } else {
+        one(Value::Bool(Ranked::concat(bools, axis)?))
+    }
+}

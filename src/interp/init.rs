@@ -1,0 +1,175 @@
+//! How a parameter starts: [`Init`] → numbers, on the host, in single precision.
+//!
+//! Element `i` of a parameter is a function of seed, path and `i`, whatever the number of threads.
+
+use super::random::{Stream, unit};
+use crate::ir::Init;
+
+/// A parameter's first values, in its stored order. `shape` is the stored one, `[out, in, ..]`.
+pub fn start(init: &Init, shape: &[usize], seed: u64, path: &str) -> Vec<f32> {
+    let stream = Stream::new(seed, path);
+    let n = shape.iter().product();
+    let (fan_in, fan_out) = fans(shape);
+    let normal = |std: f64| fill(n, |block| normals(&stream, block).map(|x| (x * std) as f32));
+    let uniform =
+        |bound: f64| fill(n, |block| stream.block(block, 0).map(|b| ((2.0 * unit(b) - 1.0) * bound) as f32));
+    match init {
+        Init::Zeros => vec![0.0; n],
+        Init::Ones => vec![1.0; n],
+        Init::Constant(c) => vec![*c as f32; n],
+        Init::Normal { std } => normal(*std),
+        Init::TruncatedNormal { std, cut } => {
+            let element = |i: u64| (truncated(&stream, i, *cut) * std) as f32;
+            fill(n, |block| [0, 1, 2, 3].map(|lane| element(4 * block + lane)))
+        }
+        Init::Uniform { bound } => uniform(*bound),
+        Init::XavierUniform { gain } => uniform(gain * (6.0 / (fan_in + fan_out)).sqrt()),
+        Init::XavierNormal { gain } => normal(gain * (2.0 / (fan_in + fan_out)).sqrt()),
+        Init::KaimingUniform { gain } => uniform(gain * (3.0 / fan_in).sqrt()),
+        Init::KaimingNormal { gain } => normal(gain / fan_in.sqrt()),
+        Init::Orthogonal { gain } => {
+            let rows = shape.first().copied().unwrap_or(1).max(1);
+            orthogonal(fill(n, |block| normals(&stream, block)), rows, n / rows)
+                .into_iter()
+                .map(|x| (x * gain) as f32)
+                .collect()
+        }
+    }
+}
+
+/// Inputs and outputs of one unit: `[out, in, ..]`, what follows belonging to both.
+fn fans(shape: &[usize]) -> (f64, f64) {
+    let field: usize = shape.iter().skip(2).product();
+    match shape {
+        [] => (1.0, 1.0),
+        [n] => (*n as f64, *n as f64),
+        [output, input, ..] => ((input * field) as f64, (output * field) as f64),
+    }
+}
+
+fn normals(stream: &Stream, block: u64) -> [f64; 4] {
+    let [a, b, c, d] = stream.block(block, 0);
+    let ([w, x], [y, z]) = (Stream::normals([a, b]), Stream::normals([c, d]));
+    [w, x, y, z]
+}
+
+/// A standard normal number within `± cut`. Proposals are normal, or uniform where the cut is so narrow
+/// that normal ones would rarely fall inside.
+fn truncated(stream: &Stream, element: u64, cut: f64) -> f64 {
+    for attempt in 1..=1000 {
+        let [a, b, c, _] = stream.block(element, attempt);
+        if cut >= 1.0 {
+            let [x, _] = Stream::normals([a, b]);
+            if x.abs() <= cut {
+                return x;
+            }
+        } else {
+            let x = (2.0 * unit(a) - 1.0) * cut;
+            if unit(c) <= (-0.5 * x * x).exp() {
+                return x;
+            }
+        }
+    }
+    0.0
+}
+
+/// `n` numbers, four to a block, filled by all cores.
+fn fill<T: Copy + Default + Send>(n: usize, block: impl Fn(u64) -> [T; 4] + Sync) -> Vec<T> {
+    let mut values = vec![T::default(); n];
+    let write = |first: usize, part: &mut [T]| {
+        for (i, four) in part.chunks_mut(4).enumerate() {
+            let made = block((first / 4 + i) as u64);
+            for (to, from) in four.iter_mut().zip(made) {
+                *to = from;
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let size = n.div_ceil(threads).next_multiple_of(4).max(1 << 16);
+    if n <= size {
+        write(0, &mut values);
+    } else {
+        std::thread::scope(|scope| {
+            for (i, part) in values.chunks_mut(size).enumerate() {
+                let write = &write;
+                scope.spawn(move || write(i * size, part));
+            }
+        });
+    }
+    values
+}
+
+/// Orthonormal rows (or columns, where there are more rows than columns) from a matrix of normal numbers,
+/// by Gram and Schmidt, twice for accuracy.
+fn orthogonal(normal: Vec<f64>, rows: usize, columns: usize) -> Vec<f64> {
+    let (count, width, transposed) =
+        if rows <= columns { (rows, columns, false) } else { (columns, rows, true) };
+    let mut basis: Vec<Vec<f64>> = Vec::with_capacity(count);
+    for vector in normal.chunks(width.max(1)).take(count) {
+        let mut v = vector.to_vec();
+        for _ in 0..2 {
+            for earlier in &basis {
+                let dot: f64 = v.iter().zip(earlier).map(|(a, b)| a * b).sum();
+                v.iter_mut().zip(earlier).for_each(|(a, b)| *a -= dot * b);
+            }
+        }
+        let norm = v.iter().map(|a| a * a).sum::<f64>().sqrt();
+        v.iter_mut().for_each(|a| *a /= norm);
+        basis.push(v);
+    }
+    if !transposed {
+        return basis.concat();
+    }
+    (0..rows).flat_map(|row| basis.iter().map(move |v| v[row])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normal_numbers_have_their_mean_and_spread() {
+        let x = start(&Init::Normal { std: 0.5 }, &[300, 1000], 1, "w");
+        let mean = x.iter().map(|v| f64::from(*v)).sum::<f64>() / x.len() as f64;
+        let var = x.iter().map(|v| (f64::from(*v) - mean).powi(2)).sum::<f64>() / x.len() as f64;
+        assert!(mean.abs() < 0.005 && (var.sqrt() - 0.5).abs() < 0.003, "{mean} {var}");
+    }
+
+    #[test]
+    fn truncation_holds_for_wide_and_narrow_cuts() {
+        for cut in [0.01, 0.7, 2.0] {
+            let x = start(&Init::TruncatedNormal { std: 3.0, cut }, &[1000], 1, "w");
+            assert!(x.iter().all(|v| f64::from(v.abs()) <= 3.0 * cut * 1.000_001));
+            assert!(x.iter().any(|v| f64::from(v.abs()) > 1.5 * cut));
+        }
+    }
+
+    #[test]
+    fn orthogonal_rows_or_columns() {
+        for shape in [[3, 5], [5, 3]] {
+            let x = start(&Init::Orthogonal { gain: 2.0 }, &shape, 1, "w");
+            let at = |i: usize, j: usize| f64::from(x[i * shape[1] + j]);
+            let small = shape[0].min(shape[1]);
+            for a in 0..small {
+                for b in 0..small {
+                    let dot: f64 = match shape[0] <= shape[1] {
+                        true => (0..shape[1]).map(|j| at(a, j) * at(b, j)).sum(),
+                        false => (0..shape[0]).map(|i| at(i, a) * at(i, b)).sum(),
+                    };
+                    let wanted = if a == b { 4.0 } else { 0.0 };
+                    assert!((dot - wanted).abs() < 1e-5, "{shape:?} {a} {b} {dot}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn threads_and_other_parameters_change_nothing() {
+        let init = Init::Normal { std: 1.0 };
+        let long = start(&init, &[400_000], 7, "a");
+        let short = start(&init, &[1000], 7, "a");
+        assert_eq!(long[..1000], short[..]);
+        assert_ne!(short, start(&init, &[1000], 7, "b"));
+        assert_ne!(short, start(&init, &[1000], 8, "a"));
+    }
+}

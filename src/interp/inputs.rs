@@ -1,0 +1,165 @@
+//! Inputs of a graph by name, from tensors or from JSON lists, checked against what the graph takes.
+
+use std::fmt;
+
+use burn::prelude::*;
+use indexmap::IndexMap;
+use serde_json::Value as Json;
+
+use super::nearest;
+use super::plan::{Input, Plan};
+use super::value::{Ranked, Value};
+use crate::ir::DType;
+
+/// Named tensors to run a graph on.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    pub(super) values: IndexMap<String, Value>,
+}
+
+/// Everything wrong with the inputs, one sentence each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputsError(pub Vec<String>);
+
+impl fmt::Display for InputsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("\n"))
+    }
+}
+
+impl std::error::Error for InputsError {}
+
+impl Inputs {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// These and one more. Ids in tensors are not looked at: they must lie within the tables they are
+    /// looked up in. [`Inputs::from_json`] checks.
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.values.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The value of that name.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)
+    }
+
+    /// From an object of nested lists, `{"tokens": [[1, 2, 3]], "mask": [[1, 1, 0]]}`.
+    ///
+    /// # Errors
+    /// Every name that is not an input, every list that is ragged or of another depth, every number that
+    /// is not one the graph can take.
+    pub fn from_json(plan: &Plan, json: &Json, device: &Device) -> Result<Self, InputsError> {
+        let Json::Object(object) = json else {
+            return Err(InputsError(vec!["inputs are an object of lists by name".into()]));
+        };
+        let mut errors = Vec::new();
+        let mut inputs = Self::new();
+        for (name, json) in object {
+            let Some(input) = plan.inputs().iter().find(|input| input.name == *name) else {
+                errors.push(unknown(name, plan.inputs()));
+                continue;
+            };
+            match read(input, json, device) {
+                Ok(value) => {
+                    inputs.values.insert(name.clone(), value);
+                }
+                Err(why) => errors.push(format!("input `{name}`: {why}")),
+            }
+        }
+        if errors.is_empty() { Ok(inputs) } else { Err(InputsError(errors)) }
+    }
+}
+
+/// The sentence on a name that is not an input.
+pub(super) fn unknown(name: &str, inputs: &[Input]) -> String {
+    let names = || inputs.iter().map(|input| input.name.as_str());
+    match nearest(name, names(), 1).as_slice() {
+        [like, ..] => format!("the model has no input `{name}`; did you mean `{like}`"),
+        [] => format!("the model has no input `{name}`; it takes {}", names().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn read(input: &Input, json: &Json, device: &Device) -> Result<Value, String> {
+    let rank = input.ty.shape.len();
+    let mut numbers = Numbers { rank, shape: vec![None; rank], place: Vec::new(), found: Vec::new() };
+    numbers.walk(json, input)?;
+    let shape: Vec<usize> = numbers.shape.iter().map(|n| n.unwrap_or(0)).collect();
+    if shape.contains(&0) {
+        return Err("it is empty".into());
+    }
+    let data = match input.ty.dtype {
+        DType::Float => TensorData::new(numbers.found.iter().map(|x| *x as f32).collect(), shape),
+        DType::Int | DType::Bool => {
+            TensorData::new(numbers.found.iter().map(|x| *x as i64).collect::<Vec<i64>>(), shape)
+        }
+    };
+    let fault = |fault: super::Fault| fault.to_string();
+    Ok(match input.ty.dtype {
+        DType::Float => Value::Float(Ranked::from_data(data, device).map_err(fault)?),
+        DType::Int => Value::Int(Ranked::from_data(data, device).map_err(fault)?),
+        DType::Bool => Value::Bool(Ranked::from_data(data, device).map_err(fault)?),
+    })
+}
+
+/// Numbers of nested lists, row by row. Whole numbers up to 2^53 are exact.
+struct Numbers {
+    rank: usize,
+    shape: Vec<Option<usize>>,
+    place: Vec<usize>,
+    found: Vec<f64>,
+}
+
+impl Numbers {
+    fn walk(&mut self, json: &Json, input: &Input) -> Result<(), String> {
+        let depth = self.place.len();
+        let place = || self.place.iter().map(|i| format!("[{i}]")).collect::<String>();
+        match json {
+            Json::Array(items) if depth < self.rank => {
+                let size = self.shape[depth].get_or_insert(items.len());
+                if *size != items.len() {
+                    let place = place();
+                    return Err(format!("the list at {place} has {}, the first has {size}", items.len()));
+                }
+                for (i, item) in items.iter().enumerate() {
+                    self.place.push(i);
+                    self.walk(item, input)?;
+                    self.place.pop();
+                }
+                Ok(())
+            }
+            Json::Number(number) if depth == self.rank => {
+                let x = number.as_f64().unwrap_or(f64::NAN);
+                check(x, input).map_err(|why| format!("{number} at {} {why}", place()))?;
+                self.found.push(x);
+                Ok(())
+            }
+            Json::Number(_) => Err(format!("numbers stand {depth} lists deep, {} have {}", input.ty, self.rank)),
+            Json::Array(_) => Err(format!("lists stand at {}, {} has {} axes", place(), input.ty, self.rank)),
+            Json::Null | Json::Bool(_) | Json::String(_) | Json::Object(_) => {
+                Err(format!("`{json}` at {} is not a number", place()))
+            }
+        }
+    }
+}
+
+fn check(x: f64, input: &Input) -> Result<(), String> {
+    if input.ty.dtype == DType::Float {
+        return if (x as f32).is_finite() { Ok(()) } else { Err("is too large".into()) };
+    }
+    if x.fract() != 0.0 || !(0.0..=f64::from(i32::MAX)).contains(&x) {
+        return Err("is not an id".into());
+    }
+    if (input.keep || input.ty.dtype == DType::Bool) && x > 1.0 {
+        return Err("is neither 1 (keep) nor 0 (padding)".into());
+    }
+    match &input.rows {
+        Some((rows, path)) if x >= *rows as f64 => {
+            Err(format!("is beyond {path}, whose rows are 0 to {}", rows.saturating_sub(1)))
+        }
+        Some(_) | None => Ok(()),
+    }
+}

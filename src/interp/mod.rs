@@ -1,0 +1,61 @@
+//! Runs a verified graph on tensors.
+//!
+//! [`weights`] holds the parameters, [`plan`] turns the graph into a flat list of instructions once,
+//! [`eval`] executes it, and [`run`] is the door to all of it: a [`Model`] with its inputs, outputs and
+//! cache. [`device`] names backends. Every op is a fixed sequence of burn calls; what is more than one
+//! call is a function in [`kernels`], whose text the emitter puts into the models it writes, so that both
+//! compute the same numbers.
+//!
+//! Nothing here panics on what a user gives: inputs are checked against the graph before the first op.
+
+pub mod cache;
+pub mod device;
+pub mod eval;
+pub mod init;
+pub mod inputs;
+pub mod kernels;
+pub mod plan;
+pub mod random;
+pub mod run;
+pub mod tensor_file;
+pub mod value;
+pub mod weights;
+
+pub use cache::Cache;
+pub use inputs::Inputs;
+pub use plan::{Captures, Plan};
+pub use run::{Model, Options, Outputs};
+pub use value::{Ranked, Value};
+pub use weights::Weights;
+
+use std::fmt;
+
+/// A graph that contradicts itself. `verify` lets none through, so this is a fault of trafoc.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(pub String);
+
+impl Fault {
+    /// A tensor of a rank the op does not take.
+    pub(crate) fn rank(rank: usize) -> Self {
+        Fault(format!("a tensor of rank {rank} where the op takes another"))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the graph contradicts itself, which is a fault of trafoc: {}", self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// The candidates most like a word, the best first.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let mut scored: Vec<(f64, &str)> = candidates
+        .into_iter()
+        .map(|c| (strsim::jaro_winkler(word, c), c))
+        .filter(|(score, _)| *score > 0.75)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.into_iter().take(most).map(|(_, c)| c).collect()
+}

@@ -1,0 +1,108 @@
+//! Which values are captured: paths with `*` for any one segment.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+
+use crate::interp::nearest;
+
+/// Paths of values to return beside the outputs: `decoder.blocks.3.attention.weights`,
+/// `decoder.blocks.*.attention.weights`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Captures(Vec<String>);
+
+/// A path that names no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureError {
+    /// As given.
+    pub path: String,
+    /// Paths most like it.
+    pub like: Vec<String>,
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no value is called `{}`", self.path)?;
+        if !self.like.is_empty() {
+            write!(f, "; there are {}", self.like.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl Captures {
+    /// Nothing beside the outputs.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// These paths.
+    pub fn of<S: Into<String>>(paths: impl IntoIterator<Item = S>) -> Self {
+        Self(paths.into_iter().map(Into::into).collect())
+    }
+
+    /// Whether nothing is captured.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The values that are meant, by their full names, in the order the paths are given. `values` are all
+    /// values of a graph by path, one for each time a value is computed.
+    pub(super) fn resolve(
+        &self,
+        values: &IndexMap<String, Vec<usize>>,
+    ) -> Result<IndexMap<String, usize>, CaptureError> {
+        let mut found = IndexMap::new();
+        for pattern in &self.0 {
+            let (wanted, time) = stem(pattern);
+            let mut any = false;
+            for (path, times) in values.iter().filter(|(path, _)| matches(wanted, path)) {
+                for (i, (name, value)) in names(path, times).into_iter().enumerate() {
+                    if time.is_none_or(|time| time == i.to_string()) {
+                        any = true;
+                        found.insert(name, value);
+                    }
+                }
+            }
+            if !any {
+                let below = format!("{pattern}.");
+                let mut like: Vec<&str> =
+                    values.keys().map(String::as_str).filter(|p| p.starts_with(&below)).take(5).collect();
+                if like.is_empty() {
+                    like = nearest(pattern, values.keys().map(String::as_str), 3);
+                }
+                let like = like.into_iter().map(str::to_owned).collect();
+                return Err(CaptureError { path: pattern.clone(), like });
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The names of a value that is computed one or several times.
+pub(super) fn names(path: &str, times: &[usize]) -> Vec<(String, usize)> {
+    match times {
+        [one] => vec![(path.to_owned(), *one)],
+        several => several.iter().enumerate().map(|(i, value)| (format!("{path}@{i}"), *value)).collect(),
+    }
+}
+
+/// A path and, after `@`, which time.
+fn stem(path: &str) -> (&str, Option<&str>) {
+    match path.split_once('@') {
+        Some((stem, time)) => (stem, Some(time)),
+        None => (path, None),
+    }
+}
+
+/// Whether a path fits a pattern, segment by segment.
+fn matches(pattern: &str, path: &str) -> bool {
+    let (mut pattern, mut path) = (pattern.split('.'), path.split('.'));
+    loop {
+        match (pattern.next(), path.next()) {
+            (None, None) => return true,
+            (Some(wanted), Some(segment)) if wanted == "*" || wanted == segment => {}
+            _ => return false,
+        }
+    }
+}

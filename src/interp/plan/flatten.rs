@@ -1,0 +1,573 @@
+//! Graph → plan: unrolls calls and stacks, binds parameters, sorts constants and memory out.
+
+use std::sync::Mutex;
+
+use indexmap::IndexMap;
+
+use super::captures::names;
+use super::registers::{FlatNode, Source, assign};
+use super::{Action, Body, Captures, Constant, Input, Plan, PlanError};
+use crate::interp::weights::{Layout, Place, layout};
+use crate::ir::op::{Attention, Sequence};
+use crate::ir::paths::join;
+use crate::ir::{DType, Dim, Layer, Lengths, MemberId, MemberKind, Module, Op, Sym, Type, Verified};
+
+/// Most instructions of a plan.
+const INSTRUCTIONS: usize = 1_000_000;
+
+/// Positions looked up in a learned table: `offset + P + T` may not exceed its rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// Whose length.
+    pub along: Sequence,
+    /// Added to every position.
+    pub offset: u64,
+    /// The table's rows.
+    pub rows: u64,
+    /// The table's path.
+    pub path: String,
+}
+
+/// What a value depends on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Depends {
+    /// A parameter.
+    weights: bool,
+    /// An input.
+    inputs: bool,
+    /// `T` or `P`, or an input of that length.
+    time: bool,
+    /// `S`, or an input without `T` and `P`.
+    source: bool,
+}
+
+impl Depends {
+    fn and(self, other: Depends) -> Depends {
+        Depends {
+            weights: self.weights || other.weights,
+            inputs: self.inputs || other.inputs,
+            time: self.time || other.time,
+            source: self.source || other.source,
+        }
+    }
+
+    fn is_constant(self) -> bool {
+        !self.weights && !self.inputs
+    }
+
+    fn is_memory(self) -> bool {
+        self.source && !self.time
+    }
+}
+
+#[derive(Clone, Debug)]
+struct FlatValue {
+    ty: Type,
+    depends: Depends,
+    from: Source,
+    /// The op that made it, if positions or buckets.
+    made: Option<Op>,
+    /// The input it is.
+    input: Option<usize>,
+}
+
+struct Flat<'a> {
+    graph: &'a Verified,
+    layout: &'a Layout,
+    values: Vec<FlatValue>,
+    nodes: Vec<FlatNode>,
+    constants: Vec<Constant>,
+    /// Values by path, one for each time they are computed.
+    names: IndexMap<String, Vec<usize>>,
+    inputs: Vec<Input>,
+    lookups: Vec<Lookup>,
+    buffers: usize,
+    /// How many modules have been applied.
+    applied: usize,
+}
+
+pub(super) fn plan(graph: &Verified, captures: &Captures) -> Result<Plan, PlanError> {
+    let layout = layout(graph).map_err(PlanError::Weights)?;
+    let (flat, results) = whole(graph, &layout)?;
+    let root = graph.root();
+    let mut outputs: IndexMap<String, usize> = IndexMap::new();
+    for (id, value) in root.results.iter().zip(results) {
+        outputs.insert(root.value(*id).name.clone(), value);
+    }
+    for (name, value) in captures.resolve(&flat.names).map_err(PlanError::Capture)? {
+        outputs.insert(name, value);
+    }
+
+    let kept: Vec<usize> = {
+        let mut read: Vec<usize> = flat
+            .nodes
+            .iter()
+            .filter(|node| !node.memory)
+            .flat_map(|node| &node.inputs)
+            .chain(outputs.values().map(|v| &flat.values[*v].from))
+            .filter_map(|source| match source {
+                Source::Value(value) => Some(*value),
+                Source::Constant(_) => None,
+            })
+            .filter(|value| flat.values[*value].depends.is_memory())
+            .collect();
+        read.sort_unstable();
+        read.dedup();
+        read
+    };
+    let mut constants = flat.constants;
+    let by_step = flat.nodes.iter().filter(|node| !node.memory).flat_map(|node| &node.inputs);
+    let mut wanted: Vec<usize> = by_step
+        .chain(outputs.values().map(|v| &flat.values[*v].from))
+        .filter_map(|source| match source {
+            Source::Value(_) => None,
+            Source::Constant(constant) => Some(*constant),
+        })
+        .collect();
+    while let Some(i) = wanted.pop() {
+        if !constants[i].by_step {
+            constants[i].by_step = true;
+            wanted.extend_from_slice(&constants[i].inputs);
+        }
+    }
+    let arguments: Vec<usize> = (0..flat.inputs.len()).collect();
+    let results: Vec<Source> = outputs.values().map(|v| flat.values[*v].from).collect();
+    let (body, kept) = assign(flat.values.len(), &arguments, flat.nodes, &results, &kept);
+    Ok(Plan {
+        inputs: flat.inputs,
+        constants,
+        body,
+        names: outputs.into_keys().collect(),
+        kept,
+        buffers: flat.buffers,
+        lookups: flat.lookups,
+        decodes: graph.decodes,
+    })
+}
+
+pub(super) fn paths(graph: &Verified) -> Result<Vec<(String, Type)>, PlanError> {
+    let layout = layout(graph).map_err(PlanError::Weights)?;
+    let (flat, _) = whole(graph, &layout)?;
+    let each = flat.names.iter().flat_map(|(path, times)| names(path, times));
+    Ok(each.map(|(name, value)| (name, flat.values[value].ty.clone())).collect())
+}
+
+/// The root applied to its inputs.
+fn whole<'a>(graph: &'a Verified, layout: &'a Layout) -> Result<(Flat<'a>, Vec<usize>), PlanError> {
+    let mut flat = Flat {
+        graph,
+        layout,
+        values: Vec::new(),
+        nodes: Vec::new(),
+        constants: Vec::new(),
+        names: IndexMap::new(),
+        inputs: Vec::new(),
+        lookups: Vec::new(),
+        buffers: 0,
+        applied: 0,
+    };
+    let root = graph.root();
+    let mut arguments = Vec::new();
+    for (i, value) in root.arguments().iter().enumerate() {
+        let time = value.ty.shape.iter().any(|d| uses(d, Sym::Time) || uses(d, Sym::Past));
+        let depends = Depends { inputs: true, time, source: !time, weights: false };
+        arguments.push(flat.value(value.ty.clone(), depends, None, Some(i))?);
+        flat.inputs.push(Input {
+            name: value.name.clone(),
+            ty: value.ty.clone(),
+            memory: !time,
+            keep: false,
+            rows: None,
+        });
+    }
+    let results = flat.module(root, "", &arguments)?;
+    Ok((flat, results))
+}
+
+impl Flat<'_> {
+    fn value(
+        &mut self,
+        ty: Type,
+        depends: Depends,
+        made: Option<Op>,
+        input: Option<usize>,
+    ) -> Result<usize, PlanError> {
+        if !(1..=4).contains(&ty.shape.len()) {
+            return Err(PlanError::Refused(format!("a value is {ty}; tensors have 1 to 4 axes")));
+        }
+        let id = self.values.len();
+        self.values.push(FlatValue { ty, depends, from: Source::Value(id), made, input });
+        Ok(id)
+    }
+
+    /// Applies a module; `arguments` and what is returned are numbers of values.
+    fn module(&mut self, module: &Module, prefix: &str, arguments: &[usize]) -> Result<Vec<usize>, PlanError> {
+        self.applied += 1;
+        if self.nodes.len() + self.applied > INSTRUCTIONS {
+            let why = format!("the model takes more than {INSTRUCTIONS} instructions");
+            return Err(PlanError::Refused(why));
+        }
+        let mut of: Vec<usize> = vec![usize::MAX; module.values.len()];
+        for (at, value) in arguments.iter().enumerate() {
+            of[at] = *value;
+            self.name(prefix, module, at, *value);
+        }
+        for node in &module.nodes {
+            let inputs: Vec<usize> = node.inputs.iter().map(|id| of[id.0]).collect();
+            let types: Vec<&Type> = node.outputs.iter().map(|id| &module.value(*id).ty).collect();
+            let outputs = self.node(module, prefix, &node.op, &inputs, &types)?;
+            for (id, value) in node.outputs.iter().zip(outputs) {
+                of[id.0] = value;
+                self.name(prefix, module, id.0, value);
+            }
+        }
+        Ok(module.results.iter().map(|id| of[id.0]).collect())
+    }
+
+    fn name(&mut self, prefix: &str, module: &Module, at: usize, value: usize) {
+        self.names.entry(join(prefix, &module.values[at].name)).or_default().push(value);
+    }
+
+    fn node(
+        &mut self,
+        module: &Module,
+        prefix: &str,
+        op: &Op,
+        inputs: &[usize],
+        types: &[&Type],
+    ) -> Result<Vec<usize>, PlanError> {
+        let weights = Depends { weights: true, ..Depends::default() };
+        match op {
+            Op::Layer { member } => {
+                let (path, layer) = self.layer(module, prefix, &[*member])?;
+                let action = self.bind(&path, &layer)?;
+                if let (Layer::Embedding { rows, .. }, [ids]) = (&layer, inputs) {
+                    self.looked_up(*ids, *rows, path)?;
+                }
+                self.push(action, inputs, types, weights)
+            }
+            Op::Weight { path } => {
+                let (path, _) = self.layer(module, prefix, path)?;
+                let action = Action::Param(self.place(&join(&path, "weight"))?);
+                self.push(action, inputs, types, weights)
+            }
+            Op::Call { member } => {
+                let member = module.member(*member);
+                let MemberKind::Module(id) = &member.kind else { return Err(contradiction(&member.name)) };
+                self.module(self.graph.module(*id), &join(prefix, &member.name), inputs)
+            }
+            Op::Scan { member, each, args } => {
+                let member = module.member(*member);
+                let MemberKind::Stack(runs) = &member.kind else { return Err(contradiction(&member.name)) };
+                let mut x = inputs.first().copied().ok_or_else(|| contradiction(&member.name))?;
+                let mut index = 0u64;
+                for (run, extra) in runs.iter().zip(args) {
+                    for i in 0..run.count {
+                        let at = (i % run.cycle.len() as u64) as usize;
+                        let block = self.graph.module(run.cycle[at]);
+                        let path = format!("{}.{index}", join(prefix, &member.name));
+                        for _ in 0..*each {
+                            let mut arguments = vec![x];
+                            arguments.extend(extra[at].iter().map(|input| inputs[*input]));
+                            x = *self
+                                .module(block, &path, &arguments)?
+                                .first()
+                                .ok_or_else(|| contradiction(&path))?;
+                        }
+                        index += 1;
+                    }
+                }
+                Ok(vec![x])
+            }
+            Op::Experts { member, .. } => {
+                let member = module.member(*member);
+                let MemberKind::Stack(runs) = &member.kind else { return Err(contradiction(&member.name)) };
+                let mut experts = Vec::new();
+                for run in runs {
+                    for i in 0..run.count {
+                        let id = run.cycle[(i % run.cycle.len() as u64) as usize];
+                        let path = format!("{}.{}", join(prefix, &member.name), experts.len());
+                        experts.push(self.expert(self.graph.module(id), &path)?);
+                    }
+                }
+                self.push(Action::Experts(experts), inputs, types, weights)
+            }
+            Op::Cache => {
+                let slot = self.buffers;
+                self.buffers += 1;
+                self.push(Action::Cache { slot }, inputs, types, Depends::default())
+            }
+            Op::Positions { along, .. } | Op::RotaryTable { along, .. } => {
+                self.pure(op, inputs, types, lengths_of(&[*along]))
+            }
+            Op::Mask { queries, keys, .. }
+            | Op::AlibiBias { queries, keys, .. }
+            | Op::RelativeBuckets { queries, keys, .. } => {
+                self.pure(op, inputs, types, lengths_of(&[*queries, *keys]))
+            }
+            Op::PaddingMask => {
+                self.keeps(inputs.first());
+                self.pure(op, inputs, types, Depends::default())
+            }
+            Op::Lookup => {
+                if let [table, ids] = inputs {
+                    let rows = self.values[*table].ty.shape.first().and_then(Dim::constant).unwrap_or(0);
+                    let path = self.names.iter().find(|(_, times)| times.contains(table));
+                    let path = path.map_or_else(|| "a table".to_owned(), |(path, _)| path.clone());
+                    self.looked_up(*ids, u64::try_from(rows).unwrap_or(u64::MAX), path)?;
+                }
+                self.pure(op, inputs, types, Depends::default())
+            }
+            Op::Pool(_) => {
+                self.keeps(inputs.get(1));
+                self.pure(op, inputs, types, Depends::default())
+            }
+            Op::Sinusoid { .. }
+            | Op::EitherMask
+            | Op::SplitHeads { .. }
+            | Op::MergeHeads
+            | Op::RepeatHeads { .. }
+            | Op::Rotate { .. }
+            | Op::Attention(Attention { .. })
+            | Op::Activate(_)
+            | Op::Add
+            | Op::Mul
+            | Op::Scale { .. }
+            | Op::Shift { .. }
+            | Op::Clamp { .. }
+            | Op::Softcap { .. }
+            | Op::Dropout { .. }
+            | Op::Slice { .. }
+            | Op::Concat { .. }
+            | Op::Prepend
+            | Op::Unsqueeze
+            | Op::Squeeze
+            | Op::BiasFromTable
+            | Op::OrZeros
+            | Op::Unembed
+            | Op::Route(_)
+            | Op::Normalize => self.pure(op, inputs, types, Depends::default()),
+        }
+    }
+
+    /// A node without members: a constant if all it reads are, once for all equal ones.
+    fn pure(&mut self, op: &Op, inputs: &[usize], types: &[&Type], own: Depends) -> Result<Vec<usize>, PlanError> {
+        let depends = inputs.iter().fold(own, |all, v| all.and(self.values[*v].depends));
+        if !depends.is_constant() || matches!(op, Op::Dropout { .. }) {
+            // Masks are few and alike in every block: those made twice from the same are made once.
+            let is_mask = types.iter().all(|ty| ty.dtype == DType::Bool);
+            let sources: Vec<Source> = inputs.iter().map(|v| self.values[*v].from).collect();
+            if is_mask && let Some(same) = self.same(op, &sources) {
+                return Ok(same);
+            }
+            let outputs = self.push(Action::Op(op.clone()), inputs, types, own)?;
+            // Zeros and parts of an input are bounded like the input.
+            if let (Op::Slice { .. } | Op::OrZeros, [x, ..], [y]) = (op, inputs, outputs.as_slice()) {
+                self.values[*y].input = self.values[*x].input;
+            }
+            return Ok(outputs);
+        }
+        let sources: Vec<usize> = inputs
+            .iter()
+            .filter_map(|v| match self.values[*v].from {
+                Source::Constant(constant) => Some(constant),
+                Source::Value(_) => None,
+            })
+            .collect();
+        let mut outputs = Vec::new();
+        for (result, ty) in types.iter().enumerate() {
+            let known = |c: &Constant| c.op == *op && c.inputs == sources && c.result == result;
+            let at = self.constants.iter().position(known).unwrap_or_else(|| {
+                let needs = |yes: bool| u64::from(yes);
+                self.constants.push(Constant {
+                    op: op.clone(),
+                    inputs: sources.clone(),
+                    result,
+                    depends: Lengths {
+                        batch: 0,
+                        time: needs(depends.time),
+                        past: needs(depends.time),
+                        source: needs(depends.source),
+                        rows: 0,
+                    },
+                    by_step: false,
+                    known: Mutex::default(),
+                });
+                self.constants.len() - 1
+            });
+            let value = self.value((*ty).clone(), depends, Some(op.clone()), None)?;
+            self.values[value].from = Source::Constant(at);
+            outputs.push(value);
+        }
+        Ok(outputs)
+    }
+
+    fn same(&self, op: &Op, sources: &[Source]) -> Option<Vec<usize>> {
+        let alike = |node: &&FlatNode| match &node.action {
+            Action::Op(other) => other == op && node.inputs == sources,
+            Action::Linear { .. }
+            | Action::Embedding { .. }
+            | Action::LayerNorm { .. }
+            | Action::RmsNorm { .. }
+            | Action::Patches { .. }
+            | Action::Param(_)
+            | Action::Experts(_)
+            | Action::Cache { .. } => false,
+        };
+        self.nodes.iter().find(alike).map(|node| node.outputs.clone())
+    }
+
+    fn push(
+        &mut self,
+        action: Action,
+        inputs: &[usize],
+        types: &[&Type],
+        own: Depends,
+    ) -> Result<Vec<usize>, PlanError> {
+        let depends = inputs.iter().fold(own, |all, v| all.and(self.values[*v].depends));
+        let outputs: Vec<usize> = types
+            .iter()
+            .map(|ty| self.value((*ty).clone(), depends, None, None))
+            .collect::<Result<_, _>>()?;
+        self.nodes.push(FlatNode {
+            action,
+            inputs: inputs.iter().map(|v| self.values[*v].from).collect(),
+            outputs: outputs.clone(),
+            memory: depends.is_memory(),
+        });
+        Ok(outputs)
+    }
+
+    /// An expert as a body of its own.
+    fn expert(&self, module: &Module, path: &str) -> Result<Body, PlanError> {
+        let mut flat = Flat {
+            graph: self.graph,
+            layout: self.layout,
+            values: Vec::new(),
+            nodes: Vec::new(),
+            constants: Vec::new(),
+            names: IndexMap::new(),
+            inputs: Vec::new(),
+            lookups: Vec::new(),
+            buffers: 0,
+            applied: 0,
+        };
+        let depends = Depends { inputs: true, time: true, ..Depends::default() };
+        let mut arguments = Vec::new();
+        for argument in module.arguments() {
+            arguments.push(flat.value(argument.ty.clone(), depends, None, None)?);
+        }
+        let results = flat.module(module, path, &arguments)?;
+        if !flat.constants.is_empty() || flat.buffers > 0 {
+            return Err(PlanError::Refused(format!("{path} is an expert with positions or a cache")));
+        }
+        let results: Vec<Source> = results.iter().map(|v| flat.values[*v].from).collect();
+        Ok(assign(flat.values.len(), &arguments, flat.nodes, &results, &[]).0)
+    }
+
+    /// The layer at the end of a chain of members, and its path.
+    fn layer(
+        &self,
+        module: &Module,
+        prefix: &str,
+        members: &[MemberId],
+    ) -> Result<(String, Layer), PlanError> {
+        let (mut at, mut path) = (module, prefix.to_owned());
+        for id in members {
+            let member = at.member(*id);
+            path = join(&path, &member.name);
+            match &member.kind {
+                MemberKind::Layer(layer) => return Ok((path, layer.clone())),
+                MemberKind::Module(id) => at = self.graph.module(*id),
+                MemberKind::Stack(_) => break,
+            }
+        }
+        Err(contradiction(&path))
+    }
+
+    fn place(&self, path: &str) -> Result<Place, PlanError> {
+        self.layout.get(path).map(|slot| slot.place).ok_or_else(|| contradiction(path))
+    }
+
+    fn bind(&self, path: &str, layer: &Layer) -> Result<Action, PlanError> {
+        let index = |name: &str| self.place(&join(path, name)).map(|place| place.index);
+        let some = |yes: bool, name: &str| if yes { index(name).map(Some) } else { Ok(None) };
+        Ok(match layer {
+            Layer::Linear { bias, .. } => {
+                Action::Linear { weight: index("weight")?, bias: some(*bias, "bias")? }
+            }
+            Layer::Embedding { .. } => Action::Embedding { weight: index("weight")? },
+            Layer::LayerNorm { eps, affine, bias, unit_offset, .. } => Action::LayerNorm {
+                weight: some(*affine, "weight")?,
+                bias: some(*bias, "bias")?,
+                eps: *eps,
+                unit_offset: *unit_offset,
+            },
+            Layer::RmsNorm { eps, affine, unit_offset, .. } => Action::RmsNorm {
+                weight: some(*affine, "weight")?,
+                eps: *eps,
+                unit_offset: *unit_offset,
+            },
+            Layer::Patches { size, bias, .. } => Action::Patches {
+                weight: index("weight")?,
+                bias: some(*bias, "bias")?,
+                size: usize::try_from(*size).map_err(|_| contradiction(path))?,
+            },
+            Layer::Param { .. } => Action::Param(self.place(path)?),
+        })
+    }
+
+    /// Records what may be looked up in a table: an input's values, positions, buckets.
+    fn looked_up(&mut self, ids: usize, rows: u64, path: String) -> Result<(), PlanError> {
+        let value = &self.values[ids];
+        if let Some(input) = value.input.and_then(|i| self.inputs.get_mut(i)) {
+            if input.rows.as_ref().is_none_or(|(least, _)| rows < *least) {
+                input.rows = Some((rows, path));
+            }
+            return Ok(());
+        }
+        match &value.made {
+            Some(Op::Positions { along, offset }) => {
+                self.lookups.push(Lookup { along: *along, offset: *offset, rows, path });
+                Ok(())
+            }
+            Some(Op::RelativeBuckets { buckets, .. }) if *buckets <= rows => Ok(()),
+            _ => Err(PlanError::Refused(format!("what is looked up in {path} has no bounds"))),
+        }
+    }
+
+    /// Records that an input's values are 0 and 1.
+    fn keeps(&mut self, value: Option<&usize>) {
+        let input = value.and_then(|v| self.values[*v].input);
+        if let Some(input) = input.and_then(|i| self.inputs.get_mut(i)) {
+            input.keep = true;
+        }
+    }
+}
+
+fn uses(dim: &Dim, sym: Sym) -> bool {
+    let one = Lengths { batch: 1, time: 1, source: 1, past: 1, rows: 1 };
+    let mut two = one;
+    match sym {
+        Sym::Batch => two.batch = 2,
+        Sym::Past => two.past = 2,
+        Sym::Source => two.source = 2,
+        Sym::Time => two.time = 2,
+        Sym::Rows => two.rows = 2,
+    }
+    dim.eval(&one) != dim.eval(&two)
+}
+
+fn lengths_of(sequences: &[Sequence]) -> Depends {
+    sequences.iter().fold(Depends::default(), |depends, sequence| {
+        depends.and(match sequence {
+            Sequence::Whole | Sequence::Cached => Depends { time: true, ..Depends::default() },
+            Sequence::Source => Depends { source: true, ..Depends::default() },
+            Sequence::Fixed(_) => Depends::default(),
+        })
+    })
+}
+
+fn contradiction(path: &str) -> PlanError {
+    PlanError::Refused(format!("the graph contradicts itself at {path}, which is a fault of trafoc"))
+}

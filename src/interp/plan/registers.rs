@@ -1,0 +1,130 @@
+//! Gives values registers: a register is free again after its value's last read.
+
+use super::{Action, Body, Instruction, Operand};
+
+/// A node before registers: values by number.
+#[derive(Clone, Debug)]
+pub(super) struct FlatNode {
+    pub action: Action,
+    pub inputs: Vec<Source>,
+    pub outputs: Vec<usize>,
+    pub memory: bool,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// An argument or a node's result, by number.
+    Value(usize),
+    /// A constant.
+    Constant(usize),
+}
+
+/// Drops what no result needs and assigns registers. `kept` values have a register of their own from the
+/// start: in later calls of cached decoding they are put there beforehand. Returns the body and the
+/// registers of the kept values that are read.
+pub(super) fn assign(
+    values: usize,
+    arguments: &[usize],
+    nodes: Vec<FlatNode>,
+    results: &[Source],
+    kept: &[usize],
+) -> (Body, Vec<usize>) {
+    let (nodes, used) = needed(values, nodes, results);
+    let end = nodes.len();
+    let mut last_read = vec![None; values];
+    for (at, node) in nodes.iter().enumerate() {
+        for value in reads(&node.inputs) {
+            last_read[value] = Some(at);
+        }
+    }
+    for value in reads(results) {
+        last_read[value] = Some(end);
+    }
+
+    let mut registers = Registers { of: vec![None; values], free: Vec::new(), count: 0 };
+    let mut kept_registers = Vec::new();
+    for value in kept.iter().filter(|v| used[**v]) {
+        registers.of[*value] = Some(registers.count);
+        kept_registers.push(registers.count);
+        registers.count += 1;
+    }
+    let arguments = arguments.iter().map(|v| used[*v].then(|| registers.take(*v))).collect();
+    let mut instructions = Vec::with_capacity(end);
+    for (at, node) in nodes.into_iter().enumerate() {
+        let inputs = operands(&node.inputs, &registers.of, |value| last_read[value] == Some(at));
+        for value in reads(&node.inputs).filter(|v| last_read[*v] == Some(at) && !kept.contains(v)) {
+            registers.give(value);
+        }
+        let outputs = node.outputs.iter().map(|v| used[*v].then(|| registers.take(*v))).collect();
+        instructions.push(Instruction { action: node.action, inputs, outputs, memory: node.memory });
+    }
+    let results = operands(results, &registers.of, |_| true);
+    (Body { registers: registers.count, arguments, instructions, results }, kept_registers)
+}
+
+struct Registers {
+    of: Vec<Option<usize>>,
+    free: Vec<usize>,
+    count: usize,
+}
+
+impl Registers {
+    fn take(&mut self, value: usize) -> usize {
+        if let Some(register) = self.of[value] {
+            return register;
+        }
+        let register = self.free.pop().unwrap_or_else(|| {
+            self.count += 1;
+            self.count - 1
+        });
+        self.of[value] = Some(register);
+        register
+    }
+
+    fn give(&mut self, value: usize) {
+        if let Some(register) = self.of[value]
+            && !self.free.contains(&register)
+        {
+            self.free.push(register);
+        }
+    }
+}
+
+/// The nodes that some result needs, and which values they and the results read.
+fn needed(values: usize, nodes: Vec<FlatNode>, results: &[Source]) -> (Vec<FlatNode>, Vec<bool>) {
+    let mut used = vec![false; values];
+    reads(results).for_each(|v| used[v] = true);
+    let mut left = Vec::with_capacity(nodes.len());
+    for node in nodes.into_iter().rev() {
+        if node.outputs.iter().any(|v| used[*v]) {
+            reads(&node.inputs).for_each(|v| used[v] = true);
+            left.push(node);
+        }
+    }
+    left.reverse();
+    (left, used)
+}
+
+fn reads(sources: &[Source]) -> impl Iterator<Item = usize> + '_ {
+    sources.iter().filter_map(|source| match source {
+        Source::Value(value) => Some(*value),
+        Source::Constant(_) => None,
+    })
+}
+
+/// A value read twice by one reader is moved by the second read.
+fn operands(sources: &[Source], of: &[Option<usize>], is_last: impl Fn(usize) -> bool) -> Vec<Operand> {
+    let again = |i: usize, source: &Source| sources[i + 1..].contains(source);
+    sources
+        .iter()
+        .enumerate()
+        .map(|(i, source)| match source {
+            Source::Constant(constant) => Operand::Constant(*constant),
+            Source::Value(value) => Operand::Register {
+                index: of[*value].unwrap_or(usize::MAX),
+                last: is_last(*value) && !again(i, source),
+            },
+        })
+        .collect()
+}

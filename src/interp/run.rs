@@ -1,0 +1,405 @@
+//! A model: graph, weights and plans, and what it is to run them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use burn::prelude::*;
+use indexmap::IndexMap;
+
+use super::cache::Cache;
+use super::eval::{self, Context};
+use super::inputs::{Inputs, InputsError, unknown};
+use super::plan::{Captures, Plan, PlanError};
+use super::tensor_file::{self, FileError, Saved};
+use super::value::{Ranked, Value};
+use super::weights::Weights;
+use super::Fault;
+use crate::ir::op::Sequence;
+use crate::ir::{Lengths, Sym, Verified};
+
+/// Results by name, in the order of the graph; captured values follow.
+pub type Outputs = IndexMap<String, Value>;
+
+/// How to run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Dropout is active; it needs weights on a device with autodiff.
+    pub training: bool,
+    /// Values to return beside the outputs.
+    pub captures: Captures,
+}
+
+/// Why a run is refused.
+#[derive(Debug)]
+pub enum RunError {
+    /// The inputs are not what the graph takes.
+    Inputs(InputsError),
+    /// The graph cannot be planned.
+    Plan(PlanError),
+    /// Decoding with a cache is asked of a model that does not decode.
+    NoCache(String),
+    /// A fault of trafoc.
+    Fault(Fault),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Inputs(error) => write!(f, "{error}"),
+            RunError::Plan(error) => write!(f, "{error}"),
+            RunError::NoCache(why) => f.write_str(why),
+            RunError::Fault(fault) => write!(f, "{fault}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<Fault> for RunError {
+    fn from(fault: Fault) -> Self {
+        RunError::Fault(fault)
+    }
+}
+
+impl From<InputsError> for RunError {
+    fn from(error: InputsError) -> Self {
+        RunError::Inputs(error)
+    }
+}
+
+/// A graph with its weights, ready to run.
+#[derive(Debug)]
+pub struct Model {
+    graph: Verified,
+    weights: Weights,
+    plan: Arc<Plan>,
+    capturing: Mutex<BTreeMap<Captures, Arc<Plan>>>,
+}
+
+impl Model {
+    /// Plans the graph. The weights are the graph's: [`Weights::init`] or [`Weights::load`].
+    ///
+    /// # Errors
+    /// The graph is too large to run.
+    pub fn new(graph: Verified, weights: Weights) -> Result<Self, PlanError> {
+        let plan = Arc::new(Plan::new(&graph, &Captures::none())?);
+        Ok(Self { graph, weights, plan, capturing: Mutex::default() })
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Verified {
+        &self.graph
+    }
+
+    /// The parameters.
+    pub fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// The plan without captures.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The device of the parameters.
+    ///
+    /// # Errors
+    /// The model has no parameters.
+    pub fn device(&self) -> Result<Device, Fault> {
+        device_of(&self.weights)
+    }
+
+    /// An empty cache for [`Model::forward_cached`].
+    pub fn cache(&self) -> Cache {
+        Cache::new(&self.plan)
+    }
+
+    /// Runs the whole graph.
+    ///
+    /// # Errors
+    /// The inputs do not fit, or a capture names nothing.
+    pub fn forward(&self, inputs: &Inputs, options: &Options) -> Result<Outputs, RunError> {
+        let plan = if options.captures.is_empty() {
+            Arc::clone(&self.plan)
+        } else {
+            let mut known = self.capturing.lock().unwrap_or_else(PoisonError::into_inner);
+            match known.get(&options.captures) {
+                Some(plan) => Arc::clone(plan),
+                None => {
+                    let plan = Plan::new(&self.graph, &options.captures).map_err(RunError::Plan)?;
+                    let plan = Arc::new(plan);
+                    known.insert(options.captures.clone(), Arc::clone(&plan));
+                    plan
+                }
+            }
+        };
+        plan.run(&self.weights, inputs, options.training)
+    }
+
+    /// Decodes on: the inputs hold the new positions only, the cache the past. What belongs to the memory
+    /// (a source) is given in the first call and not again. Padding masks cover all positions.
+    ///
+    /// # Errors
+    /// The inputs do not fit, or the model does not decode.
+    pub fn forward_cached(&self, inputs: &Inputs, cache: &mut Cache) -> Result<Outputs, RunError> {
+        self.plan.run_cached(&self.weights, inputs, cache)
+    }
+}
+
+fn device_of(weights: &Weights) -> Result<Device, Fault> {
+    weights.device().ok_or_else(|| Fault("a model without parameters has no device".into()))
+}
+
+impl Plan {
+    /// Runs everything. `training` makes dropout active where the weights' device has autodiff.
+    ///
+    /// # Errors
+    /// The inputs do not fit.
+    pub fn run(&self, weights: &Weights, inputs: &Inputs, training: bool) -> Result<Outputs, RunError> {
+        let device = device_of(weights)?;
+        let fixed = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
+        let lengths = self.lengths(inputs, fixed, true)?;
+        let constants = self.constants(lengths, &device, weights, true)?;
+        let mut frame = self.frame(inputs, &device, true)?;
+        let training = training && device.is_autodiff();
+        let mut context =
+            Context { weights, constants: &constants, device: &device, lengths, training, cache: None };
+        let results = eval::run(&self.body, &mut frame, &mut context, true, |_, _| ())?;
+        self.named(results)
+    }
+
+    /// Runs on from what the cache holds, and puts the new positions into it.
+    ///
+    /// # Errors
+    /// The inputs do not fit, or the graph does not decode.
+    pub fn run_cached(&self, weights: &Weights, inputs: &Inputs, cache: &mut Cache) -> Result<Outputs, RunError> {
+        if !self.decodes {
+            let why = "the model does not decode position by position: its decoder is not causal";
+            return Err(RunError::NoCache(why.into()));
+        }
+        if cache.buffers.len() != self.buffers {
+            return Err(RunError::NoCache("the cache belongs to another model".into()));
+        }
+        let device = device_of(weights)?;
+        let first = cache.is_empty();
+        let known = Lengths {
+            batch: cache.batch as u64,
+            time: 0,
+            source: cache.source,
+            past: cache.past as u64,
+            rows: 0,
+        };
+        let fixed = if first { Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 } } else { known };
+        let lengths = self.lengths(inputs, fixed, first)?;
+        let constants = self.constants(lengths, &device, weights, first)?;
+        let mut frame = self.frame(inputs, &device, first)?;
+        let mut memory = vec![Value::Absent; self.kept.len()];
+        let at = |register: usize| self.kept.iter().position(|kept| *kept == register);
+        if first {
+            for (value, register) in memory.iter_mut().zip(&self.kept) {
+                value.clone_from(&frame[*register]);
+            }
+        } else {
+            for (value, register) in cache.memory.iter().zip(&self.kept) {
+                frame[*register] = value.clone();
+            }
+        }
+        let mut context = Context {
+            weights,
+            constants: &constants,
+            device: &device,
+            lengths,
+            training: false,
+            cache: Some(&mut cache.buffers),
+        };
+        let results = eval::run(&self.body, &mut frame, &mut context, first, |register, value| {
+            if first && let Some(slot) = at(register) {
+                memory[slot] = value.clone();
+            }
+        })?;
+        if first {
+            cache.memory = memory;
+            cache.source = lengths.source;
+        }
+        cache.batch = lengths.batch as usize;
+        cache.past += lengths.time as usize;
+        self.named(results)
+    }
+
+    /// Lengths from the inputs' shapes, all of which must agree. Fixed ones are not 0.
+    fn lengths(&self, inputs: &Inputs, fixed: Lengths, first: bool) -> Result<Lengths, RunError> {
+        let mut errors = Vec::new();
+        let mut lengths = fixed;
+        for name in inputs.values.keys().filter(|name| self.inputs.iter().all(|i| i.name != **name)) {
+            errors.push(unknown(name, &self.inputs));
+        }
+        let given = || self.inputs.iter().filter(|i| first || !i.memory).map(|i| (i, inputs.get(&i.name)));
+        for (input, value) in given() {
+            match value.and_then(Value::dims) {
+                None if input.ty.optional => {}
+                None => errors.push(format!("input `{}` ({}) is missing", input.name, input.ty)),
+                Some(dims) => {
+                    for (dim, size) in input.ty.shape.iter().zip(dims) {
+                        let length = match dim.symbol() {
+                            Some(Sym::Batch) => &mut lengths.batch,
+                            Some(Sym::Time) => &mut lengths.time,
+                            Some(Sym::Source) => &mut lengths.source,
+                            Some(Sym::Past | Sym::Rows) | None => continue,
+                        };
+                        if *length == 0 {
+                            *length = size as u64;
+                        }
+                    }
+                }
+            }
+        }
+        for (input, value) in given() {
+            let Some(value) = value.filter(|value| !value.is_absent()) else { continue };
+            let dims = value.dims().unwrap_or_default();
+            let wanted: Vec<u128> = input.ty.shape.iter().map(|dim| dim.eval(&lengths)).collect();
+            if dims.iter().map(|n| *n as u128).collect::<Vec<_>>() != wanted || dims.contains(&0) {
+                errors.push(format!(
+                    "input `{}` is {dims:?}, {} is {wanted:?} here",
+                    input.name, input.ty
+                ));
+            } else if !fits(value, input.ty.dtype) {
+                errors.push(format!("input `{}` holds another element type than {}", input.name, input.ty));
+            }
+        }
+        for lookup in &self.lookups {
+            let length = match lookup.along {
+                Sequence::Whole => lengths.time,
+                Sequence::Cached => lengths.past + lengths.time,
+                Sequence::Source => lengths.source,
+                Sequence::Fixed(n) => n,
+            };
+            let most = lookup.rows.saturating_sub(lookup.offset);
+            if length > most {
+                errors.push(format!(
+                    "a sequence of {length} positions, {} holds {most}",
+                    lookup.path
+                ));
+            }
+        }
+        if errors.is_empty() { Ok(lengths) } else { Err(InputsError(errors).into()) }
+    }
+
+    /// Values of the constants that are needed.
+    fn constants(
+        &self,
+        lengths: Lengths,
+        device: &Device,
+        weights: &Weights,
+        with_memory: bool,
+    ) -> Result<Vec<Value>, RunError> {
+        let mut values: Vec<Value> = Vec::with_capacity(self.constants.len());
+        for constant in &self.constants {
+            if !with_memory && !constant.by_step {
+                values.push(Value::Absent);
+                continue;
+            }
+            let on = constant.depends;
+            let key = Lengths {
+                batch: 0,
+                time: lengths.time * on.time,
+                source: lengths.source * on.source,
+                past: lengths.past * on.past,
+                rows: 0,
+            };
+            let autodiff = device.is_autodiff();
+            let mut known = constant.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = known.iter().find(|(k, d, a, _)| *k == key && d == device && *a == autodiff);
+            if let Some((_, _, _, value)) = found {
+                values.push(value.clone());
+                continue;
+            }
+            let inputs = constant.inputs.iter().map(|i| values[*i].clone()).collect();
+            let results = eval::constant(&constant.op, inputs, lengths, device, weights)?;
+            let value = results.into_iter().nth(constant.result).unwrap_or_default();
+            // Lengths come and go; a few are remembered, so that batches of equal lengths share.
+            if known.len() == 4 {
+                known.remove(0);
+            }
+            known.push((key, device.clone(), autodiff, value.clone()));
+            values.push(value);
+        }
+        Ok(values)
+    }
+
+    /// Registers with the inputs in them.
+    fn frame(&self, inputs: &Inputs, device: &Device, first: bool) -> Result<Vec<Value>, RunError> {
+        let mut frame = vec![Value::Absent; self.body.registers];
+        for (input, register) in self.inputs.iter().zip(&self.body.arguments) {
+            if let (Some(register), Some(value)) = (register, inputs.get(&input.name))
+                && (first || !input.memory)
+            {
+                frame[*register] = on_device(value, device)?;
+            }
+        }
+        Ok(frame)
+    }
+
+    fn named(&self, results: Vec<Value>) -> Result<Outputs, RunError> {
+        let absent = |name: &String| format!("`{name}` is absent, because an optional input is not given");
+        let outputs: Outputs = self.names.iter().cloned().zip(results).collect();
+        let missing: Vec<String> =
+            outputs.iter().filter(|(_, value)| value.is_absent()).map(|(name, _)| absent(name)).collect();
+        if missing.is_empty() { Ok(outputs) } else { Err(InputsError(missing).into()) }
+    }
+}
+
+fn fits(value: &Value, dtype: crate::ir::DType) -> bool {
+    match (value, dtype) {
+        (Value::Float(_), crate::ir::DType::Float)
+        | (Value::Int(_), crate::ir::DType::Int)
+        | (Value::Bool(_), crate::ir::DType::Bool) => true,
+        (Value::Absent | Value::Float(_) | Value::Int(_) | Value::Bool(_), _) => false,
+    }
+}
+
+/// The value on a device, autodiff or not as the device is.
+fn on_device(value: &Value, device: &Device) -> Result<Value, Fault> {
+    fn moved<K: burn::tensor::kind::Basic>(t: &Ranked<K>, device: &Device) -> Result<Ranked<K>, Fault> {
+        let at = super::value::with!(t, t => t.device());
+        if at == *device && at.is_autodiff() == device.is_autodiff() {
+            return Ok(t.clone());
+        }
+        let data = super::value::with!(t, t => t.clone().try_into_data());
+        let data = data.map_err(|e| Fault(format!("an input could not be read: {e}")))?;
+        Ranked::from_data(data, device)
+    }
+    Ok(match value {
+        Value::Absent => Value::Absent,
+        Value::Float(t) => Value::Float(moved(t, device)?),
+        Value::Int(t) => Value::Int(moved(t, device)?),
+        Value::Bool(t) => Value::Bool(moved(t, device)?),
+    })
+}
+
+/// Writes outputs to a safetensors file under their names. The file appears whole or not at all.
+///
+/// # Errors
+/// The system refuses, or the device fails.
+pub fn save_outputs(file: &Path, outputs: &Outputs) -> Result<(), FileError> {
+    let dtype = |value: &Value| match value {
+        Value::Float(_) | Value::Absent => "F32",
+        Value::Int(_) => "I64",
+        Value::Bool(_) => "BOOL",
+    };
+    let shapes: Vec<_> = outputs
+        .iter()
+        .map(|(name, value)| (name.clone(), dtype(value), value.dims().unwrap_or_default()))
+        .collect();
+    tensor_file::write(file, &shapes, &IndexMap::new(), |i| {
+        let (name, dtype, shape) = &shapes[i];
+        let lost = || std::io::Error::other(format!("{name} could not be read back from the device"));
+        let data = outputs.get(name).and_then(Value::to_data).ok_or_else(lost)?;
+        Ok(match *dtype {
+            "I64" => Saved::ints(shape.clone(), data.iter::<i64>()),
+            "BOOL" => Saved::bools(shape.clone(), data.iter::<bool>()),
+            _ => Saved::floats(shape.clone(), data.iter::<f32>()),
+        })
+    })
+}

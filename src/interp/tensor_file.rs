@@ -1,0 +1,407 @@
+//! Safetensors files, read without trust and written without loss.
+//!
+//! The format: eight bytes of header length, a JSON header of `name → {dtype, shape, data_offsets}`, then
+//! the data. Reading checks the header's size, the number of tensors, names, ranks, products of sizes and
+//! that the data is covered once, end to end, before anything is allocated from it. Tensors are then read
+//! one at a time. Writing goes to a new file beside the target that is flushed and renamed, so a crash
+//! leaves the old file or the new one.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use burn::tensor::{bf16, f16};
+use indexmap::IndexMap;
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+
+/// Longest header that is read.
+const HEADER_BYTES: u64 = 32 << 20;
+/// Most tensors a file may hold.
+pub const TENSORS: usize = 100_000;
+/// Most axes of a tensor.
+const AXES: usize = 8;
+/// Longest name of a tensor.
+const NAME_BYTES: usize = 512;
+
+/// Why a file cannot be read or written.
+#[derive(Debug)]
+pub enum FileError {
+    /// The system refused.
+    Io(PathBuf, io::Error),
+    /// The file is not a sound safetensors file.
+    Corrupt(PathBuf, String),
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FileError::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            FileError::Corrupt(path, why) => {
+                write!(f, "{} is not a sound safetensors file: {why}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for FileError {}
+
+/// Element types in files that can be read into parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Element {
+    F64,
+    F32,
+    F16,
+    BF16,
+    /// Any other one, by name and bytes an element: listed, not read.
+    Other(usize),
+}
+
+impl Element {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "F64" => Element::F64,
+            "F32" => Element::F32,
+            "F16" => Element::F16,
+            "BF16" => Element::BF16,
+            "I64" | "U64" => Element::Other(8),
+            "I32" | "U32" => Element::Other(4),
+            "I16" | "U16" => Element::Other(2),
+            "I8" | "U8" | "BOOL" | "F8_E4M3" | "F8_E5M2" => Element::Other(1),
+            _ => return None,
+        })
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Element::F64 => 8,
+            Element::F32 => 4,
+            Element::F16 | Element::BF16 => 2,
+            Element::Other(n) => n,
+        }
+    }
+}
+
+/// One tensor of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Element type as the file spells it.
+    pub dtype: String,
+    /// Sizes, outermost first.
+    pub shape: Vec<usize>,
+    element: Element,
+    /// Where its bytes begin in the file, and how many there are.
+    at: (u64, usize),
+}
+
+/// An open file whose header has been checked.
+#[derive(Debug)]
+pub struct TensorFile {
+    path: PathBuf,
+    source: Source,
+    entries: IndexMap<String, Entry>,
+    metadata: IndexMap<String, String>,
+}
+
+#[derive(Debug)]
+enum Source {
+    File(File),
+    Bytes(Vec<u8>),
+}
+
+impl TensorFile {
+    /// Opens a file and checks its header.
+    ///
+    /// # Errors
+    /// The system refuses, or the header is not sound.
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        let file = File::open(path).map_err(|e| FileError::Io(path.to_owned(), e))?;
+        let meta = file.metadata().map_err(|e| FileError::Io(path.to_owned(), e))?;
+        if !meta.is_file() {
+            return Err(FileError::Corrupt(path.to_owned(), "it is not a regular file".into()));
+        }
+        Self::check(path.to_owned(), Source::File(file), meta.len())
+    }
+
+    /// The same for bytes in memory; `name` stands for them in messages.
+    ///
+    /// # Errors
+    /// The header is not sound.
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, FileError> {
+        let length = bytes.len() as u64;
+        Self::check(PathBuf::from(name), Source::Bytes(bytes), length)
+    }
+
+    fn check(path: PathBuf, source: Source, length: u64) -> Result<Self, FileError> {
+        let mut file = Self { path, source, entries: IndexMap::new(), metadata: IndexMap::new() };
+        let size = file.read_at(0, 8).ok().and_then(|b| <[u8; 8]>::try_from(b).ok()).map(u64::from_le_bytes);
+        let Some(size) = size else { return Err(file.corrupt("it is shorter than 8 bytes")) };
+        if size > HEADER_BYTES {
+            return Err(file.corrupt(format!("its header claims {size} bytes, more than {HEADER_BYTES}")));
+        }
+        let Some(data) = length.checked_sub(8 + size) else {
+            return Err(file.corrupt(format!("its header claims {size} bytes, the file has {length}")));
+        };
+        let text = file.read_at(8, size as usize)?;
+        let header: Header = match serde_json::from_slice(&text) {
+            Ok(header) => header,
+            Err(e) => return Err(file.corrupt(format!("its header: {e}"))),
+        };
+        match entries(header.tensors, 8 + size, data) {
+            Ok(entries) => file.entries = entries,
+            Err(why) => return Err(file.corrupt(why)),
+        }
+        file.metadata = header.metadata;
+        Ok(file)
+    }
+
+    /// Every tensor by name, in the order of the header.
+    pub fn entries(&self) -> &IndexMap<String, Entry> {
+        &self.entries
+    }
+
+    /// The free text pairs of the header.
+    pub fn metadata(&self) -> &IndexMap<String, String> {
+        &self.metadata
+    }
+
+    /// Where it was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A float tensor's numbers, in single precision.
+    ///
+    /// # Errors
+    /// There is none of that name, it is not a float tensor, or the file cannot be read.
+    pub fn floats(&mut self, name: &str) -> Result<Vec<f32>, FileError> {
+        let Some(entry) = self.entries.get(name).cloned() else {
+            return Err(self.corrupt(format!("it has no tensor {name}")));
+        };
+        if let Element::Other(_) = entry.element {
+            return Err(self.corrupt(format!("{name} holds {}, which is not a float type", entry.dtype)));
+        }
+        let bytes = self.read_at(entry.at.0, entry.at.1)?;
+        Ok(decode(entry.element, &bytes))
+    }
+
+    fn read_at(&mut self, start: u64, len: usize) -> Result<Vec<u8>, FileError> {
+        let mut out = vec![0; len];
+        let done = match &mut self.source {
+            Source::File(file) => file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut out)),
+            Source::Bytes(bytes) => {
+                let from = usize::try_from(start).ok();
+                let part = from.and_then(|s| bytes.get(s..s.checked_add(len)?));
+                part.map(|p| out.copy_from_slice(p)).ok_or(io::ErrorKind::UnexpectedEof.into())
+            }
+        };
+        done.map(|()| out).map_err(|e| FileError::Io(self.path.clone(), e))
+    }
+
+    fn corrupt(&self, why: impl Into<String>) -> FileError {
+        FileError::Corrupt(self.path.clone(), why.into())
+    }
+}
+
+fn decode(element: Element, bytes: &[u8]) -> Vec<f32> {
+    fn each<const N: usize>(bytes: &[u8], f: impl Fn([u8; N]) -> f32) -> Vec<f32> {
+        bytes.as_chunks::<N>().0.iter().map(|chunk| f(*chunk)).collect()
+    }
+    match element {
+        Element::F64 => each::<8>(bytes, |b| f64::from_le_bytes(b) as f32),
+        Element::F32 => each::<4>(bytes, f32::from_le_bytes),
+        Element::F16 => each::<2>(bytes, |b| f16::from_le_bytes(b).to_f32()),
+        Element::BF16 => each::<2>(bytes, |b| bf16::from_le_bytes(b).to_f32()),
+        Element::Other(_) => Vec::new(),
+    }
+}
+
+/// The header as written, before any check but that names are unique.
+#[derive(Default)]
+struct Header {
+    tensors: Vec<(String, RawEntry)>,
+    metadata: IndexMap<String, String>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawEntry {
+    dtype: String,
+    shape: Vec<u64>,
+    data_offsets: (u64, u64),
+}
+
+impl<'de> Deserialize<'de> for Header {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Header;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of tensors")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header, A::Error> {
+                let mut header = Header::default();
+                let mut names = BTreeSet::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if !names.insert(name.clone()) {
+                        return Err(A::Error::custom(format!("{name} stands there twice")));
+                    }
+                    if names.len() > TENSORS {
+                        return Err(A::Error::custom(format!("more than {TENSORS} tensors")));
+                    }
+                    if name == "__metadata__" {
+                        header.metadata = map.next_value()?;
+                    } else {
+                        header.tensors.push((name, map.next_value()?));
+                    }
+                }
+                Ok(header)
+            }
+        }
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+/// Checks what the header says against the data: every byte belongs to one tensor.
+fn entries(raw: Vec<(String, RawEntry)>, start: u64, data: u64) -> Result<IndexMap<String, Entry>, String> {
+    let mut out = IndexMap::new();
+    let mut ranges = Vec::new();
+    for (name, RawEntry { dtype, shape, data_offsets: (from, to) }) in raw {
+        if name.len() > NAME_BYTES {
+            return Err(format!("a tensor's name has {} bytes", name.len()));
+        }
+        if shape.len() > AXES {
+            return Err(format!("{name} has {} axes", shape.len()));
+        }
+        let element = Element::of(&dtype).ok_or_else(|| format!("{name} holds `{dtype}`"))?;
+        let shape: Vec<usize> = shape
+            .into_iter()
+            .map(usize::try_from)
+            .collect::<Result<_, _>>()
+            .map_err(|_| format!("{name} is too large"))?;
+        let size = shape
+            .iter()
+            .try_fold(element.bytes(), |size, n| size.checked_mul(*n))
+            .ok_or_else(|| format!("the sizes of {name} overflow"))?;
+        if to.checked_sub(from) != Some(size as u64) || to > data {
+            return Err(format!("{name} has {size} bytes, its place is {from}..{to} of {data}"));
+        }
+        ranges.push((from, to, name.clone()));
+        let at = (start + from, size);
+        out.insert(name, Entry { dtype, shape, element, at });
+    }
+    ranges.sort();
+    let mut end = 0;
+    for (from, to, name) in ranges {
+        if from != end {
+            return Err(format!("{name} begins at {from}, what is before it ends at {end}"));
+        }
+        end = to;
+    }
+    if end != data {
+        return Err(format!("its tensors end at {end}, its data at {data}"));
+    }
+    Ok(out)
+}
+
+/// A tensor to be written.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    /// Element type as files spell it.
+    pub dtype: &'static str,
+    /// Sizes, outermost first.
+    pub shape: Vec<usize>,
+    /// Its numbers, little end first.
+    pub bytes: Vec<u8>,
+}
+
+impl Saved {
+    /// Numbers in single precision.
+    pub fn floats(shape: Vec<usize>, values: impl IntoIterator<Item = f32>) -> Self {
+        Self { dtype: "F32", shape, bytes: values.into_iter().flat_map(f32::to_le_bytes).collect() }
+    }
+
+    /// Whole numbers.
+    pub fn ints(shape: Vec<usize>, values: impl IntoIterator<Item = i64>) -> Self {
+        Self { dtype: "I64", shape, bytes: values.into_iter().flat_map(i64::to_le_bytes).collect() }
+    }
+
+    /// Truth values.
+    pub fn bools(shape: Vec<usize>, values: impl IntoIterator<Item = bool>) -> Self {
+        Self { dtype: "BOOL", shape, bytes: values.into_iter().map(u8::from).collect() }
+    }
+}
+
+/// Writes tensors one at a time, each made only when its turn has come. `shapes` says beforehand what
+/// will be written, in order. The file appears whole or not at all.
+///
+/// # Errors
+/// The system refuses.
+pub fn write(
+    path: &Path,
+    shapes: &[(String, &'static str, Vec<usize>)],
+    metadata: &IndexMap<String, String>,
+    mut tensor: impl FnMut(usize) -> io::Result<Saved>,
+) -> Result<(), FileError> {
+    let io = |e: io::Error| FileError::Io(path.to_owned(), e);
+    let header = header(shapes, metadata).map_err(|why| io(io::Error::other(why)))?;
+    atomically(path, |file| {
+        file.write_all(&(header.len() as u64).to_le_bytes())?;
+        file.write_all(&header)?;
+        for i in 0..shapes.len() {
+            file.write_all(&tensor(i)?.bytes)?;
+        }
+        Ok(())
+    })
+    .map_err(io)
+}
+
+fn header(
+    shapes: &[(String, &'static str, Vec<usize>)],
+    metadata: &IndexMap<String, String>,
+) -> Result<Vec<u8>, String> {
+    let mut map = serde_json::Map::new();
+    if !metadata.is_empty() {
+        map.insert("__metadata__".into(), serde_json::to_value(metadata).map_err(|e| e.to_string())?);
+    }
+    let mut at = 0usize;
+    for (name, dtype, shape) in shapes {
+        let element = Element::of(dtype).map_or(0, Element::bytes);
+        let size = shape.iter().try_fold(element, |n, d| n.checked_mul(*d)).ok_or("sizes overflow")?;
+        let end = at.checked_add(size).ok_or("sizes overflow")?;
+        let entry = serde_json::json!({"dtype": dtype, "shape": shape, "data_offsets": [at, end]});
+        map.insert(name.clone(), entry);
+        at = end;
+    }
+    let mut text = serde_json::to_vec(&map).map_err(|e| e.to_string())?;
+    // Readers that map the file want the data aligned.
+    text.resize(text.len().next_multiple_of(8), b' ');
+    Ok(text)
+}
+
+/// Writes a file beside the target, flushes it to the disk and renames it.
+fn atomically(path: &Path, write: impl FnOnce(&mut io::BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let beside = path.with_file_name(name);
+    let result = (|| {
+        let mut file = io::BufWriter::with_capacity(1 << 20, File::create(&beside)?);
+        write(&mut file)?;
+        file.flush()?;
+        file.get_ref().sync_all()?;
+        std::fs::rename(&beside, path)
+    })();
+    match result {
+        Ok(()) => {
+            // The rename itself is durable once the directory is; not every system can flush one.
+            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let _ = File::open(folder).and_then(|folder| folder.sync_all());
+            Ok(())
+        }
+        Err(error) => {
+            let _ = std::fs::remove_file(&beside);
+            Err(error)
+        }
+    }
+}

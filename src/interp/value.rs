@@ -1,0 +1,237 @@
+//! Tensors whose element type and rank are known only when a graph is run.
+//!
+//! Burn's tensors carry both in their type; a register of the interpreter holds any of them. Ranks are
+//! 1 to 4. Matching costs nanoseconds, an operation microseconds.
+
+use burn::prelude::*;
+use burn::tensor::DType;
+use burn::tensor::kind::Basic;
+
+use super::Fault;
+
+/// A tensor of rank 1 to 4.
+#[derive(Clone, Debug)]
+pub enum Ranked<K: Basic> {
+    /// `[n]`
+    R1(Tensor<1, K>),
+    /// `[n, m]`
+    R2(Tensor<2, K>),
+    /// `[n, m, o]`
+    R3(Tensor<3, K>),
+    /// `[n, m, o, p]`
+    R4(Tensor<4, K>),
+}
+
+/// What a register holds.
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    /// Nothing: an optional input that was not given, or a register that is free.
+    #[default]
+    Absent,
+    /// Numbers.
+    Float(Ranked<Float>),
+    /// Ids, positions, padding masks of inputs.
+    Int(Ranked<Int>),
+    /// Attention masks, true = hidden.
+    Bool(Ranked<Bool>),
+}
+
+/// Applies an expression to the tensor of any rank and wraps what comes out, of the same rank.
+macro_rules! map {
+    ($ranked:expr, $t:ident => $body:expr) => {
+        match $ranked {
+            Ranked::R1($t) => Ranked::R1($body),
+            Ranked::R2($t) => Ranked::R2($body),
+            Ranked::R3($t) => Ranked::R3($body),
+            Ranked::R4($t) => Ranked::R4($body),
+        }
+    };
+}
+
+/// Applies an expression to the tensor of any rank; what comes out has one type.
+macro_rules! with {
+    ($ranked:expr, $t:ident => $body:expr) => {
+        match $ranked {
+            Ranked::R1($t) => $body,
+            Ranked::R2($t) => $body,
+            Ranked::R3($t) => $body,
+            Ranked::R4($t) => $body,
+        }
+    };
+}
+
+pub(super) use {map, with};
+
+impl<K: Basic> Ranked<K> {
+    /// Sizes, outermost first.
+    pub fn dims(&self) -> Vec<usize> {
+        with!(self, t => t.dims().to_vec())
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        with!(self, t => t.dims().len())
+    }
+
+    /// From host data of rank 1 to 4.
+    pub fn from_data(data: TensorData, device: &Device) -> Result<Self, Fault> {
+        Ok(match data.shape().num_dims() {
+            1 => Ranked::R1(Tensor::from_data(data, device)),
+            2 => Ranked::R2(Tensor::from_data(data, device)),
+            3 => Ranked::R3(Tensor::from_data(data, device)),
+            4 => Ranked::R4(Tensor::from_data(data, device)),
+            n => return Err(Fault::rank(n)),
+        })
+    }
+
+    /// The same tensor with leading axes of size 1 up to a rank.
+    pub(super) fn lift(self, rank: usize) -> Self {
+        match (self, rank) {
+            (Ranked::R1(t), 2) => Ranked::R2(t.unsqueeze()),
+            (Ranked::R1(t), 3) => Ranked::R3(t.unsqueeze()),
+            (Ranked::R1(t), 4) => Ranked::R4(t.unsqueeze()),
+            (Ranked::R2(t), 3) => Ranked::R3(t.unsqueeze()),
+            (Ranked::R2(t), 4) => Ranked::R4(t.unsqueeze()),
+            (Ranked::R3(t), 4) => Ranked::R4(t.unsqueeze()),
+            (same, _) => same,
+        }
+    }
+
+    /// The tensor, if it has rank 1.
+    pub(super) fn r1(self) -> Result<Tensor<1, K>, Fault> {
+        match self {
+            Ranked::R1(t) => Ok(t),
+            other => Err(Fault::rank(other.rank())),
+        }
+    }
+
+    /// The tensor, if it has rank 2.
+    pub(super) fn r2(self) -> Result<Tensor<2, K>, Fault> {
+        match self {
+            Ranked::R2(t) => Ok(t),
+            other => Err(Fault::rank(other.rank())),
+        }
+    }
+
+    /// The tensor, if it has rank 3.
+    pub(super) fn r3(self) -> Result<Tensor<3, K>, Fault> {
+        match self {
+            Ranked::R3(t) => Ok(t),
+            other => Err(Fault::rank(other.rank())),
+        }
+    }
+
+    /// The tensor, if it has rank 4.
+    pub(super) fn r4(self) -> Result<Tensor<4, K>, Fault> {
+        match self {
+            Ranked::R4(t) => Ok(t),
+            other => Err(Fault::rank(other.rank())),
+        }
+    }
+
+    /// A range of one axis.
+    pub(super) fn narrow(self, axis: usize, start: usize, len: usize) -> Self {
+        map!(self, t => t.narrow(axis, start, len))
+    }
+
+    /// Rows of the first axis, in that order.
+    pub(super) fn rows(self, indices: &Tensor<1, Int>) -> Self {
+        map!(self, t => t.select(0, indices.clone()))
+    }
+
+    /// Tensors of one rank, joined along an axis.
+    pub(super) fn concat(parts: Vec<Self>, axis: usize) -> Result<Self, Fault> {
+        let rank = parts.first().map_or(0, Self::rank);
+        Ok(match rank {
+            1 => Ranked::R1(Tensor::cat(all(parts, Self::r1)?, axis)),
+            2 => Ranked::R2(Tensor::cat(all(parts, Self::r2)?, axis)),
+            3 => Ranked::R3(Tensor::cat(all(parts, Self::r3)?, axis)),
+            4 => Ranked::R4(Tensor::cat(all(parts, Self::r4)?, axis)),
+            n => return Err(Fault::rank(n)),
+        })
+    }
+}
+
+fn all<T, U>(parts: Vec<T>, f: impl Fn(T) -> Result<U, Fault>) -> Result<Vec<U>, Fault> {
+    parts.into_iter().map(f).collect()
+}
+
+impl Value {
+    /// Sizes, outermost first; none where the value is absent.
+    pub fn dims(&self) -> Option<Vec<usize>> {
+        match self {
+            Value::Absent => None,
+            Value::Float(t) => Some(t.dims()),
+            Value::Int(t) => Some(t.dims()),
+            Value::Bool(t) => Some(t.dims()),
+        }
+    }
+
+    /// Whether there is nothing.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Value::Absent)
+    }
+
+    /// The values on the host, in the element type the device holds; none where the value is absent or
+    /// the device failed.
+    pub fn to_data(&self) -> Option<TensorData> {
+        match self {
+            Value::Absent => None,
+            Value::Float(t) => with!(t, t => t.clone().try_into_data().ok()),
+            Value::Int(t) => with!(t, t => t.clone().try_into_data().ok()),
+            Value::Bool(t) => with!(t, t => t.clone().try_into_data().ok()),
+        }
+    }
+
+    /// Float numbers on the host, row by row; none for other element types.
+    pub fn to_floats(&self) -> Option<Vec<f32>> {
+        match self {
+            Value::Float(_) => self.to_data().map(|data| data.iter::<f32>().collect()),
+            Value::Absent | Value::Int(_) | Value::Bool(_) => None,
+        }
+    }
+
+    /// The float tensor of that rank.
+    pub fn float<const D: usize>(&self) -> Option<Tensor<D>> {
+        match self {
+            Value::Float(t) if t.rank() == D => Some(with!(t.clone(), t => t.unsqueeze::<D>())),
+            Value::Float(_) | Value::Absent | Value::Int(_) | Value::Bool(_) => None,
+        }
+    }
+
+    /// The element type on the device.
+    pub fn dtype(&self) -> Option<DType> {
+        match self {
+            Value::Absent => None,
+            Value::Float(t) => Some(with!(t, t => t.dtype())),
+            Value::Int(t) => Some(with!(t, t => t.dtype())),
+            Value::Bool(t) => Some(with!(t, t => t.dtype())),
+        }
+    }
+
+    /// Rows of the first axis, in that order.
+    pub(super) fn rows(self, indices: &Tensor<1, Int>) -> Self {
+        match self {
+            Value::Absent => Value::Absent,
+            Value::Float(t) => Value::Float(t.rows(indices)),
+            Value::Int(t) => Value::Int(t.rows(indices)),
+            Value::Bool(t) => Value::Bool(t.rows(indices)),
+        }
+    }
+}
+
+macro_rules! from_tensor {
+    ($($rank:literal $variant:ident),*) => {$(
+        impl From<Tensor<$rank>> for Value {
+            fn from(t: Tensor<$rank>) -> Self { Value::Float(Ranked::$variant(t)) }
+        }
+        impl From<Tensor<$rank, Int>> for Value {
+            fn from(t: Tensor<$rank, Int>) -> Self { Value::Int(Ranked::$variant(t)) }
+        }
+        impl From<Tensor<$rank, Bool>> for Value {
+            fn from(t: Tensor<$rank, Bool>) -> Self { Value::Bool(Ranked::$variant(t)) }
+        }
+    )*};
+}
+
+from_tensor!(1 R1, 2 R2, 3 R3, 4 R4);

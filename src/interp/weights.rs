@@ -1,0 +1,342 @@
+//! The parameters of a graph as a burn module.
+//!
+//! Parameters lie in one list a rank, in the order of files; the plan binds them by index once. On disk
+//! and in paths the weight of a projection is `[out, in]` as PyTorch has it, in memory `[in, out]` as
+//! burn multiplies. Everything else is the same in both.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::module::{Module, Param, ParamId};
+use burn::prelude::*;
+use indexmap::IndexMap;
+
+use super::init;
+use super::nearest;
+use super::random::Stream;
+use super::tensor_file::{self, FileError, Saved, TENSORS, TensorFile};
+use crate::ir::paths::{elements, folded, layers};
+use crate::ir::{Init, Layer, Verified};
+
+/// Where a parameter lies in [`Weights`]: its rank and its index among those of that rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// 1 to 4.
+    pub rank: usize,
+    /// Index in the list of that rank.
+    pub index: usize,
+}
+
+/// One parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slot {
+    /// Where it lies.
+    pub place: Place,
+    /// Sizes as in files.
+    pub shape: Vec<usize>,
+    /// How it starts.
+    pub init: Init,
+    /// Whether training changes it.
+    pub trained: bool,
+    /// Whether memory holds it transposed: the weight of a projection.
+    pub transposed: bool,
+    /// A row that starts at zero.
+    pub padding: Option<usize>,
+}
+
+/// Every parameter of a graph by path, in the order of files.
+pub type Layout = IndexMap<String, Slot>;
+
+/// Why a graph's parameters cannot be had.
+#[derive(Debug)]
+pub enum WeightsError {
+    /// The model is too large for any memory, or has a shape that cannot be run.
+    Size(String),
+    /// A file cannot be read or written.
+    File(FileError),
+    /// The file holds other tensors than the graph: one line each.
+    Differ {
+        /// The file.
+        file: String,
+        /// What is missing, not known or of another shape.
+        lines: Vec<String>,
+    },
+}
+
+impl fmt::Display for WeightsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WeightsError::Size(why) => f.write_str(why),
+            WeightsError::File(error) => write!(f, "{error}"),
+            WeightsError::Differ { file, lines } => {
+                write!(f, "{file} does not hold this model's parameters")?;
+                for line in lines {
+                    write!(f, "\n  {line}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for WeightsError {}
+
+impl From<FileError> for WeightsError {
+    fn from(error: FileError) -> Self {
+        WeightsError::File(error)
+    }
+}
+
+/// The parameters of a graph. A burn module: optimisers, devices and gradients work on it as on any.
+#[derive(Module, Debug)]
+pub struct Weights {
+    /// Biases, norms, sinks.
+    pub vectors: Vec<Param<Tensor<1>>>,
+    /// Projections `[in, out]` and tables `[rows, dim]`.
+    pub matrices: Vec<Param<Tensor<2>>>,
+    /// Other tensors used as they are.
+    pub cubes: Vec<Param<Tensor<3>>>,
+    /// Patch projections.
+    pub kernels: Vec<Param<Tensor<4>>>,
+    /// Paths and places.
+    #[module(skip)]
+    layout: Arc<Layout>,
+}
+
+/// What was found while reading values from a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadReport {
+    /// How many numbers are NaN or infinite, by path.
+    pub not_finite: BTreeMap<String, usize>,
+}
+
+/// Where every parameter of a graph lies. [`Weights`] and plans of one graph agree on it.
+///
+/// # Errors
+/// There are too many tensors, or one is too large or of a rank above 4.
+pub fn layout(graph: &Verified) -> Result<Layout, WeightsError> {
+    let folded = folded(graph);
+    let count = folded.iter().fold(0u128, |n, p| n.saturating_add(p.count));
+    if count > TENSORS as u128 {
+        return Err(WeightsError::Size(format!("the model has {count} tensors, more than {TENSORS}")));
+    }
+    let bytes = folded.iter().fold(0u128, |n, p| n.saturating_add(p.elements().saturating_mul(4)));
+    if bytes > isize::MAX as u128 {
+        return Err(WeightsError::Size(format!("the model's parameters need {bytes} bytes")));
+    }
+    let mut next = [0usize; 5];
+    let mut out = Layout::new();
+    for (prefix, layer) in layers(graph) {
+        let padding = match layer {
+            Layer::Embedding { padding, .. } => padding.and_then(|row| usize::try_from(row).ok()),
+            Layer::Linear { .. }
+            | Layer::LayerNorm { .. }
+            | Layer::RmsNorm { .. }
+            | Layer::Patches { .. }
+            | Layer::Param { .. } => None,
+        };
+        for parameter in layer.parameters() {
+            let path = crate::ir::paths::join(&prefix, parameter.name);
+            let rank = parameter.shape.len();
+            if !(1..=4).contains(&rank) || elements(&parameter.shape) == 0 {
+                return Err(WeightsError::Size(format!("{path} has the shape {:?}", parameter.shape)));
+            }
+            let slot = Slot {
+                place: Place { rank, index: next[rank] },
+                shape: parameter.shape.iter().map(|n| *n as usize).collect(),
+                init: parameter.init,
+                trained: parameter.trained,
+                transposed: matches!(layer, Layer::Linear { .. }) && rank == 2,
+                padding,
+            };
+            next[rank] += 1;
+            out.insert(path, slot);
+        }
+    }
+    Ok(out)
+}
+
+impl Weights {
+    /// Starts every parameter as the graph says, from one seed: each from a stream of its own.
+    ///
+    /// # Errors
+    /// The model is too large.
+    pub fn init(graph: &Verified, device: &Device, seed: u64) -> Result<Self, WeightsError> {
+        Self::build(graph, device, |path, slot| {
+            let mut values = init::start(&slot.init, &slot.shape, seed, path);
+            let width = slot.shape.last().copied().unwrap_or(1);
+            if let Some(row) = slot.padding.and_then(|row| values.get_mut(row * width..(row + 1) * width)) {
+                row.fill(0.0);
+            }
+            Ok(values)
+        })
+    }
+
+    /// Makes every parameter from numbers in the order and shape of files.
+    ///
+    /// # Errors
+    /// The model is too large, `values` gives an error, or not as many numbers as the shape holds.
+    pub fn build(
+        graph: &Verified,
+        device: &Device,
+        mut values: impl FnMut(&str, &Slot) -> Result<Vec<f32>, WeightsError>,
+    ) -> Result<Self, WeightsError> {
+        let layout = layout(graph)?;
+        let (mut vectors, mut matrices, mut cubes, mut kernels) = (vec![], vec![], vec![], vec![]);
+        for (path, slot) in &layout {
+            let mut numbers = values(path, slot)?;
+            let wanted: usize = slot.shape.iter().product();
+            if numbers.len() != wanted {
+                let why = format!("{path} has {wanted} numbers, {} are given", numbers.len());
+                return Err(WeightsError::Size(why));
+            }
+            let mut shape = slot.shape.clone();
+            if slot.transposed {
+                numbers = transpose(&numbers, shape[0], shape[1]);
+                shape.reverse();
+            }
+            let data = TensorData::new(numbers, shape);
+            match slot.place.rank {
+                1 => vectors.push(parameter(path, Tensor::from_data(data, device), slot.trained)),
+                2 => matrices.push(parameter(path, Tensor::from_data(data, device), slot.trained)),
+                3 => cubes.push(parameter(path, Tensor::from_data(data, device), slot.trained)),
+                _ => kernels.push(parameter(path, Tensor::from_data(data, device), slot.trained)),
+            }
+        }
+        Ok(Self { vectors, matrices, cubes, kernels, layout: Arc::new(layout) })
+    }
+
+    /// Reads every parameter from a safetensors file: names are paths, shapes those of files, element
+    /// types F32, F16, BF16 or F64.
+    ///
+    /// # Errors
+    /// The file is not sound, or does not hold exactly this graph's parameters: all differences at once.
+    pub fn load(graph: &Verified, file: &Path, device: &Device) -> Result<(Self, LoadReport), WeightsError> {
+        Self::load_from(graph, TensorFile::open(file)?, device)
+    }
+
+    /// The same from an open file.
+    ///
+    /// # Errors
+    /// As [`Weights::load`].
+    pub fn load_from(
+        graph: &Verified,
+        mut file: TensorFile,
+        device: &Device,
+    ) -> Result<(Self, LoadReport), WeightsError> {
+        let lines = differences(&layout(graph)?, &file);
+        if !lines.is_empty() {
+            return Err(WeightsError::Differ { file: file.path().display().to_string(), lines });
+        }
+        let mut report = LoadReport::default();
+        let weights = Self::build(graph, device, |path, _| {
+            let values = file.floats(path)?;
+            let bad = values.iter().filter(|v| !v.is_finite()).count();
+            if bad > 0 {
+                report.not_finite.insert(path.to_owned(), bad);
+            }
+            Ok(values)
+        })?;
+        Ok((weights, report))
+    }
+
+    /// Writes every parameter to a safetensors file in single precision. The file appears whole or not
+    /// at all.
+    ///
+    /// # Errors
+    /// The system refuses, or the device fails.
+    pub fn save(&self, file: &Path, metadata: &IndexMap<String, String>) -> Result<(), WeightsError> {
+        let shapes: Vec<_> =
+            self.layout.iter().map(|(path, slot)| (path.clone(), "F32", slot.shape.clone())).collect();
+        tensor_file::write(file, &shapes, metadata, |i| {
+            let (path, _, shape) = &shapes[i];
+            let lost = || std::io::Error::other(format!("{path} could not be read back from the device"));
+            Ok(Saved::floats(shape.clone(), self.values(path).ok_or_else(lost)?))
+        })?;
+        Ok(())
+    }
+
+    /// A parameter's numbers, in the order and shape of files; none if there is no such path or the
+    /// device failed.
+    pub fn values(&self, path: &str) -> Option<Vec<f32>> {
+        let slot = self.layout.get(path)?;
+        let index = slot.place.index;
+        let data = match slot.place.rank {
+            1 => self.vectors.get(index)?.val().try_into_data(),
+            2 => self.matrices.get(index)?.val().try_into_data(),
+            3 => self.cubes.get(index)?.val().try_into_data(),
+            _ => self.kernels.get(index)?.val().try_into_data(),
+        };
+        let values: Vec<f32> = data.ok()?.iter::<f32>().collect();
+        Some(if slot.transposed { transpose(&values, slot.shape[1], slot.shape[0]) } else { values })
+    }
+
+    /// Paths, shapes and places, in the order of files.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The device the parameters are on; none where there are no parameters.
+    pub fn device(&self) -> Option<Device> {
+        let vector = self.vectors.first().map(|p| p.val().device());
+        let matrix = || self.matrices.first().map(|p| p.val().device());
+        let cube = || self.cubes.first().map(|p| p.val().device());
+        let kernel = || self.kernels.first().map(|p| p.val().device());
+        vector.or_else(matrix).or_else(cube).or_else(kernel)
+    }
+}
+
+/// A parameter whose id is a function of its path: the state of an optimiser finds it again in another
+/// process.
+fn parameter<const D: usize>(path: &str, value: Tensor<D>, trained: bool) -> Param<Tensor<D>> {
+    let mut parameter = Param::from_tensor(value);
+    let [a, b, ..] = Stream::new(0, path).block(0, 0);
+    parameter.id = ParamId::from(u64::from(a) << 32 | u64::from(b));
+    if trained { parameter } else { parameter.set_require_grad(false) }
+}
+
+/// `[rows, columns]` → `[columns, rows]`, in tiles that fit the cache.
+fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    const TILE: usize = 32;
+    let mut out = vec![0.0; values.len()];
+    for top in (0..rows).step_by(TILE) {
+        for left in (0..columns).step_by(TILE) {
+            for r in top..(top + TILE).min(rows) {
+                for c in left..(left + TILE).min(columns) {
+                    out[c * rows + r] = values[r * columns + c];
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Every way in which a file's tensors are not the graph's parameters, one line each.
+fn differences(layout: &Layout, file: &TensorFile) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (path, slot) in layout {
+        match file.entries().get(path) {
+            None => {
+                let others = file.entries().keys().filter(|name| !layout.contains_key(*name));
+                let mut line = format!("missing: {path} {:?}", slot.shape);
+                if let [like, ..] = nearest(path, others.map(String::as_str), 1).as_slice() {
+                    let _ = write!(line, " (the file has {like})");
+                }
+                lines.push(line);
+            }
+            Some(entry) if entry.shape != slot.shape => {
+                lines.push(format!("{path} is {:?}, the model's is {:?}", entry.shape, slot.shape));
+            }
+            Some(entry) if !matches!(entry.dtype.as_str(), "F32" | "F16" | "BF16" | "F64") => {
+                lines.push(format!("{path} holds {}, which is not a float type", entry.dtype));
+            }
+            Some(_) => {}
+        }
+    }
+    for name in file.entries().keys().filter(|name| !layout.contains_key(*name)) {
+        lines.push(format!("not in the model: {name}"));
+    }
+    lines
+}

@@ -1,0 +1,93 @@
+//! The interpreter: laws that hold for every model, and numbers of another implementation.
+
+mod laws;
+mod numbers;
+mod refusals;
+
+
+use burn::prelude::*;
+use trafoc::interp::plan::Input;
+use trafoc::interp::{Inputs, Model, Options, Outputs, Plan, Value, Weights};
+use trafoc::ir::{DType, Lengths, Verified};
+
+use super::compiled::{graph_with, specs};
+
+/// Small specs that between them use every part, by name.
+fn cases() -> Vec<(String, Verified)> {
+    specs("tests/numeric").into_iter().map(|(name, path)| (name, graph_with(&path, &[]))).collect()
+}
+
+/// A graph from text.
+fn spec(text: &str) -> Verified {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spec.yaml");
+    std::fs::write(&path, text).unwrap();
+    graph_with(&path, &[])
+}
+
+fn device() -> Device {
+    trafoc::interp::device::device("flex").unwrap().device
+}
+
+fn model(graph: Verified) -> Model {
+    let weights = Weights::init(&graph, &device(), 1).unwrap();
+    Model::new(graph, weights).unwrap()
+}
+
+const LENGTHS: Lengths = Lengths { batch: 2, time: 7, source: 6, past: 0, rows: 0 };
+
+/// Numbers from 0 to 1 that look random and never change.
+fn noise(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / (1u64 << 31) as f64
+    }
+}
+
+/// A value that an input takes; padding masks keep all.
+fn value(input: &Input, lengths: &Lengths, seed: u64) -> Value {
+    let shape: Vec<usize> = input.ty.shape.iter().map(|d| d.eval(lengths) as usize).collect();
+    let count = shape.iter().product();
+    let mut next = noise(seed);
+    match input.ty.dtype {
+        DType::Float => {
+            let numbers: Vec<f32> = (0..count).map(|_| 2.0 * next() as f32 - 1.0).collect();
+            let data = TensorData::new(numbers, shape);
+            Value::Float(trafoc::interp::Ranked::from_data(data, &device()).unwrap())
+        }
+        DType::Int | DType::Bool => {
+            let rows = input.rows.as_ref().map_or(2, |(rows, _)| *rows) as f64;
+            let of = |x: f64| if input.keep { 1 } else { (x * rows) as i64 };
+            let numbers: Vec<i64> = (0..count).map(|_| of(next())).collect();
+            let data = TensorData::new(numbers, shape);
+            Value::Int(trafoc::interp::Ranked::from_data(data, &device()).unwrap())
+        }
+    }
+}
+
+/// Something for every input.
+fn inputs(plan: &Plan, lengths: &Lengths) -> Inputs {
+    plan.inputs()
+        .iter()
+        .enumerate()
+        .fold(Inputs::new(), |all, (i, input)| all.with(&input.name, value(input, lengths, 17 + i as u64)))
+}
+
+fn run(model: &Model, inputs: &Inputs) -> Outputs {
+    model.forward(inputs, &Options::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn floats(value: &Value) -> Vec<f32> {
+    value.to_floats().unwrap()
+}
+
+/// The largest difference, relative to the largest number.
+#[track_caller]
+fn assert_close(a: &[f32], b: &[f32], tolerance: f32) {
+    assert_eq!(a.len(), b.len());
+    let scale = a.iter().fold(1.0f32, |m, x| m.max(x.abs()));
+    let worst = a.iter().zip(b).fold(0.0f32, |m, (x, y)| m.max((x - y).abs()));
+    assert!(worst <= tolerance * scale, "they differ by {worst} at a scale of {scale}");
+}
+

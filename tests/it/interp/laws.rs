@@ -1,0 +1,187 @@
+//! What must hold for every architecture.
+
+use super::*;
+
+#[test]
+fn outputs_have_their_types_and_are_finite() {
+    for (name, graph) in cases() {
+        let model = model(graph);
+        let outputs = run(&model, &inputs(model.plan(), &LENGTHS));
+        let root = model.graph().root();
+        for id in &root.results {
+            let wanted = root.value(*id);
+            let shape: Vec<usize> = wanted.ty.shape.iter().map(|d| d.eval(&LENGTHS) as usize).collect();
+            let found = &outputs[&wanted.name];
+            assert_eq!(found.dims().unwrap(), shape, "{name} {}", wanted.name);
+            assert!(floats(found).iter().all(|x| x.is_finite()), "{name} {}", wanted.name);
+        }
+    }
+}
+
+#[test]
+fn cached_decoding_equals_full_decoding() {
+    for (name, graph) in cases() {
+        let model = model(graph);
+        if !model.graph().decodes {
+            continue;
+        }
+        let all = inputs(model.plan(), &LENGTHS);
+        let full = run(&model, &all);
+        let mut cache = model.cache();
+        let mut parts: Vec<Vec<f32>> = Vec::new();
+        let (batch, time) = (LENGTHS.batch as usize, LENGTHS.time as usize);
+        // A prompt of three positions, then one at a time.
+        let steps = [0..3, 3..4, 4..5, 5..6, 6..7];
+        for step in steps {
+            let mut given = Inputs::new();
+            for input in model.plan().inputs().iter().filter(|i| step.start == 0 || !i.memory) {
+                let value = all.get(&input.name).unwrap().clone();
+                given = given.with(&input.name, if input.memory { value } else { part(value, input, &step) });
+            }
+            let outputs = model.forward_cached(&given, &mut cache).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert_eq!(cache.len(), step.end);
+            parts.push(floats(&outputs["logits"]));
+        }
+        let full = floats(&full["logits"]);
+        let width = full.len() / batch / time;
+        let mut joined = Vec::new();
+        for b in 0..batch {
+            for part in &parts {
+                let rows = part.len() / batch;
+                joined.extend_from_slice(&part[b * rows..(b + 1) * rows]);
+            }
+        }
+        assert_eq!(joined.len(), batch * time * width);
+        assert_close(&full, &joined, 1e-5);
+    }
+}
+
+/// New positions of an input; a padding mask covers the past too.
+fn part(value: Value, input: &Input, step: &std::ops::Range<usize>) -> Value {
+    let start = if input.keep { 0 } else { step.start };
+    match value {
+        Value::Int(trafoc::interp::Ranked::R2(t)) => {
+            Value::from(t.narrow(1, start, step.end - start))
+        }
+        other => other,
+    }
+}
+
+#[test]
+fn capturing_attention_changes_nothing_but_the_last_digits() {
+    for (name, graph) in cases() {
+        let model = model(graph);
+        let inputs = inputs(model.plan(), &LENGTHS);
+        let fused = run(&model, &inputs);
+        let paths: Vec<String> = trafoc::interp::plan::paths(model.graph())
+            .unwrap()
+            .into_iter()
+            .map(|(path, _)| path)
+            .filter(|path| path.split(['.', '@']).any(|part| part == "weights"))
+            .collect();
+        let options = Options { captures: trafoc::interp::Captures::of(paths.clone()), ..Options::default() };
+        let composed = model.forward(&inputs, &options).unwrap();
+        for (output, value) in &fused {
+            assert_close(&floats(value), &floats(&composed[output]), 1e-5);
+        }
+        for path in paths {
+            let value = &composed[&path];
+            let keys = *value.dims().unwrap().last().unwrap();
+            for row in floats(value).chunks(keys) {
+                let sum: f32 = row.iter().sum();
+                // A sink takes a part of the weight.
+                let least = if name.contains("sinks") { 0.0 } else { 1.0 - 1e-5 };
+                assert!((least..1.0 + 1e-5).contains(&sum), "{name} {path}: {sum}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_causal_mask_hides_changes_nothing() {
+    for (name, graph) in cases() {
+        let model = model(graph);
+        // Positions of a prefix see each other.
+        if !model.graph().decodes || name.contains("prefix") {
+            continue;
+        }
+        let all = inputs(model.plan(), &LENGTHS);
+        let before = floats(&run(&model, &all)["logits"]);
+        let (batch, time, at) = (LENGTHS.batch as usize, LENGTHS.time as usize, 4);
+        let changed = model.plan().inputs().iter().filter(|i| !i.memory && !i.keep).fold(
+            all.clone(),
+            |changed, input| {
+                let Value::Int(trafoc::interp::Ranked::R2(old)) = all.get(&input.name).unwrap().clone() else {
+                    return changed;
+                };
+                let Value::Int(trafoc::interp::Ranked::R2(new)) = value(input, &LENGTHS, 99) else {
+                    return changed;
+                };
+                let joined = Tensor::cat(vec![old.narrow(1, 0, at), new.narrow(1, at, time - at)], 1);
+                changed.with(&input.name, joined)
+            },
+        );
+        let after = floats(&run(&model, &changed)["logits"]);
+        assert_ne!(before, after, "{name}");
+        let width = before.len() / batch / time;
+        for b in 0..batch {
+            let seen = b * time * width..(b * time + at) * width;
+            assert_eq!(before[seen.clone()], after[seen], "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_padding_hides_changes_nothing() {
+    for (name, graph) in cases() {
+        let model = model(graph);
+        let masks: Vec<Input> = model.plan().inputs().iter().filter(|i| i.keep).cloned().collect();
+        for mask in masks {
+            let all = inputs(model.plan(), &LENGTHS);
+            let shape: Vec<usize> = mask.ty.shape.iter().map(|d| d.eval(&LENGTHS) as usize).collect();
+            let [batch, length] = shape[..] else { panic!("{name}") };
+            let kept = length - 2;
+            let numbers: Vec<i64> = (0..batch * length).map(|i| i64::from(i % length < kept)).collect();
+            let keep = Tensor::<2, Int>::from_data(TensorData::new(numbers, [batch, length]), &device());
+            let all = all.with(&mask.name, keep);
+            let before = run(&model, &all);
+            // Every other input of that length gets other values where the mask hides.
+            let mut changed = all.clone();
+            for input in model.plan().inputs().iter().filter(|i| !i.keep && i.ty.shape == mask.ty.shape) {
+                let Value::Int(trafoc::interp::Ranked::R2(old)) = all.get(&input.name).unwrap().clone() else {
+                    continue;
+                };
+                let Value::Int(trafoc::interp::Ranked::R2(new)) = value(input, &LENGTHS, 99) else { continue };
+                let joined = Tensor::cat(vec![old.narrow(1, 0, kept), new.narrow(1, kept, length - kept)], 1);
+                changed = changed.with(&input.name, joined);
+            }
+            let after = run(&model, &changed);
+            for (output, value) in &before {
+                let root = model.graph().root();
+                let id = root.results.iter().find(|id| root.value(**id).name == *output).unwrap();
+                let over_length = root.value(*id).ty.shape.get(1) == mask.ty.shape.get(1);
+                let (a, b) = (floats(value), floats(&after[output]));
+                if over_length {
+                    let width = a.len() / batch / length;
+                    for row in 0..batch {
+                        let seen = row * length * width..(row * length + kept) * width;
+                        assert_eq!(a[seen.clone()], b[seen], "{name} {output}");
+                    }
+                } else {
+                    assert_eq!(a, b, "{name} {output}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_start_is_a_function_of_seed_and_path() {
+    let (_, graph) = cases().into_iter().find(|(name, _)| name == "attention-plain").unwrap();
+    let a = Weights::init(&graph, &device(), 3).unwrap();
+    let b = Weights::init(&graph, &device(), 3).unwrap();
+    let c = Weights::init(&graph, &device(), 4).unwrap();
+    let path = a.layout().keys().find(|p| p.ends_with("query.weight")).unwrap();
+    assert_eq!(a.values(path), b.values(path));
+    assert_ne!(a.values(path), c.values(path));
+}

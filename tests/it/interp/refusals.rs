@@ -1,0 +1,214 @@
+//! What is refused, and in which words.
+
+use indexmap::IndexMap;
+use safetensors::SafeTensors;
+use serde_json::json;
+use trafoc::interp::tensor_file::TensorFile;
+use trafoc::interp::{Captures, device};
+
+use super::*;
+
+const LEARNED: &str = "
+trafo: 1
+name: small
+vocab: 11
+context: 6
+d_model: 8
+embed: {position: learned}
+decoder: {layers: 2, attention: {heads: 2}}
+head: lm
+";
+
+const ENCODER: &str = "
+trafo: 1
+name: small
+vocab: 11
+context: 6
+d_model: 8
+encoder: {layers: 1, attention: {heads: 2}}
+head: {classify: {classes: 3}}
+";
+
+fn refused(model: &Model, json: serde_json::Value) -> String {
+    match Inputs::from_json(model.plan(), &json, &device()) {
+        Err(error) => error.to_string(),
+        Ok(inputs) => model.forward(&inputs, &Options::default()).unwrap_err().to_string(),
+    }
+}
+
+#[test]
+fn inputs_that_do_not_fit() {
+    let decoder = model(spec(LEARNED));
+    let encoder = model(spec(ENCODER));
+    let seen = [
+        refused(&decoder, json!({"token": [[1]]})),
+        refused(&decoder, json!({})),
+        refused(&decoder, json!([1, 2])),
+        refused(&decoder, json!({"tokens": [1, 2]})),
+        refused(&decoder, json!({"tokens": [[[1], [2]]]})),
+        refused(&decoder, json!({"tokens": [[1, 2], [3]]})),
+        refused(&decoder, json!({"tokens": [[1, 11]]})),
+        refused(&decoder, json!({"tokens": [[1, -1]]})),
+        refused(&decoder, json!({"tokens": [[1, 2.5]]})),
+        refused(&decoder, json!({"tokens": [[1, "two"]]})),
+        refused(&decoder, json!({"tokens": [[]]})),
+        refused(&decoder, json!({"tokens": [[1, 2, 3, 4, 5, 6, 7]]})),
+        refused(&encoder, json!({"tokens": [[1, 2]], "mask": [[1, 2]]})),
+        refused(&encoder, json!({"tokens": [[1, 2]], "mask": [[1, 1, 0]]})),
+        refused(&encoder, json!({"tokens": [[12]], "mask": 1, "masc": [[1]]})),
+    ];
+    insta::assert_snapshot!(seen.join("\n"), @"");
+}
+
+#[test]
+fn the_next_position_beyond_a_learned_table_is_refused_while_decoding() {
+    let model = model(spec(LEARNED));
+    let tokens = |n: usize| {
+        let ids = TensorData::new(vec![1i64; n], [1, n]);
+        Inputs::new().with("tokens", Tensor::<2, Int>::from_data(ids, &device()))
+    };
+    let mut cache = model.cache();
+    model.forward_cached(&tokens(5), &mut cache).unwrap();
+    model.forward_cached(&tokens(1), &mut cache).unwrap();
+    let error = model.forward_cached(&tokens(1), &mut cache).unwrap_err();
+    insta::assert_snapshot!(error, @"");
+    assert_eq!(cache.len(), 6);
+}
+
+#[test]
+fn a_model_that_sees_the_future_has_no_cache() {
+    let model = model(spec(ENCODER));
+    let error = model.forward_cached(&Inputs::new(), &mut model.cache()).unwrap_err();
+    insta::assert_snapshot!(error, @"");
+}
+
+#[test]
+fn captures_that_name_nothing() {
+    let graph = spec(LEARNED);
+    let error = |path: &str| Plan::new(&graph, &Captures::of([path])).unwrap_err().to_string();
+    let seen = [
+        error("decoder.blocks.3.attention.weights"),
+        error("decoder.blocks.0.attention"),
+        error("decoder.blocks.*.atention.weights"),
+        error("nonsense"),
+    ];
+    insta::assert_snapshot!(seen.join("\n"), @"");
+}
+
+#[test]
+fn devices_by_name() {
+    let error = |name: &str| device::device(name).unwrap_err().to_string();
+    assert_eq!(device::device("FLEX").unwrap().name, "flex");
+    assert!(device::device("auto").is_ok());
+    insta::assert_snapshot!([error("flexx"), error("tpu"), error("flex:0"), error("wgpu:x")].join("\n"), @"");
+    for backend in device::BACKENDS.iter().filter(|b| !b.compiled) {
+        let said = error(backend.name);
+        assert!(said.contains(&format!("--features {}", backend.feature)), "{said}");
+    }
+}
+
+#[test]
+fn weights_survive_a_file_and_other_readers_read_it() {
+    let graph = spec(LEARNED);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let weights = Weights::init(&graph, &device(), 5).unwrap();
+    let metadata = IndexMap::from([("spec".to_owned(), "small".to_owned())]);
+    weights.save(&path, &metadata).unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside the file");
+    let (again, report) = Weights::load(&graph, &path, &device()).unwrap();
+    assert!(report.not_finite.is_empty());
+    let bytes = std::fs::read(&path).unwrap();
+    let other = SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(other.len(), weights.layout().len());
+    for (path, slot) in weights.layout() {
+        assert_eq!(weights.values(path), again.values(path));
+        assert_eq!(other.tensor(path).unwrap().shape(), slot.shape);
+    }
+}
+
+#[test]
+fn every_difference_between_file_and_model_is_said_at_once() {
+    let graph = spec(LEARNED);
+    let wider = spec(&LEARNED.replace("vocab: 11", "vocab: 12").replace("position: learned", "position: none"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    Weights::init(&wider, &device(), 5).unwrap().save(&path, &IndexMap::new()).unwrap();
+    let error = Weights::load(&graph, &path, &device()).unwrap_err().to_string();
+    let error = error.replace(folder.path().to_str().unwrap(), "");
+    insta::assert_snapshot!(error, @"");
+}
+
+#[test]
+fn numbers_that_are_none_are_counted() {
+    let graph = spec(LEARNED);
+    let mut first = true;
+    let weights = Weights::build(&graph, &device(), |_, slot| {
+        let mut values = vec![0.5; slot.shape.iter().product()];
+        if std::mem::take(&mut first) {
+            (values[0], values[2]) = (f32::NAN, f32::INFINITY);
+        }
+        Ok(values)
+    })
+    .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    weights.save(&path, &IndexMap::new()).unwrap();
+    let (_, report) = Weights::load(&graph, &path, &device()).unwrap();
+    assert_eq!(report.not_finite.into_values().collect::<Vec<_>>(), [2]);
+}
+
+/// A file of a header and so many bytes of data.
+fn file(header: &str, data: usize) -> Vec<u8> {
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.resize(bytes.len() + data, 0);
+    bytes
+}
+
+#[test]
+fn hostile_files_are_refused() {
+    let tensor = |shape: &str, from: u64, to: u64| {
+        format!(r#"{{"dtype":"F32","shape":{shape},"data_offsets":[{from},{to}]}}"#)
+    };
+    let one = |shape: &str, from, to| format!(r#"{{"a":{}}}"#, tensor(shape, from, to));
+    let two = |a: String, b: String| format!(r#"{{"a":{a},"b":{b}}}"#);
+    let mut long = one("[2]", 0, 8);
+    long.insert_str(2, &"a".repeat(600));
+    let many: Vec<String> = (0..100_001).map(|i| format!(r#""t{i}":{}"#, tensor("[0]", 0, 0))).collect();
+    let files: Vec<(&str, Vec<u8>)> = vec![
+        ("empty", Vec::new()),
+        ("only a length", 8u64.to_le_bytes().to_vec()),
+        ("a header of 2^63 bytes", [(1u64 << 63).to_le_bytes().to_vec(), vec![0; 64]].concat()),
+        ("a header longer than the file", [1000u64.to_le_bytes().to_vec(), vec![b'{'; 64]].concat()),
+        ("not JSON", file("{{{{", 0)),
+        ("a list", file("[]", 0)),
+        ("sizes that overflow", file(&one("[4294967296,4294967296,4294967296]", 0, 8), 8)),
+        ("a place smaller than the tensor", file(&one("[3]", 0, 8), 8)),
+        ("a place beyond the data", file(&one("[4]", 0, 16), 8)),
+        ("a place that ends before it begins", file(&one("[2]", 8, 0), 8)),
+        ("overlapping tensors", file(&two(tensor("[2]", 0, 8), tensor("[2]", 4, 12)), 12)),
+        ("a hole", file(&two(tensor("[2]", 0, 8), tensor("[2]", 12, 20)), 20)),
+        ("a tail", file(&one("[2]", 0, 8), 12)),
+        ("a name twice", file(&format!(r#"{{"a":{0},"a":{0}}}"#, tensor("[2]", 0, 8)), 8)),
+        ("an unknown element type", file(&one("[2]", 0, 8).replace("F32", "F7"), 8)),
+        ("a name of 600 bytes", file(&long, 8)),
+        ("nine axes", file(&one("[1,1,1,1,1,1,1,1,2]", 0, 8), 8)),
+        ("a negative size", file(&one("[-2]", 0, 8), 8)),
+        ("more than 100000 tensors", file(&format!("{{{}}}", many.join(",")), 0)),
+    ];
+    let mut said = Vec::new();
+    for (what, bytes) in files {
+        let error = TensorFile::from_bytes("it", bytes).err().unwrap_or_else(|| panic!("{what} is accepted"));
+        said.push(format!("{what}: {}", error.to_string().trim_start_matches("it is not a sound safetensors file: ")));
+    }
+    insta::assert_snapshot!(said.join("\n"), @"");
+}
+
+#[test]
+fn a_model_too_large_for_any_memory_is_refused_at_once() {
+    let graph = spec(&LEARNED.replace("vocab: 11", "vocab: 1_000_000_000_000").replace("d_model: 8", "d_model: 1_000_000_000"));
+    insta::assert_snapshot!(Weights::init(&graph, &device(), 1).unwrap_err(), @"");
+    let graph = spec(&LEARNED.replace("layers: 2", "layers: 1_000_000"));
+    insta::assert_snapshot!(Weights::init(&graph, &device(), 1).unwrap_err(), @"");
+}
