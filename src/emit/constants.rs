@@ -288,6 +288,8 @@ impl Found {
                 | Op::Concat { .. }
                 | Op::Prepend
                 | Op::Unsqueeze
+                | Op::Squeeze
+                | Op::Lookup
                 | Op::BiasFromTable
                 | Op::OrZeros
                 | Op::Unembed

@@ -206,6 +206,8 @@ fn own_needs(op: &Op, decodes: bool) -> BTreeSet<Need> {
         | Op::Concat { .. }
         | Op::Prepend
         | Op::Unsqueeze
+        | Op::Squeeze
+        | Op::Lookup
         | Op::BiasFromTable
         | Op::OrZeros
         | Op::Unembed
