@@ -12,6 +12,7 @@
 pub mod cli;
 pub mod compile;
 pub mod diag;
+pub mod emit;
 pub mod field;
 pub mod ir;
 pub mod lower;

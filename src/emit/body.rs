@@ -46,9 +46,14 @@ impl Statement {
 
 /// The statements as lines of Rust. Arguments are called by their own names; `reserved` are names the
 /// body uses for other things.
-pub fn print(module: &Module, mut statements: Vec<Statement>, reserved: &BTreeSet<String>) -> Vec<String> {
+pub fn print(
+    module: &Module,
+    arguments: &[ValueId],
+    mut statements: Vec<Statement>,
+    reserved: &BTreeSet<String>,
+) -> Vec<String> {
     let live_after = settle_moves(&mut statements);
-    let names = choose_names(module, &statements, &live_after, reserved);
+    let names = choose_names(module, arguments, &statements, &live_after, reserved);
     statements
         .iter()
         .zip(&names)
@@ -120,13 +125,14 @@ struct Scope {
 
 fn choose_names(
     module: &Module,
+    arguments: &[ValueId],
     statements: &[Statement],
     live_after: &[BTreeSet<ValueId>],
     reserved: &BTreeSet<String>,
 ) -> Vec<Scope> {
     let mut names: BTreeMap<ValueId, String> = BTreeMap::new();
-    for (i, value) in module.arguments().iter().enumerate() {
-        names.insert(ValueId(i), argument(&value.name, reserved));
+    for id in arguments {
+        names.insert(*id, argument(&module.value(*id).name, reserved));
     }
     let mut scopes = Vec::new();
     for (statement, live) in statements.iter().zip(live_after) {
@@ -184,4 +190,9 @@ fn render(pieces: &[Piece], names: &BTreeMap<ValueId, String>) -> String {
         }
     }
     out
+}
+
+/// The text of code in which no value is open.
+pub fn text(code: &Code) -> String {
+    render(&code.pieces, &BTreeMap::new())
 }

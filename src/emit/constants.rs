@@ -32,6 +32,8 @@ pub enum Kind {
     Experts,
     /// Experts a token is sent to.
     TopK,
+    /// Base of rotary positions.
+    Theta,
     /// Added to a variance.
     Eps,
     /// Probability of dropping.
@@ -53,6 +55,7 @@ impl Kind {
             Kind::Hidden => "HIDDEN",
             Kind::Experts => "EXPERTS",
             Kind::TopK => "TOP_K",
+            Kind::Theta => "THETA",
             Kind::Eps => "EPS",
             Kind::Dropout => "DROPOUT",
             Kind::Std => "INIT_STD",
@@ -71,6 +74,7 @@ impl Kind {
             Kind::Hidden => "Features inside a feed-forward.",
             Kind::Experts => "Experts of a mixture.",
             Kind::TopK => "Experts a token is sent to.",
+            Kind::Theta => "Base of the rotary angles.",
             Kind::Eps => "Added to the variance in norms.",
             Kind::Dropout => "Probability of dropping a feature in training.",
             Kind::Std => "Standard deviation of fresh weights.",
@@ -127,6 +131,12 @@ impl Constants {
         self.find(kinds, Number::Int(value))
     }
 
+    /// The integers of a kind.
+    pub fn of_kind(&self, kind: Kind) -> Vec<u64> {
+        let all = self.all.iter().filter(|c| c.kind == kind);
+        all.filter_map(|c| if let Number::Int(n) = c.value { Some(n) } else { None }).collect()
+    }
+
     /// The text of a float.
     pub fn float(&self, kind: Kind, value: f64) -> String {
         self.find(&[kind], Number::Float(value)).unwrap_or_else(|| float(value))
@@ -141,6 +151,15 @@ impl Constants {
                 constant.name.clone()
             }
             None => value.to_string(),
+        }
+    }
+
+    /// The number of caches: the length of the stack they belong to, if it is that of one.
+    pub fn stack_of(&self, caches: u64) -> String {
+        let mut stacks = self.all.iter().filter(|c| c.owner.is_some() && c.value == Number::Int(caches));
+        match (stacks.next(), stacks.next()) {
+            (Some(Constant { owner: Some(owner), .. }), None) => self.layers(*owner, caches),
+            _ => caches.to_string(),
         }
     }
 
@@ -255,6 +274,11 @@ impl Found {
                     }
                 }
                 Op::Dropout { p } => self.add(Kind::Dropout, &scope, Number::Float(*p)),
+                Op::RotaryTable { rotary, .. } => {
+                    if let Some(theta) = super::op::base_of(&rotary.inverse_frequencies) {
+                        self.add(Kind::Theta, &scope, Number::Float(theta));
+                    }
+                }
                 Op::RepeatHeads { .. } => {
                     if let Some(shape) = node.inputs.first().map(|q| &module.value(*q).ty.shape)
                         && let Some(heads) = shape.get(1).and_then(constant)
@@ -267,7 +291,6 @@ impl Found {
                 | Op::Call { .. }
                 | Op::Positions { .. }
                 | Op::Sinusoid { .. }
-                | Op::RotaryTable { .. }
                 | Op::Mask { .. }
                 | Op::PaddingMask
                 | Op::EitherMask

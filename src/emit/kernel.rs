@@ -29,8 +29,8 @@ const TEXTS: &[(&str, &str)] = texts![
     "pieces/attend.rs",
     "pieces/fresh.rs",
     "pieces/frequencies.rs",
-    "pieces/masks.rs",
     "pieces/offset_norms.rs",
+    "pieces/prepend.rs",
 ];
 
 /// Items by name, in the order of the texts.

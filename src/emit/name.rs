@@ -55,6 +55,24 @@ pub fn snake(name: &str) -> String {
     out
 }
 
+/// Words in camel case: `local_block` → `LocalBlock`.
+pub fn camel(name: &str) -> String {
+    let mut out = String::new();
+    for word in name.split('_') {
+        let mut chars = word.chars();
+        out.extend(chars.next().map(|c| c.to_ascii_uppercase()));
+        out.extend(chars);
+    }
+    type_name(&out)
+}
+
+/// How a source is named in an emitted file: as it was given, but never with a place of this machine.
+pub fn shown(source: &str) -> String {
+    let is_absolute = source.starts_with(['/', '\\']) || source.get(1..3).is_some_and(|s| s.starts_with(':'));
+    let name = if is_absolute { source.rsplit(['/', '\\']).next().unwrap_or(source) } else { source };
+    doc(&name.replace('\\', "/"))
+}
+
 /// A file's or crate's name from a spec's: `qwen2.5-0.5b` → `qwen2_5_0_5b`.
 pub fn file(name: &str) -> String {
     let mut out: String =

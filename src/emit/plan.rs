@@ -1,7 +1,7 @@
 //! What must be known about every module before the first line is written: what it needs beside its
 //! arguments, how many caches it fills, which dropouts it owns.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::ir::op::Sequence;
 use crate::ir::{Graph, MemberKind, Module, ModuleId, Op, Run, Sym, ValueId, stack_len};
@@ -48,26 +48,27 @@ pub struct Facts {
     pub extra: BTreeSet<Need>,
     /// How many caches one call fills.
     pub caches: u64,
+    /// Nodes that append to the same cache, by index; one cache each.
+    pub groups: Vec<Vec<usize>>,
     /// Dropout fields: name and probability.
     pub dropouts: Vec<(String, f64)>,
 }
 
-/// Facts about every module of a graph, and the caches' slots.
+/// Facts about every module of a graph, and what caches hold.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// By module id.
     pub modules: Vec<Facts>,
-    /// Tensors of one cache: field and rank.
-    pub slots: BTreeMap<String, usize>,
+    /// The different sets of tensors that are appended together: field and rank of each.
+    pub slots: Vec<Vec<(String, usize)>>,
 }
 
 /// Collects the facts, children before parents.
 pub fn plan(graph: &Graph) -> Plan {
     let mut modules: Vec<Facts> = Vec::new();
-    let mut slots = BTreeMap::new();
+    let mut slots = Vec::new();
     for (index, module) in graph.modules.iter().enumerate() {
         let mut facts = Facts { dropouts: dropouts(module), ..Facts::default() };
-        let mut own_slots = false;
         for node in &module.nodes {
             facts.needs.extend(own_needs(&node.op, graph.decodes));
             for id in callees(&node.op, module) {
@@ -75,16 +76,18 @@ pub fn plan(graph: &Graph) -> Plan {
                     facts.needs.extend(child.extra.iter().copied());
                 }
             }
-            if let Op::Cache = node.op
-                && graph.decodes
-                && let Some(value) = node.outputs.first().map(|id| module.value(*id))
-            {
-                own_slots = true;
-                slots.insert(value.name.clone(), value.ty.shape.len());
-            }
             facts.caches += node_caches(&node.op, module, &modules);
         }
-        facts.caches += u64::from(own_slots);
+        if graph.decodes {
+            facts.groups = cache_groups(module);
+            for group in &facts.groups {
+                let slot = slot(module, group);
+                if !slots.contains(&slot) {
+                    slots.push(slot);
+                }
+            }
+        }
+        facts.caches += facts.groups.len() as u64;
         let is_root = ModuleId(index) == graph.root;
         facts.extra = facts
             .needs
@@ -95,6 +98,36 @@ pub fn plan(graph: &Graph) -> Plan {
         modules.push(facts);
     }
     Plan { modules, slots }
+}
+
+/// What a group of nodes appends: field and rank, in order.
+pub fn slot(module: &Module, group: &[usize]) -> Vec<(String, usize)> {
+    let nodes = group.iter().filter_map(|i| module.nodes.get(*i));
+    let values = nodes.filter_map(|node| node.outputs.first()).map(|id| module.value(*id));
+    values.map(|value| (value.variable.clone(), value.ty.shape.len())).collect()
+}
+
+/// Appends with no use of what the first gives back between them.
+fn cache_groups(module: &Module) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    for (i, node) in module.nodes.iter().enumerate() {
+        let appended = open.iter().filter_map(|n| module.nodes.get(*n)).flat_map(|n| &n.outputs);
+        let uses_open = appended.clone().any(|id| node.inputs.contains(id));
+        let is_append = matches!(node.op, Op::Cache);
+        let same_name = is_append && appended.clone().any(|id| {
+            node.outputs.first().is_some_and(|out| module.value(*out).variable == module.value(*id).variable)
+        });
+        if uses_open || same_name {
+            groups.push(std::mem::take(&mut open));
+        }
+        if is_append {
+            open.push(i);
+        }
+    }
+    groups.push(open);
+    groups.retain(|group| !group.is_empty());
+    groups
 }
 
 /// How many caches a node's callees fill, in all.
@@ -141,18 +174,22 @@ pub fn kinds(runs: &[Run]) -> Vec<ModuleId> {
 
 /// Where a need is found in a module's arguments: the argument and, for lengths, the axis.
 pub fn source_of(need: Need, module: &Module) -> Option<(ValueId, usize)> {
+    let arguments: Vec<ValueId> = (0..module.args).map(ValueId).collect();
+    source_among(need, module, &arguments)
+}
+
+/// Where a need is found among some values.
+pub fn source_among(need: Need, module: &Module, values: &[ValueId]) -> Option<(ValueId, usize)> {
+    let mut certain = values.iter().copied().filter(|id| !module.value(*id).ty.optional);
     let sym = match need {
         Need::Past => return None,
-        Need::Device => {
-            let at = module.arguments().iter().position(|v| !v.ty.optional)?;
-            return Some((ValueId(at), 0));
-        }
+        Need::Device => return certain.next().map(|id| (id, 0)),
         Need::Time => Sym::Time,
         Need::Source => Sym::Source,
     };
-    module.arguments().iter().enumerate().find_map(|(i, value)| {
-        let axis = value.ty.shape.iter().position(|dim| dim.symbol() == Some(sym))?;
-        (!value.ty.optional).then_some((ValueId(i), axis))
+    certain.find_map(|id| {
+        let axis = module.value(id).ty.shape.iter().position(|dim| dim.symbol() == Some(sym))?;
+        Some((id, axis))
     })
 }
 
