@@ -25,6 +25,17 @@ pub enum Statement {
 }
 
 impl Statement {
+    /// What is evaluated.
+    pub fn code(&self) -> &Code {
+        match self {
+            Statement::Local(_, code)
+            | Statement::Let(_, code)
+            | Statement::Var(_, code)
+            | Statement::Loop(code)
+            | Statement::Return(code) => code,
+        }
+    }
+
     fn code_mut(&mut self) -> &mut Code {
         match self {
             Statement::Local(_, code)

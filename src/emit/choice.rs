@@ -73,7 +73,11 @@ fn within<T: Clone + PartialEq>(start: u64, cycle: &[Option<T>], text: &dyn Fn(&
     if let [(one, at), (other, _)] = values.as_slice()
         && let [at] = at.as_slice()
     {
-        return Code::text(format!("if {index} == {at} {{ ")).join(text(one)).then(" } else { ").join(text(other)).then(" }");
+        return Code::text(format!("if {index} == {at} {{ "))
+            .join(text(one))
+            .then(" } else { ")
+            .join(text(other))
+            .then(" }");
     }
     let mut code = Code::text(format!("match {index} {{ "));
     let rest = values.len().saturating_sub(1);

@@ -154,40 +154,24 @@ impl Constants {
         }
     }
 
-    /// The number of caches: the length of the stack they belong to, if it is that of one.
-    pub fn stack_of(&self, caches: u64) -> String {
-        let mut stacks = self.all.iter().filter(|c| c.owner.is_some() && c.value == Number::Int(caches));
-        match (stacks.next(), stacks.next()) {
-            (Some(Constant { owner: Some(owner), .. }), None) => self.layers(*owner, caches),
-            _ => caches.to_string(),
-        }
-    }
-
     /// A feature width in a module of that role.
     pub fn width(&self, role: Role, value: u64) -> String {
         let kinds: &[Kind] = match role {
-            Role::Embedding => &[Kind::DModel],
-            Role::Attention => &[Kind::DModel, Kind::HeadDim],
-            Role::Ffn => &[Kind::DModel, Kind::Hidden, Kind::Experts],
-            Role::Norm => &[Kind::DModel, Kind::HeadDim],
+            Role::Embedding | Role::Attention | Role::Norm => &[Kind::DModel],
+            Role::Ffn => &[Kind::DModel, Kind::Hidden],
             Role::Head => &[Kind::DModel, Kind::Vocab],
         };
-        if let Some(known) = self.known(kinds, value) {
+        self.int(kinds, value)
+    }
+
+    /// The width of so many heads side by side: `HEADS * HEAD_DIM`, `D_MODEL` where that is the same.
+    pub fn heads_width(&self, heads: u64, value: u64) -> String {
+        if let Some(known) = self.known(&[Kind::DModel], value) {
             return known;
         }
-        if role == Role::Attention || role == Role::Norm {
-            for heads in self.all.iter().filter(|c| matches!(c.kind, Kind::Heads | Kind::KvHeads)) {
-                for dim in self.all.iter().filter(|c| c.kind == Kind::HeadDim) {
-                    if let (Number::Int(h), Number::Int(d)) = (heads.value, dim.value)
-                        && h.checked_mul(d) == Some(value)
-                        && let (Some(h), Some(d)) = (self.known(&[heads.kind], h), self.known(&[dim.kind], d))
-                    {
-                        return format!("{h} * {d}");
-                    }
-                }
-            }
-        }
-        value.to_string()
+        let each = value.checked_div(heads).unwrap_or(value);
+        let each = self.int(&[Kind::HeadDim], each);
+        if heads == 1 { each } else { format!("{} * {each}", self.int(&[Kind::Heads, Kind::KvHeads], heads)) }
     }
 
     fn find(&self, kinds: &[Kind], value: Number) -> Option<String> {
@@ -219,7 +203,11 @@ impl Constants {
                 Number::Float(x) => ("f64", float(x)),
             };
             let value = constant.formula.clone().unwrap_or(number);
-            format!("/// {}\npub const {}: {ty} = {value};", constant.kind.doc(), constant.name)
+            let doc = match (constant.kind, constant.name.strip_suffix("_LAYERS")) {
+                (Kind::Layers, Some(stack)) => format!("Blocks of the {}.", stack.to_lowercase()),
+                _ => constant.kind.doc().to_owned(),
+            };
+            format!("/// {doc}\npub const {}: {ty} = {value};", constant.name)
         })
         .collect()
     }
@@ -343,10 +331,11 @@ impl Found {
         let scope = name::snake(&module.name);
         match layer {
             Layer::Linear { input, output, init, .. } => {
-                if module.role == Role::Ffn && !self.is_known(Kind::DModel, *output) {
-                    self.add(Kind::Hidden, &scope, Number::Int(*output));
-                } else if module.role == Role::Ffn && !self.is_known(Kind::DModel, *input) {
-                    self.add(Kind::Hidden, &scope, Number::Int(*input));
+                // A mixture's own projections are its router and gates.
+                let is_mixture = module.nodes.iter().any(|node| matches!(node.op, Op::Route(_)));
+                let inner = [*output, *input].into_iter().find(|n| !self.is_known(Kind::DModel, *n));
+                if let (Role::Ffn, false, Some(inner)) = (module.role, is_mixture, inner) {
+                    self.add(Kind::Hidden, &scope, Number::Int(inner));
                 }
                 self.std(init, member);
             }
@@ -379,11 +368,8 @@ impl Found {
             let first = out.iter().all(|c| c.kind != kind);
             let plain = !several || (kind == Kind::Std && first) || scope.is_empty();
             let base = if kind == Kind::Std && !first { "STD" } else { kind.name() };
-            let name = if plain {
-                kind.name().to_owned()
-            } else {
-                format!("{}_{base}", name::constant(&scope))
-            };
+            let name =
+                if plain { kind.name().to_owned() } else { format!("{}_{base}", name::constant(&scope)) };
             if out.iter().any(|c| c.name == name) {
                 continue;
             }

@@ -6,15 +6,18 @@ use std::collections::BTreeSet;
 use super::constants::{Constants, float};
 use super::kernel::Library;
 use super::layer::{LinearInit, linear_init};
+use super::merge::{Merged, merge};
 use super::name;
 use super::plan::{self, Facts, Plan};
-use crate::ir::{Graph, ModuleId, Type};
-use crate::source::SourceMap;
+use crate::ir::{Graph, MemberKind, ModuleId, Type};
+use crate::source::{SourceMap, Span};
 
 /// One emitted file in the making.
 pub struct File<'a> {
     /// The graph.
-    pub graph: &'a Graph,
+    pub graph: Graph,
+    /// Where each module comes from.
+    origins: Vec<Vec<Span>>,
     /// The texts, for lines of the spec.
     pub sources: &'a SourceMap,
     /// Sizes.
@@ -33,7 +36,8 @@ pub struct File<'a> {
 
 impl<'a> File<'a> {
     /// An empty file.
-    pub fn new(graph: &'a Graph, sources: &'a SourceMap) -> Self {
+    pub fn new(graph: &Graph, sources: &'a SourceMap) -> Self {
+        let Merged { graph, origins } = merge(graph);
         let mut types: Vec<String> = Vec::new();
         for module in &graph.modules {
             let mut chosen = name::type_name(&module.name);
@@ -43,11 +47,12 @@ impl<'a> File<'a> {
             types.push(chosen);
         }
         Self {
+            constants: Constants::of(&graph),
+            plan: plan::plan(&graph),
+            linear_init: linear_init(&graph),
             graph,
+            origins,
             sources,
-            constants: Constants::of(graph),
-            plan: plan::plan(graph),
-            linear_init: linear_init(graph),
             library: Library::read(),
             types,
             imports: RefCell::default(),
@@ -60,6 +65,32 @@ impl<'a> File<'a> {
     /// The struct of a module.
     pub fn type_of(&self, id: ModuleId) -> &str {
         self.types.get(id.0).map_or("Missing", String::as_str)
+    }
+
+    /// The function that stands for a module without fields, outside of stacks.
+    pub fn free_function(&self, id: ModuleId) -> Option<String> {
+        let in_stack =
+            self.graph.modules.iter().flat_map(|m| &m.members).any(
+                |member| matches!(&member.kind, MemberKind::Stack(runs) if plan::kinds(runs).contains(&id)),
+            );
+        if in_stack || id == self.graph.root || self.has_fields(id) {
+            return None;
+        }
+        let mut called = name::snake(self.type_of(id));
+        while self.library.has(&called) {
+            called.push_str("_of");
+        }
+        Some(called)
+    }
+
+    fn has_fields(&self, id: ModuleId) -> bool {
+        let is_field = |kind: &MemberKind| match kind {
+            MemberKind::Layer(layer) => super::layer::field_type(layer, self).is_some(),
+            MemberKind::Module(child) => self.free_function(*child).is_none(),
+            MemberKind::Stack(_) => true,
+        };
+        !self.facts(id).dropouts.is_empty()
+            || self.graph.module(id).members.iter().any(|member| is_field(&member.kind))
     }
 
     /// The type of a stack of unlike blocks, kept apart from the structs: `Block` for `blocks`.
@@ -155,9 +186,15 @@ impl<'a> File<'a> {
 
     /// `specs/gpt1.yaml:12` of a module, if it comes from there.
     pub fn origin(&self, id: ModuleId) -> Option<String> {
-        let span = self.graph.module(id).span?;
-        let source = self.sources.get(span.source)?;
-        Some(format!("{}:{}", name::shown(&source.name), self.sources.line(span)))
+        let mut places: Vec<String> = Vec::new();
+        for span in self.origins.get(id.0)? {
+            let source = self.sources.get(span.source)?;
+            let place = format!("`{}:{}`", name::shown(&source.name), self.sources.line(*span));
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        (!places.is_empty()).then(|| places.join(" and "))
     }
 
     /// A shape as documentation has it, `[B, T, D_MODEL]` in letters and numbers.

@@ -15,7 +15,7 @@ use crate::ir::op::Sequence;
 use crate::ir::{DType, MemberId, MemberKind, Module, ModuleId, Node, Op, Run, ValueId};
 
 /// A line that is easily read.
-const READABLE: usize = 88;
+const READABLE: usize = 72;
 
 /// Who holds the caches a function fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,11 +108,24 @@ impl<'a> Function<'a> {
             Ok([one]) => one,
             Err(several) => Code::list("(", several, ")"),
         };
-        self.statements.push(Statement::Return(last));
+        // What was taken apart only to be returned is returned whole.
+        match self.statements.pop() {
+            Some(Statement::Let(values, code))
+                if results.len() > 1 && values == results.iter().copied().map(Some).collect::<Vec<_>>() =>
+            {
+                self.statements.push(Statement::Return(code));
+            }
+            before => {
+                self.statements.extend(before);
+                self.statements.push(Statement::Return(last));
+            }
+        }
         let lends_cache = self.cache_users > 1 || self.scans_caches();
         let mut statements = self.locals();
         statements.append(&mut self.statements);
-        let reserved = reserved();
+        // A variable hides a function of its name.
+        let mut reserved = reserved();
+        reserved.extend(statements.iter().flat_map(|s| called(s)));
         Written { lines: body::print(self.module, &self.arguments, statements, &reserved), lends_cache }
     }
 
@@ -143,12 +156,18 @@ impl<'a> Function<'a> {
     fn scans_caches(&self) -> bool {
         self.holder != Holder::None
             && self.module.nodes.iter().any(|node| {
-                plan::scanned(&node.op, self.module).is_some() && calls_cached(&node.op, self.module, self.file)
+                plan::scanned(&node.op, self.module).is_some()
+                    && calls_cached(&node.op, self.module, self.file)
             })
     }
 
     fn uses_of(&self, id: ValueId) -> usize {
         self.uses.get(id.0).copied().unwrap_or(0)
+    }
+
+    /// A variable that is no value of the graph.
+    pub fn local(&mut self, name: &str, code: Code) {
+        self.statements.push(Statement::Local(name.to_owned(), code));
     }
 
     /// Whether anything uses a value.
@@ -221,9 +240,10 @@ impl<'a> Function<'a> {
         let used: Vec<Option<ValueId>> =
             node.outputs.iter().map(|id| (self.uses_of(*id) > 0).then_some(*id)).collect();
         if let (Some(first), true) = (node.outputs.first(), used.iter().flatten().count() == 1)
-            && (node.outputs.len() == 1 || matches!(node.op, Op::Attention(_)) && used.first() == Some(&Some(*first)))
+            && (node.outputs.len() == 1
+                || matches!(node.op, Op::Attention(_)) && used.first() == Some(&Some(*first)))
         {
-            if self.uses_of(*first) == 1 {
+            if self.uses_of(*first) == 1 && !self.is_named(*first) {
                 self.pending.insert(*first, code);
             } else {
                 self.statements.push(Statement::Let(vec![Some(*first)], code));
@@ -233,6 +253,17 @@ impl<'a> Function<'a> {
         self.statements.push(Statement::Let(used, code));
     }
 
+    /// Whether the only user of a value wants a variable: attention reads best over `q`, `k` and `v`.
+    fn is_named(&self, id: ValueId) -> bool {
+        let user = self.module.nodes.iter().find(|node| node.inputs.contains(&id));
+        user.is_some_and(|node| match &node.op {
+            Op::Cache => !self.facts.groups.is_empty(),
+            Op::Attention(_) => self.module.value(id).ty.dtype == DType::Float,
+            Op::Scan { .. } => self.is_pool(node, id),
+            _ => false,
+        })
+    }
+
     /// Gives a `let` to waiting operands where the expression around them would be too long.
     fn settle_long_operands(&mut self, node: &Node) {
         let waiting: Vec<ValueId> =
@@ -240,27 +271,21 @@ impl<'a> Function<'a> {
         let width = |id: &ValueId| self.pending.get(id).map_or(0, Code::width);
         let total: usize = waiting.iter().map(width).sum();
         let own = 12 + 6 * node.inputs.len();
-        let keeps_operands = match &node.op {
-            Op::Attention(_) | Op::Scan { .. } | Op::Experts { .. } | Op::Cache => false,
-            _ => total + own <= READABLE,
-        };
-        if keeps_operands {
-            return;
-        }
-        // The longest go first, until the rest fits; short ones such as `mask.map(..)` may stay.
+        // The longest go first, until the rest fits.
         let mut by_width = waiting.clone();
         by_width.sort_by_key(|id| std::cmp::Reverse(width(id)));
         let mut left = total;
         let mut settled = Vec::new();
         for id in by_width {
-            let always = matches!(node.op, Op::Attention(_) | Op::Cache | Op::Experts { .. }) || self.is_pool(node, id);
-            if always || left + own > READABLE {
+            if left + own > READABLE {
                 left -= width(&id);
                 settled.push(id);
             }
         }
         for id in waiting {
-            if settled.contains(&id) && let Some(code) = self.pending.remove(&id) {
+            if settled.contains(&id)
+                && let Some(code) = self.pending.remove(&id)
+            {
                 self.statements.push(Statement::Let(vec![Some(id)], code));
             }
         }
@@ -288,7 +313,7 @@ impl<'a> Function<'a> {
             nodes.iter().flat_map(|node| node.outputs.iter().copied().map(Some)).collect();
         let operands: Vec<Code> = inputs.iter().map(|id| self.operand(*id)).collect();
         let method = self.file.append_method(&plan::slot(module, group));
-        let cache = self.lend_caches(1);
+        let cache = self.lend_caches(1, false);
         let kept = match operands.as_slice() {
             [one] => one.clone(),
             several => Code::list("(", several.to_vec(), ")"),
@@ -299,7 +324,10 @@ impl<'a> Function<'a> {
                 Piece::Arms(vec![cache.pieces]),
                 Piece::Text(" { ".to_owned()),
                 Piece::Arms(vec![
-                    Code::text("Some(cache) => ").join(Code::text("cache").method(&method, operands)).then(", ").pieces,
+                    Code::text("Some(cache) => ")
+                        .join(Code::text("cache").method(&method, operands))
+                        .then(", ")
+                        .pieces,
                     Code::text("None => ").join(kept).then(" ").pieces,
                 ]),
                 Piece::Text("}".to_owned()),
@@ -310,23 +338,23 @@ impl<'a> Function<'a> {
     }
 
     /// The next `n` caches as an operand: a reference to one, or to a slice.
-    pub fn lend_caches(&mut self, n: u64) -> Code {
+    pub fn lend_caches(&mut self, n: u64, list: bool) -> Code {
         let start = self.next_cache;
         self.next_cache += n;
         let all = self.facts.caches == n;
         let held = match self.holder {
             Holder::None => return Code::text("None"),
             Holder::One => return Code::text("cache"),
-            Holder::Several if all && self.cache_users == 1 => return Code::text("cache"),
-            Holder::Several if all => return Code::text("cache.as_deref_mut()"),
+            Holder::Several if all && list && self.cache_users == 1 => return Code::text("cache"),
+            Holder::Several if all && list => return Code::text("cache.as_deref_mut()"),
             Holder::Several => "cache",
             Holder::Model => "cache.layers",
         };
         let lent = if self.cache_users == 1 { "cache" } else { "cache.as_deref_mut()" };
-        let part = match (all, n) {
-            (_, 1) => format!("&mut {held}[{start}]"),
-            (true, _) => format!("{held}.as_mut_slice()"),
-            (false, _) => format!("&mut {held}[{start}..{}]", start + n),
+        let part = match (all, list) {
+            (_, false) => format!("&mut {held}[{start}]"),
+            (true, true) => format!("{held}.as_mut_slice()"),
+            (false, true) => format!("&mut {held}[{start}..{}]", start + n),
         };
         Code::text(format!("{lent}.map(|cache| {part})"))
     }
@@ -346,16 +374,24 @@ impl<'a> Function<'a> {
         self.statements.push(Statement::Var(*result, start));
         let kinds = plan::kinds(runs);
         let most = kinds.iter().map(|id| self.file.facts(*id).caches).max().unwrap_or(0);
+        let list = kinds.iter().any(|id| self.file.facts(*id).list);
         let has_cache = self.holder != Holder::None && most > 0;
         let field = format!("self.{}", name::variable(&module.member(member).name));
         let mut indexed = has_cache;
         let mut arms = Vec::new();
+        let mut chosen: Vec<(String, Code)> = Vec::new();
         for kind in &kinds {
-            let (call, uses_index) = self.block_call(node, runs, args, *kind, *result, (each, most));
-            indexed |= uses_index;
-            arms.push((*kind, call));
+            arms.push((*kind, self.block_call(node, runs, args, *kind, *result, &mut chosen)));
         }
-        let assign = Code::name(*result).then(" = ");
+        indexed |= !chosen.is_empty();
+        let mut before = Code::text("");
+        for (local, code) in chosen {
+            before = before.then(format!("let {local} = ")).join(code).then("; ");
+        }
+        if has_cache {
+            before = before.join(self.caches_of_block(each, list.then_some(most)));
+        }
+        let assign = before.join(Code::name(*result)).then(" = ");
         let inner = match arms.as_slice() {
             [(_, call)] => assign.join(call.clone()).then(";"),
             several => {
@@ -378,11 +414,26 @@ impl<'a> Function<'a> {
             (n, true) => Code::text(format!("for j in 0..{n} {{ ")).join(inner).then(" }"),
             (n, false) => Code::text(format!("for _ in 0..{n} {{ ")).join(inner).then(" }"),
         };
-        self.next_cache += if has_cache { plan::node_caches(&node.op, module, &self.file.plan.modules) } else { 0 };
+        self.next_cache +=
+            if has_cache { plan::node_caches(&node.op, module, &self.file.plan.modules) } else { 0 };
         self.statements.push(Statement::Loop(Code::text(head).join(repeated).then(" }")));
     }
 
-    /// `block.forward(x, ..)` for one kind of block, and whether it looks at the index.
+    /// `let cache = ..;`, what one block of a stack fills: one, or a slice of so many.
+    fn caches_of_block(&self, each: u64, most: Option<u64>) -> Code {
+        let held = if self.holder == Holder::Model { "cache.layers" } else { "cache" };
+        let index = if each == 1 { "i".to_owned() } else { format!("i * {each} + j") };
+        let part = match (most, self.next_cache) {
+            (None, 0) => format!("[{index}]"),
+            (None, start) => format!("[{start} + {index}]"),
+            (Some(n), 0) if each == 1 => format!("[i * {n}..][..{n}]"),
+            (Some(n), start) => format!("[{start} + ({index}) * {n}..][..{n}]"),
+        };
+        Code::text(format!("let cache = cache.as_deref_mut().map(|cache| &mut {held}{part}); "))
+    }
+
+    /// `block.forward(x, ..)` for one kind of block. Arguments that depend on the index become
+    /// variables before it.
     fn block_call(
         &mut self,
         node: &Node,
@@ -390,13 +441,12 @@ impl<'a> Function<'a> {
         args: &[Vec<Vec<usize>>],
         kind: ModuleId,
         carry: ValueId,
-        (each, most): (u64, u64),
-    ) -> (Code, bool) {
-        let callee = self.file.graph.module(kind);
+        chosen: &mut Vec<(String, Code)>,
+    ) -> Code {
+        let file = self.file;
+        let callee = file.graph.module(kind);
         let mut operands = vec![Code::name(carry)];
-        let mut indexed = false;
-        for position in 1..callee.args {
-            let wants_option = callee.arguments().get(position).is_some_and(|v| v.ty.optional || v.ty.dtype == DType::Bool);
+        for (position, wanted) in callee.arguments().iter().enumerate().skip(1) {
             let places: Places<Option<ValueId>> = runs
                 .iter()
                 .zip(args)
@@ -408,46 +458,59 @@ impl<'a> Function<'a> {
                     run.cycle.iter().zip(cycle).map(of).collect()
                 })
                 .collect();
-            indexed |= choice::is_indexed(&places);
+            let wants_option = wanted.ty.optional || wanted.ty.dtype == DType::Bool;
             let text = |id: &ValueId| {
                 let code = Code::copy(*id);
                 if wants_option && !self.is_option(*id) { Code::call("Some", [code]) } else { code }
             };
-            operands.extend(choice::by_index(runs, &places, &text));
+            let Some(code) = choice::by_index(runs, &places, &text) else { continue };
+            if !choice::is_indexed(&places) {
+                operands.push(code);
+                continue;
+            }
+            let local = format!("block_{}", wanted.name);
+            match chosen.iter().find(|(name, known)| *name == local && *known != code) {
+                // Two kinds of blocks that choose differently under one name: in place.
+                Some(_) => operands.push(code),
+                None => {
+                    operands.push(Code::text(&local));
+                    if !chosen.iter().any(|(name, _)| *name == local) {
+                        chosen.push((local, code));
+                    }
+                }
+            }
         }
         operands.extend(self.extra_arguments(kind));
-        let caches = self.file.facts(kind).caches;
-        if caches > 0 && self.holder != Holder::None {
-            let held = if self.holder == Holder::Model { "cache.layers" } else { "cache" };
-            let index = if each == 1 { "i".to_owned() } else { format!("i * {each} + j") };
-            let index = match (most, self.next_cache) {
-                (1, 0) => index,
-                (1, start) => format!("{start} + {index}"),
-                (n, 0) if each == 1 => format!("i * {n}"),
-                (n, start) => format!("{start} + ({index}) * {n}"),
-            };
-            let part = if caches == 1 { format!("[{index}]") } else { format!("[{index}..][..{caches}]") };
-            operands.push(Code::text(format!("cache.as_deref_mut().map(|cache| &mut {held}{part})")));
+        let facts = self.file.facts(kind);
+        if facts.caches > 0 && self.holder != Holder::None {
+            let in_list = plan::kinds(runs).iter().any(|id| self.file.facts(*id).list);
+            operands.push(Code::text(match (in_list, facts.list) {
+                (false, _) => "cache".to_owned(),
+                (true, false) => "cache.map(|cache| &mut cache[0])".to_owned(),
+                (true, true) => format!("cache.map(|cache| &mut cache[..{}])", facts.caches),
+            }));
         }
-        (Code::text("block").method("forward", operands), indexed)
+        Code::text("block").method("forward", operands)
     }
 
     /// A call of a child with these operands.
     pub fn call(&mut self, member: MemberId, inputs: &[ValueId]) -> Code {
         let member = self.module.member(member);
         let MemberKind::Module(callee) = member.kind else { return Code::text("()") };
-        let field = Code::text(format!("self.{}", name::variable(&member.name)));
         let mut operands = Vec::new();
         for (id, wanted) in inputs.iter().zip(self.file.graph.module(callee).arguments()) {
             let wants_option = wanted.ty.optional || wanted.ty.dtype == DType::Bool;
             operands.push(if wants_option { self.optional(*id) } else { self.operand(*id) });
         }
         operands.extend(self.extra_arguments(callee));
-        let caches = self.file.facts(callee).caches;
-        if caches > 0 {
-            operands.push(self.lend_caches(caches));
+        let facts = self.file.facts(callee);
+        if facts.caches > 0 {
+            operands.push(self.lend_caches(facts.caches, facts.list));
         }
-        field.method("forward", operands)
+        match self.file.free_function(callee) {
+            Some(function) => Code::call(&function, operands),
+            None => Code::text(format!("self.{}", name::variable(&member.name))).method("forward", operands),
+        }
     }
 }
 
@@ -459,12 +522,12 @@ fn calls_cached(op: &Op, module: &Module, file: &File) -> bool {
 /// Names a body uses beside those of its values.
 pub fn reserved() -> BTreeSet<String> {
     let needs = [Need::Past, Need::Time, Need::Source, Need::Device].map(Need::name);
-    needs.into_iter().chain(["cache", "block", "i", "j"]).map(str::to_owned).collect()
+    needs.into_iter().chain(["cache", "block", "options", "i", "j"]).map(str::to_owned).collect()
 }
 
 /// The name of one kind of block in the enum of its stack: what tells it from the others.
 pub fn variant(file: &File, kinds: &[ModuleId], kind: ModuleId) -> String {
-    let names: Vec<Vec<String>> = kinds.iter().map(|id| words(file.type_of(*id))).collect();
+    let names: Vec<Vec<String>> = kinds.iter().map(|id| name::words(file.type_of(*id))).collect();
     let shared = |pick: &dyn Fn(&[String], usize) -> Option<String>| {
         let mut n = 0;
         while names.iter().all(|w| w.len() > n + 1)
@@ -475,18 +538,23 @@ pub fn variant(file: &File, kinds: &[ModuleId], kind: ModuleId) -> String {
         n
     };
     let behind = shared(&|words, n| words.iter().rev().nth(n).cloned());
-    let own = words(file.type_of(kind));
+    let own = name::words(file.type_of(kind));
     let kept: Vec<String> = own.iter().take(own.len().saturating_sub(behind)).cloned().collect();
     kept.concat()
 }
 
-fn words(name: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for c in name.chars() {
-        match words.last_mut() {
-            Some(word) if !c.is_ascii_uppercase() => word.push(c),
-            _ => words.push(c.to_string()),
+/// The functions a statement calls.
+fn called(statement: &Statement) -> BTreeSet<String> {
+    fn gather(pieces: &[Piece], names: &mut BTreeSet<String>) {
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => names.extend(super::kernel::words(text).1),
+                Piece::Arms(arms) => arms.iter().for_each(|arm| gather(arm, names)),
+                Piece::Take(_) | Piece::Move(_) | Piece::Copy(_) | Piece::Name(_) => {}
+            }
         }
     }
-    words
+    let mut names = BTreeSet::new();
+    gather(&statement.code().pieces, &mut names);
+    names
 }

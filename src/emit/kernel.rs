@@ -29,9 +29,14 @@ const TEXTS: &[(&str, &str)] = texts![
     "pieces/attend.rs",
     "pieces/fresh.rs",
     "pieces/frequencies.rs",
+    "pieces/heap.rs",
+    "pieces/normal.rs",
     "pieces/offset_norms.rs",
     "pieces/prepend.rs",
 ];
+
+/// Functions whose names are those of values in most models.
+const RENAMED: &[(&str, &str)] = &[("mask", "mask_by"), ("positions", "position_ids")];
 
 /// Items by name, in the order of the texts.
 #[derive(Clone, Debug, Default)]
@@ -118,7 +123,7 @@ fn split(text: &str) -> Vec<Item> {
         if is_use && line.ends_with(';') {
             read_imports(&lines.join(" "), &mut imports);
             lines.clear();
-        } else if line == "}" {
+        } else if line == "}" || is_whole(&lines, line) {
             items.extend(item(&lines, &imports));
             lines.clear();
         }
@@ -126,17 +131,34 @@ fn split(text: &str) -> Vec<Item> {
     items
 }
 
+/// `struct Heap<M>(Box<M>);`, `impl<M> A for B<M> {}`
+fn is_whole(lines: &[&str], line: &str) -> bool {
+    let is_head = |l: &&&str| !l.starts_with("//") && !l.starts_with("#[");
+    lines.iter().find(is_head) == Some(&line) && (line.ends_with(';') || line.ends_with("{}"))
+}
+
 fn item(lines: &[&str], imports: &BTreeMap<String, String>) -> Option<Item> {
     let head = lines.iter().find(|line| !line.starts_with("//") && !line.starts_with('#'))?;
     let public = head.strip_prefix("pub ").unwrap_or(head);
     let name = match public.split_once(' ')? {
         ("fn" | "struct", rest) => word(rest),
-        (start, rest) if start.starts_with("impl") => word(rest.split("> ").last().unwrap_or(rest)),
+        // `impl Cache {`, `impl<const D: usize> Appended<D> {`, `impl<M> Deref for Heap<M> {`
+        (start, rest) if start.starts_with("impl") => {
+            let target = rest.split_once(" for ").map_or(rest, |(_, target)| target);
+            let generic = start.starts_with("impl<") && !start.ends_with('>') && target == rest;
+            word(if generic { rest.split_once("> ")?.1 } else { target })
+        }
         _ => return None,
     };
     let code: Vec<&str> = lines.iter().map(|line| line.split("//").next().unwrap_or("")).collect();
     let (words, calls) = words(&code.join("\n"));
-    let text = lines.join("\n").replacen(&format!("\npub {public}"), &format!("\n{public}"), 1);
+    let text = lines.join("\n").replacen("\npub fn ", "\nfn ", 1);
+    let (name, text) = match RENAMED.iter().find(|(old, _)| *old == name) {
+        Some((old, new)) => {
+            ((*new).to_owned(), text.replacen(&format!("fn {old}("), &format!("fn {new}("), 1))
+        }
+        None => (name, text),
+    };
     Some(Item { name, text, words, calls, imports: imports.clone() })
 }
 
@@ -144,7 +166,8 @@ fn word(text: &str) -> String {
     text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }
 
-fn words(code: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+/// The words of some code, and those among them that are called as functions.
+pub fn words(code: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut words, mut calls) = (BTreeSet::new(), BTreeSet::new());
     let mut rest = code;
     while let Some(at) = rest.find(|c: char| c.is_ascii_alphabetic() || c == '_') {

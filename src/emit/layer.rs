@@ -6,7 +6,7 @@ use super::code::Code;
 use super::constants::{Constants, Kind, float, grouped};
 use super::file::File;
 use super::name;
-use crate::ir::{Graph, Init, Layer, MemberKind, Module, Role};
+use crate::ir::{Graph, Init, Layer, MemberId, MemberKind, Module, Node, Op, Role};
 
 /// How `linear(..)`, the helper at the end of a file, is told where weights start.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,28 +66,19 @@ pub fn field_type(layer: &Layer, file: &File) -> Option<String> {
 }
 
 /// The expression that makes a layer with fresh weights.
-pub fn build(layer: &Layer, module: &Module, file: &File) -> String {
+pub fn build(layer: &Layer, module: &Module, member: MemberId, file: &File) -> String {
     let constants = &file.constants;
     let width = |n: u64| constants.width(module.role, n);
     match layer {
         Layer::Linear { input, output, bias, init, bias_init } => {
-            linear(&width(*input), &width(*output), bias.then_some(bias_init), init, (*input, *output), file)
+            let (from, to) = linear_widths(module, member, (*input, *output), file);
+            linear(&from, &to, bias.then_some(bias_init), init, (*input, *output), file)
         }
         Layer::Embedding { rows, dim, padding, init } => {
-            let rows_text = constants
-                .known(&[Kind::Vocab, Kind::Context], *rows)
-                .unwrap_or_else(|| grouped(*rows));
+            let rows_text =
+                constants.known(&[Kind::Vocab, Kind::Context], *rows).unwrap_or_else(|| grouped(*rows));
             let dim_text = width(*dim);
-            let weight = match init {
-                Init::Normal { .. } if padding.is_none() => {
-                    let config = file.import_nn("EmbeddingConfig");
-                    let start = initializer(init, file);
-                    return format!(
-                        "{config}::new({rows_text}, {dim_text}).with_initializer({start}).init(device)"
-                    );
-                }
-                _ => param(init, &[rows_text, dim_text], (*dim, *rows), file),
-            };
+            let weight = param(init, &[rows_text, dim_text], (*dim, *rows), file);
             let weight = match padding {
                 Some(row) => format!("{}({weight}, {row})", file.kernel("zero_row")),
                 None => weight,
@@ -95,7 +86,7 @@ pub fn build(layer: &Layer, module: &Module, file: &File) -> String {
             format!("{} {{ weight: {weight} }}", file.import_nn("Embedding"))
         }
         Layer::LayerNorm { dim, eps, affine: true, bias, unit_offset } => {
-            let (dim, eps) = (norm_width(constants, module, *dim), constants.float(Kind::Eps, *eps));
+            let (dim, eps) = (norm_width(constants, module, member, *dim), constants.float(Kind::Eps, *eps));
             if *unit_offset {
                 return format!("{}::new({dim}, {bias}, {eps}, device)", file.kernel("OffsetLayerNorm"));
             }
@@ -104,7 +95,7 @@ pub fn build(layer: &Layer, module: &Module, file: &File) -> String {
             format!("{config}::new({dim}).with_epsilon({eps}){bias}.init(device)")
         }
         Layer::RmsNorm { dim, eps, affine: true, unit_offset } => {
-            let (dim, eps) = (norm_width(constants, module, *dim), constants.float(Kind::Eps, *eps));
+            let (dim, eps) = (norm_width(constants, module, member, *dim), constants.float(Kind::Eps, *eps));
             if *unit_offset {
                 return format!("{}::new({dim}, {eps}, device)", file.kernel("OffsetRmsNorm"));
             }
@@ -125,10 +116,18 @@ pub fn build(layer: &Layer, module: &Module, file: &File) -> String {
                 true => format!("Some({})", param(bias_init, &[width(*dim)], fans, file)),
                 false => "None".to_owned(),
             };
-            format!("{} {{ weight: {weight}, bias: {bias}, ..{made}.init(device) }}", file.import_nn("conv::Conv2d"))
+            format!(
+                "{} {{ weight: {weight}, bias: {bias}, ..{made}.init(device) }}",
+                file.import_nn("conv::Conv2d")
+            )
         }
         Layer::Param { shape, init, trained } => {
-            let text: Vec<String> = shape.iter().map(|n| width(*n)).collect();
+            let routes = module.nodes.iter().any(|node| matches!(node.op, Op::Route(_)));
+            let text: Vec<String> = match (routes, module.role) {
+                (true, _) => shape.iter().map(|n| constants.int(&[Kind::Experts], *n)).collect(),
+                (false, Role::Attention) => shape.iter().map(|n| constants.int(&[Kind::Heads], *n)).collect(),
+                (false, _) => shape.iter().map(|n| width(*n)).collect(),
+            };
             let fan_out = shape.first().copied().unwrap_or(1);
             let fan_in = shape.get(1..).map_or(1, |rest| rest.iter().product());
             let made = param(init, &text, (fan_in, fan_out), file);
@@ -137,10 +136,60 @@ pub fn build(layer: &Layer, module: &Module, file: &File) -> String {
     }
 }
 
-fn norm_width(constants: &Constants, module: &Module, dim: u64) -> String {
-    constants
-        .known(&[Kind::DModel, Kind::HeadDim], dim)
-        .unwrap_or_else(|| constants.width(module.role, dim))
+/// The node that applies a member.
+fn user(module: &Module, member: MemberId) -> Option<&Node> {
+    module.nodes.iter().find(|node| node.op == Op::Layer { member })
+}
+
+/// The widths of a projection by what it is between: heads, a router's experts, a head's words.
+fn linear_widths(
+    module: &Module,
+    member: MemberId,
+    (input, output): (u64, u64),
+    file: &File,
+) -> (String, String) {
+    let constants = &file.constants;
+    let node = user(module, member);
+    let made = node
+        .and_then(|n| n.inputs.first())
+        .and_then(|id| module.nodes.iter().find(|n| n.outputs.contains(id)));
+    let from = match made.map(|n| (&n.op, n.inputs.first())) {
+        Some((Op::MergeHeads, Some(heads))) => {
+            match module.value(*heads).ty.shape.get(1).and_then(|d| d.constant()) {
+                Some(n) => constants.heads_width(u64::try_from(n).unwrap_or(1), input),
+                None => constants.width(module.role, input),
+            }
+        }
+        Some(_) | None => constants.width(module.role, input),
+    };
+    let mut value = node.and_then(|n| n.outputs.first());
+    let mut to = None;
+    // Norms and bounds of the projection leave its features in place.
+    while let Some(next) = value.and_then(|id| module.nodes.iter().find(|n| n.inputs.first() == Some(id))) {
+        value = None;
+        if let Op::SplitHeads { heads } = next.op {
+            to = Some(constants.heads_width(heads, output));
+        } else if let Op::Route(_) = next.op {
+            to = Some(constants.int(&[Kind::Experts], output));
+        } else if matches!(next.op, Op::Clamp { .. }) || is_norm(module, &next.op) {
+            value = next.outputs.first();
+        }
+    }
+    (from, to.unwrap_or_else(|| constants.width(module.role, output)))
+}
+
+fn is_norm(module: &Module, op: &Op) -> bool {
+    let Op::Layer { member } = op else { return false };
+    matches!(&module.member(*member).kind, MemberKind::Layer(layer) if layer.is_norm())
+}
+
+/// A norm over a head is over its width, one over a whole projection over all heads.
+fn norm_width(constants: &Constants, module: &Module, member: MemberId, dim: u64) -> String {
+    let input = user(module, member).and_then(|n| n.inputs.first()).map(|id| &module.value(*id).ty.shape);
+    match input {
+        Some(shape) if shape.len() == 4 => constants.int(&[Kind::HeadDim], dim),
+        Some(_) | None => constants.int(&[Kind::DModel], dim),
+    }
 }
 
 fn linear(
@@ -182,6 +231,13 @@ pub fn param(init: &Init, shape: &[String], (fan_in, fan_out): (u64, u64), file:
     if let Init::TruncatedNormal { std, cut } = init {
         let std = file.constants.float(Kind::Std, *std);
         return format!("{}({shape}, {std}, {}, device)", file.kernel("truncated_normal"), float(*cut));
+    }
+    if let Init::Normal { std } = init {
+        return format!(
+            "{}({shape}, {}, device)",
+            file.kernel("normal"),
+            file.constants.float(Kind::Std, *std)
+        );
     }
     let start = initializer(init, file);
     let uses_fans = match init {
@@ -266,20 +322,22 @@ pub fn helpers(file: &File, wanted: &BTreeSet<String>) -> Vec<String> {
             LinearInit::Normal => (
                 "std: f64, ".to_owned(),
                 "a weight drawn from `N(0, std²)`".to_owned(),
-                format!(
-                    "{}::Normal {{ mean: 0.0, std }}.init([d_input, d_output], device)",
-                    file.import("burn::nn::Initializer")
-                ),
+                format!("{}([d_input, d_output], std, device)", file.kernel("normal")),
             ),
             LinearInit::Truncated(cut) => (
                 "std: f64, ".to_owned(),
                 format!("a weight drawn from `N(0, std²)`, cut at {cut} standard deviations"),
-                format!("{}([d_input, d_output], std, {}, device)", file.kernel("truncated_normal"), float(*cut)),
+                format!(
+                    "{}([d_input, d_output], std, {}, device)",
+                    file.kernel("truncated_normal"),
+                    float(*cut)
+                ),
             ),
             LinearInit::Any => (
                 format!("initializer: {}, ", file.import("burn::nn::Initializer")),
                 "a weight drawn from `initializer`".to_owned(),
-                "initializer.init_with([d_input, d_output], Some(d_input), Some(d_output), device)".to_owned(),
+                "initializer.init_with([d_input, d_output], Some(d_input), Some(d_output), device)"
+                    .to_owned(),
             ),
         };
         let (what, bias) = if bias {
@@ -310,12 +368,12 @@ fn start(init: &Init, file: &File) -> String {
         | Init::KaimingNormal { .. } => {
             format!("{}.init_with({shape}, Some(d_input), Some(d_output), device)", initializer(init, file))
         }
-        Init::Zeros
-        | Init::Ones
-        | Init::Constant(_)
-        | Init::Normal { .. }
-        | Init::Uniform { .. }
-        | Init::Orthogonal { .. } => format!("{}.init({shape}, device)", initializer(init, file)),
+        Init::Normal { std } => {
+            format!("{}({shape}, {}, device)", file.kernel("normal"), file.constants.float(Kind::Std, *std))
+        }
+        Init::Zeros | Init::Ones | Init::Constant(_) | Init::Uniform { .. } | Init::Orthogonal { .. } => {
+            format!("{}.init({shape}, device)", initializer(init, file))
+        }
     }
 }
 
@@ -335,10 +393,4 @@ fn doc(init: &Init) -> String {
         Init::KaimingNormal { gain } => format!("a normal weight after He (gain {gain:?})"),
         Init::Orthogonal { gain } => format!("an orthogonal weight (gain {gain:?})"),
     }
-}
-
-/// The role decides which widths a number may be.
-pub fn width(module: &Module, file: &File, n: u64) -> String {
-    let role: Role = module.role;
-    file.constants.width(role, n)
 }

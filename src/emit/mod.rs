@@ -16,11 +16,14 @@ mod file;
 mod function;
 mod kernel;
 mod layer;
+mod merge;
 mod module;
 pub mod name;
 mod op;
 mod plan;
 mod root;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use codegen::Scope;
 
@@ -35,9 +38,9 @@ use crate::source::SourceMap;
 pub fn rust(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<String, Bug> {
     let file = file::File::new(graph, sources);
     let mut scope = Scope::new();
-    for index in 0..graph.modules.len() {
+    for index in 0..file.graph.modules.len() {
         let id = ModuleId(index);
-        if id == graph.root {
+        if id == file.graph.root {
             root::write(&mut scope, &file);
         } else {
             module::write(&mut scope, &file, id);
@@ -49,10 +52,7 @@ pub fn rust(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<String,
     let constants: Vec<String> =
         file.constants.definitions().into_iter().chain(file.number_definitions()).collect();
     let mut text = format!("//! {}\n", introduction(graph));
-    text.push_str("use burn::prelude::*;\n");
-    for path in &imports {
-        text.push_str(&format!("use {path};\n"));
-    }
+    text.push_str(&uses(&imports));
     for part in constants.iter().chain([&items]).chain(&helpers) {
         text.push_str(part);
         text.push('\n');
@@ -96,18 +96,39 @@ fn uses_source(graph: &Verified) -> bool {
     graph.root().arguments().iter().any(|v| v.ty.shape.contains(&source))
 }
 
-/// An empty line between items and methods, which the printer leaves out between some.
+/// The imports, those of one module together.
+fn uses(imports: &BTreeSet<String>) -> String {
+    let mut by_parent: BTreeMap<&str, Vec<&str>> = BTreeMap::from([("burn::prelude", vec!["*"])]);
+    for path in imports {
+        let (parent, name) = path.rsplit_once("::").unwrap_or(("", path));
+        by_parent.entry(parent).or_default().push(name);
+    }
+    let line = |(parent, names): (&str, Vec<&str>)| match names.as_slice() {
+        [one] => format!("use {parent}::{one};\n"),
+        several => format!("use {parent}::{{{}}};\n", several.join(", ")),
+    };
+    by_parent.into_iter().map(line).collect()
+}
+
+/// An empty line before every item but a constant after a constant, and between methods.
 fn spaced(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_attached = |line: &str| line.starts_with("///") || line.starts_with("#[");
     let mut out = String::new();
     let mut before = "";
-    for line in text.lines() {
-        let ends_item = before == "}" || before == "    }";
-        let begins_item = line.trim_start().starts_with("///") || line.trim_start().starts_with("fn ");
-        let begins = (line.starts_with("///") || line.starts_with("impl") || line.starts_with("#[")
-            || line.starts_with("pub ") || begins_item)
-            && ends_item;
-        if begins {
+    let mut kind_before = "";
+    for (i, line) in lines.iter().enumerate() {
+        let top = !line.is_empty() && !line.starts_with([' ', '}', ')', ']']) && !line.starts_with("//!");
+        let begins = top && !is_attached(before);
+        let head = lines.iter().skip(i).find(|l| !is_attached(l)).copied().unwrap_or("");
+        let kind = head.split_whitespace().find(|w| *w != "pub").unwrap_or("");
+        let is_dense = kind == kind_before && (kind == "const" || kind == "use");
+        let is_method = before == "    }" && !line.is_empty() && *line != "}";
+        if !before.is_empty() && ((begins && !is_dense) || is_method) {
             out.push('\n');
+        }
+        if begins {
+            kind_before = kind;
         }
         out.push_str(line);
         out.push('\n');

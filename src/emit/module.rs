@@ -2,17 +2,14 @@
 
 use codegen::{Block, Enum, Function as Method, Impl, Scope, Struct};
 
-use super::code::Code;
 use super::choice;
+use super::code::Code;
 use super::file::File;
 use super::function::{Function, Holder, Written, reserved, variant};
 use super::op::rust_type;
-use super::plan::{self, Need};
+use super::plan;
 use super::{body, layer, name};
-use crate::ir::{DType, Layer, MemberKind, Module, ModuleId, Run, Type, Value, ValueId, stack_len};
-
-/// Most parameters a function has beside `self`.
-pub const MOST_PARAMETERS: usize = 6;
+use crate::ir::{DType, Layer, MemberId, MemberKind, Module, ModuleId, Run, Type, Value, ValueId, stack_len};
 
 /// Writes the struct and, below it, `new` and `forward`.
 pub fn write(scope: &mut Scope, file: &File<'_>, id: ModuleId) {
@@ -22,10 +19,18 @@ pub fn write(scope: &mut Scope, file: &File<'_>, id: ModuleId) {
             write_enum(scope, file, &file.enum_of(id, &member.name), runs);
         }
     }
+    if let Some(called) = file.free_function(id) {
+        let mut function = forward(file, id, &called);
+        function.doc(format!("{}\n\n{}", documentation(file, id), shapes_of(file, id)));
+        scope.push_fn(function);
+        return;
+    }
     scope.push_struct(structure(file, id));
     let mut item = Impl::new(file.type_of(id));
     item.push_fn(constructor(file, id));
-    item.push_fn(forward(file, id));
+    let mut method = forward(file, id, "forward");
+    method.vis("pub").arg_ref_self().doc(shapes_of(file, id));
+    item.push_fn(method);
     scope.push_impl(item);
 }
 
@@ -37,6 +42,7 @@ pub fn structure(file: &File<'_>, id: ModuleId) -> Struct {
     for member in &module.members {
         let ty = match &member.kind {
             MemberKind::Layer(layer) => layer::field_type(layer, file),
+            MemberKind::Module(child) if file.free_function(*child).is_some() => None,
             MemberKind::Module(child) => Some(file.type_of(*child).to_owned()),
             MemberKind::Stack(runs) => Some(format!("Vec<{}>", block_type(file, id, &member.name, runs))),
         };
@@ -53,15 +59,22 @@ pub fn structure(file: &File<'_>, id: ModuleId) -> Struct {
 /// What the struct says about itself: formulas, then the line of the spec.
 fn documentation(file: &File<'_>, id: ModuleId) -> String {
     let module = file.graph.module(id);
-    let mut lines: Vec<String> = Vec::new();
-    for (i, line) in module.doc.iter().enumerate() {
-        // Formulas stand on lines of their own.
-        let breaks = i + 1 < module.doc.len() && line.ends_with('`');
-        lines.push(format!("{}{}", name::doc(line), if breaks { "  " } else { "" }));
-    }
+    let doc: Vec<String> = module.doc.iter().map(|line| name::doc(line)).collect();
+    let equations: Vec<&str> =
+        doc.iter().filter_map(|line| line.strip_prefix('`')?.strip_suffix('`')).collect();
+    // Several equations, and nothing else, stand on lines of their own.
+    let mut lines = match equations.len() {
+        n if n > 1 && n == doc.len() => {
+            let block = ["```text"].into_iter().chain(equations).chain(["```"]);
+            block.map(str::to_owned).collect()
+        }
+        _ => doc,
+    };
     if let Some(origin) = file.origin(id) {
-        lines.push(String::new());
-        lines.push(format!("From `{origin}`."));
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.push(format!("From {origin}."));
     }
     lines.join("\n")
 }
@@ -73,6 +86,25 @@ fn block_type(file: &File<'_>, id: ModuleId, member: &str, runs: &[Run]) -> Stri
     }
 }
 
+/// Whether kinds of blocks take so different room that they belong on the heap.
+fn on_heap(file: &File<'_>, kinds: &[ModuleId]) -> bool {
+    let sizes: Vec<usize> = kinds.iter().map(|id| parameters_inside(file, *id)).collect();
+    sizes.iter().min() != sizes.iter().max()
+}
+
+/// Parameters a struct holds itself, not behind a `Vec`; an absent bias takes the room of one.
+fn parameters_inside(file: &File<'_>, id: ModuleId) -> usize {
+    let members = file.graph.module(id).members.iter();
+    members
+        .map(|member| match &member.kind {
+            MemberKind::Layer(Layer::Linear { .. } | Layer::LayerNorm { .. } | Layer::Patches { .. }) => 2,
+            MemberKind::Layer(Layer::Embedding { .. } | Layer::RmsNorm { .. } | Layer::Param { .. }) => 1,
+            MemberKind::Module(child) => parameters_inside(file, *child),
+            MemberKind::Stack(_) => 0,
+        })
+        .sum()
+}
+
 fn write_enum(scope: &mut Scope, file: &File<'_>, called: &str, runs: &[Run]) {
     let kinds = plan::kinds(runs);
     if kinds.len() < 2 {
@@ -82,7 +114,9 @@ fn write_enum(scope: &mut Scope, file: &File<'_>, called: &str, runs: &[Run]) {
     item.vis("pub").derive("Module").derive("Debug").doc("One block of a stack of unlike ones.");
     for kind in &kinds {
         let name = file.type_of(*kind);
-        item.new_variant(variant(file, &kinds, *kind)).tuple(name).doc(format!("A [`{name}`]."));
+        let ty =
+            if on_heap(file, &kinds) { format!("{}<{name}>", file.kernel("Heap")) } else { name.to_owned() };
+        item.new_variant(variant(file, &kinds, *kind)).tuple(ty).doc(format!("A [`{name}`]."));
     }
     scope.push_enum(item);
 }
@@ -91,14 +125,15 @@ fn write_enum(scope: &mut Scope, file: &File<'_>, called: &str, runs: &[Run]) {
 pub fn constructor(file: &File<'_>, id: ModuleId) -> Method {
     let module = file.graph.module(id);
     let mut fields: Vec<(String, String)> = Vec::new();
-    for member in &module.members {
+    for (index, member) in module.members.iter().enumerate() {
         let value = match &member.kind {
             MemberKind::Layer(layer) => {
                 if layer::field_type(layer, file).is_none() {
                     continue;
                 }
-                layer::build(layer, module, file)
+                layer::build(layer, module, MemberId(index), file)
             }
+            MemberKind::Module(child) if file.free_function(*child).is_some() => continue,
             MemberKind::Module(child) => format!("{}::new(device)", file.type_of(*child)),
             MemberKind::Stack(runs) => stack(file, id, &member.name, runs),
         };
@@ -138,6 +173,14 @@ fn stack(file: &File<'_>, id: ModuleId, member: &str, runs: &[Run]) -> String {
         let built = format!("{}::new(device)", file.type_of(*kind));
         Code::text(match kinds.len() {
             1 => built,
+            _ if on_heap(file, &kinds) => {
+                let heap = file.kernel("Heap");
+                format!(
+                    "{}::{}({heap}::new({built}))",
+                    file.enum_of(id, member),
+                    variant(file, &kinds, *kind)
+                )
+            }
             _ => format!("{}::{}({built})", file.enum_of(id, member), variant(file, &kinds, *kind)),
         })
     };
@@ -147,26 +190,32 @@ fn stack(file: &File<'_>, id: ModuleId, member: &str, runs: &[Run]) -> String {
 }
 
 /// `forward(x, ..)`.
-fn forward(file: &File<'_>, id: ModuleId) -> Method {
+fn forward(file: &File<'_>, id: ModuleId, called: &str) -> Method {
     let module = file.graph.module(id);
     let nodes: Vec<usize> = (0..module.nodes.len()).collect();
     let arguments: Vec<ValueId> = (0..module.args).map(ValueId).collect();
     let holder = holder(file, id);
     let written =
         Function::new(file, id, &nodes, &arguments, &module.results, holder).write(&nodes, &module.results);
-    let mut method = Method::new("forward");
-    method.vis("pub").arg_ref_self().doc(shapes(file, module, &arguments, &module.results));
+    let mut method = Method::new(called);
     parameters(&mut method, file, id, &arguments, holder, &written);
     finish(&mut method, module, &module.results, &written);
     method
 }
 
+fn shapes_of(file: &File<'_>, id: ModuleId) -> String {
+    let module = file.graph.module(id);
+    let arguments: Vec<ValueId> = (0..module.args).map(ValueId).collect();
+    shapes(file, module, &arguments, &module.results)
+}
+
 /// Who holds the caches of a module below the root.
 fn holder(file: &File<'_>, id: ModuleId) -> Holder {
-    match file.facts(id).caches {
-        0 => Holder::None,
-        1 => Holder::One,
-        _ => Holder::Several,
+    let facts = file.facts(id);
+    match (facts.caches, facts.list) {
+        (0, _) => Holder::None,
+        (_, false) => Holder::One,
+        (_, true) => Holder::Several,
     }
 }
 
@@ -222,7 +271,8 @@ pub fn finish(method: &mut Method, module: &Module, results: &[ValueId], written
 
 /// The type of one result, or of a tuple.
 pub fn result_type(module: &Module, results: &[ValueId]) -> String {
-    let types: Vec<String> = results.iter().map(|id| rust_type(&module.value(*id).ty, module.value(*id).ty.optional)).collect();
+    let types: Vec<String> =
+        results.iter().map(|id| rust_type(&module.value(*id).ty, module.value(*id).ty.optional)).collect();
     match types.as_slice() {
         [one] => one.clone(),
         several => format!("({})", several.join(", ")),
@@ -245,18 +295,12 @@ pub fn shapes(file: &File<'_>, module: &Module, arguments: &[ValueId], results: 
         .iter()
         .map(|id| {
             let value = module.value(*id);
-            if several { format!("`{} {}`", value.name, shape(&value.ty)) } else { format!("`{}`", shape(&value.ty)) }
+            if several {
+                format!("`{} {}`", value.variable, shape(&value.ty))
+            } else {
+                format!("`{}`", shape(&value.ty))
+            }
         })
         .collect();
     format!("{} → {}", inputs.join(", "), outputs.join(", "))
-}
-
-/// Whether a layer leaves nothing in the struct.
-pub fn is_bare(layer: &Layer, file: &File<'_>) -> bool {
-    layer::field_type(layer, file).is_none()
-}
-
-/// The extra parameters of a module, in order.
-pub fn extra(file: &File<'_>, id: ModuleId) -> Vec<Need> {
-    file.facts(id).extra.iter().copied().collect()
 }

@@ -15,9 +15,30 @@ const KEYWORDS: &[&str] = &[
 /// Types the emitted file imports or defines; a module of the graph must not hide them. `Linear` and
 /// the norms matter twice: burn's loader recognises them by name.
 const TYPES: &[&str] = &[
-    "Bool", "Cache", "Device", "DType", "Err", "Float", "Initializer", "Int", "LayerNorm", "Linear", "Module",
-    "None", "Ok", "Option", "Param", "Path", "Result", "RmsNorm", "SafetensorsStore", "Self", "Some",
-    "String", "Tensor", "Vec",
+    "Bool",
+    "Cache",
+    "Device",
+    "DType",
+    "Err",
+    "Float",
+    "Initializer",
+    "Int",
+    "LayerNorm",
+    "Linear",
+    "Module",
+    "None",
+    "Ok",
+    "Option",
+    "Param",
+    "Path",
+    "Result",
+    "RmsNorm",
+    "SafetensorsStore",
+    "Self",
+    "Some",
+    "String",
+    "Tensor",
+    "Vec",
 ];
 
 /// A variable or field: a keyword gets an underscore, which the emitted `load` knows about.
@@ -53,6 +74,18 @@ pub fn snake(name: &str) -> String {
         }
     }
     out
+}
+
+/// The words of a type's name: `LocalBlock` → `Local`, `Block`.
+pub fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for c in name.chars() {
+        match words.last_mut() {
+            Some(word) if !c.is_ascii_uppercase() => word.push(c),
+            _ => words.push(c.to_string()),
+        }
+    }
+    words
 }
 
 /// Words in camel case: `local_block` → `LocalBlock`.

@@ -42,7 +42,7 @@ pub fn code(f: &mut Function<'_>, node: &Node) -> Code {
                 (n, false) => start.plus(int(n)),
             };
             let device = f.need(Need::Device);
-            Code::call(&f.file.kernel("positions"), [start, length, device])
+            Code::call(&f.file.kernel("position_ids"), [start, length, device])
         }
         Op::Sinusoid { dim, base, layout } => {
             let name = match layout {
@@ -54,7 +54,8 @@ pub fn code(f: &mut Function<'_>, node: &Node) -> Code {
         }
         Op::RotaryTable { along, rotary } => {
             let (start, length) = f.span(*along);
-            let total = if start == Code::text("0") { length.clone() } else { start.clone().plus(length.clone()) };
+            let total =
+                if start == Code::text("0") { length.clone() } else { start.clone().plus(length.clone()) };
             let frequencies = frequencies(f, rotary, total);
             let device = f.need(Need::Device);
             let magnitude = Code::text(float(rotary.magnitude));
@@ -64,12 +65,16 @@ pub fn code(f: &mut Function<'_>, node: &Node) -> Code {
             let (start, length) = f.span(*queries);
             let (keys, device) = (f.keys(*keys), f.need(Need::Device));
             let rule = Code::text(format!("|query, key| {}", hides(rule)));
-            Code::call(&f.file.kernel("mask"), [start, length, keys, device, rule])
+            Code::call(&f.file.kernel("mask_by"), [start, length, keys, device, rule])
         }
         Op::PaddingMask => {
             let name = Code::text(f.file.kernel("padding_mask"));
             let mask = f.operand(input(0));
-            if f.is_option(input(0)) { mask.method("map", [name]) } else { Code::call("padding_mask", [mask]) }
+            if f.is_option(input(0)) {
+                mask.method("map", [name])
+            } else {
+                Code::call("padding_mask", [mask])
+            }
         }
         Op::EitherMask => {
             let (a, b) = (f.optional(input(0)), f.optional(input(1)));
@@ -253,7 +258,8 @@ fn repeats(f: &Function<'_>, input: ValueId, times: u64) -> Code {
     let constants = &f.file.constants;
     if let Some(kv) = heads.and_then(|n| u64::try_from(n).ok())
         && let Some(many) = kv.checked_mul(times)
-        && let (Some(many), Some(few)) = (constants.known(&[Kind::Heads], many), constants.known(&[Kind::KvHeads], kv))
+        && let (Some(many), Some(few)) =
+            (constants.known(&[Kind::Heads], many), constants.known(&[Kind::KvHeads], kv))
     {
         return Code::text(format!("{many} / {few}"));
     }
@@ -274,10 +280,8 @@ fn frequencies(f: &mut Function<'_>, rotary: &RotaryTable, total: Code) -> Code 
     };
     let same_type = |code: Code, is_list: bool| if is_list { code.method("to_vec", []) } else { code };
     let usual = same_type(usual, base_of(&rotary.inverse_frequencies).is_none());
-    let grown = same_type(
-        grown,
-        matches!(&long.rule, LongRule::Frequencies(values) if base_of(values).is_none()),
-    );
+    let grown =
+        same_type(grown, matches!(&long.rule, LongRule::Frequencies(values) if base_of(values).is_none()));
     let condition = Code::text("&if ").join(total).then(format!(" > {} {{ ", long.from));
     condition.join(grown).then(" } else { ").join(usual).then(" }")
 }
@@ -351,7 +355,8 @@ fn factor(f: &Function<'_>, by: f64) -> Code {
 fn attend(f: &mut Function<'_>, node: &Node, attention: &Attention) -> Code {
     let Attention { scale, softcap, causal, dropout, has_mask, has_bias, has_sinks } = attention;
     let mut inputs = node.inputs.iter().copied();
-    let mut next = |f: &mut Function<'_>, there: bool, as_option: bool| match inputs.next().filter(|_| there) {
+    let mut next = |f: &mut Function<'_>, there: bool, as_option: bool| match inputs.next().filter(|_| there)
+    {
         Some(id) if as_option => f.optional(id),
         Some(id) => f.operand(id),
         None => Code::text("None"),
@@ -366,12 +371,18 @@ fn attend(f: &mut Function<'_>, node: &Node, attention: &Attention) -> Code {
     let options = Code::text(format!("{options} {{ scale: Some("))
         .join(scale)
         .then(format!("), softcap: {softcap}, is_causal: {causal} }}"));
+    f.local("options", options);
+    let options = Code::text("options");
     let field = dropout_field(&f.facts, *dropout).to_owned();
     let wants_weights = node.outputs.get(1).is_some_and(|id| f.is_used(*id));
     if wants_weights || *has_sinks {
         let weights = Code::call(&f.file.kernel("attention_weights"), [q, k, mask, bias, sinks, options]);
         let drop = |weights: Code| {
-            if *dropout > 0.0 { Code::text(format!("self.{field}")).method("forward", [weights]) } else { weights }
+            if *dropout > 0.0 {
+                Code::text(format!("self.{field}")).method("forward", [weights])
+            } else {
+                weights
+            }
         };
         if !wants_weights {
             return drop(weights).method("matmul", [v]);
@@ -387,7 +398,8 @@ fn attend(f: &mut Function<'_>, node: &Node, attention: &Attention) -> Code {
 }
 
 fn activate(f: &Function<'_>, activation: Activation, x: Code) -> Code {
-    let burn = |name: &str, x: Code| Code::call(&f.file.import(&format!("burn::tensor::activation::{name}")), [x]);
+    let burn =
+        |name: &str, x: Code| Code::call(&f.file.import(&format!("burn::tensor::activation::{name}")), [x]);
     match activation {
         Activation::Relu => burn("relu", x),
         Activation::Relu2 => burn("relu", x).method("square", []),

@@ -48,6 +48,8 @@ pub struct Facts {
     pub extra: BTreeSet<Need>,
     /// How many caches one call fills.
     pub caches: u64,
+    /// Whether they are handed over as a slice: there are several, or those of a stack.
+    pub list: bool,
     /// Nodes that append to the same cache, by index; one cache each.
     pub groups: Vec<Vec<usize>>,
     /// Dropout fields: name and probability.
@@ -76,7 +78,11 @@ pub fn plan(graph: &Graph) -> Plan {
                     facts.needs.extend(child.extra.iter().copied());
                 }
             }
-            facts.caches += node_caches(&node.op, module, &modules);
+            let filled = node_caches(&node.op, module, &modules);
+            facts.caches += filled;
+            facts.list |= filled > 0 && scanned(&node.op, module).is_some();
+            facts.list |=
+                callees(&node.op, module).iter().any(|id| modules.get(id.0).is_some_and(|f| f.list));
         }
         if graph.decodes {
             facts.groups = cache_groups(module);
@@ -88,6 +94,7 @@ pub fn plan(graph: &Graph) -> Plan {
             }
         }
         facts.caches += facts.groups.len() as u64;
+        facts.list |= facts.caches > 1;
         let is_root = ModuleId(index) == graph.root;
         facts.extra = facts
             .needs
@@ -115,9 +122,12 @@ fn cache_groups(module: &Module) -> Vec<Vec<usize>> {
         let appended = open.iter().filter_map(|n| module.nodes.get(*n)).flat_map(|n| &n.outputs);
         let uses_open = appended.clone().any(|id| node.inputs.contains(id));
         let is_append = matches!(node.op, Op::Cache);
-        let same_name = is_append && appended.clone().any(|id| {
-            node.outputs.first().is_some_and(|out| module.value(*out).variable == module.value(*id).variable)
-        });
+        let same_name = is_append
+            && appended.clone().any(|id| {
+                node.outputs
+                    .first()
+                    .is_some_and(|out| module.value(*out).variable == module.value(*id).variable)
+            });
         if uses_open || same_name {
             groups.push(std::mem::take(&mut open));
         }

@@ -6,7 +6,7 @@ use codegen::{Function as Method, Impl, Scope, Struct};
 
 use super::file::File;
 use super::function::{Function, Holder};
-use super::{body, module, name};
+use super::{body, module, name, plan};
 use crate::ir::op::Sequence;
 use crate::ir::{Module, ModuleId, Node, Op, Sym, ValueId};
 
@@ -44,7 +44,8 @@ fn write_plain(item: &mut Impl, file: &File<'_>, nodes: &[usize], arguments: &[V
         item.push_fn(whole(file, "forward", &shapes, nodes, arguments, results));
         return;
     }
-    for method in with_and_without_cache(file, root, arguments, results, ["forward", "forward_cached"], "run") {
+    for method in with_and_without_cache(file, root, arguments, results, ["forward", "forward_cached"], "run")
+    {
         item.push_fn(method);
     }
     item.push_fn(inner(file, "run", nodes, arguments, results));
@@ -138,7 +139,8 @@ fn with_and_without_cache(
         (!value.ty.optional).then(|| format!("{name}.dims()[{axis}]"))
     });
     step.line(format!("let time = {};", timed.unwrap_or_else(|| "0".to_owned())));
-    let result = if results.len() == 1 { root.value(results[0]).variable.clone() } else { "results".to_owned() };
+    let result =
+        if results.len() == 1 { root.value(results[0]).variable.clone() } else { "results".to_owned() };
     let result = name::variable(&result);
     step.line(format!("let {result} = self.{shared}({}, Some(&mut *cache));", given.join(", ")));
     step.line("cache.past += time;");
@@ -160,8 +162,7 @@ fn forward_of_both(file: &File<'_>, split: &Split, shapes: &str) -> Method {
         let name = called(id);
         if last { name } else { format!("{name}.clone()") }
     };
-    let encoded: Vec<String> =
-        split.source.iter().map(|id| pass(id, !split.target.contains(id))).collect();
+    let encoded: Vec<String> = split.source.iter().map(|id| pass(id, !split.target.contains(id))).collect();
     let memory: Vec<String> = split.memory.iter().map(called).collect();
     let memory = if let [one] = memory.as_slice() { one.clone() } else { format!("({})", memory.join(", ")) };
     method.line(format!("let {memory} = self.encode({});", encoded.join(", ")));
@@ -213,7 +214,9 @@ fn split(root: &Module) -> Option<Split> {
     let mut decoding: Vec<usize> = (0..root.nodes.len()).filter(|i| !encoding.contains(i)).collect();
     let used_in_decoding: BTreeSet<ValueId> =
         inputs_of(&decoding).into_iter().chain(root.results.iter().copied()).collect();
-    let shared = free.iter().filter(|i| encoding.contains(i) && outputs(i).iter().any(|o| used_in_decoding.contains(o)));
+    let shared = free
+        .iter()
+        .filter(|i| encoding.contains(i) && outputs(i).iter().any(|o| used_in_decoding.contains(o)));
     decoding.extend(shared);
     decoding.sort_unstable();
     let made: BTreeSet<ValueId> = encoding.iter().flat_map(outputs).collect();
@@ -244,7 +247,9 @@ fn is_timed(node: &Node) -> bool {
 /// `load(path, device)`: weights by path, in PyTorch's layout.
 fn load(file: &File<'_>, id: ModuleId) -> Method {
     let path = file.import("std::path::Path");
-    for name in ["FloatCastAdapter", "ModuleAdapter", "ModuleSnapshot", "PyTorchToBurnAdapter", "SafetensorsStore"] {
+    for name in
+        ["FloatCastAdapter", "ModuleAdapter", "ModuleSnapshot", "PyTorchToBurnAdapter", "SafetensorsStore"]
+    {
         file.import(&format!("burn::store::{name}"));
     }
     let dtype = file.import("burn::tensor::DType");
@@ -261,19 +266,28 @@ fn load(file: &File<'_>, id: ModuleId) -> Method {
         .ret("Result<Self, String>");
     method.line("let mut model = Self::new(device);");
     method.line(format!("let dtype: {dtype} = device.settings().float_dtype.into();"));
-    let mut store = "let mut store = SafetensorsStore::from_file(path.as_ref()).skip_enum_variants(true)".to_owned();
+    let mut store =
+        "let mut store = SafetensorsStore::from_file(path.as_ref()).skip_enum_variants(true)".to_owned();
     for keyword in keywords(file, id) {
         store.push_str(&format!(
             ".with_key_remapping(r\"(^|\\.){keyword}(\\.|$)\", \"${{1}}{}${{2}}\")",
             name::variable(&keyword)
         ));
     }
-    method.line(format!(
-        "{store}.with_from_adapter(PyTorchToBurnAdapter.chain(FloatCastAdapter::to(dtype)));"
-    ));
+    method
+        .line(format!("{store}.with_from_adapter(PyTorchToBurnAdapter.chain(FloatCastAdapter::to(dtype)));"));
     method.line("let report = model.load_from(&mut store).map_err(|error| error.to_string())?;");
     method.line("if report.unused.is_empty() { Ok(model) } else { Err(format!(\"no place for {}\", report.unused.join(\", \"))) }");
     method
+}
+
+/// The module whose stack fills all the caches, one a block.
+fn stack_with_caches(file: &File<'_>, caches: u64) -> Option<ModuleId> {
+    let fills = |module: &Module| {
+        let mut scans = module.nodes.iter().filter(|n| matches!(n.op, Op::Scan { .. }));
+        scans.any(|n| plan::node_caches(&n.op, module, &file.plan.modules) == caches)
+    };
+    file.graph.modules.iter().position(fills).map(ModuleId)
 }
 
 /// Members whose names are keywords.
@@ -292,7 +306,8 @@ fn write_cache(scope: &mut Scope, file: &File<'_>) {
     item.field("layers", "Vec<KvCache>");
     scope.push_struct(item);
 
-    let count = file.constants.stack_of(caches);
+    let count = stack_with_caches(file, caches)
+        .map_or_else(|| caches.to_string(), |owner| file.constants.layers(owner, caches));
     let mut methods = Impl::new("Cache");
     methods
         .new_fn("new")
@@ -300,13 +315,7 @@ fn write_cache(scope: &mut Scope, file: &File<'_>) {
         .doc("Nothing yet.")
         .ret("Self")
         .line(format!("Self {{ past: 0, layers: vec![KvCache::default(); {count}] }}"));
-    methods
-        .new_fn("len")
-        .vis("pub")
-        .doc("Tokens so far: `P`.")
-        .arg_ref_self()
-        .ret("usize")
-        .line("self.past");
+    methods.new_fn("len").vis("pub").doc("Tokens so far: `P`.").arg_ref_self().ret("usize").line("self.past");
     methods
         .new_fn("is_empty")
         .vis("pub")

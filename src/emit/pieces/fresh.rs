@@ -28,5 +28,5 @@ pub fn truncated_normal<const D: usize>(
 
 /// A table with zeros in one row, which stands for padding.
 pub fn zero_row(table: Param<Tensor<2>>, row: usize) -> Param<Tensor<2>> {
-    table.init_mapper(move |table| table.slice_fill([row..row + 1], 0.0))
+    table.init_mapper(move |table| table.slice_fill(s![row..row + 1, ..], 0.0))
 }

@@ -1,0 +1,45 @@
+//! Buffers of cached decoding.
+
+use burn::prelude::*;
+
+/// Values of the positions decoded so far, in a buffer that grows: `[.., capacity, D]`. It is written in
+/// place as long as the tensors handed out before are gone.
+#[derive(Clone, Debug, Default)]
+pub struct Appended<const D: usize> {
+    buffer: Option<Tensor<D>>,
+}
+
+impl<const D: usize> Appended<D> {
+    /// Puts `x [.., T, D]` behind the first `len` positions and returns all of them, `[.., len + T, D]`.
+    pub fn append(&mut self, x: Tensor<D>, len: usize) -> Tensor<D> {
+        let axis = D - 2;
+        let mut dims = x.dims();
+        let end = len + dims[axis];
+        let buffer = match self.buffer.take() {
+            Some(buffer) if buffer.dims()[axis] >= end => buffer,
+            old => {
+                dims[axis] = end.next_power_of_two().max(64);
+                let grown = Tensor::zeros(dims, (&x.device(), x.dtype()));
+                match old {
+                    Some(old) => {
+                        let old = old.narrow(axis, 0, len);
+                        let all = old.dims().map(|n| 0..n);
+                        grown.slice_assign(all, old)
+                    }
+                    None => grown,
+                }
+            }
+        };
+        let mut range = x.dims().map(|n| 0..n);
+        range[axis] = len..end;
+        let buffer = buffer.slice_assign(range, x);
+        let all = buffer.clone().narrow(axis, 0, end);
+        self.buffer = Some(buffer);
+        all
+    }
+
+    /// Keeps these rows of the batch, in that order (beam search).
+    pub fn select(&mut self, rows: &Tensor<1, Int>) {
+        self.buffer = self.buffer.take().map(|buffer| buffer.select(0, rows.clone()));
+    }
+}

@@ -1,0 +1,28 @@
+//! Scaled dot-product attention in one operation.
+
+use burn::prelude::*;
+use burn::tensor::module::{attention as fused, attention_fallback};
+use burn::tensor::ops::AttentionModuleOptions;
+
+/// `softmax(q k^T * scale, softcapped, biased, masked) v`: `q [B, H, T, D]`, `k [B, H, K, D]`,
+/// `v [B, H, K, V]` → `[B, H, T, V]`. The mask is true where a key is hidden; a query that sees no key
+/// gets zeros. Causal: the last query sees all keys.
+pub fn attention(
+    q: Tensor<4>,
+    k: Tensor<4>,
+    v: Tensor<4>,
+    mask: Option<Tensor<4, Bool>>,
+    bias: Option<Tensor<4>>,
+    options: AttentionModuleOptions,
+) -> Tensor<4> {
+    let ([batch, heads, queries, _], keys) = (q.dims(), k.dims()[2]);
+    let scores = [batch, heads, queries, keys];
+    let mask = mask.map(|mask| mask.expand(scores));
+    let bias = bias.map(|bias| bias.expand(scores));
+    // LibTorch reads a mask the other way round and leaves the softcap out.
+    if format!("{:?}", q.device()).contains("LibTorch") {
+        attention_fallback(q, k, v, mask, bias, options)
+    } else {
+        fused(q, k, v, mask, bias, options)
+    }
+}

@@ -1,0 +1,14 @@
+//! Dropout in training.
+
+use burn::prelude::*;
+use burn::tensor::Distribution;
+
+/// Zeroes elements with probability `p` and divides the others by `1 - p`; on devices without autodiff
+/// it does nothing.
+pub fn dropout<const D: usize>(x: Tensor<D>, p: f64) -> Tensor<D> {
+    if p == 0.0 || !x.device().is_autodiff() {
+        return x;
+    }
+    let kept = x.random_like(Distribution::Bernoulli(1.0 - p));
+    x * kept * (1.0 / (1.0 - p))
+}

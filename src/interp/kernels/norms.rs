@@ -1,0 +1,34 @@
+//! Norms over the last axis, with or without parameters.
+
+use burn::prelude::*;
+use burn::tensor::{DType, module::layer_norm};
+
+/// `(x - mean) / sqrt(var + eps) * weight + bias`; an absent weight is ones.
+pub fn layer_norm_of<const D: usize>(
+    x: Tensor<D>,
+    weight: Option<Tensor<1>>,
+    bias: Option<Tensor<1>>,
+    eps: f64,
+) -> Tensor<D> {
+    let width = x.dims()[D - 1];
+    let weight = weight.unwrap_or_else(|| Tensor::ones([width], (&x.device(), x.dtype())));
+    layer_norm(x, weight, bias, eps)
+}
+
+/// `x / sqrt(mean(x^2) + eps) * weight`; an absent weight is ones. The mean is taken in single precision.
+pub fn rms_norm_of<const D: usize>(x: Tensor<D>, weight: Option<Tensor<1>>, eps: f64) -> Tensor<D> {
+    let dtype = x.dtype();
+    let rms = (x.clone().cast(DType::F32).square().mean_dim(D - 1) + eps).sqrt();
+    let y = x / rms.cast(dtype);
+    match weight {
+        Some(weight) => y * weight.unsqueeze(),
+        None => y,
+    }
+}
+
+/// Unit length along the last axis: `x / max(|x|, 1e-12)`. The bound is under the root, where the
+/// gradient of a zero vector stays finite.
+pub fn unit_length<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    let norm = x.clone().square().sum_dim(D - 1).clamp_min(1e-24).sqrt();
+    x / norm
+}

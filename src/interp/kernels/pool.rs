@@ -1,0 +1,35 @@
+//! A sequence as one vector: `[B, T, D]` → `[B, D]`. The mask is `[B, T]`, 1 = keep; absent, all is kept.
+
+use burn::prelude::*;
+
+/// The first position.
+pub fn pool_first(x: Tensor<3>) -> Tensor<2> {
+    x.narrow(1, 0, 1).squeeze_dim(1)
+}
+
+/// The last position that is kept; the first one where none is.
+pub fn pool_last(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
+    let [batch, length, width] = x.dims();
+    let Some(keep) = keep else { return x.narrow(1, length - 1, 1).squeeze_dim(1) };
+    let positions = Tensor::<1, Int>::arange(0..length as i64, &x.device()).unsqueeze::<2>();
+    let last = (keep * positions).max_dim(1);
+    x.gather(1, last.reshape([batch, 1, 1]).expand([batch, 1, width])).squeeze_dim(1)
+}
+
+/// The mean over positions that are kept; zeros where none is.
+pub fn pool_mean(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
+    let Some(keep) = keep else { return x.mean_dim(1).squeeze_dim(1) };
+    let keep = keep.float().cast(x.dtype()).unsqueeze_dim::<3>(2);
+    let count = keep.clone().sum_dim(1).clamp_min(1.0);
+    ((x * keep).sum_dim(1) / count).squeeze_dim(1)
+}
+
+/// The largest value of each feature over positions that are kept; zeros where none is.
+pub fn pool_max(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
+    let Some(keep) = keep else { return x.max_dim(1).squeeze_dim(1) };
+    let [batch, length, width] = x.dims();
+    let lowest = x.dtype().finfo().map_or(f64::from(f32::MIN), |float| float.min);
+    let padding = keep.clone().equal_elem(0).unsqueeze_dim::<3>(2).expand([batch, length, width]);
+    let empty = keep.max_dim(1).equal_elem(0).expand([batch, width]);
+    x.mask_fill(padding, lowest).max_dim(1).squeeze_dim::<2>(1).mask_fill(empty, 0.0)
+}

@@ -1,0 +1,81 @@
+//! Routers of mixtures of experts: which experts a token is sent to, and with what weight.
+
+use burn::prelude::*;
+use burn::tensor::activation::{sigmoid, softmax};
+use burn::tensor::{DType, IndexingUpdateOp};
+
+/// Softmax over all experts, then the best `top_k`: `[B, T, E]` → `[B, T, E]`, zero for the others.
+/// `choice` turns affinities into what the choice goes by.
+pub fn route_softmax(
+    scores: Tensor<3>,
+    top_k: usize,
+    normalize: bool,
+    choice: impl Fn(Tensor<3>) -> Tensor<3>,
+) -> Tensor<3> {
+    keep_chosen(softmax(scores, 2), top_k, normalize, choice)
+}
+
+/// A sigmoid an expert, then the best `top_k` (DeepSeek-V3): `[B, T, E]` → `[B, T, E]`.
+pub fn route_sigmoid(
+    scores: Tensor<3>,
+    top_k: usize,
+    normalize: bool,
+    choice: impl Fn(Tensor<3>) -> Tensor<3>,
+) -> Tensor<3> {
+    keep_chosen(sigmoid(scores), top_k, normalize, choice)
+}
+
+/// The best `top_k`, then softmax over those (GPT-OSS): `[B, T, E]` → `[B, T, E]`.
+pub fn route_softmax_of_chosen(
+    scores: Tensor<3>,
+    top_k: usize,
+    choice: impl Fn(Tensor<3>) -> Tensor<3>,
+) -> Tensor<3> {
+    let left_out = chosen(choice(scores.clone()), top_k).equal_elem(0.0);
+    let lowest = lowest(scores.dtype());
+    softmax(scores.mask_fill(left_out.clone(), lowest), 2).mask_fill(left_out, 0.0)
+}
+
+/// Only experts of the best `keep` of `groups` groups of equal size may be chosen; a group's score is the
+/// sum of its best `score_of` (DeepSeek-V3): `[B, T, E]` → `[B, T, E]`.
+pub fn limit_groups(scores: Tensor<3>, groups: usize, keep: usize, score_of: usize) -> Tensor<3> {
+    let [batch, length, experts] = scores.dims();
+    let size = experts / groups;
+    let grouped = scores.clone().reshape([batch, length, groups, size]);
+    let of_group = grouped.topk(score_of, 3).sum_dim(3).squeeze_dim::<3>(3);
+    let left_out = chosen(of_group, keep)
+        .equal_elem(0.0)
+        .unsqueeze_dim::<4>(3)
+        .expand([batch, length, groups, size])
+        .reshape([batch, length, experts]);
+    let lowest = lowest(scores.dtype());
+    scores.mask_fill(left_out, lowest)
+}
+
+/// The affinities of the chosen experts, divided by their sum if asked.
+fn keep_chosen(
+    affinities: Tensor<3>,
+    top_k: usize,
+    normalize: bool,
+    choice: impl Fn(Tensor<3>) -> Tensor<3>,
+) -> Tensor<3> {
+    let weights = affinities.clone() * chosen(choice(affinities), top_k);
+    if normalize {
+        let sum = weights.clone().sum_dim(2).clamp_min(1e-20);
+        weights / sum
+    } else {
+        weights
+    }
+}
+
+/// 1 for the best `top_k` along the last axis, 0 for the others.
+fn chosen(scores: Tensor<3>, top_k: usize) -> Tensor<3> {
+    let scores = scores.detach();
+    let (best, indices) = scores.clone().topk_with_indices(top_k, 2);
+    scores.zeros_like().scatter(2, indices, best.ones_like(), IndexingUpdateOp::Add)
+}
+
+/// The lowest number of an element type.
+fn lowest(dtype: DType) -> f64 {
+    dtype.finfo().map_or(f64::from(f32::MIN), |float| float.min)
+}

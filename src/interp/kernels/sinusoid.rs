@@ -1,0 +1,35 @@
+//! Sinusoidal tables (Vaswani et al. 2017), computed on the host in double precision: the same numbers on
+//! every device, exact for large positions.
+
+use burn::prelude::*;
+
+/// `sin, cos, sin, cos, ..` of `position / base^(2i / dim)`: `[1, T]` → `[1, T, dim]`.
+pub fn sinusoid_interleaved(positions: Tensor<2, Int>, dim: usize, base: f64) -> Tensor<3> {
+    sinusoid(positions, dim, base, |column| (column / 2, column % 2 == 1))
+}
+
+/// All sines, then all cosines, of `position / base^(2i / dim)`: `[1, T]` → `[1, T, dim]`.
+pub fn sinusoid_concat(positions: Tensor<2, Int>, dim: usize, base: f64) -> Tensor<3> {
+    let sines = dim.div_ceil(2);
+    sinusoid(positions, dim, base, |column| if column < sines { (column, false) } else { (column - sines, true) })
+}
+
+/// A table of which `pair_of` says, for every column, the frequency's number and whether it is a cosine.
+fn sinusoid(
+    positions: Tensor<2, Int>,
+    dim: usize,
+    base: f64,
+    pair_of: impl Fn(usize) -> (usize, bool),
+) -> Tensor<3> {
+    let device = positions.device();
+    let [rows, length] = positions.dims();
+    let mut table = Vec::with_capacity(rows * length * dim);
+    for position in positions.into_data().iter::<f64>() {
+        for column in 0..dim {
+            let (pair, cosine) = pair_of(column);
+            let angle = position / base.powf(2.0 * pair as f64 / dim as f64);
+            table.push(if cosine { angle.cos() } else { angle.sin() } as f32);
+        }
+    }
+    Tensor::from_data(TensorData::new(table, [rows, length, dim]), &device)
+}
