@@ -12,6 +12,7 @@
 pub mod cli;
 pub mod compile;
 pub mod diag;
+pub mod emit;
 pub mod field;
 #[cfg(feature = "interp")]
 pub mod interp;

@@ -1,0 +1,209 @@
+//! A function's statements: decides what is moved, what is cloned and what each value is called.
+//!
+//! Values keep the author's variable, which later values may take again (`let x = ...`), as long as
+//! the earlier one is not needed any more; else the value's own unique name is used.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::code::{Code, Piece};
+use super::name;
+use crate::ir::{Module, ValueId};
+
+/// One statement.
+#[derive(Clone, Debug)]
+pub enum Statement {
+    /// `let time = ...;`, a variable that is no value of the graph.
+    Local(String, Code),
+    /// `let value = ...;` or `let (a, _) = ...;`
+    Let(Vec<Option<ValueId>>, Code),
+    /// `let mut value = ...;`
+    Var(ValueId, Code),
+    /// `for .. in .. { .. }`: text and code in order. Values are cloned or named in it.
+    Loop(Code),
+    /// The last expression.
+    Return(Code),
+}
+
+impl Statement {
+    /// What is evaluated.
+    pub fn code(&self) -> &Code {
+        match self {
+            Statement::Local(_, code)
+            | Statement::Let(_, code)
+            | Statement::Var(_, code)
+            | Statement::Loop(code)
+            | Statement::Return(code) => code,
+        }
+    }
+
+    fn code_mut(&mut self) -> &mut Code {
+        match self {
+            Statement::Local(_, code)
+            | Statement::Let(_, code)
+            | Statement::Var(_, code)
+            | Statement::Loop(code)
+            | Statement::Return(code) => code,
+        }
+    }
+
+    fn defined(&self) -> Vec<ValueId> {
+        match self {
+            Statement::Let(values, _) => values.iter().flatten().copied().collect(),
+            Statement::Var(value, _) => vec![*value],
+            Statement::Local(..) | Statement::Loop(_) | Statement::Return(_) => Vec::new(),
+        }
+    }
+}
+
+/// The statements as lines of Rust. Arguments are called by their own names; `reserved` are names the
+/// body uses for other things.
+pub fn print(
+    module: &Module,
+    arguments: &[ValueId],
+    mut statements: Vec<Statement>,
+    reserved: &BTreeSet<String>,
+) -> Vec<String> {
+    let live_after = settle_moves(&mut statements);
+    let names = choose_names(module, arguments, &statements, &live_after, reserved);
+    statements
+        .iter()
+        .zip(&names)
+        .map(|(statement, scope)| {
+            let inner = |code: &Code| render(&code.pieces, &scope.before);
+            let after = |id: &ValueId| called(&scope.after, *id);
+            match statement {
+                Statement::Local(name, code) => format!("let {name} = {};", inner(code)),
+                Statement::Let(values, code) => match values.as_slice() {
+                    [Some(one)] => format!("let {} = {};", after(one), inner(code)),
+                    several => {
+                        let names: Vec<String> =
+                            several.iter().map(|v| v.as_ref().map_or("_".to_owned(), after)).collect();
+                        format!("let ({}) = {};", names.join(", "), inner(code))
+                    }
+                },
+                Statement::Var(value, code) => format!("let mut {} = {};", after(value), inner(code)),
+                Statement::Loop(code) | Statement::Return(code) => inner(code),
+            }
+        })
+        .collect()
+}
+
+/// Turns every [`Piece::Take`] into a move or a copy, from the end backwards. Returns the values still
+/// needed after each statement.
+fn settle_moves(statements: &mut [Statement]) -> Vec<BTreeSet<ValueId>> {
+    let mut live = BTreeSet::new();
+    let mut after = Vec::new();
+    for statement in statements.iter_mut().rev() {
+        after.push(live.clone());
+        for value in statement.defined() {
+            live.remove(&value);
+        }
+        settle(&mut statement.code_mut().pieces, &mut live);
+    }
+    after.reverse();
+    after
+}
+
+fn settle(pieces: &mut [Piece], live: &mut BTreeSet<ValueId>) {
+    for piece in pieces.iter_mut().rev() {
+        match piece {
+            Piece::Text(_) => {}
+            Piece::Take(value) => {
+                let value = *value;
+                *piece = if live.insert(value) { Piece::Move(value) } else { Piece::Copy(value) };
+            }
+            Piece::Move(value) | Piece::Copy(value) | Piece::Name(value) => {
+                live.insert(*value);
+            }
+            Piece::Arms(arms) => {
+                let mut before = live.clone();
+                for arm in arms {
+                    let mut here = live.clone();
+                    settle(arm, &mut here);
+                    before.extend(here);
+                }
+                *live = before;
+            }
+        }
+    }
+}
+
+/// What values are called while a statement is evaluated, and after it.
+struct Scope {
+    before: BTreeMap<ValueId, String>,
+    after: BTreeMap<ValueId, String>,
+}
+
+fn choose_names(
+    module: &Module,
+    arguments: &[ValueId],
+    statements: &[Statement],
+    live_after: &[BTreeSet<ValueId>],
+    reserved: &BTreeSet<String>,
+) -> Vec<Scope> {
+    let mut names: BTreeMap<ValueId, String> = BTreeMap::new();
+    for id in arguments {
+        names.insert(*id, argument(&module.value(*id).name, reserved));
+    }
+    let mut scopes = Vec::new();
+    for (statement, live) in statements.iter().zip(live_after) {
+        let before = names.clone();
+        for id in statement.defined() {
+            let value = module.value(id);
+            let free = |candidate: &str| {
+                !reserved.contains(candidate)
+                    && !names.iter().any(|(other, n)| *other != id && live.contains(other) && n == candidate)
+            };
+            let mut chosen = name::variable(&value.variable);
+            if !free(&chosen) {
+                chosen = name::variable(&value.name);
+            }
+            while !free(&chosen) {
+                chosen.push('_');
+            }
+            names.insert(id, chosen);
+        }
+        scopes.push(Scope { before, after: names.clone() });
+    }
+    scopes
+}
+
+/// What an argument of that name is called.
+pub fn argument(value: &str, reserved: &BTreeSet<String>) -> String {
+    let mut chosen = name::variable(value);
+    while reserved.contains(&chosen) {
+        chosen.push('_');
+    }
+    chosen
+}
+
+fn called(names: &BTreeMap<ValueId, String>, id: ValueId) -> String {
+    names.get(&id).cloned().unwrap_or_else(|| format!("undefined_{}", id.0))
+}
+
+fn render(pieces: &[Piece], names: &BTreeMap<ValueId, String>) -> String {
+    let mut out = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Take(value) | Piece::Move(value) | Piece::Name(value) => {
+                out.push_str(&called(names, *value));
+            }
+            Piece::Copy(value) => {
+                out.push_str(&called(names, *value));
+                out.push_str(".clone()");
+            }
+            Piece::Arms(arms) => {
+                for arm in arms {
+                    out.push_str(&render(arm, names));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The text of code in which no value is open.
+pub fn text(code: &Code) -> String {
+    render(&code.pieces, &BTreeMap::new())
+}

@@ -1,0 +1,396 @@
+//! Layers: the type of their field, the expression that makes them and the one that applies them.
+
+use std::collections::BTreeSet;
+
+use super::code::Code;
+use super::constants::{Constants, Kind, float, grouped};
+use super::file::File;
+use super::name;
+use crate::ir::{Graph, Init, Layer, MemberId, MemberKind, Module, Node, Op, Role};
+
+/// How `linear(..)`, the helper at the end of a file, is told where weights start.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinearInit {
+    /// Every projection starts the same way, which the helper knows.
+    Same(Init),
+    /// Normal, the standard deviation is an argument.
+    Normal,
+    /// Truncated normal at that many standard deviations, the standard deviation is an argument.
+    Truncated(f64),
+    /// An `Initializer` is an argument.
+    Any,
+}
+
+/// What suits all projections of a graph.
+pub fn linear_init(graph: &Graph) -> LinearInit {
+    let mut found: Vec<&Init> = Vec::new();
+    for member in graph.modules.iter().flat_map(|m| &m.members) {
+        if let MemberKind::Layer(Layer::Linear { init, .. }) = &member.kind
+            && !found.contains(&init)
+        {
+            found.push(init);
+        }
+    }
+    let cuts: Vec<f64> = found
+        .iter()
+        .filter_map(|init| if let Init::TruncatedNormal { cut, .. } = init { Some(*cut) } else { None })
+        .collect();
+    match found.as_slice() {
+        [one] => LinearInit::Same((*one).clone()),
+        all if all.iter().all(|init| matches!(init, Init::Normal { .. })) => LinearInit::Normal,
+        all => match cuts.split_first() {
+            Some((first, rest)) if cuts.len() == all.len() && rest.iter().all(|c| c == first) => {
+                LinearInit::Truncated(*first)
+            }
+            _ => LinearInit::Any,
+        },
+    }
+}
+
+/// The type of a layer's field; none for a norm without parameters.
+pub fn field_type(layer: &Layer, file: &File) -> Option<String> {
+    Some(match layer {
+        Layer::Linear { .. } => file.import_nn("Linear"),
+        Layer::Embedding { .. } => file.import_nn("Embedding"),
+        Layer::LayerNorm { affine: true, unit_offset: false, .. } => file.import_nn("LayerNorm"),
+        Layer::RmsNorm { affine: true, unit_offset: false, .. } => file.import_nn("RmsNorm"),
+        Layer::LayerNorm { affine: true, .. } => file.kernel("OffsetLayerNorm"),
+        Layer::RmsNorm { affine: true, .. } => file.kernel("OffsetRmsNorm"),
+        Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => return None,
+        Layer::Patches { .. } => file.import_nn("conv::Conv2d"),
+        Layer::Param { shape, .. } => {
+            file.import("burn::module::Param");
+            format!("Param<Tensor<{}>>", shape.len())
+        }
+    })
+}
+
+/// The expression that makes a layer with fresh weights.
+pub fn build(layer: &Layer, module: &Module, member: MemberId, file: &File) -> String {
+    let constants = &file.constants;
+    let width = |n: u64| constants.width(module.role, n);
+    match layer {
+        Layer::Linear { input, output, bias, init, bias_init } => {
+            let (from, to) = linear_widths(module, member, (*input, *output), file);
+            linear(&from, &to, bias.then_some(bias_init), init, (*input, *output), file)
+        }
+        Layer::Embedding { rows, dim, padding, init } => {
+            let rows_text =
+                constants.known(&[Kind::Vocab, Kind::Context], *rows).unwrap_or_else(|| grouped(*rows));
+            let dim_text = width(*dim);
+            let weight = param(init, &[rows_text, dim_text], (*dim, *rows), file);
+            let weight = match padding {
+                Some(row) => format!("{}({weight}, {row})", file.kernel("zero_row")),
+                None => weight,
+            };
+            format!("{} {{ weight: {weight} }}", file.import_nn("Embedding"))
+        }
+        Layer::LayerNorm { dim, eps, affine: true, bias, unit_offset } => {
+            let (dim, eps) = (norm_width(constants, module, member, *dim), constants.float(Kind::Eps, *eps));
+            if *unit_offset {
+                return format!("{}::new({dim}, {bias}, {eps}, device)", file.kernel("OffsetLayerNorm"));
+            }
+            let bias = if *bias { "" } else { ".with_bias(false)" };
+            let config = file.import_nn("LayerNormConfig");
+            format!("{config}::new({dim}).with_epsilon({eps}){bias}.init(device)")
+        }
+        Layer::RmsNorm { dim, eps, affine: true, unit_offset } => {
+            let (dim, eps) = (norm_width(constants, module, member, *dim), constants.float(Kind::Eps, *eps));
+            if *unit_offset {
+                return format!("{}::new({dim}, {eps}, device)", file.kernel("OffsetRmsNorm"));
+            }
+            let config = file.import_nn("RmsNormConfig");
+            format!("{config}::new({dim}).with_epsilon({eps}).init(device)")
+        }
+        Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => String::new(),
+        Layer::Patches { channels, dim, size, bias, init, bias_init } => {
+            let config = file.import_nn("conv::Conv2dConfig");
+            let made = format!(
+                "{config}::new([{channels}, {}], [{size}, {size}]).with_stride([{size}, {size}])",
+                width(*dim)
+            );
+            let fans = (channels * size * size, dim * size * size);
+            let shape = [width(*dim), channels.to_string(), size.to_string(), size.to_string()];
+            let weight = param(init, &shape, fans, file);
+            let bias = match bias {
+                true => format!("Some({})", param(bias_init, &[width(*dim)], fans, file)),
+                false => "None".to_owned(),
+            };
+            format!(
+                "{} {{ weight: {weight}, bias: {bias}, ..{made}.init(device) }}",
+                file.import_nn("conv::Conv2d")
+            )
+        }
+        Layer::Param { shape, init, trained } => {
+            let routes = module.nodes.iter().any(|node| matches!(node.op, Op::Route(_)));
+            let text: Vec<String> = match (routes, module.role) {
+                (true, _) => shape.iter().map(|n| constants.int(&[Kind::Experts], *n)).collect(),
+                (false, Role::Attention) => shape.iter().map(|n| constants.int(&[Kind::Heads], *n)).collect(),
+                (false, _) => shape.iter().map(|n| width(*n)).collect(),
+            };
+            let fan_out = shape.first().copied().unwrap_or(1);
+            let fan_in = shape.get(1..).map_or(1, |rest| rest.iter().product());
+            let made = param(init, &text, (fan_in, fan_out), file);
+            if *trained { made } else { format!("{made}.set_require_grad(false)") }
+        }
+    }
+}
+
+/// The node that applies a member.
+fn user(module: &Module, member: MemberId) -> Option<&Node> {
+    module.nodes.iter().find(|node| node.op == Op::Layer { member })
+}
+
+/// The widths of a projection by what it is between: heads, a router's experts, a head's words.
+fn linear_widths(
+    module: &Module,
+    member: MemberId,
+    (input, output): (u64, u64),
+    file: &File,
+) -> (String, String) {
+    let constants = &file.constants;
+    let node = user(module, member);
+    let made = node
+        .and_then(|n| n.inputs.first())
+        .and_then(|id| module.nodes.iter().find(|n| n.outputs.contains(id)));
+    let from = match made.map(|n| (&n.op, n.inputs.first())) {
+        Some((Op::MergeHeads, Some(heads))) => {
+            match module.value(*heads).ty.shape.get(1).and_then(|d| d.constant()) {
+                Some(n) => constants.heads_width(u64::try_from(n).unwrap_or(1), input),
+                None => constants.width(module.role, input),
+            }
+        }
+        Some(_) | None => constants.width(module.role, input),
+    };
+    let mut value = node.and_then(|n| n.outputs.first());
+    let mut to = None;
+    // Norms and bounds of the projection leave its features in place.
+    while let Some(next) = value.and_then(|id| module.nodes.iter().find(|n| n.inputs.first() == Some(id))) {
+        value = None;
+        if let Op::SplitHeads { heads } = next.op {
+            to = Some(constants.heads_width(heads, output));
+        } else if let Op::Route(_) = next.op {
+            to = Some(constants.int(&[Kind::Experts], output));
+        } else if matches!(next.op, Op::Clamp { .. }) || is_norm(module, &next.op) {
+            value = next.outputs.first();
+        }
+    }
+    (from, to.unwrap_or_else(|| constants.width(module.role, output)))
+}
+
+fn is_norm(module: &Module, op: &Op) -> bool {
+    let Op::Layer { member } = op else { return false };
+    matches!(&module.member(*member).kind, MemberKind::Layer(layer) if layer.is_norm())
+}
+
+/// A norm over a head is over its width, one over a whole projection over all heads.
+fn norm_width(constants: &Constants, module: &Module, member: MemberId, dim: u64) -> String {
+    let input = user(module, member).and_then(|n| n.inputs.first()).map(|id| &module.value(*id).ty.shape);
+    match input {
+        Some(shape) if shape.len() == 4 => constants.int(&[Kind::HeadDim], dim),
+        Some(_) | None => constants.int(&[Kind::DModel], dim),
+    }
+}
+
+fn linear(
+    input: &str,
+    output: &str,
+    bias: Option<&Init>,
+    init: &Init,
+    (fan_in, fan_out): (u64, u64),
+    file: &File,
+) -> String {
+    if bias.is_none_or(|init| *init == Init::Zeros) {
+        let helper = file.helper(if bias.is_some() { "linear" } else { "linear_no_bias" });
+        let start = match (&file.linear_init, init) {
+            (LinearInit::Same(_), _) => Some(String::new()),
+            (LinearInit::Normal, Init::Normal { std })
+            | (LinearInit::Truncated(_), Init::TruncatedNormal { std, .. }) => {
+                Some(format!("{}, ", file.constants.float(Kind::Std, *std)))
+            }
+            (LinearInit::Any, Init::TruncatedNormal { .. }) => None,
+            (LinearInit::Any, any) => Some(format!("{}, ", initializer(any, file))),
+            (LinearInit::Normal | LinearInit::Truncated(_), _) => None,
+        };
+        if let Some(start) = start {
+            return format!("{helper}({input}, {output}, {start}device)");
+        }
+    }
+    let shape = [input.to_owned(), output.to_owned()];
+    let weight = param(init, &shape, (fan_in, fan_out), file);
+    let bias = match bias {
+        Some(init) => format!("Some({})", param(init, &[output.to_owned()], (fan_in, fan_out), file)),
+        None => "None".to_owned(),
+    };
+    format!("{} {{ weight: {weight}, bias: {bias} }}", file.import_nn("Linear"))
+}
+
+/// A `Param` of that shape with fresh values.
+pub fn param(init: &Init, shape: &[String], (fan_in, fan_out): (u64, u64), file: &File) -> String {
+    let shape = format!("[{}]", shape.join(", "));
+    if let Init::TruncatedNormal { std, cut } = init {
+        let std = file.constants.float(Kind::Std, *std);
+        return format!("{}({shape}, {std}, {}, device)", file.kernel("truncated_normal"), float(*cut));
+    }
+    if let Init::Normal { std } = init {
+        return format!(
+            "{}({shape}, {}, device)",
+            file.kernel("normal"),
+            file.constants.float(Kind::Std, *std)
+        );
+    }
+    let start = initializer(init, file);
+    let uses_fans = match init {
+        Init::XavierUniform { .. }
+        | Init::XavierNormal { .. }
+        | Init::KaimingUniform { .. }
+        | Init::KaimingNormal { .. } => true,
+        Init::Zeros
+        | Init::Ones
+        | Init::Constant(_)
+        | Init::Normal { .. }
+        | Init::TruncatedNormal { .. }
+        | Init::Uniform { .. }
+        | Init::Orthogonal { .. } => false,
+    };
+    if uses_fans {
+        format!("{start}.init_with({shape}, Some({fan_in}), Some({fan_out}), device)")
+    } else {
+        format!("{start}.init({shape}, device)")
+    }
+}
+
+/// burn's `Initializer` of a distribution.
+pub fn initializer(init: &Init, file: &File) -> String {
+    let name = file.import("burn::nn::Initializer");
+    let kind = match init {
+        Init::Zeros => "Zeros".to_owned(),
+        Init::Ones => "Ones".to_owned(),
+        Init::Constant(value) => format!("Constant {{ value: {} }}", float(*value)),
+        Init::Normal { std } | Init::TruncatedNormal { std, .. } => {
+            format!("Normal {{ mean: 0.0, std: {} }}", file.constants.float(Kind::Std, *std))
+        }
+        Init::Uniform { bound } => format!("Uniform {{ min: -{0}, max: {0} }}", float(*bound)),
+        Init::XavierUniform { gain } => format!("XavierUniform {{ gain: {} }}", float(*gain)),
+        Init::XavierNormal { gain } => format!("XavierNormal {{ gain: {} }}", float(*gain)),
+        Init::KaimingUniform { gain } => {
+            format!("KaimingUniform {{ gain: {}, fan_out_only: false }}", float(*gain))
+        }
+        Init::KaimingNormal { gain } => {
+            format!("KaimingNormal {{ gain: {}, fan_out_only: false }}", float(*gain))
+        }
+        Init::Orthogonal { gain } => format!("Orthogonal {{ gain: {} }}", float(*gain)),
+    };
+    format!("{name}::{kind}")
+}
+
+/// A layer applied to its input.
+pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> Code {
+    let field = Code::text(format!("self.{}", name::variable(member)));
+    let input: Vec<Code> = input.into_iter().collect();
+    match layer {
+        Layer::Linear { .. } | Layer::Embedding { .. } => field.method("forward", input),
+        Layer::LayerNorm { affine: true, .. } | Layer::RmsNorm { affine: true, .. } => {
+            field.method("forward", input)
+        }
+        Layer::LayerNorm { eps, .. } => {
+            let eps = Code::text(file.constants.float(Kind::Eps, *eps));
+            Code::call(&file.kernel("layer_norm"), input.into_iter().chain([eps]))
+        }
+        Layer::RmsNorm { eps, .. } => {
+            let eps = Code::text(file.constants.float(Kind::Eps, *eps));
+            Code::call(&file.kernel("rms_norm"), input.into_iter().chain([eps]))
+        }
+        Layer::Patches { .. } => field
+            .method("forward", input)
+            .method("flatten::<3>", [Code::text("2"), Code::text("3")])
+            .method("swap_dims", [Code::text("1"), Code::text("2")]),
+        Layer::Param { .. } => field.method("val", []),
+    }
+}
+
+/// The text of the `linear` helpers that were asked for.
+pub fn helpers(file: &File, wanted: &BTreeSet<String>) -> Vec<String> {
+    let with = |bias: bool| {
+        let name = if bias { "linear" } else { "linear_no_bias" };
+        if !wanted.contains(name) {
+            return None;
+        }
+        let linear = file.import_nn("Linear");
+        let (arg, doc, weight) = match &file.linear_init {
+            LinearInit::Same(init) => (String::new(), doc(init), start(init, file)),
+            LinearInit::Normal => (
+                "std: f64, ".to_owned(),
+                "a weight drawn from `N(0, std²)`".to_owned(),
+                format!("{}([d_input, d_output], std, device)", file.kernel("normal")),
+            ),
+            LinearInit::Truncated(cut) => (
+                "std: f64, ".to_owned(),
+                format!("a weight drawn from `N(0, std²)`, cut at {cut} standard deviations"),
+                format!(
+                    "{}([d_input, d_output], std, {}, device)",
+                    file.kernel("truncated_normal"),
+                    float(*cut)
+                ),
+            ),
+            LinearInit::Any => (
+                format!("initializer: {}, ", file.import("burn::nn::Initializer")),
+                "a weight drawn from `initializer`".to_owned(),
+                "initializer.init_with([d_input, d_output], Some(d_input), Some(d_output), device)"
+                    .to_owned(),
+            ),
+        };
+        let (what, bias) = if bias {
+            let zeros = format!("{}::Zeros", file.import("burn::nn::Initializer"));
+            ("and a bias of zeros", format!("Some({zeros}.init([d_output], device))"))
+        } else {
+            ("and no bias", "None".to_owned())
+        };
+        Some(format!(
+            "/// `y = x W + b` with {doc} {what}.\n\
+             fn {name}(d_input: usize, d_output: usize, {arg}device: &Device) -> {linear} {{\n\
+             {linear} {{ weight: {weight}, bias: {bias} }}\n}}"
+        ))
+    };
+    [true, false].into_iter().filter_map(with).collect()
+}
+
+fn start(init: &Init, file: &File) -> String {
+    let shape = "[d_input, d_output]";
+    match init {
+        Init::TruncatedNormal { std, cut } => {
+            let std = file.constants.float(Kind::Std, *std);
+            format!("{}({shape}, {std}, {}, device)", file.kernel("truncated_normal"), float(*cut))
+        }
+        Init::XavierUniform { .. }
+        | Init::XavierNormal { .. }
+        | Init::KaimingUniform { .. }
+        | Init::KaimingNormal { .. } => {
+            format!("{}.init_with({shape}, Some(d_input), Some(d_output), device)", initializer(init, file))
+        }
+        Init::Normal { std } => {
+            format!("{}({shape}, {}, device)", file.kernel("normal"), file.constants.float(Kind::Std, *std))
+        }
+        Init::Zeros | Init::Ones | Init::Constant(_) | Init::Uniform { .. } | Init::Orthogonal { .. } => {
+            format!("{}.init({shape}, device)", initializer(init, file))
+        }
+    }
+}
+
+fn doc(init: &Init) -> String {
+    match init {
+        Init::Zeros => "a weight of zeros".to_owned(),
+        Init::Ones => "a weight of ones".to_owned(),
+        Init::Constant(value) => format!("every weight {value:?}"),
+        Init::Normal { std } => format!("a weight drawn from `N(0, {std:?}²)`"),
+        Init::TruncatedNormal { std, cut } => {
+            format!("a weight drawn from `N(0, {std:?}²)`, cut at {cut:?} standard deviations")
+        }
+        Init::Uniform { bound } => format!("a weight drawn evenly from `±{bound:?}`"),
+        Init::XavierUniform { gain } => format!("a weight drawn evenly after Glorot (gain {gain:?})"),
+        Init::XavierNormal { gain } => format!("a normal weight after Glorot (gain {gain:?})"),
+        Init::KaimingUniform { gain } => format!("a weight drawn evenly after He (gain {gain:?})"),
+        Init::KaimingNormal { gain } => format!("a normal weight after He (gain {gain:?})"),
+        Init::Orthogonal { gain } => format!("an orthogonal weight (gain {gain:?})"),
+    }
+}

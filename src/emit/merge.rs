@@ -1,0 +1,163 @@
+//! Modules that would be the same code become one struct.
+//!
+//! The graph tells modules apart by exact types: a block under a window takes a mask `[B,1,T,K]`, one
+//! without takes `[B,1,1,K]` or none; a feed-forward of the encoder runs along `S`, the decoder's along
+//! `T`. In Rust these are the same types, and a person would write one struct.
+
+use std::collections::BTreeMap;
+
+use crate::ir::{DType, Graph, MemberKind, Module, ModuleId, Op, Type, ValueId};
+use crate::source::Span;
+
+/// A graph of which no two modules make the same code, and where each module comes from.
+#[derive(Clone, Debug)]
+pub struct Merged {
+    /// The modules, children before parents.
+    pub graph: Graph,
+    /// The spans of the modules that became one, in order.
+    pub origins: Vec<Vec<Span>>,
+}
+
+/// Merges what is the same code.
+pub fn merge(graph: &Graph) -> Merged {
+    let mut kept: Vec<Module> = Vec::new();
+    let mut names: Vec<Vec<String>> = Vec::new();
+    let mut origins: Vec<Vec<Span>> = Vec::new();
+    let mut ids: BTreeMap<usize, ModuleId> = BTreeMap::new();
+    let new_id = |ids: &BTreeMap<usize, ModuleId>, id: ModuleId| ids.get(&id.0).copied().unwrap_or(id);
+    for (index, module) in graph.modules.iter().enumerate() {
+        let mut module = module.clone();
+        for member in &mut module.members {
+            match &mut member.kind {
+                MemberKind::Layer(_) => {}
+                MemberKind::Module(id) => *id = new_id(&ids, *id),
+                MemberKind::Stack(runs) => {
+                    for id in runs.iter_mut().flat_map(|run| &mut run.cycle) {
+                        *id = new_id(&ids, *id);
+                    }
+                }
+            }
+        }
+        let at = kept.iter().position(|other| is_same_code(other, &module));
+        let at = match at {
+            Some(at) => at,
+            None => {
+                kept.push(module.clone());
+                names.push(Vec::new());
+                origins.push(Vec::new());
+                kept.len() - 1
+            }
+        };
+        if let (Some(one), Some(names), Some(origins)) =
+            (kept.get_mut(at), names.get_mut(at), origins.get_mut(at))
+        {
+            widen(one, &module);
+            if !names.contains(&module.name) {
+                names.push(module.name.clone());
+            }
+            origins.extend(module.span.filter(|span| !origins.contains(span)));
+        }
+        ids.insert(index, ModuleId(at));
+    }
+    kept.iter_mut().for_each(share);
+    rename(&mut kept, &names);
+    let root = new_id(&ids, graph.root);
+    Merged { graph: Graph { modules: kept, root, ..graph.clone() }, origins }
+}
+
+/// Masks and tables that are computed twice from the same are computed once.
+fn share(module: &mut Module) {
+    let mut known: Vec<(Op, Vec<ValueId>, Vec<ValueId>)> = Vec::new();
+    let mut instead: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+    module.nodes.retain_mut(|node| {
+        for id in &mut node.inputs {
+            *id = instead.get(id).copied().unwrap_or(*id);
+        }
+        let is_table = matches!(
+            node.op,
+            Op::PaddingMask
+                | Op::Mask { .. }
+                | Op::EitherMask
+                | Op::Positions { .. }
+                | Op::RotaryTable { .. }
+                | Op::AlibiBias { .. }
+                | Op::RelativeBuckets { .. }
+        );
+        if !is_table {
+            return true;
+        }
+        match known.iter().find(|(op, inputs, _)| *op == node.op && *inputs == node.inputs) {
+            Some((_, _, outputs)) => {
+                instead.extend(node.outputs.iter().copied().zip(outputs.iter().copied()));
+                false
+            }
+            None => {
+                known.push((node.op.clone(), node.inputs.clone(), node.outputs.clone()));
+                true
+            }
+        }
+    });
+    for id in &mut module.results {
+        *id = instead.get(id).copied().unwrap_or(*id);
+    }
+}
+
+fn is_same_code(a: &Module, b: &Module) -> bool {
+    let same_values = a.values.len() == b.values.len()
+        && a.values
+            .iter()
+            .zip(&b.values)
+            .all(|(x, y)| (&x.name, &x.variable) == (&y.name, &y.variable) && is_same_type(&x.ty, &y.ty));
+    same_values
+        && a.doc == b.doc
+        && (a.role, a.args) == (b.role, b.args)
+        && a.members == b.members
+        && a.nodes == b.nodes
+        && a.results == b.results
+}
+
+/// Masks are optional everywhere and stretch; other types differ by rank and by fixed sizes.
+fn is_same_type(a: &Type, b: &Type) -> bool {
+    let is_mask = a.dtype == DType::Bool;
+    let same_dims = a
+        .shape
+        .iter()
+        .zip(&b.shape)
+        .all(|(x, y)| is_mask || x == y || (x.constant().is_none() && y.constant().is_none()));
+    a.dtype == b.dtype && a.shape.len() == b.shape.len() && same_dims && (is_mask || a.optional == b.optional)
+}
+
+/// Shapes in documentation are the widest.
+fn widen(module: &mut Module, other: &Module) {
+    for (value, wider) in module.values.iter_mut().zip(&other.values) {
+        if value.ty.dtype == DType::Bool {
+            for (dim, other) in value.ty.shape.iter_mut().zip(&wider.ty.shape) {
+                if dim.constant() == Some(1) {
+                    *dim = other.clone();
+                }
+            }
+        }
+    }
+}
+
+/// A merged module is called by the words its names end in alike, if no other module is called that.
+fn rename(modules: &mut [Module], names: &[Vec<String>]) {
+    for (at, all) in names.iter().enumerate() {
+        let [first, rest @ ..] = all.as_slice() else { continue };
+        let mut shared = super::name::words(first.trim_end_matches(|c: char| c.is_ascii_digit()));
+        for other in rest {
+            let other = super::name::words(other.trim_end_matches(|c: char| c.is_ascii_digit()));
+            let alike = shared.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
+            shared.drain(..shared.len() - alike);
+        }
+        let name = shared.concat();
+        let is_taken = modules.iter().enumerate().any(|(i, m)| i != at && m.name == name);
+        if let Some(module) = modules.get_mut(at)
+            && !name.is_empty()
+            && !is_taken
+            && (all.len() > 1 || module.name != name)
+        {
+            module.name = name;
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Attention whose weights are dropped out in training.
+
+use burn::prelude::*;
+use burn::tensor::ops::AttentionModuleOptions;
+
+/// [`attention`] with dropout of its weights, which is active on devices with autodiff.
+pub fn attention_with_dropout(
+    q: Tensor<4>,
+    k: Tensor<4>,
+    v: Tensor<4>,
+    mask: Option<Tensor<4, Bool>>,
+    bias: Option<Tensor<4>>,
+    options: AttentionModuleOptions,
+    dropout: &nn::Dropout,
+) -> Tensor<4> {
+    if q.device().is_autodiff() {
+        dropout.forward(attention_weights(q, k, mask, bias, None, options)).matmul(v)
+    } else {
+        attention(q, k, v, mask, bias, options)
+    }
+}

@@ -1,0 +1,32 @@
+//! Fresh weights that burn has no initializer for.
+
+use burn::module::{Param, ParamId};
+use burn::prelude::*;
+use burn::tensor::Distribution;
+
+/// `N(0, std²)`, redrawn outside `± cut` standard deviations.
+pub fn truncated_normal<const D: usize>(
+    shape: [usize; D],
+    std: f64,
+    cut: f64,
+    device: &Device,
+) -> Param<Tensor<D>> {
+    let draw = move |device: &Device, requires_grad: bool| {
+        let normal = Distribution::Normal(0.0, std);
+        let mut x = Tensor::<D>::random(shape, normal, device);
+        loop {
+            let outside = x.clone().abs().greater_elem(cut * std);
+            if !outside.clone().any().into_scalar::<bool>() {
+                break if requires_grad { x.require_grad() } else { x };
+            }
+            let again = x.random_like(normal);
+            x = x.mask_where(outside, again);
+        }
+    };
+    Param::uninitialized(ParamId::new(), draw, device.clone(), true, shape.into())
+}
+
+/// A table with zeros in one row, which stands for padding.
+pub fn zero_row(table: Param<Tensor<2>>, row: usize) -> Param<Tensor<2>> {
+    table.init_mapper(move |table| table.slice_fill(s![row..row + 1, ..], 0.0))
+}

@@ -1,0 +1,42 @@
+//! Norms whose stored weight is the difference from one.
+
+use burn::module::Param;
+use burn::nn::Initializer;
+use burn::prelude::*;
+
+/// `x / sqrt(mean(x²) + eps) * (1 + weight)`
+#[derive(Module, Debug)]
+pub struct OffsetRmsNorm {
+    weight: Param<Tensor<1>>,
+    eps: f64,
+}
+
+impl OffsetRmsNorm {
+    fn new(width: usize, eps: f64, device: &Device) -> Self {
+        Self { weight: Initializer::Zeros.init([width], device), eps }
+    }
+
+    fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        rms_norm_of(x, Some(self.weight.val() + 1.0), self.eps)
+    }
+}
+
+/// `(x - mean) / sqrt(var + eps) * (1 + weight) + bias`
+#[derive(Module, Debug)]
+pub struct OffsetLayerNorm {
+    weight: Param<Tensor<1>>,
+    bias: Option<Param<Tensor<1>>>,
+    eps: f64,
+}
+
+impl OffsetLayerNorm {
+    fn new(width: usize, has_bias: bool, eps: f64, device: &Device) -> Self {
+        let zeros = || Initializer::Zeros.init([width], device);
+        Self { weight: zeros(), bias: has_bias.then(zeros), eps }
+    }
+
+    fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        let bias = self.bias.as_ref().map(|bias| bias.val());
+        layer_norm_of(x, Some(self.weight.val() + 1.0), bias, self.eps)
+    }
+}
