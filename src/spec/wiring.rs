@@ -191,6 +191,8 @@ struct Resolver<'c, 'a> {
     has_memory: bool,
     variables: Vec<String>,
     sites: Vec<Site>,
+    /// How many call sites have been resolved.
+    resolved: usize,
     failed: bool,
     at: Span,
 }
@@ -203,7 +205,7 @@ enum Resolved {
 
 impl<'c, 'a> Resolver<'c, 'a> {
     fn new(cx: &'c mut Context<'a>, has_memory: bool, at: Span) -> Self {
-        Self { cx, has_memory, variables: Vec::new(), sites: Vec::new(), failed: false, at }
+        Self { cx, has_memory, variables: Vec::new(), sites: Vec::new(), resolved: 0, failed: false, at }
     }
 
     fn fail(&mut self, diagnostic: Diagnostic) {
@@ -465,7 +467,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
             self.fail(diagnostic.help(text));
             return None;
         }
-        let site = self.sites.iter().position(|s| s.span == span)?;
+        // Terms are resolved in the order their call sites were collected in.
+        let site = self.resolved;
+        self.resolved += 1;
         let mut flows = Vec::new();
         for (i, arg) in args.iter().enumerate() {
             match self.term(arg)? {
@@ -522,7 +526,6 @@ fn sites(equation: &Equation) -> Vec<Site> {
     for statement in &equation.body {
         collect_calls(&statement.value, &mut calls);
     }
-    calls.sort_by_key(|(_, _, span)| (span.start, span.end));
     let unnamed = |kind: PartKind| move |c: &&(PartKind, Option<String>, Span)| c.0 == kind && c.1.is_none();
     let named = |(i, (kind, label, span)): (usize, &(PartKind, Option<String>, Span))| {
         let name = match label {

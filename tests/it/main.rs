@@ -9,6 +9,8 @@ mod explain;
 #[cfg(test)]
 mod front;
 #[cfg(test)]
+mod good;
+#[cfg(test)]
 mod numeric;
 #[cfg(test)]
 mod report;

@@ -78,11 +78,7 @@ fn expansion(hidden: u64, cx: &Context<'_>) -> Option<Positive> {
 }
 
 /// Reports a width given twice, unless both say the same.
-fn check_width(
-    (expansion, hidden): (f64, u64),
-    places: &Places,
-    cx: &mut Context<'_>,
-) -> Option<()> {
+fn check_width((expansion, hidden): (f64, u64), places: &Places, cx: &mut Context<'_>) -> Option<()> {
     let d_model = cx.lookup("d_model").map_or(0.0, |(n, _)| n.to_f64());
     let (said, wanted) = (expansion * d_model, hidden as f64);
     // A quotient that is no short decimal is written rounded.
