@@ -204,8 +204,8 @@ codes! {
     /// Two keys that cannot both hold.
     KeysExclude = "keys-exclude" {
         why: "Both say the same thing, or one takes away the other's effect. Nothing decides silently which of them holds.",
-        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, ffn: {expansion: 2, hidden: 16}}\nhead: lm\n",
-        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, ffn: {hidden: 16}}\nhead: lm\n"
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, ffn: {expansion: 2, hidden: 24}}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, ffn: {hidden: 24}}\nhead: lm\n"
     }
     /// A key without effect.
     UnusedKey = "unused-key" {

@@ -18,7 +18,8 @@
 //! }
 //! ```
 //! A `check path` after it names a function `(&Self, &mut Context) -> Option<()>` for constraints
-//! between fields. This becomes the struct with these fields and [`Places`], and an implementation of [`Value`] that
+//! between fields, and `then path` behind that one `(Self, &Context) -> Self` that settles what two fields
+//! say together. This becomes the struct with these fields and [`Places`], and an implementation of [`Value`] that
 //! decodes fields in this order (so a formula or expression may use the ones above), reports unknown
 //! keys with a suggestion, and encodes every field. A default stands here and nowhere else.
 
@@ -321,7 +322,7 @@ pub fn entry(key: &str, value: Node) -> Entry {
 macro_rules! record {
     ($(#[doc = $doc:literal])* pub struct $name:ident as $title:literal {
         $($(#[doc = $fdoc:literal])* $field:ident : $ty:ty = $default:ident $(($value:expr))?;)*
-    } $(check $check:path)?) => {
+    } $(check $check:path)? $(, then $then:path)?) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
@@ -355,6 +356,7 @@ macro_rules! record {
                 let places = reader.close(cx);
                 let record = Self { $($field: $field?,)* places };
                 $($check(&record, cx)?;)?
+                $(let record = $then(record, cx);)?
                 Some(record)
             }
             fn encode(&self) -> $crate::syntax::tree::Node {

@@ -74,7 +74,11 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<Pl
         });
     }
     if let Some(decoder) = &spec.decoder {
-        let memory = places.first().map(|p| Memory { sequence: p.scope.sequence, width: spec.d_model });
+        let memory = places.first().map(|p| Memory {
+            sequence: p.scope.sequence,
+            width: spec.d_model,
+            is_padded: p.scope.is_padded,
+        });
         let sequence = sequence_of(decoder, if decodes(spec) { Sequence::Cached } else { Sequence::Whole });
         let prefix = if both { "Decoder" } else { "" };
         let scope = Scope::new(
@@ -284,12 +288,11 @@ fn type_name(name: &str) -> String {
 }
 
 fn description(spec: &ModelSpec) -> String {
-    let layers = |s: &Option<Stack>| s.as_ref().map_or(0, |s| s.layers);
-    match (layers(&spec.encoder), layers(&spec.decoder)) {
-        (e, 0) => format!("{}: an encoder of {e} layers, width {}", spec.name, spec.d_model),
-        (0, d) => format!("{}: a decoder of {d} layers, width {}", spec.name, spec.d_model),
-        (e, d) => {
-            format!("{}: an encoder of {e} and a decoder of {d} layers, width {}", spec.name, spec.d_model)
-        }
-    }
+    let stack = |name: &str, stack: &Option<Stack>| {
+        let layers = stack.as_ref()?.layers;
+        Some(format!("{name} of {layers} layer{}", if layers == 1 { "" } else { "s" }))
+    };
+    let stacks = [stack("an encoder", &spec.encoder), stack("a decoder", &spec.decoder)];
+    let stacks: Vec<String> = stacks.into_iter().flatten().collect();
+    format!("{}: {}, width {}", spec.name, stacks.join(" and "), spec.d_model)
 }

@@ -18,7 +18,10 @@ pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<M
     }
     let mut b = Builder::new(&scope.arena, name, Role::Norm);
     b.at(stack.place.0);
-    b.doc(format!("A stack of {} blocks.", stack.layers));
+    b.doc(match stack.layers {
+        1 => "A stack of one block.".to_owned(),
+        layers => format!("A stack of {layers} blocks."),
+    });
     let batch = || Dim::sym(Sym::Batch);
     let x = b.argument("x", scope.activations(scope.d_model));
     let takes_memory = blocks.iter().any(|block| block.takes_memory);
@@ -28,7 +31,7 @@ pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<M
     let own =
         scope.is_padded.then(|| b.argument("mask", Type::int([batch(), scope.sequence.keys()]).or_absent()));
     let of_memory =
-        scope.memory.as_ref().filter(|_| takes_memory).map(|memory| {
+        scope.memory.as_ref().filter(|memory| takes_memory && memory.is_padded).map(|memory| {
             b.argument("memory_mask", Type::int([batch(), memory.sequence.keys()]).or_absent())
         });
     let ambients = scope.build_ambients(&mut b, &Masks { own, memory: of_memory })?;

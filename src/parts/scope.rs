@@ -42,6 +42,8 @@ pub struct Memory {
     pub sequence: Sequence,
     /// Its width.
     pub width: u64,
+    /// Whether it may be padded; an image is not.
+    pub is_padded: bool,
 }
 
 /// The stack's padding masks while ambient values are built.

@@ -266,7 +266,7 @@ impl Block {
     /// The block written out: its equation, its positions where they are not the embedding's, and every
     /// instance under its name.
     pub fn encode(&self, of_embedding: &Position) -> Node {
-        let text = Scalar { text: format!("{}\n", self.wiring.text), style: Style::Block };
+        let text = Scalar { text: format!("{}\n", self.wiring.spelled), style: Style::Block };
         let mut entries = vec![entry("block", Node { kind: Kind::Scalar(text), span: Span::default() })];
         if self.position != *of_embedding {
             entries.push(entry("position", self.position.encode()));

@@ -7,7 +7,7 @@ use crate::field::context::Fault;
 use crate::field::record::listed;
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Sign, Term, TermKind};
-use crate::syntax::expr::Scope;
+use crate::syntax::expr::{Expr, ExprKind, Number, Scope};
 use crate::syntax::tree::{Kind, Node, Style};
 
 /// The prelude's text.
@@ -83,6 +83,8 @@ pub struct Wiring {
     pub sites: Vec<Site>,
     /// The equation as written, a statement a line.
     pub text: String,
+    /// The equation with the value of every name of a number in its place. It reads as an equal wiring.
+    pub spelled: String,
     /// Where it stands.
     pub span: Span,
 }
@@ -189,6 +191,8 @@ struct Resolver<'c, 'a> {
     has_memory: bool,
     variables: Vec<String>,
     sites: Vec<Site>,
+    /// How many call sites have been resolved.
+    resolved: usize,
     failed: bool,
     at: Span,
 }
@@ -201,7 +205,7 @@ enum Resolved {
 
 impl<'c, 'a> Resolver<'c, 'a> {
     fn new(cx: &'c mut Context<'a>, has_memory: bool, at: Span) -> Self {
-        Self { cx, has_memory, variables: Vec::new(), sites: Vec::new(), failed: false, at }
+        Self { cx, has_memory, variables: Vec::new(), sites: Vec::new(), resolved: 0, failed: false, at }
     }
 
     fn fail(&mut self, diagnostic: Diagnostic) {
@@ -268,7 +272,46 @@ impl<'c, 'a> Resolver<'c, 'a> {
             return None;
         }
         let text = equation.text.trim().lines().map(str::trim).collect::<Vec<_>>().join("\n");
-        Some(Wiring { stream, memory, steps, sites: self.sites, text, span: self.at })
+        let spelled = self.spelled(equation, &stream, memory.as_deref());
+        Some(Wiring { stream, memory, steps, sites: self.sites, text, spelled, span: self.at })
+    }
+
+    /// The equation with numbers for their names, and with its parameters where they are not the usual ones.
+    fn spelled(&self, equation: &Equation, stream: &str, memory: Option<&str>) -> String {
+        let usual = stream == "x" && memory.is_none_or(|memory| memory == "memory");
+        let params: Vec<&str> = [stream].into_iter().chain(memory).collect();
+        let header = if usual { String::new() } else { format!("({}):\n", params.join(", ")) };
+        let line = |s: &equation::Statement| format!("{} = {}", s.target, self.with_numbers(&s.value));
+        let lines: Vec<String> = equation.body.iter().map(line).collect();
+        format!("{header}{}", lines.join("\n"))
+    }
+
+    fn with_numbers(&self, term: &Term) -> Term {
+        let number = |value: Number| {
+            let kind = ExprKind::Number(Number::Float(value.to_f64()));
+            TermKind::Number(Expr { kind, span: term.span })
+        };
+        let all = |terms: &[Term]| terms.iter().map(|t| self.with_numbers(t)).collect::<Vec<Term>>();
+        let kind = match &term.kind {
+            TermKind::Name(name) if self.variables.contains(name) => term.kind.clone(),
+            TermKind::Name(name) => {
+                self.cx.lookup(name).map_or_else(|| term.kind.clone(), |(value, _)| number(value))
+            }
+            TermKind::Number(expression) => {
+                self.cx.value(expression).map_or_else(|_| term.kind.clone(), number)
+            }
+            TermKind::Call { part, label, args } => {
+                TermKind::Call { part: part.clone(), label: label.clone(), args: all(args) }
+            }
+            TermKind::Sum(terms) => {
+                TermKind::Sum(terms.iter().map(|(sign, t)| (*sign, self.with_numbers(t))).collect())
+            }
+            TermKind::Product(factors) => TermKind::Product(all(factors)),
+            TermKind::Quotient(over, under) => {
+                TermKind::Quotient(Box::new(self.with_numbers(over)), Box::new(self.with_numbers(under)))
+            }
+        };
+        Term { kind, span: term.span }
     }
 
     /// Names every call site, in order of writing.
@@ -424,7 +467,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
             self.fail(diagnostic.help(text));
             return None;
         }
-        let site = self.sites.iter().position(|s| s.span == span)?;
+        // Terms are resolved in the order their call sites were collected in.
+        let site = self.resolved;
+        self.resolved += 1;
         let mut flows = Vec::new();
         for (i, arg) in args.iter().enumerate() {
             match self.term(arg)? {
@@ -481,7 +526,6 @@ fn sites(equation: &Equation) -> Vec<Site> {
     for statement in &equation.body {
         collect_calls(&statement.value, &mut calls);
     }
-    calls.sort_by_key(|(_, _, span)| (span.start, span.end));
     let unnamed = |kind: PartKind| move |c: &&(PartKind, Option<String>, Span)| c.0 == kind && c.1.is_none();
     let named = |(i, (kind, label, span)): (usize, &(PartKind, Option<String>, Span))| {
         let name = match label {

@@ -347,6 +347,7 @@ impl<'a> Parser<'_, 'a> {
         let first = params.first().map_or("x".to_owned(), |p| p.0.clone());
         let text_start = open.as_ref().map_or(self.peek().range.start, |o| o.range.end);
         let mut body: Vec<Statement> = Vec::new();
+        let mut is_last = false;
         let end = loop {
             while self.take_mark(&[";"]).is_some() {}
             let next = self.peek();
@@ -357,7 +358,15 @@ impl<'a> Parser<'_, 'a> {
                     let message = "the block's `{` is never closed";
                     return Err(Box::new(Diagnostic::error(Code::Equation, self.span(&open.range), message)));
                 }
-                (_, _, _) => body.push(self.statement(&first, body.last())?),
+                (_, _, _) => {
+                    if let Some(before) = body.last().filter(|_| is_last) {
+                        let message = "this value goes nowhere: only the last one may stand without a name";
+                        let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
+                        return Err(Box::new(diagnostic.help(format!("write `{first} = {}`", before.value))));
+                    }
+                    is_last = !(next.kind == TokenKind::Name && self.ahead(1).text == "=");
+                    body.push(self.statement(&first)?);
+                }
             }
         };
         let written = self.text.text.get(text_start..end.range.start).unwrap_or("");
@@ -387,12 +396,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(equation)
     }
 
-    fn statement(&mut self, first: &str, before: Option<&Statement>) -> Parsed<Statement> {
-        if let Some(before) = before.filter(|b| b.target_span == b.value.span) {
-            let message = "this value goes nowhere: only the last one may stand without a name";
-            let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
-            return Err(Box::new(diagnostic.help(format!("write `{first} = {}`", before.value))));
-        }
+    fn statement(&mut self, first: &str) -> Parsed<Statement> {
         let name = self.peek();
         if name.kind == TokenKind::Name && self.ahead(1).text == "=" {
             self.at += 2;

@@ -32,3 +32,17 @@ fn faults_are_found_and_shown() {
     }
     assert!(wrong.is_empty(), "these report something else:\n{}", wrong.join("\n"));
 }
+
+/// Everything is said in one run, and nothing that only follows from something else.
+#[test]
+fn twenty_mistakes_are_twenty_diagnostics() {
+    let path = repository("tests/bad/base/twenty.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let marked: Vec<usize> =
+        (1..).zip(text.lines()).filter(|(_, line)| line.ends_with("# mistake")).map(|(n, _)| n).collect();
+    let front = Front::of_file(&path);
+    let diagnostics = &front.compilation.diagnostics;
+    let found: Vec<usize> = diagnostics.iter().map(|d| front.sources.line(d.span())).collect();
+    assert_eq!(found, marked, "\n{}", front.rendered());
+    assert_eq!(found.len(), 20);
+}

@@ -12,7 +12,7 @@ use trafoc::spec::load::{self, Files};
 use trafoc::syntax::set::parse_set;
 use trafoc::syntax::{Notation, text};
 
-use crate::compiled::Folder;
+use crate::compiled::{Folder, repository};
 
 /// A compiled text with the sources its diagnostics point into.
 pub struct Front {
@@ -43,10 +43,10 @@ impl Front {
         Front { sources, compilation }
     }
 
-    /// Compiles a text that extends nothing.
-    pub fn of_text(name: &str, source: &str) -> Front {
+    /// Compiles a text that stands in `folder`.
+    pub fn of_text(name: &str, source: &str, folder: &str) -> Front {
         let notation = Notation::from_path(name).unwrap();
-        Front::of_bytes(name, source.as_bytes(), notation, &mut load::NoFiles)
+        Front::of_bytes(name, source.as_bytes(), notation, &mut Folder(repository(folder)))
     }
 
     /// Compiles a file.

@@ -11,6 +11,8 @@ mod front;
 #[cfg(all(test, feature = "interp"))]
 mod interp;
 #[cfg(test)]
+mod good;
+#[cfg(test)]
 mod numeric;
 #[cfg(test)]
 mod report;

@@ -61,7 +61,8 @@ impl Cross {
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
         let memory = scope.memory.clone().ok_or(Mismatch("cross attention without a memory".into()))?;
-        let mask = core::mask(scope, scope.sequence, memory.sequence, MaskRule::default(), Padding::Memory);
+        let padding = if memory.is_padded { Padding::Memory } else { Padding::None };
+        let mask = core::mask(scope, scope.sequence, memory.sequence, MaskRule::default(), padding);
         let needs: Vec<_> = mask.into_iter().collect();
         let mut b = Builder::new(&scope.arena, "CrossAttention", Role::Attention);
         b.at(self.places.whole());

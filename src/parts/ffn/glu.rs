@@ -1,6 +1,6 @@
 //! Gated linear unit: `down(activation(gate(x)) * up(x))` (Shazeer 2020). SwiGLU has `silu`, GeGLU `gelu`.
 
-use super::{Site, check_width};
+use super::{Site, check_width, expansion};
 use crate::field::record::record;
 use crate::field::{Context, Positive, Probability, Real, Size};
 use crate::ir::build::{Builder, Built};
@@ -39,7 +39,7 @@ record! {
         inner_dropout: Probability = value(Probability(0.0));
         /// Dropout of the output.
         dropout: Probability = value(Probability(0.0));
-    } check Self::check
+    } check Self::check, then Self::settled
 }
 
 impl Glu {
@@ -75,8 +75,12 @@ impl Glu {
         Ok(b.finish(&[y]))
     }
 
+    fn settled(self, cx: &Context<'_>) -> Self {
+        Self { expansion: expansion(*self.hidden, cx).unwrap_or(self.expansion), ..self }
+    }
+
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
-        if self.clamped.is_some() && self.places.has("activation") {
+        if self.clamped.is_some() && self.activation != Activation::Silu {
             let message = "`clamped` has its own nonlinearity; `activation` would do nothing";
             cx.report(
                 crate::diag::Diagnostic::error(
@@ -89,7 +93,7 @@ impl Glu {
             );
             return None;
         }
-        check_width(&self.places, cx)
+        check_width((*self.expansion, *self.hidden), &self.places, cx)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Two projections with a nonlinearity between: `down(activation(up(x)))` (Vaswani et al. 2017).
 
-use super::{Site, check_width};
+use super::{Site, check_width, expansion};
 use crate::field::record::record;
 use crate::field::{Context, Positive, Probability, Size};
 use crate::ir::build::Builder;
@@ -23,7 +23,7 @@ record! {
         inner_dropout: Probability = value(Probability(0.0));
         /// Dropout of the output.
         dropout: Probability = value(Probability(0.0));
-    } check Self::check
+    } check Self::check, then Self::settled
 }
 
 impl Mlp {
@@ -44,7 +44,11 @@ impl Mlp {
         Ok(b.finish(&[y]))
     }
 
+    fn settled(self, cx: &Context<'_>) -> Self {
+        Self { expansion: expansion(*self.hidden, cx).unwrap_or(self.expansion), ..self }
+    }
+
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
-        check_width(&self.places, cx)
+        check_width((*self.expansion, *self.hidden), &self.places, cx)
     }
 }

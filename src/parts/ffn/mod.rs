@@ -11,9 +11,10 @@ pub use mlp::Mlp;
 use super::scope::Scope;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::slot;
-use crate::field::{Context, Places};
+use crate::field::{Context, Places, Positive};
 use crate::ir::infer::Mismatch;
 use crate::ir::{Dim, ModuleId, Sym, Type};
+use crate::syntax::expr::Scope as _;
 
 slot! {
     /// What happens to every position by itself.
@@ -70,16 +71,26 @@ impl Ffn {
     }
 }
 
-/// Reports a width given twice.
-fn check_width(places: &Places, cx: &mut Context<'_>) -> Option<()> {
-    if places.has("expansion") && places.has("hidden") {
-        let message = "`expansion` and `hidden` both give the inner width";
-        cx.report(
-            Diagnostic::error(Code::KeysExclude, places.of("hidden"), message)
-                .label(places.of("expansion"), "the other one")
-                .help("keep one of them"),
-        );
-        return None;
+/// The inner width over `d_model`.
+fn expansion(hidden: u64, cx: &Context<'_>) -> Option<Positive> {
+    let (d_model, _) = cx.lookup("d_model")?;
+    Some(Positive(hidden as f64 / d_model.to_f64()))
+}
+
+/// Reports a width given twice, unless both say the same.
+fn check_width((expansion, hidden): (f64, u64), places: &Places, cx: &mut Context<'_>) -> Option<()> {
+    let d_model = cx.lookup("d_model").map_or(0.0, |(n, _)| n.to_f64());
+    let (said, wanted) = (expansion * d_model, hidden as f64);
+    // A quotient that is no short decimal is written rounded.
+    let agree = (said - wanted).abs() <= wanted * 1e-12;
+    if !places.has("expansion") || !places.has("hidden") || agree {
+        return Some(());
     }
-    Some(())
+    let message = format!("`expansion` gives an inner width of {said}, and `hidden` one of {hidden}");
+    cx.report(
+        Diagnostic::error(Code::KeysExclude, places.of("hidden"), message)
+            .label(places.of("expansion"), format!("{expansion} times d_model, which is {d_model}"))
+            .help("keep one of them"),
+    );
+    None
 }
