@@ -120,3 +120,12 @@ impl SourceMap {
         self.sources.iter().enumerate().map(|(i, s)| (SourceId(i as u32), s))
     }
 }
+
+/// Whether a character makes a text say something else than it shows.
+pub fn is_hidden(c: char) -> bool {
+    match c {
+        '\t' | '\n' | '\r' => false,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        other => other.is_control(),
+    }
+}

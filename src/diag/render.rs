@@ -11,8 +11,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 use serde::Serialize;
 
 use super::{Diagnostic, Label, Severity};
-use crate::source::{Source, SourceId, SourceMap};
-use crate::syntax::text::is_hidden;
+use crate::source::{Source, SourceId, SourceMap, is_hidden};
 
 /// Columns where a terminal does not say how many it has.
 pub const DEFAULT_WIDTH: usize = 110;

@@ -4,6 +4,7 @@
 //! settled here, so the parsers behind it see plain UTF-8 of bounded length.
 
 use crate::diag::{Code, Diagnostic, Sink};
+pub use crate::source::is_hidden;
 use crate::source::{SourceId, SourceMap, Span};
 
 /// A source may be this many bytes long.
@@ -73,15 +74,6 @@ pub fn check(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> bool {
         clean = false;
     }
     clean
-}
-
-/// Whether a character makes a text say something else than it shows.
-pub fn is_hidden(c: char) -> bool {
-    match c {
-        '\t' | '\n' | '\r' => false,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        other => other.is_control(),
-    }
 }
 
 /// The diagnostic of a source beyond [`MAX_BYTES`].

@@ -20,3 +20,7 @@ mod report;
 mod specs;
 #[cfg(test)]
 mod syntax;
+#[cfg(test)]
+mod tidy;
+#[cfg(test)]
+mod yaml;

@@ -1,0 +1,153 @@
+//! Rules of the tree itself: which folder may use which, what every file holds, and that every part and
+//! every code has a test.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use trafoc::diag::{Code, Sink};
+use trafoc::field::value::SlotDoc;
+use trafoc::parts::ffn::mixture::Expert;
+use trafoc::parts::init::Distribution;
+use trafoc::parts::mask::MaskPart;
+use trafoc::parts::position::scaling::Scaling;
+use trafoc::parts::{Activation, Attention, Ffn, Head, Norm, Position};
+use trafoc::spec::load;
+use trafoc::spec::wiring;
+
+use crate::bad::code_of;
+use crate::compiled::{repository, specs};
+
+/// The folders of `src`, each of which uses only those before it and itself.
+const ORDER: &[&[&str]] = &[
+    &["source"],
+    &["diag"],
+    &["syntax"],
+    &["field"],
+    &["ir"],
+    &["parts"],
+    &["spec"],
+    &["lower"],
+    &["compile"],
+    &["emit", "report", "interp"],
+    &["hub", "learn", "inspect"],
+    &["cli"],
+];
+
+/// The longest a file may be.
+const LINES: usize = 700;
+
+fn files(folder: &Path, out: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.map(|e| e.unwrap().path()) {
+        if path.is_dir() {
+            files(&path, out);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            out.push(path);
+        }
+    }
+    out.sort();
+}
+
+fn sources(folders: &[&str]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    folders.iter().for_each(|f| files(&repository(f), &mut found));
+    let name = |p: &Path| p.strip_prefix(repository("")).unwrap().to_string_lossy().into_owned();
+    found.iter().map(|p| (name(p), std::fs::read_to_string(p).unwrap())).collect()
+}
+
+fn rank(folder: &str) -> Option<usize> {
+    ORDER.iter().position(|level| level.contains(&folder))
+}
+
+#[test]
+fn dependencies_run_one_way() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources(&["src"]) {
+        let folder = name.trim_start_matches("src/").split(['/', '.']).next().unwrap().to_owned();
+        if matches!(folder.as_str(), "lib" | "main") {
+            continue;
+        }
+        let Some(own) = rank(&folder) else {
+            wrong.push(format!("{name}: where `{folder}` stands in the order is not said"));
+            continue;
+        };
+        let code = text.lines().map(|l| l.split("//").next().unwrap_or(""));
+        for (number, line) in code.enumerate() {
+            for used in line.split("crate::").skip(1) {
+                let used = used.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap();
+                let allowed = rank(used).is_some_and(|r| r < own) || used == folder || rank(used).is_none();
+                if !allowed {
+                    wrong.push(format!("{name}:{}: `{folder}` uses `{used}`", number + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_say_what_they_are_and_stay_short() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources(&["src", "tests/it", "benches"]) {
+        if !text.starts_with("//!") {
+            wrong.push(format!("{name}: does not begin with `//!`"));
+        }
+        if text.lines().count() > LINES {
+            wrong.push(format!("{name}: {} lines", text.lines().count()));
+        }
+        let stem = Path::new(&name).file_stem().unwrap().to_string_lossy().into_owned();
+        if matches!(stem.as_str(), "utils" | "util" | "helpers" | "common" | "misc") {
+            wrong.push(format!("{name}: no file is called so"));
+        }
+        let notes = ["TO\x44O", "FI\x58ME", "XX\x58"];
+        if let Some(note) = notes.iter().find(|note| text.contains(**note)) {
+            wrong.push(format!("{name}: says {note}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_code_has_a_bad_spec() {
+    let shown: BTreeSet<&str> =
+        specs("tests/bad").iter().filter_map(|(name, _)| code_of(name)).map(Code::slug).collect();
+    let missing: Vec<&str> = Code::ALL.iter().map(|c| c.slug()).filter(|c| !shown.contains(c)).collect();
+    assert!(missing.is_empty(), "tests/bad has none of {missing:?}");
+}
+
+#[test]
+fn every_part_has_a_good_spec() {
+    let slots: Vec<SlotDoc> = vec![
+        Norm::documentation(),
+        Position::documentation(),
+        Scaling::documentation(),
+        Attention::documentation(),
+        Ffn::documentation(),
+        Expert::documentation(),
+        MaskPart::documentation(),
+        Head::documentation(),
+        Distribution::documentation(),
+    ];
+    let parts = slots.iter().flat_map(|slot| slot.parts.iter().map(|p| format!("{}-{}", slot.name, p.name)));
+    let activations = Activation::WORDS.iter().map(|w| format!("activation-{}", w.name));
+    let mut sink = Sink::new();
+    let wirings = wiring::prelude(&load::sources(), &mut sink);
+    let wirings = wirings.iter().filter_map(|w| w.name.as_ref()).map(|name| format!("wiring-{name}"));
+    let there: BTreeSet<String> = specs("tests/good").into_iter().map(|(name, _)| name).collect();
+    let missing: BTreeSet<String> =
+        parts.chain(activations).chain(wirings).filter(|name| !there.contains(name)).collect();
+    assert!(missing.is_empty(), "tests/good has none of {missing:?}");
+}
+
+#[test]
+fn every_snapshot_has_a_spec() {
+    for kind in ["bad", "good"] {
+        let there: BTreeSet<String> =
+            specs(&format!("tests/{kind}")).into_iter().map(|(name, _)| name).collect();
+        let folder = std::fs::read_dir(repository(&format!("tests/snap/{kind}"))).unwrap();
+        for path in folder.map(|e| e.unwrap().path()) {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            assert!(there.contains(&name), "tests/snap/{kind}/{name}.snap is of no spec");
+        }
+    }
+}
