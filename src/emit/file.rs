@@ -12,6 +12,9 @@ use super::plan::{self, Facts, Plan};
 use crate::ir::{Graph, MemberKind, ModuleId, Type};
 use crate::source::{SourceMap, Span};
 
+/// Most parameters a function has beside `self`.
+const MOST_PARAMETERS: usize = 6;
+
 /// One emitted file in the making.
 pub struct File<'a> {
     /// The graph.
@@ -65,6 +68,14 @@ impl<'a> File<'a> {
     /// The struct of a module.
     pub fn type_of(&self, id: ModuleId) -> &str {
         self.types.get(id.0).map_or("Missing", String::as_str)
+    }
+
+    /// The struct of what a module takes beside its first argument, where a function would take more
+    /// than is easily read.
+    pub fn bundle_of(&self, id: ModuleId) -> Option<String> {
+        let facts = self.facts(id);
+        let parameters = self.graph.module(id).args + facts.extra.len() + usize::from(facts.caches > 0);
+        (parameters > MOST_PARAMETERS).then(|| format!("{}Inputs", self.type_of(id)))
     }
 
     /// The function that stands for a module without fields, outside of stacks.

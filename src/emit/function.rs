@@ -125,7 +125,7 @@ impl<'a> Function<'a> {
         statements.append(&mut self.statements);
         // A variable hides a function of its name.
         let mut reserved = reserved();
-        reserved.extend(statements.iter().flat_map(|s| called(s)));
+        reserved.extend(statements.iter().flat_map(called));
         Written { lines: body::print(self.module, &self.arguments, statements, &reserved), lends_cache }
     }
 
@@ -490,7 +490,24 @@ impl<'a> Function<'a> {
                 (true, true) => format!("cache.map(|cache| &mut cache[..{}])", facts.caches),
             }));
         }
+        let operands = self.bundled(kind, operands);
         Code::text("block").method("forward", operands)
+    }
+
+    /// The operands of a call as the callee takes them: those of a bundle as one struct.
+    fn bundled(&self, callee: ModuleId, operands: Vec<Code>) -> Vec<Code> {
+        let Some(bundle) = self.file.bundle_of(callee) else { return operands };
+        let module = self.file.graph.module(callee);
+        let reserved = reserved();
+        let mut operands = operands.into_iter();
+        let mut all: Vec<Code> = operands.by_ref().take(1).collect();
+        let taken: Vec<Code> = operands.by_ref().take(module.args.saturating_sub(1)).collect();
+        let fields = module.arguments().iter().skip(1).zip(taken).map(|(value, operand)| {
+            Code::text(format!("{}: ", body::argument(&value.name, &reserved))).join(operand)
+        });
+        all.push(Code::list(&format!("{bundle} {{ "), fields, " }"));
+        all.extend(operands);
+        all
     }
 
     /// A call of a child with these operands.
@@ -507,6 +524,7 @@ impl<'a> Function<'a> {
         if facts.caches > 0 {
             operands.push(self.lend_caches(facts.caches, facts.list));
         }
+        let operands = self.bundled(callee, operands);
         match self.file.free_function(callee) {
             Some(function) => Code::call(&function, operands),
             None => Code::text(format!("self.{}", name::variable(&member.name))).method("forward", operands),
@@ -522,7 +540,7 @@ fn calls_cached(op: &Op, module: &Module, file: &File) -> bool {
 /// Names a body uses beside those of its values.
 pub fn reserved() -> BTreeSet<String> {
     let needs = [Need::Past, Need::Time, Need::Source, Need::Device].map(Need::name);
-    needs.into_iter().chain(["cache", "block", "options", "i", "j"]).map(str::to_owned).collect()
+    needs.into_iter().chain(["cache", "block", "options", "inputs", "i", "j"]).map(str::to_owned).collect()
 }
 
 /// The name of one kind of block in the enum of its stack: what tells it from the others.

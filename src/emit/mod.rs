@@ -15,6 +15,7 @@ mod constants;
 mod file;
 mod function;
 mod kernel;
+mod krate;
 mod layer;
 mod merge;
 mod module;
@@ -24,6 +25,8 @@ mod plan;
 mod root;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+pub use krate::{BURN, krate};
 
 use codegen::Scope;
 
@@ -71,6 +74,11 @@ pub fn rust(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<String,
 
 fn parse(text: &str, spec: &str) -> Result<syn::File, Bug> {
     syn::parse_file(text).map_err(|error| Bug(format!("the Rust emitted for {spec} does not parse: {error}")))
+}
+
+/// Lays out a short text of ours.
+fn format(text: &str, spec: &str) -> Result<String, Bug> {
+    Ok(spaced(&prettyplease::unparse(&parse(text, spec)?)))
 }
 
 /// The first line: whose output this is, and how to change it.

@@ -19,6 +19,17 @@ pub fn write(scope: &mut Scope, file: &File<'_>, id: ModuleId) {
             write_enum(scope, file, &file.enum_of(id, &member.name), runs);
         }
     }
+    if let Some(bundle) = file.bundle_of(id) {
+        let arguments: Vec<ValueId> = (1..module.args).map(ValueId).collect();
+        let mut item = Struct::new(&bundle);
+        item.vis("pub").derive("Clone").derive("Debug");
+        item.doc(format!("What a [`{}`] takes beside `x`.", file.type_of(id)));
+        for (id, (called, ty)) in arguments.iter().zip(signature(module, &arguments)) {
+            let field = item.new_field(&called, ty).vis("pub");
+            field.doc(format!("`{}`", file.shape(&module.value(*id).ty)));
+        }
+        scope.push_struct(item);
+    }
     if let Some(called) = file.free_function(id) {
         let mut function = forward(file, id, &called);
         function.doc(format!("{}\n\n{}", documentation(file, id), shapes_of(file, id)));
@@ -229,8 +240,21 @@ pub fn parameters(
     written: &Written,
 ) {
     let module = file.graph.module(id);
-    for (called, ty) in signature(module, arguments) {
-        method.arg(&called, ty);
+    let signature = signature(module, arguments);
+    match file.bundle_of(id).filter(|_| id != file.graph.root) {
+        Some(bundle) => {
+            if let Some((called, ty)) = signature.first() {
+                method.arg(called, ty);
+            }
+            method.arg("inputs", &bundle);
+            let fields: Vec<&str> = signature.iter().skip(1).map(|(called, _)| called.as_str()).collect();
+            method.line(format!("let {bundle} {{ {} }} = inputs;", fields.join(", ")));
+        }
+        None => {
+            for (called, ty) in signature {
+                method.arg(&called, ty);
+            }
+        }
     }
     for need in &file.facts(id).extra {
         method.arg(need.name(), need.ty());

@@ -1,0 +1,157 @@
+//! A whole crate around an emitted file: it builds, runs and prints on its own.
+
+use super::{name, rust};
+use crate::ir::{DType, Layer, MemberKind, Value, Verified};
+use crate::lower::Bug;
+use crate::source::SourceMap;
+
+/// The version of burn emitted code is written for.
+pub const BURN: &str = "0.22.1";
+
+/// The files of the crate by path: `Cargo.toml`, `README.md`, `src/lib.rs`, `src/main.rs` and the model.
+///
+/// # Errors
+/// A fault of trafoc: the text is not Rust.
+pub fn krate(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<Vec<(String, String)>, Bug> {
+    let module = name::file(&graph.name);
+    let model = rust(graph, sources, spec)?;
+    let spec = name::shown(spec);
+    Ok(vec![
+        ("Cargo.toml".to_owned(), manifest(&module, &spec)),
+        ("README.md".to_owned(), readme(graph, &module, &spec)),
+        ("src/lib.rs".to_owned(), library(graph, &module)),
+        ("src/main.rs".to_owned(), program(graph, &module)?),
+        (format!("src/{module}.rs"), model),
+    ])
+}
+
+fn manifest(module: &str, spec: &str) -> String {
+    format!(
+        "# Emitted by trafoc from {spec}.\n\
+         [package]\n\
+         name = \"{module}\"\n\
+         version = \"0.1.0\"\n\
+         edition = \"2024\"\n\
+         rust-version = \"1.95\"\n\
+         publish = false\n\
+         \n\
+         [dependencies.burn]\n\
+         version = \"={BURN}\"\n\
+         default-features = false\n\
+         features = [\"std\", \"flex\", \"simd\", \"rayon\", \"x86-v4\", \"autodiff\", \"safetensors\"]\n\
+         \n\
+         # A model that is not optimised is too slow to try.\n\
+         [profile.dev]\n\
+         opt-level = 1\n\
+         \n\
+         [profile.dev.package.\"*\"]\n\
+         opt-level = 3\n\
+         \n\
+         # It stands alone, wherever it is put.\n\
+         [workspace]\n"
+    )
+}
+
+fn readme(graph: &Verified, module: &str, spec: &str) -> String {
+    let doc: Vec<String> = graph.root().doc.iter().map(|line| name::doc(line)).collect();
+    format!(
+        "# {module}\n\n{}\n\nEmitted by trafoc from `{spec}`. `src/{module}.rs` is the model; it depends on \
+         [burn](https://burn.dev) alone.\n\n    cargo run                        # fresh weights\n    \
+         cargo run -- model.safetensors   # weights by the paths of fields, linear weights `[out, in]`\n\n\
+         Both run the model once on a sample and print what comes out.\n",
+        doc.join("\n")
+    )
+}
+
+fn library(graph: &Verified, module: &str) -> String {
+    let doc: Vec<String> = graph.root().doc.iter().map(|line| format!("//! {}", name::doc(line))).collect();
+    format!("{}\n\npub mod {module};\n", doc.join("\n"))
+}
+
+/// Builds the model, loads weights if a file is given, runs it on a sample and prints what comes out.
+fn program(graph: &Verified, module: &str) -> Result<String, Bug> {
+    let root = graph.root();
+    let model = name::type_name(&root.name);
+    let length = sample_length(graph);
+    let mut inputs = Vec::new();
+    let mut given = Vec::new();
+    for value in root.arguments() {
+        given.push(match sample(value, length) {
+            Some(tensor) => {
+                inputs.push(format!("let {} = {tensor};", name::variable(&value.name)));
+                name::variable(&value.name)
+            }
+            None => "None".to_owned(),
+        });
+    }
+    let outputs: Vec<String> =
+        root.results.iter().map(|id| name::variable(&root.value(*id).variable)).collect();
+    let pattern =
+        if let [one] = outputs.as_slice() { one.clone() } else { format!("({})", outputs.join(", ")) };
+    let prints: Vec<String> =
+        outputs.iter().map(|name| format!("show(\"{name}\", &{name}.dims(), {name}.to_data());")).collect();
+    let text = format!(
+        "//! Runs the model once on a sample: `cargo run`, or `cargo run -- model.safetensors` with weights.\n\
+         use burn::prelude::*;\n\
+         use {module}::{module}::{model};\n\
+         fn main() -> Result<(), String> {{\n\
+         let device = Device::flex();\n\
+         device.seed(0);\n\
+         let model = match std::env::args().nth(1) {{\n\
+         Some(file) => {model}::load(file, &device)?,\n\
+         None => {model}::new(&device),\n\
+         }};\n\
+         println!(\"{{}} parameters\", model.num_params());\n\
+         {}\n\
+         let {pattern} = model.forward({});\n\
+         {}\n\
+         Ok(())\n\
+         }}\n\
+         /// Prints a tensor's shape and its first numbers.\n\
+         fn show(name: &str, shape: &[usize], data: TensorData) {{\n\
+         let first: Vec<f32> = data.iter::<f32>().take(6).collect();\n\
+         println!(\"{{name}} {{shape:?}} {{first:?}} ...\");\n\
+         }}\n",
+        inputs.join("\n"),
+        given.join(", "),
+        prints.join("\n")
+    );
+    super::format(&text, &graph.name)
+}
+
+/// A few tokens, within the context and the vocabulary.
+fn sample_length(graph: &Verified) -> u64 {
+    let tables = graph.modules.iter().flat_map(|m| &m.members).filter_map(|member| match &member.kind {
+        MemberKind::Layer(Layer::Embedding { rows, .. }) if member.name == "tokens" => Some(*rows),
+        MemberKind::Layer(_) | MemberKind::Module(_) | MemberKind::Stack(_) => None,
+    });
+    tables.chain([graph.context, 8]).min().unwrap_or(1).max(1)
+}
+
+/// An input's sample; none for one that may be absent.
+fn sample(value: &Value, length: u64) -> Option<String> {
+    if value.ty.optional {
+        return None;
+    }
+    let rank = value.ty.shape.len();
+    let sizes: Vec<String> = value
+        .ty
+        .shape
+        .iter()
+        .enumerate()
+        .map(|(i, dim)| match dim.constant() {
+            Some(n) => n.to_string(),
+            None if i == 0 => "1".to_owned(),
+            None => length.to_string(),
+        })
+        .collect();
+    let is_ids = matches!(value.name.as_str(), "tokens" | "source" | "target");
+    Some(match (value.ty.dtype, is_ids) {
+        (DType::Int, true) => {
+            format!("Tensor::<1, Int>::arange(0..{length}, &device).unsqueeze::<{rank}>()")
+        }
+        (DType::Int, false) => format!("Tensor::<{rank}, Int>::zeros([{}], &device)", sizes.join(", ")),
+        (DType::Float, _) => format!("Tensor::<{rank}>::ones([{}], &device)", sizes.join(", ")),
+        (DType::Bool, _) => format!("Tensor::<{rank}, Int>::zeros([{}], &device).bool()", sizes.join(", ")),
+    })
+}
