@@ -38,6 +38,8 @@ pub const DROPOUT: f64 = 0.1;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
+/// Vectors `norm(token + segment + position)`.
+///
 /// From `specs/bert-base.yaml:7`.
 #[derive(Module, Debug)]
 pub struct Embedding {
@@ -78,10 +80,8 @@ impl Embedding {
             .segments
             .forward(token_types.unwrap_or_else(|| tokens.zeros_like()));
         let positions = self.positions.forward(position_ids(0, time, device));
-        self.dropout
-            .forward(
-                self.norm.forward(self.tokens.forward(tokens) + segments + positions),
-            )
+        let x = self.norm.forward(self.tokens.forward(tokens) + segments + positions);
+        self.dropout.forward(x)
     }
 }
 
@@ -231,8 +231,8 @@ impl ClassifyHead {
 
     /// `x [B, T, 768]` → `[B, 1]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<2> {
-        self.output
-            .forward(self.dropout.forward(tanh(self.hidden.forward(pool_first(x)))))
+        let dropout = self.dropout.forward(tanh(self.hidden.forward(pool_first(x))));
+        self.output.forward(dropout)
     }
 }
 
@@ -281,8 +281,8 @@ impl BertClassify {
         token_types: Option<Tensor<2, Int>>,
         mask: Option<Tensor<2, Int>>,
     ) -> Tensor<2> {
-        self.head
-            .forward(self.encoder.forward(self.embed.forward(tokens, token_types), mask))
+        let hidden = self.encoder.forward(self.embed.forward(tokens, token_types), mask);
+        self.head.forward(hidden)
     }
 }
 

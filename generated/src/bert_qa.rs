@@ -38,6 +38,8 @@ pub const DROPOUT: f64 = 0.1;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
+/// Vectors `norm(token + segment + position)`.
+///
 /// From `specs/bert-base.yaml:7`.
 #[derive(Module, Debug)]
 pub struct Embedding {
@@ -78,10 +80,8 @@ impl Embedding {
             .segments
             .forward(token_types.unwrap_or_else(|| tokens.zeros_like()));
         let positions = self.positions.forward(position_ids(0, time, device));
-        self.dropout
-            .forward(
-                self.norm.forward(self.tokens.forward(tokens) + segments + positions),
-            )
+        let x = self.norm.forward(self.tokens.forward(tokens) + segments + positions);
+        self.dropout.forward(x)
     }
 }
 
@@ -225,7 +225,7 @@ impl SpanHead {
         }
     }
 
-    /// `x [B, T, 768]` → `start_logits_2 [B, T]`, `end_logits_2 [B, T]`
+    /// `x [B, T, 768]` → `start_logits [B, T]`, `end_logits [B, T]`
     pub fn forward(&self, x: Tensor<3>) -> (Tensor<2>, Tensor<2>) {
         let logits = self.output.forward(x);
         (
@@ -280,12 +280,8 @@ impl BertQa {
         token_types: Option<Tensor<2, Int>>,
         mask: Option<Tensor<2, Int>>,
     ) -> (Tensor<2>, Tensor<2>) {
-        let (start_logits, end_logits) = self
-            .head
-            .forward(
-                self.encoder.forward(self.embed.forward(tokens, token_types), mask),
-            );
-        (start_logits, end_logits)
+        let hidden = self.encoder.forward(self.embed.forward(tokens, token_types), mask);
+        self.head.forward(hidden)
     }
 }
 

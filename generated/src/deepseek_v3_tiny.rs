@@ -37,8 +37,6 @@ pub const HEAD_DIM: usize = 24;
 /// Features inside a feed-forward.
 pub const FEED_FORWARD_HIDDEN: usize = 160;
 /// Features inside a feed-forward.
-pub const MIXTURE_HIDDEN: usize = 8;
-/// Features inside a feed-forward.
 pub const EXPERT_HIDDEN: usize = 32;
 /// Experts of a mixture.
 pub const EXPERTS: usize = 8;
@@ -51,6 +49,8 @@ pub const EPS: f64 = 1e-6;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
+/// Vectors `token`.
+///
 /// From `specs/deepseek-v3-tiny.yaml:8`.
 #[derive(Module, Debug)]
 pub struct Embedding {
@@ -91,12 +91,12 @@ impl LatentAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query_down: linear_no_bias(D_MODEL, HEAD_DIM, device),
-            query_norm: nn::RmsNormConfig::new(HEAD_DIM).with_epsilon(EPS).init(device),
-            query_up: linear_no_bias(HEAD_DIM, HEADS * HEAD_DIM, device),
-            kv_down: linear_no_bias(D_MODEL, HEAD_DIM, device),
+            query_down: linear_no_bias(D_MODEL, 24, device),
+            query_norm: nn::RmsNormConfig::new(24).with_epsilon(EPS).init(device),
+            query_up: linear_no_bias(24, HEADS * HEAD_DIM, device),
+            kv_down: linear_no_bias(D_MODEL, 24, device),
             kv_norm: nn::RmsNormConfig::new(16).with_epsilon(EPS).init(device),
-            kv_up: linear_no_bias(16, 128, device),
+            kv_up: linear_no_bias(16, HEADS * 32, device),
             output: linear_no_bias(D_MODEL, D_MODEL, device),
         }
     }
@@ -116,11 +116,8 @@ impl LatentAttention {
         let q = split_heads(query_up, HEADS);
         let kv_down = self.kv_down.forward(x);
         let kv_norm = self.kv_norm.forward(kv_down.clone().narrow(2, 0, 16));
-        let k = rotate_interleaved(
-            split_heads(kv_down.narrow(2, 16, 8), KV_HEADS),
-            cos.clone(),
-            sin.clone(),
-        );
+        let k_rotary = split_heads(kv_down.narrow(2, 16, 8), KV_HEADS);
+        let k = rotate_interleaved(k_rotary, cos.clone(), sin.clone());
         let (latent, k_rotary) = match cache {
             Some(cache) => cache.append(kv_norm, k),
             None => (kv_norm, k),
@@ -129,16 +126,15 @@ impl LatentAttention {
         let v = kv.clone().narrow(3, 16, 16);
         let q_2 = rotate_interleaved(q.clone().narrow(3, 16, 8), cos, sin);
         let q = Tensor::cat(vec![q.narrow(3, 0, 16), q_2], 3);
-        let k = Tensor::cat(
-            vec![kv.narrow(3, 0, 16), repeat_heads(k_rotary, HEADS / KV_HEADS)],
-            3,
-        );
+        let k_rotary = repeat_heads(k_rotary, HEADS / KV_HEADS);
+        let k = Tensor::cat(vec![kv.narrow(3, 0, 16), k_rotary], 3);
         let options = AttentionModuleOptions {
             scale: Some(1.0 / (HEAD_DIM as f64).sqrt()),
             softcap: None,
             is_causal: true,
         };
-        self.output.forward(merge_heads(attention(q, k, v, mask, None, options)))
+        let y = merge_heads(attention(q, k, v, mask, None, options));
+        self.output.forward(y)
     }
 }
 
@@ -164,7 +160,8 @@ impl FeedForward {
 
     /// `x [B, T, 64]` → `[B, T, 64]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.down.forward(silu(self.gate.forward(x.clone())) * self.up.forward(x))
+        let h = silu(self.gate.forward(x.clone()));
+        self.down.forward(h * self.up.forward(x))
     }
 }
 
@@ -232,7 +229,8 @@ impl Expert {
 
     /// `x [N, 64]` → `[N, 64]`
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        self.down.forward(silu(self.gate.forward(x.clone())) * self.up.forward(x))
+        let h = silu(self.gate.forward(x.clone()));
+        self.down.forward(h * self.up.forward(x))
     }
 }
 
@@ -258,7 +256,8 @@ impl SharedExpert {
 
     /// `x [B, T, 64]` → `[B, T, 64]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.down.forward(silu(self.gate.forward(x.clone())) * self.up.forward(x))
+        let h = silu(self.gate.forward(x.clone()));
+        self.down.forward(h * self.up.forward(x))
     }
 }
 
@@ -277,9 +276,9 @@ impl Mixture {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            router: linear_no_bias(D_MODEL, MIXTURE_HIDDEN, device),
+            router: linear_no_bias(D_MODEL, EXPERTS, device),
             correction: Initializer::Zeros
-                .init([MIXTURE_HIDDEN], device)
+                .init([EXPERTS], device)
                 .set_require_grad(false),
             experts: (0..EXPERTS).map(|_| Expert::new(device)).collect(),
             shared: SharedExpert::new(device),

@@ -40,6 +40,8 @@ pub const CLASSIFY_HEAD_DROPOUT: f64 = 0.2;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
+/// Vectors `norm(token + segment + position)`.
+///
 /// From `specs/bert-base.yaml:7`.
 #[derive(Module, Debug)]
 pub struct Embedding {
@@ -80,10 +82,8 @@ impl Embedding {
             .segments
             .forward(token_types.unwrap_or_else(|| tokens.zeros_like()));
         let positions = self.positions.forward(position_ids(0, time, device));
-        self.dropout
-            .forward(
-                self.norm.forward(self.tokens.forward(tokens) + segments + positions),
-            )
+        let x = self.norm.forward(self.tokens.forward(tokens) + segments + positions);
+        self.dropout.forward(x)
     }
 }
 
@@ -233,8 +233,10 @@ impl ClassifyHead {
 
     /// `x [B, T, 768]`, `mask [B, T]` → `[B, 8]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<2, Int>>) -> Tensor<2> {
-        self.output
-            .forward(self.dropout.forward(relu(self.hidden.forward(pool_mean(x, mask)))))
+        let dropout = self
+            .dropout
+            .forward(relu(self.hidden.forward(pool_mean(x, mask))));
+        self.output.forward(dropout)
     }
 }
 
@@ -283,13 +285,10 @@ impl DocClassify {
         token_types: Option<Tensor<2, Int>>,
         mask: Option<Tensor<2, Int>>,
     ) -> Tensor<2> {
-        self.head
-            .forward(
-                self
-                    .encoder
-                    .forward(self.embed.forward(tokens, token_types), mask.clone()),
-                mask,
-            )
+        let hidden = self
+            .encoder
+            .forward(self.embed.forward(tokens, token_types), mask.clone());
+        self.head.forward(hidden, mask)
     }
 }
 

@@ -40,6 +40,8 @@ pub const EPS: f64 = 1e-5;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
+/// Vectors `token`.
+///
 /// From `specs/falcon-7b.yaml:7`.
 #[derive(Module, Debug)]
 pub struct Embedding {
@@ -94,12 +96,10 @@ impl Attention {
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
         let v = split_heads(self.value.forward(x.clone()), KV_HEADS);
-        let q = rotate_half(
-            split_heads(self.query.forward(x.clone()), HEADS),
-            cos.clone(),
-            sin.clone(),
-        );
-        let k = rotate_half(split_heads(self.key.forward(x), KV_HEADS), cos, sin);
+        let q = split_heads(self.query.forward(x.clone()), HEADS);
+        let q = rotate_half(q, cos.clone(), sin.clone());
+        let k = split_heads(self.key.forward(x), KV_HEADS);
+        let k = rotate_half(k, cos, sin);
         let (k, v) = match cache {
             Some(cache) => cache.append(k, v),
             None => (k, v),
@@ -111,7 +111,8 @@ impl Attention {
             softcap: None,
             is_causal: true,
         };
-        self.output.forward(merge_heads(attention(q, k, v, mask, None, options)))
+        let y = merge_heads(attention(q, k, v, mask, None, options));
+        self.output.forward(y)
     }
 }
 
@@ -172,8 +173,8 @@ impl Block {
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
         let h = self.norm.forward(x.clone());
-        let x = x + self.attention.forward(h.clone(), cos, sin, mask, cache);
-        x + self.ffn.forward(h)
+        let attention = self.attention.forward(h.clone(), cos, sin, mask, cache);
+        x + attention + self.ffn.forward(h)
     }
 }
 

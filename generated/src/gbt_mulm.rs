@@ -36,6 +36,8 @@ pub const EPS: f64 = 1e-5;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
+/// Vectors `token + position`.
+///
 /// From `specs/gbt-mulm.yaml:7`.
 #[derive(Module, Debug)]
 pub struct Embedding {
@@ -106,7 +108,8 @@ impl Attention {
             softcap: None,
             is_causal: true,
         };
-        self.output.forward(merge_heads(attention(q, k, v, mask, None, options)))
+        let y = merge_heads(attention(q, k, v, mask, None, options));
+        self.output.forward(y)
     }
 }
 
@@ -166,7 +169,10 @@ impl Block {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let x = x.clone() + self.attention.forward(self.norm1.forward(x), mask, cache);
+        let attention = self
+            .attention
+            .forward(self.norm1.forward(x.clone()), mask, cache);
+        let x = x + attention;
         x.clone() + self.ffn.forward(self.norm2.forward(x))
     }
 }

@@ -38,6 +38,8 @@ pub const DROPOUT: f64 = 0.1;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
+/// Vectors `token + position`.
+///
 /// From `specs/gpt1.yaml:8`.
 #[derive(Module, Debug)]
 pub struct Embedding {

@@ -40,6 +40,8 @@ pub const INIT_STD: f64 = 0.02;
 /// Standard deviation of fresh weights.
 pub const OUTPUT_STD: f64 = 0.004082482904638631;
 
+/// Vectors `token + position`.
+///
 /// From `specs/gpt2-small.yaml:7`.
 #[derive(Module, Debug)]
 pub struct Embedding {
@@ -141,7 +143,8 @@ impl FeedForward {
 
     /// `x [B, T, 768]` → `[B, T, 768]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dropout.forward(self.down.forward(gelu_approximate(self.up.forward(x))))
+        let down = self.down.forward(gelu_approximate(self.up.forward(x)));
+        self.dropout.forward(down)
     }
 }
 
@@ -177,7 +180,10 @@ impl Block {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let x = x.clone() + self.attention.forward(self.norm1.forward(x), mask, cache);
+        let attention = self
+            .attention
+            .forward(self.norm1.forward(x.clone()), mask, cache);
+        let x = x + attention;
         x.clone() + self.ffn.forward(self.norm2.forward(x))
     }
 }

@@ -40,6 +40,8 @@ pub const EPS: f64 = 1e-5;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
+/// Vectors `token`.
+///
 /// From `specs/llama3-8b.yaml:7`.
 #[derive(Module, Debug)]
 pub struct Embedding {
@@ -94,12 +96,10 @@ impl Attention {
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
         let v = split_heads(self.value.forward(x.clone()), KV_HEADS);
-        let q = rotate_half(
-            split_heads(self.query.forward(x.clone()), HEADS),
-            cos.clone(),
-            sin.clone(),
-        );
-        let k = rotate_half(split_heads(self.key.forward(x), KV_HEADS), cos, sin);
+        let q = split_heads(self.query.forward(x.clone()), HEADS);
+        let q = rotate_half(q, cos.clone(), sin.clone());
+        let k = split_heads(self.key.forward(x), KV_HEADS);
+        let k = rotate_half(k, cos, sin);
         let (k, v) = match cache {
             Some(cache) => cache.append(k, v),
             None => (k, v),
@@ -111,7 +111,8 @@ impl Attention {
             softcap: None,
             is_causal: true,
         };
-        self.output.forward(merge_heads(attention(q, k, v, mask, None, options)))
+        let y = merge_heads(attention(q, k, v, mask, None, options));
+        self.output.forward(y)
     }
 }
 
@@ -137,7 +138,8 @@ impl FeedForward {
 
     /// `x [B, T, 4096]` → `[B, T, 4096]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.down.forward(silu(self.gate.forward(x.clone())) * self.up.forward(x))
+        let h = silu(self.gate.forward(x.clone()));
+        self.down.forward(h * self.up.forward(x))
     }
 }
 

@@ -32,9 +32,7 @@ pub const KV_HEADS: usize = 8;
 /// Features of a head.
 pub const HEAD_DIM: usize = D_MODEL / HEADS;
 /// Features inside a feed-forward.
-pub const MIXTURE_HIDDEN: usize = 8;
-/// Features inside a feed-forward.
-pub const EXPERT_HIDDEN: usize = 14_336;
+pub const HIDDEN: usize = 14_336;
 /// Experts of a mixture.
 pub const EXPERTS: usize = 8;
 /// Experts a token is sent to.
@@ -46,6 +44,8 @@ pub const EPS: f64 = 1e-5;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
+/// Vectors `token`.
+///
 /// From `specs/mixtral-8x7b.yaml:7`.
 #[derive(Module, Debug)]
 pub struct Embedding {
@@ -100,12 +100,10 @@ impl Attention {
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
         let v = split_heads(self.value.forward(x.clone()), KV_HEADS);
-        let q = rotate_half(
-            split_heads(self.query.forward(x.clone()), HEADS),
-            cos.clone(),
-            sin.clone(),
-        );
-        let k = rotate_half(split_heads(self.key.forward(x), KV_HEADS), cos, sin);
+        let q = split_heads(self.query.forward(x.clone()), HEADS);
+        let q = rotate_half(q, cos.clone(), sin.clone());
+        let k = split_heads(self.key.forward(x), KV_HEADS);
+        let k = rotate_half(k, cos, sin);
         let (k, v) = match cache {
             Some(cache) => cache.append(k, v),
             None => (k, v),
@@ -117,7 +115,8 @@ impl Attention {
             softcap: None,
             is_causal: true,
         };
-        self.output.forward(merge_heads(attention(q, k, v, mask, None, options)))
+        let y = merge_heads(attention(q, k, v, mask, None, options));
+        self.output.forward(y)
     }
 }
 
@@ -135,15 +134,16 @@ impl Expert {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            gate: linear_no_bias(D_MODEL, EXPERT_HIDDEN, device),
-            up: linear_no_bias(D_MODEL, EXPERT_HIDDEN, device),
-            down: linear_no_bias(EXPERT_HIDDEN, D_MODEL, device),
+            gate: linear_no_bias(D_MODEL, HIDDEN, device),
+            up: linear_no_bias(D_MODEL, HIDDEN, device),
+            down: linear_no_bias(HIDDEN, D_MODEL, device),
         }
     }
 
     /// `x [N, 4096]` → `[N, 4096]`
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        self.down.forward(silu(self.gate.forward(x.clone())) * self.up.forward(x))
+        let h = silu(self.gate.forward(x.clone()));
+        self.down.forward(h * self.up.forward(x))
     }
 }
 
@@ -160,7 +160,7 @@ impl Mixture {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            router: linear_no_bias(D_MODEL, MIXTURE_HIDDEN, device),
+            router: linear_no_bias(D_MODEL, EXPERTS, device),
             experts: (0..EXPERTS).map(|_| Expert::new(device)).collect(),
         }
     }

@@ -38,6 +38,8 @@ pub const EPS: f64 = 1e-5;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
+/// Vectors `token`.
+///
 /// From `specs/pythia-160m.yaml:8`.
 #[derive(Module, Debug)]
 pub struct Embedding {
@@ -92,11 +94,8 @@ impl Attention {
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
         let v = split_heads(self.value.forward(x.clone()), HEADS);
-        let q = rotate_half(
-            split_heads(self.query.forward(x.clone()), HEADS),
-            cos.clone(),
-            sin.clone(),
-        );
+        let q = split_heads(self.query.forward(x.clone()), HEADS);
+        let q = rotate_half(q, cos.clone(), sin.clone());
         let k = rotate_half(split_heads(self.key.forward(x), HEADS), cos, sin);
         let (k, v) = match cache {
             Some(cache) => cache.append(k, v),
@@ -107,7 +106,8 @@ impl Attention {
             softcap: None,
             is_causal: true,
         };
-        self.output.forward(merge_heads(attention(q, k, v, mask, None, options)))
+        let y = merge_heads(attention(q, k, v, mask, None, options));
+        self.output.forward(y)
     }
 }
 
@@ -169,7 +169,8 @@ impl Block {
         let attention = self
             .attention
             .forward(self.norm1.forward(x.clone()), cos, sin, mask, cache);
-        x.clone() + attention + self.ffn.forward(self.norm2.forward(x))
+        let ffn = self.ffn.forward(self.norm2.forward(x.clone()));
+        x + attention + ffn
     }
 }
 

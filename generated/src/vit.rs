@@ -36,6 +36,8 @@ pub const DROPOUT: f64 = 0.1;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
+/// Vectors `patches + position`.
+///
 /// From `specs/vit.yaml:6`.
 #[derive(Module, Debug)]
 pub struct Embedding {
@@ -66,7 +68,8 @@ impl Embedding {
     pub fn forward(&self, image: Tensor<4>) -> Tensor<3> {
         let device = &image.device();
         let x = self.patches.forward(image).flatten::<3>(2, 3).swap_dims(1, 2);
-        self.dropout.forward(x + self.positions.forward(position_ids(0, 16, device)))
+        let positions = self.positions.forward(position_ids(0, 16, device));
+        self.dropout.forward(x + positions)
     }
 }
 
@@ -104,10 +107,8 @@ impl Attention {
             softcap: None,
             is_causal: false,
         };
-        let output = self
-            .output
-            .forward(merge_heads(attention(q, k, v, None, None, options)));
-        self.dropout.forward(output)
+        let y = merge_heads(attention(q, k, v, None, None, options));
+        self.dropout.forward(self.output.forward(y))
     }
 }
 

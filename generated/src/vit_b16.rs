@@ -34,6 +34,8 @@ pub const EPS: f64 = 1e-12;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
+/// Vectors `patches + position`.
+///
 /// From `specs/vit-b16.yaml:5`.
 #[derive(Module, Debug)]
 pub struct Embedding {
@@ -101,7 +103,8 @@ impl Attention {
             softcap: None,
             is_causal: false,
         };
-        self.output.forward(merge_heads(attention(q, k, v, None, None, options)))
+        let y = merge_heads(attention(q, k, v, None, None, options));
+        self.output.forward(y)
     }
 }
 

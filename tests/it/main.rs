@@ -7,6 +7,8 @@ mod compiled;
 #[cfg(test)]
 mod explain;
 #[cfg(test)]
+mod fresh;
+#[cfg(test)]
 mod front;
 #[cfg(all(test, feature = "interp"))]
 mod interp;
