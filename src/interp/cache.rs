@@ -41,7 +41,8 @@ impl Cache {
     /// Keeps these sequences of the batch, in that order, some perhaps twice: the hypotheses of a beam
     /// search.
     pub fn select(&mut self, sequences: &[usize], device: &Device) {
-        let rows: Vec<i64> = sequences.iter().map(|row| (*row).min(self.batch.saturating_sub(1)) as i64).collect();
+        let rows: Vec<i64> =
+            sequences.iter().map(|row| (*row).min(self.batch.saturating_sub(1)) as i64).collect();
         let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [sequences.len()]), device);
         for buffer in &mut self.buffers {
             buffer.select(&rows);

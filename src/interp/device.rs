@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use burn::prelude::*;
 
-use super::nearest;
+use crate::diag::suggest::suggest;
 
 /// A family of devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +70,8 @@ pub enum DeviceError {
     Unknown {
         /// As given.
         name: String,
-        /// Names most like it.
-        like: Vec<&'static str>,
+        /// The name that was probably meant.
+        like: Option<String>,
     },
     /// Not a number after the colon, or a colon where none belongs.
     Index {
@@ -101,12 +101,12 @@ impl fmt::Display for DeviceError {
         match self {
             DeviceError::Unknown { name, like } => {
                 write!(f, "no device is called `{name}`")?;
-                match like.as_slice() {
-                    [] => {
+                match like {
+                    None => {
                         let all: Vec<&str> = BACKENDS.iter().map(|b| b.name).collect();
                         write!(f, "; there are auto, {}", all.join(", "))
                     }
-                    like => write!(f, "; did you mean {}", like.join(" or ")),
+                    Some(like) => write!(f, "; did you mean `{like}`"),
                 }
             }
             DeviceError::Index { name, why } => write!(f, "`{name}`: {why}"),
@@ -135,8 +135,8 @@ pub fn device(name: &str) -> Result<Chosen, DeviceError> {
         None => (lower.as_str(), None),
     };
     let Some(backend) = BACKENDS.iter().find(|b| b.name == kind) else {
-        let names = BACKENDS.iter().map(|b| b.name).chain(["auto"]);
-        return Err(DeviceError::Unknown { name: name.to_owned(), like: nearest(kind, names, 2) });
+        let names: Vec<&str> = BACKENDS.iter().map(|b| b.name).chain(["auto"]).collect();
+        return Err(DeviceError::Unknown { name: name.to_owned(), like: suggest(kind, &names) });
     };
     let index = match index {
         None => None,

@@ -239,7 +239,13 @@ fn apply(body: &Body, rows: Tensor<2>, context: &mut Context<'_>) -> Result<Tens
 }
 
 /// An op that depends on lengths alone.
-pub(super) fn constant(op: &Op, inputs: Vec<Value>, lengths: Lengths, device: &Device, weights: &Weights) -> Results {
+pub(super) fn constant(
+    op: &Op,
+    inputs: Vec<Value>,
+    lengths: Lengths,
+    device: &Device,
+    weights: &Weights,
+) -> Results {
     let mut context = Context { weights, constants: &[], device, lengths, training: false, cache: None };
     self::op(op, Inputs(inputs.into_iter()), &mut context, true)
 }

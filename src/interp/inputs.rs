@@ -6,9 +6,9 @@ use burn::prelude::*;
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 
-use super::nearest;
 use super::plan::{Input, Plan};
 use super::value::{Ranked, Value};
+use crate::diag::suggest::suggest;
 use crate::ir::DType;
 
 /// Named tensors to run a graph on.
@@ -76,10 +76,10 @@ impl Inputs {
 
 /// The sentence on a name that is not an input.
 pub(super) fn unknown(name: &str, inputs: &[Input]) -> String {
-    let names = || inputs.iter().map(|input| input.name.as_str());
-    match nearest(name, names(), 1).as_slice() {
-        [like, ..] => format!("the model has no input `{name}`; did you mean `{like}`"),
-        [] => format!("the model has no input `{name}`; it takes {}", names().collect::<Vec<_>>().join(", ")),
+    let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+    match suggest(name, &names) {
+        Some(like) => format!("the model has no input `{name}`; did you mean `{like}`"),
+        None => format!("the model has no input `{name}`; it takes {}", names.join(", ")),
     }
 }
 
@@ -137,8 +137,10 @@ impl Numbers {
                 self.found.push(x);
                 Ok(())
             }
-            Json::Number(_) => Err(format!("numbers stand {depth} lists deep, {} have {}", input.ty, self.rank)),
-            Json::Array(_) => Err(format!("lists stand at {}, {} has {} axes", place(), input.ty, self.rank)),
+            Json::Number(_) => {
+                Err(format!("numbers stand in {depth} lists, those of {} in {}", input.ty, self.rank))
+            }
+            Json::Array(_) => Err(format!("a list stands at {}, where {} has a number", place(), input.ty)),
             Json::Null | Json::Bool(_) | Json::String(_) | Json::Object(_) => {
                 Err(format!("`{json}` at {} is not a number", place()))
             }

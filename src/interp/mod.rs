@@ -50,7 +50,11 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 /// The candidates most like a word, the best first.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    most: usize,
+) -> Vec<&'a str> {
     let mut scored: Vec<(f64, &str)> = candidates
         .into_iter()
         .map(|c| (strsim::jaro_winkler(word, c), c))

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use burn::prelude::*;
 use indexmap::IndexMap;
 
+use super::Fault;
 use super::cache::Cache;
 use super::eval::{self, Context};
 use super::inputs::{Inputs, InputsError, unknown};
@@ -15,7 +16,6 @@ use super::plan::{Captures, Plan, PlanError};
 use super::tensor_file::{self, FileError, Saved};
 use super::value::{Ranked, Value};
 use super::weights::Weights;
-use super::Fault;
 use crate::ir::op::Sequence;
 use crate::ir::{Lengths, Sym, Verified};
 
@@ -174,7 +174,12 @@ impl Plan {
     ///
     /// # Errors
     /// The inputs do not fit, or the graph does not decode.
-    pub fn run_cached(&self, weights: &Weights, inputs: &Inputs, cache: &mut Cache) -> Result<Outputs, RunError> {
+    pub fn run_cached(
+        &self,
+        weights: &Weights,
+        inputs: &Inputs,
+        cache: &mut Cache,
+    ) -> Result<Outputs, RunError> {
         if !self.decodes {
             let why = "the model does not decode position by position: its decoder is not causal";
             return Err(RunError::NoCache(why.into()));
@@ -260,10 +265,7 @@ impl Plan {
             let dims = value.dims().unwrap_or_default();
             let wanted: Vec<u128> = input.ty.shape.iter().map(|dim| dim.eval(&lengths)).collect();
             if dims.iter().map(|n| *n as u128).collect::<Vec<_>>() != wanted || dims.contains(&0) {
-                errors.push(format!(
-                    "input `{}` is {dims:?}, {} is {wanted:?} here",
-                    input.name, input.ty
-                ));
+                errors.push(format!("input `{}` is {dims:?} where {} is {wanted:?}", input.name, input.ty));
             } else if !fits(value, input.ty.dtype) {
                 errors.push(format!("input `{}` holds another element type than {}", input.name, input.ty));
             }
@@ -278,7 +280,7 @@ impl Plan {
             let most = lookup.rows.saturating_sub(lookup.offset);
             if length > most {
                 errors.push(format!(
-                    "a sequence of {length} positions, {} holds {most}",
+                    "the sequence has {length} positions, `{}` has rows for {most}",
                     lookup.path
                 ));
             }

@@ -177,10 +177,10 @@ impl TensorFile {
     /// There is none of that name, it is not a float tensor, or the file cannot be read.
     pub fn floats(&mut self, name: &str) -> Result<Vec<f32>, FileError> {
         let Some(entry) = self.entries.get(name).cloned() else {
-            return Err(self.corrupt(format!("it has no tensor {name}")));
+            return Err(self.corrupt(format!("it has no tensor `{name}`")));
         };
         if let Element::Other(_) = entry.element {
-            return Err(self.corrupt(format!("{name} holds {}, which is not a float type", entry.dtype)));
+            return Err(self.corrupt(format!("`{name}` holds {}, which is not a float type", entry.dtype)));
         }
         let bytes = self.read_at(entry.at.0, entry.at.1)?;
         Ok(decode(entry.element, &bytes))
@@ -245,7 +245,7 @@ impl<'de> Deserialize<'de> for Header {
                 let mut names = BTreeSet::new();
                 while let Some(name) = map.next_key::<String>()? {
                     if !names.insert(name.clone()) {
-                        return Err(A::Error::custom(format!("{name} stands there twice")));
+                        return Err(A::Error::custom(format!("`{name}` stands there twice")));
                     }
                     if names.len() > TENSORS {
                         return Err(A::Error::custom(format!("more than {TENSORS} tensors")));
@@ -272,20 +272,20 @@ fn entries(raw: Vec<(String, RawEntry)>, start: u64, data: u64) -> Result<IndexM
             return Err(format!("a tensor's name has {} bytes", name.len()));
         }
         if shape.len() > AXES {
-            return Err(format!("{name} has {} axes", shape.len()));
+            return Err(format!("`{name}` has {} axes", shape.len()));
         }
-        let element = Element::of(&dtype).ok_or_else(|| format!("{name} holds `{dtype}`"))?;
+        let element = Element::of(&dtype).ok_or_else(|| format!("`{name}` holds `{dtype}`"))?;
         let shape: Vec<usize> = shape
             .into_iter()
             .map(usize::try_from)
             .collect::<Result<_, _>>()
-            .map_err(|_| format!("{name} is too large"))?;
+            .map_err(|_| format!("`{name}` is too large"))?;
         let size = shape
             .iter()
             .try_fold(element.bytes(), |size, n| size.checked_mul(*n))
-            .ok_or_else(|| format!("the sizes of {name} overflow"))?;
+            .ok_or_else(|| format!("the sizes of `{name}` overflow"))?;
         if to.checked_sub(from) != Some(size as u64) || to > data {
-            return Err(format!("{name} has {size} bytes, its place is {from}..{to} of {data}"));
+            return Err(format!("`{name}` has {size} bytes, its place is {from}..{to} of {data}"));
         }
         ranges.push((from, to, name.clone()));
         let at = (start + from, size);
@@ -295,7 +295,7 @@ fn entries(raw: Vec<(String, RawEntry)>, start: u64, data: u64) -> Result<IndexM
     let mut end = 0;
     for (from, to, name) in ranges {
         if from != end {
-            return Err(format!("{name} begins at {from}, what is before it ends at {end}"));
+            return Err(format!("`{name}` begins at {from}, what is before it ends at {end}"));
         }
         end = to;
     }

@@ -4,7 +4,6 @@ mod laws;
 mod numbers;
 mod refusals;
 
-
 use burn::prelude::*;
 use trafoc::interp::plan::Input;
 use trafoc::interp::{Inputs, Model, Options, Outputs, Plan, Value, Weights};
@@ -90,4 +89,3 @@ fn assert_close(a: &[f32], b: &[f32], tolerance: f32) {
     let worst = a.iter().zip(b).fold(0.0f32, |m, (x, y)| m.max((x - y).abs()));
     assert!(worst <= tolerance * scale, "they differ by {worst} at a scale of {scale}");
 }
-

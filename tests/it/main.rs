@@ -10,7 +10,8 @@ mod explain;
 mod fresh;
 #[cfg(test)]
 mod front;
-#[cfg(all(test, feature = "interp"))]
+#[cfg(test)]
+#[cfg(feature = "interp")]
 mod interp;
 #[cfg(test)]
 mod good;

@@ -6,7 +6,11 @@ use burn::tensor::IndexingUpdateOp;
 /// `sum over experts e of weights[.., e] * expert_e(x)`: `x [B, T, D]`, `weights [B, T, E]` → `[B, T, D]`.
 /// `apply(e, rows [N, D])` is expert `e`; it is given the tokens whose weight for it is not zero. Which
 /// those are is read back to the host.
-pub fn mix_experts(x: Tensor<3>, weights: Tensor<3>, mut apply: impl FnMut(usize, Tensor<2>) -> Tensor<2>) -> Tensor<3> {
+pub fn mix_experts(
+    x: Tensor<3>,
+    weights: Tensor<3>,
+    mut apply: impl FnMut(usize, Tensor<2>) -> Tensor<2>,
+) -> Tensor<3> {
     let [batch, length, width] = x.dims();
     let (tokens, experts) = (batch * length, weights.dims()[2]);
     let device = x.device();

@@ -17,7 +17,10 @@ pub fn merge_heads(x: Tensor<4>) -> Tensor<3> {
 /// Each head `times` in a row, for queries that share keys: `[B, H, T, D]` → `[B, H * times, T, D]`
 pub fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
     let [batch, heads, length, width] = x.dims();
-    x.unsqueeze_dim::<5>(2)
-        .expand([batch, heads, times, length, width])
-        .reshape([batch, heads * times, length, width])
+    x.unsqueeze_dim::<5>(2).expand([batch, heads, times, length, width]).reshape([
+        batch,
+        heads * times,
+        length,
+        width,
+    ])
 }

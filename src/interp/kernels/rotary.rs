@@ -36,10 +36,7 @@ pub fn rotate_half(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>) -> Tensor<4> {
     let (cos, sin) = (cos.unsqueeze::<4>(), sin.unsqueeze::<4>());
     let a = x.clone().narrow(3, 0, pairs);
     let b = x.clone().narrow(3, pairs, pairs);
-    let mut parts = vec![
-        a.clone() * cos.clone() - b.clone() * sin.clone(),
-        b * cos + a * sin,
-    ];
+    let mut parts = vec![a.clone() * cos.clone() - b.clone() * sin.clone(), b * cos + a * sin];
     if width > 2 * pairs {
         parts.push(x.narrow(3, 2 * pairs, width - 2 * pairs));
     }
@@ -55,11 +52,8 @@ pub fn rotate_interleaved(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>) -> Tenso
     let turned = x.clone().narrow(3, 0, 2 * pairs).reshape([batch, heads, length, pairs, 2]);
     let a = turned.clone().narrow(4, 0, 1);
     let b = turned.narrow(4, 1, 1);
-    let turned = Tensor::cat(
-        vec![a.clone() * cos.clone() - b.clone() * sin.clone(), b * cos + a * sin],
-        4,
-    )
-    .reshape([batch, heads, length, 2 * pairs]);
+    let turned = Tensor::cat(vec![a.clone() * cos.clone() - b.clone() * sin.clone(), b * cos + a * sin], 4)
+        .reshape([batch, heads, length, 2 * pairs]);
     if width > 2 * pairs {
         Tensor::cat(vec![turned, x.narrow(3, 2 * pairs, width - 2 * pairs)], 3)
     } else {

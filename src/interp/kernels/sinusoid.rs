@@ -11,7 +11,12 @@ pub fn sinusoid_interleaved(positions: Tensor<2, Int>, dim: usize, base: f64) ->
 /// All sines, then all cosines, of `position / base^(2i / dim)`: `[1, T]` → `[1, T, dim]`.
 pub fn sinusoid_concat(positions: Tensor<2, Int>, dim: usize, base: f64) -> Tensor<3> {
     let sines = dim.div_ceil(2);
-    sinusoid(positions, dim, base, |column| if column < sines { (column, false) } else { (column - sines, true) })
+    sinusoid(
+        positions,
+        dim,
+        base,
+        |column| if column < sines { (column, false) } else { (column - sines, true) },
+    )
 }
 
 /// A table of which `pair_of` says, for every column, the frequency's number and whether it is a cosine.

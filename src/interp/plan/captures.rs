@@ -24,7 +24,7 @@ impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "no value is called `{}`", self.path)?;
         if !self.like.is_empty() {
-            write!(f, "; there are {}", self.like.join(", "))?;
+            write!(f, "; there are {}, ...", self.like.join(", "))?;
         }
         Ok(())
     }
@@ -70,6 +70,9 @@ impl Captures {
                     values.keys().map(String::as_str).filter(|p| p.starts_with(&below)).take(5).collect();
                 if like.is_empty() {
                     like = nearest(pattern, values.keys().map(String::as_str), 3);
+                }
+                if like.is_empty() {
+                    like = values.keys().map(String::as_str).take(3).collect();
                 }
                 let like = like.into_iter().map(str::to_owned).collect();
                 return Err(CaptureError { path: pattern.clone(), like });

@@ -201,7 +201,12 @@ impl Flat<'_> {
     }
 
     /// Applies a module; `arguments` and what is returned are numbers of values.
-    fn module(&mut self, module: &Module, prefix: &str, arguments: &[usize]) -> Result<Vec<usize>, PlanError> {
+    fn module(
+        &mut self,
+        module: &Module,
+        prefix: &str,
+        arguments: &[usize],
+    ) -> Result<Vec<usize>, PlanError> {
         self.applied += 1;
         if self.nodes.len() + self.applied > INSTRUCTIONS {
             let why = format!("the model takes more than {INSTRUCTIONS} instructions");
@@ -351,7 +356,13 @@ impl Flat<'_> {
     }
 
     /// A node without members: a constant if all it reads are, once for all equal ones.
-    fn pure(&mut self, op: &Op, inputs: &[usize], types: &[&Type], own: Depends) -> Result<Vec<usize>, PlanError> {
+    fn pure(
+        &mut self,
+        op: &Op,
+        inputs: &[usize],
+        types: &[&Type],
+        own: Depends,
+    ) -> Result<Vec<usize>, PlanError> {
         let depends = inputs.iter().fold(own, |all, v| all.and(self.values[*v].depends));
         if !depends.is_constant() || matches!(op, Op::Dropout { .. }) {
             // Masks are few and alike in every block: those made twice from the same are made once.
@@ -362,7 +373,8 @@ impl Flat<'_> {
             }
             let outputs = self.push(Action::Op(op.clone()), inputs, types, own)?;
             // Zeros and parts of an input are bounded like the input.
-            if let (Op::Slice { .. } | Op::OrZeros, [x, ..], [y]) = (op, inputs, outputs.as_slice()) {
+            let same = matches!(op, Op::Slice { .. } | Op::OrZeros | Op::Unsqueeze | Op::Squeeze);
+            if let (true, [x, ..], [y]) = (same, inputs, outputs.as_slice()) {
                 self.values[*y].input = self.values[*x].input;
             }
             return Ok(outputs);
@@ -503,11 +515,9 @@ impl Flat<'_> {
                 eps: *eps,
                 unit_offset: *unit_offset,
             },
-            Layer::RmsNorm { eps, affine, unit_offset, .. } => Action::RmsNorm {
-                weight: some(*affine, "weight")?,
-                eps: *eps,
-                unit_offset: *unit_offset,
-            },
+            Layer::RmsNorm { eps, affine, unit_offset, .. } => {
+                Action::RmsNorm { weight: some(*affine, "weight")?, eps: *eps, unit_offset: *unit_offset }
+            }
             Layer::Patches { size, bias, .. } => Action::Patches {
                 weight: index("weight")?,
                 bias: some(*bias, "bias")?,

@@ -7,8 +7,8 @@ use trafoc::interp::weights::Slot;
 use super::*;
 use crate::compiled::repository;
 
-/// Single against double precision, over two layers.
-const TOLERANCE: f32 = 1e-5;
+/// Single against double precision; nine layers of every activation come to 1.4e-5, the others to less.
+const TOLERANCE: f32 = 2e-5;
 
 fn read(tensors: &SafeTensors<'_>, name: &str) -> Value {
     let view = tensors.tensor(name).unwrap();
@@ -21,7 +21,9 @@ fn read(tensors: &SafeTensors<'_>, name: &str) -> Value {
         Dtype::F32 => {
             let (numbers, _) = view.data().as_chunks::<4>();
             let numbers: Vec<f32> = numbers.iter().map(|b| f32::from_le_bytes(*b)).collect();
-            return Value::Float(trafoc::interp::Ranked::from_data(TensorData::new(numbers, shape), &device()).unwrap());
+            return Value::Float(
+                trafoc::interp::Ranked::from_data(TensorData::new(numbers, shape), &device()).unwrap(),
+            );
         }
         other => panic!("{name} holds {other:?}"),
     };
@@ -78,11 +80,10 @@ fn every_part_computes_what_pytorch_computes() {
                 let found = floats(value);
                 assert_eq!(found.len(), expected.len(), "{name} {output}");
                 let scale = expected.iter().filter(|x| !x.is_nan()).fold(1.0f32, |m, x| m.max(x.abs()));
-                let worst = expected
-                    .iter()
-                    .zip(&found)
-                    .filter(|(e, _)| !e.is_nan())
-                    .fold(0.0f32, |m, (e, f)| if f.is_nan() { f32::INFINITY } else { m.max((e - f).abs()) });
+                let worst =
+                    expected.iter().zip(&found).filter(|(e, _)| !e.is_nan()).fold(0.0f32, |m, (e, f)| {
+                        if f.is_nan() { f32::INFINITY } else { m.max((e - f).abs()) }
+                    });
                 if worst > TOLERANCE * scale {
                     wrong.push(format!("{name} run {run} {output}: {worst} at a scale of {scale}"));
                 }

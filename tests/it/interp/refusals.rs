@@ -57,7 +57,25 @@ fn inputs_that_do_not_fit() {
         refused(&encoder, json!({"tokens": [[1, 2]], "mask": [[1, 1, 0]]})),
         refused(&encoder, json!({"tokens": [[12]], "mask": 1, "masc": [[1]]})),
     ];
-    insta::assert_snapshot!(seen.join("\n"), @"");
+    insta::assert_snapshot!(seen.join("\n"), @r#"
+    the model has no input `token`; did you mean `tokens`
+    input `tokens` (int[B,T]) is missing
+    inputs are an object of lists by name
+    input `tokens`: numbers stand in 1 lists, those of int[B,T] in 2
+    input `tokens`: a list stands at [0][0], where int[B,T] has a number
+    input `tokens`: the list at [1] has 1, the first has 2
+    input `tokens`: 11 at [0][1] is beyond embed.tokens, whose rows are 0 to 10
+    input `tokens`: -1 at [0][1] is not an id
+    input `tokens`: 2.5 at [0][1] is not an id
+    input `tokens`: `"two"` at [0][1] is not a number
+    input `tokens`: it is empty
+    the sequence has 7 positions, `embed.positions` has rows for 6
+    input `mask`: 2 at [0][1] is neither 1 (keep) nor 0 (padding)
+    input `mask` is [1, 3] where int[B,T]? is [1, 2]
+    input `tokens`: 12 at [0][0] is beyond embed.tokens, whose rows are 0 to 10
+    input `mask`: numbers stand in 0 lists, those of int[B,T]? in 2
+    the model has no input `masc`; did you mean `mask`
+    "#);
 }
 
 #[test]
@@ -71,7 +89,7 @@ fn the_next_position_beyond_a_learned_table_is_refused_while_decoding() {
     model.forward_cached(&tokens(5), &mut cache).unwrap();
     model.forward_cached(&tokens(1), &mut cache).unwrap();
     let error = model.forward_cached(&tokens(1), &mut cache).unwrap_err();
-    insta::assert_snapshot!(error, @"");
+    insta::assert_snapshot!(error, @"the sequence has 7 positions, `embed.positions` has rows for 6");
     assert_eq!(cache.len(), 6);
 }
 
@@ -79,7 +97,7 @@ fn the_next_position_beyond_a_learned_table_is_refused_while_decoding() {
 fn a_model_that_sees_the_future_has_no_cache() {
     let model = model(spec(ENCODER));
     let error = model.forward_cached(&Inputs::new(), &mut model.cache()).unwrap_err();
-    insta::assert_snapshot!(error, @"");
+    insta::assert_snapshot!(error, @"the model does not decode position by position: its decoder is not causal");
 }
 
 #[test]
@@ -88,11 +106,16 @@ fn captures_that_name_nothing() {
     let error = |path: &str| Plan::new(&graph, &Captures::of([path])).unwrap_err().to_string();
     let seen = [
         error("decoder.blocks.3.attention.weights"),
-        error("decoder.blocks.0.attention"),
+        error("decoder.blocks.0.attention.weight"),
         error("decoder.blocks.*.atention.weights"),
         error("nonsense"),
     ];
-    insta::assert_snapshot!(seen.join("\n"), @"");
+    insta::assert_snapshot!(seen.join("\n"), @r"
+    no value is called `decoder.blocks.3.attention.weights`; there are decoder.blocks.0.attention.weights, decoder.blocks.1.attention.weights, decoder.blocks.0.attention, ...
+    no value is called `decoder.blocks.0.attention.weight`; there are decoder.blocks.0.attention.weights, decoder.blocks.1.attention.weights, decoder.blocks.0.attention, ...
+    no value is called `decoder.blocks.*.atention.weights`; there are decoder.blocks.0.attention.weights, decoder.blocks.1.attention.weights, decoder.blocks.0.attention, ...
+    no value is called `nonsense`; there are tokens, mask, embed.tokens, ...
+    ");
 }
 
 #[test]
@@ -100,7 +123,12 @@ fn devices_by_name() {
     let error = |name: &str| device::device(name).unwrap_err().to_string();
     assert_eq!(device::device("FLEX").unwrap().name, "flex");
     assert!(device::device("auto").is_ok());
-    insta::assert_snapshot!([error("flexx"), error("tpu"), error("flex:0"), error("wgpu:x")].join("\n"), @"");
+    insta::assert_snapshot!([error("flexx"), error("tpu"), error("flex:0"), error("wgpu:x")].join("\n"), @r"
+    no device is called `flexx`; did you mean `flex`
+    no device is called `tpu`; did you mean `cpu`
+    `flex:0`: there is only one flex, without a number
+    `wgpu:x`: `x` is not a device's number; the first one is wgpu:0
+    ");
     for backend in device::BACKENDS.iter().filter(|b| !b.compiled) {
         let said = error(backend.name);
         assert!(said.contains(&format!("--features {}", backend.feature)), "{said}");
@@ -130,13 +158,19 @@ fn weights_survive_a_file_and_other_readers_read_it() {
 #[test]
 fn every_difference_between_file_and_model_is_said_at_once() {
     let graph = spec(LEARNED);
-    let wider = spec(&LEARNED.replace("vocab: 11", "vocab: 12").replace("position: learned", "position: none"));
+    let wider =
+        spec(&LEARNED.replace("vocab: 11", "vocab: 12").replace("position: learned", "position: none"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     Weights::init(&wider, &device(), 5).unwrap().save(&path, &IndexMap::new()).unwrap();
     let error = Weights::load(&graph, &path, &device()).unwrap_err().to_string();
     let error = error.replace(folder.path().to_str().unwrap(), "");
-    insta::assert_snapshot!(error, @"");
+    insta::assert_snapshot!(error, @r"
+    /model.safetensors does not hold this model's parameters
+      embed.tokens.weight is [12, 8], the model's is [11, 8]
+      missing: embed.positions.weight [6, 8]
+      head.output.weight is [12, 8], the model's is [11, 8]
+    ");
 }
 
 #[test]
@@ -200,15 +234,42 @@ fn hostile_files_are_refused() {
     let mut said = Vec::new();
     for (what, bytes) in files {
         let error = TensorFile::from_bytes("it", bytes).err().unwrap_or_else(|| panic!("{what} is accepted"));
-        said.push(format!("{what}: {}", error.to_string().trim_start_matches("it is not a sound safetensors file: ")));
+        said.push(format!(
+            "{what}: {}",
+            error.to_string().trim_start_matches("it is not a sound safetensors file: ")
+        ));
     }
-    insta::assert_snapshot!(said.join("\n"), @"");
+    insta::assert_snapshot!(said.join("\n"), @r"
+    empty: it is shorter than 8 bytes
+    only a length: its header claims 8 bytes, the file has 8
+    a header of 2^63 bytes: its header claims 9223372036854775808 bytes, more than 33554432
+    a header longer than the file: its header claims 1000 bytes, the file has 72
+    not JSON: its header: key must be a string at line 1 column 2
+    a list: its header: invalid type: sequence, expected a map of tensors at line 1 column 0
+    sizes that overflow: the sizes of `a` overflow
+    a place smaller than the tensor: `a` has 12 bytes, its place is 0..8 of 8
+    a place beyond the data: `a` has 16 bytes, its place is 0..16 of 8
+    a place that ends before it begins: `a` has 8 bytes, its place is 8..0 of 8
+    overlapping tensors: `b` begins at 4, what is before it ends at 8
+    a hole: `b` begins at 12, what is before it ends at 8
+    a tail: its tensors end at 8, its data at 12
+    a name twice: its header: `a` stands there twice at line 1 column 57
+    an unknown element type: `a` holds `F7`
+    a name of 600 bytes: a tensor's name has 601 bytes
+    nine axes: `a` has 9 axes
+    a negative size: its header: invalid value: integer `-2`, expected u64 at line 1 column 31
+    more than 100000 tensors: its header: more than 100000 tensors at line 1 column 5788900
+    ");
 }
 
 #[test]
 fn a_model_too_large_for_any_memory_is_refused_at_once() {
-    let graph = spec(&LEARNED.replace("vocab: 11", "vocab: 1_000_000_000_000").replace("d_model: 8", "d_model: 1_000_000_000"));
-    insta::assert_snapshot!(Weights::init(&graph, &device(), 1).unwrap_err(), @"");
+    let graph = spec(
+        &LEARNED
+            .replace("vocab: 11", "vocab: 1_000_000_000_000")
+            .replace("d_model: 8", "d_model: 1_000_000_000"),
+    );
+    insta::assert_snapshot!(Weights::init(&graph, &device(), 1).unwrap_err(), @"the model's parameters need 8096000000136000000000 bytes");
     let graph = spec(&LEARNED.replace("layers: 2", "layers: 1_000_000"));
-    insta::assert_snapshot!(Weights::init(&graph, &device(), 1).unwrap_err(), @"");
+    insta::assert_snapshot!(Weights::init(&graph, &device(), 1).unwrap_err(), @"the model has 16000005 tensors, more than 100000");
 }
