@@ -13,12 +13,16 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub mod check;
 pub mod completions;
+pub mod convert;
 pub mod doctor;
 pub mod expand;
+pub mod explain;
 mod file;
+pub mod fmt;
 pub mod man;
 pub mod new;
 pub mod print;
+pub mod schema;
 pub mod shelf;
 pub mod show;
 pub mod subject;
@@ -76,9 +80,21 @@ pub enum Command {
     /// Print what a spec becomes on its way: tree, spec or graph
     #[command(before_help = "Example: trafoc print graph @gpt1")]
     Print(print::Print),
+    /// Explain a diagnostic's code, a key, a part, or a whole spec
+    #[command(before_help = "Example: trafoc explain attention.kv_heads")]
+    Explain(explain::Explain),
     /// Show the layers with shapes, parameters and operations
     #[command(before_help = "Example: trafoc show @gpt1 --depth 2")]
     Show(show::Show),
+    /// Put specs into their usual form
+    #[command(before_help = "Example: trafoc fmt --write gpt.yaml")]
+    Fmt(fmt::Fmt),
+    /// Write a spec in the other notation
+    #[command(before_help = "Example: trafoc convert gpt.yaml --out gpt.trafo")]
+    Convert(convert::Convert),
+    /// Print the JSON schema of specs, for editors
+    #[command(before_help = "Example: trafoc schema > trafo.schema.json")]
+    Schema(schema::Schema),
     /// Say what this program and this machine can do
     #[command(before_help = "Example: trafoc doctor")]
     Doctor(doctor::Doctor),
@@ -100,7 +116,11 @@ impl Command {
             Command::Check(_) => "check",
             Command::Expand(_) => "expand",
             Command::Print(_) => "print",
+            Command::Explain(_) => "explain",
             Command::Show(_) => "show",
+            Command::Fmt(_) => "fmt",
+            Command::Convert(_) => "convert",
+            Command::Schema(_) => "schema",
             Command::Doctor(_) => "doctor",
             Command::Completions(_) => "completions",
             Command::Man(_) => "man",
@@ -113,7 +133,11 @@ impl Command {
             Command::Check(c) => c.format.format,
             Command::Expand(c) => c.format.format,
             Command::Print(c) => c.format.format,
+            Command::Explain(c) => c.format.format,
             Command::Show(c) => c.spoken(),
+            Command::Fmt(c) => c.format.format,
+            Command::Convert(c) => c.format.format,
+            Command::Schema(c) => c.format.format,
             Command::Doctor(c) => c.format.format,
             Command::Completions(c) => c.format.format,
             Command::Man(c) => c.format.format,
@@ -126,7 +150,11 @@ impl Command {
             Command::Check(c) => c.run(ui),
             Command::Expand(c) => c.run(ui),
             Command::Print(c) => c.run(ui),
+            Command::Explain(c) => c.run(ui),
             Command::Show(c) => c.run(ui),
+            Command::Fmt(c) => c.run(ui),
+            Command::Convert(c) => c.run(ui),
+            Command::Schema(c) => c.run(ui),
             Command::Doctor(c) => c.run(ui),
             Command::Completions(c) => c.run(ui),
             Command::Man(c) => c.run(ui),

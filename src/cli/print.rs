@@ -9,6 +9,7 @@ use super::subject::SpecArgs;
 use super::ui::{Failure, FormatArg, Output, Ui};
 use crate::ir;
 use crate::source::SourceMap;
+use crate::spec::explain::flow;
 use crate::syntax::tree::{Kind, Node};
 
 /// Arguments of `print`.
@@ -75,30 +76,15 @@ struct Line<'n> {
 impl Line<'_> {
     /// `decoder.layers = 12`
     fn text(&self) -> String {
-        format!("{} = {}", self.path, value(self.node))
+        format!("{} = {}", self.path, flow(self.node))
     }
 
     fn data(&self, sources: Option<&SourceMap>) -> Json {
         match sources {
             Some(sources) => {
-                json!({ "path": self.path, "value": value(self.node), "at": sources.place(self.node.span) })
+                json!({ "path": self.path, "value": flow(self.node), "at": sources.place(self.node.span) })
             }
-            None => json!({ "path": self.path, "value": value(self.node) }),
-        }
-    }
-}
-
-/// A value on one line.
-fn value(node: &Node) -> String {
-    match &node.kind {
-        Kind::Null => "null".to_owned(),
-        Kind::Delete => "!delete".to_owned(),
-        Kind::Scalar(s) => s.text.trim().replace('\n', "; "),
-        Kind::List(items) => format!("[{}]", items.iter().map(value).collect::<Vec<_>>().join(", ")),
-        Kind::Map(entries) => {
-            let inner: Vec<String> =
-                entries.iter().map(|e| format!("{}: {}", e.key, value(&e.value))).collect();
-            format!("{{{}}}", inner.join(", "))
+            None => json!({ "path": self.path, "value": flow(self.node) }),
         }
     }
 }

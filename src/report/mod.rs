@@ -10,6 +10,7 @@
 
 pub mod cost;
 pub mod layers;
+pub mod lesson;
 pub mod number;
 pub mod parameters;
 pub mod scores;

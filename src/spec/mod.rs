@@ -6,11 +6,13 @@
 
 pub mod block;
 pub mod expand;
+pub mod explain;
 pub mod keys;
 pub mod layers;
 pub mod lets;
 pub mod load;
 pub mod model;
+pub mod schema;
 pub mod stack;
 pub mod sweep;
 pub mod wiring;

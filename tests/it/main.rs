@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bad;
 #[cfg(test)]
+mod cli;
+#[cfg(test)]
 mod compiled;
 #[cfg(test)]
 mod explain;

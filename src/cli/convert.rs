@@ -1,0 +1,71 @@
+//! `trafoc convert`: a spec in the other notation, with every comment kept.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::file;
+use super::subject::{Lang, LangArg, open};
+use super::ui::{Exit, Failure, FormatArg, Output, Ui, counted};
+use crate::diag::Sink;
+use crate::spec::is_part;
+use crate::syntax::{Notation, fmt};
+
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+pub struct Convert {
+    /// A spec file, `-` for stdin, or a shipped spec such as `@gpt1`
+    #[arg(value_name = "SPEC")]
+    spec: String,
+    /// The notation to write, yaml or trafo; the other one if not given
+    #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
+    to: Option<Lang>,
+    /// The file to write; stdout if not given
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Overwrite a file that is there
+    #[arg(long, requires = "out")]
+    force: bool,
+    #[command(flatten)]
+    lang: LangArg,
+    /// How to speak.
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+impl Convert {
+    /// Writes the spec in another notation.
+    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        let opened = open(&self.spec, self.lang.lang(), ui)?;
+        let named = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
+        let to = match (self.to.map(Notation::from), named) {
+            (Some(to), Some(named)) if to != named => {
+                let message = format!("`--to` says {} and `--out` {}", to.extension(), named.extension());
+                return Err(Failure::usage(message));
+            }
+            (Some(to), _) | (None, Some(to)) => to,
+            (None, None) => match opened.notation {
+                Notation::Yaml => Notation::Dsl,
+                Notation::Dsl => Notation::Yaml,
+            },
+        };
+        let mut sink = Sink::new();
+        let made = fmt::convert(&opened.sources, opened.id, opened.notation, to, &is_part, &mut sink);
+        let found = sink.into_sorted();
+        ui.diagnose(&found, &opened.sources);
+        let Some(text) = made else {
+            return Err(Failure::new(Exit::Failed, format!("`{}` has {}", opened.name, counted(&found))));
+        };
+        let Some(path) = &self.out else {
+            let data = json!({ "lang": to.extension(), "text": text });
+            return Output::new(text, data);
+        };
+        if !self.force && path.exists() {
+            let message = format!("`{}` is there already", path.display());
+            return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
+        }
+        file::write(path, &text)?;
+        Output::new(format!("{}\n", path.display()), json!({ "lang": to.extension(), "path": path }))
+    }
+}

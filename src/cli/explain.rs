@@ -1,0 +1,102 @@
+//! `trafoc explain`: a diagnostic's code, a key of the language, or a whole spec.
+
+use clap::Args;
+use serde_json::json;
+
+use super::subject::OverArgs;
+use super::ui::{Failure, FormatArg, Output, Ui};
+use crate::diag::Code;
+use crate::diag::code::Explanation;
+use crate::diag::suggest::suggest;
+use crate::report::lesson::lesson;
+use crate::spec::explain::{find, nearest, wrapped};
+use crate::syntax::Notation;
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// A code (`not-divisible`), a key (`attention.kv_heads`), a part (`rotary`), or a spec; every code
+    /// if not given
+    #[arg(value_name = "CODE|KEY|SPEC")]
+    what: Option<String>,
+    #[command(flatten)]
+    over: OverArgs,
+    /// How to speak.
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+impl Explain {
+    /// The page on it.
+    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        let Some(what) = self.what.as_deref() else { return every_code() };
+        if let Some(code) = Code::from_slug(what) {
+            let explanation = code.explanation();
+            let Explanation { slug, why, wrong, right } = explanation;
+            let data = json!({ "code": slug, "why": why, "wrong": wrong, "right": right });
+            return Output::new(page(&explanation), data);
+        }
+        if is_spec(what) {
+            let subject = self.over.compile(what, ui)?;
+            let lesson = lesson(&subject.graph);
+            return Output::new(lesson.to_string(), &lesson);
+        }
+        let found = find(what);
+        if found.is_empty() {
+            return Err(unknown(what));
+        }
+        let text: Vec<String> = found.iter().map(ToString::to_string).collect();
+        Output::new(text.join("\n"), json!({ "topics": found }))
+    }
+}
+
+/// Whether the argument can only be a spec: nothing in the language is called like it.
+fn is_spec(what: &str) -> bool {
+    what == "-" || what.starts_with('@') || Notation::from_path(what).is_some() || what.contains(['/', '\\'])
+}
+
+fn unknown(what: &str) -> Failure {
+    let slugs: Vec<&str> = Code::ALL.iter().map(|c| c.slug()).collect();
+    let failure = Failure::usage(format!("nothing is called `{what}`: no code, no key, no part, no spec"));
+    match (suggest(what, &slugs), nearest(what)) {
+        (Some(code), _) if what.contains('-') => failure.help(format!("did you mean `{code}`?")),
+        (_, Some(near)) => failure.help(format!("did you mean `{near}`?")),
+        (Some(code), None) => failure.help(format!("did you mean `{code}`?")),
+        (None, None) => failure.help("`trafoc explain` lists the codes, `trafoc schema` holds every key"),
+    }
+}
+
+fn every_code() -> Result<Output, Failure> {
+    let mut text = String::new();
+    let widest = Code::ALL.iter().map(|c| c.slug().len()).max().unwrap_or(0);
+    for code in Code::ALL {
+        let Explanation { slug, why, .. } = code.explanation();
+        let first = why.split_inclusive(". ").next().unwrap_or(why).trim();
+        let mut lines = wrapped(first, 80 - widest - 2).into_iter();
+        text += &format!("{slug:widest$}  {}\n", lines.next().unwrap_or_default());
+        for line in lines {
+            text += &format!("{:widest$}  {line}\n", "");
+        }
+    }
+    let codes: Vec<_> =
+        Code::ALL.iter().map(|c| json!({ "code": c.slug(), "why": c.explanation().why })).collect();
+    Output::new(text, json!({ "codes": codes }))
+}
+
+/// Why, a wrong spec and a right one.
+fn page(explanation: &Explanation) -> String {
+    let Explanation { slug, why, wrong, right } = explanation;
+    let mut page = format!("{slug}\n");
+    for line in wrapped(why, 78) {
+        page += &format!("  {line}\n");
+    }
+    for (title, example) in [("wrong", wrong), ("right", right)] {
+        if !example.is_empty() {
+            page += &format!("\n  {title}:\n");
+            for line in example.lines() {
+                page += &format!("    {}\n", crate::diag::render::visible(line));
+            }
+        }
+    }
+    page
+}

@@ -1,0 +1,85 @@
+//! `trafoc fmt`: specs in their usual form, with every comment kept.
+
+use std::path::Path;
+
+use clap::Args;
+use serde_json::json;
+
+use super::file;
+use super::subject::{LangArg, open};
+use super::ui::{Exit, Failure, FormatArg, Output, Ui, counted};
+use crate::diag::Sink;
+use crate::spec::is_part;
+use crate::syntax::fmt;
+
+/// Arguments of `fmt`.
+#[derive(Debug, Args)]
+pub struct Fmt {
+    /// Spec files, or `-` for stdin
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+    /// Write nothing; fail if a file is not in its usual form
+    #[arg(long, conflicts_with = "write")]
+    check: bool,
+    /// Write the files back
+    #[arg(long, short)]
+    write: bool,
+    #[command(flatten)]
+    lang: LangArg,
+    /// How to speak.
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+impl Fmt {
+    /// Formats to stdout, or in place, or only compares.
+    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        if self.files.len() > 1 && !self.write && !self.check {
+            return Err(
+                Failure::usage("several files cannot go to one stdout").help("`--write` writes them back")
+            );
+        }
+        let mut text = String::new();
+        let mut changed = Vec::new();
+        let mut faulty = 0;
+        for name in &self.files {
+            if self.write && (name == "-" || name.starts_with('@')) {
+                return Err(Failure::usage(format!("`{name}` cannot be written back")));
+            }
+            let opened = open(name, self.lang.lang(), ui)?;
+            let mut sink = Sink::new();
+            let made = fmt::fmt(&opened.sources, opened.id, opened.notation, &is_part, &mut sink);
+            let found = sink.into_sorted();
+            ui.diagnose(&found, &opened.sources);
+            let Some(made) = made else {
+                ui.note(&format!("`{}` has {} and stays as it is", opened.name, counted(&found)));
+                faulty += 1;
+                continue;
+            };
+            let is_same = opened.sources.get(opened.id).is_some_and(|s| s.text == made);
+            if !is_same {
+                changed.push(opened.name.clone());
+            }
+            if self.write && !is_same {
+                file::write(Path::new(name), &made)?;
+            }
+            if !self.write && !self.check {
+                text = made;
+            }
+        }
+        if faulty > 0 {
+            return Err(Failure::new(Exit::Failed, "what has errors cannot be formatted"));
+        }
+        let data =
+            if self.write || self.check { json!({ "changed": changed }) } else { json!({ "text": text }) };
+        if self.write || self.check {
+            text = changed.iter().map(|name| format!("{name}\n")).collect();
+        }
+        let mut output = Output::new(text, data)?;
+        if self.check && !changed.is_empty() {
+            ui.note("not in the usual form; `trafoc fmt --write` mends it");
+            output.exit = Exit::Failed;
+        }
+        Ok(output)
+    }
+}

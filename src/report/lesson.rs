@@ -1,0 +1,324 @@
+//! A model explained: every module as annotated equations, from the whole to its parts.
+//!
+//! The steps are those of the graph, so the page says what is computed and not what is usually meant.
+//! A module is explained once, where it is first met; what only moves numbers about has a word at the
+//! end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::Serialize;
+
+use super::layers::shape_text;
+use super::parameters::{self, Parameters};
+use super::{number, serialize_count};
+use crate::spec::explain::wrapped;
+use crate::ir::paths::elements;
+use crate::ir::print::{layer_text, op_text};
+use crate::ir::{
+    Graph, Layer, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, ValueId, Verified, stack_len,
+};
+
+/// The page.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Lesson {
+    /// The model's name.
+    pub model: String,
+    /// The model first, then its modules, parents before children.
+    pub sections: Vec<Section>,
+    /// Ops of the steps with what they do, by name.
+    pub words: BTreeMap<String, &'static str>,
+}
+
+/// A module.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Section {
+    /// Where it is first met; empty for the model itself.
+    pub path: String,
+    /// Its name.
+    pub r#type: String,
+    /// What it computes.
+    pub doc: Vec<String>,
+    /// Its arguments with their shapes.
+    pub takes: Vec<String>,
+    /// Parameters of one of it.
+    #[serde(serialize_with = "serialize_count")]
+    pub parameters: u128,
+    /// How many there are in the place where it is first met.
+    #[serde(serialize_with = "serialize_count")]
+    pub copies: u128,
+    /// Its equations.
+    pub steps: Vec<Step>,
+}
+
+/// An equation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// What is computed.
+    pub value: String,
+    /// From what.
+    pub is: String,
+    /// The shape of the result.
+    pub shape: String,
+    /// The weights it uses: `linear 768 -> 3072 bias`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uses: Option<String>,
+    /// How many parameters those are.
+    #[serde(serialize_with = "serialize_count")]
+    pub parameters: u128,
+}
+
+/// Explains a model. Its length grows with the number of different modules, not of layers.
+pub fn lesson(graph: &Verified) -> Lesson {
+    let mut course = Course {
+        graph,
+        parameters: parameters::of_modules(graph),
+        met: BTreeSet::new(),
+        sections: Vec::new(),
+        words: BTreeMap::new(),
+    };
+    course.module(graph.root, "", 1);
+    Lesson { model: graph.name.clone(), sections: course.sections, words: course.words }
+}
+
+struct Course<'a> {
+    graph: &'a Graph,
+    parameters: Vec<Parameters>,
+    met: BTreeSet<ModuleId>,
+    sections: Vec<Section>,
+    words: BTreeMap<String, &'static str>,
+}
+
+impl Course<'_> {
+    fn module(&mut self, id: ModuleId, path: &str, copies: u128) {
+        if !self.met.insert(id) {
+            return;
+        }
+        let module = self.graph.module(id);
+        let steps = module.nodes.iter().map(|node| self.step(module, node)).collect();
+        self.sections.push(Section {
+            path: path.to_owned(),
+            r#type: module.name.clone(),
+            doc: module.doc.clone(),
+            takes: module
+                .arguments()
+                .iter()
+                .map(|v| {
+                    let absent = if v.ty.optional { ", may be absent" } else { "" };
+                    format!("{} {}{absent}", v.variable, shape_text(&v.ty))
+                })
+                .collect(),
+            parameters: self.count(id),
+            copies,
+            steps,
+        });
+        for member in &module.members {
+            let below = if path.is_empty() { member.name.clone() } else { format!("{path}.{}", member.name) };
+            match &member.kind {
+                MemberKind::Layer(_) => {}
+                MemberKind::Module(child) => self.module(*child, &below, 1),
+                MemberKind::Stack(runs) => {
+                    // How many of a kind there are in the whole stack, whatever run they stand in.
+                    for (i, run) in runs.iter().enumerate() {
+                        for child in &run.cycle {
+                            let count = |id: ModuleId| -> u128 {
+                                let all = runs
+                                    .iter()
+                                    .skip(i)
+                                    .flat_map(|r| r.cycle.iter().enumerate().map(move |c| (r, c)));
+                                all.filter(|(_, (_, c))| **c == id)
+                                    .map(|(r, (j, _))| u128::from(r.blocks(j)))
+                                    .sum()
+                            };
+                            self.module(*child, &format!("{below}.*"), count(*child));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn count(&self, id: ModuleId) -> u128 {
+        self.parameters.get(id.0).map_or(0, |p| p.all().total)
+    }
+
+    fn step(&mut self, module: &Module, node: &Node) -> Step {
+        let name = |id: &ValueId| module.value(*id).variable.clone();
+        let names = |ids: &[ValueId]| ids.iter().map(name).collect::<Vec<_>>().join(", ");
+        let (is, uses, parameters) = match used(&node.op) {
+            Some(id) => {
+                let member = module.member(id);
+                let (uses, parameters) = self.member(member);
+                (format!("{}({})", member.name, names(&node.inputs)), Some(uses), parameters)
+            }
+            None => {
+                let text = op_text(&node.op, module);
+                let (word, rest) = text.split_once(' ').unwrap_or((&text, ""));
+                self.words.insert(word.to_owned(), meaning(&node.op));
+                let mut arguments = names(&node.inputs);
+                if !rest.is_empty() {
+                    arguments =
+                        if arguments.is_empty() { rest.to_owned() } else { format!("{arguments}; {rest}") };
+                }
+                (format!("{word}({arguments})"), None, 0)
+            }
+        };
+        let shape = node.outputs.first().map(|id| shape_text(&module.value(*id).ty)).unwrap_or_default();
+        Step { value: names(&node.outputs), is, shape, uses, parameters }
+    }
+
+    /// What a member is and how many parameters it has.
+    fn member(&self, member: &Member) -> (String, u128) {
+        match &member.kind {
+            MemberKind::Layer(layer) => (layer_text(layer), trained(layer)),
+            MemberKind::Module(id) => (self.graph.module(*id).name.clone(), self.count(*id)),
+            MemberKind::Stack(runs) => {
+                let parameters =
+                    runs.iter().flat_map(|run| run.cycle.iter().enumerate().map(move |c| (run, c)));
+                let parameters = parameters.fold(0u128, |sum, (run, (i, id))| {
+                    sum.saturating_add(self.count(*id).saturating_mul(u128::from(run.blocks(i))))
+                });
+                (format!("{} blocks in a row", stack_len(runs)), parameters)
+            }
+        }
+    }
+}
+
+fn trained(layer: &Layer) -> u128 {
+    let parameters = layer.parameters().into_iter().filter(|p| p.trained);
+    parameters.fold(0, |sum, p| sum.saturating_add(elements(&p.shape)))
+}
+
+/// The member a step runs.
+fn used(op: &Op) -> Option<MemberId> {
+    if let Op::Layer { member } | Op::Call { member } | Op::Scan { member, .. } | Op::Experts { member, .. } =
+        op
+    {
+        return Some(*member);
+    }
+    None
+}
+
+/// An op in a sentence.
+fn meaning(op: &Op) -> &'static str {
+    match op {
+        Op::Layer { .. } => "a layer with weights of its own",
+        Op::Weight { .. } => "the table of an embedding, used a second time",
+        Op::Call { .. } => "a module",
+        Op::Scan { .. } => "blocks one after the other, each given what the last one returned",
+        Op::Experts { .. } => "the experts a token is sent to, their outputs weighted and added",
+        Op::Positions { .. } => "the numbers of the positions: 0, 1, 2, ...; with a cache they go on from P",
+        Op::Sinusoid { .. } => "sines and cosines of the position, of wavelengths from 2π to 10000·2π",
+        Op::RotaryTable { .. } => "cosine and sine of position × frequency, one frequency a pair of features",
+        Op::Mask { .. } => "which keys a query may not see",
+        Op::PaddingMask => "hides what the input's mask calls padding",
+        Op::EitherMask => "hidden where either mask hides",
+        Op::AlibiBias { .. } => "scores lowered with distance, in every head by a slope of its own",
+        Op::RelativeBuckets { .. } => "distances put into buckets, wider ones for longer distances",
+        Op::SplitHeads { .. } => "features dealt out to heads: [B,T,H·D] becomes [B,H,T,D]",
+        Op::MergeHeads => "heads side by side again: [B,H,T,D] becomes [B,T,H·D]",
+        Op::RepeatHeads { .. } => "each key and value head given to several query heads",
+        Op::Rotate { .. } => {
+            "pairs of features turned by the angle of their position, so q·k depends on distance"
+        }
+        Op::Cache => "while decoding, what was computed for earlier tokens comes first; else nothing changes",
+        Op::Attention(_) => "softmax(scale · q kᵀ) v; where a mask hides a key its weight is 0",
+        Op::Activate(_) => "a nonlinearity, feature by feature",
+        Op::Add => "the sum",
+        Op::Mul => "the product, feature by feature",
+        Op::Scale { .. } => "times a number",
+        Op::Shift { .. } => "plus a number",
+        Op::Clamp { .. } => "kept between two bounds",
+        Op::Softcap { .. } => "c · tanh(x / c): bounded by ±c, nearly x around 0",
+        Op::Dropout { .. } => {
+            "in training, each feature is 0 with that probability and the others grow to make up"
+        }
+        Op::Slice { .. } => "some of the features",
+        Op::Concat { .. } => "put side by side",
+        Op::Prepend => "learned vectors put before the sequence",
+        Op::Unsqueeze => "one more axis, of length 1",
+        Op::Squeeze => "an axis of length 1 dropped",
+        Op::Lookup => "rows of a table",
+        Op::BiasFromTable => "rows of a table, one number a head, as a bias on the scores",
+        Op::OrZeros => "zeros where an input is absent",
+        Op::Unembed => "x · tableᵀ: the table of the embedding, used again for the output",
+        Op::Route(_) => "the weights of the experts a token is sent to; 0 for all others",
+        Op::Pool(_) => "one vector for the whole sequence",
+        Op::Normalize => "divided by its length",
+    }
+}
+
+/// Columns of the page.
+const WIDTH: usize = 80;
+
+/// The page, equations with their shapes and parameters to the right.
+impl fmt::Display for Lesson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, section) in self.sections.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            section.fmt(f)?;
+        }
+        if !self.words.is_empty() {
+            writeln!(f, "\nWords")?;
+            let widest = self.words.keys().map(|w| w.chars().count()).max().unwrap_or(0);
+            for (word, meaning) in &self.words {
+                let mut lines = wrapped(meaning, WIDTH.saturating_sub(widest + 4)).into_iter();
+                writeln!(f, "  {word:widest$}  {}", lines.next().unwrap_or_default())?;
+                for line in lines {
+                    writeln!(f, "  {:widest$}  {line}", "")?;
+                }
+            }
+        }
+        writeln!(
+            f,
+            "\nB sequences, T tokens of each, P tokens before them in the cache, S tokens of a"
+        )?;
+        writeln!(f, "source, N rows sent to an expert. A linear layer is y = x Wᵀ + b.")
+    }
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let title = if self.path.is_empty() {
+            self.r#type.clone()
+        } else {
+            format!("{}: {}", self.path, self.r#type)
+        };
+        let each = number::exact(self.parameters);
+        let said = match self.copies {
+            1 => format!("{each} parameters"),
+            n => format!(
+                "{each} parameters × {} = {}",
+                number::exact(n),
+                number::exact(self.parameters.saturating_mul(n))
+            ),
+        };
+        let gap = WIDTH.saturating_sub(title.chars().count() + said.chars().count()).max(2);
+        writeln!(f, "{title}{}{said}", " ".repeat(gap))?;
+        for line in self.doc.iter().flat_map(|line| wrapped(line, WIDTH - 2)) {
+            writeln!(f, "  {}", line.trim_matches('`'))?;
+        }
+        writeln!(
+            f,
+            "  given {}",
+            if self.takes.is_empty() { "nothing".into() } else { self.takes.join("; ") }
+        )?;
+        let left = |s: &Step| format!("{} = {}", s.value, s.is);
+        let first =
+            self.steps.iter().map(|s| left(s).chars().count()).filter(|n| *n <= 44).max().unwrap_or(0);
+        let second = self.steps.iter().map(|s| s.shape.chars().count()).max().unwrap_or(0);
+        for step in &self.steps {
+            let mut line = format!("    {:first$}  {:second$}", left(step), step.shape);
+            if let Some(uses) = &step.uses {
+                line += &format!("  {uses}");
+            }
+            if step.parameters > 0 {
+                line += &format!(": {}", number::exact(step.parameters));
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}

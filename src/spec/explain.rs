@@ -1,0 +1,433 @@
+//! What the language knows under a word: keys, slots, parts, words, wirings, all from the field tables.
+//!
+//! [`catalogue`] walks the tables once; [`find`] looks a word or a dotted path up in it. Nothing is
+//! written here a second time, so a new part is explained as soon as it has a row.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::Serialize;
+
+use super::model;
+use super::wiring::{PRELUDE, PartKind};
+use crate::diag::suggest::suggest;
+use crate::field::value::{DefaultDoc, Field, Shape, SlotDoc};
+use crate::syntax::tree::{Kind, Node};
+
+/// What sort of thing a word names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sort {
+    /// A place that holds one part of several.
+    Slot,
+    /// A part of a slot.
+    Part,
+    /// A key.
+    Key,
+    /// A word that a key takes.
+    Word,
+    /// A named equation.
+    Wiring,
+}
+
+/// One thing of the language.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Topic {
+    /// What sort of thing it is.
+    pub sort: Sort,
+    /// Its name.
+    pub name: String,
+    /// Where it stands: `decoder.attention.kv_heads`.
+    pub path: String,
+    /// What it is for.
+    pub doc: String,
+    /// What may stand there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub takes: Option<String>,
+    /// What holds when it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// Parts of a slot, fields of a part, words of a choice, lines of an equation; each with what it does.
+    pub items: Vec<Item>,
+    /// Every segment of the path, parts that may be left out among them.
+    #[serde(skip)]
+    chain: Vec<String>,
+}
+
+/// A line below a topic.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Item {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub doc: String,
+}
+
+/// Everything there is to explain.
+pub fn catalogue() -> Vec<Topic> {
+    let mut walk = Walk::default();
+    // The keys of a block stand among those of its stack, and are described there.
+    walk.is_new("record", "block");
+    walk.record(&model::fields(), &mut Vec::new());
+    walk.topics.extend(wirings());
+    walk.topics
+}
+
+/// The topics a word or a dotted path names. `attention.kv_heads` is enough for
+/// `decoder.attention.multi_head.kv_heads`, and names of blocks and numbers of calls may stand in it.
+pub fn find(word: &str) -> Vec<Topic> {
+    let wanted = segments(word);
+    let Some(last) = wanted.last() else { return Vec::new() };
+    let mut found: Vec<Topic> = catalogue()
+        .into_iter()
+        .filter(|t| match t.sort {
+            Sort::Slot | Sort::Part | Sort::Key => {
+                t.chain.last() == Some(last) && is_within(&wanted, &t.chain)
+            }
+            Sort::Word | Sort::Wiring => wanted.len() == 1 && t.name == *last,
+        })
+        .collect();
+    // A whole path is one thing, even where others end like it.
+    if word.contains('.')
+        && let Some(exact) = found.iter().position(|t| t.path == word && t.sort == Sort::Key)
+    {
+        return vec![found.swap_remove(exact)];
+    }
+    found.sort_by_key(|t| (t.sort, t.chain.len()));
+    // The parts of a slot are listed once, not again for each key that holds one.
+    if found.iter().any(|t| t.sort == Sort::Slot) {
+        found.iter_mut().filter(|t| t.sort == Sort::Key).for_each(|t| t.items.clear());
+    }
+    found
+}
+
+/// The word most like one that names nothing.
+pub fn nearest(word: &str) -> Option<String> {
+    let last = segments(word).pop()?;
+    let all = catalogue();
+    let names: BTreeSet<&str> = all.iter().map(|t| t.name.as_str()).collect();
+    suggest(&last, &names.into_iter().collect::<Vec<_>>())
+}
+
+/// The segments of a path as the tables know them: `decoder.blocks.local.attention1.mask` is
+/// `decoder.attention.mask`.
+fn segments(word: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut parts = word.split('.').peekable();
+    while let Some(part) = parts.next() {
+        if matches!(part, "blocks" | "ranges") && parts.peek().is_some() {
+            parts.next();
+            continue;
+        }
+        let kind = PartKind::from_word(part.trim_end_matches(|c: char| c.is_ascii_digit()));
+        let is_call = kind.is_some_and(|k| k.word() != part);
+        let part = match kind {
+            Some(kind) if is_call => kind.word(),
+            Some(_) | None => part,
+        };
+        out.push(part.to_owned());
+    }
+    out
+}
+
+/// Whether the words stand in the chain in that order.
+fn is_within(words: &[String], chain: &[String]) -> bool {
+    let mut rest = chain.iter();
+    words.iter().all(|w| rest.any(|c| c == w || (w == "encoder" && c == "decoder")))
+}
+
+/// A node on one line: `{bias: true}`.
+pub fn flow(node: &Node) -> String {
+    match &node.kind {
+        Kind::Null => "null".to_owned(),
+        Kind::Delete => "!delete".to_owned(),
+        Kind::Scalar(s) => s.text.trim().replace('\n', "; "),
+        Kind::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Kind::Map(entries) => {
+            let inner: Vec<String> =
+                entries.iter().map(|e| format!("{}: {}", e.key, flow(&e.value))).collect();
+            format!("{{{}}}", inner.join(", "))
+        }
+    }
+}
+
+#[derive(Default)]
+struct Walk {
+    topics: Vec<Topic>,
+    /// Slots, records and words that have been described.
+    seen: BTreeSet<String>,
+}
+
+impl Walk {
+    fn record(&mut self, fields: &[Field], chain: &mut Vec<String>) {
+        for field in fields {
+            // Both stacks hold the same keys; they are described once.
+            if field.name == "encoder" {
+                self.key(field, chain);
+                continue;
+            }
+            chain.push(field.name.to_owned());
+            self.topics.push(topic(field, chain));
+            self.shape((field.shape)(), chain);
+            chain.pop();
+        }
+    }
+
+    fn key(&mut self, field: &Field, chain: &mut Vec<String>) {
+        chain.push(field.name.to_owned());
+        self.topics.push(topic(field, chain));
+        chain.pop();
+    }
+
+    fn shape(&mut self, shape: Shape, chain: &mut Vec<String>) {
+        match shape {
+            Shape::Record(title, fields) => {
+                if self.is_new("record", title) {
+                    self.record(&fields(), chain);
+                }
+            }
+            Shape::Slot(doc) => {
+                let doc = doc();
+                if self.is_new("slot", doc.name) {
+                    self.slot(&doc, chain);
+                }
+            }
+            Shape::List(inner) | Shape::Map(inner) => self.shape(inner(), chain),
+            Shape::Choice(words) => {
+                for word in words {
+                    if self.is_new("word", word.name) {
+                        self.topics.push(Topic {
+                            sort: Sort::Word,
+                            name: word.name.to_owned(),
+                            path: path(chain),
+                            doc: tidy(word.doc),
+                            takes: None,
+                            default: None,
+                            items: Vec::new(),
+                            chain: chain.clone(),
+                        });
+                    }
+                }
+            }
+            Shape::Bool | Shape::Integer | Shape::Number | Shape::Text | Shape::Equation | Shape::Any => {}
+        }
+    }
+
+    fn slot(&mut self, slot: &SlotDoc, chain: &mut Vec<String>) {
+        let items = slot.parts.iter().map(|p| Item { name: p.name.to_owned(), doc: tidy(p.doc) });
+        // A slot of another name than its key has a topic of its own: the distributions of `init`.
+        self.topics.push(Topic {
+            sort: Sort::Slot,
+            name: slot.name.to_owned(),
+            path: path(chain),
+            doc: tidy(slot.doc),
+            takes: None,
+            default: None,
+            items: items.collect(),
+            chain: vec![slot.name.to_owned()],
+        });
+        for part in &slot.parts {
+            let fields = (part.fields)();
+            let implied = (slot.implied == Some(part.name)).then_some("; its name may be left out");
+            chain.push(part.name.to_owned());
+            self.topics.push(Topic {
+                sort: Sort::Part,
+                name: part.name.to_owned(),
+                path: path(chain),
+                doc: tidy(part.doc),
+                takes: Some(match (fields.is_empty(), implied) {
+                    (true, _) => "nothing".to_owned(),
+                    (false, implied) => format!("the keys below{}", implied.unwrap_or_default()),
+                }),
+                default: None,
+                items: fields.iter().map(|f| Item { name: f.name.to_owned(), doc: said(f) }).collect(),
+                chain: chain.clone(),
+            });
+            self.record(&fields, chain);
+            chain.pop();
+        }
+    }
+
+    fn is_new(&mut self, sort: &str, name: &str) -> bool {
+        self.seen.insert(format!("{sort} {name}"))
+    }
+}
+
+fn topic(field: &Field, chain: &[String]) -> Topic {
+    let shape = (field.shape)();
+    let items = match shape {
+        Shape::Choice(words) => {
+            words.iter().map(|w| Item { name: w.name.to_owned(), doc: tidy(w.doc) }).collect()
+        }
+        Shape::Record(_, fields) => {
+            fields().iter().map(|f| Item { name: f.name.to_owned(), doc: said(f) }).collect()
+        }
+        Shape::Slot(slot) => {
+            slot().parts.iter().map(|p| Item { name: p.name.to_owned(), doc: tidy(p.doc) }).collect()
+        }
+        Shape::Bool
+        | Shape::Integer
+        | Shape::Number
+        | Shape::Text
+        | Shape::List(_)
+        | Shape::Map(_)
+        | Shape::Equation
+        | Shape::Any => Vec::new(),
+    };
+    Topic {
+        sort: Sort::Key,
+        name: field.name.to_owned(),
+        path: path(chain),
+        doc: tidy(field.doc),
+        takes: Some(takes(shape)),
+        default: default(field.default),
+        items,
+        chain: chain.to_vec(),
+    }
+}
+
+/// The chain as an author writes it.
+fn path(chain: &[String]) -> String {
+    chain.join(".")
+}
+
+fn takes(shape: Shape) -> String {
+    match shape {
+        Shape::Integer => "a whole number, or an expression".to_owned(),
+        Shape::Number => "a number, or an expression".to_owned(),
+        Shape::Choice(_) => "one of the words below".to_owned(),
+        Shape::Slot(_) => "one of the parts below".to_owned(),
+        Shape::Record(..) => "a map with the keys below".to_owned(),
+        Shape::List(item) => format!("a list; each item is {}", takes(item())),
+        Shape::Map(value) => format!("a map from names; each value is {}", takes(value())),
+        Shape::Bool | Shape::Text | Shape::Equation | Shape::Any => shape.wanted(),
+    }
+}
+
+fn default(default: DefaultDoc) -> Option<String> {
+    match default {
+        DefaultDoc::Required => Some("none: it must be given".to_owned()),
+        DefaultDoc::Absent => None,
+        DefaultDoc::Value(value) => Some(flow(&value())),
+        DefaultDoc::Formula(formula) => Some(formula.to_owned()),
+    }
+}
+
+/// A field in a line: what it does, and its default.
+fn said(field: &Field) -> String {
+    match field.default {
+        DefaultDoc::Required => format!("{} Must be given.", tidy(field.doc)),
+        DefaultDoc::Absent => tidy(field.doc),
+        DefaultDoc::Value(_) | DefaultDoc::Formula(_) => {
+            format!("{} Default: {}.", tidy(field.doc), default(field.default).unwrap_or_default())
+        }
+    }
+}
+
+/// Documentation as one line.
+fn tidy(doc: &str) -> String {
+    doc.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The equations of the prelude, those of one name together, with the comments above them.
+fn wirings() -> Vec<Topic> {
+    let mut found: Vec<Topic> = Vec::new();
+    let mut at: BTreeMap<String, usize> = BTreeMap::new();
+    let mut comment = String::new();
+    let mut current = None;
+    for line in PRELUDE.lines() {
+        if let Some(said) = line.strip_prefix("//") {
+            comment = format!("{comment} {}", said.trim());
+        } else if let Some(head) = line.strip_prefix("block ") {
+            let name = head.split('(').next().unwrap_or(head).to_owned();
+            let index = *at.entry(name.clone()).or_insert_with(|| {
+                found.push(Topic {
+                    sort: Sort::Wiring,
+                    path: "decoder.block".to_owned(),
+                    doc: tidy(&comment),
+                    takes: None,
+                    default: None,
+                    items: Vec::new(),
+                    chain: vec![name.clone()],
+                    name,
+                });
+                found.len() - 1
+            });
+            current = Some(index);
+            if let Some(topic) = found.get_mut(index) {
+                topic.items.push(Item { name: head.trim_end_matches(" {").to_owned(), doc: String::new() });
+            }
+        } else if line.is_empty() {
+            comment.clear();
+        } else if line != "}"
+            && let Some(item) = current.and_then(|i| found.get_mut(i)).and_then(|t| t.items.last_mut())
+        {
+            let gap = if item.doc.is_empty() { "" } else { "; " };
+            item.doc = format!("{}{gap}{}", item.doc, line.trim());
+        }
+    }
+    found
+}
+
+/// Columns a page may have.
+const WIDTH: usize = 80;
+
+/// A page of at most 80 columns.
+impl fmt::Display for Topic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sort = match self.sort {
+            Sort::Slot => "what may stand there",
+            Sort::Part => "a part",
+            Sort::Key => "a key",
+            Sort::Word => "a word",
+            Sort::Wiring => "a wiring",
+        };
+        writeln!(f, "{}  ({sort})", if self.sort == Sort::Key { &self.path } else { &self.name })?;
+        for line in wrapped(&self.doc, WIDTH - 2) {
+            writeln!(f, "  {line}")?;
+        }
+        writeln!(f)?;
+        if self.sort != Sort::Key {
+            writeln!(f, "  stands in  {}", self.path)?;
+        }
+        for (label, said) in [("takes", &self.takes), ("default", &self.default)] {
+            if let Some(said) = said {
+                for (i, line) in wrapped(said, WIDTH - 13).iter().enumerate() {
+                    writeln!(f, "  {:11}{line}", if i == 0 { label } else { "" })?;
+                }
+            }
+        }
+        if self.items.is_empty() {
+            return Ok(());
+        }
+        writeln!(f)?;
+        let widest = self.items.iter().map(|i| i.name.chars().count()).max().unwrap_or(0).min(24);
+        for item in &self.items {
+            let mut lines = wrapped(&item.doc, WIDTH - widest - 6).into_iter();
+            writeln!(
+                f,
+                "{}",
+                format!("    {:widest$}  {}", item.name, lines.next().unwrap_or_default()).trim_end()
+            )?;
+            for line in lines {
+                writeln!(f, "    {:widest$}  {line}", "")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A text in lines of at most `width` characters, broken between words.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) | None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

@@ -1,0 +1,527 @@
+//! The program as its users meet it: streams, exit codes, formats, files.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value as Json;
+
+/// What a run said.
+struct Said {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Said { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    for variable in ["NO_COLOR", "CLICOLOR_FORCE", "TRAFOC_COLOR", "TERM"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn trafoc(arguments: &[&str]) -> Said {
+    program().args(arguments).output().unwrap().into()
+}
+
+fn trafoc_in(folder: &Path, arguments: &[&str]) -> Said {
+    program().current_dir(folder).args(arguments).output().unwrap().into()
+}
+
+fn trafoc_given(stdin: &str, arguments: &[&str]) -> Said {
+    let mut command = program();
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
+    child.wait_with_output().unwrap().into()
+}
+
+const TINY: &str =
+    "name: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n";
+
+/// Every command, in the order of the help.
+fn commands() -> Vec<String> {
+    let help = trafoc(&["--help"]).out;
+    let listed = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    // A line that goes on is indented further.
+    let names = listed.filter(|l| l.starts_with("  ") && !l.starts_with("   "));
+    names.map(|l| l.split_whitespace().next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn exit_codes_tell_what_happened() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = folder.path().join("taken.yaml");
+    std::fs::write(&taken, TINY).unwrap();
+    let taken = taken.to_str().unwrap();
+    for (arguments, code) in [
+        (vec!["check", "@gpt1"], 0),
+        (vec!["check", "@gpt1", "--set", "decoder.attention.heads=7"], 1),
+        (vec!["check", "specs/gpt1.yaml", "missing.yaml"], 4),
+        (vec!["chekc"], 2),
+        (vec!["check", "@gpt-one"], 2),
+        (vec!["check", "@gpt1", "--variant", "large"], 2),
+        (vec!["explain", "nothing-of-the-kind"], 2),
+        (vec!["new", "gpt", taken], 3),
+        (vec!["convert", "@gpt1", "--out", taken], 3),
+        (vec!["check", "missing.yaml"], 4),
+        (vec!["check", "specs"], 4),
+        (vec!["man", "--out", "Cargo.toml/man"], 4),
+    ] {
+        let said = trafoc(&arguments);
+        assert_eq!(said.code, code, "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn data_goes_to_stdout_and_the_rest_to_stderr() {
+    let right = trafoc(&["check", "@gpt1"]);
+    assert!(right.out.starts_with("gpt1: decoder") && right.err.is_empty(), "{}", right.err);
+    let wrong = trafoc(&["check", "@gpt1", "--set", "vocab=many"]);
+    assert!(wrong.out.is_empty() && wrong.err.contains("error["), "{}", wrong.out);
+    let quiet = trafoc(&["check", "-q", "@gpt1"]);
+    assert!(quiet.out.is_empty() && quiet.err.is_empty());
+    let short = trafoc(&["check", "--format", "short", "@gpt1", "--set", "vocab=many"]);
+    assert_eq!(
+        short.err.lines().next(),
+        Some("--set #1:1:7: error[unknown-name]: nothing is named `many` here")
+    );
+}
+
+#[test]
+fn every_command_speaks_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("in.json"), r#"{"tokens": [[1, 2, 3]]}"#).unwrap();
+    for name in commands() {
+        let (new, model, man, rust) = (at("new.yaml"), at("model.trafo"), at("man"), at("model.rs"));
+        let (inputs, outputs) = (at("in.json"), at("out.safetensors"));
+        let arguments: Vec<&str> = match name.as_str() {
+            "new" => vec!["gpt", &new],
+            "print" => vec!["graph", "@gbt-mulm"],
+            "build" => vec!["@gbt-mulm", "--out", &rust],
+            "explain" => vec!["attention.kv_heads"],
+            "convert" => vec!["@gpt1", "--out", &model],
+            "run" => vec!["@gbt-mulm", "--inputs", &inputs, "--outputs", &outputs],
+            "schema" | "doctor" => vec![],
+            "completions" => vec!["bash"],
+            "man" => vec!["--out", &man],
+            _ => vec!["@gpt1"],
+        };
+        let said = program().arg(&name).args(&arguments).args(["--format", "json"]).output().unwrap();
+        let said = Said::from(said);
+        let envelope: Json =
+            serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{name}: {e}\n{}", said.err));
+        let is_absent = name == "run" && cfg!(not(feature = "interp"));
+        assert_eq!(envelope["schema"], "trafoc/1", "{name}");
+        assert_eq!(envelope["command"], name.as_str());
+        assert_eq!(envelope["status"], if is_absent { "device" } else { "ok" }, "{name}: {envelope}");
+        assert!(said.err.is_empty(), "{name}: {}", said.err);
+        assert_eq!(envelope["data"].is_null(), is_absent, "{name}");
+    }
+}
+
+#[test]
+fn failures_speak_json_too() {
+    let said = trafoc(&["check", "@gpt1", "--format", "json", "--set", "decoder.attention.heads=7"]);
+    let envelope: Json = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(envelope["status"], "failed");
+    assert_eq!(envelope["diagnostics"][0]["code"], "not-divisible");
+    assert_eq!(envelope["diagnostics"][0]["labels"][0]["primary"], true);
+    for arguments in [
+        vec!["check", "--format", "json"],
+        vec!["check", "--format=json", "nowhere.yaml"],
+        vec!["--no-such-flag", "--format", "json"],
+    ] {
+        let said = trafoc(&arguments);
+        let envelope: Json = serde_json::from_str(&said.out).unwrap();
+        assert!(envelope["error"].as_str().is_some_and(|e| !e.is_empty()), "{envelope}");
+        assert!(matches!(said.code, 2 | 4) && said.err.is_empty());
+    }
+}
+
+#[test]
+fn help_begins_with_an_example_and_fits_eighty_columns() {
+    let mut all = String::new();
+    let mut pages = vec![vec!["--help".to_owned()]];
+    pages.extend(commands().into_iter().map(|name| vec![name, "--help".to_owned()]));
+    for page in pages {
+        let page: Vec<&str> = page.iter().map(String::as_str).collect();
+        let said = trafoc(&page);
+        assert_eq!(said.code, 0);
+        assert!(said.out.starts_with("Example: trafoc "), "{page:?}\n{}", said.out);
+        if let Some(line) = said.out.lines().find(|l| l.chars().count() > 80) {
+            panic!("{page:?}: wider than 80 columns: {line}");
+        }
+        all += &format!("$ trafoc {}\n{}\n", page.join(" "), said.out);
+    }
+    insta::with_settings!({ snapshot_path => "../snap/cli", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!("help", all);
+    });
+}
+
+#[test]
+fn a_spec_comes_from_a_file_from_stdin_or_from_the_program() {
+    let file = trafoc(&["print", "spec", "specs/gpt1.yaml"]);
+    let shipped = trafoc(&["print", "spec", "@gpt1"]);
+    let piped = trafoc_given(&std::fs::read_to_string("specs/gpt1.yaml").unwrap(), &["print", "spec", "-"]);
+    assert_eq!(file.out, shipped.out);
+    assert_eq!(file.out, piped.out);
+    let other = trafoc_given(
+        &std::fs::read_to_string("specs/gpt1.trafo").unwrap(),
+        &["print", "spec", "-", "--lang", "trafo"],
+    );
+    assert_eq!(other.code, 0, "{}", other.err);
+    let named = trafoc_given("name: [", &["check", "-"]);
+    assert!(named.err.contains("<stdin>:1:"), "{}", named.err);
+}
+
+#[test]
+fn every_shipped_spec_is_on_the_shelf_and_the_other_way_round() {
+    let mut files: Vec<String> = std::fs::read_dir("specs")
+        .unwrap()
+        .filter_map(|e| {
+            e.unwrap().file_name().into_string().unwrap().strip_suffix(".yaml").map(str::to_owned)
+        })
+        .collect();
+    files.sort();
+    let mut shelf: Vec<&str> = trafoc::cli::shelf::SHELF.iter().map(|s| s.name).collect();
+    shelf.sort_unstable();
+    assert_eq!(files, shelf);
+    let names: Vec<String> = files.iter().map(|name| format!("@{name}")).collect();
+    let arguments: Vec<&str> = ["check"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    let said = trafoc(&arguments);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(said.out.lines().count(), files.len());
+}
+
+#[test]
+fn a_setting_has_a_place_of_its_own() {
+    let said = trafoc(&["check", "@gpt1", "--set", "d_model=770", "--set", "decoder.layrs=3"]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("--set #1:1:9"), "{}", said.err);
+    assert!(said.err.contains("--set #2:1:9"), "{}", said.err);
+    assert!(said.err.contains("did you mean `layers`?"), "{}", said.err);
+}
+
+#[test]
+fn a_variant_is_a_spec_and_a_setting_holds_over_it() {
+    let spec = format!("{TINY}sweep:\n  wide: {{d_model: 16}}\n  grid: {{decoder.layers: [2, 3]}}\n");
+    let width = |arguments: &[&str]| {
+        let said = trafoc_given(&spec, &[&["print", "spec", "-"], arguments].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.out.lines().find(|l| l.starts_with("d_model")).unwrap().to_owned()
+    };
+    assert_eq!(width(&[]), "d_model = 8");
+    assert_eq!(width(&["--variant", "wide"]), "d_model = 16");
+    assert_eq!(width(&["--variant", "wide", "--set", "d_model=32"]), "d_model = 32");
+    let unknown = trafoc_given(&spec, &["check", "-", "--variant", "wid"]);
+    assert!(unknown.err.contains("did you mean `wide`?"), "{}", unknown.err);
+    let faulty = trafoc_given(&spec.replace("{d_model: 16}", "{d_model: 17}"), &["check", "-"]);
+    assert_eq!(faulty.code, 1);
+    assert!(faulty.err.contains("with `wide` of the sweep"), "{}", faulty.err);
+}
+
+#[test]
+fn extends_stays_in_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("inside");
+    std::fs::create_dir_all(inside.join("below")).unwrap();
+    std::fs::write(folder.path().join("secret.yaml"), TINY).unwrap();
+    std::fs::write(inside.join("base.yaml"), TINY).unwrap();
+    std::fs::write(inside.join("below/base.yaml"), TINY).unwrap();
+    let absolute = folder.path().join("secret.yaml");
+    let mut refused =
+        vec!["../secret.yaml".to_owned(), absolute.to_str().unwrap().to_owned(), "below".to_owned()];
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("../secret.yaml", inside.join("link.yaml")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", inside.join("endless.yaml")).unwrap();
+        std::os::unix::fs::symlink("base.yaml", inside.join("near.yaml")).unwrap();
+        refused.extend(["link.yaml".to_owned(), "endless.yaml".to_owned()]);
+    }
+    let check = |base: &str| {
+        std::fs::write(inside.join("spec.yaml"), format!("extends: {base}\nname: other\n")).unwrap();
+        trafoc_in(&inside, &["check", "spec.yaml"])
+    };
+    for base in refused {
+        let said = check(&base);
+        assert_eq!(said.code, 1, "{base}");
+        assert!(
+            said.err.contains("error[extends-missing]") && said.err.contains("spec.yaml:1:10"),
+            "{}",
+            said.err
+        );
+    }
+    for base in ["base.yaml", "./below/../base.yaml", "below/base.yaml"] {
+        let said = check(base);
+        assert_eq!(said.code, 0, "{base}: {}", said.err);
+    }
+    #[cfg(unix)]
+    assert_eq!(check("near.yaml").code, 0);
+    assert!(check("spec.yaml").err.contains("error[extends-cycle]"));
+}
+
+#[test]
+fn a_file_too_long_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.yaml");
+    std::fs::write(&path, "# ".repeat(3 << 20)).unwrap();
+    let said = trafoc(&["check", path.to_str().unwrap()]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("error[too-large]"), "{}", said.err);
+}
+
+#[test]
+fn templates_pass_and_nothing_is_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    for template in ["gpt", "llama", "bert", "t5", "vit", "moe"] {
+        let said = trafoc_in(folder.path(), &["new", template]);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (0, format!("{template}.yaml\n").as_str()),
+            "{}",
+            said.err
+        );
+        let file = format!("{template}.yaml");
+        let said = trafoc_in(folder.path(), &["check", "--strict", &file]);
+        assert_eq!(said.code, 0, "{template}: {}", said.err);
+        assert_eq!(
+            trafoc_in(folder.path(), &["fmt", "--check", &file]).code,
+            0,
+            "{template} is not in its usual form"
+        );
+    }
+    std::fs::write(folder.path().join("gpt.yaml"), "mine").unwrap();
+    let refused = trafoc_in(folder.path(), &["new", "gpt"]);
+    assert_eq!(refused.code, 3);
+    assert_eq!(std::fs::read_to_string(folder.path().join("gpt.yaml")).unwrap(), "mine");
+    assert_eq!(trafoc_in(folder.path(), &["new", "gpt", "--force"]).code, 0);
+    let odd = trafoc_in(folder.path(), &["new", "gpt", "it's 1.yaml"]);
+    assert_eq!(odd.code, 0, "{}", odd.err);
+    let said = trafoc_in(folder.path(), &["check", "it's 1.yaml"]);
+    assert!(said.out.starts_with("it's 1: decoder"), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn at_most_fifty_diagnostics_are_shown() {
+    let keys: String = (0..60).map(|i| format!("key{i}: 1\n")).collect();
+    let said = trafoc_given(&format!("{TINY}{keys}"), &["check", "-", "--format", "short"]);
+    assert_eq!(said.err.lines().filter(|l| l.contains("error[")).count(), 50);
+    assert!(said.err.contains("… and 10 more"), "{}", said.err);
+    let said = trafoc_given(&format!("{TINY}{keys}"), &["check", "-", "--format", "json"]);
+    let envelope: Json = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(envelope["diagnostics"].as_array().unwrap().len(), 60);
+}
+
+#[test]
+fn colour_follows_flag_then_variables_then_terminal() {
+    let is_coloured = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut command = program();
+        command
+            .args(["check", "@gpt1", "--set", "vocab=many"])
+            .args(arguments)
+            .envs(variables.iter().copied());
+        Said::from(command.output().unwrap()).err.contains('\x1b')
+    };
+    assert!(!is_coloured(&[], &[]));
+    assert!(is_coloured(&["--color", "always"], &[("NO_COLOR", "1")]));
+    assert!(is_coloured(&[], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!is_coloured(&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+    assert!(is_coloured(&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "")]));
+    assert!(is_coloured(&[], &[("TRAFOC_COLOR", "always")]));
+    assert!(!is_coloured(&["--color=never"], &[("TRAFOC_COLOR", "always")]));
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_fault() {
+    let mut command = program();
+    command.args(["schema"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(!String::from_utf8(output.stderr).unwrap().contains("error"));
+}
+
+#[test]
+fn formatting_is_stable_and_conversion_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["gpt1", "gemma2-2b", "t5-small", "deepseek-v3-tiny"] {
+        let shipped = format!("@{name}");
+        let once = trafoc(&["fmt", &shipped]).out;
+        assert_eq!(trafoc_given(&once, &["fmt", "-"]).out, once, "{name}");
+        let there = folder.path().join(format!("{name}.trafo"));
+        let there = there.to_str().unwrap();
+        assert_eq!(trafoc(&["convert", &shipped, "--out", there]).out, format!("{there}\n"));
+        let back = trafoc(&["convert", there]);
+        assert_eq!(back.code, 0, "{}", back.err);
+        let spec = trafoc(&["print", "spec", &shipped]).out;
+        assert_eq!(trafoc_given(&back.out, &["print", "spec", "-"]).out, spec, "{name}");
+    }
+    let path = folder.path().join("untidy.yaml");
+    std::fs::write(&path, "# kept\nname:   tiny\n\n\nvocab:    32\n").unwrap();
+    let path = path.to_str().unwrap();
+    assert_eq!(trafoc(&["fmt", "--check", path]).code, 1);
+    assert_eq!(trafoc(&["fmt", "--write", path]).out, format!("{path}\n"));
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "# kept\nname: tiny\n\nvocab: 32\n");
+    assert_eq!(trafoc(&["fmt", "--check", path]).code, 0);
+}
+
+#[test]
+fn expanding_twice_changes_nothing() {
+    for name in ["gpt1", "gemma2-2b", "t5-small", "vit-b16"] {
+        let once = trafoc(&["expand", &format!("@{name}")]).out;
+        assert_eq!(trafoc_given(&once, &["expand", "-"]).out, once, "{name}");
+    }
+}
+
+#[test]
+fn tables_come_in_four_forms() {
+    let csv = trafoc(&["show", "@gpt1", "--format", "csv"]);
+    assert!(
+        csv.out.starts_with("path,type,shape") && csv.out.contains("\n,Gpt1,\"[B,T,40000]\",1,146900032")
+    );
+    let json: Json = serde_json::from_str(&trafoc(&["show", "@gpt1", "--format", "json"]).out).unwrap();
+    assert_eq!(json["data"]["total"]["parameters"], 146_900_032);
+    assert!(trafoc(&["show", "@gpt1", "--format", "markdown"]).out.starts_with("| module |"));
+    let text = trafoc(&["show", "@gpt1", "--depth", "1"]).out;
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn every_code_and_every_key_is_explained() {
+    for code in trafoc::diag::Code::ALL {
+        let said = trafoc(&["explain", code.slug()]);
+        assert!(said.code == 0 && said.out.starts_with(code.slug()), "{code}");
+    }
+    for topic in trafoc::spec::explain::catalogue() {
+        assert!(!topic.doc.is_empty(), "{} has no documentation", topic.path);
+        let found = trafoc::spec::explain::find(&topic.name);
+        assert!(found.iter().any(|t| t.path == topic.path && t.sort == topic.sort), "{}", topic.path);
+        let page = topic.to_string();
+        assert!(page.lines().all(|l| l.chars().count() <= 80), "{page}");
+    }
+    let said = trafoc(&["explain", "decoder.blocks.local.attention1.kv_heads"]);
+    assert!(said.out.starts_with("decoder.attention.multi_head.kv_heads"), "{}{}", said.out, said.err);
+    assert!(trafoc(&["explain", "kvheads"]).err.contains("did you mean `kv_heads`?"));
+    assert!(trafoc(&["explain", "@gemma2-2b"]).out.contains("x = x + norm(attention(norm(x)))"));
+}
+
+/// Whether a value is as a schema says: the part of draft-07 that the schema of specs uses.
+fn fits(value: &Json, schema: &Json, root: &Json) -> bool {
+    let Some(schema) = schema.as_object() else { return schema == &Json::Bool(true) };
+    schema.iter().all(|(key, rule)| match key.as_str() {
+        "$ref" => fits(value, root.pointer(&rule.as_str().unwrap()[1..]).unwrap(), root),
+        "type" => match rule {
+            Json::Array(types) => types.iter().any(|t| is_of(value, t.as_str().unwrap())),
+            one => is_of(value, one.as_str().unwrap()),
+        },
+        "const" => value == rule,
+        "anyOf" => rule.as_array().unwrap().iter().any(|s| fits(value, s, root)),
+        "oneOf" => rule.as_array().unwrap().iter().filter(|s| fits(value, s, root)).count() == 1,
+        "items" => value.as_array().is_none_or(|items| items.iter().all(|i| fits(i, rule, root))),
+        "required" => value
+            .as_object()
+            .is_none_or(|o| rule.as_array().unwrap().iter().all(|k| o.contains_key(k.as_str().unwrap()))),
+        "properties" => value
+            .as_object()
+            .is_none_or(|o| o.iter().all(|(k, v)| rule.get(k).is_none_or(|s| fits(v, s, root)))),
+        "patternProperties" => value.as_object().is_none_or(|o| {
+            let named = |k: &str, pattern: &str| {
+                let word = pattern.trim_start_matches('^').trim_end_matches("[0-9]+$");
+                k.strip_prefix(word).is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+            };
+            let rules = rule.as_object().unwrap();
+            o.iter().all(|(k, v)| rules.iter().all(|(p, s)| !named(k, p) || fits(v, s, root)))
+        }),
+        "additionalProperties" => value.as_object().is_none_or(|o| {
+            let known = |k: &str| {
+                let in_pattern =
+                    schema.get("patternProperties").and_then(Json::as_object).is_some_and(|all| {
+                        all.keys().any(|p| {
+                            let word = p.trim_start_matches('^').trim_end_matches("[0-9]+$");
+                            k.strip_prefix(word).is_some_and(|n| n.parse::<u32>().is_ok())
+                        })
+                    });
+                in_pattern || schema.get("properties").is_some_and(|p| p.get(k).is_some())
+            };
+            o.iter().filter(|(k, _)| !known(k)).all(|(_, v)| fits(v, rule, root))
+        }),
+        "$schema" | "title" | "description" | "default" | "examples" | "definitions" => true,
+        other => panic!("the schema uses `{other}`, which this test does not know"),
+    })
+}
+
+fn is_of(value: &Json, name: &str) -> bool {
+    match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "number" => value.is_number(),
+        "integer" => value.is_u64() || value.is_i64(),
+        other => panic!("no type is called {other}"),
+    }
+}
+
+#[test]
+fn the_schema_accepts_what_is_right_and_refuses_much_that_is_wrong() {
+    let schema: Json = serde_json::from_str(&trafoc(&["schema"]).out).unwrap();
+    assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+    let read = |text: &str| serde_yaml_archived::from_str::<Json>(text).unwrap();
+    for entry in trafoc::cli::shelf::SHELF {
+        assert!(fits(&read(entry.text), &schema, &schema), "{} does not fit", entry.name);
+        let expanded = trafoc(&["expand", &format!("@{}", entry.name)]).out;
+        assert!(
+            fits(&read(&expanded), &schema, &schema),
+            "{} expanded does not fit:\n{expanded}",
+            entry.name
+        );
+    }
+    for code in trafoc::diag::Code::ALL {
+        let right = code.explanation().right;
+        if !right.starts_with("--set") {
+            assert!(fits(&read(right), &schema, &schema), "the right example of {code} does not fit");
+        }
+    }
+    for wrong in [
+        "heeads: 1",
+        "vocab: [1]",
+        "norm: layernorm",
+        "norm: {layer_norm: {}, rms_norm: {}}",
+        "decoder: {layers: 1, attention: {haeds: 2}}",
+        "decoder: {layers: 1, ffn: {activation: gelo}}",
+        "decoder: {layers: 1, attention3x: {heads: 2}}",
+        "head: {lm: {tied: 1}}",
+        "embed: {position: {rotary: {pairing: whole}}}",
+        "init: {normal: {std: [1]}}",
+    ] {
+        assert!(!fits(&read(wrong), &schema, &schema), "{wrong} fits");
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("man");
+    let said = trafoc(&["man", "--out", out.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for name in commands() {
+        let page = std::fs::read_to_string(out.join(format!("trafoc-{name}.1"))).unwrap();
+        assert!(page.contains(".TH trafoc"), "{page}");
+    }
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        assert!(trafoc(&["completions", shell]).out.contains("trafoc"));
+    }
+}
