@@ -12,12 +12,12 @@ use serde::Serialize;
 use super::layers::shape_text;
 use super::parameters::{self, Parameters};
 use super::{number, serialize_count};
-use crate::spec::explain::wrapped;
 use crate::ir::paths::elements;
 use crate::ir::print::{layer_text, op_text};
 use crate::ir::{
     Graph, Layer, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, ValueId, Verified, stack_len,
 };
+use crate::spec::explain::wrapped;
 
 /// The page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -271,10 +271,7 @@ impl fmt::Display for Lesson {
                 }
             }
         }
-        writeln!(
-            f,
-            "\nB sequences, T tokens of each, P tokens before them in the cache, S tokens of a"
-        )?;
+        writeln!(f, "\nB sequences, T tokens of each, P tokens before them in the cache, S tokens of a")?;
         writeln!(f, "source, N rows sent to an expert. A linear layer is y = x Wᵀ + b.")
     }
 }

@@ -13,10 +13,10 @@ mod fresh;
 #[cfg(test)]
 mod front;
 #[cfg(test)]
+mod good;
+#[cfg(test)]
 #[cfg(feature = "interp")]
 mod interp;
-#[cfg(test)]
-mod good;
 #[cfg(test)]
 mod numeric;
 #[cfg(test)]
