@@ -656,7 +656,11 @@ fn attention(
 /// `sum over experts e of weights[.., e] * expert_e(x)`: `x [B, T, D]`, `weights [B, T, E]` → `[B, T, D]`.
 /// `apply(e, rows [N, D])` is expert `e`; it is given the tokens whose weight for it is not zero. Which
 /// those are is read back to the host.
-fn mix_experts(x: Tensor<3>, weights: Tensor<3>, mut apply: impl FnMut(usize, Tensor<2>) -> Tensor<2>) -> Tensor<3> {
+fn mix_experts(
+    x: Tensor<3>,
+    weights: Tensor<3>,
+    mut apply: impl FnMut(usize, Tensor<2>) -> Tensor<2>,
+) -> Tensor<3> {
     let [batch, length, width] = x.dims();
     let (tokens, experts) = (batch * length, weights.dims()[2]);
     let device = x.device();
@@ -697,9 +701,12 @@ fn merge_heads(x: Tensor<4>) -> Tensor<3> {
 /// Each head `times` in a row, for queries that share keys: `[B, H, T, D]` → `[B, H * times, T, D]`
 fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
     let [batch, heads, length, width] = x.dims();
-    x.unsqueeze_dim::<5>(2)
-        .expand([batch, heads, times, length, width])
-        .reshape([batch, heads * times, length, width])
+    x.unsqueeze_dim::<5>(2).expand([batch, heads, times, length, width]).reshape([
+        batch,
+        heads * times,
+        length,
+        width,
+    ])
 }
 
 /// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
@@ -736,11 +743,8 @@ fn rotate_interleaved(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>) -> Tensor<4>
     let turned = x.clone().narrow(3, 0, 2 * pairs).reshape([batch, heads, length, pairs, 2]);
     let a = turned.clone().narrow(4, 0, 1);
     let b = turned.narrow(4, 1, 1);
-    let turned = Tensor::cat(
-        vec![a.clone() * cos.clone() - b.clone() * sin.clone(), b * cos + a * sin],
-        4,
-    )
-    .reshape([batch, heads, length, 2 * pairs]);
+    let turned = Tensor::cat(vec![a.clone() * cos.clone() - b.clone() * sin.clone(), b * cos + a * sin], 4)
+        .reshape([batch, heads, length, 2 * pairs]);
     if width > 2 * pairs {
         Tensor::cat(vec![turned, x.narrow(3, 2 * pairs, width - 2 * pairs)], 3)
     } else {

@@ -485,9 +485,12 @@ fn merge_heads(x: Tensor<4>) -> Tensor<3> {
 /// Each head `times` in a row, for queries that share keys: `[B, H, T, D]` → `[B, H * times, T, D]`
 fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
     let [batch, heads, length, width] = x.dims();
-    x.unsqueeze_dim::<5>(2)
-        .expand([batch, heads, times, length, width])
-        .reshape([batch, heads * times, length, width])
+    x.unsqueeze_dim::<5>(2).expand([batch, heads, times, length, width]).reshape([
+        batch,
+        heads * times,
+        length,
+        width,
+    ])
 }
 
 /// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
@@ -522,10 +525,7 @@ fn rotate_half(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>) -> Tensor<4> {
     let (cos, sin) = (cos.unsqueeze::<4>(), sin.unsqueeze::<4>());
     let a = x.clone().narrow(3, 0, pairs);
     let b = x.clone().narrow(3, pairs, pairs);
-    let mut parts = vec![
-        a.clone() * cos.clone() - b.clone() * sin.clone(),
-        b * cos + a * sin,
-    ];
+    let mut parts = vec![a.clone() * cos.clone() - b.clone() * sin.clone(), b * cos + a * sin];
     if width > 2 * pairs {
         parts.push(x.narrow(3, 2 * pairs, width - 2 * pairs));
     }

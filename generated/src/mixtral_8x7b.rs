@@ -507,7 +507,11 @@ fn attention(
 /// `sum over experts e of weights[.., e] * expert_e(x)`: `x [B, T, D]`, `weights [B, T, E]` → `[B, T, D]`.
 /// `apply(e, rows [N, D])` is expert `e`; it is given the tokens whose weight for it is not zero. Which
 /// those are is read back to the host.
-fn mix_experts(x: Tensor<3>, weights: Tensor<3>, mut apply: impl FnMut(usize, Tensor<2>) -> Tensor<2>) -> Tensor<3> {
+fn mix_experts(
+    x: Tensor<3>,
+    weights: Tensor<3>,
+    mut apply: impl FnMut(usize, Tensor<2>) -> Tensor<2>,
+) -> Tensor<3> {
     let [batch, length, width] = x.dims();
     let (tokens, experts) = (batch * length, weights.dims()[2]);
     let device = x.device();
@@ -548,9 +552,12 @@ fn merge_heads(x: Tensor<4>) -> Tensor<3> {
 /// Each head `times` in a row, for queries that share keys: `[B, H, T, D]` → `[B, H * times, T, D]`
 fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
     let [batch, heads, length, width] = x.dims();
-    x.unsqueeze_dim::<5>(2)
-        .expand([batch, heads, times, length, width])
-        .reshape([batch, heads * times, length, width])
+    x.unsqueeze_dim::<5>(2).expand([batch, heads, times, length, width]).reshape([
+        batch,
+        heads * times,
+        length,
+        width,
+    ])
 }
 
 /// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
@@ -585,10 +592,7 @@ fn rotate_half(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>) -> Tensor<4> {
     let (cos, sin) = (cos.unsqueeze::<4>(), sin.unsqueeze::<4>());
     let a = x.clone().narrow(3, 0, pairs);
     let b = x.clone().narrow(3, pairs, pairs);
-    let mut parts = vec![
-        a.clone() * cos.clone() - b.clone() * sin.clone(),
-        b * cos + a * sin,
-    ];
+    let mut parts = vec![a.clone() * cos.clone() - b.clone() * sin.clone(), b * cos + a * sin];
     if width > 2 * pairs {
         parts.push(x.narrow(3, 2 * pairs, width - 2 * pairs));
     }
