@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub mod build;
 pub mod check;
 pub mod completions;
 pub mod convert;
@@ -74,6 +75,9 @@ pub enum Command {
     /// Check specs and say what they are
     #[command(visible_alias = "c", before_help = "Example: trafoc check gpt.yaml")]
     Check(check::Check),
+    /// Check a spec, say what it is, and write it as Rust
+    #[command(visible_alias = "b", before_help = "Example: trafoc build gpt.yaml")]
+    Build(build::Build),
     /// Print the spec with every default written out
     #[command(before_help = "Example: trafoc expand @bert-qa")]
     Expand(expand::Expand),
@@ -114,6 +118,7 @@ impl Command {
         match self {
             Command::New(_) => "new",
             Command::Check(_) => "check",
+            Command::Build(_) => "build",
             Command::Expand(_) => "expand",
             Command::Print(_) => "print",
             Command::Explain(_) => "explain",
@@ -131,6 +136,7 @@ impl Command {
         match self {
             Command::New(c) => c.format.format,
             Command::Check(c) => c.format.format,
+            Command::Build(c) => c.format.format,
             Command::Expand(c) => c.format.format,
             Command::Print(c) => c.format.format,
             Command::Explain(c) => c.format.format,
@@ -148,6 +154,7 @@ impl Command {
         match self {
             Command::New(c) => c.run(ui),
             Command::Check(c) => c.run(ui),
+            Command::Build(c) => c.run(ui),
             Command::Expand(c) => c.run(ui),
             Command::Print(c) => c.run(ui),
             Command::Explain(c) => c.run(ui),
