@@ -442,8 +442,10 @@ macro_rules! slot {
             ) -> Option<Self> {
                 let slot = Self::documentation();
                 let (part, inner) = $crate::field::record::part_of(node, &slot, cx)?;
-                // Fields without the part's name are the slot's to the author.
-                cx.title_next((slot.implied == Some(part) && node.get(part).is_none()).then_some(slot.name));
+                // Fields without the part's name are the slot's to the author; a name put in for them
+                // stands where they do.
+                let is_named = node.entry(part).is_some_and(|e| e.key_span != e.value.span);
+                cx.title_next((slot.implied == Some(part) && !is_named).then_some(slot.name));
                 match part {
                     $($part => <$ty as $crate::field::value::Value>::decode(&inner, cx).map(Self::$variant),)*
                     _ => None,
@@ -566,6 +568,15 @@ pub fn part_of(
                             cx.report(
                                 Diagnostic::error(Code::SeveralParts, extra.key_span, message)
                                     .help(format!("put the fields inside `{}: {{...}}`", extra.key)),
+                            );
+                            return None;
+                        }
+                        None if node.get(implied).is_some() => {
+                            let message =
+                                format!("`{}` has fields inside and outside of `{implied}`", slot.name);
+                            cx.report(
+                                Diagnostic::error(Code::SeveralParts, node.span, message)
+                                    .help(format!("put all of them inside `{implied}: {{...}}`")),
                             );
                             return None;
                         }

@@ -143,6 +143,7 @@ pub fn decode(
     for call in &wiring.sites {
         let node = config(tree, call.kind, &call.name, cx);
         used.note(&node);
+        used.note_call(call.kind, &call.name);
         if call.kind == PartKind::Attention {
             tree.get("position").into_iter().for_each(|node| used.note(node));
         }
@@ -183,7 +184,7 @@ fn config(tree: &Node, kind: PartKind, name: &str, cx: &mut Context<'_>) -> Node
             (one, other) => other.or(one),
         };
     }
-    let own = tree.get(name).filter(|_| name != kind.word()).cloned();
+    let own = tree.get(name).filter(|_| name != kind.word()).map(|node| kind.with_part(node));
     match (base, own) {
         (Some(base), Some(own)) => merge(&base, &own, &super::is_part, cx.sink()),
         (Some(one), None) | (None, Some(one)) => one,

@@ -69,7 +69,11 @@ fn mend_map(
     let mut kept: Vec<Entry> = Vec::new();
     for e in entries {
         match (calls, part(e)) {
-            _ if is_field(e) || is_call(e) => kept.push(e.clone()),
+            _ if is_field(e) || is_call(e) => {
+                let kind = PartKind::from_word(&e.key);
+                let value = kind.map_or_else(|| e.value.clone(), |kind| kind.with_part(&e.value));
+                kept.push(Entry { value, ..e.clone() });
+            }
             // What an equation with a fault calls is not known.
             (None, Some(_)) => {}
             (Some(calls), Some(_)) => {
@@ -92,6 +96,8 @@ fn mend_map(
 #[derive(Debug, Default)]
 pub struct Used {
     places: BTreeSet<Span>,
+    /// Keys of parts that some block calls.
+    called: BTreeSet<String>,
     /// Whether there may be others, because of an equation with a fault.
     is_partial: bool,
 }
@@ -104,6 +110,11 @@ impl Used {
         });
     }
 
+    /// A block calls an instance of that name and kind.
+    pub fn note_call(&mut self, kind: PartKind, name: &str) {
+        self.called.extend([kind.word().to_owned(), name.to_owned()]);
+    }
+
     /// Something more may have an effect.
     pub fn note_partial(&mut self) {
         self.is_partial = true;
@@ -112,6 +123,7 @@ impl Used {
     /// What either has noted.
     pub fn absorb(&mut self, other: Used) {
         self.places.extend(other.places);
+        self.called.extend(other.called);
         self.is_partial |= other.is_partial;
     }
 
@@ -130,12 +142,21 @@ impl Used {
                     // A block that stands nowhere has no effect as a whole, and that is said elsewhere.
                     let stands = |b: &&Entry| e.key == "ranges" || stands_somewhere(node, &b.key);
                     for tree in e.value.entries().unwrap_or(&[]).iter().filter(stands) {
-                        tree.value.entries().unwrap_or(&[]).iter().for_each(|e| self.report(e, title, cx));
+                        tree.value.entries().unwrap_or(&[]).iter().for_each(|e| self.report_inner(e, cx));
                     }
                 }
                 key if is_stack_key(key) => {}
                 _ => self.report(e, title, cx),
             }
+        }
+    }
+
+    /// Reports a key of a named block or of a range if it changes nothing.
+    fn report_inner(&self, e: &Entry, cx: &mut Context<'_>) {
+        if !self.any_of(&e.value) {
+            let message = format!("no layer here takes anything from `{}`", e.key);
+            let help = "call it in the block's equation, or take the key away";
+            cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
         }
     }
 
@@ -154,13 +175,13 @@ impl Used {
                 format!("no block of the {title} has this equation"),
                 "every block that stands somewhere has one of its own: take this one away".to_owned(),
             ),
-            key if is_part => (
+            key if is_part && !self.called.contains(key) => (
                 format!("no block of the {title} calls `{key}`"),
                 format!("call `{key}(...)` in the block's equation, or take the key away"),
             ),
             key => (
-                format!("no block of the {title} takes anything from `{key}`"),
-                "take it away: what lies over it says all".to_owned(),
+                format!("nothing is left of this `{key}`: every layer has another in its place"),
+                "take it away".to_owned(),
             ),
         };
         cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));

@@ -5,10 +5,11 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::context::Fault;
 use crate::field::record::listed;
+use crate::parts::{Attention, Ffn};
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Sign, Term, TermKind};
 use crate::syntax::expr::{Expr, ExprKind, Number, Scope};
-use crate::syntax::tree::{Kind, Node, Style};
+use crate::syntax::tree::{Entry, Kind, Node, Style};
 
 /// The prelude's text.
 pub const PRELUDE: &str = include_str!("prelude.trafo");
@@ -49,6 +50,28 @@ impl PartKind {
     /// The kind of that name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|k| k.word() == word)
+    }
+
+    /// The part whose fields may stand without its name, and all parts of the slot.
+    fn implied(self) -> Option<(&'static str, &'static [&'static str])> {
+        match self {
+            PartKind::Attention => Some(("multi_head", Attention::PARTS)),
+            PartKind::Ffn => Some(("mlp", Ffn::PARTS)),
+            PartKind::Norm | PartKind::Cross | PartKind::Gain => None,
+        }
+    }
+
+    /// Fields that stand without their part's name, inside it: so that laying one tree over another
+    /// replaces a part by another part, and changes the fields of the same one.
+    pub fn with_part(self, node: &Node) -> Node {
+        let (Some((implied, parts)), Kind::Map(entries)) = (self.implied(), &node.kind) else {
+            return node.clone();
+        };
+        if entries.iter().any(|e| parts.contains(&e.key.as_str())) {
+            return node.clone();
+        }
+        let inner = Entry { key: implied.to_owned(), key_span: node.span, value: node.clone() };
+        Node::map(vec![inner], node.span)
     }
 
     fn arguments(self) -> &'static [&'static str] {

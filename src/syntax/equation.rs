@@ -473,6 +473,14 @@ impl<'a> Parser<'_, 'a> {
                 let close = self.close(")", &token)?;
                 Ok(Term { kind: inner.kind, span: self.span(&token.range).to(self.span(&close.range)) })
             }
+            (TokenKind::Mark, "-") => {
+                self.at += 1;
+                self.deeper(&token)?;
+                let inner = self.factor()?;
+                self.depth -= 1;
+                let span = self.span(&token.range).to(inner.span);
+                Ok(Term { kind: TermKind::Sum(vec![(Sign::Minus, inner)]), span })
+            }
             (TokenKind::Mark | TokenKind::End, _) => {
                 Err(self.unexpected(&token, "a value, such as `x` or `ffn(x)`,"))
             }

@@ -56,7 +56,8 @@ fn a_spec_written_out_is_the_same_model() {
     }
 }
 
-fn converted(text: &str, from: Notation, to: Notation) -> String {
+/// A text in another notation.
+pub fn converted(text: &str, from: Notation, to: Notation) -> String {
     let mut sources = SourceMap::new();
     let id = sources.add("spec", text);
     fmt::convert(&sources, id, from, to, &trafoc::spec::is_part, &mut Sink::new()).unwrap()

@@ -18,6 +18,8 @@ mod good;
 #[cfg(feature = "interp")]
 mod interp;
 #[cfg(test)]
+mod laws;
+#[cfg(test)]
 mod numeric;
 #[cfg(test)]
 mod report;
