@@ -1,4 +1,4 @@
-//! `trafoc build`: the main job. Checks a spec, says what it is, and writes it as Rust.
+//! `trafoc build`: check, say what it is, write Rust.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,8 @@ use serde_json::json;
 
 use super::file;
 use super::subject::SpecArgs;
-use super::ui::{Failure, FormatArg, Output, Ui};
+use super::ui::{Exit, Failure, FormatArg, Output, Ui};
 use crate::emit;
-use crate::lower::Bug;
 use crate::report::summary::summary;
 
 /// Arguments of `build`.
@@ -17,47 +16,83 @@ use crate::report::summary::summary;
 pub struct Build {
     #[command(flatten)]
     spec: SpecArgs,
-    /// File to write; `generated/<name>.rs` if not given, `-` for stdout
-    #[arg(long, short, value_name = "FILE", conflicts_with = "krate")]
-    out: Option<String>,
-    /// Write a whole crate that runs on its own
+    /// The file to write, the folder to write `NAME.rs` to, or `-` for stdout
+    #[arg(long, short, value_name = "PATH", default_value = "generated", conflicts_with = "krate")]
+    out: PathBuf,
+    /// Write a whole crate into this folder; `cargo run` in it runs the model
     #[arg(long = "crate", value_name = "DIR")]
     krate: Option<PathBuf>,
+    /// Overwrite files that trafoc has not written
+    #[arg(long)]
+    force: bool,
     /// How to speak.
     #[command(flatten)]
     pub format: FormatArg,
 }
 
 impl Build {
-    /// Prints the summary and writes the Rust; the last line is the path.
+    /// Writes the model; the last line is its path.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         let subject = self.spec.compile(ui)?;
-        let bug = |Bug(what): Bug| Failure::bug(what);
         let summary = summary(&subject.graph);
-        let shown = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
-        if let Some(folder) = &self.krate {
-            let files = emit::krate(&subject.graph, &subject.sources, &subject.name).map_err(bug)?;
-            for (path, text) in &files {
-                file::write(&folder.join(path), text)?;
+        let named = self.spec.as_written(&subject.name);
+        let (path, files) = match &self.krate {
+            Some(folder) => {
+                let files = emit::krate(&subject.graph, &subject.sources, &named)?;
+                (folder.clone(), files.into_iter().map(|(path, text)| (folder.join(path), text)).collect())
             }
-            let path = folder.display().to_string();
-            let names: Vec<&String> = files.iter().map(|(path, _)| path).collect();
-            ui.note(&format!("run it: cargo run --release --manifest-path {path}/Cargo.toml"));
-            let data = json!({ "summary": summary, "path": path, "files": names });
-            return Output::new(format!("{shown}{path}\n"), data);
-        }
-        let text = emit::rust(&subject.graph, &subject.sources, &subject.name).map_err(bug)?;
-        if self.out.as_deref() == Some("-") {
-            let data = json!({ "summary": summary, "text": text });
-            return Output::new(text, data);
-        }
-        let path = match &self.out {
-            Some(path) => PathBuf::from(path),
-            None => Path::new("generated").join(format!("{}.rs", emit::name::file(&subject.spec.name))),
+            None if self.out == Path::new("-") => {
+                let text = emit::rust(&subject.graph, &subject.sources, &named)?;
+                let data = json!({ "summary": summary, "text": text });
+                return Output::new(text, data);
+            }
+            None => {
+                let path = match self.out.extension().is_some_and(|e| e == "rs") {
+                    true => self.out.clone(),
+                    false => self.out.join(format!("{}.rs", emit::name::file(&subject.graph.name))),
+                };
+                let text = emit::rust(&subject.graph, &subject.sources, &named)?;
+                (path.clone(), vec![(path, text)])
+            }
         };
-        file::write(&path, &text)?;
-        let path = path.display().to_string();
-        let data = json!({ "summary": summary, "path": path });
-        Output::new(format!("{shown}{path}\n"), data)
+        if !self.force {
+            self.refuse_to_destroy(&files)?;
+        }
+        for (path, text) in &files {
+            file::write(path, text)?;
+        }
+        if let Some(folder) = &self.krate {
+            ui.note(&format!(
+                "next: cargo run --release --manifest-path {}",
+                folder.join("Cargo.toml").display()
+            ));
+        }
+        let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
+        let text = format!("{page}{}\n", path.display());
+        let files: Vec<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
+        Output::new(text, json!({ "summary": summary, "path": path, "files": files }))
+    }
+
+    /// A file is overwritten if trafoc wrote it, or if it holds what would be written.
+    fn refuse_to_destroy(&self, files: &[(PathBuf, String)]) -> Result<(), Failure> {
+        // A crate is trafoc's as a whole when its manifest is.
+        let marks = files.iter().filter(|(path, _)| {
+            self.krate.is_none() || path.file_name().is_some_and(|name| name == "Cargo.toml")
+        });
+        let mut foreign = marks.filter(|(path, text)| {
+            std::fs::read(path).is_ok_and(|old| {
+                let head = old.split(|byte| *byte == b'\n').next().unwrap_or_default();
+                let is_ours = String::from_utf8_lossy(head).contains(" by trafoc from ");
+                old != text.as_bytes() && !is_ours
+            })
+        });
+        match foreign.next() {
+            Some((path, _)) => {
+                let message = format!("`{}` is there already, and trafoc has not written it", path.display());
+                Err(Failure::new(Exit::Refused, message)
+                    .help("`--out` names another place; `--force` overwrites it"))
+            }
+            None => Ok(()),
+        }
     }
 }

@@ -33,6 +33,7 @@ struct Health {
 #[derive(Debug, Serialize)]
 struct Device {
     backend: String,
+    about: &'static str,
     state: &'static str,
     devices: Vec<String>,
     said: Option<String>,
@@ -97,13 +98,14 @@ impl Health {
         let none = "none: it checks, counts and emits";
         line("features", &if self.features.is_empty() { none.to_owned() } else { self.features.join(", ") });
         for (i, device) in self.devices.iter().enumerate() {
-            let mut said = format!("{:8}{}", device.backend, device.state);
-            if !device.devices.is_empty() {
-                let _ = write!(said, ": {}", device.devices.join(", "));
+            let mut said = format!("{:10}{}", device.backend, device.state);
+            if device.devices.iter().any(|name| *name != device.backend) {
+                said += &format!(": {}", device.devices.join(", "));
             }
-            line(if i == 0 { "devices" } else { "" }, &said);
-            for more in device.said.iter().chain(&device.fix) {
-                line("", &format!("{:8}{more}", ""));
+            said += &device.fix.as_ref().map_or(String::new(), |fix| format!(", {fix}"));
+            line(if i == 0 { "devices" } else { "" }, &format!("{said:56}{}", device.about));
+            if let Some(said) = &device.said {
+                line("", &format!("{:10}{said}", ""));
             }
         }
         let Terminal { stdout, stderr, width, utf8 } = &self.terminal;
@@ -138,8 +140,28 @@ fn features() -> Vec<&'static str> {
 }
 
 /// No backend is compiled in.
+#[cfg(not(feature = "interp"))]
 fn devices() -> Vec<Device> {
     Vec::new()
+}
+
+/// Every backend, those that are compiled in opened once.
+#[cfg(feature = "interp")]
+fn devices() -> Vec<Device> {
+    use crate::interp::device::{DeviceError, survey};
+    let device = |(backend, found): (crate::interp::device::Backend, Result<Vec<String>, DeviceError>)| {
+        let state = match &found {
+            Ok(_) => "ready",
+            Err(DeviceError::NotCompiled { .. }) => "not compiled in",
+            Err(DeviceError::Absent { .. }) => "not there",
+            Err(DeviceError::Unknown { .. } | DeviceError::Index { .. }) => "unknown",
+        };
+        let fix = (!backend.compiled).then(|| format!("build with `--features {}`", backend.feature));
+        let said = found.as_ref().err().filter(|_| backend.compiled).map(ToString::to_string);
+        let devices = found.unwrap_or_default();
+        Device { backend: backend.name.to_owned(), about: backend.about, state, devices, said, fix }
+    };
+    survey().into_iter().map(device).collect()
 }
 
 fn is_utf8() -> bool {

@@ -27,6 +27,50 @@ pub fn read_stdin() -> io::Result<Vec<u8>> {
     limited(io::stdin().lock())
 }
 
+/// The bytes of a file, or of stdin for `-`; an error beyond `most`.
+///
+/// # Errors
+/// The system refuses, or there is more.
+#[cfg(feature = "interp")]
+pub fn read_bounded(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = most as u64;
+    if path == Path::new("-") {
+        io::stdin().lock().take(most + 1).read_to_end(&mut bytes)?;
+    } else {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+        }
+        file.take(most + 1).read_to_end(&mut bytes)?;
+    }
+    match bytes.len() as u64 > most {
+        true => Err(io::Error::other(format!("it is longer than {most} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
+/// Bytes of memory a process could still have, where the system says so.
+#[cfg(feature = "interp")]
+pub fn free_memory() -> Option<u128> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    let kib: u128 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// Makes the folder a file is to be written to.
+///
+/// # Errors
+/// The system refuses.
+#[cfg(feature = "interp")]
+pub fn make_folder(path: &Path) -> Result<(), Failure> {
+    let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) else { return Ok(()) };
+    fs::create_dir_all(folder).map_err(|e| {
+        Failure::new(Exit::File, format!("cannot make the folder `{}`: {}", folder.display(), reason(&e)))
+    })
+}
+
 fn limited(from: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;

@@ -16,6 +16,8 @@ pub mod check;
 pub mod completions;
 pub mod convert;
 pub mod doctor;
+#[cfg(feature = "interp")]
+mod execute;
 pub mod expand;
 pub mod explain;
 mod file;
@@ -23,6 +25,7 @@ pub mod fmt;
 pub mod man;
 pub mod new;
 pub mod print;
+pub mod run;
 pub mod schema;
 pub mod shelf;
 pub mod show;
@@ -42,14 +45,15 @@ use ui::{Color, Exit, Failure, Format, Output, Ui};
     after_help = AFTER_HELP
 )]
 pub struct Cli {
-    /// When to use colour
+    /// Colour: auto, always or never
     #[arg(
         long,
         global = true,
         value_enum,
         value_name = "WHEN",
         env = "TRAFOC_COLOR",
-        hide_env_values = true
+        hide_env_values = true,
+        hide_possible_values = true
     )]
     color: Option<Color>,
     /// Leave out notes and summaries; only data and errors
@@ -90,6 +94,12 @@ pub enum Command {
     /// Show the layers with shapes, parameters and operations
     #[command(before_help = "Example: trafoc show @gpt1 --depth 2")]
     Show(show::Show),
+    /// Run a spec on inputs, with given or random weights
+    #[command(
+        visible_alias = "r",
+        before_help = "Example: trafoc run gpt.yaml --weights gpt.safetensors --inputs in.json"
+    )]
+    Run(run::Run),
     /// Put specs into their usual form
     #[command(before_help = "Example: trafoc fmt --write gpt.yaml")]
     Fmt(fmt::Fmt),
@@ -123,6 +133,7 @@ impl Command {
             Command::Print(_) => "print",
             Command::Explain(_) => "explain",
             Command::Show(_) => "show",
+            Command::Run(_) => "run",
             Command::Fmt(_) => "fmt",
             Command::Convert(_) => "convert",
             Command::Schema(_) => "schema",
@@ -141,6 +152,7 @@ impl Command {
             Command::Print(c) => c.format.format,
             Command::Explain(c) => c.format.format,
             Command::Show(c) => c.spoken(),
+            Command::Run(c) => c.format.format,
             Command::Fmt(c) => c.format.format,
             Command::Convert(c) => c.format.format,
             Command::Schema(c) => c.format.format,
@@ -159,6 +171,7 @@ impl Command {
             Command::Print(c) => c.run(ui),
             Command::Explain(c) => c.run(ui),
             Command::Show(c) => c.run(ui),
+            Command::Run(c) => c.run(ui),
             Command::Fmt(c) => c.run(ui),
             Command::Convert(c) => c.run(ui),
             Command::Schema(c) => c.run(ui),

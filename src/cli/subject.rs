@@ -178,6 +178,25 @@ impl SpecArgs {
         self.over.compile(&self.spec, ui)
     }
 
+    /// The spec, by its name, and what is laid over it, as a command line would say it again. Of an
+    /// absolute path only the file is named: where it lies is a matter of this machine.
+    pub fn as_written(&self, name: &str) -> String {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
+        let quoted = |word: &str| match word.chars().all(plain) {
+            true => word.to_owned(),
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        };
+        let file = Path::new(name).file_name().and_then(|f| f.to_str()).unwrap_or(name);
+        let mut text = if Path::new(name).is_absolute() { file.to_owned() } else { name.to_owned() };
+        for setting in &self.over.set {
+            text += &format!(" --set {}", quoted(setting));
+        }
+        if let Some(variant) = &self.over.variant {
+            text += &format!(" --variant {}", quoted(variant));
+        }
+        text
+    }
+
     /// The merged tree alone, which may hold errors.
     ///
     /// # Errors

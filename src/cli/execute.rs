@@ -1,0 +1,230 @@
+//! Runs a model for `trafoc run`: weights, inputs, device, outputs.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use super::file;
+use super::run::Run;
+use super::ui::{Exit, Failure, Output, Ui};
+use crate::interp::device::{self, Chosen, DeviceError};
+use crate::interp::plan::PlanError;
+use crate::interp::run::{RunError, save_outputs};
+use crate::interp::weights::WeightsError;
+use crate::interp::{Captures, Inputs, Model, Options, Outputs, Value, Weights};
+use crate::ir::Verified;
+use crate::report::cost::cost;
+use crate::report::number;
+
+/// Longest file of inputs that is read.
+const MAX_INPUTS: usize = 1 << 30;
+
+/// An output, as far as it is shown.
+#[derive(Debug, Serialize)]
+struct Shown {
+    name: String,
+    shape: Vec<usize>,
+    mean: f64,
+    min: f64,
+    max: f64,
+    first: Vec<f32>,
+    /// Numbers that are not finite.
+    not_finite: usize,
+}
+
+/// Runs the model of a spec once.
+///
+/// # Errors
+/// Anything given is not there, does not fit, or is too large.
+pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
+    if let Some(path) = &run.outputs
+        && !matches!(path.extension().and_then(|e| e.to_str()), Some("safetensors" | "json"))
+    {
+        let message = format!("outputs are written as .safetensors or .json, not to `{}`", path.display());
+        return Err(Failure::usage(message));
+    }
+    let subject = run.spec.compile(ui)?;
+    let json = read_inputs(&run.inputs)?;
+    let chosen = choose(run.device.as_deref())?;
+    let graph = subject.graph;
+    let weights = match &run.weights {
+        Some(path) => {
+            let (weights, report) = Weights::load(&graph, path, &chosen.device).map_err(weights_failure)?;
+            for (path, count) in &report.not_finite {
+                ui.note(&format!("note: {count} numbers of {path} are NaN or infinite"));
+            }
+            weights
+        }
+        None => {
+            refuse_what_does_not_fit(&graph)?;
+            ui.note(&format!("note: random weights, seed {}; `--weights FILE` takes others", run.seed));
+            Weights::init(&graph, &chosen.device, run.seed).map_err(weights_failure)?
+        }
+    };
+    let takes = takes(&graph);
+    let model = Model::new(graph, weights).map_err(plan_failure)?;
+    let inputs = Inputs::from_json(model.plan(), &json, &chosen.device)
+        .map_err(|e| inputs_failure(&e.to_string(), &takes))?;
+    let options = Options { training: false, captures: Captures::of(run.capture.iter().cloned()) };
+    let outputs = model.forward(&inputs, &options).map_err(|e| run_failure(e, &takes))?;
+    let shown = outputs.iter().map(|(name, value)| show(name, value)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(path) = &run.outputs {
+        save(path, &outputs)?;
+    }
+    let mut text = String::new();
+    if run.outputs.is_none() || !ui.is_quiet() {
+        text = table(&shown);
+    }
+    if let Some(path) = &run.outputs {
+        let _ = writeln!(text, "{}", path.display());
+    }
+    Output::new(text, json!({ "device": chosen.name, "outputs": shown, "path": run.outputs }))
+}
+
+fn choose(name: Option<&str>) -> Result<Chosen, Failure> {
+    let usual = if cfg!(feature = "flex") { "flex" } else { "auto" };
+    device::device(name.unwrap_or(usual)).map_err(|e| {
+        let exit = match &e {
+            DeviceError::Unknown { .. } | DeviceError::Index { .. } => Exit::Usage,
+            DeviceError::NotCompiled { .. } | DeviceError::Absent { .. } => Exit::Device,
+        };
+        Failure::new(exit, e.to_string()).help("`trafoc doctor` lists the devices that are there")
+    })
+}
+
+fn read_inputs(path: &Path) -> Result<Json, Failure> {
+    let named = if path == Path::new("-") { "stdin".to_owned() } else { format!("`{}`", path.display()) };
+    let fail = |why: String| Failure::new(Exit::File, format!("cannot read inputs from {named}: {why}"));
+    let bytes = file::read_bounded(path, MAX_INPUTS).map_err(|e| fail(file::reason(&e)))?;
+    serde_json::from_slice(&bytes).map_err(|e| fail(e.to_string()))
+}
+
+/// Random weights beyond the memory that is free would only end the process.
+fn refuse_what_does_not_fit(graph: &Verified) -> Result<(), Failure> {
+    let needed = cost(graph).parameters.bytes(4);
+    let Some(free) = file::free_memory() else { return Ok(()) };
+    if needed <= free {
+        return Ok(());
+    }
+    let (needed, free) = (number::bytes(needed), number::bytes(free));
+    let message = format!("the weights need {needed} in single precision, and {free} of memory is free");
+    let help = "fewer layers or a narrower model fit: `--set decoder.layers=2`";
+    Err(Failure::new(Exit::Refused, message).help(help))
+}
+
+/// The inputs a graph takes, for messages.
+fn takes(graph: &Verified) -> String {
+    let one = |v: &crate::ir::Value| format!("{} {}", v.name, v.ty);
+    graph.root().arguments().iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn inputs_failure(why: &str, takes: &str) -> Failure {
+    let why = why.lines().collect::<Vec<_>>().join("; ");
+    Failure::new(Exit::File, why).help(format!("the model takes {takes} (`?`: may be absent)"))
+}
+
+fn weights_failure(error: WeightsError) -> Failure {
+    let exit = match &error {
+        WeightsError::Size(_) => Exit::Refused,
+        WeightsError::File(_) | WeightsError::Differ { .. } => Exit::File,
+    };
+    let text = error.to_string();
+    let mut lines = text.lines();
+    let failure = Failure::new(exit, lines.next().unwrap_or_default());
+    lines.fold(failure, |failure, line| failure.help(line.trim()))
+}
+
+fn plan_failure(error: PlanError) -> Failure {
+    match error {
+        PlanError::Weights(error) => weights_failure(error),
+        PlanError::Capture(error) => Failure::usage(error.to_string().lines().collect::<Vec<_>>().join("; "))
+            .help("`trafoc print graph SPEC` names every value; blocks are counted from 0"),
+        PlanError::Refused(why) => Failure::new(Exit::Refused, why),
+    }
+}
+
+fn run_failure(error: RunError, takes: &str) -> Failure {
+    match error {
+        RunError::Inputs(error) => inputs_failure(&error.to_string(), takes),
+        RunError::Plan(error) => plan_failure(error),
+        RunError::NoCache(why) => Failure::bug(why),
+        RunError::Fault(fault) => Failure::bug(fault.to_string()),
+    }
+}
+
+fn show(name: &str, value: &Value) -> Result<Shown, Failure> {
+    let lost = || Failure::new(Exit::Device, format!("`{name}` could not be read back from the device"));
+    let shape = value.dims().unwrap_or_default();
+    let data = value.to_data().ok_or_else(lost)?;
+    let (mut sum, mut min, mut max, mut finite, mut count) =
+        (0.0, f64::INFINITY, f64::NEG_INFINITY, 0usize, 0usize);
+    for n in data.iter::<f64>() {
+        count += 1;
+        if n.is_finite() {
+            finite += 1;
+            sum += n;
+            min = min.min(n);
+            max = max.max(n);
+        }
+    }
+    let of = |n: f64| if finite == 0 { 0.0 } else { n };
+    Ok(Shown {
+        name: name.to_owned(),
+        shape,
+        mean: of(sum / finite.max(1) as f64),
+        min: of(min),
+        max: of(max),
+        first: data.iter::<f32>().take(4).filter(|n| n.is_finite()).collect(),
+        not_finite: count - finite,
+    })
+}
+
+fn table(shown: &[Shown]) -> String {
+    let widest = shown.iter().map(|s| s.name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for s in shown {
+        let first: Vec<String> = s.first.iter().map(|n| format!("{n:.4}")).collect();
+        let _ = write!(
+            text,
+            "{:widest$}  {:?}  mean {:.4}, {:.4} to {:.4}",
+            s.name, s.shape, s.mean, s.min, s.max
+        );
+        let _ = write!(text, "; {}, ...", first.join(", "));
+        if s.not_finite > 0 {
+            let _ = write!(text, "; {} not finite", s.not_finite);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn save(path: &Path, outputs: &Outputs) -> Result<(), Failure> {
+    if path.extension().is_some_and(|e| e == "json") {
+        let all: serde_json::Map<String, Json> = outputs
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), nested(name, value)?)))
+            .collect::<Result<_, Failure>>()?;
+        let text = serde_json::to_string(&all).map_err(|e| Failure::bug(e.to_string()))?;
+        return file::write(path, &(text + "\n"));
+    }
+    file::make_folder(path)?;
+    save_outputs(path, outputs).map_err(|e| Failure::new(Exit::File, format!("cannot write outputs: {e}")))
+}
+
+/// A tensor as nested lists. Numbers that are not finite are `null`, which JSON has for them.
+fn nested(name: &str, value: &Value) -> Result<Json, Failure> {
+    let lost = || Failure::new(Exit::Device, format!("`{name}` could not be read back from the device"));
+    let shape = value.dims().unwrap_or_default();
+    let data = value.to_data().ok_or_else(lost)?;
+    let mut values: Vec<Json> = match value {
+        Value::Int(_) => data.iter::<i64>().map(Json::from).collect(),
+        Value::Bool(_) => data.iter::<bool>().map(Json::from).collect(),
+        Value::Float(_) | Value::Absent => data.iter::<f32>().map(Json::from).collect(),
+    };
+    for size in shape.iter().skip(1).rev() {
+        values = values.chunks((*size).max(1)).map(|row| Json::Array(row.to_vec())).collect();
+    }
+    Ok(Json::Array(values))
+}

@@ -1,0 +1,54 @@
+//! `trafoc run`: inputs through a model, outputs to a file.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::subject::SpecArgs;
+use super::ui::{Failure, FormatArg, Output, Ui};
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The spec.
+    #[command(flatten)]
+    pub spec: SpecArgs,
+    /// Inputs by name as nested lists, such as {"tokens": [[1, 2, 3]]}; `-` for stdin
+    #[arg(long, short, value_name = "JSON")]
+    pub inputs: PathBuf,
+    /// Where outputs go, .safetensors or .json; only their shapes and ranges are shown if not given
+    #[arg(long, short, value_name = "FILE")]
+    pub outputs: Option<PathBuf>,
+    /// Weights in safetensors, named by the paths of parameters; random ones if not given
+    #[arg(long, short, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+    /// Seed of random weights
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "weights")]
+    pub seed: u64,
+    /// A value to give out too, by its path, such as `decoder.blocks.0.attention.weights`; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub capture: Vec<String>,
+    /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
+    #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
+    pub device: Option<String>,
+    /// How to speak.
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+impl Run {
+    /// Runs the model once.
+    #[cfg(feature = "interp")]
+    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        super::execute::execute(self, ui)
+    }
+
+    /// Says what is missing, after the spec.
+    #[cfg(not(feature = "interp"))]
+    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        self.spec.compile(ui)?;
+        let message = "this trafoc was built without the feature `interp`, and cannot run models";
+        Err(Failure::new(super::ui::Exit::Device, message)
+            .help("build it with `--features flex`, its default"))
+    }
+}
