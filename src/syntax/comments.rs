@@ -58,10 +58,18 @@ fn dsl_outline(text: &str, tree: &Node) -> Outline {
     outline
 }
 
-/// Takes the marks around block texts, `{ }` or `"""`, into their places.
+/// Takes the marks around block texts, `{ }` or `"""`, into their places, and notes what stands on one line.
 fn with_marks(outline: &mut Outline, text: &str) {
     match &mut outline.value {
-        Value::Group(group) => group.items.iter_mut().for_each(|i| with_marks(i, text)),
+        Value::Group(group) => {
+            let mut before = None;
+            for item in &mut group.items {
+                with_marks(item, text);
+                let between = |from: usize| text.get(from..item.start).is_some_and(|t| !t.contains('\n'));
+                item.beside = before.is_some_and(between);
+                before = Some(item.end);
+            }
+        }
         Value::Scalar { style: Style::Block, .. } => {
             let behind = text.get(outline.end..).unwrap_or("");
             let blank = behind.len() - behind.trim_start().len();

@@ -18,6 +18,8 @@ pub struct Outline {
     pub tail: Option<String>,
     /// `&name` in YAML.
     pub anchor: Option<String>,
+    /// Whether it begins on the line the entry before it ends on, which is a choice in the DSL.
+    pub beside: bool,
     /// Whether the key is the `<<` with which YAML merges maps.
     pub is_merge: bool,
     /// The value.
@@ -106,7 +108,17 @@ impl Outline {
         };
         let range = node.span.range();
         let (start, end) = (range.start, range.end);
-        Outline { key: None, lead: Vec::new(), tail: None, anchor: None, is_merge: false, value, start, end }
+        Outline {
+            key: None,
+            lead: Vec::new(),
+            tail: None,
+            anchor: None,
+            beside: false,
+            is_merge: false,
+            value,
+            start,
+            end,
+        }
     }
 
     /// Whether it can stand on one line with others: no comments, no text of several lines.

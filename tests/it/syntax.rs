@@ -6,11 +6,13 @@ use trafoc::source::{SourceMap, Span};
 use trafoc::syntax::tree::{Entry, Kind, Node, Style};
 use trafoc::syntax::{self, Notation, fmt, print};
 
+use crate::compiled::specs;
+
 const BOTH: [Notation; 2] = [Notation::Yaml, Notation::Dsl];
 
 /// The part names these tests know.
 pub fn is_part(word: &str) -> bool {
-    matches!(word, "layer_norm" | "rms_norm" | "glu" | "lm" | "normal" | "window" | "learned" | "part")
+    trafoc::spec::is_part(word) || word == "part"
 }
 
 /// Parses a text; the diagnostics if there are errors.
@@ -435,4 +437,22 @@ fn mutate(text: &str, seed: u64, cut: bool) -> String {
         chars.truncate((bits >> 30) as usize % chars.len());
     }
     chars.into_iter().collect()
+}
+
+#[test]
+fn shipped_specs_survive_both_notations() {
+    for (name, path) in specs("specs") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let from = Notation::from_path(path.to_str().unwrap()).unwrap();
+        let said = tree(&text, from);
+        for to in BOTH {
+            let out = convert(&text, from, to);
+            if std::env::var("SHOW").is_ok() {
+                println!("{out}");
+            }
+            assert_eq!(tree(&out, to), said, "{name}\n{out}");
+            assert_eq!(convert(&out, to, to), out, "{name}");
+            assert_eq!(tree(&convert(&out, to, from), from), said, "{name}");
+        }
+    }
 }

@@ -76,8 +76,25 @@ impl Printer<'_> {
 
     /// The entries of a body, one below the other.
     fn lines(&self, out: &mut String, items: &[Outline], rest: &[String], indent: usize) {
-        for item in items {
-            self.entry(out, item, indent);
+        for (i, item) in items.iter().enumerate() {
+            let mut text = String::new();
+            self.entry(&mut text, item, indent);
+            let last = out.trim_end_matches('\n').rsplit('\n').next().unwrap_or("");
+            let one_line = |t: &str| !t.trim_end_matches('\n').contains('\n');
+            let before = i.checked_sub(1).and_then(|i| items.get(i));
+            let joins = item.beside && item.lead.is_empty() && before.is_some_and(|b| b.tail.is_none());
+            let width = last.chars().count() + 2 + text.trim().chars().count();
+            if joins
+                && one_line(&text)
+                && !last.trim_end().ends_with(['}', ')', ']', '{', '"'])
+                && width <= AUTHOR_WIDTH
+            {
+                out.truncate(out.trim_end_matches('\n').len());
+                out.push_str(&format!("  {}", text.trim_start()));
+                continue;
+            }
+            push_lead(out, &item.lead, indent, str::to_owned);
+            out.push_str(&text);
         }
         let mut rest = rest;
         while let [head @ .., last] = rest
@@ -89,7 +106,6 @@ impl Printer<'_> {
     }
 
     fn entry(&self, out: &mut String, item: &Outline, indent: usize) {
-        push_lead(out, &item.lead, indent, str::to_owned);
         let key = item.key.as_deref().unwrap_or("");
         let margin = " ".repeat(indent);
         if let Some(ranges) = ranges(item) {

@@ -78,7 +78,17 @@ pub fn read(text: &str) -> Lossless {
 }
 
 fn outline(value: Value, start: usize, end: usize) -> Outline {
-    Outline { key: None, lead: Vec::new(), tail: None, anchor: None, is_merge: false, value, start, end }
+    Outline {
+        key: None,
+        lead: Vec::new(),
+        tail: None,
+        anchor: None,
+        beside: false,
+        is_merge: false,
+        value,
+        start,
+        end,
+    }
 }
 
 fn is_delete(tag: Option<&Tag>) -> bool {
