@@ -10,6 +10,8 @@ pub mod suggest;
 
 pub use code::Code;
 
+use std::collections::BTreeSet;
+
 use crate::source::Span;
 
 /// How grave a diagnostic is.
@@ -88,13 +90,18 @@ impl Diagnostic {
     }
 }
 
-/// Collects diagnostics. The same code at the same place with the same sentence is kept once.
+/// Collects diagnostics. The same code at the same place with the same sentence is kept once, and after
+/// [`Sink::LIMIT`] of them nothing more: nobody reads on, and a hostile text should not fill the memory.
 #[derive(Clone, Debug, Default)]
 pub struct Sink {
     found: Vec<Diagnostic>,
+    known: BTreeSet<(Code, Span, String)>,
 }
 
 impl Sink {
+    /// How many diagnostics are kept.
+    pub const LIMIT: usize = 200;
+
     /// An empty sink.
     pub fn new() -> Self {
         Self::default()
@@ -102,12 +109,15 @@ impl Sink {
 
     /// Records a finding unless the same one is already there.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        let same = |d: &Diagnostic| {
-            d.code == diagnostic.code && d.span() == diagnostic.span() && d.message == diagnostic.message
-        };
-        if !self.found.iter().any(same) {
+        let key = (diagnostic.code, diagnostic.span(), diagnostic.message.clone());
+        if self.found.len() < Self::LIMIT && self.known.insert(key) {
             self.found.push(diagnostic);
         }
+    }
+
+    /// Whether nothing more is kept.
+    pub fn is_full(&self) -> bool {
+        self.found.len() >= Self::LIMIT
     }
 
     /// Whether an error has been found.

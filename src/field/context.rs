@@ -75,6 +75,11 @@ impl<'a> Context<'a> {
         self.sink.has_errors()
     }
 
+    /// Whether so much has been reported that nothing more is kept.
+    pub fn is_full(&self) -> bool {
+        self.sink.is_full()
+    }
+
     /// Makes a number known under a name, hiding an earlier one.
     pub fn bind(&mut self, name: &str, number: Number, span: Option<Span>) {
         self.names.push(Binding { name: name.to_owned(), value: Bound::Number(number), span });

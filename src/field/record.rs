@@ -222,12 +222,15 @@ pub fn mended<'n>(
         return Cow::Borrowed(node);
     }
     let mut kept: Vec<Entry> = entries.iter().filter(|e| known(&e.key)).cloned().collect();
+    let (given, other): (Vec<Field>, Vec<Field>) = fields.iter().partition(|f| node.get(f.name).is_some());
     for e in entries.iter().filter(|e| !known(&e.key)) {
+        if cx.is_full() {
+            break;
+        }
         // A name that exists deeper is no slip.
-        let given: Vec<Field> = fields.iter().filter(|f| node.get(f.name).is_some()).copied().collect();
         let deeper = (1..=3).any(|depth| below(&e.key, &given, depth).is_some());
         let meant = meant(&e.key, &names).filter(|_| !deeper);
-        cx.report(unknown_key(e, title, fields, &names, meant.as_deref(), node));
+        cx.report(unknown_key(e, title, (&given, &other), &names, meant.as_deref()));
         if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
             kept.push(Entry { key, ..e.clone() });
         }
@@ -244,19 +247,16 @@ fn meant(key: &str, names: &[&str]) -> Option<String> {
 fn unknown_key(
     entry: &Entry,
     title: &str,
-    fields: &[Field],
+    // Fields in the parts that are there come before those in parts that could be.
+    (given, other): (&[Field], &[Field]),
     names: &[&str],
     meant: Option<&str>,
-    node: &Node,
 ) -> Diagnostic {
     let key = entry.key.as_str();
     let message = format!("{} has no key `{key}`", titled(title));
     let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
     let ours = foreign(key).map(|ours| ours.rsplit('.').next().unwrap_or(ours));
-    // Fields in the parts that are there come before those in parts that could be.
-    let (given, other): (Vec<Field>, Vec<Field>) = fields.iter().partition(|f| node.get(f.name).is_some());
-    let deeper =
-        |key: &str| (1..=4).find_map(|depth| below(key, &given, depth).or(below(key, &other, depth)));
+    let deeper = |key: &str| (1..=4).find_map(|depth| below(key, given, depth).or(below(key, other, depth)));
     match (meant, ours, deeper(ours.unwrap_or(key))) {
         (Some(name), Some(_), _) => diagnostic.help(format!("trafoc calls this `{name}`")),
         (Some(name), None, _) => diagnostic.help(format!("did you mean `{name}`?")),

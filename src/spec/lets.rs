@@ -8,6 +8,9 @@ use crate::field::value::wrong_kind;
 use crate::syntax::expr;
 use crate::syntax::tree::{Entry, Node};
 
+/// `let` may name this many numbers.
+const MAX_NAMES: usize = 100;
+
 /// The sizes of a spec that names may be made of.
 const SIZES: &[&str] = &["vocab", "source_vocab", "context", "d_model"];
 
@@ -27,6 +30,12 @@ impl Lets {
             wrong_kind(node, "a map from names to numbers", cx);
             return Self::default();
         };
+        if let Some(beyond) = entries.get(MAX_NAMES) {
+            let message = format!("`let` names more than {MAX_NAMES} numbers");
+            cx.report(Diagnostic::error(Code::TooLarge, beyond.key_span, message));
+            entries.iter().for_each(|e| cx.bind_broken(&e.key));
+            return Self::default();
+        }
         let mut lets = Self { all: entries.to_vec(), waiting: entries.to_vec() };
         lets.waiting.retain(|e| {
             let fits = is_name(&e.key) && !SIZES.contains(&e.key.as_str()) && e.key != "layers";

@@ -9,7 +9,7 @@ use crate::field::Context;
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::merge::{merge, settle};
 use crate::syntax::set::{self, Setting};
-use crate::syntax::tree::{Entry, Node};
+use crate::syntax::tree::{Entry, Kind, Node};
 use crate::syntax::{self, Notation};
 
 /// How deep specs may extend one another.
@@ -73,6 +73,11 @@ fn extended(
     chain: &mut Vec<String>,
 ) -> Option<Node> {
     let tree = syntax::parse(sources, id, notation, sink)?;
+    if matches!(tree.kind, Kind::Null) {
+        let diagnostic = Diagnostic::error(Code::MissingKey, tree.span, "the text holds no spec");
+        sink.push(diagnostic.help("`trafoc new` writes one to begin with"));
+        return None;
+    }
     chain.push(sources.get(id).map(|s| s.name.clone()).unwrap_or_default());
     let Some(base) = tree.entry("extends").cloned() else { return Some(settle(&tree, sink)) };
     let own: Vec<Entry> =

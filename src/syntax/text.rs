@@ -8,13 +8,13 @@ pub use crate::source::is_hidden;
 use crate::source::{SourceId, SourceMap, Span};
 
 /// A source may be this many bytes long.
-pub const MAX_BYTES: usize = 4 << 20;
+pub const MAX_BYTES: usize = 1 << 20;
 /// Maps and lists may nest this deep.
 pub const MAX_DEPTH: usize = 64;
 /// A key may have this many characters.
 pub const MAX_KEY: usize = 256;
 /// A text may hold this many maps, lists and values.
-pub const MAX_NODES: usize = 100_000;
+pub const MAX_NODES: usize = 20_000;
 
 /// Adds a file's bytes to the sources. A text that is no UTF-8 is added with its bad bytes
 /// replaced, so that the diagnostic has a place to point at, and `None` comes back.
@@ -27,6 +27,8 @@ pub fn decode(sources: &mut SourceMap, name: &str, bytes: &[u8], sink: &mut Sink
     let wide = match bytes {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => Some("UTF-32"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16"),
+        // Without a mark: Latin letters and NUL bytes in turn.
+        [a, 0, b, 0, ..] | [0, a, 0, b, ..] if *a != 0 && *b != 0 => Some("UTF-16"),
         _ => None,
     };
     if let Some(encoding) = wide {

@@ -108,7 +108,10 @@ impl<'a> Text<'a> {
             '−' | '–' | '—' => diagnostic.help("write a minus with `-`"),
             '%' => diagnostic.help("write a share as a number: 10 % is 0.1"),
             '"' | '\'' => diagnostic.help("names stand without quotes here"),
+            '²' | '³' => diagnostic.help("write a power with `^`"),
+            '.' => diagnostic.help("a number has digits, and infinity is none: write it like 0.5"),
             '√' => diagnostic.help("write a root with `sqrt(...)`"),
+            other if other.is_numeric() => diagnostic.help("numbers are written with the digits 0 to 9"),
             other if other.is_alphabetic() => {
                 diagnostic.help("names are written with the letters a to z, digits and `_`")
             }
@@ -144,7 +147,8 @@ impl<'a> Text<'a> {
             let plain = whole.trim_start_matches('0');
             let plain = if plain.is_empty() { "0" } else { plain };
             let mut help = format!("write {plain}");
-            if let (Ok(octal), "", None) = (u128::from_str_radix(whole, 8), fraction, exponent) {
+            let octal = u128::from_str_radix(whole, 8).ok().filter(|o| o.to_string() != plain);
+            if let (Some(octal), "", None) = (octal, fraction, exponent) {
                 help = format!("write {plain}, or {octal} if octal was meant");
             }
             let message = format!("`{text}` begins with 0, which some read as octal");

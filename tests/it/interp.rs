@@ -3,6 +3,7 @@
 mod laws;
 mod numbers;
 mod refusals;
+mod training;
 
 use burn::prelude::*;
 use trafoc::interp::plan::Input;

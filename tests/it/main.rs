@@ -9,11 +9,15 @@ mod compiled;
 #[cfg(test)]
 mod explain;
 #[cfg(test)]
+mod expression;
+#[cfg(test)]
 mod fresh;
 #[cfg(test)]
 mod front;
 #[cfg(test)]
 mod good;
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 #[cfg(feature = "interp")]
 mod interp;

@@ -13,19 +13,22 @@ use super::Rule;
 /// The tree of a whole text.
 pub fn tree(pairs: Pairs<'_, Rule>, text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
     let file = pairs.into_iter().next()?;
-    let mut builder = Builder { text, id, sink };
+    let mut builder = Builder { text, id, sink, sound: true };
     let root = file.into_inner().next()?;
-    match root.as_rule() {
-        Rule::model => Some(builder.model(root)),
-        Rule::EOI => Some(Node { kind: Kind::Null, span: builder.span(&root) }),
-        _ => Some(builder.value(root)),
-    }
+    let tree = match root.as_rule() {
+        Rule::model => builder.model(root),
+        Rule::EOI => Node { kind: Kind::Null, span: builder.span(&root) },
+        _ => builder.value(root),
+    };
+    builder.sound.then_some(tree)
 }
 
 struct Builder<'a, 's> {
     text: &'a str,
     id: SourceId,
     sink: &'s mut Sink,
+    /// Whether every value is known; a doubled key still leaves the first one.
+    sound: bool,
 }
 
 impl Builder<'_, '_> {
@@ -273,6 +276,7 @@ impl Builder<'_, '_> {
                     let message = "this escape stands for no character";
                     let help = "the escapes are \\n, \\t, \\r, \\\", \\\\ and \\u{20ac}";
                     self.sink.push(Diagnostic::error(Code::Syntax, place, message).help(help));
+                    self.sound = false;
                 }
             }
         }

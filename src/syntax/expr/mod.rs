@@ -153,7 +153,8 @@ impl Expr {
     /// How tightly its outermost mark binds.
     fn strength(&self) -> u8 {
         match &self.kind {
-            ExprKind::Number(Number::Ratio(_, den)) if *den != 1 => 2,
+            ExprKind::Number(number) if number.to_string().contains('/') => 2,
+            ExprKind::Number(number) if number.is_negative() => 3,
             ExprKind::Number(_) | ExprKind::Name(_) | ExprKind::Call(..) => 5,
             ExprKind::Negate(_) => 3,
             ExprKind::Binary(operator, ..) => operator.strength(),

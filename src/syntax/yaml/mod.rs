@@ -19,7 +19,7 @@ use super::tree::Node;
 /// A text may use this many aliases.
 pub const MAX_ALIASES: usize = 1_000;
 /// A tree may hold this many nodes once every alias is replaced by what it stands for.
-pub const MAX_EXPANDED: usize = 200_000;
+pub const MAX_EXPANDED: usize = 50_000;
 
 /// Reads a YAML source as a tree.
 pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node> {

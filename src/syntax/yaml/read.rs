@@ -244,6 +244,7 @@ impl Builder<'_, '_> {
             let message = "`!delete` takes a key away, so no value belongs behind it";
             let help = "to put another value in its place, leave `!delete` out";
             self.sink.push(Diagnostic::error(Code::UnknownTag, node.span, message).help(help));
+            return node;
         }
         // The place of nothing is empty; the tag before it is what an author sees.
         let start = node.span.start as usize;

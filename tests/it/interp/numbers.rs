@@ -7,8 +7,9 @@ use trafoc::interp::weights::Slot;
 use super::*;
 use crate::compiled::repository;
 
-/// Single against double precision; nine layers of every activation come to 1.4e-5, the others to less.
-const TOLERANCE: f32 = 2e-5;
+/// Of the largest expected number: single against double precision, which loses at most 3e-6 here when
+/// PyTorch itself computes in single precision.
+const TOLERANCE: f32 = 1e-5;
 
 fn read(tensors: &SafeTensors<'_>, name: &str) -> Value {
     let view = tensors.tensor(name).unwrap();
@@ -79,7 +80,7 @@ fn every_part_computes_what_pytorch_computes() {
                 };
                 let found = floats(value);
                 assert_eq!(found.len(), expected.len(), "{name} {output}");
-                let scale = expected.iter().filter(|x| !x.is_nan()).fold(1.0f32, |m, x| m.max(x.abs()));
+                let scale = expected.iter().filter(|x| !x.is_nan()).fold(0.0f32, |m, x| m.max(x.abs()));
                 let worst =
                     expected.iter().zip(&found).filter(|(e, _)| !e.is_nan()).fold(0.0f32, |m, (e, f)| {
                         if f.is_nan() { f32::INFINITY } else { m.max((e - f).abs()) }

@@ -1,0 +1,377 @@
+//! Numbers and equations: exact values, places of faults, and what is printed reads back the same.
+
+use proptest::prelude::*;
+use trafoc::diag::Diagnostic;
+use trafoc::source::{SourceMap, Span};
+use trafoc::syntax::equation::{self, Equation, Term, TermKind};
+use trafoc::syntax::expr::{self, Expr, ExprKind, Function, Number, Operator, Scope};
+use trafoc::syntax::tree::Node;
+
+use crate::syntax::config;
+
+/// `d_model` is 768, `half` 1/2, `zero` 0 and `big` 2^100.
+struct Names;
+
+impl Scope for Names {
+    fn lookup(&self, name: &str) -> Option<(Number, Option<Span>)> {
+        let number = match name {
+            "d_model" => Number::integer(768),
+            "half" => Number::Ratio(1, 2),
+            "zero" => Number::integer(0),
+            "big" => Number::integer(1 << 100),
+            _ => return None,
+        };
+        Some((number, Some(Span::default())))
+    }
+
+    fn names(&self) -> Vec<String> {
+        ["d_model", "half", "zero", "big"].map(str::to_owned).to_vec()
+    }
+}
+
+fn plain(text: &str) -> (SourceMap, Node) {
+    let mut sources = SourceMap::new();
+    let id = sources.add("spec", text);
+    (sources, Node::plain(text, Span::new(id, 0, text.len())))
+}
+
+fn parse(text: &str) -> Result<Expr, Diagnostic> {
+    let (sources, node) = plain(text);
+    expr::parse(&sources, &node)
+}
+
+fn value(text: &str) -> Result<Number, Diagnostic> {
+    expr::eval(&parse(text)?, &Names)
+}
+
+#[test]
+fn values_are_exact() {
+    let exact = [
+        ("12", (12, 1)),
+        ("40_000", (40_000, 1)),
+        ("1e-5", (1, 100_000)),
+        ("0.1 + 0.2", (3, 10)),
+        (".5", (1, 2)),
+        ("8/3 * d_model", (2048, 1)),
+        ("d_model * 8/3", (2048, 1)),
+        ("2^40", (1 << 40, 1)),
+        ("2^-1", (1, 2)),
+        ("-2^2", (-4, 1)),
+        ("2^3^2", (512, 1)),
+        ("(-2)^3", (-8, 1)),
+        ("--3", (3, 1)),
+        ("1 - 2 - 3", (-4, 1)),
+        ("24 / 4 / 2", (3, 1)),
+        ("1/sqrt(256)", (1, 16)),
+        ("sqrt(4/9)", (2, 3)),
+        ("log2(1024)", (10, 1)),
+        ("log2(1/8)", (-3, 1)),
+        ("floor(-3/2)", (-2, 1)),
+        ("ceil(-3/2)", (-1, 1)),
+        ("round(5/2)", (3, 1)),
+        ("round(-5/2)", (-3, 1)),
+        ("min(3, half, 2)", (1, 2)),
+        ("max(3, half, 2)", (3, 1)),
+        ("multiple_of(8/3 * d_model, 256)", (2048, 1)),
+        ("multiple_of(11008.5, 256)", (11264, 1)),
+        ("multiple_of(0, 8)", (0, 1)),
+        ("2^125 * 2 / 4", (1 << 124, 1)),
+        ("big * (1 / big)", (1, 1)),
+        ("0^0", (1, 1)),
+        ("0", (0, 1)),
+        ("1 + 2 # a comment", (3, 1)),
+        ("1 + // a comment\n 2", (3, 1)),
+    ];
+    for (text, (num, den)) in exact {
+        assert_eq!(value(text), Ok(Number::Ratio(num, den)), "{text}");
+    }
+    let near = [
+        ("sqrt(2)", 2f64.sqrt()),
+        ("2^0.5", 2f64.powf(0.5)),
+        ("exp(1)", 1f64.exp()),
+        ("log(10)", 10f64.ln()),
+    ];
+    for (text, wanted) in near {
+        assert_eq!(value(text), Ok(Number::Float(wanted)), "{text}");
+    }
+}
+
+#[test]
+fn numbers_become_counts_or_not() {
+    let cases = [
+        ("12", Some(12)),
+        ("12.0", Some(12)),
+        ("sqrt(144)", Some(12)),
+        ("1/2", None),
+        ("-1", None),
+        ("2^64", None),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(value(text).unwrap().to_u64(), wanted, "{text}");
+    }
+    assert_eq!(value("2^64 - 1").unwrap().to_u64(), Some(u64::MAX));
+}
+
+#[test]
+fn faults_have_a_code_and_a_place() {
+    let cases = [
+        ("", "expression", ""),
+        ("2 *", "expression", ""),
+        ("2 * (3", "expression", ""),
+        ("2)", "expression", ")"),
+        ("2 3", "expression", "3"),
+        ("2 d_model", "expression", "d_model"),
+        ("2 ** 3", "expression", "*"),
+        ("1,5", "expression", ","),
+        ("0755", "expression", "0755"),
+        ("0x1F", "expression", "0x1F"),
+        ("1__0", "expression", "1__0"),
+        ("1e", "expression", "1e"),
+        ("12:30:45", "expression", ":"),
+        (".inf", "expression", "."),
+        ("50 %", "expression", "%"),
+        ("2 × 3", "expression", "×"),
+        ("ԁ_model", "expression", "ԁ"),
+        ("min()", "expression", "min()"),
+        ("sqrt(1, 2)", "expression", "sqrt(1, 2)"),
+        ("sqr(4)", "unknown-name", "sqr"),
+        ("2 * d_modle", "unknown-name", "d_modle"),
+        ("1e400", "expression-overflow", "1e400"),
+        ("2^200", "expression-overflow", "2^200"),
+        ("big * big", "expression-overflow", "big * big"),
+        ("2^126 + 2^126 + 2^126", "expression-overflow", "2^126 + 2^126"),
+        ("-1 * -2^127", "expression-overflow", "2^127"),
+        ("10^1000000000000000000", "expression-overflow", "10^1000000000000000000"),
+        ("exp(1000)", "expression-overflow", "exp(1000)"),
+        ("1 / zero", "division-by-zero", "zero"),
+        ("1 / (2 - 2)", "division-by-zero", "(2 - 2)"),
+        ("zero^-1", "division-by-zero", "zero"),
+        ("multiple_of(3, 0)", "division-by-zero", "0"),
+        ("sqrt(-1)", "not-a-number", "sqrt(-1)"),
+        ("log(0)", "not-a-number", "log(0)"),
+        ("(-8)^(1/3)", "not-a-number", "(-8)^(1/3)"),
+    ];
+    for (text, code, place) in cases {
+        let fault = value(text).expect_err(text);
+        let (sources, _) = plain(text);
+        assert_eq!(
+            (fault.code.slug(), sources.text(fault.span())),
+            (code, place),
+            "{text}: {}",
+            fault.message
+        );
+    }
+    let suggestion = value("2 * d_modle").unwrap_err();
+    assert_eq!(suggestion.help, ["did you mean `d_model`?"]);
+    let operands = value("big * big").unwrap_err();
+    assert!(operands.labels.iter().any(|l| l.text.contains("1267650600228229401496703205376")));
+    assert!(operands.labels.iter().any(|l| l.text == "`big` is given here"));
+}
+
+#[test]
+fn large_expressions_are_refused_and_never_overflow_the_stack() {
+    let deep = |open: &str, close: &str, n: usize| format!("{}1{}", open.repeat(n), close.repeat(n));
+    for n in [60, 64, 65, 100, 10_000] {
+        for text in [deep("(", ")", n), deep("-", "", n), deep("2^", "", n), deep("sqrt(", ")", n)] {
+            let fails = value(&text).err().map(|d| d.code.slug());
+            assert!(
+                matches!(fails, None | Some("too-deep" | "too-large" | "expression-overflow")),
+                "{n} {fails:?}"
+            );
+            assert!(n <= 64 || fails.is_some(), "{n}");
+        }
+    }
+    assert_eq!(value(&format!("1{}", " + 1".repeat(400))), Ok(Number::integer(401)));
+    assert_eq!(value(&format!("1{}", " + 1".repeat(400_000))).unwrap_err().code.slug(), "too-large");
+}
+
+fn number() -> impl Strategy<Value = Number> {
+    prop_oneof![
+        (-1000i128..1000).prop_map(Number::integer),
+        (any::<i64>(), 1..i64::MAX).prop_map(|(a, b)| Number::ratio(i128::from(a), i128::from(b)).unwrap()),
+        (any::<i128>(), any::<i128>()).prop_filter_map("a ratio", |(a, b)| Number::ratio(a, b)),
+    ]
+}
+
+fn expression() -> impl Strategy<Value = Expr> {
+    let node = |kind| Expr { kind, span: Span::default() };
+    let leaf = prop_oneof![
+        (0i128..100).prop_map(move |n| node(ExprKind::Number(Number::integer(n)))),
+        (1i128..100, 1u32..4)
+            .prop_map(move |(n, d)| { node(ExprKind::Number(Number::ratio(n, 10i128.pow(d)).unwrap())) }),
+        prop::sample::select(&["d_model", "half", "zero"][..])
+            .prop_map(move |n| node(ExprKind::Name(n.to_owned()))),
+    ];
+    leaf.prop_recursive(5, 30, 2, move |inner| {
+        let operators =
+            [Operator::Add, Operator::Subtract, Operator::Multiply, Operator::Divide, Operator::Power];
+        prop_oneof![
+            (prop::sample::select(operators.to_vec()), inner.clone(), inner.clone())
+                .prop_map(move |(o, a, b)| node(ExprKind::Binary(o, Box::new(a), Box::new(b)))),
+            inner.clone().prop_map(move |a| node(ExprKind::Negate(Box::new(a)))),
+            inner.clone().prop_map(move |a| node(ExprKind::Call(Function::Floor, vec![a]))),
+            (inner.clone(), inner).prop_map(move |(a, b)| node(ExprKind::Call(Function::Max, vec![a, b]))),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn decimals_are_what_rust_reads(float in any::<f64>().prop_filter("finite", |f| f.is_finite()), digits in "[0-9]{1,30}\\.[0-9]{1,30}", e in -40..40) {
+        for text in [format!("{:e}", float.abs()), format!("{digits}e{e}"), digits] {
+            let number = Number::parse(&text).unwrap();
+            prop_assert_eq!(number.to_f64(), text.parse::<f64>().unwrap(), "{}", text);
+        }
+    }
+
+    #[test]
+    fn ratios_follow_the_laws(a in number(), b in number(), c in number()) {
+        prop_assert_eq!(a.plus(b), b.plus(a));
+        prop_assert_eq!(a.times(b), b.times(a));
+        if let (Some(ab), Some(bc)) = (a.plus(b), b.plus(c)) {
+            if let (Some(left), Some(right)) = (ab.plus(c), a.plus(bc)) {
+                prop_assert_eq!(left, right);
+            }
+        }
+        if let Some(difference) = a.plus(b).and_then(|s| s.minus(b)) {
+            prop_assert_eq!(difference, a);
+        }
+        if let Some(quotient) = a.times(b).and_then(|p| p.over(b)) {
+            prop_assert_eq!(quotient, a);
+        }
+        let floor = a.floor();
+        prop_assert!(floor.is_integer() && floor.compare(a).is_le());
+    }
+
+    #[test]
+    fn a_printed_expression_has_the_same_value(expr in expression()) {
+        let text = expr.to_string();
+        let again = parse(&text);
+        prop_assert!(again.is_ok(), "{}", text);
+        let again = again.unwrap();
+        prop_assert_eq!(again.to_string(), text.clone());
+        match (expr::eval(&expr, &Names), expr::eval(&again, &Names)) {
+            (Ok(a), Ok(b)) => prop_assert_eq!(a, b, "{}", text),
+            (Err(a), Err(b)) => prop_assert_eq!(a.code, b.code, "{}", text),
+            (a, b) => prop_assert!(false, "{} {:?} {:?}", text, a, b),
+        }
+    }
+
+    #[test]
+    fn no_text_makes_an_expression_panic(text in "[0-9a-z_.+*/^(),-]{0,24}", any in "\\PC{0,12}") {
+        for text in [text, any] {
+            for fault in [value(&text).err(), equation(&text).err()].into_iter().flatten() {
+                prop_assert!(text.get(fault.span().range()).is_some());
+            }
+        }
+    }
+}
+
+fn equation(text: &str) -> Result<Equation, Diagnostic> {
+    let (sources, node) = plain(text);
+    equation::parse(&sources, &node)
+}
+
+/// An equation as `name = value` lines.
+fn lines(equation: &Equation) -> Vec<String> {
+    equation.body.iter().map(|s| format!("{} = {}", s.target, s.value)).collect()
+}
+
+#[test]
+fn equations_are_read_as_papers_write_them() {
+    let cases: [(&str, &[&str]); 14] = [
+        ("x = x + attention(norm(x))", &["x = x + attention(norm(x))"]),
+        ("x + attention(norm(x)) + ffn(norm(x))", &["x = x + attention(norm(x)) + ffn(norm(x))"]),
+        ("h = norm(x); x + attention(h) + ffn(h)", &["h = norm(x)", "x = x + attention(h) + ffn(h)"]),
+        ("h = norm(x) x + ffn(h)", &["h = norm(x)", "x = x + ffn(h)"]),
+        (
+            "x = norm(x + attention(x))\nx = norm(x + ffn(x))\n",
+            &["x = norm(x + attention(x))", "x = norm(x + ffn(x))"],
+        ),
+        ("x = x\n  + ffn(x) # on two lines", &["x = x + ffn(x)"]),
+        ("x = x + 0.5 * ffn[first](norm[before](x))", &["x = x + 0.5 * ffn[first](norm[before](x))"]),
+        ("(x + ffn(x)) / sqrt(2)", &["x = (x + ffn(x)) / sqrt(2)"]),
+        ("x * 2^0.5 + ffn(x)", &["x = x * 2^0.5 + ffn(x)"]),
+        ("alpha * x + gain(ffn(x))", &["x = alpha * x + gain(ffn(x))"]),
+        ("-x + ffn(x)", &["x = -x + ffn(x)"]),
+        ("x - (ffn(x) - x)", &["x = x - (ffn(x) - x)"]),
+        ("x / (2 * 3) + ffn(x)", &["x = x / (2 * 3) + ffn(x)"]),
+        ("x + sqrt(1/2) * ffn(x)", &["x = x + sqrt(1/2) * ffn(x)"]),
+    ];
+    for (text, wanted) in cases {
+        let read = equation(text).unwrap_or_else(|d| panic!("{text}: {}", d.message));
+        assert_eq!(lines(&read), wanted, "{text}");
+        let again = lines(&read).join("\n");
+        assert_eq!(lines(&equation(&again).unwrap()), wanted, "{again}");
+    }
+}
+
+#[test]
+fn parameters_are_named_or_guessed() {
+    let params = |text: &str| equation(text).unwrap().params.into_iter().map(|p| p.0).collect::<Vec<_>>();
+    assert_eq!(params("x + ffn(x)"), ["x"]);
+    assert_eq!(params("x + cross(x, memory)"), ["x", "memory"]);
+    assert_eq!(params("x + ffn(x) # no memory"), ["x"]);
+    assert_eq!(params("(h, m):\nh + cross(h, m)"), ["h", "m"]);
+    assert_eq!(params("(h) + ffn(h)"), ["x"], "no header without a colon");
+}
+
+#[test]
+fn equation_faults_have_a_place() {
+    let cases = [
+        ("", ""),
+        ("x = x + ffn(norm(x)", ""),
+        ("x = x + ffn(norm(x)))", ")"),
+        ("x = x + ffn(norm(x)}", "}"),
+        ("x = x +", ""),
+        ("h = norm(x)", "h"),
+        ("ffn(x) x = x + attention(x)", "ffn(x)"),
+        ("x = x + ffn[](x)", "]"),
+        ("x = x + ffn[a b](x)", "b"),
+        ("x = x + ffn[a]", ""),
+        ("x == x", "="),
+        ("x = x + 3x", "3x"),
+        ("x = x @ y", "@"),
+        ("(x, x): x + ffn(x)", "x"),
+        ("x = x + π(x)", "π"),
+    ];
+    for (text, place) in cases {
+        let fault = equation(text).expect_err(text);
+        let (sources, _) = plain(text);
+        assert_eq!(
+            (fault.code.slug(), sources.text(fault.span())),
+            ("equation", place),
+            "{text}: {}",
+            fault.message
+        );
+    }
+    let deep = |n: usize| format!("{}x{}", "ffn(".repeat(n), ")".repeat(n));
+    assert!(equation(&deep(64)).is_ok());
+    assert_eq!(equation(&deep(65)).unwrap_err().code.slug(), "too-deep");
+    assert_eq!(equation(&deep(1_000)).unwrap_err().code.slug(), "too-deep");
+    assert_eq!(equation(&"x ".repeat(10_000)).unwrap_err().code.slug(), "too-large");
+    assert_eq!(equation(&"-".repeat(3_000)).unwrap_err().code.slug(), "equation");
+}
+
+#[test]
+fn places_of_terms_are_the_texts_they_were_read_from() {
+    let text = "h = norm(x)\nx = x + 0.5 * ffn[a](h)";
+    let (sources, node) = plain(text);
+    let read = equation::parse(&sources, &node).unwrap();
+    let mut seen = Vec::new();
+    fn walk(term: &Term, sources: &SourceMap, seen: &mut Vec<String>) {
+        seen.push(sources.text(term.span).to_owned());
+        match &term.kind {
+            TermKind::Name(_) | TermKind::Number(_) => {}
+            TermKind::Call { args, .. } => args.iter().for_each(|t| walk(t, sources, seen)),
+            TermKind::Sum(terms) => terms.iter().for_each(|(_, t)| walk(t, sources, seen)),
+            TermKind::Product(terms) => terms.iter().for_each(|t| walk(t, sources, seen)),
+            TermKind::Quotient(over, under) => [over, under].into_iter().for_each(|t| walk(t, sources, seen)),
+        }
+    }
+    read.body.iter().for_each(|s| walk(&s.value, &sources, &mut seen));
+    let wanted = ["norm(x)", "x", "x + 0.5 * ffn[a](h)", "x", "0.5 * ffn[a](h)", "0.5", "ffn[a](h)", "h"];
+    assert_eq!(seen, wanted);
+}
