@@ -151,6 +151,11 @@ impl<'a> Text<'a> {
             if let (Some(octal), "", None) = (octal, fraction, exponent) {
                 help = format!("write {plain}, or {octal} if octal was meant");
             }
+            // The thousands of `40,000`.
+            let before = self.text.get(..range.start).unwrap_or("");
+            if before.strip_suffix(',').is_some_and(|b| b.ends_with(|c: char| c.is_ascii_digit())) {
+                help = "a decimal point is `.`; separate thousands with `_`".to_owned();
+            }
             let message = format!("`{text}` begins with 0, which some read as octal");
             return Err(Box::new(fail(message).help(help)));
         }

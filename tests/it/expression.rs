@@ -352,7 +352,7 @@ fn equation_faults_have_a_place() {
     assert_eq!(equation(&deep(65)).unwrap_err().code.slug(), "too-deep");
     assert_eq!(equation(&deep(1_000)).unwrap_err().code.slug(), "too-deep");
     assert_eq!(equation(&"x ".repeat(10_000)).unwrap_err().code.slug(), "too-large");
-    assert_eq!(equation(&"-".repeat(3_000)).unwrap_err().code.slug(), "equation");
+    assert_eq!(equation(&"-".repeat(3_000)).unwrap_err().code.slug(), "too-deep");
 }
 
 #[test]

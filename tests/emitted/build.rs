@@ -1,0 +1,189 @@
+//! Emits Rust for every spec of `tests/good` and, made small, of `specs`, and a test for each that
+//! `tests/equal.rs` includes.
+
+#[cfg(feature = "models")]
+mod emission {
+    use std::fmt::Write as _;
+    use std::path::{Path, PathBuf};
+
+    use syn::{FnArg, ImplItem, ImplItemFn, Item, Pat, Type};
+    use trafoc::compile::compile;
+    use trafoc::emit;
+    use trafoc::ir::{Verified, paths};
+    use trafoc::source::{SourceId, SourceMap};
+    use trafoc::spec::load::{self, Files};
+    use trafoc::syntax::Notation;
+    use trafoc::syntax::set::parse_set;
+
+    /// More parameters than a test should run.
+    const LARGE: u128 = 2_000_000;
+
+    struct Folder(PathBuf);
+
+    impl Files for Folder {
+        fn open(
+            &mut self,
+            sources: &mut SourceMap,
+            _: SourceId,
+            path: &str,
+        ) -> Result<(SourceId, Notation), String> {
+            let text = std::fs::read_to_string(self.0.join(path)).map_err(|error| error.to_string())?;
+            Ok((sources.add(path, text), Notation::from_path(path).unwrap_or(Notation::Yaml)))
+        }
+    }
+
+    /// Emits everything into the build's folder.
+    pub fn run() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo names a folder"));
+        for folder in ["specs", "tests/good", "tests/emitted/small.txt"] {
+            println!("cargo::rerun-if-changed={}", root.join(folder).display());
+        }
+        let mut specs: Vec<(String, Vec<String>)> = Vec::new();
+        let small = std::fs::read_to_string(root.join("tests/emitted/small.txt")).expect("small.txt");
+        for line in small.lines().filter(|line| !line.starts_with('#')) {
+            let mut words = line.split_whitespace().map(str::to_owned);
+            if let Some(spec) = words.next() {
+                specs.push((format!("specs/{spec}.yaml"), words.collect()));
+            }
+        }
+        let known: Vec<String> = specs.iter().map(|(spec, _)| spec.clone()).collect();
+        for path in yaml_files(&root.join("specs")) {
+            let spec = format!("specs/{path}");
+            assert!(known.contains(&spec), "tests/emitted/small.txt says nothing of {spec}");
+        }
+        specs.extend(
+            yaml_files(&root.join("tests/good")).map(|file| (format!("tests/good/{file}"), Vec::new())),
+        );
+        let mut cases = String::new();
+        for (spec, settings) in specs {
+            write_case(&root, &out, &spec, &settings, &mut cases);
+        }
+        std::fs::write(out.join("cases.rs"), cases).expect("cases.rs can be written");
+    }
+
+    fn yaml_files(folder: &Path) -> impl Iterator<Item = String> {
+        let entries = std::fs::read_dir(folder).expect("a folder of specs");
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.retain(|name| name.ends_with(".yaml"));
+        names.sort();
+        names.into_iter()
+    }
+
+    fn write_case(root: &Path, out: &Path, spec: &str, settings: &[String], cases: &mut String) {
+        let path = root.join(spec);
+        let mut folder = Folder(path.parent().expect("specs are in a folder").to_owned());
+        let mut sources = load::sources();
+        let name = path.file_name().and_then(|n| n.to_str()).expect("a spec has a name");
+        let (id, notation) = folder.open(&mut sources, SourceId::default(), name).expect("a spec");
+        let given: Vec<_> = settings.iter().map(|s| parse_set(&mut sources, s).expect("a setting")).collect();
+        let compiled = compile(&mut sources, id, notation, &given, &mut folder).expect("no fault of trafoc");
+        let graph = compiled.graph.unwrap_or_else(|| panic!("{spec}: {:#?}", compiled.diagnostics));
+        let text = emit::rust(&graph, &sources, spec).expect("no fault of trafoc");
+        let elements: u128 = paths::folded(&graph).iter().map(|p| p.elements()).sum();
+        if elements > LARGE {
+            return;
+        }
+        let module =
+            emit::name::file(&spec.trim_end_matches(".yaml").replace("tests/", "").replace('/', "_"));
+        let file = out.join(format!("{module}.rs"));
+        std::fs::write(&file, &text).expect("a model can be written");
+        let _ = write!(cases, "#[path = {:?}]\npub mod {module};\n", file.display().to_string());
+        let _ = writeln!(cases, "{}", test(&graph, spec, settings, &module, &text));
+    }
+
+    /// A test that calls what the model offers.
+    fn test(graph: &Verified, spec: &str, settings: &[String], module: &str, text: &str) -> String {
+        let (model, methods) = api(text);
+        let find = |name: &str| methods.iter().find(|m| m.sig.ident == name);
+        let full = call(find("forward").expect("every model has forward"), &[]);
+        let load = format!("{module}::{model}::load(file, device)?");
+        let cached = match (find("forward_cached"), find("encode"), find("decode_cached")) {
+            (Some(step), _, _) => Some((String::new(), call(step, &[]))),
+            (_, Some(encode), Some(step)) => {
+                let memory = memory_of(encode, step, graph);
+                let pattern =
+                    if memory.len() == 1 { memory[0].clone() } else { format!("({})", memory.join(", ")) };
+                let first = format!("let given = &steps[0]; let {pattern} = model.{};", call(encode, &[]));
+                Some((first, call(step, &memory)))
+            }
+            _ => None,
+        };
+        assert_eq!(cached.is_some(), graph.decodes, "{spec} decodes in the graph or in Rust only");
+        let cached = match cached {
+            None => "None".to_owned(),
+            Some((first, step)) => format!(
+                "Some(|file, device, steps| {{\n\
+                 let model = {load};\n\
+                 {first}\n\
+                 let mut cache = {module}::Cache::new();\n\
+                 Ok(steps.iter().map(|given| model.{step}.bits()).collect())\n\
+                 }})"
+            ),
+        };
+        format!(
+            "#[test]\nfn {module}_is_equal() {{\n\
+             check({spec:?}, &{settings:?}, |file, device, given| Ok({load}.{full}.bits()), {cached});\n}}\n"
+        )
+    }
+
+    /// The model's type and methods: the only `impl` with `load`.
+    fn api(text: &str) -> (String, Vec<ImplItemFn>) {
+        let file = syn::parse_file(text).expect("emitted text is Rust");
+        for item in file.items {
+            let Item::Impl(item) = item else { continue };
+            let methods: Vec<ImplItemFn> = item
+                .items
+                .into_iter()
+                .filter_map(|item| if let ImplItem::Fn(method) = item { Some(method) } else { None })
+                .collect();
+            if methods.iter().any(|method| method.sig.ident == "load")
+                && let Type::Path(path) = &*item.self_ty
+                && let Some(last) = path.path.segments.last()
+            {
+                return (last.ident.to_string(), methods);
+            }
+        }
+        panic!("no model with `load`");
+    }
+
+    fn parameters(method: &ImplItemFn) -> Vec<(String, Type)> {
+        let typed = |argument: &FnArg| match argument {
+            FnArg::Typed(argument) => match &*argument.pat {
+                Pat::Ident(name) => Some((name.ident.to_string(), (*argument.ty).clone())),
+                _ => None,
+            },
+            _ => None,
+        };
+        method.sig.inputs.iter().filter_map(typed).collect()
+    }
+
+    /// `forward(given.take("tokens"), ..)`; the memory is a variable.
+    fn call(method: &ImplItemFn, memory: &[String]) -> String {
+        let arguments: Vec<String> = parameters(method)
+            .into_iter()
+            .map(|(name, _)| match name.as_str() {
+                "cache" => "&mut cache".to_owned(),
+                _ if memory.contains(&name) => format!("{name}.clone()"),
+                _ => format!("given.take({name:?})"),
+            })
+            .collect();
+        format!("{}({})", method.sig.ident, arguments.join(", "))
+    }
+
+    /// Parameters of the decoder that are no inputs: what the encoder returns, in order.
+    fn memory_of(encode: &ImplItemFn, decode: &ImplItemFn, graph: &Verified) -> Vec<String> {
+        let inputs: Vec<&str> = graph.root().arguments().iter().map(|v| v.name.as_str()).collect();
+        let names = parameters(decode).into_iter().map(|(name, _)| name);
+        let memory: Vec<String> = names.filter(|n| n != "cache" && !inputs.contains(&n.as_str())).collect();
+        assert!(!memory.is_empty(), "{} returns nothing", encode.sig.ident);
+        memory
+    }
+}
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    #[cfg(feature = "models")]
+    emission::run();
+}
