@@ -295,11 +295,12 @@ pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> C
         }
         Layer::LayerNorm { eps, .. } => {
             let eps = Code::text(file.constants.float(Kind::Eps, *eps));
-            Code::call(&file.kernel("layer_norm"), input.into_iter().chain([eps]))
+            let none = || Code::text("None");
+            Code::call(&file.kernel("layer_norm_of"), input.into_iter().chain([none(), none(), eps]))
         }
         Layer::RmsNorm { eps, .. } => {
             let eps = Code::text(file.constants.float(Kind::Eps, *eps));
-            Code::call(&file.kernel("rms_norm"), input.into_iter().chain([eps]))
+            Code::call(&file.kernel("rms_norm_of"), input.into_iter().chain([Code::text("None"), eps]))
         }
         Layer::Patches { .. } => field
             .method("forward", input)
