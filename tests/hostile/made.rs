@@ -1,0 +1,100 @@
+//! Hostile texts too large for files, by the names such files would have: made for the test and the bench.
+
+/// Every text with its name.
+pub fn made() -> Vec<(&'static str, String)> {
+    let spec = "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\n\
+                decoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n";
+    let model = |inside: &str| {
+        format!(
+            "model tiny {{ vocab = 32 context = 8 d_model = 8 head = lm\n\
+             decoder x 1 {{ attention {{ heads = 2 }} {inside} }} }}\n"
+        )
+    };
+    let steps = |n: usize| (0..n).map(|i| format!("{}a:\n", " ".repeat(i))).collect::<String>();
+    let keys = |n: usize| (0..n).map(|i| format!("key{i}: {i}\n")).collect::<String>();
+    let around = |open: &str, n: usize, close: &str| format!("{}{}", open.repeat(n), close.repeat(n));
+    vec![
+        ("too-large-file.yaml", format!("{spec}# {}\n", "x".repeat(1 << 20))),
+        ("too-large-file.trafo", format!("{}// {}\n", model(""), "x".repeat(1 << 20))),
+        ("ok-long-comment.yaml", format!("{spec}# {}\n", "x".repeat((1 << 20) - 400))),
+        ("ok-long-comment.trafo", format!("{}// {}\n", model(""), "x".repeat((1 << 20) - 400))),
+        ("too-large-aliases.yaml", format!("{spec}let: &a 1\nx: [{}]\n", "*a, ".repeat(50_000))),
+        (
+            "too-large-aliases-of-lists.yaml",
+            format!("a: &a [{}]\nb: [{}]\n", "1, ".repeat(900), "*a, ".repeat(900)),
+        ),
+        (
+            "too-large-anchors.yaml",
+            format!("x: [{}]\n", (0..60_000).map(|i| format!("&a{i} 1, ")).collect::<String>()),
+        ),
+        ("too-large-keys.yaml", keys(100_000)),
+        ("unknown-key-many.yaml", format!("{spec}{}", keys(5_000))),
+        ("too-large-list.yaml", format!("x: [{}]\n", "1, ".repeat(200_000))),
+        ("too-large-dashes.yaml", "- 1\n".repeat(100_000)),
+        ("too-large-empty-maps.yaml", format!("x: [{}]\n", "{}, ".repeat(200_000))),
+        ("too-deep-lists.yaml", around("[", 10_000, "]")),
+        ("too-deep-lists-open.yaml", "[".repeat(1_000_000)),
+        ("too-deep-maps.yaml", around("{a: ", 10_000, "}")),
+        ("too-deep-maps-and-lists.yaml", "[{a: ".repeat(100_000)),
+        ("too-deep-indents.yaml", steps(1_300)),
+        ("too-deep-dashes.yaml", format!("{}x\n", "- ".repeat(100_000))),
+        ("bad-key-questions.yaml", "? ".repeat(100_000)),
+        (
+            "too-deep-aliases.yaml",
+            format!(
+                "a0: &a0 [x]\n{}",
+                (1..70).map(|i| format!("a{i}: &a{i} [*a{}]\n", i - 1)).collect::<String>()
+            ),
+        ),
+        ("several-documents-storm.yaml", "---\n".repeat(100_000)),
+        ("several-documents-storm-of-maps.yaml", "--- {a: 1}\n".repeat(90_000)),
+        ("ok-long-name.yaml", spec.replace("tiny", &"n".repeat(1_000_000))),
+        ("ok-long-quoted-name.yaml", spec.replace("tiny", &format!("\"{}\"", "\\x41".repeat(250_000)))),
+        ("too-large-number.yaml", spec.replace("32", &format!("1{}", "+1".repeat(500_000)))),
+        ("expression-overflow-digits.yaml", spec.replace("32", &"9".repeat(1_000_000))),
+        ("too-large-parentheses.yaml", spec.replace("32", &around("(", 10_000, ")"))),
+        ("too-deep-signs.yaml", spec.replace("32", &format!("{}1", "-".repeat(900)))),
+        (
+            "too-large-equation.yaml",
+            format!("{spec}# \n")
+                .replace("{heads: 2}", &format!("{{heads: 2}}, block: \"x{}\"", " + ffn(x)".repeat(100_000))),
+        ),
+        (
+            "too-deep-equation.yaml",
+            spec.replace(
+                "{heads: 2}",
+                &format!("{{heads: 2}}, block: \"{}x{}\"", "norm(".repeat(1_000), ")".repeat(1_000)),
+            ),
+        ),
+        (
+            "too-large-let.yaml",
+            format!(
+                "{spec}let: {{a0: 1, {}}}\n",
+                (1..3_000).map(|i| format!("a{i}: a{}, ", i - 1)).collect::<String>()
+            ),
+        ),
+        ("unknown-key-spaces.yaml", format!("a: b\n{}c", " ".repeat(1_000_000))),
+        ("syntax-quotes.yaml", format!("a: {}\n", "\"x\" ".repeat(100_000))),
+        ("syntax-colons.yaml", format!("a{}\n", ": a".repeat(100_000))),
+        ("hidden-character-many.yaml", "\u{1}".repeat(1_000_000)),
+        ("too-deep-braces.trafo", format!("model {}", around("{ a ", 10_000, "}"))),
+        ("too-deep-parentheses.trafo", format!("model {{ a = {} }}", around("(", 10_000, ")"))),
+        ("too-deep-lists.trafo", format!("model {{ a = {} }}", around("[", 10_000, "]"))),
+        ("too-deep-calls.trafo", format!("model {{ a = {} }}", around("f(", 10_000, ")"))),
+        ("syntax-signs.trafo", format!("model {{ a = {} }}", "-".repeat(100_000))),
+        ("syntax-probe.trafo", format!("model {{ a = {} }}", "a ".repeat(20_000))),
+        ("syntax-probe-calls.trafo", format!("model {{ a = {}+{} }}", "f(".repeat(60), ")+1".repeat(60))),
+        ("syntax-probe-ranges.trafo", format!("model {{ layers {} }}", "0..".repeat(100_000))),
+        ("syntax-probe-entries.trafo", format!("model {{ {} }}", "a x 1 ".repeat(20_000))),
+        ("syntax-probe-quotes.trafo", format!("model {{ a = {} }}", "\"\" ".repeat(50_000))),
+        ("too-large-entries.trafo", format!("model {{ {} }}", "a { } ".repeat(500_000))),
+        ("too-large-sum.trafo", model("").replace("32", &format!("1{}", " + 1".repeat(50_000)))),
+        ("duplicate-key-many.trafo", model("").replace("head = lm", &"head = lm\n".repeat(10_000))),
+        (
+            "unknown-key-many.trafo",
+            model("").replace("head = lm", &format!("head = lm {}", keys(5_000).replace(':', " ="))),
+        ),
+        ("syntax-open-comment.trafo", format!("model {{ /*{} ", "*".repeat(1_000_000))),
+        ("syntax-newlines.trafo", format!("model {{{}", "\n".repeat(1_000_000))),
+    ]
+}
