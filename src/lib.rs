@@ -17,6 +17,7 @@ pub mod field;
 #[cfg(feature = "interp")]
 pub mod interp;
 pub mod ir;
+pub mod learn;
 pub mod lower;
 pub mod parts;
 pub mod report;

@@ -333,6 +333,24 @@ codes! {
         wrong: "extends: spec.yaml\nname: tiny\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }
+    /// A recipe whose data is not what the spec's head needs.
+    DataMismatch = "data-mismatch" {
+        why: "The head of the spec says what the data must hold and what can be measured: `lm` needs text, `translate` sources with targets, `classify` classes. The examples are recipes for a language model.",
+        wrong: "recipe: 1\ndata: {format: squad, train: names.txt}\ntokens: characters\nsteps: 100\n",
+        right: "recipe: 1\ndata: {format: lines, train: names.txt}\ntokens: characters\nsteps: 100\n"
+    }
+    /// A recipe with more tokens than the spec's vocabulary.
+    VocabMismatch = "vocab-mismatch" {
+        why: "Every token needs a row in the spec's table, which has `vocab` of them. The examples are recipes for a spec with a vocabulary of 32.",
+        wrong: "recipe: 1\ndata: {format: lines, train: names.txt}\ntokens: bytes\nsteps: 100\n",
+        right: "recipe: 1\ndata: {format: lines, train: names.txt}\ntokens: {bpe: {vocab: 32}}\nsteps: 100\n"
+    }
+    /// A line of a data file that cannot be used.
+    BadData = "bad-data" {
+        why: "A file that does not hold what the recipe says is refused before training begins, with the line. The examples are files of `pairs`: a source, a tab and a target in every line.",
+        wrong: "go .\tva !\ni lost .\n",
+        right: "go .\tva !\ni lost .\tj'ai perdu .\n"
+    }
 }
 
 impl Code {

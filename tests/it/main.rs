@@ -24,6 +24,8 @@ mod interp;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod learn;
+#[cfg(test)]
 mod numeric;
 #[cfg(test)]
 mod report;

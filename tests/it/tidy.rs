@@ -109,8 +109,12 @@ fn files_say_what_they_are_and_stay_short() {
 
 #[test]
 fn every_code_has_a_bad_spec() {
-    let shown: BTreeSet<&str> =
-        specs("tests/bad").iter().filter_map(|(name, _)| code_of(name)).map(Code::slug).collect();
+    let shown: BTreeSet<&str> = ["tests/bad", "tests/bad/recipe"]
+        .iter()
+        .flat_map(|f| specs(f))
+        .filter_map(|(name, _)| code_of(&name))
+        .map(Code::slug)
+        .collect();
     let missing: Vec<&str> = Code::ALL.iter().map(|c| c.slug()).filter(|c| !shown.contains(c)).collect();
     assert!(missing.is_empty(), "tests/bad has none of {missing:?}");
 }
@@ -141,9 +145,8 @@ fn every_part_has_a_good_spec() {
 
 #[test]
 fn every_snapshot_has_a_spec() {
-    for kind in ["bad", "good"] {
-        let there: BTreeSet<String> =
-            specs(&format!("tests/{kind}")).into_iter().map(|(name, _)| name).collect();
+    for (kind, folder) in [("bad", "tests/bad"), ("good", "tests/good"), ("recipe", "tests/bad/recipe")] {
+        let there: BTreeSet<String> = specs(folder).into_iter().map(|(name, _)| name).collect();
         let folder = std::fs::read_dir(repository(&format!("tests/snap/{kind}"))).unwrap();
         for path in folder.map(|e| e.unwrap().path()) {
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();

@@ -1,0 +1,110 @@
+//! Data files, line by line, unpacked where they are packed.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::Refused;
+
+/// Bytes a line may have: far above any text, so that a file without line breaks does not fill memory.
+const MAX_LINE: usize = 16 << 20;
+
+/// Why the system refuses, as a refusal.
+pub fn refused(path: &Path, error: &io::Error) -> Refused {
+    let why = match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "reading it is not allowed".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => format!("it is damaged: {error}"),
+        _ => error.to_string(),
+    };
+    Refused::File { path: path.to_owned(), why }
+}
+
+/// Opens a file; what begins with the mark of gzip is unpacked.
+///
+/// # Errors
+/// The system refuses, or it is a folder.
+pub fn open(path: &Path) -> Result<Box<dyn BufRead>, Refused> {
+    let fail = |error: io::Error| refused(path, &error);
+    let file = File::open(path).map_err(fail)?;
+    if file.metadata().map_err(fail)?.is_dir() {
+        return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")));
+    }
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let is_packed = reader.fill_buf().map_err(fail)?.starts_with(&[0x1f, 0x8b]);
+    Ok(match is_packed {
+        true => Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(reader))),
+        false => Box::new(reader),
+    })
+}
+
+/// All bytes of a file, unpacked; an error beyond `most`.
+///
+/// # Errors
+/// The system refuses, or there is more.
+pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Refused> {
+    let mut bytes = Vec::new();
+    open(path)?.take(most + 1).read_to_end(&mut bytes).map_err(|e| refused(path, &e))?;
+    match bytes.len() as u64 > most {
+        true => Err(Refused::File { path: path.to_owned(), why: format!("it is longer than {most} bytes") }),
+        false => Ok(bytes),
+    }
+}
+
+/// A line of a file, or what is wrong with it.
+pub type Line<'a> = Result<&'a str, String>;
+
+/// Calls `visit` with every line and its number from 1, without its line break.
+///
+/// # Errors
+/// The system refuses, or `visit` does.
+pub fn lines(
+    path: &Path,
+    visit: &mut dyn FnMut(u64, Line<'_>) -> Result<ControlFlow<()>, Refused>,
+) -> Result<(), Refused> {
+    let mut reader = open(path)?;
+    let mut buffer = Vec::new();
+    for number in 1.. {
+        buffer.clear();
+        let limit = MAX_LINE as u64 + 1;
+        let read = (&mut reader).take(limit).read_until(b'\n', &mut buffer).map_err(|e| refused(path, &e))?;
+        if read == 0 {
+            break;
+        }
+        if read > MAX_LINE {
+            let why = format!("line {number} is longer than {MAX_LINE} bytes");
+            return Err(Refused::File { path: path.to_owned(), why });
+        }
+        let mut line = buffer.strip_suffix(b"\n").unwrap_or(&buffer);
+        line = line.strip_suffix(b"\r").unwrap_or(line);
+        if number == 1 {
+            line = line.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(line);
+        }
+        let text = std::str::from_utf8(line).map_err(|fault| {
+            let byte = line.get(fault.valid_up_to()).copied().unwrap_or_default();
+            format!("the byte 0x{byte:02x} is not UTF-8")
+        });
+        if visit(number, text)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The name of a file as messages show it: its last part.
+pub fn name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+}
+
+/// A path with the place in the recipe that names it.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// As it is opened.
+    pub path: PathBuf,
+    /// Where the recipe names it.
+    pub span: crate::source::Span,
+}

@@ -1,0 +1,329 @@
+//! A recipe held against the spec it is for, before any data is read.
+//!
+//! The head fixes what the data must hold and which figures make sense; paths of parameters must exist;
+//! a vocabulary whose size the recipe gives must fit the spec's. Both places are shown.
+
+use std::collections::BTreeSet;
+
+use super::data::{Format, Table};
+use super::run::{Metric, Split};
+use super::tokens::Tokens;
+use super::value::Pattern;
+use serde::{Deserialize, Serialize};
+
+use super::Recipe;
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::field::record::listed;
+use crate::ir::{Graph, paths};
+use crate::parts::Head;
+use crate::parts::init::matches;
+use crate::source::Span;
+use crate::spec::ModelSpec;
+
+/// Tensors of a model beyond which nobody trains it here.
+const MANY: u128 = 1_000_000;
+
+/// What a head is trained for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// Next tokens.
+    NextToken,
+    /// Hidden tokens.
+    HiddenToken,
+    /// Target tokens of a source.
+    Translate,
+    /// Classes of a text.
+    ClassifyText,
+    /// Classes of an image.
+    ClassifyImage,
+    /// A class for every token.
+    Tag,
+    /// Start and end of an answer.
+    Span,
+}
+
+impl Task {
+    /// The task of a spec, where it can be trained.
+    pub fn of(spec: &ModelSpec) -> Option<Self> {
+        match &spec.head {
+            Head::Lm(_) => Some(Self::NextToken),
+            Head::Mlm(_) => Some(Self::HiddenToken),
+            Head::Translate(_) => Some(Self::Translate),
+            Head::Classify(_) if spec.vocab.is_some() => Some(Self::ClassifyText),
+            Head::Classify(_) => Some(Self::ClassifyImage),
+            Head::Tag(_) => Some(Self::Tag),
+            Head::Span(_) => Some(Self::Span),
+            Head::Embed(_) => None,
+        }
+    }
+
+    /// The formats that can hold its data.
+    fn formats(self) -> &'static [&'static str] {
+        match self {
+            Self::NextToken | Self::HiddenToken => &["lines", "text", "table"],
+            Self::Translate => &["pairs", "parallel", "table"],
+            Self::ClassifyText => &["table"],
+            Self::ClassifyImage => &["images", "pixels", "idx"],
+            Self::Tag => &["tagged"],
+            Self::Span => &["squad"],
+        }
+    }
+
+    /// What its data must hold, in words.
+    fn needs(self) -> &'static str {
+        match self {
+            Self::NextToken | Self::HiddenToken => "text",
+            Self::Translate => "sources with their targets",
+            Self::ClassifyText => "texts with their classes",
+            Self::ClassifyImage => "images with their classes",
+            Self::Tag => "words with their classes",
+            Self::Span => "questions about texts",
+        }
+    }
+
+    /// The figures that can be measured on it.
+    pub fn metrics(self) -> &'static [Metric] {
+        use Metric::{Accuracy, BitsPerCharacter, Bleu, ExactMatch, F1, Loss, MacroF1, Perplexity};
+        match self {
+            Self::NextToken => &[Loss, Perplexity, BitsPerCharacter, Accuracy],
+            Self::HiddenToken => &[Loss, Perplexity, Accuracy],
+            Self::Translate => &[Loss, Perplexity, Accuracy, Bleu, Metric::SentenceBleu, ExactMatch],
+            Self::ClassifyText | Self::ClassifyImage | Self::Tag => &[Loss, Accuracy, MacroF1],
+            Self::Span => &[Loss, ExactMatch, F1],
+        }
+    }
+}
+
+/// Reports everything in which a recipe and a spec do not agree.
+pub fn check(recipe: &Recipe, spec: &ModelSpec, graph: &Graph, sink: &mut Sink) {
+    let head = spec.places.of("head");
+    let Some(task) = Task::of(spec) else {
+        let message = format!("`{}` has nothing to be trained towards", spec.head.part());
+        sink.push(
+            Diagnostic::error(Code::HeadMismatch, head, message)
+                .help("`trafoc predict` uses such a model; train it with another head"),
+        );
+        return;
+    };
+    let agreement = Agreement { recipe, spec, graph, task, head };
+    agreement.format(sink);
+    agreement.tokens(sink);
+    agreement.figures(sink);
+    agreement.keys(sink);
+    agreement.patterns(sink);
+}
+
+struct Agreement<'a> {
+    recipe: &'a Recipe,
+    spec: &'a ModelSpec,
+    graph: &'a Graph,
+    task: Task,
+    head: Span,
+}
+
+impl Agreement<'_> {
+    fn has_input(&self, name: &str) -> bool {
+        let root = self.graph.root();
+        root.values.iter().take(root.args).any(|v| v.name == name)
+    }
+
+    fn format(&self, sink: &mut Sink) {
+        let data = &self.recipe.data;
+        let part = data.format.part();
+        if !self.task.formats().contains(&part) {
+            let needs = self.task.needs();
+            let message = format!("`{}` needs {needs}, and `{part}` holds none", self.spec.head.part());
+            sink.push(
+                Diagnostic::error(Code::DataMismatch, data.places.of("format"), message)
+                    .label(self.head, "the head says what the data must hold")
+                    .help(format!("it can be {}", listed(self.task.formats()))),
+            );
+            return;
+        }
+        if self.has_input("language") && !matches!(data.format, Format::Table(_)) {
+            let message = format!("the spec has languages, and `{part}` does not say which one is meant");
+            sink.push(
+                Diagnostic::error(Code::DataMismatch, data.places.of("format"), message)
+                    .help("write `{table: {source: ..., target: ..., language: ...}}`"),
+            );
+        }
+        if let Format::Table(table) = &data.format {
+            self.columns(table, sink);
+        }
+        if self.task == Task::ClassifyImage || data.longest.is_none() {
+            return;
+        }
+        let (Some(longest), Some(context)) = (data.longest, self.spec.context) else { return };
+        if *longest > context {
+            let message = format!("examples of {} tokens do not fit a context of {context}", *longest);
+            sink.push(
+                Diagnostic::error(Code::DataMismatch, data.places.of("longest"), message)
+                    .label(self.spec.places.of("context"), "the spec's context")
+                    .help(format!("write `longest: {context}`, or take it away")),
+            );
+        }
+    }
+
+    /// The columns of a table are those the task reads, no fewer and no more.
+    fn columns(&self, table: &Table, sink: &mut Sink) {
+        let given = [
+            ("text", table.text.is_some()),
+            ("second", table.second.is_some()),
+            ("label", table.label.is_some()),
+            ("source", table.source.is_some()),
+            ("target", table.target.is_some()),
+            ("language", table.language.is_some()),
+        ];
+        let (needed, allowed): (&[&str], &[&str]) = match self.task {
+            Task::Translate if self.has_input("language") => (&["source", "target", "language"], &[]),
+            Task::Translate => (&["source", "target"], &[]),
+            Task::ClassifyText => (&["text", "label"], &["second"]),
+            Task::NextToken | Task::HiddenToken => (&["text"], &[]),
+            Task::ClassifyImage | Task::Tag | Task::Span => (&[], &[]),
+        };
+        for (key, is_given) in given {
+            if needed.contains(&key) && !is_given {
+                let message = format!("`{}` needs the column of `{key}`", self.spec.head.part());
+                sink.push(
+                    Diagnostic::error(Code::MissingKey, table.places.whole(), message)
+                        .label(self.head, "the head says what the data must hold")
+                        .help(format!("add `{key}: ...`, the column's name or its number from 1")),
+                );
+            }
+            if is_given && !needed.contains(&key) && !allowed.contains(&key) {
+                let message = format!("`{}` does not read a column of `{key}`", self.spec.head.part());
+                sink.push(
+                    Diagnostic::error(Code::UnusedKey, table.places.of(key), message).help("take it away"),
+                );
+            }
+        }
+    }
+
+    fn tokens(&self, sink: &mut Sink) {
+        let recipe = self.recipe;
+        let tokens = match (&recipe.tokens, self.task) {
+            (None, Task::ClassifyImage) => return,
+            (Some(_), Task::ClassifyImage) => {
+                let message = "the input is an image, and `tokens` would do nothing";
+                let place = recipe.places.of("tokens");
+                sink.push(Diagnostic::error(Code::UnusedKey, place, message).help("take it away"));
+                return;
+            }
+            (None, _) => {
+                let message = "the recipe does not say how text becomes tokens";
+                sink.push(
+                    Diagnostic::error(Code::MissingKey, recipe.places.whole(), message)
+                        .help("add `tokens: bytes`, or another of `trafoc explain tokens`"),
+                );
+                return;
+            }
+            (Some(tokens), _) => tokens,
+        };
+        let asked = match tokens {
+            Tokens::Bytes(_) => Some((super::BYTES, tokens.places().whole())),
+            Tokens::Bpe(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),
+            Tokens::WordPiece(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),
+            Tokens::Words(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),
+            Tokens::Characters(_) | Tokens::File(_) => None,
+        };
+        let sizes = [("vocab", self.spec.vocab), ("source_vocab", self.spec.source_vocab)];
+        for (key, size) in sizes {
+            if let (Some((asked, place)), Some(size)) = (asked, size)
+                && asked > size
+            {
+                sink.push(too_many(asked, place, key, size, self.spec));
+            }
+        }
+    }
+
+    fn figures(&self, sink: &mut Sink) {
+        let allowed = self.task.metrics();
+        let evaluate = &self.recipe.evaluate;
+        for metric in evaluate.metrics.iter().filter(|m| !allowed.contains(m)) {
+            let words: Vec<&str> = allowed.iter().map(|m| m.word()).collect();
+            let message = format!("`{}` is not measured on `{}`", metric.word(), self.spec.head.part());
+            sink.push(
+                Diagnostic::error(Code::DataMismatch, evaluate.places.of("metrics"), message)
+                    .label(self.head, "the head says what can be measured")
+                    .help(format!("it can be {}", listed(&words))),
+            );
+        }
+        let data = &self.recipe.data;
+        let held = data.split.as_ref();
+        let has = |split: Split| match split {
+            Split::Train => true,
+            Split::Validation => data.validation.is_some() || held.is_some_and(|s| *s.validation > 0.0),
+            Split::Test => data.test.is_some() || held.is_some_and(|s| *s.test > 0.0),
+        };
+        if let Some(split) = evaluate.split.filter(|s| !has(*s)) {
+            let word = split.word();
+            let message = format!("the recipe measures on `{word}`, and its data has no such part");
+            sink.push(
+                Diagnostic::error(Code::DataMismatch, evaluate.places.of("split"), message)
+                    .label(data.places.whole(), "the data")
+                    .help(format!("add `data.{word}: FILE` or `data.split: {{{word}: 0.1}}`")),
+            );
+        }
+    }
+
+    /// Keys that would change nothing with this head.
+    fn keys(&self, sink: &mut Sink) {
+        let recipe = self.recipe;
+        let head = self.spec.head.part();
+        let mut unused = |key: &str, why: String| {
+            let place = recipe.places.of(key);
+            sink.push(
+                Diagnostic::error(Code::UnusedKey, place, why)
+                    .label(self.head, "the head")
+                    .help("take it away"),
+            );
+        };
+        let is_sigmoid = matches!(&self.spec.head, Head::Classify(c) if c.multi_label);
+        if *recipe.label_smoothing > 0.0 && is_sigmoid {
+            unused("label_smoothing", "labels of sigmoids are not smoothed".to_owned());
+        }
+        if *recipe.label_smoothing > 0.0 && self.task == Task::Span {
+            unused("label_smoothing", format!("`{head}` does not smooth its labels"));
+        }
+        if recipe.masking.is_some() && self.task != Task::HiddenToken {
+            unused("masking", format!("`{head}` hides no tokens"));
+        }
+    }
+
+    /// Every pattern matches some parameter.
+    fn patterns(&self, sink: &mut Sink) {
+        // A pattern may name one block by its index, so paths are looked at one by one where they are few
+        // enough to train.
+        let folded = paths::folded(self.graph);
+        let few = folded.iter().fold(0u128, |n, p| n.saturating_add(p.count)) < MANY;
+        let known: BTreeSet<String> = match few {
+            true => paths::expanded(self.graph).into_iter().map(|(path, _)| path).collect(),
+            false => folded.into_iter().map(|p| p.path).collect(),
+        };
+        let decays = self.recipe.optimizer.decays();
+        let rules = decays.iter().flat_map(|d| d.0.iter().map(|(pattern, _)| pattern));
+        let idle = |p: &&Pattern| !known.iter().any(|path| matches(&p.text, path));
+        for pattern in rules.chain(&self.recipe.freeze.0).filter(idle) {
+            let message = format!("no parameter's path matches `{}`", pattern.text);
+            sink.push(
+                Diagnostic::error(Code::UnusedRule, pattern.span, message)
+                    .help("`trafoc show SPEC` lists the paths; `*` stands for any text"),
+            );
+        }
+        let all_frozen = known.iter().all(|path| self.recipe.freeze.matches(path));
+        if all_frozen && !self.recipe.freeze.0.is_empty() {
+            let place = self.recipe.places.of("freeze");
+            let message = "every parameter is frozen, and nothing would be trained";
+            sink.push(Diagnostic::error(Code::OutOfRange, place, message).help("freeze fewer parameters"));
+        }
+    }
+}
+
+/// More tokens than the spec's table has rows.
+pub fn too_many(found: u64, place: Span, key: &str, size: u64, spec: &ModelSpec) -> Diagnostic {
+    let message = format!("{found} tokens do not fit a `{key}` of {size}");
+    Diagnostic::error(Code::VocabMismatch, place, message)
+        .label(spec.places.of(key), format!("{key} is {size} here"))
+        .help(format!("write `{key}: {found}` in the spec, or `--set {key}={found}`"))
+}

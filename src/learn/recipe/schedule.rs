@@ -1,0 +1,97 @@
+//! How the learning rate goes over the steps.
+
+use crate::field::record::{Places, record, slot};
+use crate::field::{Count, Probability, Size};
+
+record! {
+    /// The same all along, after a linear warm-up.
+    pub struct Constant as "constant" {
+        /// Steps over which it rises from 0.
+        warmup: Count = value(Count(0));
+    }
+}
+record! {
+    /// Down a line to the last step, after a linear warm-up.
+    pub struct Linear as "linear" {
+        /// Steps over which it rises from 0.
+        warmup: Count = value(Count(0));
+        /// Share that is left at the end.
+        floor: Probability = value(Probability(0.0));
+    }
+}
+record! {
+    /// Down half a cosine to the last step, after a linear warm-up (Loshchilov and Hutter 2017).
+    pub struct Cosine as "cosine" {
+        /// Steps over which it rises from 0.
+        warmup: Count = value(Count(0));
+        /// Share that is left at the end.
+        floor: Probability = value(Probability(0.0));
+    }
+}
+record! {
+    /// `d_model^-0.5 min(step^-0.5, step warmup^-1.5)` (Vaswani et al. 2017); the optimizer's learning
+    /// rate is a factor on it, 1 in the paper.
+    pub struct Noam as "noam" {
+        /// Steps over which it rises.
+        warmup: Size = value(Size(4000));
+    }
+}
+record! {
+    /// `min(step / warmup, sqrt(warmup / step))`: the learning rate is reached at the end of the warm-up.
+    pub struct InverseSqrt as "inverse_sqrt" {
+        /// Steps over which it rises.
+        warmup: Size = value(Size(4000));
+    }
+}
+
+slot! {
+    /// How the learning rate goes over the steps.
+    pub enum Schedule as "schedule" {
+        /// The same all along.
+        "constant" => Constant(Constant),
+        /// Down a line.
+        "linear" => Linear(Linear),
+        /// Down half a cosine.
+        "cosine" => Cosine(Cosine),
+        /// Down with the root of the steps, scaled by the width.
+        "noam" => Noam(Noam),
+        /// Down with the root of the steps.
+        "inverse_sqrt" => InverseSqrt(InverseSqrt),
+    }
+}
+
+impl Schedule {
+    /// What holds where a recipe says nothing.
+    pub fn usual() -> Self {
+        Self::Constant(Constant { warmup: Count(0), places: Places::default() })
+    }
+
+    /// The factor on the learning rate at a step, counted from 1, of so many.
+    pub fn factor(&self, step: u64, total: u64, d_model: u64) -> f64 {
+        let at = step.max(1) as f64;
+        // The first step after the warm-up has the whole rate; one behind the last would have the floor.
+        let after = |warmup: u64| {
+            let length = total.saturating_sub(warmup).max(1) as f64;
+            (step.saturating_sub(warmup + 1) as f64 / length).min(1.0)
+        };
+        let falling = |warmup: u64, floor: f64, shape: fn(f64) -> f64| match step <= warmup {
+            true => at / warmup.max(1) as f64,
+            false => floor + (1.0 - floor) * shape(after(warmup)),
+        };
+        match self {
+            Self::Constant(s) => falling(*s.warmup, 0.0, |_| 1.0),
+            Self::Linear(s) => falling(*s.warmup, *s.floor, |done| 1.0 - done),
+            Self::Cosine(s) => {
+                falling(*s.warmup, *s.floor, |done| 0.5 * (1.0 + (std::f64::consts::PI * done).cos()))
+            }
+            Self::Noam(s) => {
+                let warmup = *s.warmup as f64;
+                (d_model as f64).powf(-0.5) * at.powf(-0.5).min(at * warmup.powf(-1.5))
+            }
+            Self::InverseSqrt(s) => {
+                let warmup = *s.warmup as f64;
+                (at / warmup).min((warmup / at).sqrt())
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Values only recipes have: paths of files, patterns of parameter paths, rules of weight decay.
+
+use std::path::{Path, PathBuf};
+
+use crate::field::record::entry;
+use crate::field::value::{Shape, plain, wrong_kind};
+use crate::field::{Context, Probability, Value};
+use crate::source::{SourceMap, Span};
+use crate::syntax::tree::{Kind, Node};
+
+/// The path of a file or folder, and where the recipe names it.
+#[derive(Clone, Debug)]
+pub struct Location {
+    /// As written.
+    pub text: String,
+    /// Where.
+    pub span: Span,
+}
+
+impl PartialEq for Location {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Location {
+    /// The path as the program opens it: seen from the folder of the recipe that names it, or from the
+    /// working folder where it was given on the command line.
+    pub fn path(&self, sources: &SourceMap) -> PathBuf {
+        let name = sources.get(self.span.source).map_or("", |s| s.name.as_str());
+        match Path::new(name).parent() {
+            Some(folder) if !name.starts_with("--") && !name.starts_with('<') && !name.starts_with('@') => {
+                folder.join(&self.text)
+            }
+            Some(_) | None => PathBuf::from(&self.text),
+        }
+    }
+}
+
+impl Value for Location {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        String::decode(node, cx).map(|text| Self { text, span: node.span })
+    }
+    fn encode(&self) -> Node {
+        plain(self.text.clone())
+    }
+    fn describe() -> Shape {
+        Shape::Text
+    }
+}
+
+/// One path, or a list of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Locations(pub Vec<Location>);
+
+impl Value for Locations {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        match &node.kind {
+            Kind::List(items) if !items.is_empty() => Vec::decode(node, cx).map(Self),
+            Kind::List(_) | Kind::Map(_) | Kind::Null | Kind::Delete => {
+                wrong_kind(node, "a path or a list of paths", cx);
+                None
+            }
+            Kind::Scalar(_) => Location::decode(node, cx).map(|path| Self(vec![path])),
+        }
+    }
+    fn encode(&self) -> Node {
+        match self.0.as_slice() {
+            [only] => only.encode(),
+            all => Node { kind: Kind::List(all.iter().map(Value::encode).collect()), span: Span::default() },
+        }
+    }
+    fn describe() -> Shape {
+        Shape::Text
+    }
+}
+
+/// A pattern of parameter paths, `*` for any text.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    /// As written.
+    pub text: String,
+    /// Where.
+    pub span: Span,
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Value for Pattern {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        String::decode(node, cx).map(|text| Self { text, span: node.span })
+    }
+    fn encode(&self) -> Node {
+        plain(self.text.clone())
+    }
+    fn describe() -> Shape {
+        Shape::Text
+    }
+}
+
+/// Several patterns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Patterns(pub Vec<Pattern>);
+
+impl Patterns {
+    /// Whether one of them is the whole path.
+    pub fn matches(&self, path: &str) -> bool {
+        self.0.iter().any(|p| crate::parts::init::matches(&p.text, path))
+    }
+}
+
+impl Value for Patterns {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        Vec::decode(node, cx).map(Self)
+    }
+    fn encode(&self) -> Node {
+        self.0.encode()
+    }
+    fn describe() -> Shape {
+        Shape::List(Pattern::describe)
+    }
+}
+
+/// Weight decay by parameter path; the last pattern that matches holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decay(pub Vec<(Pattern, Probability)>);
+
+impl Decay {
+    /// The decay of a parameter, where the optimizer's own is `otherwise`.
+    pub fn of(&self, path: &str, otherwise: f64) -> f64 {
+        let mut hits = self.0.iter().filter(|(p, _)| crate::parts::init::matches(&p.text, path));
+        hits.next_back().map_or(otherwise, |(_, decay)| **decay)
+    }
+}
+
+impl Value for Decay {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        let Some(entries) = node.entries() else {
+            wrong_kind(node, "a map from path patterns to numbers", cx);
+            return None;
+        };
+        let rules: Vec<Option<(Pattern, Probability)>> = entries
+            .iter()
+            .map(|e| {
+                let pattern = Pattern { text: e.key.clone(), span: e.key_span };
+                Probability::decode(&e.value, cx).map(|decay| (pattern, decay))
+            })
+            .collect();
+        rules.into_iter().collect::<Option<_>>().map(Self)
+    }
+    fn encode(&self) -> Node {
+        let entries = self.0.iter().map(|(p, decay)| entry(&p.text, decay.encode())).collect();
+        Node::map(entries, Span::default())
+    }
+    fn describe() -> Shape {
+        Shape::Map(Probability::describe)
+    }
+}
+
+/// The two rates by which Adam forgets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Betas(pub f64, pub f64);
+
+impl Value for Betas {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        match &node.kind {
+            Kind::List(items) if items.len() == 2 => {
+                let all: Vec<Probability> = Vec::decode(node, cx)?;
+                let mut all = all.iter();
+                Some(Self(**all.next()?, **all.next()?))
+            }
+            Kind::List(_) | Kind::Map(_) | Kind::Null | Kind::Scalar(_) | Kind::Delete => {
+                wrong_kind(node, "a list of two numbers, such as `[0.9, 0.999]`", cx);
+                None
+            }
+        }
+    }
+    fn encode(&self) -> Node {
+        vec![Probability(self.0), Probability(self.1)].encode()
+    }
+    fn describe() -> Shape {
+        Shape::List(Probability::describe)
+    }
+}

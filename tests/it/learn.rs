@@ -1,0 +1,175 @@
+//! Recipes: decoded, held against a spec, and the data they name.
+
+use std::path::Path;
+
+use trafoc::compile::{Compilation, compile};
+use trafoc::diag::{Diagnostic, Sink, render};
+use trafoc::learn::recipe::{self, Recipe, agree};
+use trafoc::source::{SourceId, SourceMap};
+use trafoc::spec::ModelSpec;
+use trafoc::spec::load::{self, Files};
+use trafoc::syntax::set::parse_set;
+
+use crate::bad::code_of;
+use crate::compiled::{Folder, repository, specs};
+
+/// A recipe beside the spec it is for.
+pub struct Pair {
+    pub sources: SourceMap,
+    pub spec: ModelSpec,
+    pub recipe: Option<Recipe>,
+    pub sink: Sink,
+}
+
+impl Pair {
+    /// A recipe's text and a spec's file, with settings over each.
+    pub fn of_text(name: &str, text: &str, spec: &Path, over_spec: &[&str], over: &[&str]) -> Pair {
+        let mut sources = load::sources();
+        let mut folder = Folder(spec.parent().unwrap().to_owned());
+        let file = spec.file_name().unwrap().to_str().unwrap();
+        let (id, notation) = folder.open(&mut sources, SourceId::default(), file).unwrap();
+        let mut set = |all: &[&str]| all.iter().map(|s| parse_set(&mut sources, s).unwrap()).collect();
+        let (over_spec, over): (Vec<_>, Vec<_>) = (set(over_spec), set(over));
+        let Compilation { diagnostics, spec, graph, .. } =
+            compile(&mut sources, id, notation, &over_spec, &mut folder).unwrap();
+        let (Some(spec), Some(graph)) = (spec, graph) else { panic!("{diagnostics:#?}") };
+        let mut sink = Sink::new();
+        let id = sources.add(name, text);
+        let recipe = recipe::read(&sources, id, &over, &mut sink);
+        if let Some(recipe) = &recipe {
+            agree::check(recipe, &spec, &graph, &mut sink);
+        }
+        Pair { sources, spec, recipe, sink }
+    }
+
+    /// A shipped recipe with the spec of its name.
+    pub fn shipped(name: &str, over_spec: &[&str], over: &[&str]) -> Pair {
+        let path = repository(&format!("specs/recipes/{name}.yaml"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let spec = repository(&format!("specs/{name}.yaml"));
+        Pair::of_text(path.to_str().unwrap(), &text, &spec, over_spec, over)
+    }
+
+    /// Reads the data, which may find more.
+    #[cfg(feature = "learn")]
+    pub fn read(&mut self) {
+        let recipe = self.recipe.clone().unwrap();
+        let read = trafoc::learn::data::prepare(&recipe, &self.spec, &self.sources, &mut self.sink);
+        assert_eq!(read.err(), Some(trafoc::learn::data::Refused::Data));
+    }
+
+    /// Without the feature no data is read.
+    #[cfg(not(feature = "learn"))]
+    pub fn read(&mut self) {}
+
+    /// What was found, in order.
+    pub fn found(&self) -> Vec<Diagnostic> {
+        self.sink.clone().into_sorted()
+    }
+
+    /// What was found, as a terminal without colour shows it.
+    pub fn rendered(&self) -> String {
+        render::render(&self.found(), &self.sources, false, render::DEFAULT_WIDTH)
+    }
+}
+
+#[cfg(feature = "learn")]
+mod data {
+    use super::Pair;
+    use trafoc::learn::data::{Array, Dataset, Labels, Loader, prepare};
+    use trafoc::learn::recipe::Split;
+
+    fn prepared(pair: &mut Pair) -> Dataset {
+        let recipe = pair.recipe.clone().unwrap_or_else(|| panic!("{}", pair.rendered()));
+        let data = prepare(&recipe, &pair.spec, &pair.sources, &mut pair.sink);
+        data.unwrap_or_else(|e| panic!("{e:?}\n{}", pair.rendered()))
+    }
+
+    #[test]
+    fn place_names_become_batches() {
+        let mut pair = Pair::shipped("gbt-mulm", &[], &[]);
+        let data = prepared(&mut pair);
+        assert!(pair.found().is_empty(), "{}", pair.rendered());
+        let tokenizer = data.codebook.tokenizer.clone().unwrap();
+        assert_eq!(tokenizer.vocab(), 30);
+        assert_eq!(data.train.len(), 29_996);
+        assert_eq!(tokenizer.decode(&tokenizer.encode("çantırlı").unwrap()), "çantırlı");
+        let mut loader = Loader::new(&data);
+        assert_eq!(loader.steps_of_epoch(), 1_875);
+        let batches = loader.step(0);
+        let [batch] = batches.as_slice() else { panic!("{}", batches.len()) };
+        let Some(Array::Ints { shape, values }) = batch.input("tokens") else { panic!() };
+        let Labels::Positions { classes, weights, .. } = &batch.labels else { panic!() };
+        assert_eq!(shape[0], 16);
+        // Every name is read from the mark on and predicted up to it.
+        for row in 0..16 {
+            let range = row * shape[1]..(row + 1) * shape[1];
+            let (read, predicted) = (&values[range.clone()], &classes[range.clone()]);
+            let length = weights[range].iter().filter(|w| **w == 1.0).count();
+            assert_eq!(read[0], 0);
+            assert_eq!(read[1..length], predicted[..length - 1]);
+            assert_eq!(predicted[length - 1], 0);
+            assert!(read[1..length].iter().all(|id| *id > 0));
+        }
+        assert_eq!(batch.counted, weights.iter().filter(|w| **w == 1.0).count());
+        // Any step can be had again, and an epoch sees every name once.
+        assert_eq!(Loader::new(&data).step(4_000), Loader::new(&data).step(4_000));
+        let mut seen: Vec<usize> = (0..1_875).flat_map(|s| loader.step(s)[0].indices.clone()).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..29_996).collect::<Vec<_>>());
+        assert_ne!(loader.step(0), loader.step(1_875));
+        let all: usize = loader.part(Split::Train, None).map(|b| b.indices.len()).sum();
+        assert_eq!(all, 29_996);
+        let text = data.codebook.to_json().unwrap();
+        assert_eq!(trafoc::learn::data::Codebook::from_json(&text).unwrap(), data.codebook);
+    }
+}
+
+/// Every shipped recipe agrees with the spec of its name, and says the same once written out.
+#[test]
+fn shipped_recipes_agree_with_their_specs() {
+    use trafoc::field::{Context, Value};
+    for entry in std::fs::read_dir(repository("specs/recipes")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let pair = Pair::shipped(&name, &[], &[]);
+        assert!(pair.found().is_empty(), "{name}:\n{}", pair.rendered());
+        let recipe = pair.recipe.unwrap();
+        let mut sink = Sink::new();
+        let again = Recipe::decode(&recipe.encode(), &mut Context::new(&pair.sources, &mut sink));
+        assert_eq!(again, Some(recipe), "{name}");
+    }
+}
+
+/// `tests/bad/recipe`: recipes with a fault, each for the shipped spec its first line names. The file's
+/// name is the code that must be found first; what is shown is a snapshot.
+#[test]
+fn faults_of_recipes_are_found_and_shown() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(repository("tests/snap/recipe"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let mut wrong = Vec::new();
+    for (name, path) in specs("tests/bad/recipe") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let spec = text.lines().next().and_then(|l| l.strip_prefix("# spec: ")).unwrap();
+        let spec = repository(&format!("specs/{spec}.yaml"));
+        let mut pair = Pair::of_text(path.to_str().unwrap(), &text, &spec, &[], &[]);
+        if name.starts_with("bad-data") {
+            assert!(pair.found().is_empty(), "{}", pair.rendered());
+            pair.read();
+            if cfg!(not(feature = "learn")) {
+                continue;
+            }
+        }
+        // The folder of the repository is this machine's own.
+        let shown = pair.rendered().replace(repository("").to_str().unwrap(), "");
+        if pair.found().first().map(|d| d.code) != code_of(&name) {
+            wrong.push(format!("{name}:\n{shown}"));
+            continue;
+        }
+        settings.set_description(text);
+        settings.bind(|| insta::assert_snapshot!(name, shown));
+    }
+    assert!(wrong.is_empty(), "these report something else:\n{}", wrong.join("\n"));
+}
