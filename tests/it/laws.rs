@@ -509,6 +509,9 @@ proptest! {
         let graph = front.compilation.graph.unwrap();
         let (closed, one_by_one) = counts(&graph);
         prop_assert_eq!(closed, one_by_one.unwrap_or(closed), "{}", text);
+        // What is emitted is parsed before it is given out.
+        let emitted = trafoc::emit::rust(&graph, &front.sources, "tiny.yaml");
+        prop_assert!(emitted.is_ok(), "{text}\n{emitted:?}");
         let spec = front.compilation.spec.unwrap();
         for notation in [Notation::Yaml, Notation::Dsl] {
             let name = format!("tiny.{}", notation.extension());
