@@ -1,5 +1,9 @@
-//! Emits Rust for every spec of `tests/good` and, made small, of `specs`, and a test for each that
-//! `tests/equal.rs` includes.
+//! Emits Rust for every spec of `tests/good`, for those of `specs` made small and for random ones, and a
+//! test for each that `tests/equal.rs` includes.
+
+#[cfg(feature = "models")]
+#[path = "../it/random.rs"]
+mod random;
 
 #[cfg(feature = "models")]
 mod emission {
@@ -15,6 +19,8 @@ mod emission {
     use trafoc::syntax::Notation;
     use trafoc::syntax::set::parse_set;
 
+    /// Random specs.
+    const RANDOM: u64 = 32;
     /// More parameters than a test should run.
     const LARGE: u128 = 2_000_000;
 
@@ -36,7 +42,7 @@ mod emission {
     pub fn run() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo names a folder"));
-        for folder in ["specs", "tests/good", "tests/emitted/small.txt"] {
+        for folder in ["specs", "tests/good", "tests/it/random.rs", "tests/emitted/small.txt"] {
             println!("cargo::rerun-if-changed={}", root.join(folder).display());
         }
         let mut specs: Vec<(String, Vec<String>)> = Vec::new();
@@ -55,11 +61,26 @@ mod emission {
         specs.extend(
             yaml_files(&root.join("tests/good")).map(|file| (format!("tests/good/{file}"), Vec::new())),
         );
+        for n in 0..RANDOM {
+            let path = out.join(format!("random_{n:02}.yaml"));
+            std::fs::write(&path, crate::random::spec(&tape(n))).expect("a spec can be written");
+            specs.push((path.display().to_string(), Vec::new()));
+        }
         let mut cases = String::new();
         for (spec, settings) in specs {
             write_case(&root, &out, &spec, &settings, &mut cases);
         }
         std::fs::write(out.join("cases.rs"), cases).expect("cases.rs can be written");
+    }
+
+    /// Numbers that decide a random spec (Knuth's linear congruential generator, MMIX).
+    fn tape(seed: u64) -> Vec<u16> {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 48) as u16
+        };
+        (0..160).map(|_| next()).collect()
     }
 
     fn yaml_files(folder: &Path) -> impl Iterator<Item = String> {

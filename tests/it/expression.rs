@@ -230,11 +230,10 @@ proptest! {
     fn ratios_follow_the_laws(a in number(), b in number(), c in number()) {
         prop_assert_eq!(a.plus(b), b.plus(a));
         prop_assert_eq!(a.times(b), b.times(a));
-        if let (Some(ab), Some(bc)) = (a.plus(b), b.plus(c)) {
-            if let (Some(left), Some(right)) = (ab.plus(c), a.plus(bc)) {
+        if let (Some(ab), Some(bc)) = (a.plus(b), b.plus(c))
+            && let (Some(left), Some(right)) = (ab.plus(c), a.plus(bc)) {
                 prop_assert_eq!(left, right);
             }
-        }
         if let Some(difference) = a.plus(b).and_then(|s| s.minus(b)) {
             prop_assert_eq!(difference, a);
         }

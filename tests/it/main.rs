@@ -28,6 +28,8 @@ mod learn;
 #[cfg(test)]
 mod numeric;
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod report;
 #[cfg(test)]
 mod specs;
