@@ -13,6 +13,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub mod build;
 pub mod check;
+pub mod compare;
 pub mod completions;
 pub mod convert;
 pub mod doctor;
@@ -94,6 +95,9 @@ pub enum Command {
     /// Show the layers with shapes, parameters and operations
     #[command(before_help = "Example: trafoc show @gpt1 --depth 2")]
     Show(show::Show),
+    /// Show what differs between specs, and what it costs
+    #[command(before_help = "Example: trafoc compare @gpt1 @gpt2-small")]
+    Compare(compare::Compare),
     /// Run a spec on inputs, with given or random weights
     #[command(
         visible_alias = "r",
@@ -133,6 +137,7 @@ impl Command {
             Command::Print(_) => "print",
             Command::Explain(_) => "explain",
             Command::Show(_) => "show",
+            Command::Compare(_) => "compare",
             Command::Run(_) => "run",
             Command::Fmt(_) => "fmt",
             Command::Convert(_) => "convert",
@@ -152,6 +157,7 @@ impl Command {
             Command::Print(c) => c.format.format,
             Command::Explain(c) => c.format.format,
             Command::Show(c) => c.spoken(),
+            Command::Compare(c) => c.spoken(),
             Command::Run(c) => c.format.format,
             Command::Fmt(c) => c.format.format,
             Command::Convert(c) => c.format.format,
@@ -171,6 +177,7 @@ impl Command {
             Command::Print(c) => c.run(ui),
             Command::Explain(c) => c.run(ui),
             Command::Show(c) => c.run(ui),
+            Command::Compare(c) => c.run(ui),
             Command::Run(c) => c.run(ui),
             Command::Fmt(c) => c.run(ui),
             Command::Convert(c) => c.run(ui),

@@ -36,7 +36,7 @@ pub struct Show {
 
 /// In what form a table is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum TableFormat {
+pub enum TableFormat {
     /// Aligned columns
     #[default]
     Text,
@@ -48,13 +48,20 @@ enum TableFormat {
     Markdown,
 }
 
-impl Show {
-    /// How diagnostics are told.
-    pub fn spoken(&self) -> Format {
-        match self.format {
+impl TableFormat {
+    /// How diagnostics are told beside it.
+    pub fn spoken(self) -> Format {
+        match self {
             TableFormat::Json => Format::Json,
             TableFormat::Text | TableFormat::Csv | TableFormat::Markdown => Format::Text,
         }
+    }
+}
+
+impl Show {
+    /// How diagnostics are told.
+    pub fn spoken(&self) -> Format {
+        self.format.spoken()
     }
 
     /// The table.

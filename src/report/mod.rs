@@ -8,9 +8,12 @@
 //! Adding one: a new op needs its row in `work.rs` and, if it moves keys and values about, a thought
 //! in `scores.rs`; the compiler names both places.
 
+pub mod compare;
 pub mod cost;
+pub mod costs;
 pub mod layers;
 pub mod lesson;
+pub mod memory;
 pub mod number;
 pub mod parameters;
 pub mod scores;

@@ -18,7 +18,7 @@ pub enum Align {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its title.
-    pub title: &'static str,
+    pub title: String,
     /// Where its cells stand.
     pub align: Align,
     /// The width it may shrink to; `None` keeps it whole.
@@ -27,13 +27,13 @@ pub struct Column {
 
 impl Column {
     /// A column of text that shrinks to no less than `least` characters.
-    pub fn text(title: &'static str, least: usize) -> Self {
-        Self { title, align: Align::Left, least: Some(least) }
+    pub fn text(title: impl Into<String>, least: usize) -> Self {
+        Self { title: title.into(), align: Align::Left, least: Some(least) }
     }
 
     /// A column of numbers, never cut.
-    pub fn number(title: &'static str) -> Self {
-        Self { title, align: Align::Right, least: None }
+    pub fn number(title: impl Into<String>) -> Self {
+        Self { title: title.into(), align: Align::Right, least: None }
     }
 }
 
@@ -72,7 +72,7 @@ impl Table {
             }
         }
         let mut out = String::new();
-        let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
+        let titles: Vec<String> = self.columns.iter().map(|c| c.title.clone()).collect();
         let rule = "─".repeat(total_width(&widths));
         self.line(&mut out, &titles, &widths);
         let _ = writeln!(out, "{rule}");
@@ -88,7 +88,7 @@ impl Table {
 
     /// Comma-separated values with a line of titles; quoted where RFC 4180 asks for it. Without totals.
     pub fn csv(&self) -> String {
-        let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
+        let titles: Vec<String> = self.columns.iter().map(|c| c.title.clone()).collect();
         let mut out = String::new();
         for row in std::iter::once(&titles).chain(&self.rows) {
             let cells: Vec<String> = row.iter().map(|cell| quoted(cell)).collect();
@@ -104,7 +104,7 @@ impl Table {
             let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
             let _ = writeln!(out, "| {} |", cells.join(" | "));
         };
-        let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
+        let titles: Vec<String> = self.columns.iter().map(|c| c.title.clone()).collect();
         line(&mut out, &titles);
         let rules: Vec<String> = self
             .columns
@@ -127,7 +127,7 @@ impl Table {
 
     fn widths(&self) -> Vec<usize> {
         let all = self.rows.iter().chain(std::iter::once(&self.total));
-        let mut widths: Vec<usize> = self.columns.iter().map(|c| length(c.title)).collect();
+        let mut widths: Vec<usize> = self.columns.iter().map(|c| length(&c.title)).collect();
         for row in all {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(length(cell));

@@ -111,6 +111,7 @@ fn every_command_speaks_json() {
             "build" => vec!["@gbt-mulm", "--out", &rust],
             "explain" => vec!["attention.kv_heads"],
             "convert" => vec!["@gpt1", "--out", &model],
+            "compare" => vec!["@gpt1", "@gpt2-small"],
             "run" => vec!["@gbt-mulm", "--inputs", &inputs, "--outputs", &outputs],
             "schema" | "doctor" => vec![],
             "completions" => vec!["bash"],

@@ -11,13 +11,13 @@ use crate::good::{converted, counts};
 use crate::random::spec;
 
 /// 64 cases, or as many as `PROPTEST_CASES` says.
-fn config() -> ProptestConfig {
+pub fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { 64 };
     ProptestConfig { cases, failure_persistence: None, ..default }
 }
 
-fn tape() -> impl Strategy<Value = Vec<u16>> {
+pub fn tape() -> impl Strategy<Value = Vec<u16>> {
     prop::collection::vec(any::<u16>(), 0..160)
 }
 

@@ -5,6 +5,8 @@ mod bad;
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod compare;
+#[cfg(test)]
 mod compiled;
 #[cfg(test)]
 mod explain;

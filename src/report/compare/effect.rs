@@ -1,0 +1,136 @@
+//! What one knob alone does: a spec with that knob turned, compiled and measured again.
+//!
+//! A knob that cannot be turned alone, such as a `d_model` that the heads do not divide, has no effect of
+//! its own.
+
+use serde::Serialize;
+
+use super::form::{Fields, Form, Wirings};
+use super::knob::Knob;
+use crate::diag::Sink;
+use crate::ir::Verified;
+use crate::lower::lower;
+use crate::report::cost::cost;
+use crate::report::costs::{Costs, Name, Scene};
+
+/// What turning a knob changes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Effect {
+    /// Every cost that is another one afterwards.
+    pub costs: Vec<Change>,
+}
+
+/// A cost before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// Which.
+    pub cost: Name,
+    /// Before.
+    #[serde(serialize_with = "crate::report::serialize_count")]
+    pub from: u128,
+    /// After.
+    #[serde(serialize_with = "crate::report::serialize_count")]
+    pub to: u128,
+}
+
+/// Costs that effects name.
+const SHOWN: [Name; 4] = [Name::Params, Name::Active, Name::FlopsPerToken, Name::KvPerToken];
+
+impl Effect {
+    /// From the costs before and after.
+    pub fn between(before: &Costs, after: &Costs) -> Effect {
+        let change = |cost: &Name| Change { cost: *cost, from: before.of(*cost), to: after.of(*cost) };
+        // Where all parameters are active, one of the two is enough.
+        let dense = |c: &Costs| c.of(Name::Params) == c.of(Name::Active);
+        let said = |c: &Change| c.from != c.to && !(c.cost == Name::Active && dense(before) && dense(after));
+        Effect { costs: SHOWN.iter().map(change).filter(said).collect() }
+    }
+}
+
+/// The spec of a form with some knobs turned to what the spec `to` has; `None` if that is no sound spec.
+pub fn turned(wirings: &Wirings, from: &Form, target: &Form, knobs: &[&Knob], to: usize) -> Option<Verified> {
+    let mut form = from.clone();
+    for knob in knobs {
+        turn(&mut form, target, knob, to);
+    }
+    let spec = wirings.decode(&form)?;
+    lower(&spec, &mut Sink::new()).ok().flatten()
+}
+
+fn turn(form: &mut Form, target: &Form, knob: &Knob, to: usize) {
+    for place in &knob.places {
+        let value = place.forms.get(to).cloned().flatten();
+        if let (Some(Form::Each(_)), Some(stack)) = (&value, place.keys.first()) {
+            // A value for every block of a pattern needs the pattern.
+            for key in ["pattern", "runs"] {
+                let at = [stack.clone(), key.to_owned()];
+                form.put(&at, target.get(&at).cloned());
+            }
+        }
+        let value = match (knob.is_part, value, form.get(&place.keys)) {
+            (true, Some(Form::Part(name, new)), Some(Form::Part(_, old))) => {
+                // Shared fields have knobs of their own and stay, unless they only follow.
+                let kept = |(key, value): (&String, &Form)| {
+                    let own = old.get(key).filter(|old| !follows(old)).unwrap_or(value);
+                    (key.clone(), own.clone())
+                };
+                Some(Form::Part(name, new.iter().map(kept).collect::<Fields>()))
+            }
+            (_, value, _) => value,
+        };
+        form.put(&place.keys, value);
+    }
+}
+
+fn follows(form: &Form) -> bool {
+    matches!(form, Form::Word { follows: true, .. })
+}
+
+/// What a knob does, and the knob that has to turn with it if it cannot turn alone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// What it does; none if no other knob lets it turn.
+    pub effect: Option<Effect>,
+    /// The path of the other one.
+    pub with: Option<String>,
+}
+
+/// What each knob does to the costs of the first spec when it takes the value of the second.
+pub fn effects(
+    wirings: &Wirings,
+    forms: (&Form, &Form),
+    knobs: &[Knob],
+    scene: &Scene,
+    before: &Costs,
+) -> Vec<Found> {
+    let try_knobs = |together: &[&Knob]| {
+        let graph = turned(wirings, forms.0, forms.1, together, 1)?;
+        Some(Effect::between(before, &Costs::measure(&graph, &cost(&graph), scene)))
+    };
+    let given = |knob: &&Knob| !knob.follows;
+    let alone: Vec<Option<Effect>> =
+        knobs.iter().map(|knob| given(&knob).then(|| try_knobs(&[knob])).flatten()).collect();
+    let of = |(knob, effect): (&Knob, Option<Effect>)| {
+        if effect.is_some() || knob.follows {
+            return Found { effect, with: None };
+        }
+        let others = knobs.iter().filter(given).filter(|other| other.path != knob.path);
+        let pair =
+            others.filter(|o| is_near(o, knob)).find_map(|other| Some((try_knobs(&[knob, other])?, other)));
+        match pair {
+            Some((effect, other)) => Found { effect: Some(effect), with: Some(other.path.clone()) },
+            None => Found::default(),
+        }
+    };
+    knobs.iter().zip(alone).map(of).collect()
+}
+
+/// Whether one knob may make room for the other: in one stack, or above it.
+fn is_near(a: &Knob, b: &Knob) -> bool {
+    let stack =
+        |knob: &Knob| knob.places.first().filter(|p| p.keys.len() > 1).and_then(|p| p.keys.first().cloned());
+    match (stack(a), stack(b)) {
+        (Some(a), Some(b)) => a == b,
+        (None, _) | (_, None) => true,
+    }
+}

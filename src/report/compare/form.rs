@@ -1,0 +1,447 @@
+//! A spec's normal form: one tree for one model, however its author wrote it.
+//!
+//! Two specs that differ in one knob have normal forms that differ in one place. Defaults are written out;
+//! what follows from other fields (`head_dim` = `d_model / heads`) is marked as [`Form::Word::follows`];
+//! norms that are all alike are one `norm`; an equation of the prelude is its name; blocks that stand
+//! in a pattern are one block whose fields hold, where they vary, a value for [`Form::Each`] of them.
+//! [`node`] turns a form into a tree that decodes to the spec it came from.
+
+use indexmap::IndexMap;
+
+use crate::diag::Sink;
+use crate::field::Context;
+use crate::field::record::entry;
+use crate::field::value::{DefaultDoc, Field, PartDoc, SlotDoc, Value, plain};
+use crate::parts::ffn::mixture::Expert;
+use crate::parts::position::scaling::Scaling;
+use crate::parts::{Attention, Cross, Ffn, Head, Norm, Position, init, mask};
+use crate::source::{SourceMap, Span};
+use crate::spec::wiring::{self, PartKind, Wiring};
+use crate::spec::{Block, ModelSpec, Stack, is_part, load};
+use crate::syntax::tree::{Entry, Kind, Node, Style};
+
+/// Fields by name, in the order they are read.
+pub type Fields = IndexMap<String, Form>;
+
+/// A value of a normal form.
+#[derive(Clone, Debug)]
+pub enum Form {
+    /// A word, a number, a text or a list.
+    Word {
+        /// As a spec says it.
+        node: Node,
+        /// Whether it is what the other fields make it, so that a spec need not say it.
+        follows: bool,
+    },
+    /// A part with its fields.
+    Part(String, Fields),
+    /// A record.
+    Record(Fields),
+    /// A value for every named block.
+    Each(Fields),
+}
+
+/// What follows from other fields or does not is the same value.
+impl PartialEq for Form {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Form::Word { node: a, .. }, Form::Word { node: b, .. }) => a == b,
+            (Form::Part(a, x), Form::Part(b, y)) => a == b && x == y,
+            (Form::Record(x), Form::Record(y)) | (Form::Each(x), Form::Each(y)) => x == y,
+            (Form::Word { .. } | Form::Part(..) | Form::Record(_) | Form::Each(_), _) => false,
+        }
+    }
+}
+
+impl Form {
+    /// A word that somebody has to say.
+    pub fn word(text: impl Into<String>) -> Form {
+        Form::Word { node: plain(text), follows: false }
+    }
+
+    /// The fields of a part or a record.
+    pub fn fields(&self) -> Option<&Fields> {
+        match self {
+            Form::Part(_, fields) | Form::Record(fields) => Some(fields),
+            Form::Word { .. } | Form::Each(_) => None,
+        }
+    }
+
+    fn fields_mut(&mut self) -> Option<&mut Fields> {
+        match self {
+            Form::Part(_, fields) | Form::Record(fields) => Some(fields),
+            Form::Word { .. } | Form::Each(_) => None,
+        }
+    }
+
+    /// The value at a path of field names.
+    pub fn get(&self, path: &[String]) -> Option<&Form> {
+        path.iter().try_fold(self, |form, key| form.fields()?.get(key))
+    }
+
+    /// Puts a value at a path, or takes it away; does nothing where the way there is missing.
+    pub fn put(&mut self, path: &[String], value: Option<Form>) {
+        let Some((last, way)) = path.split_last() else { return };
+        let Some(fields) = self.at(way).and_then(Form::fields_mut) else { return };
+        match value {
+            Some(value) => {
+                fields.insert(last.clone(), value);
+            }
+            None => {
+                fields.shift_remove(last);
+            }
+        }
+    }
+
+    fn at(&mut self, path: &[String]) -> Option<&mut Form> {
+        path.iter().try_fold(self, |form, key| form.fields_mut()?.get_mut(key))
+    }
+
+    fn from_node(node: &Node) -> Form {
+        let fields = |entries: &[Entry]| -> Fields {
+            entries.iter().map(|e| (e.key.clone(), Form::from_node(&e.value))).collect()
+        };
+        match &node.kind {
+            Kind::Map(entries) => match entries.as_slice() {
+                [only] if is_part(&only.key) && only.value.entries().is_some() => {
+                    Form::Part(only.key.clone(), fields(only.value.entries().unwrap_or(&[])))
+                }
+                all => Form::Record(fields(all)),
+            },
+            Kind::Scalar(_) | Kind::List(_) | Kind::Null | Kind::Delete => {
+                Form::Word { node: node.clone(), follows: false }
+            }
+        }
+    }
+}
+
+/// The wirings of the prelude by name, for stacks without and with a memory.
+pub struct Wirings {
+    sources: SourceMap,
+    named: Vec<(String, Wiring)>,
+}
+
+impl Default for Wirings {
+    fn default() -> Self {
+        let sources = load::sources();
+        let mut sink = Sink::new();
+        let equations = wiring::prelude(&sources, &mut sink);
+        let mut named = Vec::new();
+        for equation in &equations {
+            let Some(name) = &equation.name else { continue };
+            let has_memory = equation.params.len() == 2;
+            let cx = &mut Context::new(&sources, &mut sink);
+            if let Some(wiring) = wiring::resolve(&plain(name.clone()), &equations, has_memory, cx) {
+                named.push((name.clone(), wiring));
+            }
+        }
+        Self { sources, named }
+    }
+}
+
+impl Wirings {
+    /// Reads a form as a spec; `None` where it is none.
+    pub fn decode(&self, form: &Form) -> Option<ModelSpec> {
+        load::decode(&self.sources, &node(form), &mut Sink::new())
+    }
+
+    fn name(&self, wiring: &Wiring) -> Form {
+        match self.named.iter().find(|(_, known)| known == wiring) {
+            Some((name, _)) => Form::word(name.clone()),
+            None => {
+                let text = format!("{}\n", wiring.spelled);
+                Form::Word { node: Node::scalar(text, Style::Block, Span::default()), follows: false }
+            }
+        }
+    }
+
+    /// The normal form of a spec.
+    pub fn normal(&self, spec: &ModelSpec) -> Form {
+        let mut form = self.whole(spec);
+        let mut open = Vec::new();
+        formulas(&form, &mut Vec::new(), &mut open);
+        // What is left out together must come back together; what does not is given again. Fields that
+        // others follow from are settled within a few rounds.
+        for _ in 0..4 {
+            mark(&mut form, &open, true);
+            let Some(again) = self.decode(&form).map(|spec| self.whole(&spec)) else { break };
+            let differs = |path: &&Vec<String>| again.get(path) != form.get(path);
+            let given: Vec<Vec<String>> = open.iter().filter(differs).cloned().collect();
+            if given.is_empty() {
+                return form;
+            }
+            mark(&mut form, &given, false);
+            open.retain(|path| !given.contains(path));
+        }
+        mark(&mut form, &open, false);
+        let mut settled = form;
+        for path in &open {
+            let mut less = settled.clone();
+            mark(&mut less, std::slice::from_ref(path), true);
+            if self.decode(&less).as_ref() == Some(spec) {
+                settled = less;
+            }
+        }
+        settled
+    }
+
+    /// The form with every field given.
+    fn whole(&self, spec: &ModelSpec) -> Form {
+        let encoded = spec.encode();
+        let mut fields = Fields::new();
+        for e in encoded.entries().unwrap_or(&[]) {
+            let value = match e.key.as_str() {
+                "trafo" => continue,
+                "encoder" => spec.encoder.as_ref().map(|stack| self.stack(stack)),
+                "decoder" => spec.decoder.as_ref().map(|stack| self.stack(stack)),
+                _ => Some(Form::from_node(&e.value)),
+            };
+            fields.extend(value.map(|value| (e.key.clone(), value)));
+        }
+        Form::Record(fields)
+    }
+
+    fn stack(&self, stack: &Stack) -> Form {
+        let mut fields = Fields::new();
+        fields.insert("embed".into(), Form::from_node(&stack.embed.encode()));
+        fields.insert("layers".into(), Form::word(stack.layers.to_string()));
+        if stack.each > 1 {
+            fields.insert("share".into(), Form::word((stack.layers / stack.each).to_string()));
+        }
+        let names: Vec<String> = (0..stack.blocks.len()).map(|i| stack.block_name(i)).collect();
+        if let Some((key, order)) = order(stack, &names) {
+            fields.insert(key.into(), Form::Word { node: order, follows: false });
+        }
+        let position = &stack.embed.position;
+        let own_position = stack.blocks.iter().any(|block| block.position != *position);
+        let blocks: Vec<(&String, Fields)> =
+            names.iter().zip(stack.blocks.iter().map(|block| self.block(block, own_position))).collect();
+        let mut keys: Vec<&String> = Vec::new();
+        for key in blocks.iter().flat_map(|(_, block)| block.keys()) {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        for key in keys {
+            let values: Vec<(&String, &Form)> =
+                blocks.iter().filter_map(|(name, block)| Some((*name, block.get(key)?))).collect();
+            let value = match values.as_slice() {
+                [(_, only)] if blocks.len() == 1 => (*only).clone(),
+                all if all.len() == blocks.len() => merged(all),
+                some => each(some),
+            };
+            fields.insert(key.clone(), value);
+        }
+        let last = match &stack.final_norm {
+            None => Form::word("false"),
+            Some(norm) => {
+                let norm = Form::from_node(&norm.encode());
+                if fields.get("norm") == Some(&norm) { Form::word("true") } else { norm }
+            }
+        };
+        fields.insert("final_norm".into(), last);
+        Form::Record(fields)
+    }
+
+    /// A block: instances of one kind that are all alike are that kind's.
+    fn block(&self, block: &Block, own_position: bool) -> Fields {
+        let mut fields = Fields::new();
+        fields.insert("block".into(), self.name(&block.wiring));
+        if own_position {
+            fields.insert("position".into(), Form::from_node(&block.position.encode()));
+        }
+        for kind in PartKind::ALL {
+            let of_kind = |name: &str| block.wiring.sites.iter().any(|s| s.kind == *kind && s.name == name);
+            let instances: Vec<(&String, Form)> = block
+                .instances
+                .iter()
+                .filter(|i| of_kind(&i.name))
+                .map(|i| (&i.name, Form::from_node(&i.part.encode())))
+                .collect();
+            match instances.as_slice() {
+                [] => {}
+                [(_, first), rest @ ..] if rest.iter().all(|(_, form)| form == first) => {
+                    fields.insert(kind.word().to_owned(), first.clone());
+                }
+                all => fields.extend(all.iter().map(|(name, form)| ((*name).clone(), form.clone()))),
+            }
+        }
+        fields
+    }
+}
+
+/// Which block stands where, as `pattern` where a cycle goes through all layers and as `runs` else.
+fn order(stack: &Stack, names: &[String]) -> Option<(&'static str, Node)> {
+    let list = |items: Vec<Node>| Node { kind: Kind::List(items), span: Span::default() };
+    let cycle = |ids: &[usize]| list(ids.iter().filter_map(|i| names.get(*i)).map(plain).collect());
+    match (stack.blocks.as_slice(), stack.segments.as_slice()) {
+        ([_], _) | ([], _) => None,
+        (_, [only]) => Some(("pattern", cycle(&only.cycle))),
+        (_, several) => {
+            let run = |s: &crate::spec::Segment| {
+                let count = entry("count", plain(s.count.to_string()));
+                Node::map(vec![count, entry("cycle", cycle(&s.cycle))], Span::default())
+            };
+            Some(("runs", list(several.iter().map(run).collect())))
+        }
+    }
+}
+
+/// The value of all blocks, going down to the fields that vary.
+fn merged(values: &[(&String, &Form)]) -> Form {
+    let Some((_, first)) = values.first() else { return Form::Record(Fields::new()) };
+    if values.iter().all(|(_, value)| value == first) {
+        return (*first).clone();
+    }
+    let inside = || -> Option<Fields> {
+        let fields: Vec<(&String, &Fields)> =
+            values.iter().map(|(name, value)| Some((*name, value.fields()?))).collect::<Option<_>>()?;
+        let (_, keys) = fields.first()?;
+        let alike = values.iter().all(|(_, value)| match (first, value) {
+            (Form::Part(a, _), Form::Part(b, _)) => a == b,
+            (Form::Record(_), Form::Record(_)) => true,
+            (Form::Word { .. } | Form::Part(..) | Form::Record(_) | Form::Each(_), _) => false,
+        });
+        let same_keys =
+            fields.iter().all(|(_, f)| f.len() == keys.len() && f.keys().all(|k| keys.contains_key(k)));
+        if !alike || !same_keys {
+            return None;
+        }
+        let of = |key: &String| {
+            let values: Vec<(&String, &Form)> =
+                fields.iter().filter_map(|(name, f)| Some((*name, f.get(key)?))).collect();
+            (key.clone(), merged(&values))
+        };
+        Some(keys.keys().map(of).collect())
+    };
+    match (first, inside()) {
+        (Form::Part(name, _), Some(fields)) => Form::Part(name.clone(), fields),
+        (_, Some(fields)) => Form::Record(fields),
+        (_, None) => each(values),
+    }
+}
+
+fn each(values: &[(&String, &Form)]) -> Form {
+    Form::Each(values.iter().map(|(name, value)| ((*name).clone(), (*value).clone())).collect())
+}
+
+/// The paths of all fields whose default is a formula.
+fn formulas(form: &Form, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    let Some(fields) = form.fields() else { return };
+    let known: Vec<Field> = match form {
+        Form::Part(name, _) => part(name).map(|p| (p.fields)()).unwrap_or_default(),
+        Form::Record(_) if path.last().is_some_and(|key| key == PartKind::Cross.word()) => Cross::fields(),
+        Form::Record(_) | Form::Word { .. } | Form::Each(_) => Vec::new(),
+    };
+    for (key, value) in fields {
+        path.push(key.clone());
+        let of_formula = |f: &Field| f.name == key && matches!(f.default, DefaultDoc::Formula(_));
+        if known.iter().any(of_formula) && matches!(value, Form::Word { .. }) {
+            found.push(path.clone());
+        }
+        formulas(value, path, found);
+        path.pop();
+    }
+}
+
+fn mark(form: &mut Form, paths: &[Vec<String>], on: bool) {
+    for path in paths {
+        if let Some(Form::Word { follows, .. }) = form.at(path) {
+            *follows = on;
+        }
+    }
+}
+
+/// The part of that name, in whichever slot.
+pub fn part(name: &str) -> Option<PartDoc> {
+    let slots: [fn() -> SlotDoc; 9] = [
+        Norm::documentation,
+        Position::documentation,
+        Scaling::documentation,
+        Attention::documentation,
+        Ffn::documentation,
+        Expert::documentation,
+        mask::MaskPart::documentation,
+        Head::documentation,
+        init::Distribution::documentation,
+    ];
+    slots.iter().find_map(|slot| slot().parts.into_iter().find(|p| p.name == name))
+}
+
+/// The tree of a form, without what follows from the rest.
+pub fn node(form: &Form) -> Node {
+    let Form::Record(fields) = form else { return value(form, None) };
+    let entries = fields.iter().map(|(key, form)| match (key.as_str(), form) {
+        ("encoder" | "decoder", Form::Record(fields)) => entry(key, stack_node(fields)),
+        _ => entry(key, value(form, None)),
+    });
+    Node::map(entries.collect(), Span::default())
+}
+
+/// Fields of a stack that are not its blocks'.
+const OF_STACK: &[&str] = &["embed", "layers", "share", "pattern", "runs", "final_norm"];
+
+fn stack_node(fields: &Fields) -> Node {
+    let (own, of_block): (Vec<_>, Vec<_>) =
+        fields.iter().partition(|(key, _)| OF_STACK.contains(&key.as_str()));
+    let mut entries: Vec<Entry> = own.iter().map(|(key, form)| entry(key, value(form, None))).collect();
+    let names = blocks(fields);
+    // What all blocks have is the stack's; a block says what it has of its own.
+    let (varied, shared): (Vec<_>, Vec<_>) =
+        of_block.into_iter().partition(|(_, form)| varies(form) && !names.is_empty());
+    entries.extend(shared.into_iter().map(|(key, form)| entry(key, value(form, None))));
+    let block = |name: &String| {
+        let here = |form: &Form| !matches!(form, Form::Each(values) if !values.contains_key(name));
+        let own = varied.iter().filter(|(_, form)| here(form));
+        entry(
+            name,
+            Node::map(own.map(|(key, form)| entry(key, value(form, Some(name)))).collect(), Span::default()),
+        )
+    };
+    if !names.is_empty() {
+        entries.push(entry("blocks", Node::map(names.iter().map(block).collect(), Span::default())));
+    }
+    Node::map(entries, Span::default())
+}
+
+/// Whether blocks have different values somewhere in it.
+fn varies(form: &Form) -> bool {
+    matches!(form, Form::Each(_)) || form.fields().is_some_and(|fields| fields.values().any(varies))
+}
+
+/// The names of the blocks that stand in a pattern or in runs, each once.
+fn blocks(fields: &Fields) -> Vec<String> {
+    fn collect(node: &Node, names: &mut Vec<String>) {
+        match &node.kind {
+            Kind::List(items) => items.iter().for_each(|item| collect(item, names)),
+            Kind::Scalar(s) if !names.contains(&s.text) => names.push(s.text.clone()),
+            Kind::Map(_) => node.get("cycle").into_iter().for_each(|cycle| collect(cycle, names)),
+            Kind::Scalar(_) | Kind::Null | Kind::Delete => {}
+        }
+    }
+    let mut names = Vec::new();
+    for key in ["pattern", "runs"] {
+        if let Some(Form::Word { node, .. }) = fields.get(key) {
+            collect(node, &mut names);
+        }
+    }
+    names
+}
+
+/// The tree of a value, as the block of that name has it.
+fn value(form: &Form, block: Option<&str>) -> Node {
+    let map = |fields: &Fields| {
+        let said = |form: &Form| !matches!(form, Form::Word { follows: true, .. });
+        let entries = fields.iter().filter(|(_, form)| said(form));
+        Node::map(entries.map(|(key, form)| entry(key, value(form, block))).collect(), Span::default())
+    };
+    match form {
+        Form::Word { node, .. } => node.clone(),
+        Form::Part(name, fields) => Node::map(vec![entry(name, map(fields))], Span::default()),
+        Form::Record(fields) => map(fields),
+        Form::Each(values) => {
+            let own = block.and_then(|name| values.get(name)).or(values.values().next());
+            own.map_or_else(|| plain("none"), |form| value(form, block))
+        }
+    }
+}

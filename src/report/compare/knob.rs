@@ -1,0 +1,242 @@
+//! What differs between normal forms: one [`Knob`] for every place where they do.
+//!
+//! Forms are walked side by side. Where all hold the same part or a record, the walk goes on inside;
+//! where parts differ, their names are one knob and each field that several of them have another. A
+//! knob says what every spec has there in a few words, and holds the forms themselves, so that one of
+//! them can be put in another's place. Fields of one record that turn alike are one knob.
+
+use serde::Serialize;
+
+use super::form::{Fields, Form, part};
+use crate::field::value::{DefaultDoc, Field};
+use crate::report::number;
+use crate::syntax::tree::{Kind, Node};
+
+/// What a knob turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// The outputs of a trained model.
+    Forward,
+    /// What happens in training alone.
+    Training,
+    /// How parameters start.
+    Init,
+}
+
+/// A place where specs differ.
+#[derive(Clone, Debug, Serialize)]
+pub struct Knob {
+    /// `decoder.attention.kv_heads`, as `--set` would take it; `decoder.attention.bias.{key, value}` for
+    /// fields that turn alike.
+    pub path: String,
+    /// What it turns.
+    pub class: Class,
+    /// Whether each value is what other fields make it.
+    pub follows: bool,
+    /// What each spec has, in the order of the specs; nothing where it has no such field.
+    pub values: Vec<Option<String>>,
+    /// Where it stands, which is several places for fields that turn alike.
+    #[serde(skip)]
+    pub places: Vec<Place>,
+    /// Whether only the part's name is meant, because fields that parts share have knobs of their own.
+    #[serde(skip)]
+    pub is_part: bool,
+}
+
+/// A path and what each spec has there.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The path as keys.
+    pub keys: Vec<String>,
+    /// What each spec has.
+    pub forms: Vec<Option<Form>>,
+}
+
+/// Every place where the forms differ, in reading order.
+pub fn knobs(forms: &[Form]) -> Vec<Knob> {
+    let mut found = Vec::new();
+    let all: Vec<Option<&Form>> = forms.iter().map(Some).collect();
+    differ(&mut Vec::new(), &all, &mut found);
+    let mut joined: Vec<Knob> = Vec::new();
+    for knob in found.into_iter().filter(|knob| knob.path != "name") {
+        match joined.iter_mut().find(|old| turns_with(old, &knob)) {
+            Some(old) => old.join(knob),
+            None => joined.push(knob),
+        }
+    }
+    joined
+}
+
+/// Whether two knobs are fields of one record, not of a part, that hold the same values.
+fn turns_with(a: &Knob, b: &Knob) -> bool {
+    let (Some(x), Some(y)) = (a.places.first(), b.places.first()) else { return false };
+    let (Some((_, above)), Some((_, other))) = (x.keys.split_last(), y.keys.split_last()) else {
+        return false;
+    };
+    let in_record = above.last().is_some_and(|key| RECORDS.contains(&key.as_str()));
+    in_record && above == other && a.values == b.values && a.class == b.class && a.follows == b.follows
+}
+
+/// Records whose fields say the same of several places.
+const RECORDS: &[&str] = &["bias", "dropout"];
+
+impl Knob {
+    fn join(&mut self, other: Knob) {
+        self.places.extend(other.places);
+        let last = |place: &Place| place.keys.last().cloned().unwrap_or_default();
+        let fields: Vec<String> = self.places.iter().map(last).collect();
+        let above =
+            self.places.first().and_then(|p| p.keys.split_last()).map_or("".into(), |(_, way)| way.join("."));
+        self.path = format!("{above}.{{{}}}", fields.join(","));
+    }
+}
+
+fn differ(keys: &mut Vec<String>, forms: &[Option<&Form>], found: &mut Vec<Knob>) {
+    let mut present = forms.iter().flatten();
+    let Some(first) = present.next() else { return };
+    if present.clone().all(|form| form == first) && forms.iter().all(Option::is_some) {
+        return;
+    }
+    let is_record = |form: &Option<&Form>| matches!(form, Some(Form::Record(_)));
+    let is_part = |form: &Option<&Form>| matches!(form, Some(Form::Part(..)));
+    if forms.iter().all(is_record) {
+        within(keys, forms, 1, found);
+    } else if forms.iter().all(is_part) {
+        let name = |form: &Option<&Form>| match form {
+            Some(Form::Part(name, _)) => Some(name.clone()),
+            Some(Form::Word { .. } | Form::Record(_) | Form::Each(_)) | None => None,
+        };
+        let same = forms.iter().all(|form| name(form) == name(&Some(*first)));
+        if !same {
+            let shared = shared(forms);
+            let texts = forms.iter().map(|form| form.map(|form| brief(form, &shared)));
+            found.push(knob(keys, forms, texts.collect(), true));
+        }
+        within(keys, forms, if same { 1 } else { 2 }, found);
+    } else {
+        let texts = forms.iter().map(|form| form.map(|form| brief(form, &[])));
+        found.push(knob(keys, forms, texts.collect(), false));
+    }
+}
+
+/// Goes on with every field that at least so many forms have. Of different parts only those that have
+/// the field are compared.
+fn within(keys: &mut Vec<String>, forms: &[Option<&Form>], least: usize, found: &mut Vec<Knob>) {
+    let mut names: Vec<&String> = Vec::new();
+    for name in forms.iter().flatten().filter_map(|form| form.fields()).flat_map(Fields::keys) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        let values: Vec<Option<&Form>> =
+            forms.iter().map(|form| form.and_then(|f| f.fields()?.get(name))).collect();
+        let have: Vec<&Form> = values.iter().flatten().copied().collect();
+        if have.len() < least || (least > 1 && have.iter().all(|form| Some(form) == have.first())) {
+            continue;
+        }
+        keys.push(name.clone());
+        differ(keys, &values, found);
+        keys.pop();
+    }
+}
+
+/// Fields that more than one of the parts have.
+fn shared(forms: &[Option<&Form>]) -> Vec<String> {
+    let fields = || forms.iter().flatten().filter_map(|form| form.fields());
+    let count = |key: &String| fields().filter(|f| f.contains_key(key)).count();
+    let mut keys: Vec<String> =
+        fields().flat_map(Fields::keys).filter(|key| count(key) > 1).cloned().collect();
+    keys.dedup();
+    keys
+}
+
+fn knob(keys: &[String], forms: &[Option<&Form>], values: Vec<Option<String>>, is_part: bool) -> Knob {
+    Knob {
+        path: keys.join("."),
+        class: class(keys),
+        follows: forms.iter().flatten().all(|form| matches!(form, Form::Word { follows: true, .. })),
+        values,
+        places: vec![Place { keys: keys.to_vec(), forms: forms.iter().map(|form| form.cloned()).collect() }],
+        is_part,
+    }
+}
+
+fn class(keys: &[String]) -> Class {
+    if keys.first().is_some_and(|key| key == "init") {
+        return Class::Init;
+    }
+    if keys.iter().any(|key| key == "dropout" || key == "inner_dropout") {
+        return Class::Training;
+    }
+    match keys.last().map(String::as_str) {
+        // The row of the padding token starts at zero; masks say what is not seen.
+        Some("padding") => Class::Init,
+        Some(_) | None => Class::Forward,
+    }
+}
+
+/// A value in a few words. Of a part's fields those are named that are neither the default nor among
+/// `elsewhere`.
+pub fn brief(form: &Form, elsewhere: &[String]) -> String {
+    match form {
+        Form::Word { node, .. } => words(node),
+        Form::Part(name, fields) => {
+            let known = part(name).map(|p| (p.fields)()).unwrap_or_default();
+            let said = said(fields, &known, elsewhere);
+            if said.is_empty() { name.clone() } else { format!("{name}({said})") }
+        }
+        Form::Record(fields) => match fields.get("layers") {
+            Some(layers) => format!("{} layers", brief(layers, &[])),
+            None => {
+                let said = said(fields, &[], elsewhere);
+                format!("{{{said}}}")
+            }
+        },
+        Form::Each(values) => {
+            let all: Vec<String> =
+                values.iter().map(|(name, form)| format!("{name} {}", brief(form, &[]))).collect();
+            all.join(", ")
+        }
+    }
+}
+
+fn said(fields: &Fields, known: &[Field], elsewhere: &[String]) -> String {
+    let is_default = |key: &str, form: &Form| {
+        let Form::Word { node, follows } = form else { return false };
+        let default = known.iter().find(|f| f.name == key).map(|f| f.default);
+        *follows
+            || match default {
+                Some(DefaultDoc::Value(default)) => default() == *node,
+                Some(DefaultDoc::Absent) => node.text() == Some("none"),
+                Some(DefaultDoc::Required | DefaultDoc::Formula(_)) | None => false,
+            }
+    };
+    let told = fields.iter().filter(|(key, form)| !elsewhere.contains(key) && !is_default(key, form));
+    told.map(|(key, form)| format!("{key} {}", brief(form, &[]))).collect::<Vec<_>>().join(", ")
+}
+
+/// A node in one line.
+fn words(node: &Node) -> String {
+    match &node.kind {
+        Kind::Scalar(scalar) => {
+            let text = scalar.text.trim();
+            match text.parse::<u64>() {
+                Ok(n) => number::exact(u128::from(n)),
+                Err(_) => text.lines().map(str::trim).collect::<Vec<_>>().join("; "),
+            }
+        }
+        Kind::List(items) if items.is_empty() => "none".to_owned(),
+        Kind::List(items) => items.iter().map(words).collect::<Vec<_>>().join(", "),
+        Kind::Map(entries) => {
+            let one = |e: &crate::syntax::tree::Entry| match e.value.entries() {
+                Some([only]) => format!("{}({})", e.key, words(&only.value)),
+                Some(_) => format!("{}({})", e.key, words(&e.value)),
+                None => format!("{} {}", e.key, words(&e.value)),
+            };
+            entries.iter().map(one).collect::<Vec<_>>().join(", ")
+        }
+        Kind::Null | Kind::Delete => "none".to_owned(),
+    }
+}

@@ -1,0 +1,227 @@
+//! A comparison for a terminal, as csv and as markdown.
+//!
+//! Costs come first, then the differences in groups: what changes the outputs, what changes training,
+//! how parameters start. A difference is one line where it fits, and its effect a second one where not.
+
+use std::fmt::Write as _;
+
+use super::effect::{Change, Effect};
+use super::knob::Class;
+use super::{Comparison, Model, Turned};
+use crate::report::costs::{Name, Unit};
+use crate::report::number;
+use crate::report::table::{Align, Column, Table};
+
+const CLASSES: [(Class, &str); 3] = [
+    (Class::Forward, "what differs"),
+    (Class::Training, "only in training"),
+    (Class::Init, "only at the start"),
+];
+
+impl Comparison {
+    /// Aligned text of at most `width` columns.
+    pub fn text(&self, width: usize) -> String {
+        let mut out = match self.models.as_slice() {
+            [a, b] => self.costs_of_two(a, b).text(width),
+            _ => self.costs_of_many(width),
+        };
+        out += &self.footnote();
+        for (class, title) in CLASSES {
+            let knobs: Vec<&Turned> =
+                self.knobs.iter().filter(|t| t.knob.class == class && !t.knob.follows).collect();
+            if knobs.is_empty() {
+                continue;
+            }
+            let _ = writeln!(out, "\n{title}");
+            match self.models.as_slice() {
+                [_, _] => knobs.iter().for_each(|turned| line(&mut out, turned, width)),
+                _ => out += &self.matrix(&knobs, width),
+            }
+        }
+        if self.knobs.is_empty() {
+            out += "\nthey are the same model\n";
+        }
+        out
+    }
+
+    fn footnote(&self) -> String {
+        let scene = &self.scene;
+        let lengths =
+            format!("B={}, T={}", number::exact(scene.batch.into()), number::exact(scene.tokens.into()));
+        format!("FLOPs and memory at {lengths}; bytes in {}\n", scene.element.word())
+    }
+
+    /// Costs that some model has and that say more than another one.
+    fn shown(&self) -> Vec<Name> {
+        let of = |name: Name| self.models.iter().map(move |m| m.costs.of(name));
+        let has = |name: Name| of(name).any(|n| n > 0);
+        let all = Name::ALL.iter().copied();
+        all.filter(|name| match name {
+            Name::Active => of(Name::Active).ne(of(Name::Params)),
+            Name::VisibleFlops => of(Name::VisibleFlops).ne(of(Name::Flops)),
+            Name::FlopsPerToken => self.models.iter().any(|m| m.context.is_some()),
+            _ => has(*name),
+        })
+        .collect()
+    }
+
+    fn costs_of_two(&self, a: &Model, b: &Model) -> Table {
+        let columns = vec![
+            heading("", Align::Left, None),
+            heading(&a.name, Align::Right, None),
+            heading(&b.name, Align::Right, None),
+            heading("change", Align::Right, None),
+            heading("", Align::Right, None),
+        ];
+        let row = |name: &Name| {
+            let (from, to) = (a.costs.of(*name), b.costs.of(*name));
+            let exact = name.unit() == Unit::Parameters;
+            let shown = |n: u128| if exact { number::exact(n) } else { name.unit().short(n) };
+            let change = Change { cost: *name, from, to };
+            vec![
+                name.title().to_owned(),
+                shown(from),
+                shown(to),
+                difference(change, exact),
+                percent(from, to),
+            ]
+        };
+        Table { columns, rows: self.shown().iter().map(row).collect(), total: Vec::new() }
+    }
+
+    fn costs_of_many(&self, width: usize) -> String {
+        let _ = width;
+        let columns = [
+            Name::Params,
+            Name::Active,
+            Name::FlopsPerToken,
+            Name::KvPerToken,
+            Name::Weights,
+            Name::TrainMemory,
+        ];
+        let shown = self.shown();
+        let names: Vec<Name> = columns.into_iter().filter(|name| shown.contains(name)).collect();
+        let titles = names.iter().map(|name| heading(many_title(*name), Align::Right, None));
+        let columns = std::iter::once(heading("", Align::Left, Some(8))).chain(titles).collect();
+        let row = |model: &Model| {
+            let cells = names.iter().map(|name| match model.costs.of(*name) {
+                0 => String::new(),
+                n => name.unit().short(n),
+            });
+            std::iter::once(model.name.clone()).chain(cells).collect()
+        };
+        let table = Table { columns, rows: self.models.iter().map(row).collect(), total: Vec::new() };
+        table.text(width)
+    }
+
+    /// Differences as rows, specs as columns; as many columns at a time as fit.
+    fn matrix(&self, knobs: &[&Turned], width: usize) -> String {
+        let mut out = String::new();
+        let label = knobs.iter().map(|t| t.knob.path.chars().count()).max().unwrap_or(0).min(width / 3);
+        let of = |i: usize| -> usize {
+            let name = self.models.get(i).map_or(0, |m| m.name.chars().count());
+            let cells =
+                knobs.iter().filter_map(|t| t.knob.values.get(i)?.as_ref()).map(|v| v.chars().count());
+            cells.fold(name, usize::max).clamp(4, 20)
+        };
+        let mut from = 0;
+        while from < self.models.len() {
+            let mut to = from;
+            let mut used = label;
+            while to < self.models.len() && (to == from || used + 2 + of(to) <= width) {
+                used += 2 + of(to);
+                to += 1;
+            }
+            let models = self.models.get(from..to).unwrap_or(&[]);
+            let titles = models
+                .iter()
+                .enumerate()
+                .map(|(i, m)| heading(&m.name, Align::Left, Some(of(from + i).min(20))));
+            let columns = std::iter::once(heading("", Align::Left, Some(label))).chain(titles).collect();
+            let row = |turned: &&Turned| {
+                let cells = (from..to)
+                    .map(|i| turned.knob.values.get(i).cloned().flatten().unwrap_or_else(|| "–".to_owned()));
+                std::iter::once(turned.knob.path.clone()).chain(cells).collect()
+            };
+            let table = Table { columns, rows: knobs.iter().map(row).collect(), total: Vec::new() };
+            if from > 0 {
+                out.push('\n');
+            }
+            out += &table.text(width);
+            from = to;
+        }
+        out
+    }
+}
+
+fn many_title(name: Name) -> &'static str {
+    match name {
+        Name::FlopsPerToken => "FLOPs/token",
+        Name::KvPerToken => "KV/token",
+        Name::TrainMemory => "to train",
+        _ => name.title().trim_start(),
+    }
+}
+
+fn heading(title: &str, align: Align, least: Option<usize>) -> Column {
+    Column { title: title.to_owned(), align, least }
+}
+
+fn line(out: &mut String, turned: &Turned, width: usize) {
+    let value = |i: usize| turned.knob.values.get(i).cloned().flatten().unwrap_or_else(|| "–".to_owned());
+    let what = format!("  {}  {} → {}", turned.knob.path, value(0), value(1));
+    let effect = match (&turned.effect, &turned.with) {
+        (Some(effect), None) => said(effect),
+        (Some(effect), Some(other)) => {
+            let other = other.rsplit('.').next().unwrap_or(other);
+            format!("with {other}: {}", said(effect))
+        }
+        (None, _) => "not alone".to_owned(),
+    };
+    let (wide, right) = (what.chars().count(), effect.chars().count());
+    if effect.is_empty() {
+        let _ = writeln!(out, "{what}");
+    } else if wide + 2 + right <= width {
+        let _ = writeln!(out, "{what}{}{effect}", " ".repeat(width - wide - right));
+    } else {
+        let _ = writeln!(out, "{what}\n{}{effect}", " ".repeat(width.saturating_sub(right)));
+    }
+}
+
+/// An effect in a line: `+28.3 M parameters, KV/token 36,864 → 12,288 B`.
+pub fn said(effect: &Effect) -> String {
+    let one = |change: &Change| match change.cost {
+        Name::KvPerToken => {
+            format!("KV/token {} → {} B", number::exact(change.from), number::exact(change.to))
+        }
+        Name::Params => format!("params {}", difference(*change, false)),
+        Name::Active => format!("active {}", difference(*change, false)),
+        _ => format!("FLOPs/token {}", difference(*change, false)),
+    };
+    effect.costs.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// `+1,536`, `−22.5 M`; nothing where there is none.
+fn difference(change: Change, exact: bool) -> String {
+    let Change { cost, from, to } = change;
+    let apart = from.abs_diff(to);
+    let shown = if exact { number::exact(apart) } else { cost.unit().short(apart) };
+    match to.cmp(&from) {
+        std::cmp::Ordering::Equal => String::new(),
+        std::cmp::Ordering::Greater => format!("+{shown}"),
+        std::cmp::Ordering::Less => format!("−{shown}"),
+    }
+}
+
+/// `+15.3 %`; nothing where there is no change or nothing to start from.
+fn percent(from: u128, to: u128) -> String {
+    if from == to || from == 0 {
+        return String::new();
+    }
+    let percent = (to as f64 - from as f64) * 100.0 / from as f64;
+    match percent {
+        p if p >= 900.0 => format!("×{:.1}", to as f64 / from as f64),
+        p if p < 0.0 => format!("−{:.1} %", -p),
+        p => format!("+{p:.1} %"),
+    }
+}

@@ -1,0 +1,231 @@
+//! Costs by name: what comparisons show, conditions ask for and `fit` looks for.
+//!
+//! Each name is one number of a model at given lengths and a given size of an element. The names are the
+//! same in tables, in `--fail-if` and in JSON.
+
+use indexmap::IndexMap;
+use serde::{Serialize, Serializer};
+
+use super::cost::Cost;
+use super::memory::{self, Memory};
+use super::number;
+use crate::ir::{Lengths, Role, Verified};
+
+/// How many numbers are held in how many bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Element {
+    /// 4 bytes.
+    F32,
+    /// 2 bytes.
+    #[default]
+    Bf16,
+}
+
+impl Element {
+    /// Bytes of one.
+    pub fn bytes(self) -> u128 {
+        match self {
+            Element::F32 => 4,
+            Element::Bf16 => 2,
+        }
+    }
+
+    /// `f32`, `bf16`
+    pub fn word(self) -> &'static str {
+        match self {
+            Element::F32 => "f32",
+            Element::Bf16 => "bf16",
+        }
+    }
+}
+
+/// At what a model is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Scene {
+    /// Sequences in a batch.
+    pub batch: u64,
+    /// Their tokens; those of the source too.
+    pub tokens: u64,
+    /// The size of every number.
+    pub element: Element,
+}
+
+impl Scene {
+    /// The lengths of a forward pass over whole sequences.
+    pub fn whole(&self) -> Lengths {
+        Lengths { batch: self.batch, time: self.tokens, source: self.tokens, past: 0, rows: 0 }
+    }
+
+    /// The lengths of decoding one more token of each sequence.
+    pub fn last(&self) -> Lengths {
+        Lengths { time: 1, past: self.tokens.saturating_sub(1), ..self.whole() }
+    }
+}
+
+/// In what a cost is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Numbers that are learned.
+    Parameters,
+    /// Additions and multiplications.
+    Operations,
+    /// Bytes.
+    Bytes,
+}
+
+impl Unit {
+    /// A number of it in a few characters, `124.4 M`, `284.8 G`, `36.0 KiB`.
+    pub fn short(self, n: u128) -> String {
+        match self {
+            Unit::Parameters => number::count(n),
+            Unit::Operations => number::operations(n),
+            Unit::Bytes => number::bytes(n),
+        }
+    }
+}
+
+macro_rules! names {
+    ($($(#[doc = $doc:literal])* $name:ident = $word:literal, $title:literal, $unit:ident;)*) => {
+        /// A cost with a name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Name { $($(#[doc = $doc])* $name),* }
+
+        impl Name {
+            /// All of them, in the order of tables.
+            pub const ALL: &'static [Name] = &[$(Name::$name),*];
+
+            /// As conditions and JSON spell it.
+            pub fn word(self) -> &'static str {
+                match self { $(Name::$name => $word),* }
+            }
+
+            /// As tables head it.
+            pub fn title(self) -> &'static str {
+                match self { $(Name::$name => $title),* }
+            }
+
+            /// What it counts.
+            pub fn unit(self) -> Unit {
+                match self { $(Name::$name => Unit::$unit),* }
+            }
+
+            /// What it is, in a sentence.
+            pub fn explanation(self) -> &'static str {
+                match self { $(Name::$name => concat!($($doc),*).trim_ascii_start()),* }
+            }
+        }
+    };
+}
+
+names! {
+    /// Parameters, ties once
+    Params = "params", "parameters", Parameters;
+    /// Parameters a token meets: of experts only those it is sent to
+    Active = "active", "  active", Parameters;
+    /// Parameters of embeddings
+    Embedding = "embedding", "  embedding", Parameters;
+    /// Parameters of attention
+    Attention = "attention", "  attention", Parameters;
+    /// Parameters of feed-forward parts
+    Ffn = "ffn", "  ffn", Parameters;
+    /// Parameters of norms and learned scales
+    Norm = "norm", "  norm", Parameters;
+    /// Parameters of the head
+    Head = "head", "  head", Parameters;
+    /// Operations of one forward pass, attention over all pairs
+    Flops = "flops", "FLOPs", Operations;
+    /// The same a token
+    FlopsPerToken = "flops_per_token", "  a token", Operations;
+    /// Operations of attention's scores and sums, over all pairs
+    AttentionFlops = "attention_flops", "  attention", Operations;
+    /// Operations with only the pairs that masks leave
+    VisibleFlops = "visible_flops", "  visible", Operations;
+    /// Operations of a training step, three forward passes
+    TrainingFlops = "training_flops", "  training", Operations;
+    /// Operations of decoding the last token, the others cached
+    DecodingFlops = "decoding_flops", "  next token", Operations;
+    /// Bytes of keys and values that a decoded token adds to the cache
+    KvPerToken = "kv_per_token", "KV a token", Bytes;
+    /// Bytes of the cache at that length, those of the source among them
+    Kv = "kv", "  whole cache", Bytes;
+    /// Bytes of all tensors of the model
+    Weights = "weights", "weights", Bytes;
+    /// Bytes of one forward pass: weights and what lives at the same time
+    RunMemory = "run_memory", "  to run", Bytes;
+    /// Bytes of a training step with Adam: weights, gradients, two moments, activations
+    TrainMemory = "train_memory", "  to train", Bytes;
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+/// The costs of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Costs {
+    values: IndexMap<Name, u128>,
+    /// What its memory is made of.
+    pub memory: Memory,
+}
+
+impl Costs {
+    /// One cost; 0 where a model has none of it.
+    pub fn of(&self, name: Name) -> u128 {
+        self.values.get(&name).copied().unwrap_or(0)
+    }
+
+    /// Measures a model. An image is one sequence whatever the scene says.
+    pub fn measure(graph: &Verified, cost: &Cost, scene: &Scene) -> Costs {
+        let count = cost.parameters.all();
+        let whole = cost.forward(&scene.whole());
+        let sequences = u128::from(scene.batch.max(1));
+        let tokens = if cost.has_time { u128::from(scene.tokens.max(1)) } else { 1 };
+        let bytes = scene.element.bytes();
+        let (mut decoding, mut kv_per_token, mut kv) = (0, 0, 0);
+        if graph.decodes {
+            decoding = cost.forward(&scene.last()).full;
+            kv_per_token = cost.cache_per_token().saturating_mul(bytes);
+            let source = cost.attended.per_source_token.saturating_mul(u128::from(scene.tokens));
+            let elements = cost.cache_at(scene.tokens).saturating_add(source);
+            kv = elements.saturating_mul(bytes).saturating_mul(sequences);
+        }
+        let memory = memory::memory(graph, cost, scene);
+        let of = |name: Name| match name {
+            Name::Params => count.total,
+            Name::Active => count.active,
+            Name::Embedding => cost.parameters.of(Role::Embedding).total,
+            Name::Attention => cost.parameters.of(Role::Attention).total,
+            Name::Ffn => cost.parameters.of(Role::Ffn).total,
+            Name::Norm => cost.parameters.of(Role::Norm).total,
+            Name::Head => cost.parameters.of(Role::Head).total,
+            Name::Flops => whole.full,
+            Name::FlopsPerToken => whole.full / sequences.saturating_mul(tokens).max(1),
+            Name::AttentionFlops => whole.attention,
+            Name::VisibleFlops => whole.visible,
+            Name::TrainingFlops => whole.training,
+            Name::DecodingFlops => decoding,
+            Name::KvPerToken => kv_per_token,
+            Name::Kv => kv,
+            Name::Weights => memory.weights,
+            Name::RunMemory => memory.to_run(),
+            Name::TrainMemory => memory.to_train(),
+        };
+        Costs { values: Name::ALL.iter().map(|name| (*name, of(*name))).collect(), memory }
+    }
+}
+
+/// An object from names to numbers.
+impl Serialize for Costs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Big(u128);
+        impl Serialize for Big {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                super::serialize_count(&self.0, serializer)
+            }
+        }
+        serializer.collect_map(self.values.iter().map(|(name, n)| (name.word(), Big(*n))))
+    }
+}
