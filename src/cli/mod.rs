@@ -17,6 +17,7 @@ pub mod compare;
 pub mod completions;
 pub mod convert;
 pub mod doctor;
+pub mod draw;
 #[cfg(feature = "interp")]
 mod execute;
 pub mod expand;
@@ -98,6 +99,9 @@ pub enum Command {
     /// Show what differs between specs, and what it costs
     #[command(before_help = "Example: trafoc compare @gpt1 @gpt2-small")]
     Compare(compare::Compare),
+    /// Draw the architecture
+    #[command(before_help = "Example: trafoc draw @gpt1 --out gpt1.svg")]
+    Draw(draw::Draw),
     /// Run a spec on inputs, with given or random weights
     #[command(
         visible_alias = "r",
@@ -138,6 +142,7 @@ impl Command {
             Command::Explain(_) => "explain",
             Command::Show(_) => "show",
             Command::Compare(_) => "compare",
+            Command::Draw(_) => "draw",
             Command::Run(_) => "run",
             Command::Fmt(_) => "fmt",
             Command::Convert(_) => "convert",
@@ -158,6 +163,7 @@ impl Command {
             Command::Explain(c) => c.format.format,
             Command::Show(c) => c.spoken(),
             Command::Compare(c) => c.spoken(),
+            Command::Draw(c) => c.spoken(),
             Command::Run(c) => c.format.format,
             Command::Fmt(c) => c.format.format,
             Command::Convert(c) => c.format.format,
@@ -178,6 +184,7 @@ impl Command {
             Command::Explain(c) => c.run(ui),
             Command::Show(c) => c.run(ui),
             Command::Compare(c) => c.run(ui),
+            Command::Draw(c) => c.run(ui),
             Command::Run(c) => c.run(ui),
             Command::Fmt(c) => c.run(ui),
             Command::Convert(c) => c.run(ui),

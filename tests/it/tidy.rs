@@ -29,6 +29,7 @@ const ORDER: &[&[&str]] = &[
     &["lower"],
     &["compile"],
     &["emit", "report", "interp"],
+    &["draw"],
     &["hub", "learn", "inspect"],
     &["cli"],
 ];

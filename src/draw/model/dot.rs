@@ -1,0 +1,128 @@
+//! The outline in the language of Graphviz.
+
+use std::fmt::Write as _;
+
+use super::outline::{Flow, Form, From, Outline, Part};
+use crate::diag::render::visible;
+
+/// A directed graph with a cluster for every block.
+pub fn dot(outline: &Outline) -> String {
+    let mut out = format!("digraph {} {{\n", quoted(&outline.name));
+    let _ = writeln!(
+        out,
+        "  rankdir=BT; fontname=\"Helvetica\"; node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"Helvetica\"];"
+    );
+    let label = format!("{}\n{}", outline.name, outline.summary.join(" · "));
+    let _ = writeln!(out, "  label={}; labelloc=t;", quoted(&label));
+    let mut writer = Writer { out, next: 0, memory: None };
+    for column in &outline.columns {
+        let ends = writer.flow(&column.flow, None, 1);
+        writer.memory = ends.last;
+    }
+    writer.out.push_str("}\n");
+    writer.out
+}
+
+struct Writer {
+    out: String,
+    next: usize,
+    memory: Option<usize>,
+}
+
+/// The first and the last node of something.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ends {
+    first: Option<usize>,
+    last: Option<usize>,
+}
+
+impl Writer {
+    fn flow(&mut self, flow: &Flow, start: Option<usize>, depth: usize) -> Ends {
+        let pad = "  ".repeat(depth);
+        let mut ids: Vec<Ends> = Vec::new();
+        for item in &flow.items {
+            if let Form::Stack(parts) = &item.form {
+                let from = item.inputs.iter().find_map(|f| source(*f, &ids, start));
+                let ends = self.stack(parts, from, depth);
+                ids.push(ends);
+                continue;
+            }
+            let id = self.next;
+            self.next += 1;
+            let (shape, color) = match item.form {
+                Form::Input | Form::Output => ("plaintext", "white"),
+                Form::Box(tint) => ("box", color(tint.class())),
+                Form::Step => ("box", "#e9ecef"),
+                Form::Sum | Form::Product => ("circle", "white"),
+                Form::Stack(_) => ("box", "white"),
+            };
+            let mut label = item.label.clone();
+            item.notes.iter().for_each(|note| label += &format!("\n{note}"));
+            let _ = writeln!(
+                self.out,
+                "{pad}n{id} [label={}, shape={shape}, fillcolor=\"{color}\", tooltip={}];",
+                quoted(&label),
+                quoted(&item.details.join("\n"))
+            );
+            ids.push(Ends { first: Some(id), last: Some(id) });
+        }
+        for (item, ends) in flow.items.iter().zip(ids.clone()) {
+            if matches!(item.form, Form::Stack(_)) {
+                continue;
+            }
+            for from in &item.inputs {
+                let (source, style) = match from {
+                    From::Memory => (self.memory, " [style=dashed]"),
+                    From::Item(_) | From::Start => (source(*from, &ids, start), ""),
+                };
+                if let (Some(source), Some(to)) = (source, ends.first) {
+                    let _ = writeln!(self.out, "{pad}n{source} -> n{to}{style};");
+                }
+            }
+        }
+        let last = flow.end().and_then(|i| ids.get(i));
+        Ends { first: ids.first().and_then(|e| e.first), last: last.and_then(|e| e.last) }
+    }
+
+    fn stack(&mut self, parts: &[Part], mut from: Option<usize>, depth: usize) -> Ends {
+        let pad = "  ".repeat(depth);
+        let mut first = None;
+        for part in parts {
+            for frame in &part.frames {
+                let id = self.next;
+                self.next += 1;
+                let times = if part.frames.len() > 1 { &frame.times } else { &part.times };
+                let mut label = format!("{} {times}", frame.title).trim_end().to_owned();
+                frame.equations.iter().for_each(|line| label += &format!("\n{line}"));
+                if part.frames.len() > 1 {
+                    label += &format!("\nin turn, {}", part.times);
+                }
+                let _ = writeln!(self.out, "{pad}subgraph cluster_{id} {{");
+                let _ = writeln!(self.out, "{pad}  label={}; labeljust=r;", quoted(&label));
+                let ends = self.flow(&frame.flow, from, depth + 1);
+                let _ = writeln!(self.out, "{pad}}}");
+                first = first.or(ends.first);
+                from = ends.last;
+            }
+        }
+        Ends { first, last: from }
+    }
+}
+
+fn source(from: From, ids: &[Ends], start: Option<usize>) -> Option<usize> {
+    match from {
+        From::Item(i) => ids.get(i).and_then(|ends| ends.last),
+        From::Start => start,
+        From::Memory => None,
+    }
+}
+
+fn color(ink: &str) -> &'static str {
+    let found = crate::draw::theme::INKS.iter().find(|(name, _, _)| *name == ink);
+    found.map_or("#ffffff", |(_, light, _)| light)
+}
+
+fn quoted(text: &str) -> String {
+    let text = visible(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("\"{text}\"")
+}

@@ -1,0 +1,494 @@
+//! A place for every box of an outline.
+//!
+//! Flows rise, as in papers: what is read stands at the bottom. A row holds what can be computed at the
+//! same time; what a sum skips to goes round its rows at the right; what comes from the encoder enters
+//! at the left. While a scene is made `y` grows upwards from its bottom and `x` to both sides of its
+//! axis; [`Scene::flipped`] turns it into pixels.
+
+use super::outline::{Flow, Form, Frame, From, Item, Outline, Part};
+use crate::draw::text::{mono_width, width};
+use crate::report::number;
+
+/// Between rows.
+const GAP: f64 = 24.0;
+/// Between lanes that go round rows.
+const LANE: f64 = 13.0;
+/// Between a frame and what it holds.
+const PAD: f64 = 16.0;
+/// Frames of a stack beyond so many are drawn closed.
+const OPEN_FRAMES: usize = 4;
+/// Texts may be wider in another font by this factor.
+const SLACK: f64 = 1.06;
+
+/// A rectangle by its middle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spot {
+    /// Middle.
+    pub x: f64,
+    /// Middle.
+    pub y: f64,
+    /// Width.
+    pub w: f64,
+    /// Height.
+    pub h: f64,
+}
+
+impl Spot {
+    fn top(&self) -> f64 {
+        self.y + self.h / 2.0
+    }
+
+    fn bottom(&self) -> f64 {
+        self.y - self.h / 2.0
+    }
+
+    fn moved(self, dx: f64, dy: f64) -> Spot {
+        Spot { x: self.x + dx, y: self.y + dy, ..self }
+    }
+}
+
+/// A frame around blocks.
+#[derive(Clone, Debug)]
+pub struct Border<'a> {
+    /// Where.
+    pub spot: Spot,
+    /// The block it holds; none for a frame around a cycle.
+    pub frame: Option<&'a Frame>,
+    /// Whether the block inside is not drawn.
+    pub is_closed: bool,
+}
+
+/// Words beside a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// The end that is at the frame.
+    pub x: f64,
+    /// Middle of the lines.
+    pub y: f64,
+    /// Whether the text is left of `x`.
+    pub is_left: bool,
+    /// Lines with their classes, top to bottom.
+    pub lines: Vec<(&'static str, String)>,
+}
+
+/// A line with an arrow head at its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wire {
+    /// Its corners.
+    pub points: Vec<(f64, f64)>,
+    /// Whether there is an arrow head.
+    pub has_arrow: bool,
+}
+
+/// What stands where.
+#[derive(Clone, Debug, Default)]
+pub struct Scene<'a> {
+    /// Items that are drawn as boxes, circles or words.
+    pub items: Vec<(Spot, &'a Item)>,
+    /// Frames, outer ones first.
+    pub borders: Vec<Border<'a>>,
+    /// Arrows.
+    pub wires: Vec<Wire>,
+    /// Words beside frames.
+    pub panels: Vec<Panel>,
+    /// Where the encoder's output is wanted.
+    ports: Vec<(f64, f64)>,
+    /// How far it reaches to the left and to the right of its axis.
+    pub reach: (f64, f64),
+    /// Its height.
+    pub height: f64,
+    /// The top of its last item.
+    end: (f64, f64),
+}
+
+impl<'a> Scene<'a> {
+    fn absorb(&mut self, other: Scene<'a>, dx: f64, dy: f64) {
+        let point = |(x, y): (f64, f64)| (x + dx, y + dy);
+        self.items.extend(other.items.into_iter().map(|(spot, item)| (spot.moved(dx, dy), item)));
+        self.borders.extend(other.borders.into_iter().map(|b| Border { spot: b.spot.moved(dx, dy), ..b }));
+        self.wires.extend(other.wires.into_iter().map(|wire| Wire {
+            points: wire.points.into_iter().map(point).collect(),
+            has_arrow: wire.has_arrow,
+        }));
+        self.panels.extend(other.panels.into_iter().map(|p| Panel { x: p.x + dx, y: p.y + dy, ..p }));
+        self.ports.extend(other.ports.into_iter().map(point));
+        self.reach.0 = self.reach.0.max(other.reach.0 - dx);
+        self.reach.1 = self.reach.1.max(other.reach.1 + dx);
+    }
+
+    fn wire(&mut self, points: Vec<(f64, f64)>) {
+        self.wires.push(Wire { points, has_arrow: true });
+    }
+
+    /// The scene with `y` growing downwards.
+    fn flipped(mut self) -> Self {
+        let height = self.height;
+        let turn = |y: f64| height - y;
+        for (spot, _) in &mut self.items {
+            spot.y = turn(spot.y);
+        }
+        for border in &mut self.borders {
+            border.spot.y = turn(border.spot.y);
+        }
+        for wire in &mut self.wires {
+            wire.points.iter_mut().for_each(|p| p.1 = turn(p.1));
+        }
+        for panel in &mut self.panels {
+            panel.y = turn(panel.y);
+        }
+        self
+    }
+}
+
+/// The whole model, in pixels from the top left corner.
+pub fn layout(outline: &Outline) -> Scene<'_> {
+    let last = outline.columns.len().saturating_sub(1);
+    let mut scene = Scene::default();
+    let mut x = 0.0;
+    let mut encoder: Option<((f64, f64), f64)> = None;
+    for (i, column) in outline.columns.iter().enumerate() {
+        // Words stand at the outer side of the columns.
+        let is_left = last > 0 && i == 0;
+        let part = flow(&column.flow, is_left);
+        let wanted = part.ports.clone();
+        let axis = x + part.reach.0;
+        let (end, right, height) = (part.end, axis + part.reach.1, part.height);
+        let memory_at = x - 26.0;
+        scene.absorb(part, axis, 0.0);
+        scene.height = scene.height.max(height);
+        if let Some((from, _)) = encoder
+            && !wanted.is_empty()
+        {
+            let up = from.1 + 18.0;
+            for (px, py) in wanted {
+                let to = (axis + px, py);
+                scene.wire(vec![from, (from.0, up), (memory_at, up), (memory_at, to.1), to]);
+            }
+            scene.height = scene.height.max(up + 4.0);
+        }
+        encoder = Some(((axis + end.0, end.1), right));
+        x = right + 52.0;
+    }
+    scene.reach = (0.0, (x - 52.0).max(0.0));
+    scene.flipped()
+}
+
+/// A flow about its own axis: it begins at `(0, 0)`.
+fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
+    let ranks = ranks(flow);
+    let rows = ranks.iter().copied().max().map_or(0, |most| most + 1);
+    let uniform = uniform_width(flow);
+    let mut scene = Scene::default();
+    let mut spots: Vec<Spot> = vec![Spot { x: 0.0, y: 0.0, w: 0.0, h: 0.0 }; flow.items.len()];
+    let mut extents: Vec<(f64, f64)> = Vec::new();
+    let starts_inside = flow.items.iter().any(|i| i.inputs.contains(&From::Start));
+    let mut y = if starts_inside { GAP + 4.0 } else { 0.0 };
+    let mut stacks: Vec<(usize, Scene<'_>)> = Vec::new();
+    for row in 0..rows {
+        let here = |i: &usize| ranks.get(*i) == Some(&row);
+        let members: Vec<usize> = (0..flow.items.len()).filter(here).collect();
+        let (mut main, mut small, mut aside) = (Vec::new(), Vec::new(), Vec::new());
+        for i in members {
+            let Some(item) = flow.items.get(i) else { continue };
+            let size = match &item.form {
+                Form::Stack(parts) => {
+                    let inner = stack(parts, is_left);
+                    let size = (inner.reach.0 + inner.reach.1, inner.height);
+                    stacks.push((i, inner));
+                    size
+                }
+                Form::Input | Form::Output | Form::Box(_) | Form::Step | Form::Sum | Form::Product => {
+                    size_of(item, uniform)
+                }
+            };
+            match (item.is_aside, &item.form) {
+                (true, _) => aside.push((i, size)),
+                (false, Form::Step) => small.push((i, size)),
+                (false, _) => main.push((i, size)),
+            }
+        }
+        if main.is_empty() {
+            std::mem::swap(&mut main, &mut small);
+        }
+        let height = [&main, &small, &aside].into_iter().flatten().fold(0f64, |h, (_, size)| h.max(size.1));
+        let middle = y + height / 2.0;
+        let whole = main.iter().map(|(_, s)| s.0).sum::<f64>() + 24.0 * main.len().saturating_sub(1) as f64;
+        let mut x = -whole / 2.0;
+        let mut put = |i: usize, x: f64, (w, h): (f64, f64)| {
+            if let Some(spot) = spots.get_mut(i) {
+                *spot = Spot { x, y: middle, w, h };
+            }
+        };
+        for (i, size) in &main {
+            put(*i, x + size.0 / 2.0, *size);
+            x += size.0 + 24.0;
+        }
+        let mut right = whole / 2.0;
+        for (i, size) in &small {
+            put(*i, right + 16.0 + size.0 / 2.0, *size);
+            right += 16.0 + size.0;
+        }
+        let mut left = whole / 2.0;
+        for (i, size) in &aside {
+            let offset = left + 30.0 + size.0 / 2.0;
+            put(*i, -offset, *size);
+            left += 30.0 + size.0;
+        }
+        extents.push((left.max(whole / 2.0), right));
+        y += height + GAP;
+    }
+    scene.height = (y - GAP).max(0.0);
+    for (i, inner) in stacks {
+        if let Some(spot) = spots.get(i) {
+            let bottom = spot.bottom();
+            scene.absorb(inner, 0.0, bottom);
+        }
+    }
+    wires(flow, &ranks, &spots, &extents, &mut scene);
+    for (spot, item) in spots.iter().zip(&flow.items) {
+        if !matches!(item.form, Form::Stack(_)) {
+            scene.reach.0 = scene.reach.0.max(spot.w / 2.0 - spot.x);
+            scene.reach.1 = scene.reach.1.max(spot.w / 2.0 + spot.x);
+            scene.items.push((*spot, item));
+        }
+    }
+    scene.end = flow.end().and_then(|i| spots.get(i)).map_or((0.0, 0.0), |spot| (spot.x, spot.top()));
+    scene
+}
+
+/// The row of every item: one above the highest of its inputs.
+fn ranks(flow: &Flow) -> Vec<usize> {
+    let mut ranks: Vec<Option<usize>> = vec![None; flow.items.len()];
+    // A sum may come before one of its summands, so that one pass need not be enough.
+    for _ in 0..=flow.items.len() {
+        for (i, item) in flow.items.iter().enumerate() {
+            let below = item.inputs.iter().filter_map(|from| match from {
+                From::Item(j) => Some(*j),
+                From::Start | From::Memory => None,
+            });
+            let mut rank = Some(0);
+            for j in below {
+                let is_aside = flow.items.get(j).is_some_and(|item| item.is_aside);
+                let of = if is_aside { Some(0) } else { ranks.get(j).copied().flatten().map(|r| r + 1) };
+                rank = rank.zip(of).map(|(a, b): (usize, usize)| a.max(b));
+            }
+            if let Some(slot) = ranks.get_mut(i) {
+                *slot = rank;
+            }
+        }
+    }
+    let mut ranks: Vec<usize> = ranks.into_iter().map(Option::unwrap_or_default).collect();
+    // What stands aside stands beside what it feeds.
+    for (i, item) in flow.items.iter().enumerate() {
+        let fed = flow.items.iter().position(|other| other.inputs.contains(&From::Item(i)));
+        if let (true, Some(fed)) = (item.is_aside, fed)
+            && let Some(rank) = ranks.get(fed).copied()
+            && let Some(slot) = ranks.get_mut(i)
+        {
+            *slot = rank;
+        }
+    }
+    ranks
+}
+
+fn uniform_width(flow: &Flow) -> f64 {
+    let boxes = flow.items.iter().filter(|i| matches!(i.form, Form::Box(_)) && !i.is_aside);
+    boxes.map(|item| text_width(item) + 28.0).fold(150.0, f64::max)
+}
+
+fn text_width(item: &Item) -> f64 {
+    let label = width(&item.label, 13.0);
+    SLACK * item.notes.iter().map(|note| width(note, 11.0)).fold(label, f64::max)
+}
+
+fn size_of(item: &Item, uniform: f64) -> (f64, f64) {
+    let notes = item.notes.len() as f64;
+    match item.form {
+        Form::Input | Form::Output => (text_width(item), 18.0 + 14.0 * notes),
+        Form::Box(_) => {
+            let w = if item.is_aside { text_width(item) + 22.0 } else { uniform };
+            (w, 30.0 + 14.0 * notes)
+        }
+        Form::Step => (text_width(item) + 20.0, 22.0 + 14.0 * notes),
+        Form::Sum | Form::Product => (20.0, 20.0),
+        Form::Stack(_) => (0.0, 0.0),
+    }
+}
+
+/// Arrows between the items of a flow.
+fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], extents: &[(f64, f64)], scene: &mut Scene<'_>) {
+    // Rows that a lane at the right is taken for.
+    let mut lanes: Vec<Vec<(usize, usize)>> = Vec::new();
+    for (i, item) in flow.items.iter().enumerate() {
+        let (Some(to), Some(rank)) = (spots.get(i).copied(), ranks.get(i).copied()) else { continue };
+        let is_circle = matches!(item.form, Form::Sum | Form::Product);
+        for from in &item.inputs {
+            let (start, above) = match from {
+                From::Memory => {
+                    if !matches!(item.form, Form::Stack(_)) {
+                        scene.ports.push((to.x - to.w / 2.0, to.y));
+                    }
+                    continue;
+                }
+                From::Start => ((0.0, 0.0), 0),
+                From::Item(j) => {
+                    let (Some(spot), Some(source)) = (spots.get(*j), flow.items.get(*j)) else { continue };
+                    if source.is_aside {
+                        let side = if spot.x < to.x { 1.0 } else { -1.0 };
+                        let near = (spot.x + side * spot.w / 2.0, spot.y);
+                        scene.wire(vec![near, (to.x - side * to.w / 2.0, to.y)]);
+                        continue;
+                    }
+                    ((spot.x, spot.top()), ranks.get(*j).map_or(0, |r| r + 1))
+                }
+            };
+            if rank <= above {
+                scene.wire(direct(start, to, is_circle));
+                continue;
+            }
+            // It passes rows `above..rank`.
+            let is_free = |lane: &Vec<(usize, usize)>| lane.iter().all(|(a, b)| *b <= above || *a >= rank);
+            let lane = lanes.iter().position(is_free).unwrap_or(lanes.len());
+            match lanes.get_mut(lane) {
+                Some(there) => there.push((above, rank)),
+                None => lanes.push(vec![(above, rank)]),
+            }
+            let passed = extents.get(above..=rank).unwrap_or_default();
+            let right = passed.iter().fold(0f64, |most, (_, right)| most.max(*right));
+            let x = right + 14.0 + LANE * lane as f64;
+            let tap = start.1 + GAP * 0.4;
+            let into = (to.x + to.w / 2.0, to.y);
+            scene.wire(vec![start, (start.0, tap), (x, tap), (x, to.y), into]);
+            scene.reach.1 = scene.reach.1.max(x + 4.0);
+        }
+    }
+}
+
+/// An arrow to the next row.
+fn direct(start: (f64, f64), to: Spot, is_circle: bool) -> Vec<(f64, f64)> {
+    let below = (to.x, to.bottom());
+    if (start.0 - to.x).abs() < 0.5 {
+        return vec![start, below];
+    }
+    if is_circle {
+        let side = if start.0 < to.x { -1.0 } else { 1.0 };
+        return vec![start, (start.0, to.y), (to.x + side * to.w / 2.0, to.y)];
+    }
+    let turn = below.1 - GAP * 0.5;
+    vec![start, (start.0, turn), (to.x, turn), below]
+}
+
+/// The blocks of a stack from bottom to top.
+fn stack(parts: &[Part], is_left: bool) -> Scene<'_> {
+    let mut scene = Scene::default();
+    let mut y = 0.0;
+    let mut drawn = 0;
+    let all: usize = parts.iter().map(|p| p.frames.len()).sum();
+    for (i, part) in parts.iter().enumerate() {
+        if i > 0 {
+            scene.wire(vec![(0.0, y), (0.0, y + GAP)]);
+            y += GAP;
+        }
+        let inner = frames(part, is_left, &mut drawn, all > OPEN_FRAMES);
+        let height = inner.height;
+        scene.absorb(inner, 0.0, y);
+        y += height;
+    }
+    scene.height = y;
+    scene
+}
+
+fn frames<'a>(part: &'a Part, is_left: bool, drawn: &mut usize, is_long: bool) -> Scene<'a> {
+    let is_cycle = part.frames.len() > 1;
+    let pad = if is_cycle { PAD } else { 0.0 };
+    let mut inside = Scene::default();
+    let mut y = if is_cycle { GAP } else { 0.0 };
+    for (i, frame) in part.frames.iter().enumerate() {
+        if i > 0 {
+            inside.wire(vec![(0.0, y), (0.0, y + GAP)]);
+            y += GAP;
+        }
+        let is_closed = is_long && *drawn + 1 >= OPEN_FRAMES;
+        *drawn += 1;
+        let times = if is_cycle { &frame.times } else { &part.times };
+        let one = block(frame, times, is_left, is_closed);
+        let height = one.height;
+        inside.absorb(one, 0.0, y);
+        y += height;
+    }
+    if !is_cycle {
+        inside.height = y;
+        return inside;
+    }
+    y += GAP;
+    let widest = inside.borders.iter().fold(0f64, |w, b| w.max(b.spot.w));
+    let spot = Spot { x: 0.0, y: y / 2.0, w: widest + 2.0 * pad, h: y };
+    let mut scene = Scene::default();
+    scene.borders.push(Border { spot, frame: None, is_closed: false });
+    let first = part.frames.first().map_or(0.0, |_| GAP);
+    inside.wire(vec![(0.0, 0.0), (0.0, first)]);
+    inside.wires.push(Wire { points: vec![(0.0, y - GAP), (0.0, y)], has_arrow: false });
+    for panel in &mut inside.panels {
+        panel.x += if is_left { -pad } else { pad };
+    }
+    inside.reach.0 += pad;
+    inside.reach.1 += pad;
+    scene.absorb(inside, 0.0, 0.0);
+    scene.height = y;
+    let lines = vec![("big fill-ink", part.times.clone())];
+    let at = if is_left { -1.0 } else { 1.0 };
+    scene.panels.push(Panel { x: at * (spot.w / 2.0 + 12.0), y: y - 12.0, is_left, lines });
+    scene.reach.0 = scene.reach.0.max(spot.w / 2.0);
+    scene.reach.1 = scene.reach.1.max(spot.w / 2.0);
+    scene
+}
+
+/// One block in its frame, with its words beside it.
+fn block<'a>(frame: &'a Frame, times: &str, is_left: bool, is_closed: bool) -> Scene<'a> {
+    let mut scene = Scene::default();
+    let (w, h);
+    if is_closed {
+        (w, h) = (SLACK * width(&frame.title, 13.0) + 40.0, 36.0);
+        scene.borders.push(Border { spot: Spot { x: 0.0, y: h / 2.0, w, h }, frame: Some(frame), is_closed });
+    } else {
+        let inner = flow(&frame.flow, true);
+        let half = inner.reach.0.max(inner.reach.1) + PAD;
+        (w, h) = (2.0 * half, inner.height + GAP);
+        scene.borders.push(Border { spot: Spot { x: 0.0, y: h / 2.0, w, h }, frame: Some(frame), is_closed });
+        let end = inner.end;
+        scene.absorb(inner, 0.0, 0.0);
+        scene.wires.push(Wire { points: vec![end, (0.0, h)], has_arrow: false });
+    }
+    scene.height = h;
+    let panel = panel(frame, times, w / 2.0 + 12.0, h / 2.0, is_left, is_closed);
+    let words = panel.lines.iter().map(|(class, text)| line_width(class, text)).fold(0f64, f64::max);
+    let reach = w / 2.0 + 12.0 + words;
+    scene.reach.0 = scene.reach.0.max(if is_left { reach } else { w / 2.0 });
+    scene.reach.1 = scene.reach.1.max(if is_left { w / 2.0 } else { reach });
+    scene.panels.push(panel);
+    scene
+}
+
+fn panel(frame: &Frame, times: &str, x: f64, y: f64, is_left: bool, is_closed: bool) -> Panel {
+    let mut lines: Vec<(&'static str, String)> = Vec::new();
+    if !times.is_empty() {
+        lines.push(("big fill-ink", times.to_owned()));
+    }
+    if !is_closed {
+        lines.push(("strong fill-ink", super::facts::words(&frame.title)));
+        lines.extend(frame.equations.iter().map(|line| ("mono fill-ink", line.clone())));
+        let each = if times.is_empty() { "" } else { " each" };
+        lines.push(("small fill-muted", format!("{} parameters{each}", number::count(frame.parameters))));
+    }
+    Panel { x: if is_left { -x } else { x }, y, is_left, lines }
+}
+
+/// Width of a line of a panel.
+fn line_width(class: &str, text: &str) -> f64 {
+    match class.split(' ').next() {
+        Some("mono") => mono_width(text, 11.0) * 1.02,
+        Some("big") => width(text, 18.0) * SLACK,
+        Some("strong") => width(text, 12.0) * 1.12,
+        _ => width(text, 11.0) * SLACK,
+    }
+}

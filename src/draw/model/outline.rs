@@ -1,0 +1,638 @@
+//! A graph as boxes and arrows: what a reader wants to see of it, and nothing about where it stands.
+//!
+//! Modules of the model itself are opened, so that embeddings and heads show their steps; the modules a
+//! block calls stay boxes. Values that only steer (masks, rotary tables, biases, positions) are no
+//! arrows: they become notes of the box they steer. Dropout, slices and changes of shape are passed over.
+
+use super::facts;
+use crate::ir::op::Op;
+use crate::ir::paths::{elements, join};
+use crate::ir::{DType, MemberId, MemberKind, Module, Node, Run, Sym, Value, Verified};
+use crate::report::cost::{Kind as ModelKind, cost};
+use crate::report::layers::shape_text;
+use crate::report::number;
+use crate::report::parameters::{self, Parameters};
+use crate::source::{SourceMap, Span};
+
+/// A model as a picture shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outline {
+    /// The model's name.
+    pub name: String,
+    /// Kind, parameters, sizes, in words.
+    pub summary: Vec<String>,
+    /// Side by side, the encoder first.
+    pub columns: Vec<Column>,
+}
+
+/// One stack with what leads to it and away from it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Column {
+    /// `Encoder` or `Decoder`; empty where there is only one.
+    pub title: String,
+    /// From its input to its output.
+    pub flow: Flow,
+}
+
+/// Boxes in the order they are computed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flow {
+    /// Every box. Inputs make no circle, but a sum may have one that comes after it.
+    pub items: Vec<Item>,
+}
+
+impl Flow {
+    /// What leaves the flow: the last item that feeds no other.
+    pub fn end(&self) -> Option<usize> {
+        let feeds = |i: usize| self.items.iter().any(|item| item.inputs.contains(&From::Item(i)));
+        (0..self.items.len()).rev().find(|i| !feeds(*i))
+    }
+}
+
+/// A box, a circle, or a frame around blocks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// What it looks like.
+    pub form: Form,
+    /// What flows into it.
+    pub inputs: Vec<From>,
+    /// Whether it stands beside what it feeds, for it depends on no input of the flow.
+    pub is_aside: bool,
+    /// Where it is in the model: `decoder.blocks.attention`.
+    pub path: String,
+    /// The name on it.
+    pub label: String,
+    /// Smaller lines below the name.
+    pub notes: Vec<String>,
+    /// What hovering shows: path, shapes, parameters, formula.
+    pub details: Vec<String>,
+    /// Where the spec says so.
+    pub place: Option<SpecLine>,
+}
+
+/// A line of a spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecLine {
+    /// The text's name.
+    pub source: String,
+    /// From 1.
+    pub line: usize,
+    /// The line itself.
+    pub text: String,
+}
+
+/// What flows into an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// An earlier item of the same flow.
+    Item(usize),
+    /// The flow's own argument: the residual stream that enters a block.
+    Start,
+    /// The encoder's output.
+    Memory,
+}
+
+/// The look of an item.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Form {
+    /// What is given.
+    Input,
+    /// What comes out.
+    Output,
+    /// A box of a colour.
+    Box(Tint),
+    /// A small box: a step without parameters.
+    Step,
+    /// `+` in a circle.
+    Sum,
+    /// `×` in a circle.
+    Product,
+    /// Frames around blocks, first to last.
+    Stack(Vec<Part>),
+}
+
+/// What a box is about, hence its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tint {
+    /// Embeddings and positions.
+    Embedding,
+    /// Attention.
+    Attention,
+    /// Feed-forward and mixtures.
+    Ffn,
+    /// Norms and learned scales.
+    Norm,
+    /// The output head.
+    Head,
+}
+
+impl Tint {
+    /// Its class in [`crate::draw::theme`].
+    pub fn class(self) -> &'static str {
+        match self {
+            Tint::Embedding => "embedding",
+            Tint::Attention => "attention",
+            Tint::Ffn => "ffn",
+            Tint::Norm => "norm",
+            Tint::Head => "head",
+        }
+    }
+}
+
+/// Consecutive blocks of a stack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// How often the frames are repeated: `× 12`, `26 layers in turn`; empty for once.
+    pub times: String,
+    /// The different blocks, in order.
+    pub frames: Vec<Frame>,
+}
+
+/// A block, opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// `DecoderBlock`
+    pub title: String,
+    /// `× 12`; empty for once, and where the part says it.
+    pub times: String,
+    /// The block as the author or the paper writes it.
+    pub equations: Vec<String>,
+    /// Parameters of one block.
+    pub parameters: u128,
+    /// `decoder.blocks.0..11`
+    pub path: String,
+    /// What is inside.
+    pub flow: Flow,
+}
+
+/// What a value is to the picture.
+#[derive(Clone, Debug)]
+enum Val {
+    /// Made by an item of a column.
+    Item(usize, usize),
+    /// The argument of the block.
+    Start,
+    /// The encoder's output, inside a block.
+    Memory,
+    /// It steers only; the notes it leaves where it is used.
+    Side { notes: Vec<String>, is_bias: bool },
+}
+
+impl Val {
+    fn side(note: Option<String>) -> Val {
+        Val::Side { notes: note.into_iter().collect(), is_bias: false }
+    }
+}
+
+/// The outline of a graph. `sources` are the texts its spans point into.
+pub fn outline(graph: &Verified, sources: &SourceMap) -> Outline {
+    let cost = cost(graph);
+    let both = cost.kind == ModelKind::EncoderDecoder;
+    let titles: &[&str] = if both { &["Encoder", "Decoder"] } else { &[""] };
+    let mut build = Build {
+        graph,
+        sources,
+        parameters: parameters::of_modules(graph),
+        columns: titles.iter().map(|t| Column { title: (*t).to_owned(), flow: Flow::default() }).collect(),
+        current: 0,
+    };
+    let root = graph.root();
+    let arguments = root.arguments().iter().map(|v| build.input(v)).collect();
+    let results = build.body(root, arguments, "", true);
+    build.outputs(root, &results);
+    let all = cost.parameters.all();
+    let mut summary = vec![cost.kind.words().to_owned(), format!("{} parameters", number::count(all.total))];
+    if all.active < all.total {
+        summary.push(format!("{} active", number::count(all.active)));
+    }
+    if cost.has_time {
+        summary.push(format!("context {}", number::exact(u128::from(cost.context))));
+    }
+    if let Some(vocab) = graph.vocab {
+        summary.push(format!("vocab {}", number::exact(u128::from(vocab))));
+    }
+    Outline { name: graph.name.clone(), summary, columns: build.columns }
+}
+
+struct Build<'a> {
+    graph: &'a Verified,
+    sources: &'a SourceMap,
+    parameters: Vec<Parameters>,
+    columns: Vec<Column>,
+    /// The column that was last added to.
+    current: usize,
+}
+
+impl Build<'_> {
+    /// A root argument: an item where it is what the model reads, a side value where it steers.
+    fn input(&mut self, value: &Value) -> Val {
+        let is_read = !value.ty.optional
+            && (value.ty.dtype == DType::Float || value.ty.dtype == DType::Int && value.ty.shape.len() == 2);
+        if !is_read {
+            return Val::side(None);
+        }
+        let is_source = value.ty.shape.iter().any(|d| d.symbol() == Some(Sym::Source));
+        let column = if is_source { 0 } else { self.columns.len().saturating_sub(1) };
+        let shape = shape_text(&value.ty);
+        self.add(
+            column,
+            Item {
+                form: Form::Input,
+                inputs: Vec::new(),
+                is_aside: false,
+                path: value.name.clone(),
+                label: value.name.clone(),
+                notes: vec![shape.clone()],
+                details: vec![format!("input {}", value.name), shape],
+                place: None,
+            },
+        )
+    }
+
+    fn outputs(&mut self, root: &Module, results: &[Val]) {
+        let Some(Val::Item(column, index)) = results.iter().find(|v| matches!(v, Val::Item(..))) else {
+            return;
+        };
+        let values: Vec<&Value> = root.results.iter().map(|id| root.value(*id)).collect();
+        let names: Vec<&str> = values.iter().map(|v| v.name.as_str()).collect();
+        let shape = values.first().map(|v| shape_text(&v.ty)).unwrap_or_default();
+        let item = Item {
+            form: Form::Output,
+            inputs: vec![From::Item(*index)],
+            is_aside: false,
+            path: names.join(","),
+            label: names.join(", "),
+            notes: vec![shape.clone()],
+            details: vec![format!("output {}", names.join(", ")), shape],
+            place: None,
+        };
+        self.add(*column, item);
+    }
+
+    fn add(&mut self, column: usize, item: Item) -> Val {
+        let Some(at) = self.columns.get_mut(column) else { return Val::side(None) };
+        at.flow.items.push(item);
+        Val::Item(column, at.flow.items.len() - 1)
+    }
+
+    /// Walks a body; calls are opened if `opens`.
+    fn body(&mut self, module: &Module, arguments: Vec<Val>, path: &str, opens: bool) -> Vec<Val> {
+        let mut values: Vec<Val> = arguments;
+        values.resize_with(module.values.len(), || Val::side(None));
+        for node in &module.nodes {
+            let inputs: Vec<Val> = node.inputs.iter().filter_map(|id| values.get(id.0).cloned()).collect();
+            let outputs = self.node(module, node, &inputs, path, opens);
+            for (i, id) in node.outputs.iter().enumerate() {
+                if let (Some(slot), Some(value)) = (values.get_mut(id.0), outputs.get(i).or(outputs.first()))
+                {
+                    *slot = value.clone();
+                }
+            }
+        }
+        module.results.iter().filter_map(|id| values.get(id.0).cloned()).collect()
+    }
+
+    fn node(&mut self, module: &Module, node: &Node, inputs: &[Val], path: &str, opens: bool) -> Vec<Val> {
+        let pass = || inputs.first().cloned().unwrap_or_else(|| Val::side(None));
+        let one = |value: Val| vec![value];
+        match &node.op {
+            Op::Layer { member } => one(self.layer(module, node, *member, inputs, path)),
+            Op::Weight { .. } => one(Val::side(Some("tied to the embedding".into()))),
+            Op::Call { member } => self.call(module, node, *member, inputs, path, opens),
+            Op::Scan { member, each, args } => {
+                one(self.stack(module, node, *member, *each, args, inputs, path))
+            }
+            Op::Experts { .. } => one(self.step(node, "experts", inputs, path)),
+            Op::Positions { .. } | Op::PaddingMask | Op::OrZeros => one(Val::side(None)),
+            Op::Sinusoid { dim, .. } => {
+                let notes = vec![format!("width {}", number::exact(u128::from(*dim)))];
+                let mut item = self.plain(node, Form::Box(Tint::Embedding), "Sinusoidal positions", path);
+                item.notes = notes;
+                one(self.add_aside(item))
+            }
+            Op::RotaryTable { rotary, .. } => {
+                let pairs = rotary.inverse_frequencies.len();
+                one(Val::side(Some(format!("rotary {}", 2 * pairs))))
+            }
+            Op::Mask { rule, .. } => one(Val::Side { notes: facts::mask(rule), is_bias: false }),
+            Op::EitherMask => {
+                let notes = inputs.iter().flat_map(notes_of).collect();
+                one(Val::Side { notes, is_bias: false })
+            }
+            Op::AlibiBias { .. } => one(Val::side(Some("ALiBi".into()))),
+            Op::RelativeBuckets { .. } => one(Val::Side { notes: vec!["T5 bias".into()], is_bias: true }),
+            Op::BiasFromTable => one(pass()),
+            Op::SplitHeads { .. }
+            | Op::MergeHeads
+            | Op::RepeatHeads { .. }
+            | Op::Cache
+            | Op::Dropout { .. }
+            | Op::Slice { .. }
+            | Op::Unsqueeze
+            | Op::Squeeze => one(pass()),
+            Op::Rotate { .. } => one(self.step(node, "rotate", inputs, path)),
+            Op::Attention(_) => {
+                let value = self.step(node, "attention", inputs, path);
+                vec![value.clone(), value]
+            }
+            Op::Activate(activation) => one(self.step(node, facts::activation(*activation), inputs, path)),
+            Op::Add => one(self.sum(node, inputs, path)),
+            Op::Mul => one(self.circle(Form::Product, node, inputs, path)),
+            Op::Scale { by } => one(self.step(node, &format!("× {}", facts::factor(*by)), inputs, path)),
+            Op::Shift { by } => one(self.step(node, &format!("+ {}", facts::factor(*by)), inputs, path)),
+            Op::Clamp { .. } => one(self.step(node, "clamp", inputs, path)),
+            Op::Softcap { cap } => {
+                one(self.step(node, &format!("softcap {}", facts::factor(*cap)), inputs, path))
+            }
+            Op::Concat { .. } => one(self.step(node, "concat", inputs, path)),
+            Op::Prepend => one(self.step(node, "prepend", inputs, path)),
+            Op::Lookup => {
+                let mut item = self.plain(node, Form::Box(Tint::Embedding), "Token embedding", path);
+                item.notes = vec!["shared table".into()];
+                // The table is the first input, the tokens the second.
+                one(self.add_with(inputs.get(1..).unwrap_or_default(), item))
+            }
+            Op::Unembed => {
+                let mut item = self.plain(node, Form::Box(Tint::Head), "Linear", path);
+                let table = node.inputs.get(1).map(|id| &module.value(*id).ty.shape);
+                if let Some([rows, dim]) = table.map(Vec::as_slice) {
+                    let size = |d: &crate::ir::Dim| d.constant().map_or_else(|| d.to_string(), number::exact);
+                    item.notes.push(format!("{} → {}", size(dim), size(rows)));
+                }
+                item.notes.extend(inputs.iter().flat_map(notes_of));
+                one(self.add_with(inputs, item))
+            }
+            Op::Route(_) => one(self.step(node, "route", inputs, path)),
+            Op::Pool(pool) => one(self.step(node, facts::pool(*pool), inputs, path)),
+            Op::Normalize => one(self.step(node, "unit length", inputs, path)),
+        }
+    }
+
+    fn layer(&mut self, module: &Module, node: &Node, id: MemberId, inputs: &[Val], path: &str) -> Val {
+        let member = module.member(id);
+        let MemberKind::Layer(layer) = &member.kind else { return Val::side(None) };
+        if let Some(Val::Side { is_bias: true, notes }) = inputs.first() {
+            return Val::Side { notes: notes.clone(), is_bias: true };
+        }
+        let tint = if layer.is_norm() { Tint::Norm } else { facts::tint(module.role) };
+        let (label, notes) = facts::layer(layer, &member.name);
+        let path = join(path, &member.name);
+        let mut item = self.plain(node, Form::Box(tint), &label, &path);
+        item.notes = notes;
+        let n: u128 = layer.parameters().iter().map(|p| elements(&p.shape)).sum();
+        item.details = vec![path.clone(), facts::layer_line(layer)];
+        item.details.extend(shapes(module, node));
+        item.details.push(format!("{} parameters", number::exact(n)));
+        let is_source = inputs.iter().all(|v| matches!(v, Val::Side { .. }));
+        if is_source {
+            return self.add_aside(item);
+        }
+        self.add_with(inputs, item)
+    }
+
+    fn call(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        id: MemberId,
+        inputs: &[Val],
+        path: &str,
+        opens: bool,
+    ) -> Vec<Val> {
+        let member = module.member(id);
+        let MemberKind::Module(child) = &member.kind else { return Vec::new() };
+        let path = join(path, &member.name);
+        let inner = self.graph.module(*child);
+        if let Some(column) = inputs.iter().find_map(column_of) {
+            self.current = column;
+        }
+        if opens {
+            return self.body(inner, inputs.to_vec(), &path, true);
+        }
+        let has_memory = inputs.iter().any(|v| matches!(v, Val::Memory));
+        let steering: Vec<String> = inputs.iter().flat_map(notes_of).collect();
+        let (label, notes) = facts::module(self.graph, inner, has_memory, &steering);
+        let mut item = self.plain(node, Form::Box(facts::tint(inner.role)), &label, &path);
+        item.notes = notes;
+        item.place = inner.span.and_then(|s| self.spec_line(s)).or(item.place);
+        let count = self.parameters.get(child.0).map(|p| p.all().total).unwrap_or_default();
+        item.details = vec![path];
+        item.details.extend(inner.doc.iter().map(|line| line.replace('`', "")));
+        item.details.extend(shapes(module, node));
+        item.details.push(format!("{} parameters", number::exact(count)));
+        item.details.extend(facts::members(self.graph, inner));
+        let value = self.add_with(inputs, item);
+        vec![value; node.outputs.len()]
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of one op")]
+    fn stack(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        id: MemberId,
+        each: u64,
+        args: &[Vec<Vec<usize>>],
+        inputs: &[Val],
+        path: &str,
+    ) -> Val {
+        let member = module.member(id);
+        let MemberKind::Stack(runs) = &member.kind else { return Val::side(None) };
+        let path = join(path, &member.name);
+        let mut first = 0u64;
+        let mut parts: Vec<Part> = Vec::new();
+        for (run, args) in runs.iter().zip(args) {
+            parts.push(self.part(run, args, each, first, inputs, &path));
+            first = first.saturating_add(run.count);
+        }
+        let mut item = self.plain(node, Form::Stack(parts), "", &path);
+        item.details = vec![path];
+        self.add_with(inputs, item)
+    }
+
+    /// The blocks of one run; equal neighbours of its cycle are one frame.
+    fn part(
+        &mut self,
+        run: &Run,
+        args: &[Vec<usize>],
+        each: u64,
+        first: u64,
+        inputs: &[Val],
+        path: &str,
+    ) -> Part {
+        let of = run.cycle.len().max(1) as u64;
+        let mut frames: Vec<(Frame, u64)> = Vec::new();
+        let mut last = None;
+        for (i, block) in run.cycle.iter().enumerate() {
+            let given = args.get(i).cloned().unwrap_or_default();
+            let key = (*block, given.clone());
+            if let (Some((_, times)), true) = (frames.last_mut(), last.as_ref() == Some(&key)) {
+                *times += 1;
+                continue;
+            }
+            last = Some(key);
+            let index = first.saturating_add(i as u64);
+            let path = match (run.count, of) {
+                (1, _) => format!("{path}.{index}"),
+                (n, 1) => format!("{path}.{index}..{}", first.saturating_add(n - 1)),
+                (_, _) => format!("{path}.{index},.."),
+            };
+            let steering = given.iter().filter_map(|i| inputs.get(*i).cloned());
+            frames.push((self.frame(*block, std::iter::once(Val::Start).chain(steering), &path), 1));
+        }
+        let is_cycle = frames.len() > 1;
+        let shared = if each > 1 { format!(", each run {each} times in a row") } else { String::new() };
+        let all = if is_cycle {
+            match run.count % of {
+                0 => times(run.count / of),
+                _ => format!("{} layers in turn", run.count),
+            }
+        } else {
+            times(run.count)
+        };
+        let all = if all.is_empty() && each > 1 { times(each) + ", shared" } else { all + &shared };
+        let frames = frames.into_iter().map(|(frame, n)| {
+            let own = if is_cycle { times(n) } else { String::new() };
+            Frame { times: own, ..frame }
+        });
+        Part { times: all, frames: frames.collect() }
+    }
+
+    fn frame(&mut self, id: crate::ir::ModuleId, arguments: impl Iterator<Item = Val>, path: &str) -> Frame {
+        let block = self.graph.module(id);
+        let arguments = arguments.map(|value| match value {
+            Val::Item(..) => Val::Memory,
+            other => other,
+        });
+        let mut inside = Build {
+            graph: self.graph,
+            sources: self.sources,
+            parameters: self.parameters.clone(),
+            columns: vec![Column::default()],
+            current: 0,
+        };
+        inside.body(block, arguments.collect(), path, false);
+        Frame {
+            title: block.name.clone(),
+            times: String::new(),
+            equations: block.doc.iter().map(|line| line.replace('`', "")).collect(),
+            parameters: self.parameters.get(id.0).map(|p| p.all().total).unwrap_or_default(),
+            path: path.to_owned(),
+            flow: inside.columns.pop().unwrap_or_default().flow,
+        }
+    }
+
+    /// A sum. One more summand of a sum that nothing uses yet joins it.
+    fn sum(&mut self, node: &Node, inputs: &[Val], path: &str) -> Val {
+        if let [Val::Item(column, index), other] = inputs
+            && self.is_free_sum(*column, *index)
+            && let Some(more) = self.from(*column, other)
+            && !self.is_aside(*column, more)
+            && let Some(item) = self.columns.get_mut(*column).and_then(|c| c.flow.items.get_mut(*index))
+        {
+            item.inputs.push(more);
+            return Val::Item(*column, *index);
+        }
+        self.circle(Form::Sum, node, inputs, path)
+    }
+
+    /// Whether an item is a sum that nothing uses, with no summand aside.
+    fn is_free_sum(&self, column: usize, index: usize) -> bool {
+        let Some(flow) = self.columns.get(column).map(|c| &c.flow) else { return false };
+        let is_sum = flow.items.get(index).is_some_and(|i| {
+            i.form == Form::Sum && !i.inputs.iter().any(|from| self.is_aside(column, *from))
+        });
+        is_sum && !flow.items.iter().any(|i| i.inputs.contains(&From::Item(index)))
+    }
+
+    fn is_aside(&self, column: usize, from: From) -> bool {
+        match from {
+            From::Item(i) => {
+                self.columns.get(column).and_then(|c| c.flow.items.get(i)).is_some_and(|i| i.is_aside)
+            }
+            From::Start | From::Memory => false,
+        }
+    }
+
+    fn circle(&mut self, form: Form, node: &Node, inputs: &[Val], path: &str) -> Val {
+        let label = if form == Form::Sum { "+" } else { "×" };
+        let item = self.plain(node, form, label, path);
+        self.add_with(inputs, item)
+    }
+
+    fn step(&mut self, node: &Node, label: &str, inputs: &[Val], path: &str) -> Val {
+        if inputs.iter().all(|v| matches!(v, Val::Side { .. })) && !inputs.is_empty() {
+            return inputs.first().cloned().unwrap_or_else(|| Val::side(None));
+        }
+        let item = self.plain(node, Form::Step, label, path);
+        self.add_with(inputs, item)
+    }
+
+    fn plain(&self, node: &Node, form: Form, label: &str, path: &str) -> Item {
+        Item {
+            form,
+            inputs: Vec::new(),
+            is_aside: false,
+            path: path.to_owned(),
+            label: label.to_owned(),
+            notes: Vec::new(),
+            details: vec![label.to_owned()],
+            place: node.span.and_then(|span| self.spec_line(span)),
+        }
+    }
+
+    /// Adds an item to the column its first input is of.
+    fn add_with(&mut self, inputs: &[Val], mut item: Item) -> Val {
+        let column = inputs.iter().find_map(column_of).unwrap_or(self.current);
+        item.inputs = inputs.iter().filter_map(|v| self.from(column, v)).collect();
+        item.inputs.dedup();
+        self.add(column, item)
+    }
+
+    /// Adds an item that no input of the flow leads to.
+    fn add_aside(&mut self, mut item: Item) -> Val {
+        item.is_aside = true;
+        self.add(self.current, item)
+    }
+
+    fn from(&self, column: usize, value: &Val) -> Option<From> {
+        match value {
+            Val::Item(of, index) if *of == column => Some(From::Item(*index)),
+            Val::Item(..) | Val::Memory => Some(From::Memory),
+            Val::Start => Some(From::Start),
+            Val::Side { .. } => None,
+        }
+    }
+
+    fn spec_line(&self, span: Span) -> Option<SpecLine> {
+        let source = self.sources.get(span.source)?;
+        let line = self.sources.line(span);
+        let text = source.text.lines().nth(line.checked_sub(1)?)?.trim().to_owned();
+        Some(SpecLine { source: source.name.clone(), line, text })
+    }
+}
+
+fn column_of(value: &Val) -> Option<usize> {
+    match value {
+        Val::Item(column, _) => Some(*column),
+        Val::Start | Val::Memory | Val::Side { .. } => None,
+    }
+}
+
+fn notes_of(value: &Val) -> Vec<String> {
+    match value {
+        Val::Side { notes, .. } => notes.clone(),
+        Val::Item(..) | Val::Start | Val::Memory => Vec::new(),
+    }
+}
+
+/// `[B,T,768] → [B,T,768]`
+fn shapes(module: &Module, node: &Node) -> Option<String> {
+    let output = node.outputs.first().map(|id| shape_text(&module.value(*id).ty))?;
+    let input = node.inputs.first().map(|id| shape_text(&module.value(*id).ty));
+    Some(input.map_or(output.clone(), |input| format!("{input} → {output}")))
+}
+
+fn times(n: u64) -> String {
+    if n == 1 { String::new() } else { format!("× {}", number::exact(u128::from(n))) }
+}

@@ -1,0 +1,105 @@
+//! Text in pictures: made harmless, measured without a font, shortened to fit.
+//!
+//! Widths are those of Helvetica, which Arial and Liberation Sans share; the fonts of the theme stay
+//! close to them. A layout leaves a little room, so that another font does not overlap.
+
+use crate::diag::render::visible;
+
+/// The text as XML character data or attribute value: markup escaped, hidden and forbidden characters
+/// shown by their number.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in visible(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\r' => out.push_str("\\r"),
+            // XML has no way to write these.
+            '\u{fffe}' | '\u{ffff}' => out.push_str(&c.escape_unicode().to_string()),
+            // Marks without a shape of their own that reorder or join their neighbours.
+            '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{061c}' => {
+                out.push_str(&c.escape_unicode().to_string());
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The same on one line.
+pub fn escape_line(text: &str) -> String {
+    escape(&text.replace(['\n', '\t'], " "))
+}
+
+/// A coordinate: two decimals, no trailing zeros, no negative zero.
+pub fn coordinate(n: f64) -> String {
+    let rounded = (n * 100.0).round() / 100.0;
+    if rounded == 0.0 || !rounded.is_finite() {
+        return "0".to_owned();
+    }
+    let text = format!("{rounded:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Width of a line in pixels at a font size.
+pub fn width(text: &str, size: f64) -> f64 {
+    text.chars().map(advance).sum::<f64>() * size
+}
+
+/// Width of a line in the font of code.
+pub fn mono_width(text: &str, size: f64) -> f64 {
+    text.chars().map(|c| if is_wide(c) { 1.2 } else { 0.61 }).sum::<f64>() * size
+}
+
+/// The text, or its beginning and `…` where it would be wider than `most`.
+pub fn fit(text: &str, size: f64, most: f64) -> String {
+    if width(text, size) <= most {
+        return text.to_owned();
+    }
+    let room = most - width("…", size);
+    let mut used = 0.0;
+    let mut out = String::new();
+    for c in text.chars() {
+        used += advance(c) * size;
+        if used > room {
+            break;
+        }
+        out.push(c);
+    }
+    out.push('…');
+    out
+}
+
+fn is_wide(c: char) -> bool {
+    matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd)
+}
+
+/// Advance of a character in ems.
+fn advance(c: char) -> f64 {
+    match c {
+        'i' | 'j' | 'l' => 0.222,
+        ' ' | '!' | ',' | '.' | '/' | ':' | ';' | 'I' | '[' | ']' | 'f' | 't' | '\\' | '|' | '·' => 0.278,
+        '(' | ')' | '-' | 'r' | '`' | '{' | '}' => 0.333,
+        '*' => 0.389,
+        'c' | 'k' | 's' | 'v' | 'x' | 'y' | 'z' | 'J' => 0.5,
+        '+' | '<' | '=' | '>' | '~' | '×' | '−' => 0.584,
+        'F' | 'T' | 'Z' => 0.611,
+        '&' | 'A' | 'B' | 'E' | 'K' | 'P' | 'S' | 'V' | 'X' | 'Y' => 0.667,
+        'C' | 'D' | 'H' | 'N' | 'R' | 'U' | 'w' => 0.722,
+        'G' | 'O' | 'Q' => 0.778,
+        'm' | 'M' => 0.833,
+        '%' => 0.889,
+        'W' => 0.944,
+        '@' | '→' | '…' => 1.015,
+        c if c.is_ascii() => 0.556,
+        c if is_wide(c) => 1.0,
+        '\u{0300}'..='\u{036f}' => 0.0,
+        // Letters of other alphabets, and hidden characters, which are shown as `\u{202e}`.
+        c if crate::source::is_hidden(c) => 3.8,
+        _ => 0.62,
+    }
+}
