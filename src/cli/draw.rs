@@ -8,7 +8,7 @@ use serde_json::json;
 use super::file;
 use super::subject::SpecArgs;
 use super::ui::{Failure, Format, Output, Ui};
-use crate::draw::model::{dot, mermaid, outline, picture};
+use crate::draw::model::{dot, mermaid, outline, page, picture};
 
 /// Arguments of `draw`.
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub struct Draw {
     /// The file to write; stdout if not given
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// svg, dot, mermaid or json; the file's ending tells if not given
+    /// svg, html, dot, mermaid or json; the file's ending tells if not given
     #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     format: Option<Form>,
 }
@@ -28,6 +28,8 @@ pub struct Draw {
 enum Form {
     /// A figure
     Svg,
+    /// A page with the figure, the spec and the layers
+    Html,
     /// For Graphviz
     Dot,
     /// For Markdown
@@ -41,7 +43,7 @@ impl Draw {
     pub fn spoken(&self) -> Format {
         match self.format {
             Some(Form::Json) => Format::Json,
-            Some(Form::Svg | Form::Dot | Form::Mermaid) | None => Format::Text,
+            Some(Form::Svg | Form::Html | Form::Dot | Form::Mermaid) | None => Format::Text,
         }
     }
 
@@ -52,6 +54,7 @@ impl Draw {
         let outline = outline(&subject.graph, &subject.sources);
         let text = match form {
             Form::Svg | Form::Json => picture(&outline).svg(),
+            Form::Html => page::page(&outline, &subject.graph, &subject.sources).html(),
             Form::Dot => dot::dot(&outline),
             Form::Mermaid => mermaid::mermaid(&outline),
         };
@@ -69,10 +72,13 @@ impl Draw {
         match (self.format, ending) {
             (Some(form), _) => Ok(form),
             (None, None | Some("svg")) => Ok(Form::Svg),
+            (None, Some("html" | "htm")) => Ok(Form::Html),
             (None, Some("dot" | "gv")) => Ok(Form::Dot),
             (None, Some("mmd" | "mermaid")) => Ok(Form::Mermaid),
-            (None, Some(other)) => Err(Failure::usage(format!("`.{other}` is none of svg, dot and mmd"))
-                .help("`--format` says what is drawn")),
+            (None, Some(other)) => {
+                Err(Failure::usage(format!("`.{other}` is none of svg, html, dot and mmd"))
+                    .help("`--format` says what is drawn"))
+            }
         }
     }
 }

@@ -29,6 +29,9 @@ impl Anchor {
     }
 }
 
+/// Pictures are not made narrower than this on a page; what does not fit is scrolled to.
+const NARROW: f64 = 620.0;
+
 /// A finished picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -80,7 +83,8 @@ impl Figure {
     pub fn inline(&self) -> String {
         let (w, h) = (n(self.width), n(self.height));
         format!(
-            "<svg class=\"figure\" width=\"{w}\" viewBox=\"0 0 {w} {h}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
+            "<svg class=\"figure\" width=\"{w}\" style=\"min-width:{}px\" viewBox=\"0 0 {w} {h}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
+            n(self.width.min(NARROW)),
             escape_line(&format!("{}. {}", self.title, self.description)),
             self.body
         )

@@ -9,9 +9,16 @@
 //! token from an input can neither end an element nor turn what follows it around. The same input gives
 //! the same bytes: no clock, no random number, no hash order, and coordinates of two decimals.
 
+pub mod bars;
 pub mod canvas;
+pub mod chart;
+pub mod heatmap;
 pub mod model;
+pub mod page;
+pub mod raster;
+pub mod scale;
 pub mod text;
 pub mod theme;
 
 pub use canvas::{Anchor, Canvas, Figure};
+pub use page::Page;

@@ -14,6 +14,7 @@ pub mod facts;
 pub mod layout;
 pub mod mermaid;
 pub mod outline;
+pub mod page;
 pub mod svg;
 
 pub use difference::{Change, Changes, changes};

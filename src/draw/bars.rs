@@ -1,0 +1,118 @@
+//! Bars beside names: one a name, several in a group, or stacked into one.
+
+use super::scale::Scale;
+use super::text::{fit, width};
+use super::theme::series;
+use super::{Anchor, Canvas, Figure};
+
+/// Bars to be drawn, from left to right.
+#[derive(Clone, Debug)]
+pub struct Bars {
+    /// What they show.
+    pub title: String,
+    /// What the axis is, with its unit.
+    pub axis: String,
+    /// What the bars are of.
+    pub names: Vec<String>,
+    /// Names of the parts of a group or of a stack, and a value for each of `names`.
+    pub series: Vec<(String, Vec<f64>)>,
+    /// Whether the parts are stacked; else they stand below each other.
+    pub is_stacked: bool,
+    /// How a value is written at its bar.
+    pub word: fn(f64) -> String,
+    /// Pixels of the longest bar.
+    pub room: f64,
+}
+
+/// Height of a bar.
+const BAR: f64 = 15.0;
+
+impl Bars {
+    /// Bars of one series, without any yet.
+    pub fn new(title: &str, axis: &str, names: Vec<String>, word: fn(f64) -> String) -> Self {
+        let (title, axis) = (title.to_owned(), axis.to_owned());
+        Self { title, axis, names, series: Vec::new(), is_stacked: false, word, room: 380.0 }
+    }
+
+    /// The bars with one more series.
+    pub fn with(mut self, name: &str, values: Vec<f64>) -> Self {
+        self.series.push((name.to_owned(), values));
+        self
+    }
+
+    /// The bars, parts of one name on each other.
+    pub fn stacked(mut self) -> Self {
+        self.is_stacked = true;
+        self
+    }
+
+    /// The picture.
+    pub fn figure(&self) -> Figure {
+        let value = |part: usize, i: usize| {
+            let found = self.series.get(part).and_then(|(_, values)| values.get(i)).copied();
+            found.filter(|v| v.is_finite()).unwrap_or(0.0).max(0.0)
+        };
+        let parts = self.series.len().max(1);
+        let total = |i: usize| (0..parts).map(|p| value(p, i)).sum::<f64>();
+        let lengths = (0..self.names.len()).flat_map(|i| {
+            let singles = (0..parts).map(move |p| (p, i));
+            singles.map(|(p, i)| if self.is_stacked { total(i) } else { value(p, i) })
+        });
+        let scale = Scale::around(lengths.chain([0.0]));
+        let names = self.names.iter().fold(0f64, |most, name| most.max(width(name, 11.0).min(200.0)));
+        let left = 20.0 + names * 1.06;
+        let each = if self.is_stacked { BAR + 7.0 } else { BAR * parts as f64 + 9.0 };
+        let has_legend = self.series.iter().any(|(name, _)| !name.is_empty());
+        let mut canvas = Canvas::default();
+        canvas.text((12.0, 20.0), Anchor::Start, "label strong fill-ink", &self.title);
+        let mut top = 34.0;
+        if has_legend {
+            let mut x = 14.0;
+            for (i, (name, _)) in self.series.iter().enumerate() {
+                let w = 22.0 + width(name, 11.0) * 1.08;
+                if x + w > left + self.room + 60.0 {
+                    x = 14.0;
+                    top += 17.0;
+                }
+                canvas.rect((x, top - 3.0, 10.0, 10.0), 2.0, &format!("fill-{}", series(i)));
+                canvas.text((x + 14.0, top + 6.0), Anchor::Start, "small fill-ink", name);
+                x += w + 6.0;
+            }
+            top += 22.0;
+        }
+        let bottom = top + each * self.names.len() as f64;
+        for (tick, word) in scale.ticks() {
+            let x = left + self.room * scale.share(tick);
+            canvas.line((x, top), (x, bottom), "stroke-grid thin");
+            canvas.text((x, bottom + 15.0), Anchor::Middle, "small fill-muted", &word);
+        }
+        for (i, name) in self.names.iter().enumerate() {
+            let y = top + each * i as f64 + 3.5;
+            let middle = y + (each - 7.0) / 2.0 + 4.0;
+            canvas.text((left - 6.0, middle), Anchor::End, "small fill-ink", &fit(name, 11.0, 200.0));
+            let mut x = left;
+            for part in 0..self.series.len() {
+                let long = self.room * scale.share(value(part, i));
+                let (at, y) = if self.is_stacked { (x, y) } else { (left, y + BAR * part as f64) };
+                let named = self.series.get(part).map(|(name, _)| name.as_str()).unwrap_or_default();
+                let hover = format!("{name} {named}: {}", (self.word)(value(part, i)));
+                canvas.group("", &[], &hover, |canvas| {
+                    canvas.rect((at, y, long, BAR - 1.5), 1.5, &format!("fill-{}", series(part)));
+                });
+                x += long;
+                if !self.is_stacked {
+                    let word = (self.word)(value(part, i));
+                    canvas.text((left + long + 5.0, y + 11.0), Anchor::Start, "small fill-muted", &word);
+                }
+            }
+            if self.is_stacked {
+                canvas.text((x + 5.0, y + 11.0), Anchor::Start, "small fill-muted", &(self.word)(total(i)));
+            }
+        }
+        canvas.line((left, top), (left, bottom), "stroke-line");
+        canvas.text((left + self.room / 2.0, bottom + 33.0), Anchor::Middle, "small fill-ink", &self.axis);
+        let size = (left + self.room + 84.0, bottom + 44.0);
+        let description = format!("Bars of {} for {}.", self.axis, self.names.join(", "));
+        Figure::new(canvas, size, &self.title, &description)
+    }
+}

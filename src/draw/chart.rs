@@ -1,0 +1,328 @@
+//! Curves and points over two axes, with a legend.
+
+use super::scale::Scale;
+use super::text::{fit, width};
+use super::theme::{DASHES, SERIES, series};
+use super::{Anchor, Canvas, Figure};
+
+/// A chart to be drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// What it shows.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// What is drawn, back to front.
+    pub series: Vec<Series>,
+    /// Lines across the chart.
+    pub marks: Vec<Mark>,
+    /// Pixels between the axes.
+    pub room: (f64, f64),
+}
+
+/// An axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Axis {
+    /// What it is, with its unit.
+    pub title: String,
+    /// Whether equal factors are equally far apart.
+    pub is_log: bool,
+    /// A number that it must hold, such as 0.
+    pub holds: Option<f64>,
+}
+
+impl Axis {
+    /// A linear axis.
+    pub fn linear(title: &str) -> Self {
+        Self { title: title.to_owned(), is_log: false, holds: None }
+    }
+
+    /// A logarithmic axis.
+    pub fn log(title: &str) -> Self {
+        Self { title: title.to_owned(), is_log: true, holds: None }
+    }
+
+    /// The axis, beginning no later than there.
+    pub fn holding(mut self, value: f64) -> Self {
+        self.holds = Some(value);
+        self
+    }
+}
+
+/// One line or cloud of points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its name in the legend; none if empty.
+    pub name: String,
+    /// In order along the line; a gap where one is not a number.
+    pub points: Vec<(f64, f64)>,
+    /// A band about the line: `x`, lower, upper.
+    pub band: Vec<(f64, f64, f64)>,
+    /// How it looks.
+    pub style: Style,
+    /// Words at the points, of which those that fit are shown.
+    pub labels: Vec<String>,
+    /// Which colour; the series' own number if absent.
+    pub color: Option<usize>,
+}
+
+/// How a series looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// A line.
+    Line,
+    /// Points.
+    Points,
+    /// A line that holds its value until the next point.
+    Steps,
+}
+
+impl Series {
+    /// A line.
+    pub fn line(name: &str, points: Vec<(f64, f64)>) -> Self {
+        Self {
+            name: name.to_owned(),
+            points,
+            band: Vec::new(),
+            style: Style::Line,
+            labels: Vec::new(),
+            color: None,
+        }
+    }
+
+    /// Points with words at them.
+    pub fn points(name: &str, points: Vec<(f64, f64)>, labels: Vec<String>) -> Self {
+        Self { style: Style::Points, labels, ..Self::line(name, points) }
+    }
+
+    /// The line with a band about it: `x`, lower, upper.
+    pub fn with_band(mut self, band: Vec<(f64, f64, f64)>) -> Self {
+        self.band = band;
+        self
+    }
+}
+
+/// A line across the chart with a word at it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// Where.
+    pub at: f64,
+    /// What it stands for.
+    pub word: String,
+    /// Whether `at` is a place on the vertical axis.
+    pub is_horizontal: bool,
+}
+
+/// Left, top, right and bottom of the room between the axes.
+struct Place {
+    left: f64,
+    top: f64,
+    room: (f64, f64),
+    x: Scale,
+    y: Scale,
+}
+
+impl Place {
+    fn at(&self, point: (f64, f64)) -> (f64, f64) {
+        let x = self.left + self.room.0 * self.x.share(point.0);
+        (x, self.top + self.room.1 * (1.0 - self.y.share(point.1)))
+    }
+}
+
+impl Chart {
+    /// A chart without anything in it yet.
+    pub fn new(title: &str, x: Axis, y: Axis) -> Self {
+        Self { title: title.to_owned(), x, y, series: Vec::new(), marks: Vec::new(), room: (440.0, 240.0) }
+    }
+
+    /// The chart with one more series.
+    pub fn with(mut self, series: Series) -> Self {
+        self.series.push(series);
+        self
+    }
+
+    /// The chart with a vertical line.
+    pub fn mark_x(mut self, at: f64, word: &str) -> Self {
+        self.marks.push(Mark { at, word: word.to_owned(), is_horizontal: false });
+        self
+    }
+
+    /// The chart with a horizontal line.
+    pub fn mark_y(mut self, at: f64, word: &str) -> Self {
+        self.marks.push(Mark { at, word: word.to_owned(), is_horizontal: true });
+        self
+    }
+
+    /// The picture.
+    pub fn figure(&self) -> Figure {
+        let marks =
+            |horizontal: bool| self.marks.iter().filter(move |m| m.is_horizontal == horizontal).map(|m| m.at);
+        let all = self.series.iter().flat_map(|s| &s.points);
+        let xs = all.clone().map(|p| p.0).chain(marks(false));
+        let bands = self.series.iter().flat_map(|s| s.band.iter().flat_map(|(_, low, high)| [*low, *high]));
+        let ys = all.map(|p| p.1).chain(bands).chain(marks(true));
+        let is_cloud = self.series.iter().all(|s| s.style == Style::Points);
+        let (x, y) = (scale(&self.x, xs, !is_cloud), scale(&self.y, ys, false));
+        let ticks: f64 = y.ticks().iter().fold(0.0, |most, (_, word)| most.max(width(word, 11.0)));
+        let left = 30.0 + ticks * 1.06;
+        let place = Place { left, top: 34.0, room: self.room, x, y };
+        let mut canvas = Canvas::default();
+        let title = fit(&self.title, 13.0, left + self.room.0);
+        canvas.text((left, 20.0), Anchor::Start, "label strong fill-ink", &title);
+        self.axes(&mut canvas, &place);
+        for mark in &self.marks {
+            draw_mark(&mut canvas, &place, mark);
+        }
+        for (i, one) in self.series.iter().enumerate() {
+            draw_series(&mut canvas, &place, one, one.color.unwrap_or(i), i);
+        }
+        let named: Vec<(usize, &Series)> =
+            self.series.iter().enumerate().filter(|(_, s)| !s.name.is_empty()).collect();
+        let words = named.iter().fold(0f64, |most, (_, s)| most.max(width(&s.name, 11.0).min(220.0)));
+        let mut right = left + self.room.0 + 14.0;
+        if !named.is_empty() {
+            for (row, (i, one)) in named.iter().enumerate() {
+                let y = place.top + 8.0 + 17.0 * row as f64;
+                let color = series(one.color.unwrap_or(*i));
+                match one.style {
+                    Style::Points => canvas.circle((right + 10.0, y), 3.5, &format!("fill-{color}")),
+                    Style::Line | Style::Steps => canvas.curve(
+                        &[(right, y), (right + 20.0, y)],
+                        &format!("curve stroke-{color}"),
+                        dash(one.color.unwrap_or(*i), *i),
+                    ),
+                }
+                let name = fit(&one.name, 11.0, 220.0);
+                canvas.text((right + 26.0, y + 4.0), Anchor::Start, "small fill-ink", &name);
+            }
+            right += 32.0 + words * 1.06;
+        }
+        let legend = place.top + 17.0 * named.len() as f64 + 10.0;
+        let height = (place.top + self.room.1 + 48.0).max(legend);
+        let names: Vec<&str> = named.iter().map(|(_, s)| s.name.as_str()).collect();
+        let shown = if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) };
+        let description = format!("Chart of {} against {}{shown}.", self.y.title, self.x.title);
+        Figure::new(canvas, (right + 10.0, height), &self.title, &description)
+    }
+
+    fn axes(&self, canvas: &mut Canvas, place: &Place) {
+        let (left, top, room) = (place.left, place.top, place.room);
+        let bottom = top + room.1;
+        for (value, word) in place.y.ticks() {
+            let y = place.at((place.x.low, value)).1;
+            canvas.line((left, y), (left + room.0, y), "stroke-grid thin");
+            canvas.text((left - 6.0, y + 4.0), Anchor::End, "small fill-muted", &word);
+        }
+        let ticks = place.x.ticks();
+        // Words that would touch are left out.
+        let widest = ticks.iter().fold(0f64, |most, (_, word)| most.max(width(word, 11.0))) + 8.0;
+        let stride = (widest * ticks.len() as f64 / room.0).ceil().max(1.0) as usize;
+        for (i, (value, word)) in ticks.into_iter().enumerate() {
+            let x = place.at((value, place.y.low)).0;
+            canvas.line((x, top), (x, bottom), "stroke-grid thin");
+            if i % stride == 0 {
+                canvas.text((x, bottom + 16.0), Anchor::Middle, "small fill-muted", &word);
+            }
+        }
+        canvas.line((left, top), (left, bottom), "stroke-line");
+        canvas.line((left, bottom), (left + room.0, bottom), "stroke-line");
+        canvas.text((left + room.0 / 2.0, bottom + 36.0), Anchor::Middle, "small fill-ink", &self.x.title);
+        canvas.turned_text(
+            (14.0, top + room.1 / 2.0),
+            -90.0,
+            Anchor::Middle,
+            "small fill-ink",
+            &self.y.title,
+        );
+    }
+}
+
+fn scale(axis: &Axis, values: impl Iterator<Item = f64>, is_tight: bool) -> Scale {
+    let values = values.chain(axis.holds);
+    match (axis.is_log, is_tight) {
+        (true, _) => Scale::log(values),
+        (false, true) => Scale::tight(values),
+        (false, false) => Scale::around(values),
+    }
+}
+
+fn dash(color: usize, index: usize) -> &'static str {
+    // The first colours are solid; dashes tell those apart that share one.
+    let turn = if color == index { index / SERIES } else { 0 };
+    let odd = usize::from(color == index && index % 2 == 1);
+    DASHES.get((turn * 2 + odd) % DASHES.len()).copied().unwrap_or("")
+}
+
+fn draw_series(canvas: &mut Canvas, place: &Place, one: &Series, color: usize, index: usize) {
+    let ink = series(color);
+    if !one.band.is_empty() {
+        let lower = one.band.iter().map(|(x, low, _)| place.at((*x, *low)));
+        let upper = one.band.iter().rev().map(|(x, _, high)| place.at((*x, *high)));
+        let outline: Vec<(f64, f64)> =
+            lower.chain(upper).filter(|p| p.0.is_finite() && p.1.is_finite()).collect();
+        canvas.area(&outline, &format!("band fill-{ink}"));
+    }
+    let points: Vec<(f64, f64)> = one.points.iter().map(|p| place.at(*p)).collect();
+    match one.style {
+        Style::Line => canvas.curve(&points, &format!("curve stroke-{ink}"), dash(color, index)),
+        Style::Steps => {
+            let mut corners = Vec::with_capacity(points.len() * 2);
+            for pair in points.windows(2) {
+                if let [a, b] = pair {
+                    corners.extend([*a, (b.0, a.1)]);
+                }
+            }
+            corners.extend(points.last());
+            canvas.curve(&corners, &format!("curve stroke-{ink}"), dash(color, index));
+        }
+        Style::Points => draw_points(canvas, place, one, &points, &ink),
+    }
+}
+
+/// Points, with the words that overlap no other.
+fn draw_points(canvas: &mut Canvas, place: &Place, one: &Series, points: &[(f64, f64)], ink: &str) {
+    let mut taken: Vec<(f64, f64, f64, f64)> = Vec::new();
+    for point in points.iter().filter(|p| p.0.is_finite() && p.1.is_finite()) {
+        canvas.circle(*point, 3.0, &format!("fill-{ink}"));
+        taken.push((point.0 - 3.0, point.1 - 3.0, point.0 + 3.0, point.1 + 3.0));
+    }
+    for (point, label) in points.iter().zip(&one.labels) {
+        if !(point.0.is_finite() && point.1.is_finite()) {
+            continue;
+        }
+        let text = fit(label, 10.0, 80.0);
+        let w = width(&text, 10.0) * 1.08;
+        let mut spots = [
+            (point.0 + 6.0, point.1 + 3.5),
+            (point.0 - w - 6.0, point.1 + 3.5),
+            (point.0 - w / 2.0, point.1 - 6.0),
+        ]
+        .into_iter();
+        let fitting = spots.find(|(x, y)| {
+            let own = (*x, y - 9.0, x + w, y + 2.0);
+            let is_inside = own.0 >= place.left && own.2 <= place.left + place.room.0;
+            is_inside && taken.iter().all(|t| own.2 < t.0 || own.0 > t.2 || own.3 < t.1 || own.1 > t.3)
+        });
+        if let Some((x, y)) = fitting {
+            canvas.text((x, y), Anchor::Start, "tiny fill-ink", &text);
+            taken.push((x, y - 9.0, x + w, y + 2.0));
+        }
+    }
+}
+
+fn draw_mark(canvas: &mut Canvas, place: &Place, mark: &Mark) {
+    let (left, top, room) = (place.left, place.top, place.room);
+    if mark.is_horizontal {
+        let y = place.at((place.x.low, mark.at)).1;
+        canvas.line((left, y), (left + room.0, y), "stroke-muted dashed");
+        canvas.text((left + room.0 - 4.0, y - 4.0), Anchor::End, "tiny fill-muted", &mark.word);
+    } else {
+        let x = place.at((mark.at, place.y.low)).0;
+        canvas.line((x, top), (x, top + room.1), "stroke-muted dashed");
+        let is_late = x > left + room.0 * 0.7;
+        let (anchor, x) = if is_late { (Anchor::End, x - 4.0) } else { (Anchor::Start, x + 4.0) };
+        canvas.text((x, top + 10.0), anchor, "tiny fill-muted", &mark.word);
+    }
+}

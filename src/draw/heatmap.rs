@@ -1,0 +1,252 @@
+//! A matrix as colours, with labels, a legend, and what a mask hides in grey.
+
+use super::raster::{self, HIDDEN, LEVELS};
+use super::scale::{Colors, Scale};
+use super::text::{fit, width};
+use super::{Anchor, Canvas, Figure};
+
+/// Rows and columns beyond so many are averaged before they are drawn.
+const MOST: usize = 256;
+/// Cells of matrices up to so many say their value when the pointer rests on them.
+const HOVER: usize = 400;
+/// Grey of hidden cells, the same in light and dark.
+const GREY: [u8; 3] = [0x9a, 0xa0, 0xa6];
+
+/// A matrix to be drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heatmap {
+    /// What it shows.
+    pub title: String,
+    /// Rows from top to bottom; a value is absent where a mask hides it. All rows are equally long.
+    pub values: Vec<Vec<Option<f64>>>,
+    /// Names of the rows; none if numbers do.
+    pub rows: Vec<String>,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// What the rows are.
+    pub row_title: String,
+    /// What the columns are.
+    pub column_title: String,
+    /// From which value to which the colours go.
+    pub range: (f64, f64),
+    /// Which colours.
+    pub colors: Colors,
+    /// Whether there is a legend.
+    pub has_legend: bool,
+    /// The width and height the cells have together, at most.
+    pub room: (f64, f64),
+}
+
+impl Heatmap {
+    /// A matrix with numbers for labels.
+    pub fn new(title: &str, values: Vec<Vec<Option<f64>>>, range: (f64, f64), colors: Colors) -> Self {
+        Self {
+            title: title.to_owned(),
+            values,
+            rows: Vec::new(),
+            columns: Vec::new(),
+            row_title: String::new(),
+            column_title: String::new(),
+            range,
+            colors,
+            has_legend: true,
+            room: (420.0, 420.0),
+        }
+    }
+
+    /// Names of rows and columns.
+    pub fn labels(mut self, rows: &[String], columns: &[String]) -> Self {
+        self.rows = rows.to_vec();
+        self.columns = columns.to_vec();
+        self
+    }
+
+    /// What the axes are.
+    pub fn axes(mut self, rows: &str, columns: &str) -> Self {
+        self.row_title = rows.to_owned();
+        self.column_title = columns.to_owned();
+        self
+    }
+
+    /// The width and height of the cells together, and whether there is a legend.
+    pub fn sized(mut self, room: (f64, f64), has_legend: bool) -> Self {
+        self.room = room;
+        self.has_legend = has_legend;
+        self
+    }
+
+    /// The picture.
+    pub fn figure(&self) -> Figure {
+        let (rows, columns) = (self.values.len().max(1), self.values.first().map_or(1, Vec::len).max(1));
+        let cell = (self.room.0 / columns as f64, self.room.1 / rows as f64);
+        // Cells are square unless that would make the picture thin.
+        let side = cell.0.min(cell.1).min(26.0);
+        let is_thin = side * columns as f64 <= self.room.0 / 3.0 || side * rows as f64 <= self.room.1 / 3.0;
+        let cell = if is_thin { (cell.0.min(26.0), cell.1.min(26.0)) } else { (side, side) };
+        let (w, h) = (cell.0 * columns as f64, cell.1 * rows as f64);
+        let names_rows = !self.rows.is_empty() && cell.1 >= 9.0;
+        let names_columns = !self.columns.is_empty() && cell.0 >= 9.0;
+        let longest =
+            |names: &[String]| names.iter().fold(0f64, |most, n| most.max(width(n, 10.0))).min(90.0);
+        let left = 14.0
+            + if self.row_title.is_empty() { 0.0 } else { 16.0 }
+            + if names_rows { longest(&self.rows) * 1.06 + 4.0 } else { 30.0 };
+        let title_height = if self.title.is_empty() { 10.0 } else { 30.0 };
+        let bottom = 10.0
+            + if self.column_title.is_empty() { 0.0 } else { 16.0 }
+            + if names_columns { longest(&self.columns) * 0.8 + 14.0 } else { 16.0 };
+        let legend = if self.has_legend { 74.0 } else { 0.0 };
+        let (x, y) = (left, title_height);
+        let mut canvas = Canvas::default();
+        let title = fit(&self.title, 13.0, (left + w + legend - 16.0).max(60.0));
+        canvas.text((left, 20.0), Anchor::Start, "label strong fill-ink", &title);
+        canvas.image((x, y, w, h), &self.pixels());
+        canvas.rect((x, y, w, h), 0.0, "fill-none stroke-line thin");
+        self.hover(&mut canvas, (x, y), cell);
+        self.row_names(&mut canvas, (x, y), cell.1, names_rows, h);
+        self.column_names(&mut canvas, (x, y + h), cell.0, names_columns, w);
+        if !self.row_title.is_empty() {
+            canvas.turned_text(
+                (12.0, y + h / 2.0),
+                -90.0,
+                Anchor::Middle,
+                "small fill-muted",
+                &self.row_title,
+            );
+        }
+        let end = y + h + bottom;
+        if !self.column_title.is_empty() {
+            canvas.text((x + w / 2.0, end - 4.0), Anchor::Middle, "small fill-muted", &self.column_title);
+        }
+        if self.has_legend {
+            self.legend(&mut canvas, (x + w + 16.0, y), h.clamp(70.0, 200.0));
+        }
+        let height = if self.has_legend { end.max(y + h.clamp(70.0, 200.0) + 34.0) } else { end };
+        let right = (x + w + legend + 14.0).max(left + width(&title, 13.0) * 1.1 + 8.0);
+        let description = format!(
+            "Heatmap of {rows} rows ({}) and {columns} columns ({}), values from {:.3} to {:.3}.",
+            self.row_title, self.column_title, self.range.0, self.range.1
+        );
+        Figure::new(canvas, (right, height), &self.title, &description)
+    }
+
+    /// The cells as an image, one pixel each, fewer where there are very many.
+    fn pixels(&self) -> String {
+        let columns = self.values.first().map_or(0, Vec::len);
+        let (down, across) = (bins(self.values.len()), bins(columns));
+        let mut pixels = Vec::with_capacity(down.len() * across.len());
+        for rows in &down {
+            for columns in &across {
+                pixels.push(self.level(rows.clone(), columns.clone()));
+            }
+        }
+        let mut palette: Vec<[u8; 3]> =
+            (0..=LEVELS).map(|i| self.colors.at(i as f64 / LEVELS as f64)).collect();
+        palette.push(GREY);
+        raster::data(across.len(), down.len(), &pixels, &palette)
+    }
+
+    /// The colour of the mean of some cells, hidden ones left out.
+    fn level(&self, rows: std::ops::Range<usize>, columns: std::ops::Range<usize>) -> u8 {
+        let (mut sum, mut count) = (0.0, 0);
+        for row in self.values.get(rows).unwrap_or_default() {
+            for value in row.get(columns.clone()).unwrap_or_default().iter().flatten() {
+                sum += value;
+                count += 1;
+            }
+        }
+        if count == 0 {
+            return HIDDEN;
+        }
+        let share = (sum / f64::from(count) - self.range.0) / (self.range.1 - self.range.0);
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+        (share * LEVELS as f64).round() as u8
+    }
+
+    fn hover(&self, canvas: &mut Canvas, at: (f64, f64), cell: (f64, f64)) {
+        let count: usize = self.values.iter().map(Vec::len).sum();
+        if count > HOVER {
+            return;
+        }
+        for (i, row) in self.values.iter().enumerate() {
+            for (j, value) in row.iter().enumerate() {
+                let place = (at.0 + j as f64 * cell.0, at.1 + i as f64 * cell.1, cell.0, cell.1);
+                let name =
+                    |names: &[String], i: usize| names.get(i).cloned().unwrap_or_else(|| i.to_string());
+                let value = value.map_or("hidden".to_owned(), |v| format!("{v:.3}"));
+                let text = format!("{}, {}: {value}", name(&self.rows, i), name(&self.columns, j));
+                canvas.group("", &[], &text, |canvas| canvas.rect(place, 0.0, "fill-none sensitive"));
+            }
+        }
+    }
+
+    fn row_names(&self, canvas: &mut Canvas, at: (f64, f64), cell: f64, named: bool, h: f64) {
+        if named {
+            for (i, name) in self.rows.iter().enumerate() {
+                let y = at.1 + (i as f64 + 0.5) * cell + 3.5;
+                canvas.text((at.0 - 4.0, y), Anchor::End, "tiny fill-ink", &fit(name, 10.0, 90.0));
+            }
+            return;
+        }
+        let scale = Scale::tight([0.0, self.values.len().max(2) as f64]);
+        for (value, word) in whole_ticks(&scale, h) {
+            let y = at.1 + value * cell + cell / 2.0;
+            if y <= at.1 + h {
+                canvas.line((at.0 - 4.0, y), (at.0, y), "stroke-line thin");
+                canvas.text((at.0 - 6.0, y + 3.5), Anchor::End, "tiny fill-muted", &word);
+            }
+        }
+    }
+
+    fn column_names(&self, canvas: &mut Canvas, at: (f64, f64), cell: f64, named: bool, w: f64) {
+        if named {
+            for (i, name) in self.columns.iter().enumerate() {
+                let place = (at.0 + (i as f64 + 0.5) * cell + 3.0, at.1 + 10.0);
+                canvas.turned_text(place, -50.0, Anchor::End, "tiny fill-ink", &fit(name, 10.0, 90.0));
+            }
+            return;
+        }
+        let columns = self.values.first().map_or(0, Vec::len);
+        let scale = Scale::tight([0.0, columns.max(2) as f64]);
+        for (value, word) in whole_ticks(&scale, w / 2.0) {
+            let x = at.0 + value * cell + cell / 2.0;
+            if x <= at.0 + w {
+                canvas.line((x, at.1), (x, at.1 + 4.0), "stroke-line thin");
+                canvas.text((x, at.1 + 14.0), Anchor::Middle, "tiny fill-muted", &word);
+            }
+        }
+    }
+
+    fn legend(&self, canvas: &mut Canvas, at: (f64, f64), height: f64) {
+        let levels: Vec<u8> = (0..=LEVELS).rev().map(|i| i as u8).collect();
+        let palette: Vec<[u8; 3]> = (0..=LEVELS).map(|i| self.colors.at(i as f64 / LEVELS as f64)).collect();
+        let bar = (at.0, at.1, 12.0, height);
+        canvas.image(bar, &raster::data(1, levels.len(), &levels, &palette));
+        canvas.rect(bar, 0.0, "fill-none stroke-line thin");
+        let scale = Scale::tight([self.range.0, self.range.1]);
+        for (value, word) in scale.ticks() {
+            let y = at.1 + height * (1.0 - scale.share(value));
+            canvas.line((at.0 + 12.0, y), (at.0 + 15.0, y), "stroke-line thin");
+            canvas.text((at.0 + 18.0, y + 3.5), Anchor::Start, "tiny fill-muted", &word);
+        }
+        if self.values.iter().flatten().any(Option::is_none) {
+            let y = at.1 + height + 12.0;
+            let grey = (at.0, y, 12.0, 12.0);
+            canvas.image(grey, &raster::data(1, 1, &[0], &[GREY]));
+            canvas.text((at.0 + 18.0, y + 10.0), Anchor::Start, "tiny fill-muted", "hidden");
+        }
+    }
+}
+
+/// Ticks at whole numbers, fewer where there is little room.
+fn whole_ticks(scale: &Scale, room: f64) -> Vec<(f64, String)> {
+    let ticks: Vec<(f64, String)> = scale.ticks().into_iter().filter(|(v, _)| v.fract() == 0.0).collect();
+    let stride = if room < 14.0 * ticks.len() as f64 { 2 } else { 1 };
+    ticks.into_iter().step_by(stride).collect()
+}
+
+/// Ranges of indices that are drawn as one.
+fn bins(count: usize) -> Vec<std::ops::Range<usize>> {
+    let bins = count.min(MOST);
+    (0..bins).map(|i| i * count / bins..(i + 1) * count / bins).collect()
+}

@@ -1,0 +1,57 @@
+//! The architecture as a page: the picture, the spec beside it, and the layers as a table.
+
+use super::outline::Outline;
+use super::svg::picture;
+use crate::draw::page::{Cell, Column, Page, Section, Table};
+use crate::ir::Verified;
+use crate::report::cost::cost;
+use crate::report::layers::layers;
+use crate::report::number;
+use crate::source::SourceMap;
+
+/// Rows of the table beyond so many are left out: nobody reads them, and a page stays small.
+const MOST_ROWS: usize = 400;
+
+/// The page of one model. A box that is pressed tells its details and marks its line of the spec.
+pub fn page(outline: &Outline, graph: &Verified, sources: &SourceMap) -> Page {
+    let hint = "Choose a box to see its path, shapes, parameters and its line of the spec.";
+    let mut section = Section::new("Architecture").details(hint).figure(&picture(outline), "");
+    for (_, source) in sources.iter() {
+        // Texts that trafoc brings along, such as the prelude, are none of the author's.
+        if !source.name.starts_with('<') || source.name == "<stdin>" {
+            section = section.source(&source.name, &source.text);
+        }
+    }
+    Page::new(&outline.name, &outline.summary.join(" · ")).with(section).with(table(graph))
+}
+
+fn table(graph: &Verified) -> Section {
+    let lengths = cost(graph).whole_context();
+    let all = layers(graph, usize::MAX, &lengths);
+    let mut table = Table::new(
+        &format!("Operations of one sequence of {} positions", number::exact(u128::from(lengths.time))),
+        vec![
+            Column::words("path"),
+            Column::words("type"),
+            Column::words("shape"),
+            Column::numbers("copies"),
+            Column::numbers("parameters"),
+            Column::numbers("operations"),
+        ],
+    );
+    for row in all.rows.iter().take(MOST_ROWS) {
+        table.rows.push(vec![
+            Cell::text(&row.path).class("code"),
+            Cell::text(&row.r#type),
+            Cell::text(row.shape.clone().unwrap_or_default()).class("code"),
+            Cell::number(number::exact(row.copies), row.copies as f64),
+            Cell::number(number::exact(row.parameters), row.parameters as f64),
+            Cell::number(number::operations(row.operations), row.operations as f64),
+        ]);
+    }
+    let section = Section::new("Layers").table(&table);
+    match all.rows.len().checked_sub(MOST_ROWS) {
+        None | Some(0) => section,
+        Some(more) => section.text(&format!("{more} more rows are left out; trafoc show lists them all.")),
+    }
+}

@@ -1,0 +1,256 @@
+//! A page: one HTML file that needs no network, no server and no second file.
+//!
+//! Its content policy forbids every request; styles and the few lines of script are inside. It follows
+//! the reader's light or dark, has a skip link, headings in order, tables with headers that sort by
+//! click or key, and pictures with a description. Without script everything is still there.
+
+use super::text::{escape, escape_line};
+use super::{Figure, theme};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// A page to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    title: String,
+    lead: String,
+    sections: Vec<Section>,
+}
+
+/// A part of a page with a heading of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Section {
+    title: String,
+    body: String,
+}
+
+/// A table whose columns sort.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// What it holds, in a few words.
+    pub caption: String,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Its rows, a cell a column.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its header.
+    pub title: String,
+    /// Whether its cells are numbers: they stand at the right and sort by size.
+    pub is_number: bool,
+}
+
+impl Column {
+    /// A column of words.
+    pub fn words(title: &str) -> Self {
+        Self { title: title.to_owned(), is_number: false }
+    }
+
+    /// A column of numbers.
+    pub fn numbers(title: &str) -> Self {
+        Self { title: title.to_owned(), is_number: true }
+    }
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// What is shown.
+    pub text: String,
+    /// What it sorts by, if not the text.
+    pub key: Option<f64>,
+    /// A class such as `added`, `removed`, `changed`, `code` or `strong`; empty for none.
+    pub class: &'static str,
+}
+
+impl Cell {
+    /// A cell of words.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), key: None, class: "" }
+    }
+
+    /// A number, as it is shown and as it sorts.
+    pub fn number(text: impl Into<String>, key: f64) -> Self {
+        Self { text: text.into(), key: Some(key), class: "" }
+    }
+
+    /// The cell with a class.
+    pub fn class(mut self, class: &'static str) -> Self {
+        self.class = class;
+        self
+    }
+}
+
+impl Section {
+    /// A section with nothing in it yet.
+    pub fn new(title: &str) -> Self {
+        Self { title: title.to_owned(), body: String::new() }
+    }
+
+    /// A paragraph.
+    pub fn text(mut self, text: &str) -> Self {
+        self.body += &format!("<p>{}</p>\n", escape(text));
+        self
+    }
+
+    /// A list of short lines.
+    pub fn list(mut self, lines: &[String]) -> Self {
+        self.body += "<ul>\n";
+        lines.iter().for_each(|line| self.body += &format!("<li>{}</li>\n", escape_line(line)));
+        self.body += "</ul>\n";
+        self
+    }
+
+    /// Numbers worth a large print: a name and a value each.
+    pub fn tiles(mut self, tiles: &[(String, String)]) -> Self {
+        self.body += "<dl class=\"tiles\">\n";
+        for (name, value) in tiles {
+            self.body +=
+                &format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape_line(name), escape_line(value));
+        }
+        self.body += "</dl>\n";
+        self
+    }
+
+    /// A picture with a caption below it; the picture's title if that is empty.
+    pub fn figure(mut self, figure: &Figure, caption: &str) -> Self {
+        self.body += &format!("<figure class=\"wide\" tabindex=\"0\">{}", figure.inline());
+        if !caption.is_empty() {
+            self.body += &format!("<figcaption>{}</figcaption>", escape(caption));
+        }
+        self.body += "</figure>\n";
+        self
+    }
+
+    /// Pictures beside each other as far as there is room.
+    pub fn figures(mut self, figures: &[Figure]) -> Self {
+        self.body += "<div class=\"row\">\n";
+        for figure in figures {
+            self.body += &format!("<figure class=\"wide\" tabindex=\"0\">{}</figure>\n", figure.inline());
+        }
+        self.body += "</div>\n";
+        self
+    }
+
+    /// A table.
+    pub fn table(mut self, table: &Table) -> Self {
+        self.body += &table.html();
+        self
+    }
+
+    /// A text whose lines the boxes of a picture point to, numbered. `name` is the text's name.
+    pub fn source(mut self, name: &str, text: &str) -> Self {
+        self.body += &format!(
+            "<h3>{}</h3>\n<pre class=\"source\" tabindex=\"0\" data-source=\"{0}\">",
+            escape_line(name)
+        );
+        for (i, line) in text.lines().enumerate() {
+            self.body += &format!("<code data-line=\"{}\">{}\n</code>", i + 1, escape(line));
+        }
+        self.body += "</pre>\n";
+        self
+    }
+
+    /// A place where what is chosen in a picture is described.
+    pub fn details(mut self, hint: &str) -> Self {
+        self.body +=
+            &format!("<div id=\"details\" class=\"details\" role=\"status\">{}</div>\n", escape(hint));
+        self
+    }
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(caption: &str, columns: Vec<Column>) -> Self {
+        Self { caption: caption.to_owned(), columns, rows: Vec::new() }
+    }
+
+    fn html(&self) -> String {
+        let mut out = String::from("<div class=\"wide\" tabindex=\"0\"><table>\n");
+        if !self.caption.is_empty() {
+            out += &format!("<caption>{}</caption>\n", escape(&self.caption));
+        }
+        out += "<thead><tr>";
+        for column in &self.columns {
+            let class = if column.is_number { " class=\"number\"" } else { "" };
+            out += &format!(
+                "<th scope=\"col\"{class}><button type=\"button\">{}</button></th>",
+                escape_line(&column.title)
+            );
+        }
+        out += "</tr></thead>\n<tbody>\n";
+        for row in &self.rows {
+            out += "<tr>";
+            for (i, cell) in row.iter().enumerate() {
+                let is_number = self.columns.get(i).is_some_and(|c| c.is_number);
+                let class = match (is_number, cell.class) {
+                    (false, "") => String::new(),
+                    (true, class) => format!(" class=\"number {class}\""),
+                    (false, class) => format!(" class=\"{class}\""),
+                };
+                let key = cell.key.map_or(String::new(), |key| format!(" data-key=\"{key}\""));
+                out += &format!("<td{class}{key}>{}</td>", escape(&cell.text));
+            }
+            out += "</tr>\n";
+        }
+        out + "</tbody></table></div>\n"
+    }
+}
+
+impl Page {
+    /// A page without sections.
+    pub fn new(title: &str, lead: &str) -> Self {
+        Self { title: title.to_owned(), lead: lead.to_owned(), sections: Vec::new() }
+    }
+
+    /// The page with one more section.
+    pub fn with(mut self, section: Section) -> Self {
+        self.sections.push(section);
+        self
+    }
+
+    /// The file.
+    pub fn html(&self) -> String {
+        let title = escape_line(&self.title);
+        let mut out = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \
+             style-src 'unsafe-inline'; script-src 'nonce-trafoc'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <meta name=\"generator\" content=\"trafoc\">\n<link rel=\"icon\" href=\"data:,\">\n\
+             <title>{title}</title>\n<style>\n:root{{color-scheme:light dark;{}}}\n\
+             @media (prefers-color-scheme:dark){{:root{{{}}}}}\n{}\n{STYLE}</style>\n</head>\n<body>\n",
+            theme::variables(false),
+            theme::variables(true),
+            theme::in_page(),
+        );
+        out += "<a class=\"skip\" href=\"#content\">Skip to the content</a>\n";
+        out += &format!("<header><h1>{title}</h1>\n");
+        if !self.lead.is_empty() {
+            out += &format!("<p class=\"lead\">{}</p>\n", escape(&self.lead));
+        }
+        if self.sections.len() > 1 {
+            out += "<nav aria-label=\"Sections\"><ul>";
+            for (i, section) in self.sections.iter().enumerate() {
+                out += &format!("<li><a href=\"#s{i}\">{}</a></li>", escape_line(&section.title));
+            }
+            out += "</ul></nav>\n";
+        }
+        out += "</header>\n<main id=\"content\">\n";
+        for (i, section) in self.sections.iter().enumerate() {
+            out += &format!(
+                "<section id=\"s{i}\" aria-labelledby=\"h{i}\">\n<h2 id=\"h{i}\">{}</h2>\n{}</section>\n",
+                escape_line(&section.title),
+                section.body
+            );
+        }
+        out += "</main>\n<footer>Made by trafoc. This file is complete: it loads nothing.</footer>\n";
+        out + &format!("<script nonce=\"trafoc\">\n{SCRIPT}</script>\n</body>\n</html>\n")
+    }
+}

@@ -1,0 +1,106 @@
+//! Small images of up to 256 colours, as data addresses of PNG files.
+//!
+//! A heatmap of a thousand cells is one image of a byte a cell in place of a thousand rectangles. The
+//! pixels are stored, not compressed: the bytes depend on nothing but the pixels.
+
+/// How many colours a heatmap has; one more stands for what is hidden.
+pub const LEVELS: usize = 254;
+
+/// The palette's index of what is hidden.
+pub const HIDDEN: u8 = 255;
+
+/// An image of indices into a palette, rows from top to bottom, as `data:image/png;base64,...`.
+pub fn data(width: usize, height: usize, pixels: &[u8], palette: &[[u8; 3]]) -> String {
+    let mut file = vec![0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n'];
+    let mut head = Vec::new();
+    head.extend(u32::try_from(width).unwrap_or(0).to_be_bytes());
+    head.extend(u32::try_from(height).unwrap_or(0).to_be_bytes());
+    // Eight bits, a palette, the only compression, filter and interlacing there are.
+    head.extend([8, 3, 0, 0, 0]);
+    chunk(&mut file, b"IHDR", &head);
+    let colors: Vec<u8> = palette.iter().flatten().copied().collect();
+    chunk(&mut file, b"PLTE", &colors);
+    let mut rows = Vec::with_capacity((width + 1) * height);
+    for row in pixels.chunks(width.max(1)).take(height) {
+        rows.push(0);
+        rows.extend_from_slice(row);
+    }
+    chunk(&mut file, b"IDAT", &stored(&rows));
+    chunk(&mut file, b"IEND", &[]);
+    format!("data:image/png;base64,{}", base64(&file))
+}
+
+fn chunk(file: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) {
+    file.extend(u32::try_from(data.len()).unwrap_or(0).to_be_bytes());
+    let start = file.len();
+    file.extend_from_slice(kind);
+    file.extend_from_slice(data);
+    let sum = crc32(file.get(start..).unwrap_or_default());
+    file.extend(sum.to_be_bytes());
+}
+
+/// A zlib stream of stored blocks (RFC 1950, RFC 1951).
+fn stored(data: &[u8]) -> Vec<u8> {
+    let mut out = vec![0x78, 0x01];
+    let mut blocks = data.chunks(0xffff).peekable();
+    if blocks.peek().is_none() {
+        out.extend([1, 0, 0, 0xff, 0xff]);
+    }
+    while let Some(block) = blocks.next() {
+        out.push(u8::from(blocks.peek().is_none()));
+        let length = u16::try_from(block.len()).unwrap_or(u16::MAX);
+        out.extend(length.to_le_bytes());
+        out.extend((!length).to_le_bytes());
+        out.extend_from_slice(block);
+    }
+    out.extend(adler32(data).to_be_bytes());
+    out
+}
+
+fn adler32(data: &[u8]) -> u32 {
+    let step = |(a, b): (u32, u32), byte: &u8| {
+        let a = (a + u32::from(*byte)) % 65521;
+        (a, (a + b) % 65521)
+    };
+    let (a, b) = data.iter().fold((1, 0), step);
+    b << 16 | a
+}
+
+fn crc32(data: &[u8]) -> u32 {
+    !data.iter().fold(u32::MAX, |sum, byte| {
+        (0..8).fold(
+            sum ^ u32::from(*byte),
+            |sum, _| {
+                if sum & 1 == 1 { sum >> 1 ^ 0xedb8_8320 } else { sum >> 1 }
+            },
+        )
+    })
+}
+
+fn base64(data: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(data.len().div_ceil(3) * 4);
+    for three in data.chunks(3) {
+        let byte = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4u32 {
+            let letter = LETTERS.get((bits >> (18 - 6 * i) & 63) as usize).copied().unwrap_or(b'=');
+            out.push(if i as usize <= three.len() { char::from(letter) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_and_letters_are_those_of_the_standards() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(adler32(b"Wikipedia"), 0x11e6_0398);
+        assert_eq!(base64(b"Man"), "TWFu");
+        assert_eq!(base64(b"Ma"), "TWE=");
+        assert_eq!(base64(b"M"), "TQ==");
+    }
+}

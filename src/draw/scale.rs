@@ -1,0 +1,164 @@
+//! Scales: numbers to places on an axis, to words on it, and to colours.
+//!
+//! Colour scales are readable with any colour vision and in grey: one that rises in lightness for what
+//! begins at zero (viridis), one with a pale middle for what has a sign (blue to red).
+
+/// A range of numbers and how it is laid out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// The smallest.
+    pub low: f64,
+    /// The largest, above `low`.
+    pub high: f64,
+    /// Whether equal factors, not equal steps, are equally far apart.
+    pub is_log: bool,
+}
+
+impl Scale {
+    /// The smallest linear scale that holds all numbers, widened to round ticks.
+    pub fn around(values: impl IntoIterator<Item = f64>) -> Self {
+        let (low, high) = bounds(values);
+        let step = step(low, high);
+        Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, is_log: false }
+    }
+
+    /// The smallest linear scale that holds all numbers and nothing else.
+    pub fn tight(values: impl IntoIterator<Item = f64>) -> Self {
+        let (low, high) = bounds(values);
+        Self { low, high, is_log: false }
+    }
+
+    /// The smallest scale of whole powers of ten that holds all numbers above zero.
+    pub fn log(values: impl IntoIterator<Item = f64>) -> Self {
+        let (low, high) = bounds(values.into_iter().filter(|v| *v > 0.0).map(f64::log10));
+        let (low, high) = (low.floor().clamp(-300.0, 300.0), high.ceil().clamp(-300.0, 300.0));
+        let high = if high > low { high } else { low + 1.0 };
+        Self { low: 10f64.powf(low), high: 10f64.powf(high), is_log: true }
+    }
+
+    /// Where a number is, from 0 to 1; not a number where it is none.
+    pub fn share(&self, value: f64) -> f64 {
+        if self.is_log {
+            return (value.log10() - self.low.log10()) / (self.high.log10() - self.low.log10());
+        }
+        (value - self.low) / (self.high - self.low)
+    }
+
+    /// Where ticks are, low to high, with their words.
+    pub fn ticks(&self) -> Vec<(f64, String)> {
+        if self.is_log {
+            let (first, last) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
+            let stride = ((last - first) / 6 + 1).max(1);
+            let exponents = (first..=last).step_by(usize::try_from(stride).unwrap_or(1));
+            return exponents.map(|e| (10f64.powi(e), power(e))).collect();
+        }
+        let step = step(self.low, self.high);
+        let first = (self.low / step - 1e-9).ceil();
+        let count = ((self.high / step + 1e-9).floor() - first).clamp(0.0, 50.0) as usize;
+        (0..=count).map(|i| (first + i as f64) * step).map(|v| (v, tick(v, step))).collect()
+    }
+}
+
+/// The least and the greatest of the numbers, two different ones whatever they are.
+fn bounds(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let finite = values.into_iter().filter(|v| v.is_finite());
+    let (low, high) =
+        finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    match (low.is_finite(), high > low) {
+        (false, _) => (0.0, 1.0),
+        (true, true) => (low, high),
+        (true, false) => (low - 0.5 * low.abs().max(1.0), high + 0.5 * high.abs().max(1.0)),
+    }
+}
+
+/// A step of 1, 2 or 5 times a power of ten that divides the range into four to eight.
+fn step(low: f64, high: f64) -> f64 {
+    let raw = (high - low) / 5.0;
+    let power = 10f64.powf(raw.log10().floor());
+    let lead = raw / power;
+    let round = [1.0, 2.0, 5.0, 10.0].into_iter().find(|r| lead <= r * 1.2).unwrap_or(10.0);
+    if power.is_finite() && power > 0.0 { round * power } else { 1.0 }
+}
+
+/// A number on an axis whose ticks are `step` apart.
+fn tick(value: f64, step: f64) -> String {
+    let value = if value.abs() < step * 1e-6 { 0.0 } else { value };
+    let (size, unit) = match step.max(value.abs()) {
+        v if v >= 1e15 => return format!("{value:.0e}"),
+        v if v >= 1e12 && step >= 1e11 => (1e12, " T"),
+        v if v >= 1e9 && step >= 1e8 => (1e9, " B"),
+        v if v >= 1e6 && step >= 1e5 => (1e6, " M"),
+        v if v >= 1e4 && step >= 1e2 => (1e3, " K"),
+        _ => (1.0, ""),
+    };
+    let (value, step) = (value / size, step / size);
+    let decimals = (-step.log10().floor()).clamp(0.0, 8.0) as usize;
+    if decimals > 5 {
+        return format!("{value:.0e}");
+    }
+    let unit = if value == 0.0 { "" } else { unit };
+    format!("{value:.decimals$}{unit}").replace('-', "−")
+}
+
+fn power(exponent: i32) -> String {
+    match exponent {
+        -3..=4 => format!("{}", 10f64.powi(exponent)),
+        e => {
+            let digits: String = e.to_string().chars().map(raised).collect();
+            format!("10{digits}")
+        }
+    }
+}
+
+fn raised(digit: char) -> char {
+    match digit {
+        '-' => '⁻',
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        '4' => '⁴',
+        '5' => '⁵',
+        '6' => '⁶',
+        '7' => '⁷',
+        '8' => '⁸',
+        '9' => '⁹',
+        _ => '⁰',
+    }
+}
+
+/// A way from numbers to colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colors {
+    /// Dark to light, for what begins at zero.
+    Rising,
+    /// Blue over white to red, for what has a sign.
+    Signed,
+}
+
+const RISING: [u32; 10] =
+    [0x440154, 0x482878, 0x3e4989, 0x31688e, 0x26828e, 0x1f9e89, 0x35b779, 0x6ece58, 0xb5de2b, 0xfde725];
+const SIGNED: [u32; 11] = [
+    0x053061, 0x2166ac, 0x4393c3, 0x92c5de, 0xd1e5f0, 0xf7f7f7, 0xfddbc7, 0xf4a582, 0xd6604d, 0xb2182b,
+    0x67001f,
+];
+
+impl Colors {
+    /// Red, green and blue at a place from 0 to 1.
+    pub fn at(self, share: f64) -> [u8; 3] {
+        let anchors: &[u32] = match self {
+            Colors::Rising => &RISING,
+            Colors::Signed => &SIGNED,
+        };
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+        let place = share * (anchors.len() - 1) as f64;
+        let index = place.floor() as usize;
+        let of = |i: usize, shift: u32| {
+            f64::from((anchors.get(i).or(anchors.last()).copied().unwrap_or(0) >> shift) & 0xff)
+        };
+        let mixed = |shift| {
+            let (a, b) = (of(index, shift), of(index + 1, shift));
+            (a + (b - a) * (place - index as f64)).round() as u8
+        };
+        [mixed(16), mixed(8), mixed(0)]
+    }
+}
