@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::read::Form;
 use crate::learn::recipe::agree::Task;
 use crate::learn::token::{Marks, Tokenizer};
 
@@ -15,12 +16,18 @@ pub struct Codebook {
     /// Text of the source, where it has a vocabulary of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Tokenizer>,
-    /// Classes by their index.
+    /// Classes by their index. A sigmoid alone has two: the one it is 0 for and the one it is 1 for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
     /// Languages by their index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub languages: Vec<String>,
+    /// Whether several classes may hold at once.
+    #[serde(default)]
+    pub several: bool,
+    /// What images look like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<Form>,
     /// The most positions an example may have.
     pub longest: usize,
 }

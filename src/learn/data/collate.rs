@@ -1,102 +1,334 @@
-//! Examples to a batch: marks added, padded to the longest, labels shifted.
+//! Examples to a batch: marks added, padded to the longest, labels shifted, tokens hidden.
+//!
+//! Where the marks go, with `[` for the start and `]` for the end:
+//!
+//! ```text
+//! lm          reads [ a b c      predicts a b c ]
+//! translate   source a b c ]     target reads [ x y, predicts x y ]
+//! classify, tag, mlm    [ a b c ]        and with a second text  [ a b c ] d e ]
+//! span        [ question ] context ]
+//! ```
 
 use super::batch::{Array, Batch, Labels};
-use super::examples::Part;
+use super::codebook::Codebook;
+use super::examples::{NOTHING, Part};
 use super::prepare::Dataset;
-use crate::learn::recipe::Split;
+use crate::learn::random::Stream;
+use crate::learn::recipe::{Masking, Split};
 use crate::learn::token::Marks;
 
 /// Rows of ids, padded to the longest.
-struct Rows {
+#[derive(Clone, Debug)]
+pub struct Rows {
     pad: u32,
     rows: Vec<Vec<u32>>,
 }
 
 impl Rows {
+    /// Rows, and what fills them up.
+    pub fn new(rows: Vec<Vec<u32>>, pad: u32) -> Self {
+        Self { pad, rows }
+    }
+
     fn width(&self) -> usize {
         self.rows.iter().map(Vec::len).max().unwrap_or(0).max(1)
     }
 
-    fn shape(&self) -> [usize; 2] {
+    /// `[B, T]`
+    pub fn shape(&self) -> [usize; 2] {
         [self.rows.len(), self.width()]
     }
 
-    fn ids(&self) -> Array {
+    fn filled<T: Clone>(&self, padding: T, of: impl Fn(u32) -> T) -> Vec<T> {
         let width = self.width();
-        let padded = |row: &Vec<u32>| {
-            let padding = std::iter::repeat_n(i64::from(self.pad), width - row.len());
-            row.iter().map(|id| i64::from(*id)).chain(padding).collect::<Vec<i64>>()
+        let fill = |row: &Vec<u32>| {
+            let rest = std::iter::repeat_n(padding.clone(), width - row.len());
+            row.iter().map(|id| of(*id)).chain(rest).collect::<Vec<T>>()
         };
-        Array::Ints { shape: self.shape().to_vec(), values: self.rows.iter().flat_map(padded).collect() }
+        self.rows.iter().flat_map(fill).collect()
+    }
+
+    /// The ids.
+    pub fn ids(&self) -> Array {
+        Array::Ints { shape: self.shape().to_vec(), values: self.filled(i64::from(self.pad), i64::from) }
     }
 
     /// 1 for a token, 0 for padding; nothing where there is none.
-    fn mask(&self) -> Option<Array> {
+    pub fn mask(&self) -> Option<Array> {
         let width = self.width();
-        if self.rows.iter().all(|row| row.len() == width) {
-            return None;
-        }
-        let mask = |row: &Vec<u32>| (0..width).map(|i| i64::from(i < row.len())).collect::<Vec<i64>>();
-        Some(Array::Ints { shape: self.shape().to_vec(), values: self.rows.iter().flat_map(mask).collect() })
+        let is_padded = self.rows.iter().any(|row| row.len() < width);
+        let values = || self.filled(0, |_| 1);
+        is_padded.then(|| Array::Ints { shape: self.shape().to_vec(), values: values() })
     }
 
-    /// Every row as classes of positions, padding not to be predicted.
+    /// Every row as classes of positions, padding and [`NOTHING`] not to be predicted.
     fn labels(&self) -> (Labels, usize) {
-        let width = self.width();
-        let mut classes = Vec::with_capacity(self.rows.len() * width);
-        let mut weights = Vec::with_capacity(classes.capacity());
-        for row in &self.rows {
-            let padding = width - row.len();
-            classes.extend(row.iter().map(|id| i64::from(*id)).chain(std::iter::repeat_n(0, padding)));
-            weights.extend(row.iter().map(|_| 1.0).chain(std::iter::repeat_n(0.0, padding)));
-        }
-        let counted = self.rows.iter().map(Vec::len).sum();
+        let classes = self.filled(0, |id| if id == NOTHING { 0 } else { i64::from(id) });
+        let weights = self.filled(0.0, |id| if id == NOTHING { 0.0 } else { 1.0 });
+        let counted = self.rows.iter().flatten().filter(|id| **id != NOTHING).count();
         (Labels::Positions { shape: self.shape(), classes, weights }, counted)
     }
 }
 
 /// What is read and what is predicted, one position on.
-fn shifted(ids: &[u32], marks: Marks) -> (Vec<u32>, Vec<u32>) {
-    let all: Vec<u32> = marks.start.into_iter().chain(ids.iter().copied()).chain(marks.end).collect();
+fn shifted(ids: &[u32], start: Option<u32>, end: Option<u32>) -> (Vec<u32>, Vec<u32>) {
+    let all: Vec<u32> = start.into_iter().chain(ids.iter().copied()).chain(end).collect();
     let read = all.split_last().map_or(&[][..], |(_, rest)| rest).to_vec();
     let predicted = all.split_first().map_or(&[][..], |(_, rest)| rest).to_vec();
     (read, predicted)
 }
 
+/// Texts between marks, and which of them every token belongs to.
+fn between(texts: &[&[u32]], marks: Marks) -> (Vec<u32>, Vec<u32>) {
+    let mut ids: Vec<u32> = marks.start.into_iter().collect();
+    let mut types = vec![0; ids.len()];
+    for (which, text) in (0u32..).zip(texts) {
+        ids.extend(text.iter().copied().chain(marks.end));
+        types.resize(ids.len(), which);
+    }
+    (ids, types)
+}
+
+/// Hides tokens of a text and says which were there.
+fn hide(ids: &mut [u32], masking: &Masking, marks: Marks, vocab: u64, mut stream: Stream) -> Vec<u32> {
+    let mut hidden = vec![NOTHING; ids.len()];
+    if ids.is_empty() {
+        return hidden;
+    }
+    let choose = |stream: &mut Stream| stream.uniform() < *masking.share;
+    let mut chosen: Vec<usize> = (0..ids.len()).filter(|_| choose(&mut stream)).collect();
+    if chosen.is_empty() {
+        // A short text still has something to predict.
+        chosen.push(usize::try_from(stream.below(ids.len() as u64)).unwrap_or(0));
+    }
+    for at in chosen {
+        let (Some(id), Some(was)) = (ids.get_mut(at), hidden.get_mut(at)) else { continue };
+        *was = *id;
+        let draw = stream.uniform();
+        if draw < *masking.hide {
+            *id = marks.mask.unwrap_or(marks.pad);
+        } else if draw < *masking.hide + *masking.replace {
+            *id = u32::try_from(stream.below(vocab)).unwrap_or(marks.pad);
+        }
+    }
+    hidden
+}
+
+/// A batch in the making.
+#[derive(Default)]
+struct Making {
+    inputs: Vec<(&'static str, Array)>,
+    tokens: usize,
+}
+
+impl Making {
+    fn add(&mut self, name: &'static str, mask: Option<&'static str>, rows: &Rows) {
+        let [b, t] = rows.shape();
+        self.tokens += b * t;
+        self.inputs.push((name, rows.ids()));
+        self.inputs.extend(mask.and_then(|name| Some((name, rows.mask()?))));
+    }
+}
+
+impl Codebook {
+    /// The graph's inputs for texts of one sequence, tokens between their marks: `tokens`, `mask`, and
+    /// `token_types` where a graph has them.
+    pub fn inputs(&self, texts: &[Vec<&[u32]>], has_types: bool) -> Vec<(&'static str, Array)> {
+        let mut making = Making::default();
+        self.sequence(&mut making, texts.iter().map(|t| between(t, self.marks())).collect(), has_types);
+        making.inputs
+    }
+
+    fn sequence(&self, making: &mut Making, texts: Vec<(Vec<u32>, Vec<u32>)>, has_types: bool) {
+        let (ids, types): (Vec<_>, Vec<_>) = texts.into_iter().unzip();
+        making.add("tokens", Some("mask"), &Rows::new(ids, self.marks().pad));
+        if has_types {
+            making.inputs.push(("token_types", Rows::new(types, 0).ids()));
+        }
+    }
+
+    /// The graph's `source` and `source_mask` for tokens of sources.
+    pub fn source_inputs(&self, sources: &[&[u32]]) -> Vec<(&'static str, Array)> {
+        let mut making = Making::default();
+        self.sources(&mut making, sources);
+        making.inputs
+    }
+
+    fn sources(&self, making: &mut Making, sources: &[&[u32]]) {
+        let marks = self.source_marks();
+        let rows = sources.iter().map(|ids| ids.iter().copied().chain(marks.end).collect()).collect();
+        making.add("source", Some("source_mask"), &Rows::new(rows, marks.pad));
+    }
+
+    /// The token a target begins with. A vocabulary without a mark of the start begins with padding, as
+    /// T5 does.
+    pub fn first_of_target(&self) -> u32 {
+        let marks = self.marks();
+        marks.start.unwrap_or(marks.pad)
+    }
+
+    /// The token before a text that is to be continued, where there is one.
+    pub fn first_of_text(&self) -> Option<u32> {
+        self.marks().start
+    }
+}
+
 impl Dataset {
     /// The batch of some examples of a part. The epoch decides which tokens are hidden.
-    pub fn collate(&self, split: Split, indices: &[usize], _epoch: u64) -> Batch {
-        let mut inputs: Vec<(&'static str, Array)> = Vec::new();
-        let marks = self.codebook.marks();
-        let (labels, counted, tokens) = match self.part(split) {
-            Some(Part::Texts { ids, .. }) => {
-                let (read, predicted): (Vec<_>, Vec<_>) =
-                    indices.iter().map(|i| shifted(ids.get(*i), marks)).unzip();
-                let read = Rows { pad: marks.pad, rows: read };
-                let (labels, counted) = Rows { pad: 0, rows: predicted }.labels();
-                let [b, t] = read.shape();
-                // What is behind a token changes nothing before it, so padding needs no mask.
-                inputs.push(("tokens", read.ids()));
-                (labels, counted, b * t)
-            }
-            Some(Part::Pairs { source, target, .. }) => {
-                let from = self.codebook.source_marks();
-                let sources = indices.iter().map(|i| [source.get(*i), from.end.as_slice()].concat());
-                let sources = Rows { pad: from.pad, rows: sources.collect() };
-                // A vocabulary without a mark of the start begins with padding, as T5 does.
-                let marks = Marks { start: marks.start.or(Some(marks.pad)), ..marks };
-                let (read, predicted): (Vec<_>, Vec<_>) =
-                    indices.iter().map(|i| shifted(target.get(*i), marks)).unzip();
-                let read = Rows { pad: marks.pad, rows: read };
-                let (labels, counted) = Rows { pad: 0, rows: predicted }.labels();
-                let tokens = [sources.shape(), read.shape()].iter().map(|[b, t]| b * t).sum();
-                inputs.push(("source", sources.ids()));
-                inputs.extend(sources.mask().map(|mask| ("source_mask", mask)));
-                inputs.push(("target", read.ids()));
-                (labels, counted, tokens)
-            }
-            None => (Labels::Classes(Vec::new()), 0, 0),
+    pub fn collate(&self, split: Split, indices: &[usize], epoch: u64) -> Batch {
+        let mut making = Making::default();
+        let (labels, counted) = match self.part(split) {
+            Some(part) => self.fill(&mut making, part, split, indices, epoch),
+            None => (Labels::Classes(Vec::new()), 0),
         };
+        let Making { inputs, tokens } = making;
         Batch { inputs, labels, indices: indices.to_vec(), counted, tokens }
+    }
+
+    fn fill(
+        &self,
+        making: &mut Making,
+        part: &Part,
+        split: Split,
+        indices: &[usize],
+        epoch: u64,
+    ) -> (Labels, usize) {
+        let book = &self.codebook;
+        let marks = book.marks();
+        let each = || indices.iter().copied();
+        match part {
+            Part::Texts { ids, .. } if self.masking.is_some() => {
+                let masking = self.masking.clone().unwrap_or_else(Masking::usual);
+                let mut texts = Vec::new();
+                let mut hidden = Vec::new();
+                for i in indices {
+                    let purpose = match split {
+                        Split::Train => "masking",
+                        Split::Validation => "masking of validation",
+                        Split::Test => "masking of test",
+                    };
+                    let number = epoch.wrapping_mul(1 << 40).wrapping_add(*i as u64);
+                    let stream = Stream::new(self.seed, purpose, number);
+                    let mut text = ids.get(*i).to_vec();
+                    let was = hide(&mut text, &masking, marks, self.vocab, stream);
+                    let nothing = |mark: Option<u32>| mark.map(|_| NOTHING);
+                    hidden.push(
+                        nothing(marks.start).into_iter().chain(was).chain(nothing(marks.end)).collect(),
+                    );
+                    texts.push(between(&[&text], marks));
+                }
+                book.sequence(making, texts, self.has_types);
+                Rows::new(hidden, 0).labels()
+            }
+            Part::Texts { ids, whole, .. } => {
+                let (start, end) = if *whole { (marks.start, marks.end) } else { (None, None) };
+                let (read, predicted): (Vec<_>, Vec<_>) =
+                    each().map(|i| shifted(ids.get(i), start, end)).unzip();
+                // What is behind a token changes nothing before it, so padding needs no mask.
+                making.add("tokens", None, &Rows::new(read, marks.pad));
+                Rows::new(predicted, 0).labels()
+            }
+            Part::Pairs { source, target, language, .. } => {
+                let sources: Vec<&[u32]> = each().map(|i| source.get(i)).collect();
+                book.sources(making, &sources);
+                let start = Some(book.first_of_target());
+                let (read, predicted): (Vec<_>, Vec<_>) =
+                    each().map(|i| shifted(target.get(i), start, marks.end)).unzip();
+                making.add("target", None, &Rows::new(read, marks.pad));
+                if !language.is_empty() {
+                    let values = each().map(|i| language.get(i).map_or(0, |l| i64::from(*l))).collect();
+                    making.inputs.push(("language", Array::Ints { shape: vec![indices.len()], values }));
+                }
+                Rows::new(predicted, 0).labels()
+            }
+            Part::Classes { text, second, labels } => {
+                let texts = each().map(|i| match second.get(i) {
+                    [] => between(&[text.get(i)], marks),
+                    second => between(&[text.get(i), second], marks),
+                });
+                book.sequence(making, texts.collect(), self.has_types);
+                self.classes(each().map(|i| labels.get(i)))
+            }
+            Part::Images { pixels, labels } => {
+                let form = book.image.unwrap_or(super::Form { channels: 1, side: 1 });
+                let size = form.size();
+                let values =
+                    each().flat_map(|i| pixels.get(i * size..(i + 1) * size).unwrap_or(&[])).copied();
+                let shape = vec![indices.len(), form.channels, form.side, form.side];
+                making.tokens += indices.len() * self.positions;
+                making.inputs.push(("image", Array::Floats { shape, values: values.collect() }));
+                self.classes(each().map(|i| labels.get(i..=i).unwrap_or(&[])))
+            }
+            Part::Tags { ids, tags } => {
+                let texts = each().map(|i| between(&[ids.get(i)], marks));
+                book.sequence(making, texts.collect(), self.has_types);
+                let nothing = |mark: Option<u32>| mark.map(|_| NOTHING);
+                let tags = each().map(|i| {
+                    let all = nothing(marks.start).into_iter().chain(tags.get(i).iter().copied());
+                    all.chain(nothing(marks.end)).collect()
+                });
+                Rows::new(tags.collect(), 0).labels()
+            }
+            Part::Spans { question, answer, .. } => {
+                let empty: &[u32] = &[];
+                let context = |i: usize| {
+                    let context = part.context(i).map_or(empty, |c| c.ids.as_slice());
+                    let room = self.room_beside(question.get(i).len());
+                    context.get(..room).unwrap_or(context)
+                };
+                let texts = each().map(|i| between(&[question.get(i), context(i)], marks));
+                book.sequence(making, texts.collect(), self.has_types);
+                let of = |i: usize, end: bool| {
+                    let (first, last) = answer.get(i).copied().flatten().unwrap_or((0, 0));
+                    let at = if end { last } else { first };
+                    let is_there = answer.get(i).copied().flatten().is_some();
+                    // An answer that was cut off points at the first token.
+                    if is_there {
+                        self.before_context(question.get(i).len()) as i64 + i64::from(at)
+                    } else {
+                        0
+                    }
+                };
+                let labels = Labels::Spans {
+                    start: each().map(|i| of(i, false)).collect(),
+                    end: each().map(|i| of(i, true)).collect(),
+                };
+                (labels, indices.len())
+            }
+        }
+    }
+
+    /// Tokens before the context of a question of that many tokens.
+    pub fn before_context(&self, question: usize) -> usize {
+        let marks = self.codebook.marks();
+        usize::from(marks.start.is_some()) + question + usize::from(marks.end.is_some())
+    }
+
+    /// Tokens of the context there is room for beside a question of that many tokens.
+    fn room_beside(&self, question: usize) -> usize {
+        let behind = usize::from(self.codebook.marks().end.is_some());
+        self.codebook.longest.saturating_sub(self.before_context(question) + behind)
+    }
+
+    fn classes<'a>(&self, labels: impl Iterator<Item = &'a [u32]>) -> (Labels, usize) {
+        let first = |of: &[u32]| of.first().copied().unwrap_or(0);
+        if !self.codebook.several {
+            let classes: Vec<i64> = labels.map(|of| i64::from(first(of))).collect();
+            let count = classes.len();
+            return (Labels::Classes(classes), count);
+        }
+        let width = self.outputs;
+        let mut values = Vec::new();
+        for of in labels {
+            let holds = |class: usize| match width {
+                // One sigmoid tells the second class from the first.
+                1 => first(of) == 1,
+                _ => of.iter().any(|c| *c as usize == class),
+            };
+            values.extend((0..width).map(|class| f32::from(u8::from(holds(class)))));
+        }
+        let shape = [values.len() / width.max(1), width];
+        let counted = values.len();
+        (Labels::Several { shape, values }, counted)
     }
 }

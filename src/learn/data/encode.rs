@@ -3,25 +3,29 @@
 use std::ops::ControlFlow;
 
 use super::codebook::Codebook;
-use super::examples::{Part, Sequences};
+use super::examples::{Context, NOTHING, Part, Question, Sequences};
 use super::read::{Faults, Place, Raw};
 use crate::learn::recipe::agree::Task;
 use crate::learn::recipe::data::TooLong;
-use crate::learn::token::{Tokenizer, Unknown};
+use crate::learn::token::{Piece, Tokenizer, Unknown};
 
 /// Turns examples into numbers, one part of the data.
 pub struct Encoder<'a> {
     codebook: &'a Codebook,
     too_long: TooLong,
     part: Part,
+    /// Tokens of one long text that are not yet a piece.
+    stream: Option<Vec<u32>>,
+    /// The paragraph of the last context.
+    paragraph: Option<usize>,
 }
 
-/// What became of an example.
-type Encoded = Result<(), (String, Option<&'static str>)>;
+/// What is wrong with an example, and what would mend it.
+type Fault = (String, Option<&'static str>);
 
 impl<'a> Encoder<'a> {
-    /// An empty part.
-    pub fn new(codebook: &'a Codebook, too_long: TooLong) -> Self {
+    /// An empty part. `is_stream` says that texts are stretches of one.
+    pub fn new(codebook: &'a Codebook, too_long: TooLong, is_stream: bool) -> Self {
         let part = match codebook.task {
             Task::Translate => Part::Pairs {
                 source: Sequences::default(),
@@ -29,9 +33,25 @@ impl<'a> Encoder<'a> {
                 language: Vec::new(),
                 texts: Vec::new(),
             },
-            _ => Part::Texts { ids: Sequences::default(), characters: 0 },
+            Task::NextToken | Task::HiddenToken => {
+                let whole = !is_stream || codebook.task == Task::HiddenToken;
+                Part::Texts { ids: Sequences::default(), whole, characters: 0 }
+            }
+            Task::ClassifyText => Part::Classes {
+                text: Sequences::default(),
+                second: Sequences::default(),
+                labels: Sequences::default(),
+            },
+            Task::ClassifyImage => Part::Images { pixels: Vec::new(), labels: Vec::new() },
+            Task::Tag => Part::Tags { ids: Sequences::default(), tags: Sequences::default() },
+            Task::Span => Part::Spans {
+                question: Sequences::default(),
+                answer: Vec::new(),
+                questions: Vec::new(),
+                contexts: Vec::new(),
+            },
         };
-        Self { codebook, too_long, part }
+        Self { codebook, too_long, part, stream: is_stream.then(Vec::new), paragraph: None }
     }
 
     /// Adds an example, or says what is wrong with it.
@@ -43,48 +63,187 @@ impl<'a> Encoder<'a> {
     }
 
     /// The part.
-    pub fn finish(self) -> Part {
+    pub fn finish(mut self) -> Part {
+        self.cut(true);
         self.part
     }
 
-    fn encode(&mut self, raw: Raw) -> Encoded {
+    fn encode(&mut self, raw: Raw) -> Result<(), Fault> {
         let (codebook, too_long) = (self.codebook, self.too_long);
+        let tokenizer = codebook.tokenizer.as_ref();
         let room = codebook.room();
         match (&mut self.part, raw) {
-            (Part::Texts { ids, characters }, Raw::Text(text)) => {
-                let all = encoded(codebook.tokenizer.as_ref(), &text)?;
-                let Some(fitted) = fit(all, room, too_long)? else { return Ok(()) };
-                *characters += text.chars().count() as u64;
-                ids.push(&fitted);
+            (Part::Texts { ids, characters, .. }, Raw::Text(text)) => {
+                let all = encoded(tokenizer, &text)?;
+                let length = text.chars().count() as u64;
+                if let Some(stream) = &mut self.stream {
+                    stream.extend(all);
+                    *characters += length;
+                    self.cut(false);
+                } else if let Some(fitted) = fit(all, room, too_long)? {
+                    *characters += length;
+                    ids.push(&fitted);
+                }
             }
-            (Part::Pairs { source, target, texts, .. }, Raw::Pair { source: from, target: to, .. }) => {
+            (
+                Part::Pairs { source, target, texts, language },
+                Raw::Pair { source: from, target: to, language: of },
+            ) => {
                 let a = fit(encoded(codebook.source_tokenizer(), &from)?, room, too_long)?;
-                let b = fit(encoded(codebook.tokenizer.as_ref(), &to)?, room, too_long)?;
+                let b = fit(encoded(tokenizer, &to)?, room, too_long)?;
                 let (Some(a), Some(b)) = (a, b) else { return Ok(()) };
+                if let Some(of) = of {
+                    language.push(index_of(&codebook.languages, &of, "language")?);
+                }
                 source.push(&a);
                 target.push(&b);
                 texts.push((from, to));
+            }
+            (
+                Part::Classes { text, second, labels },
+                Raw::Labelled { text: first, second: other, labels: of },
+            ) => {
+                let of = codebook.labels(&of)?;
+                let other = other.map(|o| encoded(tokenizer, &o)).transpose()?;
+                // A second text takes a mark of its own behind it.
+                let taken =
+                    other.as_ref().map_or(0, |o| o.len() + usize::from(codebook.marks().end.is_some()));
+                let Some(first) = fit(encoded(tokenizer, &first)?, room.saturating_sub(taken), too_long)?
+                else {
+                    return Ok(());
+                };
+                text.push(&first);
+                second.push(&other.unwrap_or_default());
+                labels.push(&of);
+            }
+            (Part::Images { pixels, labels }, Raw::Image { pixels: values, label }) => {
+                labels.push(index_of(&codebook.classes, &label, "class")?);
+                pixels.extend(values);
+            }
+            (Part::Tags { ids, tags }, Raw::Tagged { words, tags: of }) => {
+                let (mut all, mut classes) = (Vec::new(), Vec::new());
+                for (word, tag) in words.iter().zip(&of) {
+                    let class = index_of(&codebook.classes, tag, "class")?;
+                    let pieces = encoded(tokenizer, word)?;
+                    classes.extend((0..pieces.len()).map(|i| if i == 0 { class } else { NOTHING }));
+                    all.extend(pieces);
+                }
+                let Some(fitted) = fit(all, room, too_long)? else { return Ok(()) };
+                classes.truncate(fitted.len());
+                ids.push(&fitted);
+                tags.push(&classes);
+            }
+            (Part::Spans { .. }, Raw::Question { id, question, paragraph, context, answers }) => {
+                self.question(id, question, paragraph, context, answers)?;
             }
             (_, _) => {}
         }
         Ok(())
     }
+
+    /// Cuts the stream into pieces; the last one may be short.
+    fn cut(&mut self, is_last: bool) {
+        let (Some(stream), Part::Texts { ids, whole, .. }) = (&mut self.stream, &mut self.part) else {
+            return;
+        };
+        // Within one text every piece begins with the token the one before it has predicted last.
+        let (size, step) = match *whole {
+            true => (self.codebook.room(), self.codebook.room()),
+            false => (self.codebook.longest.saturating_add(1), self.codebook.longest),
+        };
+        let (size, step) = (size.max(2), step.max(1));
+        let mut at = 0usize;
+        while let Some(piece) = stream.get(at..at.saturating_add(size)) {
+            ids.push(piece);
+            at += step;
+        }
+        stream.drain(..at);
+        if is_last && stream.len() >= 2 {
+            ids.push(stream);
+            stream.clear();
+        }
+    }
+
+    fn question(
+        &mut self,
+        id: String,
+        text: String,
+        paragraph: usize,
+        context: String,
+        answers: Vec<(usize, String)>,
+    ) -> Result<(), Fault> {
+        let tokenizer = self.codebook.tokenizer.as_ref();
+        let Part::Spans { question, answer, questions, contexts } = &mut self.part else { return Ok(()) };
+        if self.paragraph != Some(paragraph) {
+            let pieces = pieces(tokenizer, &context)?;
+            let byte = |b: usize| u32::try_from(b).unwrap_or(u32::MAX);
+            let bytes = pieces.iter().map(|p| (byte(p.bytes.start), byte(p.bytes.end))).collect();
+            let ids = pieces.iter().map(|p| p.id).collect();
+            contexts.push(Context { text: context, ids, bytes });
+            self.paragraph = Some(paragraph);
+        }
+        let Some(known) = contexts.last() else { return Ok(()) };
+        let asked = encoded(tokenizer, &text)?;
+        // Marks stand before the question, behind it and behind the context.
+        let marks = self.codebook.marks();
+        let behind = usize::from(marks.end.is_some());
+        let room = self.codebook.room().saturating_sub(behind + asked.len());
+        if known.ids.len() > room && self.too_long != TooLong::Cut {
+            // Says so, or leaves it out.
+            return fit(known.ids.clone(), room, self.too_long).map(drop);
+        }
+        answer.push(answers.first().and_then(|(start, said)| known.tokens(*start, start + said.len(), room)));
+        question.push(&asked);
+        let answers = answers.into_iter().map(|(_, said)| said).collect();
+        questions.push(Question { id, text, context: contexts.len() - 1, answers });
+        Ok(())
+    }
 }
 
-fn encoded(tokenizer: Option<&Tokenizer>, text: &str) -> Result<Vec<u32>, (String, Option<&'static str>)> {
-    let encode = |t: &Tokenizer| t.encode(text);
-    tokenizer.map_or(Ok(Vec::new()), encode).map_err(|Unknown { what }| {
+impl Context {
+    /// First and last of the first `room` tokens that hold some bytes.
+    fn tokens(&self, start: usize, end: usize, room: usize) -> Option<(u32, u32)> {
+        let of = |b: u32| b as usize;
+        let seen = self.bytes.get(..room.min(self.bytes.len()))?;
+        let first = seen.iter().position(|(_, e)| of(*e) > start)?;
+        let last = seen.iter().rposition(|(s, _)| of(*s) < end)?;
+        let whole = seen.get(last).is_some_and(|(_, e)| of(*e) >= end);
+        let index = |i: usize| u32::try_from(i).ok();
+        (whole && first <= last).then_some((index(first)?, index(last)?))
+    }
+}
+
+impl Codebook {
+    /// The classes an example's labels name. A sigmoid alone has two labels, no and yes.
+    fn labels(&self, labels: &[String]) -> Result<Vec<u32>, Fault> {
+        let all: Result<Vec<u32>, Fault> =
+            labels.iter().map(|l| index_of(&self.classes, l, "class")).collect();
+        let all = all?;
+        match (self.several, all.as_slice()) {
+            (false, [_]) | (true, _) => Ok(all),
+            (false, more) => Err((format!("{} classes, and one is expected", more.len()), None)),
+        }
+    }
+}
+
+fn index_of(names: &[String], name: &str, what: &str) -> Result<u32, Fault> {
+    let at = names.iter().position(|n| n == name).and_then(|i| u32::try_from(i).ok());
+    at.ok_or_else(|| (format!("the {what} `{name}` is not in the training data"), None))
+}
+
+fn pieces(tokenizer: Option<&Tokenizer>, text: &str) -> Result<Vec<Piece>, Fault> {
+    tokenizer.map_or(Ok(Vec::new()), |t| t.pieces(text)).map_err(|Unknown { what }| {
         let help = "a tokenizer with a mark for the unknown reads it";
         (format!("`{what}` is not in the vocabulary of the training data"), Some(help))
     })
 }
 
+fn encoded(tokenizer: Option<&Tokenizer>, text: &str) -> Result<Vec<u32>, Fault> {
+    pieces(tokenizer, text).map(|pieces| pieces.into_iter().map(|p| p.id).collect())
+}
+
 /// The tokens as far as there is room.
-fn fit(
-    mut ids: Vec<u32>,
-    room: usize,
-    too_long: TooLong,
-) -> Result<Option<Vec<u32>>, (String, Option<&'static str>)> {
+fn fit(mut ids: Vec<u32>, room: usize, too_long: TooLong) -> Result<Option<Vec<u32>>, Fault> {
     if ids.len() <= room {
         return Ok(Some(ids));
     }
@@ -96,7 +255,7 @@ fn fit(
         TooLong::Skip => Ok(None),
         TooLong::Refuse => {
             let message = format!("{} tokens, and there is room for {room}", ids.len());
-            Err((message, Some("a larger `context`, or `too_long: cut` or `too_long: skip`")))
+            Err((message, Some("give the spec more `context`, or write `too_long: cut` or `too_long: skip`")))
         }
     }
 }

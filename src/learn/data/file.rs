@@ -58,14 +58,14 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Refused> {
 /// A line of a file, or what is wrong with it.
 pub type Line<'a> = Result<&'a str, String>;
 
+/// What is called with every line and its number from 1.
+pub type VisitLine<'v> = dyn FnMut(u64, Line<'_>) -> Result<ControlFlow<()>, Refused> + 'v;
+
 /// Calls `visit` with every line and its number from 1, without its line break.
 ///
 /// # Errors
 /// The system refuses, or `visit` does.
-pub fn lines(
-    path: &Path,
-    visit: &mut dyn FnMut(u64, Line<'_>) -> Result<ControlFlow<()>, Refused>,
-) -> Result<(), Refused> {
+pub fn lines(path: &Path, visit: &mut VisitLine<'_>) -> Result<(), Refused> {
     let mut reader = open(path)?;
     let mut buffer = Vec::new();
     for number in 1.. {

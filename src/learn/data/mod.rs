@@ -12,16 +12,17 @@ mod codebook;
 mod collate;
 mod encode;
 mod examples;
-mod file;
+pub mod file;
 mod order;
 mod prepare;
 mod read;
 
 pub use batch::{Array, Batch, Labels};
 pub use codebook::Codebook;
-pub use examples::{Part, Sequences};
+pub use examples::{Context, Part, Question, Sequences};
 pub use order::Loader;
 pub use prepare::{Dataset, prepare};
+pub use read::{Form, picture};
 
 use std::path::PathBuf;
 

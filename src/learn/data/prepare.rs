@@ -1,5 +1,6 @@
 //! A recipe's files, read: tokenizers made, examples encoded, parts divided.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::Refused;
@@ -7,13 +8,15 @@ use super::codebook::Codebook;
 use super::encode::Encoder;
 use super::examples::Part;
 use super::file::Named;
-use super::read::{Faults, Place, Raw, read};
-use crate::diag::{Code, Diagnostic, Severity, Sink};
+use super::read::{Faults, Form, Place, Raw, read};
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::field::record::listed;
 use crate::learn::random::Stream;
 use crate::learn::recipe::agree::{Task, too_many};
-use crate::learn::recipe::{Batch, Locations, Recipe, Split};
-use crate::learn::token::Maker;
-use crate::source::SourceMap;
+use crate::learn::recipe::{Batch, Format, Locations, Masking, Recipe, Split, Tokens};
+use crate::learn::token::{Maker, Tokenizer};
+use crate::parts::{Embed, Head};
+use crate::source::{SourceMap, Span};
 use crate::spec::ModelSpec;
 
 /// Everything a run learns from and is measured on.
@@ -31,6 +34,16 @@ pub struct Dataset {
     pub batch: Batch,
     /// Where the order comes from.
     pub seed: u64,
+    /// Which tokens are hidden, for `mlm`.
+    pub masking: Option<Masking>,
+    /// Whether the graph has token types.
+    pub has_types: bool,
+    /// Rows of the model's table.
+    pub vocab: u64,
+    /// How many classes the model has.
+    pub outputs: usize,
+    /// Positions of an image.
+    pub positions: usize,
 }
 
 impl Dataset {
@@ -67,8 +80,23 @@ pub fn prepare(
         );
         return Err(Refused::Data);
     };
-    let (batch, seed) = (recipe.batch.clone(), *recipe.seed);
-    Ok(Dataset { codebook, train, validation, test, batch, seed })
+    let hides = task == Task::HiddenToken;
+    Ok(Dataset {
+        codebook,
+        train,
+        validation,
+        test,
+        batch: recipe.batch.clone(),
+        seed: *recipe.seed,
+        masking: hides.then(|| recipe.masking.clone().unwrap_or_else(Masking::usual)),
+        has_types: plan.embed().is_some_and(|e| e.segments.is_some()),
+        vocab: spec.vocab.unwrap_or(0),
+        outputs: classes(spec).map_or(0, |(count, _)| usize::try_from(count).unwrap_or(usize::MAX)),
+        positions: plan.embed().and_then(|e| e.patches.as_ref()).map_or(0, |p| {
+            let side = usize::try_from(*p.image / (*p.size).max(1)).unwrap_or(0);
+            side.saturating_mul(side)
+        }),
+    })
 }
 
 struct Plan<'a> {
@@ -76,6 +104,15 @@ struct Plan<'a> {
     spec: &'a ModelSpec,
     sources: &'a SourceMap,
     task: Task,
+}
+
+/// How many classes a head tells apart, with their place.
+fn classes(spec: &ModelSpec) -> Option<(u64, Span)> {
+    match &spec.head {
+        Head::Classify(c) => Some((*c.classes, c.places.of("classes"))),
+        Head::Tag(t) => Some((*t.classes, t.places.of("classes"))),
+        Head::Lm(_) | Head::Mlm(_) | Head::Translate(_) | Head::Span(_) | Head::Embed(_) => None,
+    }
 }
 
 /// Which part every example of the training files belongs to; all of them to training where empty.
@@ -88,6 +125,18 @@ fn part_of(membership: &Membership, index: usize) -> Split {
 impl Plan<'_> {
     fn files(&self, locations: &Locations) -> Vec<Named> {
         locations.0.iter().map(|l| Named { path: l.path(self.sources), span: l.span }).collect()
+    }
+
+    /// How the first stack reads its input.
+    fn embed(&self) -> Option<&Embed> {
+        self.spec.encoder.as_ref().or(self.spec.decoder.as_ref()).map(|stack| &stack.embed)
+    }
+
+    /// What images look like.
+    fn form(&self) -> Option<Form> {
+        let patches = self.embed()?.patches.as_ref()?;
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        Some(Form { channels: size(*patches.channels), side: size(*patches.image) })
     }
 
     fn limit(&self) -> Option<u64> {
@@ -104,8 +153,11 @@ impl Plan<'_> {
         let mut index = 0;
         let mut faults = Faults::new(sink);
         let files = self.files(locations);
-        read(&self.recipe.data.format, &files, self.limit(), &mut faults, &mut |raw, place, faults| {
-            let flow = visit(index, raw, place, faults);
+        let (format, form, limit) = (&self.recipe.data.format, self.form(), self.limit());
+        read(format, &files, form, limit, &mut faults, &mut |raw, place, faults| {
+            // Questions about one paragraph stay together.
+            let group = if let Raw::Question { paragraph, .. } = &raw { *paragraph } else { index };
+            let flow = visit(group, raw, place, faults);
             index += 1;
             flow
         })?;
@@ -116,8 +168,8 @@ impl Plan<'_> {
     fn membership(&self, sink: &mut Sink) -> Result<Membership, Refused> {
         let Some(held) = &self.recipe.data.split else { return Ok(Vec::new()) };
         let mut count = 0usize;
-        self.each(&self.recipe.data.train, sink, &mut |_, _, _, _| {
-            count += 1;
+        self.each(&self.recipe.data.train, sink, &mut |index, _, _, _| {
+            count = count.max(index + 1);
             ControlFlow::Continue(())
         })?;
         let mut order: Vec<usize> = (0..count).collect();
@@ -133,35 +185,47 @@ impl Plan<'_> {
         Ok(membership)
     }
 
-    /// Makes or reads the tokenizers.
+    /// Makes or reads the tokenizers, and collects classes and languages.
     fn codebook(&self, membership: &Membership, sink: &mut Sink) -> Result<Codebook, Refused> {
         let data = &self.recipe.data;
         let context = self.spec.context.and_then(|c| usize::try_from(c).ok()).unwrap_or(usize::MAX);
         let longest = data.longest.and_then(|l| usize::try_from(*l).ok()).unwrap_or(context).min(context);
-        let mut codebook = Codebook {
-            task: self.task,
-            tokenizer: None,
-            source: None,
-            classes: Vec::new(),
-            languages: Vec::new(),
-            longest,
-        };
-        let Some(tokens) = &self.recipe.tokens else { return Ok(codebook) };
-        let mut text = Maker::new(tokens);
-        let mut source = self.spec.source_vocab.map(|_| Maker::new(tokens));
+        let mut makers = Makers::of(self)?;
+        let mut names: [BTreeSet<String>; 2] = Default::default();
+        let [classes, languages] = &mut names;
         self.each(&data.train, sink, &mut |index, raw, _, _| {
             let is_learnt = part_of(membership, index) == Split::Train;
+            makers.add(&raw, is_learnt);
             match raw {
-                Raw::Text(t) => text.add(&t, is_learnt),
-                Raw::Pair { source: from, target, .. } => {
-                    source.as_mut().unwrap_or(&mut text).add(&from, is_learnt);
-                    text.add(&target, is_learnt);
-                }
+                Raw::Labelled { labels, .. } => classes.extend(labels),
+                Raw::Tagged { tags, .. } => classes.extend(tags),
+                Raw::Image { label, .. } => drop(classes.insert(label)),
+                Raw::Pair { language, .. } => languages.extend(language),
+                Raw::Text(_) | Raw::Question { .. } => {}
             }
             ControlFlow::Continue(())
         })?;
-        codebook.tokenizer = Some(text.finish());
-        codebook.source = source.map(Maker::finish);
+        let [classes, languages] = names;
+        let (tokenizer, source) = makers.finish(self, sink)?;
+        let codebook = Codebook {
+            task: self.task,
+            tokenizer,
+            source,
+            classes: sorted(classes),
+            languages: sorted(languages),
+            several: matches!(&self.spec.head, Head::Classify(c) if c.multi_label),
+            image: self.form(),
+            longest,
+        };
+        self.fits(&codebook, sink);
+        match sink.has_errors() {
+            true => Err(Refused::Data),
+            false => Ok(codebook),
+        }
+    }
+
+    /// Whether the spec has as many rows, classes and languages as the data.
+    fn fits(&self, codebook: &Codebook, sink: &mut Sink) {
         let place = self.recipe.places.of("tokens");
         let sides = [
             ("vocab", &codebook.tokenizer, self.spec.vocab),
@@ -181,9 +245,32 @@ impl Plan<'_> {
                 );
             }
         }
-        match sink.iter().any(|d| d.severity == Severity::Error) {
-            true => Err(Refused::Data),
-            false => Ok(codebook),
+        let languages = self.embed().and_then(|e| Some((**e.languages.as_ref()?, e.places.of("languages"))));
+        let counts = [
+            ("classes", codebook.classes.len() as u64, classes(self.spec)),
+            ("languages", codebook.languages.len() as u64, languages),
+        ];
+        for (what, found, known) in counts {
+            let Some((size, at)) = known else { continue };
+            // A sigmoid alone tells two classes apart.
+            let wanted = if what == "classes" && codebook.several && size == 1 { 2 } else { size };
+            let place = self.recipe.data.places.of("train");
+            if found > wanted {
+                let names = if what == "classes" { &codebook.classes } else { &codebook.languages };
+                let shown: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
+                let message = format!("the data has {found} {what}, and the spec {size}");
+                sink.push(
+                    Diagnostic::error(Code::DataMismatch, place, message)
+                        .label(at, format!("{what} is {size} here"))
+                        .help(format!("the data has {}", listed(&shown))),
+                );
+            } else if found < wanted {
+                let message = format!("the data has {found} {what}, and the spec {size}");
+                sink.push(
+                    Diagnostic::warning(Code::DataMismatch, place, message)
+                        .label(at, "the others are never seen"),
+                );
+            }
         }
     }
 
@@ -194,7 +281,8 @@ impl Plan<'_> {
         sink: &mut Sink,
     ) -> Result<[Option<Part>; 3], Refused> {
         let data = &self.recipe.data;
-        let encoder = || Encoder::new(codebook, data.too_long);
+        let is_stream = matches!(data.format, Format::Text(_));
+        let encoder = || Encoder::new(codebook, data.too_long, is_stream);
         let (mut train, mut validation, mut test) = (encoder(), encoder(), encoder());
         self.each(&data.train, sink, &mut |index, raw, place, faults| {
             match part_of(membership, index) {
@@ -215,5 +303,77 @@ impl Plan<'_> {
         let mut parts = parts.into_iter();
         let mut next = || parts.next().flatten();
         Ok([next(), next(), next()])
+    }
+}
+
+/// Names in order: numbers by their value, others as texts.
+fn sorted(names: BTreeSet<String>) -> Vec<String> {
+    let mut names: Vec<String> = names.into_iter().collect();
+    if names.iter().all(|n| n.parse::<u64>().is_ok()) {
+        names.sort_by_key(|n| n.parse::<u64>().unwrap_or(u64::MAX));
+    }
+    names
+}
+
+/// What makes the tokenizers.
+struct Makers<'r> {
+    /// Of the one sequence, or of the target.
+    text: Option<Maker<'r>>,
+    /// Of a source with a vocabulary of its own.
+    source: Option<Maker<'r>>,
+}
+
+impl<'r> Makers<'r> {
+    fn of(plan: &Plan<'r>) -> Result<Self, Refused> {
+        let Some(tokens) = &plan.recipe.tokens else { return Ok(Self { text: None, source: None }) };
+        let files = match tokens {
+            Tokens::File(file) => Some((
+                file.path.path(plan.sources),
+                file.merges.as_ref().map(|merges| merges.path(plan.sources)),
+            )),
+            _ => None,
+        };
+        let maker = |size: Option<u64>| Maker::new(tokens, files.clone(), size);
+        let vocab = plan.spec.vocab;
+        let source = plan.spec.source_vocab.map(|size| maker(Some(size)));
+        Ok(Self { text: Some(maker(vocab)), source })
+    }
+
+    fn add(&mut self, raw: &Raw, is_learnt: bool) {
+        let Some(text) = &mut self.text else { return };
+        match raw {
+            Raw::Text(t) => text.add(t, is_learnt),
+            Raw::Pair { source, target, .. } => {
+                self.source.as_mut().unwrap_or(text).add(source, is_learnt);
+                if let Some(text) = &mut self.text {
+                    text.add(target, is_learnt);
+                }
+            }
+            Raw::Labelled { text: first, second, .. } => {
+                text.add(first, is_learnt);
+                second.iter().for_each(|second| text.add(second, is_learnt));
+            }
+            Raw::Tagged { words, .. } => words.iter().for_each(|word| text.add(word, is_learnt)),
+            Raw::Question { question, context, .. } => {
+                text.add(question, is_learnt);
+                text.add(context, is_learnt);
+            }
+            Raw::Image { .. } => {}
+        }
+    }
+
+    /// The tokenizer of the text, and of a source of its own.
+    fn finish(
+        self,
+        plan: &Plan<'_>,
+        sink: &mut Sink,
+    ) -> Result<(Option<Tokenizer>, Option<Tokenizer>), Refused> {
+        let mut make = |maker: Option<Maker<'r>>| {
+            maker
+                .map(Maker::finish)
+                .transpose()
+                .map_err(|fault| fault.refused(plan.recipe.places.of("tokens"), sink))
+        };
+        Ok((make(self.text)?, make(self.source)?))
     }
 }

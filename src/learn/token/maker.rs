@@ -1,35 +1,133 @@
-//! Tokenizers from the training data.
+//! Tokenizers from the training data, or from files.
 
-use super::{Tokenizer, characters};
-use crate::learn::recipe::Tokens;
+use std::path::{Path, PathBuf};
+
+use super::subword::{Kind, Learner, Subword};
+use super::{Tokenizer, bytes::Bytes, characters, words};
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::learn::data::{Refused, file};
+use crate::learn::recipe::{self, Tokens};
+use crate::source::Span;
+
+/// Bytes the file of a tokenizer may have.
+const MOST: u64 = 256 << 20;
+
+/// Tokens where neither the recipe nor the spec says how many.
+const VOCAB: u64 = 8_000;
 
 /// Takes in texts and makes the tokenizer a recipe asks for.
 #[derive(Debug)]
 pub struct Maker<'r> {
-    tokens: &'r Tokens,
-    characters: characters::Collector,
+    kind: MakerKind<'r>,
+}
+
+#[derive(Debug)]
+enum MakerKind<'r> {
+    Characters(&'r recipe::tokens::Characters, characters::Collector),
+    Words(&'r recipe::tokens::Words, words::Counter),
+    Bytes,
+    Learner { learner: Box<Learner>, vocab: u64, min_frequency: u64 },
+    File(PathBuf, Option<PathBuf>),
+}
+
+/// Why there is no tokenizer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A file cannot be opened.
+    Refused(Refused),
+    /// A file is no tokenizer.
+    Bad(String),
+}
+
+impl Fault {
+    /// The refusal, its reason told.
+    pub fn refused(self, span: Span, sink: &mut Sink) -> Refused {
+        match self {
+            Self::Refused(refused) => refused,
+            Self::Bad(message) => {
+                sink.push(Diagnostic::error(Code::BadData, span, message));
+                Refused::Data
+            }
+        }
+    }
 }
 
 impl<'r> Maker<'r> {
-    /// A maker of what the recipe asks for.
-    pub fn new(tokens: &'r Tokens) -> Self {
-        Self { tokens, characters: characters::Collector::default() }
+    /// A maker of what the recipe asks for. `files` are the paths of a tokenizer that is read; `vocab`
+    /// is the spec's.
+    pub fn new(tokens: &'r Tokens, files: Option<(PathBuf, Option<PathBuf>)>, vocab: Option<u64>) -> Self {
+        let size = |own: Option<u64>| own.or(vocab).unwrap_or(VOCAB);
+        let kind = match tokens {
+            Tokens::Characters(t) => MakerKind::Characters(t, characters::Collector::default()),
+            Tokens::Words(t) => MakerKind::Words(t, words::Counter::default()),
+            Tokens::Bytes(_) => MakerKind::Bytes,
+            Tokens::Bpe(t) => MakerKind::Learner {
+                learner: Box::new(Learner::new(Kind::Bpe, t.lower)),
+                vocab: size(t.vocab.map(|v| *v)),
+                min_frequency: *t.min_frequency,
+            },
+            Tokens::WordPiece(t) => MakerKind::Learner {
+                learner: Box::new(Learner::new(Kind::WordPiece, t.lower)),
+                vocab: size(t.vocab.map(|v| *v)),
+                min_frequency: *t.min_frequency,
+            },
+            Tokens::File(t) => {
+                let (path, merges) = files.unwrap_or_else(|| (PathBuf::from(&t.path.text), None));
+                MakerKind::File(path, merges)
+            }
+        };
+        Self { kind }
     }
 
     /// Takes in a text. One that is held back adds to an alphabet, so that it can be said, and to
     /// nothing else.
-    pub fn add(&mut self, text: &str, _is_learnt: bool) {
-        if let Tokens::Characters(t) = self.tokens {
-            self.characters.add(text, t.lower);
+    pub fn add(&mut self, text: &str, is_learnt: bool) {
+        match &mut self.kind {
+            MakerKind::Characters(t, collector) => collector.add(text, t.lower),
+            MakerKind::Words(t, counter) if is_learnt => counter.add(text, t.lower),
+            MakerKind::Learner { learner, .. } if is_learnt => learner.add(text),
+            MakerKind::Words(..) | MakerKind::Learner { .. } | MakerKind::Bytes | MakerKind::File(..) => {}
         }
     }
 
     /// The tokenizer.
-    pub fn finish(self) -> Tokenizer {
-        let (boundary, lower) = match self.tokens {
-            Tokens::Characters(t) => (t.boundary.as_ref().and_then(|b| b.chars().next()), t.lower),
-            _ => (None, false),
-        };
-        Tokenizer::Characters(self.characters.finish(boundary, lower))
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn finish(self) -> Result<Tokenizer, Fault> {
+        Ok(match self.kind {
+            MakerKind::Characters(t, collector) => {
+                let boundary = t.boundary.as_ref().and_then(|b| b.chars().next());
+                Tokenizer::Characters(collector.finish(boundary, t.lower))
+            }
+            MakerKind::Words(t, counter) => {
+                Tokenizer::Words(counter.finish(t.lower, *t.min_frequency, t.vocab.map(|v| *v)))
+            }
+            MakerKind::Bytes => Tokenizer::Bytes(Bytes {}),
+            MakerKind::Learner { learner, vocab, min_frequency } => {
+                let vocab = usize::try_from(vocab).unwrap_or(usize::MAX);
+                Tokenizer::Subword(Box::new(learner.finish(vocab, min_frequency).map_err(Fault::Bad)?))
+            }
+            MakerKind::File(path, merges) => {
+                Tokenizer::Subword(Box::new(from_files(&path, merges.as_deref())?))
+            }
+        })
+    }
+}
+
+/// Reads `tokenizer.json`, or `encoder.json` with its merges.
+///
+/// # Errors
+/// A file cannot be opened, or is no tokenizer.
+pub fn from_files(path: &Path, merges: Option<&Path>) -> Result<Subword, Fault> {
+    let text = |path: &Path| {
+        let bytes = file::bytes(path, MOST).map_err(Fault::Refused)?;
+        let name = file::name(path);
+        String::from_utf8(bytes).map_err(|_| Fault::Bad(format!("`{name}` is not UTF-8")))
+    };
+    let bad = |why: String| Fault::Bad(format!("`{}` is no tokenizer: {why}", file::name(path)));
+    match merges {
+        Some(merges) => Subword::from_gpt(&text(path)?, &text(merges)?).map_err(bad),
+        None => Subword::from_json(&text(path)?).map_err(bad),
     }
 }

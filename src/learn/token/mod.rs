@@ -6,11 +6,18 @@
 //!
 //! Adding one: a file here, a variant below and a row in the recipe's `tokens`.
 
+pub mod bytes;
 pub mod characters;
 mod maker;
+pub mod merges;
+pub mod subword;
+pub mod words;
 
+pub use bytes::Bytes;
 pub use characters::Characters;
-pub use maker::Maker;
+pub use maker::{Fault, Maker, from_files};
+pub use subword::Subword;
+pub use words::Words;
 
 use std::ops::Range;
 
@@ -58,6 +65,12 @@ pub struct Unknown {
 pub enum Tokenizer {
     /// Every character is a token.
     Characters(Characters),
+    /// Words between spaces.
+    Words(Words),
+    /// Every byte is a token.
+    Bytes(Bytes),
+    /// Pieces of words: `tokenizer.json`.
+    Subword(Box<Subword>),
 }
 
 impl Tokenizer {
@@ -65,6 +78,9 @@ impl Tokenizer {
     pub fn vocab(&self) -> usize {
         match self {
             Self::Characters(t) => t.vocab(),
+            Self::Words(t) => t.vocab(),
+            Self::Bytes(t) => t.vocab(),
+            Self::Subword(t) => t.vocab(),
         }
     }
 
@@ -72,6 +88,9 @@ impl Tokenizer {
     pub fn marks(&self) -> Marks {
         match self {
             Self::Characters(t) => t.marks(),
+            Self::Words(t) => t.marks(),
+            Self::Bytes(t) => t.marks(),
+            Self::Subword(t) => t.marks(),
         }
     }
 
@@ -82,6 +101,9 @@ impl Tokenizer {
     pub fn pieces(&self, text: &str) -> Result<Vec<Piece>, Unknown> {
         match self {
             Self::Characters(t) => t.pieces(text),
+            Self::Words(t) => Ok(t.pieces(text)),
+            Self::Bytes(t) => Ok(t.pieces(text)),
+            Self::Subword(t) => t.pieces(text).map_err(|what| Unknown { what }),
         }
     }
 
@@ -97,6 +119,9 @@ impl Tokenizer {
     pub fn decode(&self, ids: &[u32]) -> String {
         match self {
             Self::Characters(t) => t.decode(ids),
+            Self::Words(t) => t.decode(ids),
+            Self::Bytes(t) => t.decode(ids),
+            Self::Subword(t) => t.decode(ids),
         }
     }
 
@@ -104,6 +129,9 @@ impl Tokenizer {
     pub fn token(&self, id: u32) -> Option<String> {
         match self {
             Self::Characters(t) => t.token(id),
+            Self::Words(t) => t.token(id),
+            Self::Bytes(t) => t.token(id),
+            Self::Subword(t) => t.token(id),
         }
     }
 }

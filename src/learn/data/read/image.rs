@@ -1,0 +1,231 @@
+//! Images: folders of files, lines of pixels, the IDX format of MNIST. All become `[C, H, W]` with black
+//! 0 and white 1.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use image::{DynamicImage, ImageReader, Limits, imageops::FilterType};
+use serde::{Deserialize, Serialize};
+
+use super::{Faults, Place, Raw, Visit, each_line};
+use crate::learn::data::Refused;
+use crate::learn::data::file::{self, Named};
+use crate::learn::recipe::data::{Images, Pixels, Side};
+
+/// What the images of a model look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form {
+    /// 1 for grey, 3 for red, green and blue.
+    pub channels: usize,
+    /// Height and width in pixels.
+    pub side: usize,
+}
+
+impl Form {
+    /// Numbers of one image.
+    pub fn size(self) -> usize {
+        self.channels.saturating_mul(self.side).saturating_mul(self.side)
+    }
+
+    fn mismatch(self, height: usize, width: usize) -> String {
+        format!("an image of {height}x{width}, and the model's is {}x{}", self.side, self.side)
+    }
+}
+
+/// Pixels an image file may have on a side, and bytes it may take unpacked.
+const MOST_SIDE: u32 = 16_384;
+const MOST_BYTES: u64 = 512 << 20;
+
+const RESIZE: &str = "`{images: {resize: true}}` brings it to the model's size";
+
+/// A png or jpeg file as a model sees it.
+///
+/// # Errors
+/// Why it cannot be used.
+pub fn picture(path: &Path, form: Form, resize: bool) -> Result<Vec<f32>, String> {
+    let reader = ImageReader::open(path).and_then(ImageReader::with_guessed_format);
+    let mut reader = reader.map_err(|e| e.to_string())?;
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MOST_SIDE);
+    limits.max_image_height = Some(MOST_SIDE);
+    limits.max_alloc = Some(MOST_BYTES);
+    reader.limits(limits);
+    let image = reader.decode().map_err(|e| format!("it is no image that can be read: {e}"))?;
+    let side = u32::try_from(form.side).unwrap_or(u32::MAX);
+    let image = match (image.height(), image.width()) {
+        (height, width) if height == side && width == side => image,
+        _ if resize => image.resize_exact(side, side, FilterType::Triangle),
+        (height, width) => return Err(form.mismatch(height as usize, width as usize)),
+    };
+    Ok(planes(&image, form.channels))
+}
+
+/// One plane a channel.
+fn planes(image: &DynamicImage, channels: usize) -> Vec<f32> {
+    let bytes = match channels {
+        1 => image.to_luma8().into_raw(),
+        _ => image.to_rgb8().into_raw(),
+    };
+    (0..channels)
+        .flat_map(|c| bytes.iter().skip(c).step_by(channels).map(|v| f32::from(*v) / 255.0))
+        .collect()
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
+    let fail = |error: std::io::Error| file::refused(folder, &error);
+    let entries = std::fs::read_dir(folder).map_err(fail)?;
+    let mut paths: Vec<PathBuf> =
+        entries.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>().map_err(fail)?;
+    paths.retain(|p| !file::name(p).starts_with('.'));
+    paths.sort();
+    Ok(paths)
+}
+
+/// Every png and jpeg file of folders in a folder; a folder's name is the class.
+pub fn folders(
+    images: &Images,
+    files: &[Named],
+    form: Option<Form>,
+    faults: &mut Faults<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<(), Refused> {
+    let Some(form) = form else { return Ok(()) };
+    for root in files {
+        for folder in entries(&root.path)?.into_iter().filter(|p| p.is_dir()) {
+            let label = file::name(&folder);
+            for path in entries(&folder)? {
+                let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+                if !matches!(extension.as_deref(), Some("png" | "jpg" | "jpeg")) {
+                    continue;
+                }
+                let file = Named { path: path.clone(), span: root.span };
+                let place = Place { file: &file, line: 0 };
+                let flow = match picture(&path, form, images.resize) {
+                    Ok(pixels) => visit(Raw::Image { pixels, label: label.clone() }, place, faults),
+                    Err(why) => faults.line(place, &why, (!images.resize).then_some(RESIZE)),
+                };
+                if flow.is_break() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every line the pixels of a grey image and its class, between commas.
+pub fn pixels(
+    pixels: &Pixels,
+    files: &[Named],
+    form: Option<Form>,
+    faults: &mut Faults<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<(), Refused> {
+    let Some(form) = form else { return Ok(()) };
+    each_line(files, faults, &mut |line, place, faults| {
+        if line.trim().is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let split = match pixels.label {
+            Side::Last => line.rsplit_once(',').map(|(values, label)| (label, values)),
+            Side::First => line.split_once(','),
+        };
+        let Some((label, values)) = split else {
+            return faults.line(place, "expected pixels and a class between commas", None);
+        };
+        let values: Result<Vec<f32>, _> = values.split(',').map(|v| v.trim().parse::<f32>()).collect();
+        let white = *pixels.white as f32;
+        match values {
+            Err(_) => faults.line(place, "a pixel is no number", None),
+            Ok(values) if values.len() != form.size() => {
+                let (found, wanted) = (values.len(), form.size());
+                let message = format!("{found} pixels, and the model's image has {wanted}");
+                let help = "the spec's `embed.patches` has `image` and `channels`";
+                faults.line(place, &message, Some(help))
+            }
+            Ok(values) if values.iter().any(|v| !(0.0..=white).contains(v)) => faults.line(
+                place,
+                &format!("a pixel is not from 0 to {white}"),
+                Some("`white` is the largest"),
+            ),
+            Ok(values) => {
+                let pixels = values.iter().map(|v| v / white).collect();
+                visit(Raw::Image { pixels, label: label.trim().to_owned() }, place, faults)
+            }
+        }
+    })
+    .map(|_| ())
+}
+
+/// The header of an IDX file of bytes: its sizes.
+fn header(reader: &mut dyn Read, dimensions: u8) -> Result<Vec<usize>, String> {
+    let mut word = [0u8; 4];
+    let mut next = || reader.read_exact(&mut word).map(|()| word).map_err(|_| "it is cut off".to_owned());
+    let magic = next()?;
+    if magic != [0, 0, 8, dimensions] {
+        return Err(format!("it is no IDX file of bytes with {dimensions} dimensions"));
+    }
+    (0..dimensions).map(|_| next().map(|size| u32::from_be_bytes(size) as usize)).collect()
+}
+
+/// Images of one file with the classes of another.
+pub fn idx(
+    files: &[Named],
+    form: Option<Form>,
+    faults: &mut Faults<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<(), Refused> {
+    let (Some(form), [images, classes]) = (form, files) else { return Ok(()) };
+    let (mut pixels, mut labels) = (file::open(&images.path)?, file::open(&classes.path)?);
+    match images_with_classes(&mut pixels, &mut labels, form) {
+        Err((of, why)) => {
+            let file = if of == Of::Images { images } else { classes };
+            let _ = faults.line(Place { file, line: 0 }, &why, None);
+        }
+        Ok(count) => {
+            let place = Place { file: images, line: 0 };
+            let mut bytes = vec![0u8; form.size()];
+            let mut label = [0u8];
+            for _ in 0..count {
+                if pixels.read_exact(&mut bytes).is_err() || labels.read_exact(&mut label).is_err() {
+                    let _ = faults.line(place, "it is cut off, or its classes are", None);
+                    break;
+                }
+                let pixels = bytes.iter().map(|b| f32::from(*b) / 255.0).collect();
+                let [class] = label;
+                if visit(Raw::Image { pixels, label: class.to_string() }, place, faults).is_break() {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One of the two files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Images,
+    Classes,
+}
+
+/// How many images and classes two files have, their headers read.
+fn images_with_classes(
+    pixels: &mut dyn Read,
+    labels: &mut dyn Read,
+    form: Form,
+) -> Result<usize, (Of, String)> {
+    let sizes = header(pixels, 3).map_err(|why| (Of::Images, why))?;
+    let classes = header(labels, 1).map_err(|why| (Of::Classes, why))?;
+    match (sizes.as_slice(), classes.as_slice()) {
+        ([count, ..], [found]) if count != found => {
+            Err((Of::Classes, format!("{found} classes, and {count} images")))
+        }
+        ([_, height, width], _) if (*height, *width, 1) != (form.side, form.side, form.channels) => {
+            Err((Of::Images, form.mismatch(*height, *width)))
+        }
+        ([count, ..], _) => Ok(*count),
+        ([], _) => Ok(0),
+    }
+}

@@ -1,0 +1,91 @@
+//! Questions about texts, in the JSON of SQuAD.
+
+use serde::Deserialize;
+
+use super::{Faults, Place, Raw, Visit};
+use crate::learn::data::Refused;
+use crate::learn::data::file::{self, Named};
+
+/// Bytes a file may have.
+const MOST: u64 = 1 << 30;
+
+#[derive(Deserialize)]
+struct Squad {
+    data: Vec<Article>,
+}
+
+#[derive(Deserialize)]
+struct Article {
+    paragraphs: Vec<Paragraph>,
+}
+
+#[derive(Deserialize)]
+struct Paragraph {
+    context: String,
+    qas: Vec<Asked>,
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    id: String,
+    question: String,
+    #[serde(default)]
+    answers: Vec<Answer>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    text: String,
+    /// In characters, not bytes.
+    answer_start: usize,
+}
+
+/// Every question of some files.
+pub fn read(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
+    let mut number = 0;
+    for file in files {
+        let place = Place { file, line: 0 };
+        let bytes = file::bytes(&file.path, MOST)?;
+        let squad: Squad = match serde_json::from_slice(&bytes) {
+            Ok(squad) => squad,
+            Err(fault) => {
+                let place = Place { file, line: fault.line() as u64 };
+                let help =
+                    "it should be `{\"data\": [{\"paragraphs\": [{\"context\": ..., \"qas\": ...}]}]}`";
+                let _ = faults.line(place, &format!("it is no file of SQuAD: {fault}"), Some(help));
+                return Ok(());
+            }
+        };
+        for paragraph in squad.data.into_iter().flat_map(|a| a.paragraphs) {
+            for asked in paragraph.qas {
+                let flow = match question(&paragraph.context, asked, number) {
+                    Ok(raw) => visit(raw, place, faults),
+                    Err(why) => faults.line(place, &why, None),
+                };
+                if flow.is_break() {
+                    return Ok(());
+                }
+            }
+            number += 1;
+        }
+    }
+    Ok(())
+}
+
+fn question(context: &str, asked: Asked, paragraph: usize) -> Result<Raw, String> {
+    let Asked { id, question, answers } = asked;
+    if answers.is_empty() {
+        return Err(format!("question `{id}` has no answer, and every question needs one"));
+    }
+    let mut found = Vec::new();
+    for answer in answers {
+        let start = context.char_indices().nth(answer.answer_start).map(|(at, _)| at);
+        let start = start.filter(|at| context.get(*at..).is_some_and(|c| c.starts_with(&answer.text)));
+        let Some(start) = start.filter(|_| !answer.text.is_empty()) else {
+            let at = answer.answer_start;
+            return Err(format!("the answer of question `{id}` does not stand at character {at}"));
+        };
+        found.push((start, answer.text));
+    }
+    Ok(Raw::Question { id, question, paragraph, context: context.to_owned(), answers: found })
+}

@@ -1,0 +1,198 @@
+//! Tables: csv, tsv and lines of JSON.
+
+use std::ops::ControlFlow;
+
+use serde_json::Value as Json;
+
+use super::{Faults, Place, Raw, Visit, each_line};
+use crate::learn::data::Refused;
+use crate::learn::data::file::{self, Named};
+use crate::learn::recipe::data::{Separator, Table};
+
+/// What stands between the columns, where the recipe leaves it to the file's name.
+fn separator(table: &Table, file: &Named) -> Separator {
+    let name = file::name(&file.path).to_lowercase();
+    let name = name.trim_end_matches(".gz");
+    table.separator.unwrap_or(match name.rsplit('.').next() {
+        Some("jsonl" | "ndjson" | "json") => Separator::Json,
+        Some("tsv" | "tab" | "txt") => Separator::Tab,
+        Some(_) | None => Separator::Comma,
+    })
+}
+
+/// The values of the columns a recipe names.
+struct Row<'r> {
+    table: &'r Table,
+    /// A column's value, and the values of a list.
+    value: &'r dyn Fn(&str) -> Result<Vec<String>, String>,
+}
+
+impl Row<'_> {
+    fn all(&self, column: &Option<String>) -> Result<Option<Vec<String>>, String> {
+        column.as_deref().map(|c| (self.value)(c)).transpose()
+    }
+
+    fn one(&self, column: &Option<String>) -> Result<Option<String>, String> {
+        let values = self.all(column)?;
+        values
+            .map(|values| match values.as_slice() {
+                [only] => Ok(only.clone()),
+                more => Err(format!("{} values, and one is expected", more.len())),
+            })
+            .transpose()
+    }
+
+    fn raw(&self) -> Result<Raw, String> {
+        let table = self.table;
+        let filled = |column: &Option<String>| match self.one(column)? {
+            Some(text) if text.trim().is_empty() => {
+                Err(format!("`{}` is empty", column.as_deref().unwrap_or("")))
+            }
+            other => Ok(other),
+        };
+        if let (Some(source), Some(target)) = (filled(&table.source)?, filled(&table.target)?) {
+            return Ok(Raw::Pair { source, target, language: filled(&table.language)? });
+        }
+        let text = filled(&table.text)?.unwrap_or_default();
+        let Some(labels) = self.all(&table.label)? else { return Ok(Raw::Text(text)) };
+        // Several classes of one cell stand between bars.
+        let labels: Vec<String> = labels
+            .iter()
+            .flat_map(|l| l.split('|'))
+            .map(|l| l.trim().to_owned())
+            .filter(|l| !l.is_empty())
+            .collect();
+        Ok(Raw::Labelled { text, second: self.one(&table.second)?, labels })
+    }
+}
+
+/// Every row of some files.
+pub fn read(
+    table: &Table,
+    files: &[Named],
+    faults: &mut Faults<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<(), Refused> {
+    for file in files {
+        let flow = match separator(table, file) {
+            Separator::Json => json(table, file, faults, visit)?,
+            Separator::Comma => columns(table, file, b',', faults, visit)?,
+            Separator::Tab => columns(table, file, b'\t', faults, visit)?,
+        };
+        if flow.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn json(
+    table: &Table,
+    file: &Named,
+    faults: &mut Faults<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<ControlFlow<()>, Refused> {
+    each_line(std::slice::from_ref(file), faults, &mut |line, place, faults| {
+        if line.trim().is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let object = match serde_json::from_str::<Json>(line) {
+            Ok(object) => object,
+            Err(fault) => return faults.line(place, &format!("it is no JSON: {fault}"), None),
+        };
+        let text = |value: &Json| match value {
+            Json::String(text) => Ok(text.clone()),
+            Json::Number(number) => Ok(number.to_string()),
+            Json::Bool(bool) => Ok(bool.to_string()),
+            Json::Null | Json::Array(_) | Json::Object(_) => {
+                Err("a value is no text and no number".to_owned())
+            }
+        };
+        let value = |column: &str| match object.get(column) {
+            Some(Json::Array(all)) => all.iter().map(text).collect(),
+            Some(value) => text(value).map(|v| vec![v]),
+            None => Err(format!("it has no `{column}`")),
+        };
+        match (Row { table, value: &value }).raw() {
+            Ok(raw) => visit(raw, place, faults),
+            Err(why) => faults.line(place, &why, None),
+        }
+    })
+}
+
+fn columns(
+    table: &Table,
+    file: &Named,
+    separator: u8,
+    faults: &mut Faults<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<ControlFlow<()>, Refused> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(separator)
+        .quoting(separator == b',')
+        .from_reader(file::open(&file.path)?);
+    let mut record = csv::ByteRecord::new();
+    let mut names: Vec<String> = Vec::new();
+    let mut rows = 0u64;
+    loop {
+        let line = reader.position().line();
+        let more = reader.read_byte_record(&mut record);
+        let place = Place { file, line: record.position().map_or(line, csv::Position::line) };
+        match more {
+            Ok(true) => {}
+            Ok(false) => return Ok(ControlFlow::Continue(())),
+            Err(fault) => match fault.into_kind() {
+                csv::ErrorKind::Io(error) => return Err(file::refused(&file.path, &error)),
+                other => {
+                    let why = format!("the row cannot be read: {other:?}");
+                    return Ok(faults.line(place, &why, None));
+                }
+            },
+        }
+        rows += 1;
+        let cells: Result<Vec<&str>, _> = record.iter().map(std::str::from_utf8).collect();
+        let Ok(mut cells) = cells else {
+            if faults.line(place, "it is not UTF-8", Some("save the file as UTF-8")).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            continue;
+        };
+        if rows == 1
+            && let Some(first) = cells.first_mut()
+        {
+            *first = first.trim_start_matches('\u{feff}');
+        }
+        if rows <= *table.header {
+            if rows == 1 {
+                names = cells.iter().map(|c| c.trim().to_owned()).collect();
+            }
+            continue;
+        }
+        let value = |column: &str| {
+            let index = names.iter().position(|n| n == column).or_else(|| {
+                let number: usize = column.parse().ok()?;
+                number.checked_sub(1)
+            });
+            let Some(index) = index else {
+                return Err(match names.as_slice() {
+                    [] => format!("there is no header, so `{column}` must be a number from 1"),
+                    names => format!("no column is called `{column}`; there are {}", names.join(", ")),
+                });
+            };
+            let found = cells.len();
+            cells
+                .get(index)
+                .map(|cell| vec![(*cell).to_owned()])
+                .ok_or_else(|| format!("it has {found} columns, and `{column}` is column {}", index + 1))
+        };
+        let flow = match (Row { table, value: &value }).raw() {
+            Ok(raw) => visit(raw, place, faults),
+            Err(why) => faults.line(place, &why, None),
+        };
+        if flow.is_break() {
+            return Ok(flow);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Plain text: lines, one long text, pairs, parallel files, tagged words.
+
+use std::ops::ControlFlow;
+
+use super::{Faults, Place, Raw, Visit, each_line};
+use crate::learn::data::Refused;
+use crate::learn::data::file::{self, Named};
+
+/// Bytes of a stretch of a long text: small beside a text, large beside a token.
+const STRETCH: usize = 1 << 12;
+
+/// Every line that is not empty.
+pub fn lines(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
+    each_line(files, faults, &mut |line, place, faults| match line.is_empty() {
+        true => ControlFlow::Continue(()),
+        false => visit(Raw::Text(line.to_owned()), place, faults),
+    })
+    .map(|_| ())
+}
+
+/// The files as stretches of whole lines, line breaks among them. A stretch begins with a line that is
+/// not empty, so that tokens of several line breaks are not torn.
+pub fn stretches(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
+    for file in files {
+        let mut stretch = String::new();
+        let mut place = Place { file, line: 1 };
+        let flow = each_line(std::slice::from_ref(file), faults, &mut |line, at, faults| {
+            let flow = match stretch.len() >= STRETCH && !line.is_empty() {
+                true => {
+                    let whole = std::mem::take(&mut stretch);
+                    let begun = std::mem::replace(&mut place.line, at.line);
+                    visit(Raw::Text(whole), Place { file, line: begun }, faults)
+                }
+                false => ControlFlow::Continue(()),
+            };
+            stretch.push_str(line);
+            stretch.push('\n');
+            flow
+        })?;
+        if flow.is_break() || (!stretch.is_empty() && visit(Raw::Text(stretch), place, faults).is_break()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A source, a tab and a target a line.
+pub fn pairs(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
+    each_line(files, faults, &mut |line, place, faults| {
+        let columns: Vec<&str> = line.split('\t').collect();
+        match columns.as_slice() {
+            [""] => ControlFlow::Continue(()),
+            [source, target] => pair(source, target, place, faults, visit),
+            [_] => faults.line(place, "expected a source, a tab and a target, found no tab", None),
+            more => {
+                let found = more.len();
+                let message = format!("expected a source, a tab and a target, found {found} columns");
+                let help = "`{table: {header: 0, source: 1, target: 2}}` reads the columns you name";
+                faults.line(place, &message, Some(help))
+            }
+        }
+    })
+    .map(|_| ())
+}
+
+fn pair(
+    source: &str,
+    target: &str,
+    place: Place<'_>,
+    faults: &mut Faults<'_>,
+    visit: &mut Visit<'_>,
+) -> ControlFlow<()> {
+    if source.trim().is_empty() || target.trim().is_empty() {
+        return faults.line(place, "the source or the target is empty", None);
+    }
+    let (source, target) = (source.to_owned(), target.to_owned());
+    visit(Raw::Pair { source, target, language: None }, place, faults)
+}
+
+/// Two files line by line. The first is kept while the second is read.
+pub fn parallel(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
+    let [first, second] = files else { return Ok(()) };
+    let mut sources: Vec<String> = Vec::new();
+    let flow = each_line(std::slice::from_ref(first), faults, &mut |line, _, _| {
+        sources.push(line.to_owned());
+        ControlFlow::Continue(())
+    })?;
+    if flow.is_break() {
+        return Ok(());
+    }
+    let mut read = 0u64;
+    let flow = each_line(std::slice::from_ref(second), faults, &mut |line, place, faults| {
+        read = place.line;
+        let source = usize::try_from(place.line - 1).ok().and_then(|i| sources.get(i));
+        match source {
+            Some(source) if source.is_empty() && line.is_empty() => ControlFlow::Continue(()),
+            Some(source) => pair(source, line, place, faults, visit),
+            None => {
+                let (name, lines) = (file::name(&first.path), sources.len());
+                let message = format!("`{name}` has only {lines} lines");
+                let _ = faults.line(place, &message, Some("the files belong together line by line"));
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    if flow.is_continue() && read < sources.len() as u64 {
+        let message = format!("{} lines, and `{}` has {}", read, file::name(&first.path), sources.len());
+        let place = Place { file: second, line: 0 };
+        let _ = faults.line(place, &message, Some("the files belong together line by line"));
+    }
+    Ok(())
+}
+
+/// A word, a tab and its class a line; an empty line ends a sentence.
+pub fn tagged(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
+    for file in files {
+        let (mut words, mut tags): (Vec<String>, Vec<String>) = Default::default();
+        let mut begun = 1;
+        let flow = each_line(std::slice::from_ref(file), faults, &mut |line, place, faults| {
+            if line.trim().is_empty() {
+                let sentence = (std::mem::take(&mut words), std::mem::take(&mut tags));
+                let at = Place { file, line: std::mem::replace(&mut begun, place.line + 1) };
+                return match sentence {
+                    (words, _) if words.is_empty() => ControlFlow::Continue(()),
+                    (words, tags) => visit(Raw::Tagged { words, tags }, at, faults),
+                };
+            }
+            match line.split('\t').collect::<Vec<&str>>().as_slice() {
+                [word, tag] if !word.is_empty() && !tag.is_empty() => {
+                    words.push((*word).to_owned());
+                    tags.push((*tag).to_owned());
+                    ControlFlow::Continue(())
+                }
+                columns => {
+                    let found = columns.len();
+                    let message = format!("expected a word, a tab and its class, found {found} columns");
+                    faults.line(place, &message, None)
+                }
+            }
+        })?;
+        let last = Place { file, line: begun };
+        if flow.is_break()
+            || (!words.is_empty() && visit(Raw::Tagged { words, tags }, last, faults).is_break())
+        {
+            break;
+        }
+    }
+    Ok(())
+}

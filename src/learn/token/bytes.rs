@@ -1,0 +1,43 @@
+//! Every byte is a token: 0 to 255, then `<pad>`, `<bos>` and `<eos>`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Marks, Piece};
+
+const MARKS: [&str; 3] = ["<pad>", "<bos>", "<eos>"];
+
+/// The bytes of UTF-8.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bytes {}
+
+impl Bytes {
+    /// How many ids there are.
+    pub fn vocab(self) -> usize {
+        256 + MARKS.len()
+    }
+
+    /// The ids that are no byte.
+    pub fn marks(self) -> Marks {
+        Marks { pad: 256, start: Some(257), end: Some(258), unknown: None, mask: None }
+    }
+
+    /// The bytes of a text.
+    pub fn pieces(self, text: &str) -> Vec<Piece> {
+        text.bytes().enumerate().map(|(at, b)| Piece { id: u32::from(b), bytes: at..at + 1 }).collect()
+    }
+
+    /// The text of ids, marks left out; bytes that are no text are shown as such.
+    pub fn decode(self, ids: &[u32]) -> String {
+        let bytes: Vec<u8> = ids.iter().filter_map(|id| u8::try_from(*id).ok()).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// How a token is written: itself where it is a character, its number where it is not.
+    pub fn token(self, id: u32) -> Option<String> {
+        match u8::try_from(id) {
+            Ok(byte) if byte.is_ascii_graphic() || byte == b' ' => Some(char::from(byte).to_string()),
+            Ok(byte) => Some(format!("<0x{byte:02X}>")),
+            Err(_) => MARKS.get(id as usize - 256).map(|m| (*m).to_owned()),
+        }
+    }
+}

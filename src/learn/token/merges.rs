@@ -1,0 +1,168 @@
+//! Learns which neighbours to join: byte pair encoding (Sennrich et al. 2016).
+//!
+//! The most frequent pair of neighbours becomes a token, again and again, until there are enough. Of
+//! pairs that are as frequent the one made of older tokens comes first, so the same texts always give
+//! the same vocabulary.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+/// What has been learnt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Learnt {
+    /// Tokens by id.
+    pub tokens: Vec<String>,
+    /// Which tokens are joined, in order.
+    pub merges: Vec<(String, String)>,
+}
+
+/// How tokens are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Style<'a> {
+    /// Tokens that come first and are never part of another.
+    pub marks: &'a [&'a str],
+    /// What stands before a token that does not begin its word (`##`).
+    pub inside: &'a str,
+    /// Characters that are tokens even where the texts have none.
+    pub alphabet: &'a [char],
+}
+
+/// A word as the tokens it is made of so far.
+struct Word {
+    ids: Vec<u32>,
+    count: u64,
+}
+
+type Pair = (u32, u32);
+
+#[derive(Default)]
+struct Pairs {
+    counts: BTreeMap<Pair, i64>,
+    places: BTreeMap<Pair, BTreeSet<usize>>,
+}
+
+impl Pairs {
+    fn note(&mut self, word: &Word, index: usize, sign: i64, changed: &mut BTreeSet<Pair>) {
+        let count = i64::try_from(word.count).unwrap_or(i64::MAX);
+        for pair in word.ids.windows(2) {
+            let [a, b] = pair else { continue };
+            let pair = (*a, *b);
+            *self.counts.entry(pair).or_default() += sign * count;
+            if sign > 0 {
+                self.places.entry(pair).or_default().insert(index);
+            }
+            changed.insert(pair);
+        }
+    }
+}
+
+/// Learns from words with their counts, up to `vocab` tokens; pairs seen less than `min_frequency` times
+/// are not joined.
+pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, style: Style<'_>) -> Learnt {
+    let mut tokens: Vec<String> = Vec::new();
+    let mut ids: BTreeMap<String, u32> = BTreeMap::new();
+    let mut id = |token: String, tokens: &mut Vec<String>| {
+        *ids.entry(token).or_insert_with_key(|token| {
+            tokens.push(token.clone());
+            u32::try_from(tokens.len() - 1).unwrap_or(u32::MAX)
+        })
+    };
+    for mark in style.marks {
+        id((*mark).to_owned(), &mut tokens);
+    }
+    let spelt = |word: &str| -> Vec<String> {
+        let inside = |(i, c): (usize, char)| match i {
+            0 => c.to_string(),
+            _ => format!("{}{c}", style.inside),
+        };
+        word.chars().enumerate().map(inside).collect()
+    };
+    let mut first: BTreeSet<String> = style.alphabet.iter().map(char::to_string).collect();
+    first.extend(counts.keys().flat_map(|word| spelt(word)));
+    for token in first {
+        id(token, &mut tokens);
+    }
+    let mut words: Vec<Word> = counts
+        .iter()
+        .map(|(word, count)| Word {
+            ids: spelt(word).into_iter().map(|token| id(token, &mut tokens)).collect(),
+            count: *count,
+        })
+        .collect();
+    let mut pairs = Pairs::default();
+    let mut changed = BTreeSet::new();
+    for (index, word) in words.iter().enumerate() {
+        pairs.note(word, index, 1, &mut changed);
+    }
+    let mut queue: BinaryHeap<(i64, Reverse<Pair>)> =
+        pairs.counts.iter().map(|(pair, count)| (*count, Reverse(*pair))).collect();
+    let mut merges = Vec::new();
+    let least = i64::try_from(min_frequency.max(1)).unwrap_or(i64::MAX);
+    while tokens.len() < vocab {
+        let Some((count, Reverse(pair))) = queue.pop() else { break };
+        // The queue may hold older counts of a pair; the one that holds is there too.
+        if pairs.counts.get(&pair) != Some(&count) {
+            continue;
+        }
+        if count < least {
+            break;
+        }
+        let of = |id: u32| tokens.get(id as usize).cloned().unwrap_or_default();
+        let (left, right) = (of(pair.0), of(pair.1));
+        let joined = format!("{left}{}", right.strip_prefix(style.inside).unwrap_or(&right));
+        let new = id(joined, &mut tokens);
+        merges.push((left, right));
+        let mut changed = BTreeSet::new();
+        for index in pairs.places.remove(&pair).unwrap_or_default() {
+            let Some(word) = words.get_mut(index) else { continue };
+            pairs.note(word, index, -1, &mut changed);
+            word.ids = join(&word.ids, pair, new);
+            pairs.note(word, index, 1, &mut changed);
+        }
+        for pair in changed {
+            if let Some(count) = pairs.counts.get(&pair).filter(|c| **c > 0) {
+                queue.push((*count, Reverse(pair)));
+            }
+        }
+    }
+    Learnt { tokens, merges }
+}
+
+/// The ids with every pair joined, from the left.
+fn join(ids: &[u32], pair: Pair, new: u32) -> Vec<u32> {
+    let mut out = Vec::with_capacity(ids.len());
+    let mut rest = ids;
+    while let [first, tail @ ..] = rest {
+        rest = match tail {
+            [second, behind @ ..] if (*first, *second) == pair => {
+                out.push(new);
+                behind
+            }
+            tail => {
+                out.push(*first);
+                tail
+            }
+        };
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Style, learn};
+    use std::collections::BTreeMap;
+
+    /// The example of Sennrich et al.: `e s`, then `es t`, then `l o`, then `lo w`.
+    #[test]
+    fn the_most_frequent_neighbours_are_joined() {
+        let words = [("low", 5), ("lower", 2), ("newest", 6), ("widest", 3)];
+        let counts: BTreeMap<String, u64> = words.iter().map(|(w, n)| ((*w).to_owned(), *n)).collect();
+        let style = Style { marks: &["<pad>"], inside: "", alphabet: &[] };
+        let learnt = learn(&counts, 1 + 10 + 4, 1, style);
+        let merges: Vec<String> = learnt.merges.iter().map(|(a, b)| format!("{a} {b}")).collect();
+        assert_eq!(merges, ["e s", "es t", "l o", "lo w"]);
+        assert_eq!(learnt.tokens.len(), 15);
+        let inside = Style { marks: &[], inside: "##", alphabet: &[] };
+        assert!(learn(&counts, 40, 2, inside).tokens.contains(&"##est".to_owned()));
+    }
+}
