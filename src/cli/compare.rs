@@ -1,24 +1,46 @@
 //! `trafoc compare`: what differs between specs, and what it costs.
 
 use clap::Args;
+use serde::Serialize;
 
+use super::shelf::SHELF;
 use super::show::TableFormat;
 use super::subject::{OverArgs, Subject};
-use super::ui::{Failure, Format, Output, Ui};
-use crate::report::compare::{Entry, compare};
+use super::ui::{Exit, Failure, Format, Output, Ui};
+use crate::diag::Diagnostic;
+use crate::report::compare::condition::{Condition, Judged};
+use crate::report::compare::nearest::{Near, nearest};
+use crate::report::compare::{Comparison, Entry, compare};
 use crate::report::cost::{Cost, cost};
-use crate::report::costs::{Element, Scene};
+use crate::report::costs::{Element, Name, Scene};
+use crate::report::number;
+use crate::source::SourceMap;
+
+const NAMES: &str = "\
+Costs have names: params, active, embedding, attention, ffn, norm, head,
+flops, flops_per_token, attention_flops, visible_flops, training_flops,
+decoding_flops, kv_per_token, kv, weights, run_memory, train_memory.
+`first.params` is that of the first spec. Of a spec with a sweep, named
+alone, the variants are compared.";
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
+#[command(after_help = NAMES)]
 pub struct Compare {
-    /// Two or more specs: files, `-` for stdin, or shipped specs such as `@gpt1`
+    /// Specs: files, `-` for stdin, or shipped specs such as `@gpt1`
     #[arg(value_name = "SPEC", required = true)]
     specs: Vec<String>,
     #[command(flatten)]
     over: OverArgs,
     #[command(flatten)]
     scene: SceneArgs,
+    /// Exit with 1 if this holds for a spec, such as `params > 125e6`; may be
+    /// repeated
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<String>,
+    /// Compare with the shipped spec that is nearest to this one
+    #[arg(long)]
+    nearest: bool,
     /// text, json, csv or markdown
     #[arg(
         long,
@@ -75,6 +97,16 @@ impl SceneArgs {
     }
 }
 
+/// The data of a comparison.
+#[derive(Serialize)]
+struct Data<'a> {
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    #[serde(skip_serializing_if = "<[Near]>::is_empty")]
+    nearest: &'a [Near],
+    conditions: &'a [Judged],
+}
+
 impl Compare {
     /// How diagnostics are told.
     pub fn spoken(&self) -> Format {
@@ -83,20 +115,142 @@ impl Compare {
 
     /// The comparison.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
-        let subjects: Vec<Subject> =
-            self.specs.iter().map(|spec| self.over.compile(spec, ui)).collect::<Result<_, _>>()?;
-        if subjects.len() < 2 {
-            return Err(Failure::usage("comparing takes two specs or more"));
+        let mut sources = SourceMap::new();
+        let conditions = self.conditions(&mut sources, ui)?;
+        let mut subjects = Vec::new();
+        for spec in &self.specs {
+            let subject = self.over.compile(spec, ui)?;
+            subjects.push((subject.spec.name.clone(), subject));
         }
-        let costs: Vec<Cost> = subjects.iter().map(|s| cost(&s.graph)).collect();
+        let near = self.add(&mut subjects, ui)?;
+        if subjects.len() < 2 {
+            let help = "`--nearest` compares one spec with those that come with trafoc";
+            return Err(Failure::usage("comparing takes two specs or more").help(help));
+        }
+        let names = distinct(&subjects);
+        let costs: Vec<Cost> = subjects.iter().map(|(_, s)| cost(&s.graph)).collect();
         let scene = self.scene.scene(costs.iter());
-        let entries: Vec<Entry<'_>> =
-            subjects.iter().map(|s| Entry { name: &s.spec.name, spec: &s.spec, graph: &s.graph }).collect();
+        let entries: Vec<Entry<'_>> = names
+            .iter()
+            .zip(&subjects)
+            .map(|(name, (_, s))| Entry { name, spec: &s.spec, graph: &s.graph })
+            .collect();
         let comparison = compare(&entries, scene);
-        let text = match self.format {
-            TableFormat::Text => comparison.text(ui.width()),
-            TableFormat::Csv | TableFormat::Markdown | TableFormat::Json => String::new(),
+        let judged = judge(&conditions, &comparison).map_err(|diagnostic| {
+            ui.diagnose(&[diagnostic], &sources);
+            Failure::new(Exit::Failed, "a condition has no value")
+        })?;
+        let failed: Vec<&Judged> = judged.iter().filter(|j| j.holds).collect();
+        let mut text = match self.format {
+            TableFormat::Text => said(&near, &comparison, ui.width()),
+            TableFormat::Csv => comparison.csv(),
+            TableFormat::Markdown => comparison.markdown(),
+            TableFormat::Json => String::new(),
         };
-        Output::new(text, &comparison)
+        if self.format == TableFormat::Text && !failed.is_empty() {
+            text.push('\n');
+            text.extend(failed.iter().map(|j| line(j)));
+        }
+        let data = Data { comparison: &comparison, nearest: &near, conditions: &judged };
+        let output = Output::new(text, &data)?;
+        Ok(if failed.is_empty() { output } else { Output { exit: Exit::Failed, ..output } })
     }
+
+    fn conditions(&self, sources: &mut SourceMap, ui: &mut Ui) -> Result<Vec<Condition>, Failure> {
+        let mut conditions = Vec::new();
+        let mut wrong = Vec::new();
+        for argument in &self.fail_if {
+            match Condition::parse(sources, argument) {
+                Ok(condition) => conditions.push(condition),
+                Err(diagnostic) => wrong.push(diagnostic),
+            }
+        }
+        if wrong.is_empty() {
+            return Ok(conditions);
+        }
+        ui.diagnose(&wrong, sources);
+        Err(Failure::usage("`--fail-if` takes a condition on costs"))
+    }
+
+    /// Adds what one spec alone is compared with: the nearest shipped spec, or the variants of its sweep.
+    fn add(&self, subjects: &mut Vec<(String, Subject)>, ui: &mut Ui) -> Result<Vec<Near>, Failure> {
+        if self.nearest && subjects.len() > 1 {
+            return Err(Failure::usage("`--nearest` takes one spec"));
+        }
+        let (true, Some((_, only))) = (subjects.len() == 1, subjects.first()) else { return Ok(Vec::new()) };
+        if !self.nearest {
+            let variants = only.compile_variants(ui)?;
+            subjects.extend(variants);
+            return Ok(Vec::new());
+        }
+        let mut known = Vec::new();
+        for shipped in SHELF.iter().filter(|s| format!("@{}", s.name) != only.name) {
+            known.push((
+                shipped.name.to_owned(),
+                OverArgs::default().compile(&format!("@{}", shipped.name), ui)?,
+            ));
+        }
+        let specs: Vec<_> = known.iter().map(|(name, s)| (name.as_str(), &s.spec)).collect();
+        let mut near = nearest(&only.spec, &specs);
+        near.truncate(5);
+        let first = near.first().and_then(|first| known.iter().position(|(name, _)| *name == first.name));
+        if let Some(index) = first {
+            subjects.insert(0, known.swap_remove(index));
+        }
+        Ok(near)
+    }
+}
+
+/// Names that tell the specs apart: their own, or else as the user named them.
+fn distinct(subjects: &[(String, Subject)]) -> Vec<String> {
+    let count = |name: &String| subjects.iter().filter(|(other, _)| other == name).count();
+    let mut names: Vec<String> = subjects
+        .iter()
+        .map(|(name, subject)| if count(name) > 1 { subject.name.clone() } else { name.clone() })
+        .collect();
+    for i in 1..names.len() {
+        let (before, rest) = names.split_at_mut(i);
+        if let Some(name) = rest.first_mut().filter(|name| before.contains(name)) {
+            *name = format!("{name} ({})", i + 1);
+        }
+    }
+    names
+}
+
+fn judge(conditions: &[Condition], comparison: &Comparison) -> Result<Vec<Judged>, Diagnostic> {
+    let mut judged = Vec::new();
+    let Some(first) = comparison.models.first() else { return Ok(judged) };
+    for condition in conditions {
+        for model in &comparison.models {
+            judged.push(condition.judge(&model.name, &model.costs, &first.costs)?);
+        }
+    }
+    Ok(judged)
+}
+
+fn line(judged: &Judged) -> String {
+    let shown = |n: f64| {
+        if n >= 0.0 && n.fract() == 0.0 && n < 1e15 { number::exact(n as u128) } else { format!("{n:e}") }
+    };
+    let Judged { condition, model, left, right, .. } = judged;
+    format!("failed: {model}: {condition} ({} and {})\n", shown(*left), shown(*right))
+}
+
+/// The text, with what is nearest before it.
+fn said(near: &[Near], comparison: &Comparison, width: usize) -> String {
+    let mut text = String::new();
+    if let Some((first, others)) = near.split_first() {
+        text = match first.distance {
+            0 => format!("this is {}", first.name),
+            n => format!("nearest is {}, at a distance of {n}", first.name),
+        };
+        let others: Vec<String> = others.iter().map(|n| format!("{} {}", n.name, n.distance)).collect();
+        text += &format!("\nthen {}\n\n", others.join(", "));
+    }
+    text + &comparison.text(width)
+}
+
+/// The names of all costs, for the tests of the help.
+pub fn cost_names() -> Vec<&'static str> {
+    Name::ALL.iter().map(|name| name.word()).collect()
 }

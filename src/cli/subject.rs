@@ -34,7 +34,7 @@ pub struct SpecArgs {
 }
 
 /// What is laid over a spec.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct OverArgs {
     /// Change a value, such as `decoder.layers=24`; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
@@ -47,7 +47,7 @@ pub struct OverArgs {
 }
 
 /// `--lang`.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct LangArg {
     /// What the spec is written in, where its name does not tell: yaml or trafo
     #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
@@ -272,6 +272,30 @@ impl Subject {
     /// How many variants the spec's sweep has. They have been checked with the spec.
     pub fn variants(&self) -> usize {
         sweep::variants(&self.tree, &mut Context::new(&self.sources, &mut Sink::new())).len()
+    }
+
+    /// Every variant of the spec's sweep by its name.
+    ///
+    /// # Errors
+    /// A combination of its grid is no sound spec.
+    pub fn compile_variants(&self, ui: &mut Ui) -> Result<Vec<(String, Subject)>, Failure> {
+        let variants = sweep::variants(&self.tree, &mut Context::new(&self.sources, &mut Sink::new()));
+        let mut all = Vec::new();
+        for variant in variants {
+            let found = compile_tree(&self.sources, Some(variant.tree), Sink::new())?;
+            ui.diagnose(&found.diagnostics, &self.sources);
+            let (Some(tree), Some(spec), Some(graph)) = (found.tree, found.spec, found.graph) else {
+                return Err(failed(
+                    &format!("{} of {}", variant.name, self.name),
+                    &counted(&found.diagnostics),
+                ));
+            };
+            let (sources, name) = (self.sources.clone(), format!("{} {}", self.name, variant.name));
+            let warnings = found.diagnostics.len();
+            let subject = Subject { sources, notation: self.notation, name, tree, spec, graph, warnings };
+            all.push((variant.name, subject));
+        }
+        Ok(all)
     }
 }
 

@@ -145,6 +145,20 @@ impl Cost {
         }
     }
 
+    /// Operations of a decoding step: a forward pass without what only the source needs, which is encoded
+    /// once.
+    pub fn decoding(&self, lengths: &Lengths) -> Operations {
+        let step = self.forward(lengths);
+        let source = self.forward(&Lengths { time: 0, ..*lengths });
+        Operations {
+            full: step.full.saturating_sub(source.full),
+            visible: step.visible.saturating_sub(source.visible),
+            attention: step.attention.saturating_sub(source.attention),
+            elementwise: step.elementwise.saturating_sub(source.elementwise),
+            training: step.training.saturating_sub(source.training),
+        }
+    }
+
     /// The formulas.
     pub fn formulas(&self) -> Formulas {
         Formulas {

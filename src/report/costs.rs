@@ -105,6 +105,21 @@ macro_rules! names {
                 match self { $(Name::$name => $title),* }
             }
 
+            /// The same without the margin that groups it under another one.
+            pub fn phrase(self) -> &'static str {
+                match self {
+                    Name::FlopsPerToken => "FLOPs a token",
+                    Name::AttentionFlops => "FLOPs of attention",
+                    Name::VisibleFlops => "FLOPs, visible pairs only",
+                    Name::TrainingFlops => "FLOPs of a training step",
+                    Name::DecodingFlops => "FLOPs of the next token",
+                    Name::Kv => "KV cache",
+                    Name::RunMemory => "memory to run",
+                    Name::TrainMemory => "memory to train",
+                    _ => self.title().trim_ascii_start(),
+                }
+            }
+
             /// What it counts.
             pub fn unit(self) -> Unit {
                 match self { $(Name::$name => Unit::$unit),* }
@@ -143,7 +158,7 @@ names! {
     VisibleFlops = "visible_flops", "  visible", Operations;
     /// Operations of a training step, three forward passes
     TrainingFlops = "training_flops", "  training", Operations;
-    /// Operations of decoding the last token, the others cached
+    /// Operations of decoding the last token, the others cached and the source encoded
     DecodingFlops = "decoding_flops", "  next token", Operations;
     /// Bytes of keys and values that a decoded token adds to the cache
     KvPerToken = "kv_per_token", "KV a token", Bytes;
@@ -164,9 +179,9 @@ impl Serialize for Name {
 }
 
 /// The costs of a model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Costs {
-    values: IndexMap<Name, u128>,
+    values: IndexMap<Name, Option<u128>>,
     /// What its memory is made of.
     pub memory: Memory,
 }
@@ -174,7 +189,12 @@ pub struct Costs {
 impl Costs {
     /// One cost; 0 where a model has none of it.
     pub fn of(&self, name: Name) -> u128 {
-        self.values.get(&name).copied().unwrap_or(0)
+        self.get(name).unwrap_or(0)
+    }
+
+    /// One cost, if the model has it: an image has no tokens, an encoder no cache.
+    pub fn get(&self, name: Name) -> Option<u128> {
+        self.values.get(&name).copied().flatten()
     }
 
     /// Measures a model. An image is one sequence whatever the scene says.
@@ -182,42 +202,37 @@ impl Costs {
         let count = cost.parameters.all();
         let whole = cost.forward(&scene.whole());
         let sequences = u128::from(scene.batch.max(1));
-        let tokens = if cost.has_time { u128::from(scene.tokens.max(1)) } else { 1 };
+        let tokens = sequences.saturating_mul(u128::from(scene.tokens.max(1)));
         let bytes = scene.element.bytes();
-        let (mut decoding, mut kv_per_token, mut kv) = (0, 0, 0);
-        if graph.decodes {
-            decoding = cost.forward(&scene.last()).full;
-            kv_per_token = cost.cache_per_token().saturating_mul(bytes);
-            let source = cost.attended.per_source_token.saturating_mul(u128::from(scene.tokens));
-            let elements = cost.cache_at(scene.tokens).saturating_add(source);
-            kv = elements.saturating_mul(bytes).saturating_mul(sequences);
-        }
+        let source = cost.attended.per_source_token.saturating_mul(u128::from(scene.tokens));
+        let kept = cost.cache_at(scene.tokens).saturating_add(source).saturating_mul(sequences);
         let memory = memory::memory(graph, cost, scene);
+        let of_role = |role: Role| Some(cost.parameters.of(role).total);
         let of = |name: Name| match name {
-            Name::Params => count.total,
-            Name::Active => count.active,
-            Name::Embedding => cost.parameters.of(Role::Embedding).total,
-            Name::Attention => cost.parameters.of(Role::Attention).total,
-            Name::Ffn => cost.parameters.of(Role::Ffn).total,
-            Name::Norm => cost.parameters.of(Role::Norm).total,
-            Name::Head => cost.parameters.of(Role::Head).total,
-            Name::Flops => whole.full,
-            Name::FlopsPerToken => whole.full / sequences.saturating_mul(tokens).max(1),
-            Name::AttentionFlops => whole.attention,
-            Name::VisibleFlops => whole.visible,
-            Name::TrainingFlops => whole.training,
-            Name::DecodingFlops => decoding,
-            Name::KvPerToken => kv_per_token,
-            Name::Kv => kv,
-            Name::Weights => memory.weights,
-            Name::RunMemory => memory.to_run(),
-            Name::TrainMemory => memory.to_train(),
+            Name::Params => Some(count.total),
+            Name::Active => Some(count.active),
+            Name::Embedding => of_role(Role::Embedding),
+            Name::Attention => of_role(Role::Attention),
+            Name::Ffn => of_role(Role::Ffn),
+            Name::Norm => of_role(Role::Norm),
+            Name::Head => of_role(Role::Head),
+            Name::Flops => Some(whole.full),
+            Name::FlopsPerToken => cost.has_time.then_some(whole.full / tokens),
+            Name::AttentionFlops => Some(whole.attention),
+            Name::VisibleFlops => Some(whole.visible),
+            Name::TrainingFlops => Some(whole.training),
+            Name::DecodingFlops => graph.decodes.then(|| cost.decoding(&scene.last()).full),
+            Name::KvPerToken => graph.decodes.then(|| cost.cache_per_token().saturating_mul(bytes)),
+            Name::Kv => graph.decodes.then(|| kept.saturating_mul(bytes)),
+            Name::Weights => Some(memory.weights),
+            Name::RunMemory => Some(memory.to_run()),
+            Name::TrainMemory => Some(memory.to_train()),
         };
         Costs { values: Name::ALL.iter().map(|name| (*name, of(*name))).collect(), memory }
     }
 }
 
-/// An object from names to numbers.
+/// An object from names to numbers, `null` for what a model does not have.
 impl Serialize for Costs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         struct Big(u128);
@@ -226,6 +241,6 @@ impl Serialize for Costs {
                 super::serialize_count(&self.0, serializer)
             }
         }
-        serializer.collect_map(self.values.iter().map(|(name, n)| (name.word(), Big(*n))))
+        serializer.collect_map(self.values.iter().map(|(name, n)| (name.word(), n.map(Big))))
     }
 }

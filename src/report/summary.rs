@@ -131,7 +131,10 @@ pub fn summary(graph: &Verified) -> Summary {
         bytes: Bytes { f32: cost.parameters.bytes(4), bf16: cost.parameters.bytes(2) },
         formulas: cost.formulas(),
         whole: point(cost.whole_context()),
-        decoding: graph.decodes.then(|| point(cost.last_token())),
+        decoding: graph.decodes.then(|| {
+            let lengths = cost.last_token();
+            Point { at: At::from(lengths), operations: cost.decoding(&lengths) }
+        }),
         cache: graph.decodes.then(|| cache(&cost)),
         inputs: root.arguments().iter().map(port).collect(),
         outputs: root.results.iter().map(|id| port(root.value(*id))).collect(),

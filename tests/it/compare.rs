@@ -1,10 +1,16 @@
 //! Comparisons: normal forms of specs, what differs, what turning one knob does.
 
 use proptest::prelude::*;
-use trafoc::report::compare::form::Wirings;
-use trafoc::report::compare::{Comparison, Entry, compare};
+use trafoc::report::compare::condition::Condition;
+use trafoc::report::compare::effect::turn;
+use trafoc::report::compare::form::{Form, Wirings};
+use trafoc::report::compare::knob::{Knob, knobs};
+use trafoc::report::compare::nearest::{Near, nearest};
+use trafoc::report::compare::{Comparison, Entry, Turned, compare};
 use trafoc::report::cost::cost;
-use trafoc::report::costs::{Element, Scene};
+use trafoc::report::costs::{Element, Name, Scene};
+use trafoc::source::SourceMap;
+use trafoc::spec::ModelSpec;
 
 use crate::compiled::{repository, specs};
 use crate::front::Front;
@@ -74,4 +80,138 @@ fn pages_of_comparisons() {
             snapshot_path => "../snap/compare", prepend_module_to_snapshot => false, omit_expression => true
         }, { insta::assert_snapshot!(names.join("+"), text) });
     }
+}
+
+fn knob<'c>(comparison: &'c Comparison, path: &str) -> &'c Turned {
+    let all: Vec<&str> = comparison.knobs.iter().map(|t| t.knob.path.as_str()).collect();
+    comparison.knobs.iter().find(|t| t.knob.path == path).unwrap_or_else(|| panic!("{path} in {all:?}"))
+}
+
+/// What a knob does alone, worked by hand for GPT-2 small and Mistral.
+#[test]
+fn effects_by_hand() {
+    let c = comparison(&["gpt2-small", "gemma2-2b"]);
+    let kv = knob(&c, "decoder.attention.kv_heads");
+    assert_eq!(kv.knob.values, [Some("12".to_owned()), Some("4".to_owned())]);
+    // Keys and values of 4 heads in place of 12, 12 layers: 8 heads * 64 wide * (768 + 1 bias) * 2 fewer.
+    let fewer = 12 * 2 * 8 * 64 * (768 + 1);
+    let change = |name| kv.effect.as_ref().unwrap().costs.iter().find(|c| c.cost == name).copied().unwrap();
+    let params = change(Name::Params);
+    assert_eq!(params.from - params.to, fewer);
+    // A token keeps a key and a value of 64 a head in 12 layers, 2 bytes each.
+    let kept = |heads: u128| 12 * 2 * heads * 64 * 2;
+    assert_eq!((change(Name::KvPerToken).from, change(Name::KvPerToken).to), (kept(12), kept(4)));
+    assert_eq!((kept(12), kept(4)), (36_864, 12_288));
+    // A token's operations: two for each weight less, none for a bias.
+    let flops = change(Name::FlopsPerToken);
+    assert_eq!(flops.from - flops.to, 12 * 2 * 8 * 64 * 768 * 2);
+    // Sizes that only follow are no differences of their own.
+    assert!(c.knobs.iter().any(|t| t.knob.path == "decoder.ffn.hidden" && t.knob.follows));
+}
+
+/// Turning every knob gives the other model.
+#[test]
+fn knobs_together_are_the_whole_difference() {
+    let wirings = Wirings::default();
+    let all: Vec<_> = specs("specs")
+        .into_iter()
+        .map(|(name, path)| (name, Front::of_file(&path).compilation.spec.unwrap()))
+        .collect();
+    for (a, from) in &all {
+        for (b, to) in &all {
+            let forms = [wirings.normal(from), wirings.normal(to)];
+            let differ = knobs(&forms);
+            let turned = turned_spec(&wirings, &forms, &differ);
+            let renamed =
+                ModelSpec { name: to.name.clone(), ..turned.unwrap_or_else(|| panic!("{a} to {b}")) };
+            let left = knobs(&[wirings.normal(&renamed), forms[1].clone()]);
+            let left: Vec<_> = left.iter().map(|k| (&k.path, &k.values)).collect();
+            assert!(renamed == *to, "{a} to {b}: {left:?}");
+            assert_eq!(
+                differ.is_empty(),
+                ModelSpec { name: to.name.clone(), ..from.clone() } == *to,
+                "{a} to {b}"
+            );
+        }
+    }
+}
+
+fn turned_spec(wirings: &Wirings, forms: &[Form; 2], knobs: &[Knob]) -> Option<ModelSpec> {
+    let mut form = forms[0].clone();
+    for knob in knobs {
+        turn(&mut form, &forms[1], knob, 1);
+    }
+    wirings.decode(&form)
+}
+
+fn judged(condition: &str, comparison: &Comparison) -> Vec<bool> {
+    let condition = Condition::parse(&mut SourceMap::new(), condition).unwrap();
+    let first = &comparison.models[0].costs;
+    comparison.models.iter().map(|m| condition.judge(&m.name, &m.costs, first).unwrap().holds).collect()
+}
+
+#[test]
+fn conditions_judge_exact_numbers() {
+    let c = comparison(&["gpt1", "gpt2-small"]);
+    for (condition, holds) in [
+        ("params > 125e6", [true, false]),
+        ("params == 124_439_808", [false, true]),
+        ("params != first.params", [false, true]),
+        ("params <= 0.9 * first.params", [false, true]),
+        ("kv_per_token > 2 * first.kv_per_token", [false, false]),
+        ("(embedding + head) / params < 1/3", [false, true]),
+    ] {
+        assert_eq!(judged(condition, &c), holds, "{condition}");
+    }
+    for (wrong, message) in [
+        ("params", "a condition compares two numbers"),
+        ("params >", "a number is missing on one side"),
+        ("1 < params < 2", "a condition compares only two numbers"),
+        ("parms > 1", "nothing is named `parms` here"),
+        ("params > 125M", "`125M` is neither a number nor a name"),
+        ("params >> 1", "a condition compares only two numbers"),
+        ("params = 1", "a condition compares two numbers"),
+        ("", "a condition compares two numbers"),
+    ] {
+        let said = Condition::parse(&mut SourceMap::new(), wrong).unwrap_err();
+        assert_eq!(said.message, message, "{wrong}");
+    }
+}
+
+#[test]
+fn the_nearest_spec_is_of_the_same_family() {
+    let all: Vec<_> = specs("specs")
+        .into_iter()
+        .filter(|(_, path)| path.extension().is_some_and(|e| e == "yaml"))
+        .map(|(name, path)| (name, Front::of_file(&path).compilation.spec.unwrap()))
+        .collect();
+    for (name, expected) in
+        [("llama3-8b", "mistral-7b"), ("bert-qa", "bert-base"), ("gpt2-small", "gbt-mulm")]
+    {
+        let spec = &all.iter().find(|(n, _)| n == name).unwrap().1;
+        let others: Vec<_> = all.iter().filter(|(n, _)| n != name).map(|(n, s)| (n.as_str(), s)).collect();
+        let near = nearest(spec, &others);
+        assert_eq!(near[0].name, expected, "{name}: {near:?}");
+        let known: Vec<_> = all.iter().map(|(n, s)| (n.as_str(), s)).collect();
+        assert_eq!(nearest(spec, &known)[0], Near { name: name.to_owned(), distance: 0 });
+    }
+}
+
+#[test]
+fn tables_of_a_comparison_hold_its_numbers() {
+    let c = comparison(&["gpt2-small", "vit-b16"]);
+    let csv = c.csv();
+    assert!(
+        csv.starts_with("section,name,gpt2-small,vit-b16,alone\ncost,params,124439808,86567656,\n"),
+        "{csv}"
+    );
+    assert!(csv.contains("\ncost,kv_per_token,36864,,\n"), "{csv}");
+    let width = |line: &str| line.matches(" | ").count();
+    let markdown = c.markdown();
+    let rows: Vec<&str> = markdown.lines().filter(|l| l.starts_with('|')).collect();
+    assert!(rows.iter().filter(|l| width(l) == 3).count() > 4, "{markdown}");
+    let json = serde_json::to_value(&c).unwrap();
+    assert_eq!(json["models"][0]["costs"]["params"], 124_439_808);
+    assert!(json["models"][1]["costs"]["kv"].is_null());
+    assert_eq!(json["knobs"][0]["path"], "vocab");
 }

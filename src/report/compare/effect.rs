@@ -57,7 +57,8 @@ pub fn turned(wirings: &Wirings, from: &Form, target: &Form, knobs: &[&Knob], to
     lower(&spec, &mut Sink::new()).ok().flatten()
 }
 
-fn turn(form: &mut Form, target: &Form, knob: &Knob, to: usize) {
+/// Turns a knob to what the spec `to`, whose form is `target`, has.
+pub fn turn(form: &mut Form, target: &Form, knob: &Knob, to: usize) {
     for place in &knob.places {
         let value = place.forms.get(to).cloned().flatten();
         if let (Some(Form::Each(_)), Some(stack)) = (&value, place.keys.first()) {
@@ -71,7 +72,7 @@ fn turn(form: &mut Form, target: &Form, knob: &Knob, to: usize) {
             (true, Some(Form::Part(name, new)), Some(Form::Part(_, old))) => {
                 // Shared fields have knobs of their own and stay, unless they only follow.
                 let kept = |(key, value): (&String, &Form)| {
-                    let own = old.get(key).filter(|old| !follows(old)).unwrap_or(value);
+                    let own = old.get(key).filter(|old| !old.follows()).unwrap_or(value);
                     (key.clone(), own.clone())
                 };
                 Some(Form::Part(name, new.iter().map(kept).collect::<Fields>()))
@@ -80,10 +81,6 @@ fn turn(form: &mut Form, target: &Form, knob: &Knob, to: usize) {
         };
         form.put(&place.keys, value);
     }
-}
-
-fn follows(form: &Form) -> bool {
-    matches!(form, Form::Word { follows: true, .. })
 }
 
 /// What a knob does, and the knob that has to turn with it if it cannot turn alone.

@@ -24,7 +24,7 @@ use crate::syntax::tree::{Entry, Kind, Node, Style};
 pub type Fields = IndexMap<String, Form>;
 
 /// A value of a normal form.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Form {
     /// A word, a number, a text or a list.
     Word {
@@ -41,22 +41,15 @@ pub enum Form {
     Each(Fields),
 }
 
-/// What follows from other fields or does not is the same value.
-impl PartialEq for Form {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Form::Word { node: a, .. }, Form::Word { node: b, .. }) => a == b,
-            (Form::Part(a, x), Form::Part(b, y)) => a == b && x == y,
-            (Form::Record(x), Form::Record(y)) | (Form::Each(x), Form::Each(y)) => x == y,
-            (Form::Word { .. } | Form::Part(..) | Form::Record(_) | Form::Each(_), _) => false,
-        }
-    }
-}
-
 impl Form {
     /// A word that somebody has to say.
     pub fn word(text: impl Into<String>) -> Form {
         Form::Word { node: plain(text), follows: false }
+    }
+
+    /// Whether it is a word that other fields make what it is.
+    pub fn follows(&self) -> bool {
+        matches!(self, Form::Word { follows: true, .. })
     }
 
     /// The fields of a part or a record.
@@ -165,7 +158,10 @@ impl Wirings {
         for _ in 0..4 {
             mark(&mut form, &open, true);
             let Some(again) = self.decode(&form).map(|spec| self.whole(&spec)) else { break };
-            let differs = |path: &&Vec<String>| again.get(path) != form.get(path);
+            let differs = |path: &&Vec<String>| match (again.get(path), form.get(path)) {
+                (Some(Form::Word { node: a, .. }), Some(Form::Word { node: b, .. })) => a != b,
+                (_, _) => true,
+            };
             let given: Vec<Vec<String>> = open.iter().filter(differs).cloned().collect();
             if given.is_empty() {
                 return form;

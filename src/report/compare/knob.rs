@@ -65,6 +65,9 @@ pub fn knobs(forms: &[Form]) -> Vec<Knob> {
             None => joined.push(knob),
         }
     }
+    for knob in &mut joined {
+        knob.name_whole(forms);
+    }
     joined
 }
 
@@ -89,6 +92,15 @@ impl Knob {
         let above =
             self.places.first().and_then(|p| p.keys.split_last()).map_or("".into(), |(_, way)| way.join("."));
         self.path = format!("{above}.{{{}}}", fields.join(","));
+    }
+
+    /// Names the record where all of its fields turn: `decoder.attention.bias`.
+    fn name_whole(&mut self, forms: &[Form]) {
+        let Some((_, above)) = self.places.first().and_then(|p| p.keys.split_last()) else { return };
+        let fields = forms.iter().filter_map(|form| form.get(above)?.fields()).map(Fields::len);
+        if self.places.len() > 1 && fields.max() == Some(self.places.len()) {
+            self.path = above.join(".");
+        }
     }
 }
 
@@ -152,11 +164,23 @@ fn shared(forms: &[Option<&Form>]) -> Vec<String> {
     keys
 }
 
-fn knob(keys: &[String], forms: &[Option<&Form>], values: Vec<Option<String>>, is_part: bool) -> Knob {
+fn knob(keys: &[String], forms: &[Option<&Form>], mut values: Vec<Option<String>>, is_part: bool) -> Knob {
+    let follows = forms.iter().flatten().all(|form| form.follows());
+    if values.iter().all(|value| value.is_some() && Some(value) == values.first()) {
+        // The same number is said in one spec and follows from other fields in another one; or numbers
+        // differ where they have been cut, and are told in full.
+        let is_mixed = !follows && forms.iter().flatten().any(|form| form.follows());
+        let full = |form: &Form| match form {
+            Form::Word { follows: true, .. } if is_mixed => "follows".to_owned(),
+            Form::Word { node, .. } => node.text().map_or_else(|| brief(form, &[]), str::to_owned),
+            Form::Part(..) | Form::Record(_) | Form::Each(_) => brief(form, &[]),
+        };
+        values = forms.iter().map(|form| form.map(full)).collect();
+    }
     Knob {
         path: keys.join("."),
         class: class(keys),
-        follows: forms.iter().flatten().all(|form| matches!(form, Form::Word { follows: true, .. })),
+        follows,
         values,
         places: vec![Place { keys: keys.to_vec(), forms: forms.iter().map(|form| form.cloned()).collect() }],
         is_part,
@@ -222,9 +246,13 @@ fn words(node: &Node) -> String {
     match &node.kind {
         Kind::Scalar(scalar) => {
             let text = scalar.text.trim();
-            match text.parse::<u64>() {
-                Ok(n) => number::exact(u128::from(n)),
-                Err(_) => text.lines().map(str::trim).collect::<Vec<_>>().join("; "),
+            match (text.parse::<u64>(), text.parse::<f64>()) {
+                (Ok(n), _) => number::exact(u128::from(n)),
+                (Err(_), Ok(n)) if text.len() > 8 && (1e-4..1e4).contains(&n.abs()) => {
+                    let digits = 3 - n.abs().log10().floor() as i32;
+                    format!("{n:.*}", digits.max(0).unsigned_abs() as usize)
+                }
+                (Err(_), _) => text.lines().map(str::trim).collect::<Vec<_>>().join("; "),
             }
         }
         Kind::List(items) if items.is_empty() => "none".to_owned(),

@@ -2,12 +2,15 @@
 //!
 //! Specs are brought to their normal [`form`], whose places are compared one by one ([`knob`]); each
 //! difference between two specs is tried alone on the first ([`effect`]); costs come from [`super::costs`].
-//! [`Comparison`] is plain data that every output is written from: [`text`] for a terminal, csv and
-//! markdown, JSON as it stands, and the page.
+//! [`Comparison`] is plain data that every output is written from: [`text`] for a terminal, `export` for
+//! csv and markdown, JSON as it stands. [`condition`] judges costs, [`nearest`] orders known specs.
 
+pub mod condition;
 pub mod effect;
+mod export;
 pub mod form;
 pub mod knob;
+pub mod nearest;
 pub mod text;
 
 use serde::Serialize;

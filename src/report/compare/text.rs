@@ -44,7 +44,8 @@ impl Comparison {
         out
     }
 
-    fn footnote(&self) -> String {
+    /// Says at what costs are measured.
+    pub(super) fn footnote(&self) -> String {
         let scene = &self.scene;
         let lengths =
             format!("B={}, T={}", number::exact(scene.batch.into()), number::exact(scene.tokens.into()));
@@ -52,7 +53,7 @@ impl Comparison {
     }
 
     /// Costs that some model has and that say more than another one.
-    fn shown(&self) -> Vec<Name> {
+    pub(super) fn shown(&self) -> Vec<Name> {
         let of = |name: Name| self.models.iter().map(move |m| m.costs.of(name));
         let has = |name: Name| of(name).any(|n| n > 0);
         let all = Name::ALL.iter().copied();
@@ -90,7 +91,6 @@ impl Comparison {
     }
 
     fn costs_of_many(&self, width: usize) -> String {
-        let _ = width;
         let columns = [
             Name::Params,
             Name::Active,
@@ -104,10 +104,7 @@ impl Comparison {
         let titles = names.iter().map(|name| heading(many_title(*name), Align::Right, None));
         let columns = std::iter::once(heading("", Align::Left, Some(8))).chain(titles).collect();
         let row = |model: &Model| {
-            let cells = names.iter().map(|name| match model.costs.of(*name) {
-                0 => String::new(),
-                n => name.unit().short(n),
-            });
+            let cells = names.iter().map(|name| amount(*name, model.costs.get(*name), false));
             std::iter::once(model.name.clone()).chain(cells).collect()
         };
         let table = Table { columns, rows: self.models.iter().map(row).collect(), total: Vec::new() };
@@ -117,7 +114,7 @@ impl Comparison {
     /// Differences as rows, specs as columns; as many columns at a time as fit.
     fn matrix(&self, knobs: &[&Turned], width: usize) -> String {
         let mut out = String::new();
-        let label = knobs.iter().map(|t| t.knob.path.chars().count()).max().unwrap_or(0).min(width / 3);
+        let label = knobs.iter().map(|t| t.knob.path.chars().count()).max().unwrap_or(0).min(width * 2 / 5);
         let of = |i: usize| -> usize {
             let name = self.models.get(i).map_or(0, |m| m.name.chars().count());
             let cells =
@@ -154,6 +151,15 @@ impl Comparison {
     }
 }
 
+/// A cost in words, `–` for what a model does not have.
+pub(super) fn amount(name: Name, n: Option<u128>, exact: bool) -> String {
+    match n {
+        None => "–".to_owned(),
+        Some(n) if exact => number::exact(n),
+        Some(n) => name.unit().short(n),
+    }
+}
+
 fn many_title(name: Name) -> &'static str {
     match name {
         Name::FlopsPerToken => "FLOPs/token",
@@ -170,14 +176,7 @@ fn heading(title: &str, align: Align, least: Option<usize>) -> Column {
 fn line(out: &mut String, turned: &Turned, width: usize) {
     let value = |i: usize| turned.knob.values.get(i).cloned().flatten().unwrap_or_else(|| "–".to_owned());
     let what = format!("  {}  {} → {}", turned.knob.path, value(0), value(1));
-    let effect = match (&turned.effect, &turned.with) {
-        (Some(effect), None) => said(effect),
-        (Some(effect), Some(other)) => {
-            let other = other.rsplit('.').next().unwrap_or(other);
-            format!("with {other}: {}", said(effect))
-        }
-        (None, _) => "not alone".to_owned(),
-    };
+    let effect = turned.alone();
     let (wide, right) = (what.chars().count(), effect.chars().count());
     if effect.is_empty() {
         let _ = writeln!(out, "{what}");

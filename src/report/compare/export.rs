@@ -1,0 +1,83 @@
+//! A comparison as csv and as markdown.
+
+use super::knob::Class;
+use super::text::{amount, said};
+use super::{Comparison, Turned};
+use crate::report::costs::{Name, Unit};
+use crate::report::table::{Column, Table};
+
+impl Comparison {
+    /// One row a cost and a difference, one column a model, plain numbers and words; of two models a last
+    /// column says what a difference does alone.
+    pub fn csv(&self) -> String {
+        let names = self.models.iter().map(|m| Column::text(m.name.clone(), 0));
+        let mut columns = vec![Column::text("section", 0), Column::text("name", 0)];
+        columns.extend(names);
+        let of_two = self.models.len() == 2;
+        if of_two {
+            columns.push(Column::text("alone", 0));
+        }
+        let cost = |name: &Name| {
+            let values =
+                self.models.iter().map(|m| m.costs.get(*name).map_or(String::new(), |n| n.to_string()));
+            let row = ["cost".to_owned(), name.word().to_owned()].into_iter().chain(values);
+            row.chain(of_two.then(String::new)).collect::<Vec<String>>()
+        };
+        let knob = |turned: &Turned| {
+            let section = match turned.knob.class {
+                Class::Forward => "forward",
+                Class::Training => "training",
+                Class::Init => "init",
+            };
+            let values = turned.knob.values.iter().map(|v| v.clone().unwrap_or_default());
+            let row = [section.to_owned(), turned.knob.path.clone()].into_iter().chain(values);
+            row.chain(of_two.then(|| turned.alone())).collect::<Vec<String>>()
+        };
+        let rows = Name::ALL.iter().map(cost).chain(self.knobs.iter().map(knob)).collect();
+        Table { columns, rows, total: Vec::new() }.csv()
+    }
+
+    /// Two pipe tables: costs, and differences.
+    pub fn markdown(&self) -> String {
+        let mut columns = vec![Column::text("", 0)];
+        columns.extend(self.models.iter().map(|m| Column::number(m.name.clone())));
+        let row = |name: &Name| {
+            let exact = name.unit() == Unit::Parameters;
+            let values = self.models.iter().map(|m| amount(*name, m.costs.get(*name), exact));
+            std::iter::once(name.phrase().to_owned()).chain(values).collect()
+        };
+        let costs = Table { columns, rows: self.shown().iter().map(row).collect(), total: Vec::new() };
+        let mut out = format!("{}\n{}", costs.markdown(), self.footnote());
+        if self.knobs.is_empty() {
+            return out + "\nThey are the same model.\n";
+        }
+        let of_two = self.models.len() == 2;
+        let mut columns = vec![Column::text("what differs", 0)];
+        columns.extend(self.models.iter().map(|m| Column::text(m.name.clone(), 0)));
+        columns.extend(of_two.then(|| Column::text("alone", 0)));
+        let row = |turned: &Turned| {
+            let code = |text: &str| format!("`{text}`");
+            let values = turned.knob.values.iter().map(|v| v.as_deref().map_or("–".to_owned(), code));
+            let row = std::iter::once(code(&turned.knob.path)).chain(values);
+            row.chain(of_two.then(|| turned.alone())).collect()
+        };
+        let told = self.knobs.iter().filter(|t| !t.knob.follows);
+        let table = Table { columns, rows: told.map(row).collect(), total: Vec::new() };
+        out += &format!("\n{}", table.markdown());
+        out
+    }
+}
+
+impl Turned {
+    /// What it does in a line; empty for nothing.
+    pub fn alone(&self) -> String {
+        match (&self.effect, &self.with) {
+            _ if self.knob.follows => "follows".to_owned(),
+            (Some(effect), None) => said(effect),
+            (Some(effect), Some(other)) => {
+                format!("with {}: {}", other.rsplit('.').next().unwrap_or(other), said(effect))
+            }
+            (None, _) => "not alone".to_owned(),
+        }
+    }
+}
