@@ -17,8 +17,11 @@ use crate::syntax::expr::{self, Expr, Number, Scope};
 use crate::syntax::text;
 use crate::syntax::tree::Node;
 
+/// Whether an order of two numbers is the one a mark asks for.
+type Test = fn(Ordering) -> bool;
+
 /// How two numbers are compared, longest marks first.
-const MARKS: [(&str, fn(Ordering) -> bool); 6] = [
+const MARKS: [(&str, Test); 6] = [
     ("<=", Ordering::is_le),
     (">=", Ordering::is_ge),
     ("==", Ordering::is_eq),
@@ -33,7 +36,7 @@ pub struct Condition {
     text: String,
     left: Expr,
     right: Expr,
-    holds: fn(Ordering) -> bool,
+    holds: Test,
 }
 
 /// What came of a condition for one model.
