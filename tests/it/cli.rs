@@ -492,7 +492,8 @@ fn the_schema_accepts_what_is_right_and_refuses_much_that_is_wrong() {
     }
     for code in trafoc::diag::Code::ALL {
         let right = code.explanation().right;
-        if !right.starts_with("--set") {
+        let of_a_spec = !right.starts_with("--set") && !right.starts_with("recipe:");
+        if of_a_spec && *code != trafoc::diag::Code::BadData {
             assert!(fits(&read(right), &schema, &schema), "the right example of {code} does not fit");
         }
     }
