@@ -83,7 +83,7 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
     Output::new(text, json!({ "device": chosen.name, "outputs": shown, "path": run.outputs }))
 }
 
-fn choose(name: Option<&str>) -> Result<Chosen, Failure> {
+pub(super) fn choose(name: Option<&str>) -> Result<Chosen, Failure> {
     let usual = if cfg!(feature = "flex") { "flex" } else { "auto" };
     device::device(name.unwrap_or(usual)).map_err(|e| {
         let exit = match &e {
@@ -125,7 +125,7 @@ fn inputs_failure(why: &str, takes: &str) -> Failure {
     Failure::new(Exit::File, why).help(format!("the model takes {takes} (`?`: may be absent)"))
 }
 
-fn weights_failure(error: WeightsError) -> Failure {
+pub(super) fn weights_failure(error: WeightsError) -> Failure {
     let exit = match &error {
         WeightsError::Size(_) => Exit::Refused,
         WeightsError::File(_) | WeightsError::Differ { .. } => Exit::File,
@@ -136,7 +136,7 @@ fn weights_failure(error: WeightsError) -> Failure {
     lines.fold(failure, |failure, line| failure.help(line.trim()))
 }
 
-fn plan_failure(error: PlanError) -> Failure {
+pub(super) fn plan_failure(error: PlanError) -> Failure {
     match error {
         PlanError::Weights(error) => weights_failure(error),
         PlanError::Capture(error) => Failure::usage(error.to_string().lines().collect::<Vec<_>>().join("; "))

@@ -18,20 +18,37 @@ pub mod completions;
 pub mod convert;
 pub mod doctor;
 pub mod draw;
+pub mod eval;
 #[cfg(feature = "interp")]
 mod execute;
 pub mod expand;
 pub mod explain;
 mod file;
 pub mod fmt;
+#[cfg(feature = "interp")]
+mod forecast;
+pub mod generate;
+#[cfg(feature = "interp")]
+mod generation;
 pub mod man;
+#[cfg(feature = "interp")]
+mod measure;
+pub mod model;
 pub mod new;
+pub mod predict;
+#[cfg(feature = "interp")]
+mod prediction;
 pub mod print;
 pub mod run;
 pub mod schema;
 pub mod shelf;
 pub mod show;
 pub mod subject;
+pub mod train;
+#[cfg(feature = "interp")]
+mod trained;
+#[cfg(feature = "interp")]
+mod training;
 pub mod ui;
 
 use ui::{Color, Exit, Failure, Format, Output, Ui};
@@ -70,7 +87,7 @@ SPEC is a spec file, `-` for stdin, or a spec that comes with trafoc (`@gpt1`).
 Data goes to stdout, everything else to stderr.
 
 Exit codes: 0 ok, 1 the spec failed, 2 usage, 3 refused, 4 file,
-5 device not available, 101 a bug in trafoc";
+5 device not available, 101 a bug in trafoc, 130 and 143 interrupted";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -108,6 +125,27 @@ pub enum Command {
         before_help = "Example: trafoc run gpt.yaml --weights gpt.safetensors --inputs in.json"
     )]
     Run(run::Run),
+    /// Train a spec by a recipe, in a folder that survives interruptions
+    #[command(
+        visible_alias = "t",
+        before_help = "Example: trafoc train gpt.yaml --recipe recipe.yaml --out run"
+    )]
+    Train(train::Train),
+    /// Measure a trained model on a part of its data
+    #[command(before_help = "Example: trafoc eval run --split test")]
+    Eval(eval::Eval),
+    /// Write on from a text, or translate, with a trained model
+    #[command(
+        visible_alias = "g",
+        before_help = "Example: trafoc generate run --prompt 'Once upon' --temperature 0.8"
+    )]
+    Generate(generate::Generate),
+    /// Classify texts and images, tag words, answer questions, embed, with a trained model
+    #[command(
+        visible_alias = "p",
+        before_help = "Example: trafoc predict run --text 'shares rose by two cents'"
+    )]
+    Predict(predict::Predict),
     /// Put specs into their usual form
     #[command(before_help = "Example: trafoc fmt --write gpt.yaml")]
     Fmt(fmt::Fmt),
@@ -144,6 +182,10 @@ impl Command {
             Command::Compare(_) => "compare",
             Command::Draw(_) => "draw",
             Command::Run(_) => "run",
+            Command::Train(_) => "train",
+            Command::Eval(_) => "eval",
+            Command::Generate(_) => "generate",
+            Command::Predict(_) => "predict",
             Command::Fmt(_) => "fmt",
             Command::Convert(_) => "convert",
             Command::Schema(_) => "schema",
@@ -165,6 +207,10 @@ impl Command {
             Command::Compare(c) => c.spoken(),
             Command::Draw(c) => c.spoken(),
             Command::Run(c) => c.format.format,
+            Command::Train(c) => c.format.format,
+            Command::Eval(c) => c.format.format,
+            Command::Generate(c) => c.format.format,
+            Command::Predict(c) => c.format.format,
             Command::Fmt(c) => c.format.format,
             Command::Convert(c) => c.format.format,
             Command::Schema(c) => c.format.format,
@@ -186,6 +232,10 @@ impl Command {
             Command::Compare(c) => c.run(ui),
             Command::Draw(c) => c.run(ui),
             Command::Run(c) => c.run(ui),
+            Command::Train(c) => c.run(ui),
+            Command::Eval(c) => c.run(ui),
+            Command::Generate(c) => c.run(ui),
+            Command::Predict(c) => c.run(ui),
             Command::Fmt(c) => c.run(ui),
             Command::Convert(c) => c.run(ui),
             Command::Schema(c) => c.run(ui),

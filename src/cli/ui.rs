@@ -36,6 +36,10 @@ pub enum Exit {
     File,
     /// The device is not there.
     Device,
+    /// The user interrupted it (Ctrl-C), and everything is saved.
+    Interrupted,
+    /// The system ended it, and everything is saved.
+    Terminated,
     /// A fault of trafoc.
     Bug,
 }
@@ -50,6 +54,8 @@ impl Exit {
             Exit::Refused => 3,
             Exit::File => 4,
             Exit::Device => 5,
+            Exit::Interrupted => 130,
+            Exit::Terminated => 143,
             Exit::Bug => 101,
         }
     }
@@ -63,6 +69,8 @@ impl Exit {
             Exit::Refused => "refused",
             Exit::File => "file",
             Exit::Device => "device",
+            Exit::Interrupted => "interrupted",
+            Exit::Terminated => "terminated",
             Exit::Bug => "bug",
         }
     }
@@ -207,13 +215,22 @@ pub struct Ui {
     is_quiet: bool,
     color: bool,
     diagnostics: Vec<render::Data>,
+    /// Whether a line of progress stands on the terminal, which the next text replaces.
+    has_status: std::cell::Cell<bool>,
 }
 
 impl Ui {
     /// For a command.
     pub fn new(command: &str, format: Format, color: Color, is_quiet: bool) -> Self {
         let color = color.on(io::stderr().is_terminal(), |name| std::env::var(name).ok());
-        Self { command: command.to_owned(), format, is_quiet, color, diagnostics: Vec::new() }
+        Self {
+            command: command.to_owned(),
+            format,
+            is_quiet,
+            color,
+            diagnostics: Vec::new(),
+            has_status: Default::default(),
+        }
     }
 
     /// Whether only data is wanted.
@@ -258,13 +275,36 @@ impl Ui {
         }
     }
 
+    /// Shows how far something has come, in one line that the next one replaces. Where stderr is no
+    /// terminal nothing is shown, and the answer is false.
+    pub fn status(&self, text: &str) -> bool {
+        if !io::stderr().is_terminal() || self.is_quiet || self.format == Format::Json {
+            return false;
+        }
+        let width = terminal_size::terminal_size_of(io::stderr());
+        let width = width.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0));
+        let text: String = text.chars().take(width.saturating_sub(1)).collect();
+        self.say(&text);
+        self.has_status.set(true);
+        true
+    }
+
+    /// Whether a line of progress stands on the terminal.
+    pub fn shows_status(&self) -> bool {
+        self.has_status.get()
+    }
+
     fn say(&self, text: &str) {
+        if self.has_status.replace(false) {
+            let _ = io::stderr().lock().write_all(b"\r\x1b[2K");
+        }
         // Nobody is left to tell when stderr is closed.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
     /// Writes the data, or says why there is none, and gives the exit code.
     pub fn finish(self, result: Result<Output, Failure>) -> ExitCode {
+        self.say("");
         let (exit, text) = match (&result, self.format) {
             (Ok(output), Format::Json) => (output.exit, self.envelope(output.exit, None, &output.data)),
             (Ok(output), Format::Text | Format::Short) => (output.exit, output.text.clone()),
@@ -316,6 +356,13 @@ impl Ui {
         }
         text
     }
+}
+
+/// Why a command that needs tensors gives nothing in a program without them.
+#[cfg(not(feature = "interp"))]
+pub fn without_interp(what: &str) -> Failure {
+    let message = format!("this trafoc was built without the feature `interp`, and cannot {what}");
+    Failure::new(Exit::Device, message).help("build it with `--features flex`, its default")
 }
 
 /// Writes to stdout.

@@ -18,7 +18,7 @@ fn cases() -> Vec<(String, Verified)> {
 }
 
 /// A graph from text.
-fn spec(text: &str) -> Verified {
+pub fn spec(text: &str) -> Verified {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("spec.yaml");
     std::fs::write(&path, text).unwrap();

@@ -40,4 +40,7 @@ mod syntax;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
+#[cfg(feature = "interp")]
+mod train;
+#[cfg(test)]
 mod yaml;

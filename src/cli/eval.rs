@@ -1,0 +1,42 @@
+//! `trafoc eval`: the figures of a trained model on a part of its data.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::model::ModelArgs;
+use super::ui::{Failure, FormatArg, Output, Ui};
+
+/// Arguments of `eval`.
+#[derive(Debug, Args)]
+pub struct Eval {
+    /// The model.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// A recipe that names other data or figures; the run's own if not given
+    #[arg(long, short, value_name = "FILE")]
+    pub recipe: Option<PathBuf>,
+    /// Change a value of the recipe, such as `evaluate.metrics=[bleu]`; may be repeated
+    #[arg(long = "with", value_name = "PATH=VALUE")]
+    pub with: Vec<String>,
+    /// The part of the data: train, validation or test; the recipe's if not given
+    #[arg(long, value_name = "PART", value_parser = ["train", "validation", "test"])]
+    pub split: Option<String>,
+    /// How to speak.
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+impl Eval {
+    /// Measures.
+    #[cfg(feature = "interp")]
+    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        super::measure::measure(self, ui)
+    }
+
+    /// Says what is missing.
+    #[cfg(not(feature = "interp"))]
+    pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
+        Err(super::ui::without_interp("measure models"))
+    }
+}

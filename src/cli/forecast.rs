@@ -1,0 +1,190 @@
+//! What a training run would need: `trafoc train --dry-run`, and the refusal of what would not fit.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use super::execute::choose;
+use super::file;
+use super::training::{Prepared, duration, resident};
+use super::ui::{Exit, Failure, Output, Ui};
+use crate::interp::weights;
+use crate::interp::{Captures, Plan, Weights};
+use crate::ir::{Lengths, Sym};
+use crate::learn::data::{Batch, Loader};
+use crate::learn::recipe::Optimizer;
+use crate::learn::step::{Rules, step};
+use crate::learn::update::Updater;
+use crate::report::cost::cost;
+use crate::report::number;
+
+/// Steps that are made to see how long one takes; the first one, which is slower, is not counted.
+const TRIED: u64 = 4;
+/// Batches whose lengths are looked at.
+const SEEN: u64 = 50;
+/// What every element of an activation costs while it is trained: the value kept for the way back, its
+/// gradient, and what ops make in between, in bytes. Measured on the shipped specs, and rounded up.
+const BYTES_AN_ACTIVATION: u128 = 12;
+
+/// What a run needs.
+#[derive(Clone, Copy, Debug)]
+struct Needs {
+    parameters: u128,
+    trained: u128,
+    /// Bytes: parameters, gradients, what the optimizer remembers.
+    model: u128,
+    /// Bytes: the largest batch on its way through and back.
+    activations: u128,
+    /// Bytes of one checkpoint, and of all that are kept.
+    checkpoint: u128,
+    disk: u128,
+}
+
+impl Needs {
+    fn memory(&self) -> u128 {
+        self.model + self.activations + resident().unwrap_or(0)
+    }
+}
+
+/// The lengths of a batch.
+fn lengths(plan: &Plan, batch: &Batch) -> Lengths {
+    let mut lengths = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
+    for input in plan.inputs() {
+        let Some(array) = batch.input(&input.name) else { continue };
+        for (dim, size) in input.ty.shape.iter().zip(array.shape()) {
+            match dim.symbol() {
+                Some(Sym::Batch) => lengths.batch = lengths.batch.max(*size as u64),
+                Some(Sym::Time) => lengths.time = lengths.time.max(*size as u64),
+                Some(Sym::Source) => lengths.source = lengths.source.max(*size as u64),
+                Some(Sym::Past | Sym::Rows) | None => {}
+            }
+        }
+    }
+    lengths
+}
+
+fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
+    let Prepared { subject, recipe, dataset } = prepared;
+    let graph = &subject.graph;
+    let refused = |why: String| Failure::new(Exit::Refused, why);
+    let layout = weights::layout(graph).map_err(|e| refused(e.to_string()))?;
+    let plan = Plan::new(graph, &Captures::none()).map_err(|e| refused(e.to_string()))?;
+    let elements = |shape: &[usize]| shape.iter().map(|n| *n as u128).product::<u128>();
+    let parameters = layout.values().map(|slot| elements(&slot.shape)).sum();
+    let is_trained = |path: &str, trained: bool| trained && !recipe.freeze.matches(path);
+    let trained = layout.iter().filter(|(path, slot)| is_trained(path, slot.trained));
+    let trained: u128 = trained.map(|(_, slot)| elements(&slot.shape)).sum();
+    let remembered = match &recipe.optimizer {
+        Optimizer::Adam(_) | Optimizer::AdamW(_) | Optimizer::Muon(_) => 2 * trained,
+        Optimizer::Sgd(o) if *o.momentum > 0.0 => trained,
+        Optimizer::Sgd(_) => 0,
+    };
+    let formulas = cost(graph).formulas();
+    let mut loader = Loader::new(dataset);
+    let mut most = 0;
+    for at in 0..SEEN.min(loader.steps_of_epoch()) {
+        for batch in loader.step(at) {
+            let at = lengths(&plan, &batch);
+            most = most.max(formulas.activations.eval(&at) + formulas.attention_weights.eval(&at));
+        }
+    }
+    let checkpoint = 4 * (parameters + remembered);
+    Ok(Needs {
+        parameters,
+        trained,
+        model: 4 * (parameters + trained + remembered),
+        activations: BYTES_AN_ACTIVATION * most,
+        checkpoint,
+        // The best one beside those that are kept, and the one that is being written.
+        disk: checkpoint * u128::from(*recipe.checkpoint.keep + 2),
+    })
+}
+
+/// Refuses a run that would not fit.
+///
+/// # Errors
+/// It would not.
+pub fn refuse_what_does_not_fit(prepared: &Prepared) -> Result<(), Failure> {
+    refuse(&needs(prepared)?)
+}
+
+fn refuse(needs: &Needs) -> Result<(), Failure> {
+    let Some(free) = file::free_memory() else { return Ok(()) };
+    let needed = needs.model + needs.activations;
+    if needed <= free {
+        return Ok(());
+    }
+    let (needed, free) = (number::bytes(needed), number::bytes(free));
+    let message = format!("training would need {needed} of memory, and {free} is free");
+    let help = "a smaller `batch.size` with more `batch.accumulate`, or a smaller model, would fit";
+    Err(Failure::new(Exit::Refused, message).help(help))
+}
+
+/// Says what a run would need, having made a few steps of it where they fit.
+///
+/// # Errors
+/// It would not fit.
+pub fn forecast(prepared: &Prepared, device: Option<&str>, ui: &mut Ui) -> Result<Output, Failure> {
+    let needs = needs(prepared)?;
+    let Prepared { subject, recipe, dataset } = prepared;
+    let mut loader = Loader::new(dataset);
+    let steps = recipe.total_steps(loader.steps_of_epoch());
+    refuse(&needs)?;
+    ui.note("makes a few steps to see how long one takes");
+    let chosen = choose(device)?;
+    let failed = |e: String| Failure::new(Exit::Failed, e);
+    let plan = Plan::new(&subject.graph, &Captures::none()).map_err(|e| failed(e.to_string()))?;
+    let device = chosen.device.clone().autodiff();
+    let mut weights =
+        Weights::init(&subject.graph, &device, *recipe.seed).map_err(|e| failed(e.to_string()))?;
+    let mut updater = Updater::new(&recipe.optimizer, &recipe.freeze, &weights);
+    weights = updater.freeze(weights);
+    let rules =
+        Rules { clip: recipe.clip.map(|c| *c), smoothing: *recipe.label_smoothing, seed: *recipe.seed };
+    let mut begun = std::time::Instant::now();
+    for at in 0..TRIED {
+        let batches = loader.step(at);
+        let (moved, _) = step(&plan, weights, &mut updater, &batches, at + 1, 0.0, &rules)
+            .map_err(|e| failed(e.to_string()))?;
+        weights = moved;
+        if at == 0 {
+            begun = std::time::Instant::now();
+        }
+    }
+    let a_step = begun.elapsed().as_secs_f64() / (TRIED - 1) as f64;
+    let mut text = String::new();
+    let exact = |n: u64| number::exact(u128::from(n));
+    let _ = writeln!(text, "parameters   {}", number::count_with_short(needs.parameters));
+    let _ = writeln!(text, "  trained    {}", number::count_with_short(needs.trained));
+    let _ = writeln!(text, "examples     {}", number::exact(dataset.train.len() as u128));
+    let _ = writeln!(text, "tokens       {}", number::exact(dataset.train.tokens() as u128));
+    let epochs = steps as f64 / loader.steps_of_epoch() as f64;
+    let _ = writeln!(text, "steps        {}, {epochs:.1} times through the data", exact(steps));
+    let _ = writeln!(text, "time         {}, {:.1} ms a step", duration(a_step * steps as f64), a_step * 1e3);
+    let _ = writeln!(
+        text,
+        "memory       {}: {} of the model, {} of a batch",
+        number::bytes(needs.memory()),
+        number::bytes(needs.model),
+        number::bytes(needs.activations),
+    );
+    let _ = writeln!(
+        text,
+        "disk         {}, {} a checkpoint",
+        number::bytes(needs.disk),
+        number::bytes(needs.checkpoint)
+    );
+    let small = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
+    let data = json!({
+        "parameters": small(needs.parameters),
+        "trained": small(needs.trained),
+        "examples": dataset.train.len(),
+        "tokens": dataset.train.tokens(),
+        "steps": steps,
+        "seconds": a_step * steps as f64,
+        "memory_bytes": small(needs.memory()),
+        "disk_bytes": small(needs.disk),
+        "checkpoint_bytes": small(needs.checkpoint),
+    });
+    Output::new(text, data)
+}

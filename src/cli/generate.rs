@@ -1,0 +1,100 @@
+//! `trafoc generate`: texts a trained model writes, or translations.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::model::ModelArgs;
+use super::ui::{Failure, FormatArg, Output, Ui};
+
+/// Arguments of `generate`.
+#[derive(Debug, Args)]
+pub struct Generate {
+    /// The model.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// A text to write on from, or to translate; may be repeated
+    #[arg(long, short, value_name = "TEXT")]
+    pub prompt: Vec<String>,
+    /// A file with a prompt in every line; `-` for stdin
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    pub prompts: Option<PathBuf>,
+    /// How many texts for every prompt
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub count: u64,
+    /// The most tokens of a text; as many as the context has room for if not given
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<usize>,
+    /// Scores are divided by it before the draw; 0 takes the best token. 1 for a language model, 0 for a
+    /// translation if not given
+    #[arg(long, value_name = "T", value_parser = at_least_0)]
+    pub temperature: Option<f64>,
+    /// Draw among so many of the best tokens
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
+    pub top_k: Option<u64>,
+    /// Draw among the fewest best tokens that have this probability together
+    #[arg(long, value_name = "P", value_parser = share)]
+    pub top_p: Option<f64>,
+    /// Draw among tokens with at least this share of the best one's probability
+    #[arg(long, value_name = "P", value_parser = share)]
+    pub min_p: Option<f64>,
+    /// Above 1, tokens that have occurred become less probable
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = above_0)]
+    pub repetition_penalty: f64,
+    /// Search with so many hypotheses instead of drawing; gives `--count` of them
+    #[arg(
+        long,
+        value_name = "WIDTH",
+        value_parser = clap::value_parser!(u64).range(1..=1024),
+        conflicts_with_all = ["temperature", "top_k", "top_p", "min_p", "repetition_penalty"]
+    )]
+    pub beam: Option<u64>,
+    /// Exponent of the length that a hypothesis' score is divided by
+    #[arg(long, value_name = "X", default_value_t = 1.0, requires = "beam", allow_negative_numbers = true)]
+    pub length_penalty: f64,
+    /// A text that ends the output, and is not part of it; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub stop: Vec<String>,
+    /// The language of a translation, as the training data names it
+    #[arg(long, value_name = "NAME")]
+    pub language: Option<String>,
+    /// Where random numbers come from
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Say of every text which part of the run's data has it, or that it is new
+    #[arg(long)]
+    pub known: bool,
+    /// How to speak.
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| "not a number".to_owned())
+}
+
+fn at_least_0(text: &str) -> Result<f64, String> {
+    number(text).and_then(|x| if x >= 0.0 { Ok(x) } else { Err("below 0".to_owned()) })
+}
+
+fn above_0(text: &str) -> Result<f64, String> {
+    number(text).and_then(|x| if x > 0.0 { Ok(x) } else { Err("not above 0".to_owned()) })
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    number(text).and_then(|x| if (0.0..=1.0).contains(&x) { Ok(x) } else { Err("not in 0 to 1".to_owned()) })
+}
+
+impl Generate {
+    /// Writes.
+    #[cfg(feature = "interp")]
+    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        super::generation::generate(self, ui)
+    }
+
+    /// Says what is missing.
+    #[cfg(not(feature = "interp"))]
+    pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
+        Err(super::ui::without_interp("generate text"))
+    }
+}

@@ -1,0 +1,330 @@
+//! Predicts for `trafoc predict`: texts, questions and images to classes, tags, answers, vectors.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+
+use super::file;
+use super::generation::step_failure;
+use super::predict::Predict;
+use super::trained::Trained;
+use super::ui::{Exit, Failure, Output, Ui};
+use crate::interp::{Inputs, Outputs};
+use crate::learn::data::{Array, Codebook, picture};
+use crate::learn::recipe::agree::Task;
+use crate::learn::span;
+use crate::learn::step::array;
+use crate::learn::token::{Piece, Tokenizer};
+use crate::parts::Head;
+
+/// Longest file of texts that is read.
+const MAX_TEXTS: usize = 256 << 20;
+
+/// What is said of one input.
+struct Said {
+    line: String,
+    data: Json,
+}
+
+/// Predicts.
+///
+/// # Errors
+/// The model predicts something else, or an input does not fit it.
+pub fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output, Failure> {
+    let trained = Trained::open(&arguments.model, ui)?;
+    let head = &trained.subject.spec.head;
+    let takes = |what: &str| Failure::usage(format!("`{}` takes {what}", head.part()));
+    let is_embed = matches!(head, Head::Embed(_));
+    let said = match trained.codebook.task {
+        Task::NextToken | Task::Translate => {
+            return Err(Failure::usage(format!("`{}` predicts no class", head.part()))
+                .help("`trafoc generate` lets it write"));
+        }
+        Task::HiddenToken if !is_embed => hidden(&trained, &texts(arguments)?, arguments.top.max(1), ui)?,
+        Task::ClassifyImage => {
+            if arguments.image.is_empty() {
+                return Err(takes("images").help("`--image FILE`"));
+            }
+            images(&trained, arguments)?
+        }
+        Task::Span => {
+            if arguments.question.is_empty() {
+                return Err(takes("questions").help("`--question TEXT`, and `--text TEXT` they are about"));
+            }
+            answers(&trained, arguments)?
+        }
+        Task::ClassifyText | Task::HiddenToken | Task::Tag => {
+            let texts = texts(arguments)?;
+            if texts.is_empty() {
+                return Err(takes("texts").help("`--text TEXT`, or `--texts FILE`"));
+            }
+            texts.iter().map(|text| of_text(&trained, text, arguments, ui)).collect::<Result<_, _>>()?
+        }
+    };
+    let text: String = said.iter().map(|s| format!("{}\n", s.line)).collect();
+    let data: Vec<&Json> = said.iter().map(|s| &s.data).collect();
+    Output::new(text, json!({ "predictions": data }))
+}
+
+fn texts(arguments: &Predict) -> Result<Vec<String>, Failure> {
+    match &arguments.texts {
+        Some(path) => Ok(read(path)?.lines().map(str::to_owned).collect()),
+        None => Ok(arguments.text.clone()),
+    }
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let failed =
+        |why: String| Failure::new(Exit::File, format!("cannot read texts from `{}`: {why}", path.display()));
+    let bytes = file::read_bounded(path, MAX_TEXTS).map_err(|e| failed(file::reason(&e)))?;
+    String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".to_owned()))
+}
+
+fn tokenizer(codebook: &Codebook) -> Result<&Tokenizer, Failure> {
+    codebook.tokenizer.as_ref().ok_or_else(|| Failure::bug("a codebook without a tokenizer"))
+}
+
+fn pieces(codebook: &Codebook, text: &str) -> Result<Vec<Piece>, Failure> {
+    tokenizer(codebook)?
+        .pieces(text)
+        .map_err(|u| Failure::usage(format!("the model has no token for {} of `{text}`", u.what)))
+}
+
+fn ids(pieces: &[Piece]) -> Vec<u32> {
+    pieces.iter().map(|p| p.id).collect()
+}
+
+fn run(trained: &Trained, given: Vec<(&'static str, Array)>) -> Result<Outputs, Failure> {
+    let mut inputs = Inputs::new();
+    for (name, array_of) in given {
+        inputs = inputs.with(name, array(&array_of, &trained.device.device).map_err(step_failure)?);
+    }
+    trained.plan.run(&trained.weights, &inputs, false).map_err(|e| step_failure(e.into()))
+}
+
+fn numbers(outputs: &Outputs, name: &str) -> Result<Vec<f32>, Failure> {
+    let value = outputs.get(name).ok_or_else(|| Failure::bug(format!("the model has no output `{name}`")))?;
+    let lost = || Failure::new(Exit::Device, format!("`{name}` could not be read back from the device"));
+    value.to_floats().ok_or_else(lost)
+}
+
+fn has_types(trained: &Trained) -> bool {
+    trained.plan.inputs().iter().any(|input| input.name == "token_types")
+}
+
+/// The inputs for texts of one sequence.
+fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Vec<(&'static str, Array)> {
+    trained.codebook.inputs(&[texts], has_types(trained))
+}
+
+fn softmax(scores: &[f32]) -> Vec<f64> {
+    let scores: Vec<f64> = scores.iter().map(|s| f64::from(*s)).collect();
+    crate::learn::choose::logs(&scores).into_iter().map(f64::exp).collect()
+}
+
+fn sigmoid(score: f32) -> f64 {
+    1.0 / (1.0 + (-f64::from(score)).exp())
+}
+
+fn class_name(codebook: &Codebook, class: usize) -> String {
+    codebook.classes.get(class).cloned().unwrap_or_else(|| class.to_string())
+}
+
+/// Classes with their probabilities, the most probable first; with sigmoids, those that hold.
+fn classes(codebook: &Codebook, scores: &[f32], top: usize) -> Said {
+    let named = |all: &[(usize, f64)]| -> Vec<Json> {
+        all.iter()
+            .map(|(class, p)| json!({ "class": class_name(codebook, *class), "probability": p }))
+            .collect()
+    };
+    let line = |all: &[(usize, f64)]| {
+        let all: Vec<String> =
+            all.iter().map(|(class, p)| format!("{}\t{p:.4}", class_name(codebook, *class))).collect();
+        all.join("\t")
+    };
+    let mut all: Vec<(usize, f64)> = match (codebook.several, scores) {
+        // One sigmoid tells the second class from the first.
+        (true, [score]) => vec![(0, 1.0 - sigmoid(*score)), (1, sigmoid(*score))],
+        (true, scores) => scores.iter().map(|s| sigmoid(*s)).enumerate().collect(),
+        (false, scores) => softmax(scores).into_iter().enumerate().collect(),
+    };
+    all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let shown: Vec<(usize, f64)> = match codebook.several && scores.len() > 1 && top == 1 {
+        true => all.iter().copied().filter(|(_, p)| *p > 0.5).collect(),
+        false => all.iter().copied().take(top.max(1)).collect(),
+    };
+    Said { line: line(&shown), data: json!({ "classes": named(&all) }) }
+}
+
+fn of_text(trained: &Trained, text: &str, arguments: &Predict, ui: &Ui) -> Result<Said, Failure> {
+    let codebook = &trained.codebook;
+    let first = pieces(codebook, text)?;
+    let second = arguments.second.as_deref().map(|s| pieces(codebook, s)).transpose()?.unwrap_or_default();
+    let marks = usize::from(!second.is_empty());
+    let room = codebook.room().saturating_sub(second.len() + marks);
+    if first.len() > room {
+        ui.note(&format!("note: a text of {} tokens is cut to {room}", first.len()));
+    }
+    let first = first.get(..room).unwrap_or(&first);
+    let (own, behind) = (ids(first), ids(&second));
+    let both: Vec<&[u32]> = if behind.is_empty() { vec![&own] } else { vec![&own, &behind] };
+    let outputs = run(trained, sequence(trained, both))?;
+    match &trained.subject.spec.head {
+        Head::Embed(_) => {
+            let vector = numbers(&outputs, "embedding")?;
+            let line: Vec<String> = vector.iter().map(|x| format!("{x}")).collect();
+            Ok(Said { line: line.join(" "), data: json!({ "text": text, "embedding": vector }) })
+        }
+        Head::Tag(_) => {
+            let scores = numbers(&outputs, "logits")?;
+            let width = codebook.classes.len().max(1);
+            let before = usize::from(codebook.marks().start.is_some());
+            let rows: Vec<&[f32]> = scores.chunks(width).skip(before).collect();
+            Ok(tags(codebook, text, first, &rows))
+        }
+        _ => {
+            let mut said = classes(codebook, &numbers(&outputs, "logits")?, arguments.top);
+            if let Json::Object(object) = &mut said.data {
+                object.insert("text".into(), json!(text));
+            }
+            Ok(said)
+        }
+    }
+}
+
+/// A class for every word: that of its first token.
+fn tags(codebook: &Codebook, text: &str, pieces: &[Piece], rows: &[&[f32]]) -> Said {
+    let mut line = String::new();
+    let mut data = Vec::new();
+    let mut at = 0;
+    for word in text.split_whitespace() {
+        let start = at + text.get(at..).and_then(|rest| rest.find(word)).unwrap_or(0);
+        at = start + word.len();
+        let first = pieces.iter().position(|p| p.bytes.end > start && p.bytes.start < at);
+        let Some(row) = first.and_then(|i| rows.get(i)) else { continue };
+        let all = softmax(row);
+        let best = (0..all.len()).max_by(|a, b| all[*a].total_cmp(&all[*b]).then(b.cmp(a))).unwrap_or(0);
+        let class = class_name(codebook, best);
+        let _ = writeln!(line, "{word}\t{class}");
+        data.push(json!({ "word": word, "class": class, "probability": all.get(best) }));
+    }
+    Said { line, data: json!({ "text": text, "tags": data }) }
+}
+
+/// The most probable words in the place of the mask token.
+fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Vec<Said>, Failure> {
+    let codebook = &trained.codebook;
+    let tokenizer = tokenizer(codebook)?;
+    let Some(mask) = codebook.marks().mask else {
+        return Err(Failure::usage("the model's tokenizer has no token for what is hidden"));
+    };
+    let written = tokenizer.token(mask).unwrap_or_default();
+    let mut out = Vec::new();
+    for text in texts {
+        let parts: Vec<&str> = text.split(written.as_str()).collect();
+        if parts.len() < 2 {
+            ui.note(&format!("note: `{text}` hides nothing; `{written}` marks what is hidden"));
+        }
+        let mut own = Vec::new();
+        for (i, part) in parts.iter().enumerate() {
+            if i > 0 {
+                own.push(mask);
+            }
+            own.extend(ids(&pieces(codebook, part)?));
+        }
+        let outputs = run(trained, sequence(trained, vec![&own]))?;
+        let scores = numbers(&outputs, "logits")?;
+        let before = usize::from(codebook.marks().start.is_some());
+        let width = scores.len() / (own.len() + before + usize::from(codebook.marks().end.is_some())).max(1);
+        let (mut line, mut data) = (Vec::new(), Vec::new());
+        for (at, _) in own.iter().enumerate().filter(|(_, id)| **id == mask) {
+            let row = scores.chunks(width.max(1)).nth(before + at).unwrap_or(&[]);
+            let mut all: Vec<(usize, f64)> = softmax(row).into_iter().enumerate().collect();
+            all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            for (id, p) in all.into_iter().take(top) {
+                let token = u32::try_from(id).ok().and_then(|id| tokenizer.token(id)).unwrap_or_default();
+                line.push(format!("{token}\t{p:.4}"));
+                data.push(json!({ "token": token, "probability": p }));
+            }
+        }
+        out.push(Said { line: line.join("\t"), data: json!({ "text": text, "hidden": data }) });
+    }
+    Ok(out)
+}
+
+fn images(trained: &Trained, arguments: &Predict) -> Result<Vec<Said>, Failure> {
+    let Some(form) = trained.codebook.image else { return Err(Failure::bug("a codebook without images")) };
+    let mut out = Vec::new();
+    for path in &arguments.image {
+        let name = path.display().to_string();
+        let values = picture(path, form, true)
+            .map_err(|why| Failure::new(Exit::File, format!("cannot read `{name}`: {why}")))?;
+        let shape = vec![1, form.channels, form.side, form.side];
+        let outputs = run(trained, vec![("image", Array::Floats { shape, values })])?;
+        let said = classes(&trained.codebook, &numbers(&outputs, "logits")?, arguments.top);
+        let line = format!("{name}\t{}", said.line);
+        out.push(Said { line, data: json!({ "image": name, "classes": said.data["classes"] }) });
+    }
+    Ok(out)
+}
+
+/// Answers, each shown in its text.
+fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Said>, Failure> {
+    let codebook = &trained.codebook;
+    let context = match (&arguments.texts, arguments.text.as_slice()) {
+        (Some(path), _) => read(path)?,
+        (None, [one]) => one.clone(),
+        (None, _) => return Err(Failure::usage("questions are about one text").help("`--text TEXT`")),
+    };
+    let all = pieces(codebook, &context)?;
+    let mut out = Vec::new();
+    for question in &arguments.question {
+        let asked = ids(&pieces(codebook, question)?);
+        let marks = codebook.marks();
+        let before = usize::from(marks.start.is_some()) + asked.len() + usize::from(marks.end.is_some());
+        let room = codebook.longest.saturating_sub(before + usize::from(marks.end.is_some()));
+        // A text that is longer than the model reads is read in pieces that overlap by half.
+        let mut found: Option<([usize; 2], f64)> = None;
+        let mut from = 0;
+        loop {
+            let piece = all.get(from..all.len().min(from + room)).unwrap_or(&[]);
+            let own = ids(piece);
+            let outputs = run(trained, sequence(trained, vec![&asked, &own]))?;
+            let (start, end) = (numbers(&outputs, "start_logits")?, numbers(&outputs, "end_logits")?);
+            if let Some(([first, last], score)) = span::best(&start, &end, before..before + own.len())
+                && found.is_none_or(|(_, best)| score > best)
+            {
+                found = Some(([from + first - before, from + last - before], score));
+            }
+            if from + room >= all.len() || room < 2 {
+                break;
+            }
+            from += room / 2;
+        }
+        let bytes = found
+            .and_then(|([first, last], _)| Some((all.get(first)?.bytes.start, all.get(last)?.bytes.end)));
+        let Some((from, to)) = bytes else {
+            out.push(Said { line: String::new(), data: json!({ "question": question, "answer": null }) });
+            continue;
+        };
+        let answer = context.get(from..to).unwrap_or("").trim();
+        let probability = found.map_or(0.0, |(_, score)| score.exp());
+        let line = format!("{answer}\t{probability:.4}\t{}", shown(&context, from, to));
+        let data = json!({
+            "question": question, "answer": answer, "start": from, "end": to, "probability": probability,
+        });
+        out.push(Said { line, data });
+    }
+    Ok(out)
+}
+
+/// The answer between brackets, with some of the text around it.
+fn shown(text: &str, from: usize, to: usize) -> String {
+    const AROUND: usize = 40;
+    let before: Vec<char> = text.get(..from).unwrap_or("").chars().rev().take(AROUND).collect();
+    let before: String = before.into_iter().rev().collect();
+    let after: String = text.get(to..).unwrap_or("").chars().take(AROUND).collect();
+    let line = format!("{before}[{}]{after}", text.get(from..to).unwrap_or(""));
+    line.replace(['\n', '\t', '\r'], " ")
+}

@@ -1,0 +1,120 @@
+//! A model that can be used: from a run's folder, or a spec with weights, to a plan, weights, a codebook.
+
+use std::path::{Path, PathBuf};
+
+use super::execute::{choose, plan_failure, weights_failure};
+use super::file;
+use super::model::ModelArgs;
+use super::subject::{OverArgs, Subject};
+use super::training::{run_failure, tell_damage};
+use super::ui::{Exit, Failure, Ui};
+use crate::interp::device::Chosen;
+use crate::interp::{Captures, Plan, Weights};
+use crate::learn::data::Codebook;
+use crate::learn::run_dir::{self, AVERAGED, Found};
+use crate::learn::session::files;
+
+/// The longest codebook that is read.
+const MAX_CODEBOOK: usize = 256 << 20;
+
+/// A model ready to be used.
+pub struct Trained {
+    /// Its spec.
+    pub subject: Subject,
+    /// Its plan.
+    pub plan: Plan,
+    /// On the plain device.
+    pub weights: Weights,
+    /// What its inputs and outputs mean.
+    pub codebook: Codebook,
+    /// Where it runs.
+    pub device: Chosen,
+    /// The checkpoint, where it comes from a run.
+    pub found: Option<Found>,
+    over: OverArgs,
+}
+
+impl Trained {
+    /// Its spec once more, to be held against a recipe.
+    ///
+    /// # Errors
+    /// It cannot be read any more.
+    pub fn again(&self, spec: &str, ui: &mut Ui) -> Result<Subject, Failure> {
+        self.over.compile(spec, ui)
+    }
+
+    /// Opens a model.
+    ///
+    /// # Errors
+    /// Something is not there, or damaged.
+    pub fn open(arguments: &ModelArgs, ui: &mut Ui) -> Result<Self, Failure> {
+        let root = PathBuf::from(&arguments.model);
+        let found = match run_dir::is_run(&root) {
+            true => {
+                let found = pick(&root, arguments.checkpoint.as_deref()).map_err(run_failure)?;
+                tell_damage(&found, ui);
+                Some(found)
+            }
+            false => None,
+        };
+        let (spec, weights, codebook) = match (&found, &arguments.weights, &arguments.codebook) {
+            (Some(found), None, _) => (
+                found.file(files::SPEC).display().to_string(),
+                found.file(files::MODEL),
+                found.file(files::CODEBOOK),
+            ),
+            (Some(_), Some(_), _) => {
+                return Err(Failure::usage("a run has weights of its own, and --weights gives others")
+                    .help("name the spec instead of the run"));
+            }
+            (None, Some(weights), Some(codebook)) => {
+                (arguments.model.clone(), weights.clone(), codebook.clone())
+            }
+            (None, _, _) => {
+                let failure = Failure::usage(format!("`{}` is not the folder of a run", arguments.model));
+                return Err(failure.help("a spec needs --weights FILE and --codebook FILE"));
+            }
+        };
+        let subject = arguments.over.compile(&spec, ui)?;
+        let device = choose(arguments.device.as_deref())?;
+        let (weights, report) =
+            Weights::load(&subject.graph, &weights, &device.device).map_err(weights_failure)?;
+        for (path, count) in &report.not_finite {
+            ui.note(&format!("note: {count} numbers of {path} are NaN or infinite"));
+        }
+        let plan = Plan::new(&subject.graph, &Captures::none()).map_err(plan_failure)?;
+        let codebook = read_codebook(&codebook)?;
+        let over = arguments.over.clone();
+        Ok(Self { subject, plan, weights, codebook, device, found, over })
+    }
+}
+
+fn pick(root: &Path, name: Option<&str>) -> Result<Found, run_dir::RunDirError> {
+    match name {
+        Some("last") => run_dir::newest(root),
+        Some("averaged") => run_dir::named(root, AVERAGED),
+        None if root.join("checkpoints").join(AVERAGED).exists() => run_dir::named(root, AVERAGED),
+        None | Some("best") => {
+            let newest = run_dir::newest(root)?;
+            match &newest.state.best {
+                Some(best) if best.step != newest.state.step => {
+                    run_dir::named(root, &run_dir::step_name(best.step))
+                }
+                Some(_) | None => Ok(newest),
+            }
+        }
+        Some(step) => {
+            let step = step.parse().map_or_else(|_| step.to_owned(), run_dir::step_name);
+            run_dir::named(root, &step)
+        }
+    }
+}
+
+fn read_codebook(path: &Path) -> Result<Codebook, Failure> {
+    let failed = |why: String| {
+        Failure::new(Exit::File, format!("cannot read the codebook `{}`: {why}", path.display()))
+    };
+    let bytes = file::read_bounded(path, MAX_CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+    let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".to_owned()))?;
+    Codebook::from_json(&text).map_err(|e| failed(e.to_string()))
+}

@@ -1,0 +1,417 @@
+//! Trains a model for `trafoc train`: spec, recipe and data together, progress, interruptions, the folder.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::execute::{choose, weights_failure};
+use super::file;
+use super::subject::Subject;
+use super::train::Train;
+use super::ui::{Exit, Failure, Output, Ui, counted};
+use crate::diag::Sink;
+use crate::field::Value as _;
+use crate::interp::Weights;
+use crate::learn::data::{Dataset, Refused, prepare};
+use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
+use crate::learn::run_dir::{self, Found, RunDir, RunDirError, State};
+use crate::learn::session::{self, Ending, Figures, Job, Session, SessionError, Watcher, files};
+use crate::learn::step::Made;
+use crate::report::number;
+use crate::spec::expand::expand;
+use crate::syntax::set::parse_set;
+use crate::syntax::{Notation, print, text};
+
+/// A spec with its recipe and what the recipe names.
+pub struct Prepared {
+    /// The spec.
+    pub subject: Subject,
+    /// The recipe, which has been held against it.
+    pub recipe: Recipe,
+    /// The data.
+    pub dataset: Dataset,
+}
+
+/// Trains.
+///
+/// # Errors
+/// Anything given is wrong, does not fit, or cannot be written.
+pub fn train(arguments: &Train, ui: &mut Ui) -> Result<Output, Failure> {
+    let found = match (&arguments.out, arguments.resume) {
+        (Some(root), true) if run_dir::is_run(root) => match run_dir::newest(root) {
+            Ok(found) => Some(found),
+            // A run that was ended before its first checkpoint begins anew.
+            Err(RunDirError::NoCheckpoint { found, .. }) if found.is_empty() => None,
+            Err(error) => return Err(run_failure(error)),
+        },
+        _ => None,
+    };
+    let own = |name: &str| found.as_ref().map(|f| f.file(name));
+    let spec = match (&arguments.spec, own(files::SPEC)) {
+        (Some(spec), _) => spec.clone(),
+        (None, Some(path)) => path.display().to_string(),
+        (None, None) => return Err(nothing_to_resume(arguments.out.as_deref())),
+    };
+    let Some(recipe) = arguments.recipe.clone().or_else(|| own(files::RECIPE)) else {
+        return Err(nothing_to_resume(arguments.out.as_deref()));
+    };
+    let subject = arguments.over.compile(&spec, ui)?;
+    let prepared = prepare_all(subject, &recipe, &arguments.with, ui)?;
+    if arguments.dry_run {
+        return super::forecast::forecast(&prepared, arguments.device.as_deref(), ui);
+    }
+    let Some(root) = &arguments.out else { return Err(Failure::usage("`--out DIR` says where it goes")) };
+    let chosen = choose(arguments.device.as_deref())?;
+    let documents = documents(&prepared)?;
+    if let Some(found) = &found {
+        same_documents(found, &documents)?;
+    }
+    let Prepared { subject, recipe, dataset } = &prepared;
+    let job = Job {
+        graph: &subject.graph,
+        d_model: subject.spec.d_model,
+        recipe,
+        dataset,
+        device: &chosen.device,
+        documents: &documents,
+    };
+    let mut session = match &found {
+        Some(found) => {
+            tell_damage(found, ui);
+            let run = RunDir::open(root).map_err(run_failure)?;
+            ui.note(&format!("goes on from step {}", found.state.step));
+            Session::resume(job, run, found).map_err(session_failure)?
+        }
+        None => {
+            let run = match run_dir::is_run(root) && arguments.resume {
+                true => RunDir::open(root),
+                false => RunDir::create(root, &subject.spec.name),
+            };
+            let run = run.map_err(run_failure)?;
+            super::forecast::refuse_what_does_not_fit(&prepared)?;
+            let weights = match &arguments.weights {
+                Some(path) => {
+                    let device = chosen.device.clone().autodiff();
+                    Some(Weights::load(&subject.graph, path, &device).map_err(weights_failure)?.0)
+                }
+                None => None,
+            };
+            Session::begin(job, run, weights).map_err(session_failure)?
+        }
+    };
+    let signals = Signals::listen();
+    let state = session.state();
+    let examples = dataset.train.len();
+    ui.note(&format!(
+        "{}: {} parameters, {} examples, {} steps",
+        subject.spec.name,
+        number::exact(crate::report::cost::cost(&subject.graph).parameters.all().total),
+        number::exact(examples as u128),
+        number::exact(u128::from(state.steps)),
+    ));
+    let mut progress = Progress::new(ui, state, signals);
+    let ending = session.run(&mut progress).map_err(session_failure)?;
+    let (figures, loss) = (std::mem::take(&mut progress.figures), progress.loss);
+    let signal = progress.signals.caught();
+    let state = session.state();
+    let root = session.root().display().to_string();
+    let data = json!({
+        "run": root,
+        "step": state.step,
+        "steps": state.steps,
+        "loss": loss,
+        "figures": session::named(&figures),
+        "best": state.best,
+        "ending": match ending {
+            Ending::Complete => "complete",
+            Ending::Stopped => "stopped",
+            Ending::Interrupted => "interrupted",
+        },
+    });
+    let mut output = Output::new(format!("{root}\n"), data)?;
+    match ending {
+        Ending::Complete => {}
+        Ending::Stopped => {
+            ui.note(&format!("ended at step {}: it has not become better any more", state.step))
+        }
+        Ending::Interrupted => {
+            ui.note(&format!("interrupted at step {}, and saved; `--resume` goes on", state.step));
+            output.exit = if signal == SIGTERM { Exit::Terminated } else { Exit::Interrupted };
+        }
+    }
+    Ok(output)
+}
+
+/// Reads a recipe, holds it against the spec, and reads the data.
+///
+/// # Errors
+/// Something is wrong with them, and has been told.
+pub fn prepare_all(
+    mut subject: Subject,
+    recipe: &Path,
+    with: &[String],
+    ui: &mut Ui,
+) -> Result<Prepared, Failure> {
+    let name = recipe.display().to_string();
+    let bytes = file::read_spec(recipe)
+        .map_err(|e| Failure::new(Exit::File, format!("cannot read `{name}`: {}", file::reason(&e))))?;
+    let mut sink = Sink::new();
+    let mut settings = Vec::new();
+    for argument in with {
+        match parse_set(&mut subject.sources, argument) {
+            Ok(setting) => settings.push(setting),
+            Err(diagnostic) => sink.push(diagnostic),
+        }
+    }
+    let id = text::decode(&mut subject.sources, &name, &bytes, &mut sink);
+    let read = id.and_then(|id| recipe::read(&subject.sources, id, &settings, &mut sink));
+    if let Some(recipe) = &read {
+        agree::check(recipe, &subject.spec, &subject.graph, &mut sink);
+    }
+    let (Some(recipe), false) = (read, sink.has_errors()) else {
+        return Err(refused(sink, &subject, &name, ui));
+    };
+    match prepare(&recipe, &subject.spec, &subject.sources, &mut sink) {
+        Ok(dataset) => {
+            ui.diagnose(&sink.into_sorted(), &subject.sources);
+            Ok(Prepared { subject, recipe, dataset })
+        }
+        Err(Refused::File { path, why }) => {
+            ui.diagnose(&sink.into_sorted(), &subject.sources);
+            Err(Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display())))
+        }
+        Err(Refused::Data) => Err(refused(sink, &subject, &name, ui)),
+    }
+}
+
+fn refused(sink: Sink, subject: &Subject, name: &str, ui: &mut Ui) -> Failure {
+    let found = sink.into_sorted();
+    ui.diagnose(&found, &subject.sources);
+    Failure::new(Exit::Failed, format!("`{name}` has {}", counted(&found)))
+}
+
+/// What stands beside the parameters of a checkpoint, so that it can be used without anything else.
+fn documents(prepared: &Prepared) -> Result<Vec<(&'static str, String)>, Failure> {
+    let Prepared { subject, recipe, dataset } = prepared;
+    let codebook = dataset.codebook.to_json().map_err(|e| Failure::bug(e.to_string()))?;
+    let mut recipe = recipe.clone();
+    let data = &mut recipe.data;
+    for locations in
+        [Some(&mut data.train), data.validation.as_mut(), data.test.as_mut()].into_iter().flatten()
+    {
+        absolute(locations, subject);
+    }
+    if let Some(recipe::Tokens::File(from)) = &mut recipe.tokens {
+        absolute_one(&mut from.path, subject);
+        from.merges.iter_mut().for_each(|merges| absolute_one(merges, subject));
+    }
+    Ok(vec![
+        (files::SPEC, expand(&subject.spec, Notation::Yaml)),
+        (files::RECIPE, print::yaml(&recipe.encode())),
+        (files::CODEBOOK, codebook),
+    ])
+}
+
+/// Paths as they are found from anywhere: a recipe in a run no longer lies where it was written.
+fn absolute(locations: &mut Locations, subject: &Subject) {
+    locations.0.iter_mut().for_each(|location| absolute_one(location, subject));
+}
+
+fn absolute_one(location: &mut Location, subject: &Subject) {
+    let path = location.path(&subject.sources);
+    location.text = path.canonicalize().unwrap_or(path).display().to_string();
+}
+
+/// A run goes on with the spec, recipe and vocabulary it began with.
+fn same_documents(found: &Found, documents: &[(&'static str, String)]) -> Result<(), Failure> {
+    for (name, text) in documents {
+        let path = found.file(name);
+        let before = std::fs::read_to_string(&path).map_err(|e| {
+            Failure::new(Exit::File, format!("cannot read `{}`: {}", path.display(), file::reason(&e)))
+        })?;
+        if before != *text {
+            let line = before.lines().zip(text.lines()).find(|(a, b)| a != b);
+            let what = match *name {
+                files::SPEC => "the spec",
+                files::RECIPE => "the recipe",
+                _ => "the data's vocabulary",
+            };
+            let failure = Failure::usage(format!("{what} is not the one the run began with"));
+            let failure = match line {
+                Some((before, now)) => {
+                    failure.help(format!("it was `{}` and is `{}`", before.trim(), now.trim()))
+                }
+                None => failure,
+            };
+            return Err(failure.help("without SPEC and --recipe the run's own are taken"));
+        }
+    }
+    Ok(())
+}
+
+fn nothing_to_resume(root: Option<&Path>) -> Failure {
+    let name = root.map(|r| r.display().to_string()).unwrap_or_default();
+    Failure::usage(format!("`{name}` holds no checkpoint to go on from"))
+        .help("give SPEC and --recipe, and training begins anew")
+}
+
+/// Says which checkpoints could not be used.
+pub fn tell_damage(found: &Found, ui: &Ui) {
+    for damaged in &found.damaged {
+        ui.note(&format!(
+            "warning: the checkpoint {} cannot be used, {} is taken: {}",
+            damaged.name,
+            found.name(),
+            damaged.why
+        ));
+    }
+}
+
+/// Why a folder cannot be used.
+pub fn run_failure(error: RunDirError) -> Failure {
+    let message = match &error {
+        RunDirError::Io(path, error) => format!("`{}`: {}", path.display(), file::reason(error)),
+        RunDirError::Foreign(_) | RunDirError::Held { .. } | RunDirError::NoCheckpoint { .. } => {
+            error.to_string()
+        }
+    };
+    let failure = Failure::new(Exit::File, message);
+    match error {
+        RunDirError::Foreign(_) => failure.help("give a new folder, or `--resume` for one of trafoc's"),
+        RunDirError::Io(..) | RunDirError::Held { .. } | RunDirError::NoCheckpoint { .. } => failure,
+    }
+}
+
+fn session_failure(error: SessionError) -> Failure {
+    match error {
+        SessionError::RunDir(error) => run_failure(error),
+        SessionError::Weights(error) => weights_failure(error),
+        SessionError::Optimizer(error) => Failure::new(Exit::File, error.to_string()),
+        SessionError::Step(error) => Failure::new(Exit::Failed, error.to_string()),
+        SessionError::NotANumber { .. } => Failure::new(Exit::Failed, error.to_string())
+            .help("a lower `learning_rate`, a longer `warmup` or `clip: 1.0` in the recipe keeps it one"),
+    }
+}
+
+const SIGINT: usize = 2;
+const SIGTERM: usize = 15;
+
+/// Hears Ctrl-C and the system's wish to end the process. A second Ctrl-C ends it at once.
+struct Signals(Arc<AtomicUsize>);
+
+impl Signals {
+    fn listen() -> Self {
+        let caught = Arc::new(AtomicUsize::new(0));
+        for (signal, code) in [(SIGINT, 130), (SIGTERM, 143)] {
+            let number = signal as i32;
+            let again = Arc::new(std::sync::atomic::AtomicBool::new(false));
+            // Where the system gives no signals there is nothing to hear.
+            let _ = signal_hook::flag::register_conditional_shutdown(number, code, Arc::clone(&again));
+            let _ = signal_hook::flag::register(number, again);
+            let _ = signal_hook::flag::register_usize(number, Arc::clone(&caught), signal);
+        }
+        Self(caught)
+    }
+
+    fn caught(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Shows a run: one line on a terminal, else a line now and then.
+struct Progress<'u> {
+    ui: &'u Ui,
+    signals: Signals,
+    begun: Instant,
+    from: u64,
+    tokens: u64,
+    /// The loss as it is shown: a mean that forgets.
+    loss: Option<f64>,
+    shown: Instant,
+    figures: Figures,
+}
+
+impl<'u> Progress<'u> {
+    fn new(ui: &'u Ui, state: &State, signals: Signals) -> Self {
+        let now = Instant::now();
+        Self {
+            ui,
+            signals,
+            begun: now,
+            from: state.step,
+            tokens: 0,
+            loss: None,
+            shown: now,
+            figures: Figures::new(),
+        }
+    }
+
+    fn line(&self, state: &State) -> String {
+        let seconds = self.begun.elapsed().as_secs_f64().max(1e-9);
+        let made = state.step.saturating_sub(self.from).max(1);
+        let left = seconds / made as f64 * state.steps.saturating_sub(state.step) as f64;
+        let rate = (self.tokens as f64 / seconds).round();
+        let mut line = format!("step {}/{}", state.step, state.steps);
+        if let Some(loss) = self.loss {
+            line += &format!("  loss {loss:.4}");
+        }
+        line += &format!("  {} tokens/s  {} left", number::count(rate as u128), duration(left));
+        if let Some(bytes) = resident() {
+            line += &format!("  {}", number::bytes(bytes));
+        }
+        line
+    }
+}
+
+impl Watcher for Progress<'_> {
+    fn stepped(&mut self, state: &State, made: &Made, _: f64) {
+        self.tokens += made.tokens;
+        self.loss = Some(self.loss.map_or(made.loss, |before| 0.95 * before + 0.05 * made.loss));
+        let is_first = state.step == self.from + 1;
+        if is_first || self.shown.elapsed().as_millis() >= 100 {
+            self.shown = Instant::now();
+            if self.ui.status(&self.line(state)) {
+                return;
+            }
+        }
+        let every = state.steps.div_ceil(20).max(1);
+        if (is_first || state.step % every == 0 || state.step == state.steps) && !self.ui.shows_status() {
+            self.ui.note(&self.line(state));
+        }
+    }
+
+    fn evaluated(&mut self, state: &State, figures: &Figures, is_best: bool) {
+        let all: Vec<String> = figures.iter().map(|(m, v)| format!("{} {v:.4}", m.word())).collect();
+        let best = if is_best { ", the best so far" } else { "" };
+        self.ui.note(&format!("step {}: {}{best}", state.step, all.join(", ")));
+        self.figures.clone_from(figures);
+    }
+
+    fn saved(&mut self, _: &State, _: &Path) {}
+
+    fn is_over(&mut self) -> bool {
+        self.signals.caught() != 0
+    }
+}
+
+/// `2h 05m`, `1m 20s`, `7s`
+pub fn duration(seconds: f64) -> String {
+    let all = seconds.max(0.0).round() as u64;
+    let (hours, minutes, seconds) = (all / 3600, all / 60 % 60, all % 60);
+    match (hours, minutes) {
+        (0, 0) => format!("{seconds}s"),
+        (0, _) => format!("{minutes}m {seconds:02}s"),
+        _ => format!("{hours}h {minutes:02}m"),
+    }
+}
+
+/// Bytes of memory this process has, where the system says so.
+pub fn resident() -> Option<u128> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
+    let kib: u128 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}

@@ -1,0 +1,289 @@
+//! Token after token: what a decoder writes on from a prompt, or for a source.
+//!
+//! Keys and values of past positions are kept, so a token costs one position. Sequences whose prompts have
+//! one length are decoded together; one that has ended leaves the batch. Beam search keeps the most
+//! probable beginnings of one sequence beside each other.
+
+use std::collections::BTreeMap;
+
+use burn::prelude::*;
+
+use super::choose::{Sampling, choose, logs};
+use super::data::Array;
+use super::random::Stream;
+use super::step::{StepError, array};
+use crate::interp::{Cache, Inputs, Plan, Weights};
+
+/// What is to be decoded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prompt {
+    /// The tokens there are already, at least one: the mark of the start where there is nothing else.
+    pub tokens: Vec<u32>,
+    /// Inputs of the memory, such as a source and its mask, each with a batch of 1.
+    pub memory: Vec<(&'static str, Array)>,
+}
+
+/// When decoding ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Tokens that are made at most.
+    pub most: usize,
+    /// Positions the model has, prompt and all.
+    pub context: usize,
+    /// Tokens that end a sequence; they are not part of it.
+    pub stop: Vec<u32>,
+}
+
+/// A decoded sequence.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decoded {
+    /// The tokens behind the prompt.
+    pub tokens: Vec<u32>,
+    /// The sum of the logarithms of their probabilities, that of the stop among them.
+    pub log_probability: f64,
+    /// Whether it ended with a stop.
+    pub ended: bool,
+}
+
+/// Beam search (Graves 2012; length penalty as in Wu et al. 2016, in the form `score / length^penalty`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Beam {
+    /// Hypotheses that are kept.
+    pub width: usize,
+    /// Exponent of the length a score is divided by; above 0 longer ones are favoured.
+    pub length_penalty: f64,
+}
+
+/// A model that decodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoder<'a> {
+    plan: &'a Plan,
+    weights: &'a Weights,
+}
+
+impl<'a> Decoder<'a> {
+    /// Weights are on a plain device.
+    pub fn new(plan: &'a Plan, weights: &'a Weights) -> Self {
+        Self { plan, weights }
+    }
+
+    /// The input tokens are put into: the first that is not of the memory.
+    fn input(&self) -> Result<&'a str, StepError> {
+        let input = self.plan.inputs().iter().find(|i| !i.memory && !i.keep && i.ty.shape.len() == 2);
+        input.map(|i| i.name.as_str()).ok_or_else(|| StepError::Labels("the model takes no tokens".into()))
+    }
+
+    fn device(&self) -> Result<Device, StepError> {
+        self.weights.device().ok_or_else(|| StepError::Labels("the model has no parameters".into()))
+    }
+
+    /// Writes on from every prompt. `seed` and the prompt's index give each its random numbers, whatever it
+    /// is decoded beside. `told` hears of every token as it is made: which prompt, which token; where it
+    /// gives false, that sequence ends.
+    ///
+    /// # Errors
+    /// The model does not decode, or a prompt does not fit it.
+    pub fn sample(
+        &self,
+        prompts: &[Prompt],
+        how: &Sampling,
+        limits: &Limits,
+        seed: u64,
+        told: &mut dyn FnMut(usize, u32) -> bool,
+    ) -> Result<Vec<Decoded>, StepError> {
+        let mut out = vec![Decoded::default(); prompts.len()];
+        for group in alike(prompts) {
+            self.group(prompts, group, how, limits, seed, told, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call, whose arguments are those of `sample`")]
+    fn group(
+        &self,
+        prompts: &[Prompt],
+        mut alive: Vec<usize>,
+        how: &Sampling,
+        limits: &Limits,
+        seed: u64,
+        told: &mut dyn FnMut(usize, u32) -> bool,
+        out: &mut [Decoded],
+    ) -> Result<(), StepError> {
+        let device = self.device()?;
+        let mut streams: BTreeMap<usize, Stream> =
+            alive.iter().map(|i| (*i, Stream::new(seed, "sampling", *i as u64))).collect();
+        let mut cache = Cache::new(self.plan);
+        let mut next: Vec<Vec<u32>> = alive.iter().map(|i| prompts[*i].tokens.clone()).collect();
+        let mut memory = together(prompts, &alive)?;
+        while !alive.is_empty() {
+            let room = limits.context.saturating_sub(cache.len());
+            if next.first().is_none_or(|tokens| tokens.len() > room) {
+                break;
+            }
+            let rows = self.scores(&next, std::mem::take(&mut memory), &mut cache, &device)?;
+            let mut kept = Vec::new();
+            next.clear();
+            for (row, (index, scores)) in alive.iter().zip(&rows).enumerate() {
+                let decoded = &mut out[*index];
+                let mut seen = prompts[*index].tokens.clone();
+                seen.extend_from_slice(&decoded.tokens);
+                let Some(stream) = streams.get_mut(index) else { continue };
+                let Some((token, log)) = choose(scores, &seen, how, stream) else {
+                    return Err(StepError::Device("the model's scores are not numbers".into()));
+                };
+                decoded.log_probability += log;
+                if limits.stop.contains(&token) {
+                    decoded.ended = true;
+                    continue;
+                }
+                decoded.tokens.push(token);
+                if told(*index, token) && decoded.tokens.len() < limits.most {
+                    kept.push(row);
+                    next.push(vec![token]);
+                }
+            }
+            if kept.len() < alive.len() && !kept.is_empty() {
+                cache.select(&kept, &device);
+            }
+            alive = kept.into_iter().map(|row| alive[row]).collect();
+        }
+        Ok(())
+    }
+
+    /// The scores behind the last of new tokens, a row a sequence.
+    fn scores(
+        &self,
+        tokens: &[Vec<u32>],
+        memory: Vec<(&'static str, Array)>,
+        cache: &mut Cache,
+        device: &Device,
+    ) -> Result<Vec<Vec<f32>>, StepError> {
+        let (rows, length) = (tokens.len(), tokens.first().map_or(0, Vec::len));
+        let ids: Vec<i64> = tokens.iter().flatten().map(|id| i64::from(*id)).collect();
+        let ids = Tensor::<2, Int>::from_data(TensorData::new(ids, [rows, length]), device);
+        let mut inputs = Inputs::new().with(self.input()?, ids);
+        for (name, values) in memory {
+            inputs = inputs.with(name, array(&values, device)?);
+        }
+        let outputs = self.plan.run_cached(self.weights, &inputs, cache)?;
+        let logits = super::loss::output::<3>(&outputs, "logits").map_err(StepError::Labels)?;
+        let [_, length, width] = logits.dims();
+        let last = logits.narrow(1, length - 1, 1);
+        let data = last.try_into_data().map_err(|e| StepError::Device(e.to_string()))?;
+        let numbers: Vec<f32> = data.iter::<f32>().collect();
+        Ok(numbers.chunks(width.max(1)).map(<[f32]>::to_vec).collect())
+    }
+
+    /// The most probable sequences behind a prompt, the best first; at most `beam.width`.
+    ///
+    /// # Errors
+    /// The model does not decode, or the prompt does not fit it.
+    pub fn beam(&self, prompt: &Prompt, beam: &Beam, limits: &Limits) -> Result<Vec<Decoded>, StepError> {
+        let device = self.device()?;
+        let width = beam.width.max(1);
+        let score = |d: &Decoded| {
+            // The stop counts as a token, as it does in the probability.
+            let length = (d.tokens.len() + usize::from(d.ended)).max(1) as f64;
+            d.log_probability / length.powf(beam.length_penalty)
+        };
+        let best_first = |all: &mut Vec<Decoded>| all.sort_by(|a, b| score(b).total_cmp(&score(a)));
+        let mut cache = Cache::new(self.plan);
+        let mut alive = vec![Decoded::default()];
+        let mut next = vec![prompt.tokens.clone()];
+        let mut memory = prompt.memory.clone();
+        let mut done: Vec<Decoded> = Vec::new();
+        for _ in 0..limits.most {
+            if next.first().is_none_or(|tokens| tokens.len() > limits.context.saturating_sub(cache.len())) {
+                break;
+            }
+            let rows = self.scores(&next, std::mem::take(&mut memory), &mut cache, &device)?;
+            let mut ways: Vec<(f64, usize, u32)> = Vec::new();
+            for (row, scores) in rows.iter().enumerate() {
+                let scores: Vec<f64> = scores.iter().map(|s| f64::from(*s)).collect();
+                let mut own: Vec<(f64, usize, u32)> = logs(&scores)
+                    .into_iter()
+                    .zip(0u32..)
+                    .filter(|(log, _)| !log.is_nan())
+                    .map(|(log, token)| (alive[row].log_probability + log, row, token))
+                    .collect();
+                own.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(&b.2)));
+                // As many as can be needed: every one of the best might be a stop.
+                own.truncate(width + limits.stop.len());
+                ways.append(&mut own);
+            }
+            ways.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+            let (mut rows, mut kept) = (Vec::new(), Vec::new());
+            next.clear();
+            for (log_probability, row, token) in ways {
+                let mut way = Decoded { log_probability, ..alive[row].clone() };
+                if limits.stop.contains(&token) {
+                    // A stop that is not among the best ones would win only by being short.
+                    if kept.len() < width {
+                        way.ended = true;
+                        done.push(way);
+                    }
+                    continue;
+                }
+                if kept.len() == width {
+                    break;
+                }
+                way.tokens.push(token);
+                rows.push(row);
+                next.push(vec![token]);
+                kept.push(way);
+            }
+            alive = kept;
+            best_first(&mut done);
+            done.truncate(width);
+            // Probability only falls: where even the longest could not win, nothing is left to find.
+            let hope = alive.iter().map(|way| {
+                let longest = way.tokens.len() + if beam.length_penalty > 0.0 { limits.most } else { 1 };
+                way.log_probability / (longest.min(limits.most).max(1) as f64).powf(beam.length_penalty)
+            });
+            let hope = hope.fold(f64::NEG_INFINITY, f64::max);
+            if alive.is_empty() || (done.len() == width && done.last().is_some_and(|d| score(d) >= hope)) {
+                alive.clear();
+                break;
+            }
+            cache.select(&rows, &device);
+        }
+        done.append(&mut alive);
+        best_first(&mut done);
+        done.truncate(width);
+        Ok(done)
+    }
+}
+
+/// Indices of prompts that can be decoded together: one length, memories of one shape.
+fn alike(prompts: &[Prompt]) -> Vec<Vec<usize>> {
+    let mut groups: BTreeMap<(usize, Vec<Vec<usize>>), Vec<usize>> = BTreeMap::new();
+    for (i, prompt) in prompts.iter().enumerate() {
+        let shapes = prompt.memory.iter().map(|(_, array)| array.shape().to_vec()).collect();
+        groups.entry((prompt.tokens.len(), shapes)).or_default().push(i);
+    }
+    groups.into_values().collect()
+}
+
+/// The memories of several prompts, one behind the other.
+fn together(prompts: &[Prompt], group: &[usize]) -> Result<Vec<(&'static str, Array)>, StepError> {
+    let Some(first) = group.first().map(|i| &prompts[*i].memory) else { return Ok(Vec::new()) };
+    let mut out = first.clone();
+    for index in group.iter().skip(1) {
+        for ((_, all), (_, one)) in out.iter_mut().zip(&prompts[*index].memory) {
+            match (all, one) {
+                (Array::Ints { shape, values }, Array::Ints { values: more, .. }) => {
+                    values.extend_from_slice(more);
+                    shape.iter_mut().take(1).for_each(|n| *n += 1);
+                }
+                (Array::Floats { shape, values }, Array::Floats { values: more, .. }) => {
+                    values.extend_from_slice(more);
+                    shape.iter_mut().take(1).for_each(|n| *n += 1);
+                }
+                (Array::Ints { .. }, Array::Floats { .. }) | (Array::Floats { .. }, Array::Ints { .. }) => {
+                    return Err(StepError::Labels("the sources are not alike".into()));
+                }
+            }
+        }
+    }
+    Ok(out)
+}

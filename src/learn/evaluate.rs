@@ -1,0 +1,211 @@
+//! Measuring a model on a part of the data: batches to figures.
+//!
+//! Loss and accuracy come from the outputs for the right beginnings (teacher forcing); figures on texts
+//! come from what the model writes by itself, greedily. Dropout is off.
+
+use burn::prelude::*;
+
+use super::choose::Sampling;
+use super::data::{Batch, Dataset, Labels, Loader, Part};
+use super::decode::{Decoder, Prompt};
+use super::loss::{loss, output};
+use super::metric::{self, answer, bleu};
+use super::prompt;
+use super::recipe::{Metric, Split};
+use super::session::Figures;
+use super::span;
+use super::step::{StepError, forward, number_of};
+use super::token::Tokenizer;
+use crate::interp::{Outputs, Plan, Weights};
+
+/// What an evaluation has seen.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Sum of the losses, and their number.
+    nats: f64,
+    counted: u64,
+    /// Right and predicted classes.
+    classes: Vec<(i64, i64)>,
+    /// Classes an example has, where several may hold at once.
+    several: Option<usize>,
+    /// Answers that were given, with the right ones.
+    answers: Vec<(String, Vec<String>)>,
+    /// What was written, with what is right.
+    texts: Vec<(String, String)>,
+}
+
+/// The figures of a model on a part of the data, in the order asked for.
+///
+/// # Errors
+/// The data does not fit the model.
+pub fn evaluate(
+    plan: &Plan,
+    weights: &Weights,
+    dataset: &Dataset,
+    split: Split,
+    limit: Option<u64>,
+    metrics: &[Metric],
+) -> Result<Figures, StepError> {
+    let wants = |of: &[Metric]| metrics.iter().any(|m| of.contains(m));
+    let loader = Loader::new(dataset);
+    let mut seen = Seen::default();
+    for batch in loader.part(split, limit) {
+        let outputs = forward(plan, weights, &batch)?;
+        seen.nats += number_of(&loss(&outputs, &batch.labels, 0.0).map_err(StepError::Labels)?)?;
+        seen.counted += batch.counted as u64;
+        if wants(&[Metric::Accuracy, Metric::MacroF1]) {
+            seen.classes.extend(predicted(&outputs, &batch)?);
+            if let Labels::Several { shape: [_, width], .. } = &batch.labels {
+                seen.several = Some(*width);
+            }
+        }
+        if let (Some(part), Labels::Spans { .. }) = (dataset.part(split), &batch.labels) {
+            seen.answers.extend(answers(&outputs, &batch, dataset, part)?);
+        }
+    }
+    let count = limit.and_then(|l| usize::try_from(l).ok()).unwrap_or(usize::MAX);
+    let part = dataset.part(split);
+    let count = part.map_or(0, |p| p.len().min(count));
+    if wants(&[Metric::Bleu, Metric::SentenceBleu, Metric::ExactMatch])
+        && let Some(Part::Pairs { texts, .. }) = part
+    {
+        let written = translations(plan, weights, dataset, split, count)?;
+        let tokenizer = dataset.codebook.tokenizer.as_ref();
+        let right = texts.iter().map(|(_, target)| tokenizer.map_or(target.clone(), |t| in_words(t, target)));
+        seen.texts = written.into_iter().zip(right).collect();
+    }
+    let mean = seen.nats / seen.counted.max(1) as f64;
+    let figure = |metric: Metric| match metric {
+        Metric::Loss => mean,
+        Metric::Perplexity => metric::perplexity(mean),
+        Metric::BitsPerCharacter => metric::bits_per_character(seen.nats, characters(dataset, part, count)),
+        Metric::Accuracy => metric::accuracy(&seen.classes),
+        Metric::MacroF1 => match seen.several {
+            Some(width) => metric::macro_f1_of_several(&seen.classes, width),
+            None => metric::macro_f1(&seen.classes),
+        },
+        Metric::Bleu => bleu::corpus(&seen.texts),
+        Metric::SentenceBleu => {
+            metric::mean(seen.texts.iter().map(|(own, right)| bleu::sentence(own, right, 2)))
+        }
+        Metric::ExactMatch => {
+            let texts = seen.texts.iter().map(|(own, right)| own == right);
+            let answers = seen.answers.iter().map(|(own, right)| answer::exact_match(own, right));
+            metric::mean(texts.chain(answers).map(|is_right| f64::from(u8::from(is_right))))
+        }
+        Metric::F1 => metric::mean(seen.answers.iter().map(|(own, right)| answer::f1(own, right))),
+    };
+    Ok(metrics.iter().map(|metric| (*metric, figure(*metric))).collect())
+}
+
+/// Characters of the first texts of a part.
+fn characters(dataset: &Dataset, part: Option<&Part>, count: usize) -> u64 {
+    match (part, &dataset.codebook.tokenizer) {
+        (Some(Part::Texts { ids, characters, .. }), _) if count == ids.len() => *characters,
+        (Some(Part::Texts { ids, .. }), Some(tokenizer)) => {
+            (0..count).map(|i| tokenizer.decode(ids.get(i)).chars().count() as u64).sum()
+        }
+        (_, _) => 0,
+    }
+}
+
+/// A right text as a tokenizer writes it, so that only words are compared: words between spaces are written
+/// with a space between all of them, known or not.
+fn in_words(tokenizer: &Tokenizer, text: &str) -> String {
+    let Tokenizer::Words(words) = tokenizer else { return text.to_owned() };
+    let written = words
+        .pieces(text)
+        .into_iter()
+        .filter_map(|p| text.get(p.bytes))
+        .map(|word| if words.lower { word.to_lowercase() } else { word.to_owned() });
+    written.collect::<Vec<String>>().join(" ")
+}
+
+/// What a model writes for the first sources of a part, greedily.
+///
+/// # Errors
+/// The model does not decode.
+pub fn translations(
+    plan: &Plan,
+    weights: &Weights,
+    dataset: &Dataset,
+    split: Split,
+    count: usize,
+) -> Result<Vec<String>, StepError> {
+    let book = &dataset.codebook;
+    let Some(Part::Pairs { source, language, .. }) = dataset.part(split) else { return Ok(Vec::new()) };
+    let prompts: Vec<Prompt> =
+        (0..count).map(|i| prompt::of_source(book, source.get(i), language.get(i).copied())).collect();
+    let limits = prompt::limits(book, book.longest as u64, None);
+    let decoder = Decoder::new(plan, weights);
+    let decoded = decoder.sample(&prompts, &Sampling::GREEDY, &limits, 0, &mut |_, _| true)?;
+    let text = |tokens: &[u32]| book.tokenizer.as_ref().map_or_else(String::new, |t| t.decode(tokens));
+    Ok(decoded.iter().map(|d| text(&d.tokens)).collect())
+}
+
+/// Right and most probable classes of everything that is asked about.
+///
+/// # Errors
+/// The outputs are not those the labels judge.
+pub fn predicted(outputs: &Outputs, batch: &Batch) -> Result<Vec<(i64, i64)>, StepError> {
+    match &batch.labels {
+        Labels::Positions { classes, weights, .. } => {
+            let logits = output::<3>(outputs, "logits").map_err(StepError::Labels)?;
+            let own = ints(logits.argmax(2).flatten::<1>(0, 2))?;
+            let all = classes.iter().zip(own).zip(weights);
+            Ok(all.filter(|(_, weight)| **weight > 0.0).map(|((right, own), _)| (*right, own)).collect())
+        }
+        Labels::Classes(classes) => {
+            let logits = output::<2>(outputs, "logits").map_err(StepError::Labels)?;
+            let own = ints(logits.argmax(1).flatten::<1>(0, 1))?;
+            Ok(classes.iter().copied().zip(own).collect())
+        }
+        Labels::Several { values, .. } => {
+            let logits = output::<2>(outputs, "logits").map_err(StepError::Labels)?;
+            let own = ints(logits.greater_elem(0.0).int().flatten::<1>(0, 1))?;
+            Ok(values.iter().map(|v| *v as i64).zip(own).collect())
+        }
+        Labels::Spans { .. } => Ok(Vec::new()),
+    }
+}
+
+/// The answers a model gives, as texts, with the right ones.
+fn answers(
+    outputs: &Outputs,
+    batch: &Batch,
+    dataset: &Dataset,
+    part: &Part,
+) -> Result<Vec<(String, Vec<String>)>, StepError> {
+    let Part::Spans { question, questions, .. } = part else { return Ok(Vec::new()) };
+    let start = output::<2>(outputs, "start_logits").map_err(StepError::Labels)?;
+    let [_, width] = start.dims();
+    let start = floats(start)?;
+    let end = floats(output::<2>(outputs, "end_logits").map_err(StepError::Labels)?)?;
+    let rows = start.chunks(width.max(1)).zip(end.chunks(width.max(1))).zip(&batch.indices);
+    Ok(rows
+        .filter_map(|((start, end), index)| {
+            let (asked, context) = (questions.get(*index)?, part.context(*index)?);
+            let before = dataset.before_context(question.get(*index).len());
+            // Behind what there is room for stand only marks and padding.
+            let behind = usize::from(dataset.codebook.marks().end.is_some());
+            let room = dataset.codebook.longest.saturating_sub(before + behind);
+            let range = before..before + context.ids.len().min(room);
+            let own = span::best(start, end, range).and_then(|([first, last], _)| {
+                let (from, _) = context.bytes.get(first - before)?;
+                let (_, to) = context.bytes.get(last - before)?;
+                context.text.get(*from as usize..*to as usize)
+            });
+            Some((own.unwrap_or("").to_owned(), asked.answers.clone()))
+        })
+        .collect())
+}
+
+fn ints(indices: Tensor<1, Int>) -> Result<Vec<i64>, StepError> {
+    let data = indices.try_into_data().map_err(|e| StepError::Device(e.to_string()))?;
+    Ok(data.iter::<i64>().collect())
+}
+
+fn floats(scores: Tensor<2>) -> Result<Vec<f32>, StepError> {
+    let data = scores.try_into_data().map_err(|e| StepError::Device(e.to_string()))?;
+    Ok(data.iter::<f32>().collect())
+}

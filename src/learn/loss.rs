@@ -1,0 +1,88 @@
+//! What a model's outputs are judged by: from outputs and labels to a sum of losses.
+//!
+//! Everything is computed in single precision whatever the model computes in. What a label does not ask
+//! about (padding, a token that was not hidden) takes no part. Sums are given, not means, so that a step
+//! over several batches is the step over one large one.
+
+use burn::prelude::*;
+use burn::tensor::activation::log_softmax;
+use burn::tensor::{DType, FloatDType};
+
+use crate::interp::Outputs;
+use crate::learn::data::Labels;
+
+/// The sum of the losses of one batch.
+///
+/// * positions, classes: cross entropy, with the share `smoothing` of the weight spread evenly over all
+///   classes (Szegedy et al. 2016);
+/// * spans: the mean of the cross entropies of the first and of the last token;
+/// * several classes at once: binary cross entropy of each.
+///
+/// # Errors
+/// The outputs are not those the labels judge.
+pub fn loss(outputs: &Outputs, labels: &Labels, smoothing: f64) -> Result<Tensor<1>, String> {
+    match labels {
+        Labels::Positions { classes, weights, .. } => {
+            let logits = output::<3>(outputs, "logits")?;
+            let [batch, time, width] = logits.dims();
+            let weights = Some(weights.as_slice()).filter(|w| w.iter().any(|weight| *weight != 1.0));
+            cross_entropy(logits.reshape([batch * time, width]), classes, weights, smoothing)
+        }
+        Labels::Classes(classes) => cross_entropy(output::<2>(outputs, "logits")?, classes, None, smoothing),
+        Labels::Several { values, .. } => binary(output::<2>(outputs, "logits")?, values),
+        Labels::Spans { start, end } => {
+            let start = cross_entropy(output::<2>(outputs, "start_logits")?, start, None, smoothing)?;
+            let end = cross_entropy(output::<2>(outputs, "end_logits")?, end, None, smoothing)?;
+            Ok((start + end).div_scalar(2.0))
+        }
+    }
+}
+
+/// The output of that name and rank, in single precision.
+///
+/// # Errors
+/// There is none.
+pub fn output<const D: usize>(outputs: &Outputs, name: &str) -> Result<Tensor<D>, String> {
+    let value = outputs.get(name).ok_or_else(|| format!("the model has no output `{name}`"))?;
+    let tensor = value.float::<D>().ok_or_else(|| format!("the output `{name}` is not of rank {D}"))?;
+    Ok(if tensor.dtype() == DType::F32 { tensor } else { tensor.cast(FloatDType::F32) })
+}
+
+/// `logits [N, C]` against a class for each row, each with a weight of its own or 1.
+fn cross_entropy(
+    logits: Tensor<2>,
+    classes: &[i64],
+    weights: Option<&[f32]>,
+    smoothing: f64,
+) -> Result<Tensor<1>, String> {
+    let device = logits.device();
+    let [rows, width] = logits.dims();
+    if classes.len() != rows {
+        return Err(format!("there are {} labels for {rows} rows of scores", classes.len()));
+    }
+    let known = 0..i64::try_from(width).unwrap_or(i64::MAX);
+    if let Some(class) = classes.iter().find(|class| !known.contains(class)) {
+        return Err(format!("the label {class} is none of the {width} classes"));
+    }
+    let index = Tensor::<2, Int>::from_data(TensorData::new(classes.to_vec(), [rows, 1]), &device);
+    let logs = log_softmax(logits, 1);
+    let mut losses = logs.clone().gather(1, index).mul_scalar(smoothing - 1.0);
+    if smoothing > 0.0 {
+        losses = losses - logs.mean_dim(1).mul_scalar(smoothing);
+    }
+    if let Some(weights) = weights {
+        losses = losses * Tensor::<2>::from_data(TensorData::new(weights.to_vec(), [rows, 1]), &device);
+    }
+    Ok(losses.sum())
+}
+
+/// `max(x, 0) - x y + log(1 + exp(-|x|))`, which overflows for no `x`.
+fn binary(logits: Tensor<2>, values: &[f32]) -> Result<Tensor<1>, String> {
+    let [rows, width] = logits.dims();
+    if values.len() != rows * width {
+        return Err(format!("there are {} labels for {rows} rows of {width} scores", values.len()));
+    }
+    let values = Tensor::<2>::from_data(TensorData::new(values.to_vec(), [rows, width]), &logits.device());
+    let soft = logits.clone().abs().neg().exp().add_scalar(1.0).log();
+    Ok((logits.clone().clamp_min(0.0) - logits * values + soft).sum())
+}

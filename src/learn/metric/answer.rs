@@ -1,0 +1,56 @@
+//! Answers compared as SQuAD compares them (Rajpurkar et al. 2016): without case, marks and articles.
+
+use std::collections::BTreeMap;
+
+/// A text in lower case, without ASCII punctuation, without `a`, `an` and `the`, words one space apart.
+pub fn plain(text: &str) -> String {
+    let lower = text.to_lowercase();
+    let bare: String = lower.chars().filter(|c| !c.is_ascii_punctuation()).collect();
+    let mut out = String::new();
+    let mut word = String::new();
+    let close = |word: &mut String, out: &mut String| {
+        match matches!(word.as_str(), "a" | "an" | "the") {
+            true => out.push(' '),
+            false => out.push_str(word),
+        }
+        word.clear();
+    };
+    for c in bare.chars() {
+        if c.is_alphanumeric() {
+            word.push(c);
+        } else {
+            close(&mut word, &mut out);
+            out.push(c);
+        }
+    }
+    close(&mut word, &mut out);
+    out.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+/// Whether an answer is one of the right ones.
+pub fn exact_match<S: AsRef<str>>(given: &str, right: &[S]) -> bool {
+    let given = plain(given);
+    right.iter().any(|r| plain(r.as_ref()) == given)
+}
+
+/// How much of its words an answer shares with the right one most like it, `2 P R / (P + R)`.
+pub fn f1<S: AsRef<str>>(given: &str, right: &[S]) -> f64 {
+    right.iter().map(|r| overlap(given, r.as_ref())).fold(0.0, f64::max)
+}
+
+fn overlap(given: &str, right: &str) -> f64 {
+    let (given, right) = (plain(given), plain(right));
+    let mut left: BTreeMap<&str, u64> = BTreeMap::new();
+    for word in right.split_whitespace() {
+        *left.entry(word).or_default() += 1;
+    }
+    let mut same = 0u64;
+    for word in given.split_whitespace() {
+        if let Some(count) = left.get_mut(word).filter(|count| **count > 0) {
+            *count -= 1;
+            same += 1;
+        }
+    }
+    let all = given.split_whitespace().count() + right.split_whitespace().count();
+    2.0 * same as f64 / all.max(1) as f64
+}

@@ -1,0 +1,548 @@
+//! The folder of a training run: checkpoints that are whole or not there, and a record of figures.
+//!
+//! ```text
+//! RUN/run.json                        what this folder is
+//! RUN/lock                            held by the process that trains
+//! RUN/metrics.jsonl                   a line for every figure that was measured
+//! RUN/checkpoints/step-000004000/     model, optimizer, state, tokenizers, spec, recipe
+//!                               whole.json   every file with its size and SHA-256, written last
+//! ```
+//! A checkpoint is written into a folder of another name, flushed file by file, and renamed: what is
+//! called `step-...` and has a true `whole.json` is whole. Older ones go away only afterwards. Reading
+//! compares every byte with `whole.json` and falls back to the checkpoint before.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// What `run.json` says it is.
+const RUN: &str = "trafoc-run/1";
+/// What `whole.json` says it is.
+const WHOLE: &str = "trafoc-checkpoint/1";
+/// Name of the list of files, which makes a checkpoint whole.
+const LIST: &str = "whole.json";
+/// The longest list of files that is read.
+const MAX_LIST: u64 = 1 << 20;
+
+/// Why a run cannot be opened or written.
+#[derive(Debug)]
+pub enum RunDirError {
+    /// The system refuses.
+    Io(PathBuf, io::Error),
+    /// The folder holds something else.
+    Foreign(PathBuf),
+    /// Another process trains here.
+    Held {
+        /// The folder.
+        path: PathBuf,
+        /// Its number, where it could be read.
+        by: Option<u32>,
+    },
+    /// No checkpoint is whole.
+    NoCheckpoint {
+        /// The folder.
+        path: PathBuf,
+        /// What was wrong with those that are there.
+        found: Vec<Damaged>,
+    },
+}
+
+/// A checkpoint that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damaged {
+    /// Its name.
+    pub name: String,
+    /// Lower case, no full stop.
+    pub why: String,
+}
+
+impl fmt::Display for RunDirError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunDirError::Io(path, error) => write!(f, "`{}`: {error}", path.display()),
+            RunDirError::Foreign(path) => {
+                write!(f, "`{}` is not empty, and not the folder of a run", path.display())
+            }
+            RunDirError::Held { path, by: Some(pid) } => {
+                write!(f, "process {pid} is training in `{}`", path.display())
+            }
+            RunDirError::Held { path, by: None } => {
+                write!(f, "another process is training in `{}`", path.display())
+            }
+            RunDirError::NoCheckpoint { path, found } => {
+                write!(f, "`{}` has no whole checkpoint", path.display())?;
+                found.iter().try_for_each(|d| write!(f, "; {}: {}", d.name, d.why))
+            }
+        }
+    }
+}
+
+impl std::error::Error for RunDirError {}
+
+/// What a training knows beside parameters and the optimizer's state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// Steps made.
+    pub step: u64,
+    /// The steps there will be.
+    pub steps: u64,
+    /// Everything random comes from it: a step's dropout, order and masking are functions of the seed and
+    /// the step alone, so that these two numbers are the random state and the place in the data.
+    pub seed: u64,
+    /// Targets seen.
+    pub targets: u64,
+    /// The best evaluation.
+    pub best: Option<Best>,
+    /// The best of the figure that may end the run early.
+    pub stop: Option<f64>,
+    /// Evaluations since that was reached.
+    pub stale: u64,
+    /// Whether there is nothing left to do.
+    pub finished: bool,
+}
+
+/// The best evaluation so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Best {
+    /// After which step.
+    pub step: u64,
+    /// The figure.
+    pub value: f64,
+}
+
+/// Every file of a checkpoint.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Whole {
+    format: String,
+    files: IndexMap<String, Sum>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sum {
+    bytes: u64,
+    sha256: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Marker {
+    format: String,
+    name: String,
+}
+
+/// A run whose lock is held until it is dropped, by whatever end.
+#[derive(Debug)]
+pub struct RunDir {
+    root: PathBuf,
+    // The system lets the lock go when the process ends, killed or not.
+    _lock: File,
+}
+
+/// A whole checkpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Its folder.
+    pub path: PathBuf,
+    /// What it says.
+    pub state: State,
+    /// Newer ones that cannot be used.
+    pub damaged: Vec<Damaged>,
+}
+
+impl Found {
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// A file of it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+fn io_at(path: &Path) -> impl Fn(io::Error) -> RunDirError + '_ {
+    |error| RunDirError::Io(path.to_owned(), error)
+}
+
+/// Whether a folder is that of a run.
+pub fn is_run(root: &Path) -> bool {
+    root.join("run.json").is_file()
+}
+
+impl RunDir {
+    /// Makes the folder of a new run. It must not be there, or be empty.
+    ///
+    /// # Errors
+    /// It holds something, or the system refuses.
+    pub fn create(root: &Path, name: &str) -> Result<Self, RunDirError> {
+        fs::create_dir_all(root.join("checkpoints")).map_err(io_at(root))?;
+        let known = ["checkpoints", "lock"];
+        let foreign = fs::read_dir(root).map_err(io_at(root))?.flatten().any(|entry| {
+            let name = entry.file_name();
+            !known.iter().any(|k| name == **k) && !is_scratch(&name.to_string_lossy())
+        });
+        let used = fs::read_dir(root.join("checkpoints")).map_err(io_at(root))?.next().is_some();
+        if foreign || used {
+            return Err(RunDirError::Foreign(root.to_owned()));
+        }
+        let lock = hold(root)?;
+        let marker = Marker { format: RUN.to_owned(), name: name.to_owned() };
+        write_file(&root.join("run.json"), &to_json(&marker)).map_err(io_at(root))?;
+        flush_folder(root).map_err(io_at(root))?;
+        Ok(Self { root: root.to_owned(), _lock: lock })
+    }
+
+    /// Takes up a run and clears away what a killed process left half written.
+    ///
+    /// # Errors
+    /// It is not the folder of a run, another process trains there, or the system refuses.
+    pub fn open(root: &Path) -> Result<Self, RunDirError> {
+        if !is_run(root) {
+            return Err(match fs::metadata(root) {
+                Ok(_) => RunDirError::Foreign(root.to_owned()),
+                Err(error) => RunDirError::Io(root.to_owned(), error),
+            });
+        }
+        let lock = hold(root)?;
+        let run = Self { root: root.to_owned(), _lock: lock };
+        let folder = run.checkpoints();
+        fs::create_dir_all(&folder).map_err(io_at(&folder))?;
+        for entry in fs::read_dir(&folder).map_err(io_at(&folder))?.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_scratch(&name) || (step_of(&name).is_some() && !entry.path().join(LIST).exists()) {
+                fs::remove_dir_all(entry.path()).map_err(io_at(&folder))?;
+            }
+        }
+        Ok(run)
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn checkpoints(&self) -> PathBuf {
+        self.root.join("checkpoints")
+    }
+
+    /// Writes a checkpoint: `write` puts files into the folder it is given. Of the older ones the last
+    /// `keep` stay, this one counted, and the best.
+    ///
+    /// # Errors
+    /// The system refuses; the checkpoints before are then as they were.
+    pub fn save(
+        &self,
+        state: &State,
+        keep: u64,
+        write: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<PathBuf, RunDirError> {
+        let name = step_name(state.step);
+        let path = self.put(&name, state, write)?;
+        self.prune(keep, state.best.as_ref().map(|b| b.step)).map_err(io_at(&self.checkpoints()))?;
+        Ok(path)
+    }
+
+    /// Writes the model that is the mean of several checkpoints.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn save_averaged(
+        &self,
+        state: &State,
+        write: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<PathBuf, RunDirError> {
+        self.put(AVERAGED, state, write)
+    }
+
+    fn put(
+        &self,
+        name: &str,
+        state: &State,
+        write: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<PathBuf, RunDirError> {
+        let folder = self.checkpoints();
+        let beside = folder.join(scratch(name));
+        let target = folder.join(name);
+        let result = (|| {
+            fs::create_dir_all(&beside)?;
+            write(&beside)?;
+            write_file(&beside.join("state.json"), &to_json(state))?;
+            let mut whole = Whole { format: WHOLE.to_owned(), files: IndexMap::new() };
+            let mut names: Vec<String> = Vec::new();
+            for entry in fs::read_dir(&beside)? {
+                names.push(entry?.file_name().to_string_lossy().into_owned());
+            }
+            names.sort();
+            for name in names {
+                let path = beside.join(&name);
+                File::open(&path)?.sync_all()?;
+                whole.files.insert(name, sum(&path)?);
+            }
+            write_file(&beside.join(LIST), &to_json(&whole))?;
+            flush_folder(&beside)?;
+            if target.exists() {
+                // Damaged, or made again after a step back.
+                let aside = folder.join(scratch(&format!("{name}.old")));
+                fs::rename(&target, &aside)?;
+                fs::rename(&beside, &target)?;
+                fs::remove_dir_all(&aside)?;
+            } else {
+                fs::rename(&beside, &target)?;
+            }
+            flush_folder(&folder)
+        })();
+        match result {
+            Ok(()) => Ok(target),
+            Err(error) => {
+                // What is left of it is cleared away when the run is taken up again, if not now.
+                let _ = fs::remove_dir_all(&beside);
+                Err(RunDirError::Io(target, error))
+            }
+        }
+    }
+
+    fn prune(&self, keep: u64, best: Option<u64>) -> io::Result<()> {
+        let mut steps = steps(&self.checkpoints())?;
+        steps.sort_unstable_by(|a, b| b.cmp(a));
+        for step in steps.into_iter().skip(usize::try_from(keep).unwrap_or(usize::MAX)) {
+            if Some(step) != best {
+                let path = self.checkpoints().join(step_name(step));
+                // Without its list it is no checkpoint, however far the rest gets.
+                match fs::remove_file(path.join(LIST)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    Ok(()) | Err(_) => {}
+                }
+                fs::remove_dir_all(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds lines to the record of figures.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn record(&self, line: &impl Serialize) -> Result<(), RunDirError> {
+        let path = self.root.join("metrics.jsonl");
+        let mut text = serde_json::to_vec(line).unwrap_or_default();
+        text.push(b'\n');
+        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(io_at(&path))?;
+        file.write_all(&text).map_err(io_at(&path))
+    }
+
+    /// Takes out of the record what was measured after a step: it will be measured again.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn rewind(&self, step: u64) -> Result<(), RunDirError> {
+        #[derive(Deserialize)]
+        struct At {
+            step: u64,
+        }
+        let path = self.root.join("metrics.jsonl");
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(RunDirError::Io(path, error)),
+        };
+        let mut kept = Vec::new();
+        for line in BufReader::new(file).split(b'\n') {
+            let line = line.map_err(io_at(&path))?;
+            if serde_json::from_slice::<At>(&line).is_ok_and(|at| at.step <= step) {
+                kept.extend_from_slice(&line);
+                kept.push(b'\n');
+            }
+        }
+        let beside = self.root.join(scratch("metrics"));
+        write_file(&beside, &kept).and_then(|()| fs::rename(&beside, &path)).map_err(io_at(&path))
+    }
+
+    /// The newest whole checkpoint.
+    ///
+    /// # Errors
+    /// None is whole.
+    pub fn newest(&self) -> Result<Found, RunDirError> {
+        newest(&self.root)
+    }
+}
+
+/// Name of the mean of several checkpoints.
+pub const AVERAGED: &str = "averaged";
+
+/// The newest whole checkpoint of a run, which may be in training.
+///
+/// # Errors
+/// None is whole.
+pub fn newest(root: &Path) -> Result<Found, RunDirError> {
+    let folder = root.join("checkpoints");
+    let mut all = steps(&folder).map_err(io_at(&folder))?;
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    let mut damaged = Vec::new();
+    for step in all {
+        match check(&folder.join(step_name(step))) {
+            Ok(state) => return Ok(Found { path: folder.join(step_name(step)), state, damaged }),
+            Err(why) => damaged.push(Damaged { name: step_name(step), why }),
+        }
+    }
+    Err(RunDirError::NoCheckpoint { path: root.to_owned(), found: damaged })
+}
+
+/// The checkpoint of that name.
+///
+/// # Errors
+/// It is not there, or not whole.
+pub fn named(root: &Path, name: &str) -> Result<Found, RunDirError> {
+    let path = root.join("checkpoints").join(name);
+    match check(&path) {
+        Ok(state) => Ok(Found { path, state, damaged: Vec::new() }),
+        Err(why) => {
+            let found = vec![Damaged { name: name.to_owned(), why }];
+            Err(RunDirError::NoCheckpoint { path: root.to_owned(), found })
+        }
+    }
+}
+
+/// The last so many whole checkpoints, newest first.
+///
+/// # Errors
+/// The system refuses.
+pub fn last(root: &Path, count: usize) -> Result<Vec<Found>, RunDirError> {
+    let folder = root.join("checkpoints");
+    let mut all = steps(&folder).map_err(io_at(&folder))?;
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    let found = all.into_iter().filter_map(|step| named(root, &step_name(step)).ok());
+    Ok(found.take(count).collect())
+}
+
+/// The name of a step's checkpoint.
+pub fn step_name(step: u64) -> String {
+    format!("step-{step:09}")
+}
+
+fn step_of(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("step-")?;
+    let step = digits.parse().ok()?;
+    (step_name(step) == name).then_some(step)
+}
+
+fn steps(folder: &Path) -> io::Result<Vec<u64>> {
+    let mut out = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if let Some(step) = step_of(&entry.file_name().to_string_lossy())
+            && entry.path().join(LIST).exists()
+        {
+            out.push(step);
+        }
+    }
+    Ok(out)
+}
+
+/// A name that no reader takes for a checkpoint.
+fn scratch(name: &str) -> String {
+    format!(".{name}.{}.tmp", std::process::id())
+}
+
+fn is_scratch(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(".tmp")
+}
+
+/// Reads every byte of a checkpoint against its list.
+fn check(path: &Path) -> Result<State, String> {
+    let said = |error: &io::Error| match error.kind() {
+        io::ErrorKind::NotFound => "it is not there".to_owned(),
+        _ => error.to_string(),
+    };
+    let read = |name: &str| {
+        let mut bytes = Vec::new();
+        let file = File::open(path.join(name)).map_err(|e| format!("{name}: {}", said(&e)))?;
+        file.take(MAX_LIST).read_to_end(&mut bytes).map_err(|e| format!("{name}: {}", said(&e)))?;
+        Ok::<_, String>(bytes)
+    };
+    let bytes = read(LIST)?;
+    let whole: Whole = serde_json::from_slice(&bytes).map_err(|e| format!("{LIST} is damaged: {e}"))?;
+    if whole.format != WHOLE || to_json(&whole) != bytes {
+        return Err(format!("{LIST} is damaged, or of another version"));
+    }
+    for (name, expected) in &whole.files {
+        if name.is_empty() || name.contains(['/', '\\', ':']) || name.starts_with('.') {
+            return Err(format!("{LIST} is damaged: it names `{name}`"));
+        }
+        let file = path.join(name);
+        let length = fs::metadata(&file).map_err(|e| format!("{name}: {}", said(&e)))?.len();
+        if length != expected.bytes {
+            return Err(format!("{name} has {length} bytes, not {}", expected.bytes));
+        }
+        if sum(&file).map_err(|e| format!("{name}: {}", said(&e)))? != *expected {
+            return Err(format!("{name} is damaged: its checksum is another one"));
+        }
+    }
+    serde_json::from_slice(&read("state.json")?).map_err(|e| format!("state.json: {e}"))
+}
+
+fn sum(path: &Path) -> io::Result<Sum> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    let mut bytes = 0;
+    loop {
+        let n = file.read(&mut buffer)?;
+        let Some(part) = buffer.get(..n).filter(|part| !part.is_empty()) else { break };
+        hash.update(part);
+        bytes += n as u64;
+    }
+    let digest = hash.finalize();
+    Ok(Sum { bytes, sha256: digest.iter().map(|b| format!("{b:02x}")).collect() })
+}
+
+fn to_json(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
+    text.push(b'\n');
+    text
+}
+
+/// Writes and flushes a new file.
+pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn flush_folder(path: &Path) -> io::Result<()> {
+    // A renamed name is durable once its folder is; not every system can flush one.
+    match File::open(path).and_then(|folder| folder.sync_all()) {
+        Err(error) if error.kind() != io::ErrorKind::PermissionDenied && cfg!(unix) => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn hold(root: &Path) -> Result<File, RunDirError> {
+    let path = root.join("lock");
+    let mut file = OpenOptions::new()
+        .create(true)
+        .read(true)
+        .write(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(io_at(&path))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let by = (&file).take(32).read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+            return Err(RunDirError::Held { path: root.to_owned(), by });
+        }
+        Err(TryLockError::Error(error)) => return Err(RunDirError::Io(path, error)),
+    }
+    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(io_at(&path))?;
+    Ok(file)
+}

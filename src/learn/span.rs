@@ -1,0 +1,40 @@
+//! From scores of first and last tokens to an answer.
+
+use super::choose::logs;
+
+/// The most tokens an answer has, as in the code of BERT.
+pub const LONGEST: usize = 30;
+
+/// The most probable answer among the tokens of `range`: its first and last token, the last among them,
+/// and the logarithm of its probability, `log p(first) + log p(last)`, both over all tokens. None where
+/// there is no token.
+pub fn best(start: &[f32], end: &[f32], range: std::ops::Range<usize>) -> Option<([usize; 2], f64)> {
+    let double = |scores: &[f32]| scores.iter().map(|s| f64::from(*s)).collect::<Vec<_>>();
+    let (start, end) = (logs(&double(start)), logs(&double(end)));
+    let mut found: Option<([usize; 2], f64)> = None;
+    for first in range.clone() {
+        for last in first..range.end.min(first.saturating_add(LONGEST)) {
+            let (Some(a), Some(b)) = (start.get(first), end.get(last)) else { continue };
+            let score = a + b;
+            if !score.is_nan() && found.is_none_or(|(_, best)| score > best) {
+                found = Some(([first, last], score));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::best;
+
+    #[test]
+    fn an_answer_lies_in_its_range_and_does_not_end_before_it_begins() {
+        let start = [9.0, 1.0, 0.0, 3.0];
+        let end = [9.0, 4.0, 0.0, 1.0];
+        assert_eq!(best(&start, &end, 1..4).unwrap().0, [1, 1]);
+        assert_eq!(best(&start, &end, 2..4).unwrap().0, [3, 3]);
+        assert_eq!(best(&start, &end, 4..4), None);
+        assert_eq!(best(&start, &end, 0..4).unwrap().0, [0, 0]);
+    }
+}

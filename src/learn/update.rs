@@ -1,0 +1,346 @@
+//! Updaters by parameter path: which rule moves which parameter, with or without weight decay.
+//!
+//! The rules are burn's; the state is kept here by path, so that it is written in one order under names a
+//! reader understands, is read back onto the device of the model, and nothing is lost between two
+//! processes. Gradients are clipped by their norm over all parameters, as PyTorch's `clip_grad_norm_`
+//! does, not tensor by tensor.
+
+use std::path::Path;
+
+use burn::module::{ModuleMapper, ModuleVisitor, Param, ParamId};
+use burn::optim::decay::WeightDecayConfig;
+use burn::optim::momentum::MomentumConfig;
+use burn::optim::{
+    AdamConfig, AdamWConfig, AdjustLrFn, DynOptimizer, DynState, GradientsParams, MuonConfig, SgdConfig,
+    StateSink, StateSource,
+};
+use burn::prelude::*;
+use burn::tensor::FloatDType;
+use indexmap::IndexMap;
+
+use crate::interp::tensor_file::{self, FileError, Saved, TensorFile};
+use crate::interp::weights::{Slot, Weights};
+use crate::learn::recipe::Patterns;
+use crate::learn::recipe::optimizer::{self as recipe, Adjust, Optimizer};
+
+/// How one parameter is moved, and what is remembered of it.
+struct Entry {
+    path: String,
+    rank: usize,
+    trained: bool,
+    /// Which rule moves it.
+    rule: usize,
+    state: Option<DynState>,
+}
+
+/// A rule with its weight decay, and its learning rate before the schedule's factor.
+struct Rule {
+    optimizer: Box<dyn DynOptimizer>,
+    rate: f64,
+}
+
+/// Moves the parameters of a model.
+pub struct Updater {
+    rules: Vec<Rule>,
+    entries: IndexMap<ParamId, Entry>,
+}
+
+impl std::fmt::Debug for Updater {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Updater").field("parameters", &self.entries.len()).finish()
+    }
+}
+
+fn l2(decay: f64) -> Option<WeightDecayConfig> {
+    (decay > 0.0).then(|| WeightDecayConfig::new(decay as f32))
+}
+
+fn adam(o: &recipe::Adam, decay: f64) -> Rule {
+    let config = AdamConfig::new()
+        .with_beta_1(o.betas.0 as f32)
+        .with_beta_2(o.betas.1 as f32)
+        .with_epsilon(*o.eps as f32)
+        .with_weight_decay(l2(decay));
+    Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate }
+}
+
+fn adamw(o: &recipe::AdamW, decay: f64) -> Rule {
+    let config = AdamWConfig::new()
+        .with_beta_1(o.betas.0 as f32)
+        .with_beta_2(o.betas.1 as f32)
+        .with_epsilon(*o.eps as f32)
+        .with_weight_decay(decay as f32);
+    Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate }
+}
+
+fn sgd(o: &recipe::Sgd, decay: f64) -> Rule {
+    let momentum = (*o.momentum > 0.0).then(|| MomentumConfig {
+        momentum: *o.momentum,
+        dampening: *o.dampening,
+        nesterov: o.nesterov,
+    });
+    let config = SgdConfig::new().with_weight_decay(l2(decay)).with_momentum(momentum);
+    Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate }
+}
+
+fn muon(o: &recipe::Muon, decay: f64) -> Rule {
+    let adjust = match o.adjust {
+        Adjust::Original => AdjustLrFn::Original,
+        Adjust::MatchRmsAdamW => AdjustLrFn::MatchRmsAdamW,
+    };
+    let config = MuonConfig::new()
+        .with_weight_decay(l2(decay))
+        .with_momentum(MomentumConfig { momentum: *o.momentum, dampening: 0.0, nesterov: o.nesterov })
+        .with_ns_steps(usize::try_from(*o.iterations).unwrap_or(usize::MAX))
+        .with_epsilon(*o.eps as f32)
+        .with_adjust_lr_fn(adjust);
+    Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate }
+}
+
+/// Whether Muon moves a matrix: a projection inside a block, neither a table nor the head.
+fn is_inner(path: &str, slot: &Slot) -> bool {
+    slot.place.rank == 2 && slot.transposed && path.contains(".blocks.")
+}
+
+/// The rule of one parameter: its weight decay by its path, and whether it is Muon's own.
+fn rule_of(optimizer: &Optimizer, path: &str, slot: &Slot) -> (Rule, f64, bool) {
+    match optimizer {
+        Optimizer::Adam(o) => {
+            let decay = o.decay.of(path, *o.weight_decay);
+            (adam(o, decay), decay, false)
+        }
+        Optimizer::AdamW(o) => {
+            let decay = o.decay.of(path, *o.weight_decay);
+            (adamw(o, decay), decay, false)
+        }
+        Optimizer::Sgd(o) => {
+            let decay = o.decay.of(path, *o.weight_decay);
+            (sgd(o, decay), decay, false)
+        }
+        Optimizer::Muon(o) if is_inner(path, slot) => {
+            let decay = o.decay.of(path, *o.weight_decay);
+            (muon(o, decay), decay, true)
+        }
+        Optimizer::Muon(o) => {
+            let decay = o.others.decay.of(path, *o.others.weight_decay);
+            (adamw(&o.others, decay), decay, false)
+        }
+    }
+}
+
+impl Updater {
+    /// For these weights; what `freeze` matches stays as it is.
+    pub fn new(optimizer: &Optimizer, freeze: &Patterns, weights: &Weights) -> Self {
+        let ids = ids(weights);
+        let mut rules: Vec<Rule> = Vec::new();
+        let mut known: Vec<(f64, bool)> = Vec::new();
+        let mut entries = IndexMap::new();
+        for (path, slot) in weights.layout() {
+            let Some(id) = ids.get(&(slot.place.rank, slot.place.index)) else { continue };
+            let (rule, decay, own) = rule_of(optimizer, path, slot);
+            let at = known.iter().position(|k| *k == (decay, own)).unwrap_or_else(|| {
+                known.push((decay, own));
+                rules.push(rule);
+                rules.len() - 1
+            });
+            let trained = slot.trained && !freeze.matches(path);
+            let entry = Entry { path: path.clone(), rank: slot.place.rank, trained, rule: at, state: None };
+            entries.insert(*id, entry);
+        }
+        Self { rules, entries }
+    }
+
+    /// Paths of the parameters that are moved.
+    pub fn trained(&self) -> impl Iterator<Item = &str> {
+        self.entries.values().filter(|e| e.trained).map(|e| e.path.as_str())
+    }
+
+    /// Stops gradients of what is not trained.
+    pub fn freeze(&self, weights: Weights) -> Weights {
+        struct Freeze<'a>(&'a IndexMap<ParamId, Entry>);
+        impl ModuleMapper for Freeze<'_> {
+            fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<D>>) -> Param<Tensor<D>> {
+                let trained = self.0.get(&parameter.id).is_some_and(|e| e.trained);
+                parameter.set_require_grad(trained)
+            }
+        }
+        weights.map(&mut Freeze(&self.entries))
+    }
+
+    /// Moves every parameter that has a gradient, by its rule at its learning rate times `factor`.
+    pub fn step(&mut self, factor: f64, weights: Weights, gradients: GradientsParams) -> Weights {
+        struct Step<'a> {
+            updater: &'a mut Updater,
+            gradients: GradientsParams,
+            factor: f64,
+        }
+        impl ModuleMapper for Step<'_> {
+            fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<D>>) -> Param<Tensor<D>> {
+                let (id, tensor, mapper) = parameter.consume();
+                let Updater { rules, entries } = &mut *self.updater;
+                let tensor = match (self.gradients.remove::<D>(id), entries.get_mut(&id)) {
+                    (Some(gradient), Some(entry)) => {
+                        let rule = &rules[entry.rule];
+                        let (moved, state) = rule.optimizer.step_dyn(
+                            D,
+                            rule.rate * self.factor,
+                            tensor.inner().into_bridge(),
+                            gradient.into_bridge(),
+                            entry.state.take(),
+                        );
+                        entry.state = state;
+                        Tensor::from_inner(Tensor::<D>::from_bridge(moved)).require_grad()
+                    }
+                    (_, _) => tensor,
+                };
+                Param::from_mapped_value(id, tensor, mapper)
+            }
+        }
+        weights.map(&mut Step { updater: self, gradients, factor })
+    }
+
+    /// Writes the state of every parameter: tensors named `path.name`, counts in the file's metadata.
+    ///
+    /// # Errors
+    /// The system refuses, or the device fails.
+    pub fn save(&self, file: &Path) -> Result<(), FileError> {
+        let mut sink = StateSink::default();
+        for entry in self.entries.values() {
+            if let Some(state) = &entry.state {
+                self.rules[entry.rule].optimizer.state_flatten(&entry.path, state, &mut sink);
+            }
+        }
+        let mut metadata = IndexMap::new();
+        for (name, value) in &sink.scalars {
+            // Every count of these rules is a number of steps.
+            if let Ok(count) = u64::try_from(*value) {
+                metadata.insert(name.clone(), count.to_string());
+            }
+        }
+        let shapes: Vec<_> =
+            sink.tensors.iter().map(|(name, data)| (name.clone(), "F32", data.shape().to_vec())).collect();
+        tensor_file::write(file, &shapes, &metadata, |i| {
+            let (_, data) = &sink.tensors[i];
+            Ok(Saved::floats(data.shape().to_vec(), data.iter::<f32>()))
+        })
+    }
+
+    /// Reads what [`Updater::save`] wrote for the same model and rules.
+    ///
+    /// # Errors
+    /// The file is not sound, or holds something else.
+    pub fn load(&mut self, file: &Path, device: &Device) -> Result<(), FileError> {
+        let mut file = TensorFile::open(file)?;
+        let path = file.path().to_owned();
+        let wrong = |what: &str| {
+            FileError::Corrupt(path.clone(), format!("`{what}` is not of this optimizer's state"))
+        };
+        let mut counts = Vec::new();
+        for (name, value) in file.metadata() {
+            counts.push((name.clone(), value.parse::<u64>().map_err(|_| wrong(name))?));
+        }
+        let mut source = StateSource::new(counts.into_iter().map(|(name, n)| (name, n.into())).collect());
+        let names: Vec<(String, Vec<usize>)> =
+            file.entries().iter().map(|(name, entry)| (name.clone(), entry.shape.clone())).collect();
+        let mut owners = std::collections::BTreeSet::new();
+        for (name, shape) in names {
+            let values = file.floats(&name)?;
+            if let Some(entry) = self.entries.values().find(|e| is_under(&name, &e.path)) {
+                owners.insert(entry.path.clone());
+            }
+            source.insert_tensor(name, TensorData::new(values, shape));
+        }
+        let device = device.clone().without_autodiff();
+        let mut states = Vec::new();
+        for (id, entry) in &self.entries {
+            if owners.contains(&entry.path) {
+                let state = self.rules[entry.rule].optimizer.state_unflatten(
+                    entry.rank,
+                    &entry.path,
+                    &mut source,
+                    &device,
+                );
+                states.push((*id, state.ok_or_else(|| wrong(&entry.path))?));
+            }
+        }
+        for (id, state) in states {
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.state = Some(state);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_under(name: &str, path: &str) -> bool {
+    name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Ids of parameters by rank and place in the list of that rank.
+fn ids(weights: &Weights) -> IndexMap<(usize, usize), ParamId> {
+    let vectors = weights.vectors.iter().map(|p| p.id).enumerate().map(|(i, id)| ((1, i), id));
+    let matrices = weights.matrices.iter().map(|p| p.id).enumerate().map(|(i, id)| ((2, i), id));
+    let cubes = weights.cubes.iter().map(|p| p.id).enumerate().map(|(i, id)| ((3, i), id));
+    let kernels = weights.kernels.iter().map(|p| p.id).enumerate().map(|(i, id)| ((4, i), id));
+    vectors.chain(matrices).chain(cubes).chain(kernels).collect()
+}
+
+/// The norm of all gradients together.
+pub fn norm(weights: &Weights, gradients: &GradientsParams) -> f64 {
+    struct Squares<'a> {
+        gradients: &'a GradientsParams,
+        sums: Vec<Tensor<1>>,
+    }
+    impl ModuleVisitor for Squares<'_> {
+        fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
+            if let Some(gradient) = self.gradients.get::<D>(parameter.id) {
+                self.sums.push(gradient.cast(FloatDType::F32).square().sum());
+            }
+        }
+    }
+    let mut squares = Squares { gradients, sums: Vec::new() };
+    weights.visit(&mut squares);
+    if squares.sums.is_empty() {
+        return 0.0;
+    }
+    let all = Tensor::cat(squares.sums, 0).try_into_data();
+    // The sum of a few hundred numbers, in double precision.
+    all.map_or(f64::NAN, |all| all.iter::<f64>().sum::<f64>().sqrt())
+}
+
+/// Gradients times a number.
+pub fn scale(weights: &Weights, mut gradients: GradientsParams, by: f64) -> GradientsParams {
+    struct Scale<'a> {
+        gradients: &'a mut GradientsParams,
+        by: f64,
+    }
+    impl ModuleVisitor for Scale<'_> {
+        fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
+            if let Some(gradient) = self.gradients.remove::<D>(parameter.id) {
+                self.gradients.register(parameter.id, gradient * self.by);
+            }
+        }
+    }
+    weights.visit(&mut Scale { gradients: &mut gradients, by });
+    gradients
+}
+
+/// The sum of two sets of gradients.
+pub fn add(weights: &Weights, mut a: GradientsParams, mut b: GradientsParams) -> GradientsParams {
+    struct Add<'a> {
+        a: &'a mut GradientsParams,
+        b: &'a mut GradientsParams,
+    }
+    impl ModuleVisitor for Add<'_> {
+        fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
+            let id = parameter.id;
+            match (self.a.remove::<D>(id), self.b.remove::<D>(id)) {
+                (Some(a), Some(b)) => self.a.register(id, a + b),
+                (Some(one), None) | (None, Some(one)) => self.a.register(id, one),
+                (None, None) => {}
+            }
+        }
+    }
+    weights.visit(&mut Add { a: &mut a, b: &mut b });
+    a
+}

@@ -1,0 +1,360 @@
+//! Training as its users meet it: the same bytes every time, whatever interrupts it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+mod folder;
+mod numbers;
+
+/// A small language model of place names, with dropout in it.
+const SPEC: &str = "
+trafo: 1
+name: small
+vocab: 30
+context: 31
+d_model: 16
+embed: {position: learned, dropout: 0.1}
+decoder:
+  layers: 2
+  attention: {heads: 2, dropout: {weights: 0.1, out: 0.1}}
+  ffn: {dropout: 0.1}
+head: lm
+";
+
+const RECIPE: &str = "
+recipe: 1
+data: {format: lines, train: DATA, limit: 3000, split: {validation: 0.05}}
+tokens: {characters: {boundary: '.'}}
+optimizer: {adamw: {learning_rate: 5e-3, weight_decay: 0.01, decay: {'*.bias': 0}}}
+schedule: {cosine: {warmup: 4}}
+batch: {size: 4, accumulate: 2}
+clip: 1
+steps: 12
+checkpoint: {every: 3}
+evaluate: {every: 4, limit: 40, metrics: [loss, accuracy]}
+seed: 7
+";
+
+/// A folder with the small spec and its recipe.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("spec.yaml"), SPEC).unwrap();
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/isimler.txt");
+        let recipe = RECIPE.replace("DATA", data.to_str().unwrap());
+        std::fs::write(folder.path().join("recipe.yaml"), recipe).unwrap();
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        command.current_dir(self.0.path()).args(arguments);
+        for variable in ["NO_COLOR", "CLICOLOR_FORCE", "TRAFOC_COLOR", "TERM", "TRAFOC_DEVICE"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    /// Trains into a folder.
+    fn train(&self, run: &str, more: &[&str]) -> Command {
+        let mut command = self.command(&["train", "spec.yaml", "--recipe", "recipe.yaml", "--out", run]);
+        command.args(more);
+        command
+    }
+
+    fn trained(&self, run: &str, more: &[&str]) -> Said {
+        let said = said(self.train(run, more).output().unwrap());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said
+    }
+
+    /// The files of a checkpoint by name, and the figures without their times.
+    fn bytes(&self, run: &str, step: u64) -> Vec<(String, Vec<u8>)> {
+        let folder = self.path(run).join(format!("checkpoints/step-{step:09}"));
+        let mut all: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|e| e.unwrap())
+            .map(|e| (e.file_name().into_string().unwrap(), std::fs::read(e.path()).unwrap()))
+            .collect();
+        all.sort();
+        let lines = self.lines(run).iter().map(|l| format!("{l}\n")).collect::<String>();
+        all.push(("metrics.jsonl".into(), lines.into_bytes()));
+        all
+    }
+
+    /// The figures of a run without their times.
+    fn lines(&self, run: &str) -> Vec<Json> {
+        let text = std::fs::read_to_string(self.path(run).join("metrics.jsonl")).unwrap();
+        let lines = text.lines().map(|line| {
+            let mut line: Json = serde_json::from_str(line).unwrap();
+            line.as_object_mut().unwrap().remove("seconds");
+            line
+        });
+        lines.collect()
+    }
+}
+
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn said(output: Output) -> Said {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn same(a: &[(String, Vec<u8>)], b: &[(String, Vec<u8>)]) {
+    let names = |all: &[(String, Vec<u8>)]| all.iter().map(|(n, _)| n.clone()).collect::<Vec<_>>();
+    assert_eq!(names(a), names(b));
+    for ((name, a), (_, b)) in a.iter().zip(b) {
+        assert!(a == b, "{name} differs");
+    }
+}
+
+#[test]
+fn the_same_run_twice_is_the_same_bytes() {
+    let place = Place::new();
+    place.trained("a", &[]);
+    place.trained("b", &[]);
+    same(&place.bytes("a", 12), &place.bytes("b", 12));
+    let lines = place.lines("a");
+    assert_eq!(lines.len(), 12 + 3, "{lines:?}");
+    let other = place.trained("c", &["--with", "seed=8"]);
+    assert_eq!(other.out, "c\n");
+    let model = |run| place.bytes(run, 12).into_iter().find(|(n, _)| n == "model.safetensors").unwrap();
+    assert_ne!(model("a"), model("c"));
+}
+
+/// Random numbers for moments of death.
+fn noise(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut stream = trafoc::learn::random::Stream::new(seed, "kill", 0);
+    move |most| stream.below(most)
+}
+
+/// Kills a run at random moments until it has ended, and compares it with one that was left alone.
+fn killed(kills: u32, steps: &str, seed: u64) {
+    let place = Place::new();
+    let more = ["--with", steps, "--with", "checkpoint.every=1", "--with", "evaluate.every=5"];
+    place.trained("whole", &more);
+    let mut random = noise(seed);
+    let mut died = 0;
+    for _ in 0..20 * kills {
+        let mut command = place.train("killed", &more);
+        let mut child: Child = command
+            .arg("--resume")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        if died < kills {
+            std::thread::sleep(Duration::from_millis(random(600)));
+            let _ = child.kill();
+        }
+        let output = child.wait_with_output().unwrap();
+        match output.status.code() {
+            Some(0) => break,
+            None => died += 1,
+            Some(code) => panic!("exit {code}: {}", String::from_utf8_lossy(&output.stderr)),
+        }
+    }
+    assert!(died > 0);
+    let last: u64 = steps.trim_start_matches("steps=").parse().unwrap();
+    same(&place.bytes("whole", last), &place.bytes("killed", last));
+}
+
+#[test]
+fn a_killed_run_ends_like_one_that_was_not() {
+    killed(6, "steps=24", 1);
+}
+
+/// The same for a long time: `cargo test -- --ignored`.
+#[test]
+#[ignore = "takes minutes"]
+fn a_run_killed_fifty_times_ends_like_one_that_was_not() {
+    killed(50, "steps=400", 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_saves_and_says_so() {
+    let place = Place::new();
+    place.trained("whole", &["--with", "steps=60"]);
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let child = place.train(signal, &["--with", "steps=60"]).stderr(Stdio::piped()).spawn().unwrap();
+        // The first line of progress is there when the first step is made.
+        while !place.path(signal).join("metrics.jsonl").exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let kill = Command::new("kill").arg(format!("-{signal}")).arg(child.id().to_string()).status();
+        assert!(kill.unwrap().success());
+        let ended = said(child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(code), "{}", ended.err);
+        assert!(ended.err.contains("and saved; `--resume` goes on"), "{}", ended.err);
+        // The run's own spec and recipe are taken.
+        let resumed = said(place.command(&["train", "--out", signal, "--resume"]).output().unwrap());
+        assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+        same(&place.bytes("whole", 60), &place.bytes(signal, 60));
+    }
+}
+
+#[test]
+fn a_damaged_checkpoint_is_passed_over() {
+    let place = Place::new();
+    place.trained("run", &[]);
+    let good = place.bytes("run", 12);
+    let file = place.path("run/checkpoints/step-000000012/optimizer.safetensors");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    std::fs::write(&file, bytes).unwrap();
+    let resumed = place.trained("run", &["--resume"]);
+    assert!(
+        resumed.err.contains("step-000000012 cannot be used, step-000000009 is taken"),
+        "{}",
+        resumed.err
+    );
+    assert!(resumed.err.contains("optimizer.safetensors is damaged"), "{}", resumed.err);
+    same(&good, &place.bytes("run", 12));
+}
+
+#[test]
+fn a_finished_run_is_left_as_it_is_and_another_recipe_is_refused() {
+    let place = Place::new();
+    place.trained("run", &[]);
+    let good = place.bytes("run", 12);
+    place.trained("run", &["--resume"]);
+    same(&good, &place.bytes("run", 12));
+    let other = said(place.train("run", &["--resume", "--with", "seed=9"]).output().unwrap());
+    assert_eq!(other.code, Some(2));
+    assert!(other.err.contains("the recipe is not the one the run began with"), "{}", other.err);
+    let again = said(place.train("run", &[]).output().unwrap());
+    assert_eq!(again.code, Some(4));
+    assert!(again.err.contains("is not empty"), "{}", again.err);
+}
+
+#[test]
+fn a_run_is_trained_by_one_process() {
+    let place = Place::new();
+    place.trained("run", &[]);
+    let held = trafoc::learn::run_dir::RunDir::open(&place.path("run")).unwrap();
+    let second = said(place.train("run", &["--resume"]).output().unwrap());
+    assert_eq!(second.code, Some(4));
+    assert!(second.err.contains(&format!("process {} is training", std::process::id())), "{}", second.err);
+    drop(held);
+    place.trained("run", &["--resume"]);
+}
+
+#[test]
+fn a_run_ends_when_it_becomes_no_better_and_averages() {
+    let place = Place::new();
+    // A rate so high that the second evaluation is worse than the first.
+    let more = [
+        "--with",
+        "steps=200",
+        "--with",
+        "stop={patience: 2}",
+        "--with",
+        "optimizer.adamw.learning_rate=0.5",
+        "--with",
+        "checkpoint.keep=3",
+        "--with",
+        "average=2",
+    ];
+    let said_so = place.trained("run", &[&more[..], &["--format", "json"]].concat());
+    let json: Json = serde_json::from_str(&said_so.out).unwrap();
+    assert_eq!(json["data"]["ending"], "stopped", "{}", said_so.out);
+    let last = json["data"]["step"].as_u64().unwrap();
+    assert!(last < 200);
+    let best = json["data"]["best"]["step"].as_u64().unwrap();
+    assert!(best < last);
+    let folder = place.path("run/checkpoints");
+    let mut names: Vec<String> =
+        std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert!(names.contains(&"averaged".to_owned()), "{names:?}");
+    assert!(names.contains(&format!("step-{best:09}")), "{names:?}");
+    assert!(names.len() <= 5, "{names:?}");
+    let read = |name: &str| {
+        let path = folder.join(name).join("model.safetensors");
+        trafoc::interp::tensor_file::TensorFile::open(&path).unwrap().floats("head.output.weight").unwrap()
+    };
+    let steps: Vec<&String> = names.iter().rev().filter(|n| n.starts_with("step")).take(2).collect();
+    let (a, b, mean) = (read(steps[0]), read(steps[1]), read("averaged"));
+    for ((a, b), mean) in a.iter().zip(&b).zip(&mean) {
+        assert!(((a + b) / 2.0 - mean).abs() <= 1e-6, "{a} {b} {mean}");
+    }
+}
+
+#[test]
+fn a_forecast_trains_nothing() {
+    let place = Place::new();
+    let output =
+        place.command(&["train", "spec.yaml", "--recipe", "recipe.yaml", "--dry-run", "--format", "json"]);
+    let forecast = said({ output }.output().unwrap());
+    assert_eq!(forecast.code, Some(0), "{}", forecast.err);
+    let json: Json = serde_json::from_str(&forecast.out).unwrap();
+    assert_eq!(json["data"]["steps"], 12);
+    assert!(json["data"]["memory_bytes"].as_u64().unwrap() > 1 << 20);
+    let names = std::fs::read_dir(place.0.path()).unwrap().count();
+    assert_eq!(names, 2, "the spec and the recipe");
+    let large = [
+        "train",
+        "spec.yaml",
+        "--recipe",
+        "recipe.yaml",
+        "--dry-run",
+        "--set",
+        "d_model=65536",
+        "--set",
+        "decoder.layers=48",
+        "--set",
+        "decoder.attention.heads=512",
+    ];
+    let large = said(place.command(&large).output().unwrap());
+    assert_eq!(large.code, Some(3), "{}", large.err);
+    assert!(large.err.contains("of memory, and"), "{}", large.err);
+}
+
+#[test]
+fn a_trained_model_is_measured_and_writes() {
+    let place = Place::new();
+    place.trained("run", &["--with", "steps=40"]);
+    let measured =
+        said(place.command(&["eval", "run", "--format", "json", "--checkpoint", "last"]).output().unwrap());
+    assert_eq!(measured.code, Some(0), "{}", measured.err);
+    let json: Json = serde_json::from_str(&measured.out).unwrap();
+    let told = place.lines("run").into_iter().rfind(|l| l["split"] == "validation").unwrap();
+    assert_eq!(json["data"]["figures"][0]["value"], told["loss"]);
+    assert_eq!(json["data"]["figures"][1]["value"], told["accuracy"]);
+    let written = |more: &[&str]| {
+        let said = said(place.command(&[&["generate", "run"], more].concat()).output().unwrap());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.out
+    };
+    let names = written(&["-n", "70", "--seed", "3", "--known"]);
+    assert_eq!(names.lines().count(), 70, "{names}");
+    assert!(names.lines().all(|l| ["train", "validation", "new"].contains(&l.rsplit('\t').next().unwrap())));
+    assert_eq!(names, written(&["-n", "70", "--seed", "3", "--known"]));
+    assert_ne!(names, written(&["-n", "70", "--seed", "4", "--known"]));
+    let greedy = written(&["--temperature", "0", "--prompt", "kara"]);
+    assert!(greedy.starts_with("kara"), "{greedy}");
+    // One hypothesis is the greedy one.
+    assert_eq!(greedy, written(&["--beam", "1", "--length-penalty", "0", "--prompt", "kara"]));
+    assert_eq!(written(&["--beam", "4", "-n", "3", "--prompt", "kara"]).lines().count(), 3);
+    // What a text is decoded beside changes nothing.
+    let beside = written(&["--temperature", "0", "--prompt", "kara", "--prompt", "bey", "--prompt", "köyü"]);
+    assert_eq!(beside.lines().next(), greedy.lines().next());
+}

@@ -1,0 +1,335 @@
+//! Losses, updates and decoding against what they are defined to be.
+
+use burn::prelude::*;
+use trafoc::interp::{Captures, Inputs, Outputs, Plan, Value, Weights};
+use trafoc::ir::Verified;
+use trafoc::learn::choose::{Sampling, logs};
+use trafoc::learn::data::{Array, Batch, Labels};
+use trafoc::learn::decode::{Beam, Decoder, Limits, Prompt};
+use trafoc::learn::loss::loss;
+use trafoc::learn::recipe::{Optimizer, Patterns, Recipe};
+use trafoc::learn::step::{Rules, plain, step};
+use trafoc::learn::update::Updater;
+
+use crate::learn::Pair;
+
+fn device() -> Device {
+    Device::flex()
+}
+
+fn outputs(name: &str, value: impl Into<Value>) -> Outputs {
+    [(name.to_owned(), value.into())].into_iter().collect()
+}
+
+fn number(tensor: Tensor<1>) -> f64 {
+    f64::from(tensor.into_scalar::<f32>())
+}
+
+fn nats(scores: &[f64], class: usize) -> f64 {
+    -logs(scores)[class]
+}
+
+#[test]
+fn losses_are_what_they_are_defined_to_be() {
+    let rows = [[0.5, -1.0, 2.0], [3.0, 0.0, 0.25]];
+    let scores = |rows: [[f64; 3]; 2]| Tensor::<2>::from_data(rows.map(|r| r.map(|x| x as f32)), &device());
+    let by_class = Labels::Classes(vec![2, 1]);
+    let wanted = nats(&rows[0], 2) + nats(&rows[1], 1);
+    let own = number(loss(&outputs("logits", scores(rows)), &by_class, 0.0).unwrap());
+    assert!((own - wanted).abs() < 1e-5, "{own} {wanted}");
+    // The share is spread over all classes, the right one among them.
+    let smooth =
+        |row: &[f64; 3], class| 0.7 * nats(row, class) + 0.1 * (0..3).map(|c| nats(row, c)).sum::<f64>();
+    let own = number(loss(&outputs("logits", scores(rows)), &by_class, 0.3).unwrap());
+    let wanted = smooth(&rows[0], 2) + smooth(&rows[1], 1);
+    assert!((own - wanted).abs() < 1e-5, "{own} {wanted}");
+    let several = Labels::Several { shape: [2, 3], values: vec![1.0, 0.0, 0.0, 0.0, 1.0, 1.0] };
+    let own = number(loss(&outputs("logits", scores(rows)), &several, 0.0).unwrap());
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    let binary = |x: f64, y: f64| -(y * sigmoid(x).ln() + (1.0 - y) * (1.0 - sigmoid(x)).ln());
+    let wanted: f64 =
+        rows.iter().flatten().zip([1.0, 0.0, 0.0, 0.0, 1.0, 1.0]).map(|(x, y)| binary(*x, y)).sum();
+    assert!((own - wanted).abs() < 1e-5, "{own} {wanted}");
+    let mut both = outputs("start_logits", scores(rows));
+    both.extend(outputs("end_logits", scores([rows[1], rows[0]])));
+    let spans = Labels::Spans { start: vec![0, 1], end: vec![1, 2] };
+    let own = number(loss(&both, &spans, 0.0).unwrap());
+    let start = nats(&rows[0], 0) + nats(&rows[1], 1);
+    let wanted = (start + nats(&rows[1], 1) + nats(&rows[0], 2)) / 2.0;
+    assert!((own - wanted).abs() < 1e-5, "{own} {wanted}");
+}
+
+#[test]
+fn padding_takes_no_part() {
+    let scores = Tensor::<3>::from_data([[[0.5, 1.0], [f32::MAX, -9.0]]], &device());
+    let positions = |weights: [f32; 2]| Labels::Positions {
+        shape: [1, 2],
+        classes: vec![1, 0],
+        weights: weights.to_vec(),
+    };
+    let own = number(loss(&outputs("logits", scores), &positions([1.0, 0.0]), 0.0).unwrap());
+    assert!((own - nats(&[0.5, 1.0], 1)).abs() < 1e-6, "{own}");
+}
+
+#[test]
+fn labels_that_do_not_fit_are_refused() {
+    let scores = || outputs("logits", Tensor::<2>::from_data([[0.5, 1.0]], &device()));
+    for labels in [
+        Labels::Classes(vec![2]),
+        Labels::Classes(vec![-1]),
+        Labels::Classes(vec![0, 1]),
+        Labels::Several { shape: [1, 3], values: vec![0.0; 3] },
+        Labels::Spans { start: vec![0], end: vec![0] },
+    ] {
+        assert!(loss(&scores(), &labels, 0.0).is_err(), "{labels:?}");
+    }
+}
+
+const SPEC: &str = "
+trafo: 1
+name: little
+vocab: 9
+context: 8
+d_model: 8
+embed: {position: learned}
+decoder: {layers: 2, attention: {heads: 2}}
+head: lm
+";
+
+fn little() -> Verified {
+    crate::interp::spec(SPEC)
+}
+
+fn optimizer(text: &str) -> (Optimizer, Patterns) {
+    let text = format!("recipe: 1\ndata: {{format: lines, train: x}}\ntokens: characters\nsteps: 1\n{text}");
+    let spec = crate::compiled::repository("specs/gbt-mulm.yaml");
+    let pair = Pair::of_text("recipe.yaml", &text, &spec, &[], &[]);
+    let Recipe { optimizer, freeze, .. } = pair.recipe.unwrap_or_else(|| panic!("{:#?}", pair.sink));
+    (optimizer, freeze)
+}
+
+/// Sentences that can be learnt: every token is the one before it and one more.
+fn batch(firsts: &[i64]) -> Batch {
+    let time = 5;
+    let rows = firsts.iter().flat_map(|first| (0..time).map(move |i| (first + i) % 9));
+    let values: Vec<i64> = rows.collect();
+    let classes = values.iter().map(|v| (v + 1) % 9).collect();
+    let shape = [firsts.len(), time as usize];
+    Batch {
+        inputs: vec![("tokens", Array::Ints { shape: shape.to_vec(), values })],
+        labels: Labels::Positions { shape, classes, weights: vec![1.0; shape[0] * shape[1]] },
+        indices: (0..firsts.len()).collect(),
+        counted: shape[0] * shape[1],
+        tokens: shape[0] * shape[1],
+    }
+}
+
+struct Training {
+    plan: Plan,
+    weights: Option<Weights>,
+    updater: Updater,
+    rules: Rules,
+}
+
+impl Training {
+    fn new(graph: &Verified, recipe: &str) -> Self {
+        let weights = Weights::init(graph, &device().autodiff(), 3).unwrap();
+        let (optimizer, freeze) = optimizer(recipe);
+        let updater = Updater::new(&optimizer, &freeze, &weights);
+        let weights = Some(updater.freeze(weights));
+        let plan = Plan::new(graph, &Captures::none()).unwrap();
+        Self { plan, weights, updater, rules: Rules { clip: None, smoothing: 0.0, seed: 1 } }
+    }
+
+    fn step(&mut self, number: u64, batches: &[Batch]) -> f64 {
+        let weights = self.weights.take().unwrap();
+        let (weights, made) =
+            step(&self.plan, weights, &mut self.updater, batches, number, 1.0, &self.rules).unwrap();
+        self.weights = Some(weights);
+        made.loss
+    }
+
+    fn values(&self) -> Vec<(String, Vec<f32>)> {
+        let weights = self.weights.as_ref().unwrap();
+        weights.layout().keys().map(|path| (path.clone(), weights.values(path).unwrap())).collect()
+    }
+}
+
+const OPTIMIZERS: [&str; 6] = [
+    "optimizer: {adam: {learning_rate: 1e-2, weight_decay: 0.01}}",
+    "optimizer: {adamw: {learning_rate: 1e-2, decay: {'*.weight': 0.1}}}",
+    "optimizer: {sgd: {learning_rate: 0.5}}",
+    "optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, nesterov: true, weight_decay: 1e-3}}",
+    "optimizer: {muon: {learning_rate: 2e-2, others: {learning_rate: 1e-2}}}",
+    "optimizer: {muon: {learning_rate: 2e-2, adjust: match_rms_adamw, others: {learning_rate: 1e-2}}}",
+];
+
+#[test]
+fn every_optimizer_learns_and_goes_on_from_a_file_as_if_nothing_had_been() {
+    let graph = little();
+    let folder = tempfile::tempdir().unwrap();
+    for recipe in OPTIMIZERS {
+        let mut whole = Training::new(&graph, recipe);
+        let data = [batch(&[0, 3, 5]), batch(&[1, 7, 4])];
+        let first = whole.step(1, &data);
+        for number in 2..=20 {
+            whole.step(number, &data);
+        }
+        let (model, state) = (folder.path().join("m.safetensors"), folder.path().join("o.safetensors"));
+        whole.weights.as_ref().unwrap().save(&model, &Default::default()).unwrap();
+        whole.updater.save(&state).unwrap();
+        let mut resumed = Training::new(&graph, recipe);
+        let (weights, _) = Weights::load(&graph, &model, &device().autodiff()).unwrap();
+        resumed.weights = Some(resumed.updater.freeze(weights));
+        resumed.updater.load(&state, &device()).unwrap();
+        let mut last = 0.0;
+        for number in 21..=60 {
+            last = whole.step(number, &data);
+            assert_eq!(last, resumed.step(number, &data), "{recipe}");
+        }
+        assert_eq!(whole.values(), resumed.values(), "{recipe}");
+        assert!(last < 0.5 * first, "{recipe}: {first} to {last}");
+    }
+}
+
+#[test]
+fn accumulated_batches_are_one_larger_batch() {
+    let graph = little();
+    let mut together = Training::new(&graph, OPTIMIZERS[2]);
+    let mut apart = Training::new(&graph, OPTIMIZERS[2]);
+    let a = together.step(1, &[batch(&[0, 3, 5, 1, 7])]);
+    // Batches of unlike size count by their predictions.
+    let b = apart.step(1, &[batch(&[0, 3, 5]), batch(&[1]), batch(&[7])]);
+    assert!((a - b).abs() < 1e-6, "{a} {b}");
+    for ((path, a), (_, b)) in together.values().iter().zip(&apart.values()) {
+        assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6), "{path}");
+    }
+}
+
+#[test]
+fn the_gradient_of_all_parameters_together_is_clipped() {
+    let graph = little();
+    let mut training = Training::new(&graph, "optimizer: {sgd: {learning_rate: 1}}");
+    training.rules.clip = Some(0.25);
+    let before = training.values();
+    training.step(1, &[batch(&[0, 3])]);
+    let moved = before.iter().zip(&training.values()).flat_map(|((_, a), (_, b))| {
+        a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).collect::<Vec<_>>()
+    });
+    let length = moved.sum::<f64>().sqrt();
+    assert!((length - 0.25).abs() < 1e-4, "{length}");
+}
+
+#[test]
+fn what_is_frozen_stays_and_what_decays_is_said_by_path() {
+    let graph = little();
+    let recipe = "optimizer: {sgd: {learning_rate: 0.1, weight_decay: 0, decay: {'*.norm1.weight': 1}}}
+freeze: ['*.attention.*', 'embed.*']";
+    let mut training = Training::new(&graph, recipe);
+    let before = training.values();
+    // The loss of a batch without predictions is 0, and so is its gradient: what moves, decays.
+    let mut idle = batch(&[0]);
+    if let Labels::Positions { weights, .. } = &mut idle.labels {
+        weights.fill(0.0);
+    }
+    training.step(1, &[idle]);
+    for ((path, a), (_, b)) in before.iter().zip(&training.values()) {
+        match path.ends_with(".norm1.weight") {
+            true => assert!(a.iter().zip(b).all(|(a, b)| (0.9 * a - b).abs() < 1e-6), "{path}"),
+            false => assert_eq!(a, b, "{path}"),
+        }
+    }
+    training.step(2, &[batch(&[0, 3])]);
+    for ((path, a), (_, b)) in before.iter().zip(&training.values()) {
+        let is_frozen = path.contains(".attention.") || path.starts_with("embed.");
+        assert_eq!(is_frozen, a == b, "{path}");
+    }
+}
+
+fn taught() -> (Plan, Weights) {
+    let mut training = Training::new(&little(), OPTIMIZERS[1]);
+    for number in 1..=15 {
+        training.step(number, &[batch(&[0, 3, 5, 1, 7])]);
+    }
+    (training.plan, plain(training.weights.as_ref().unwrap()))
+}
+
+/// Logarithms of the probabilities of the next token, without a cache.
+fn next(plan: &Plan, weights: &Weights, tokens: &[u32]) -> Vec<f64> {
+    let ids: Vec<i64> = tokens.iter().map(|t| i64::from(*t)).collect();
+    let ids = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, tokens.len()]), &device());
+    let outputs = plan.run(weights, &Inputs::new().with("tokens", ids), false).unwrap();
+    let all = outputs["logits"].to_floats().unwrap();
+    logs(&all[all.len() - 9..].iter().map(|x| f64::from(*x)).collect::<Vec<_>>())
+}
+
+#[test]
+fn decoding_is_what_the_model_says_without_a_cache() {
+    let (plan, weights) = taught();
+    let decoder = Decoder::new(&plan, &weights);
+    let prompts: Vec<Prompt> = [vec![1], vec![4, 5], vec![2], vec![8, 0]]
+        .map(|tokens| Prompt { tokens, memory: Vec::new() })
+        .to_vec();
+    let limits = Limits { most: 100, context: 8, stop: vec![7] };
+    let mut told = vec![Vec::new(); 4];
+    let decoded = decoder
+        .sample(&prompts, &Sampling::GREEDY, &limits, 0, &mut |i, token| {
+            told[i].push(token);
+            true
+        })
+        .unwrap();
+    for ((prompt, decoded), told) in prompts.iter().zip(&decoded).zip(&told) {
+        let (mut tokens, mut sum, mut ended) = (prompt.tokens.clone(), 0.0, false);
+        while tokens.len() <= 8 {
+            let logs = next(&plan, &weights, &tokens);
+            let best = (0..9).max_by(|a, b| logs[*a].total_cmp(&logs[*b])).unwrap();
+            sum += logs[best];
+            ended = best == 7;
+            if ended {
+                break;
+            }
+            tokens.push(best as u32);
+        }
+        assert_eq!(decoded.tokens, tokens[prompt.tokens.len()..], "{prompt:?}");
+        assert_eq!(decoded.ended, ended);
+        assert!((decoded.log_probability - sum).abs() < 1e-4);
+        assert_eq!(*told, decoded.tokens);
+    }
+}
+
+#[test]
+fn a_wide_beam_finds_the_most_probable_sequence() {
+    let (plan, weights) = taught();
+    let decoder = Decoder::new(&plan, &weights);
+    let prompt = Prompt { tokens: vec![4], memory: Vec::new() };
+    let limits = Limits { most: 3, context: 8, stop: vec![7] };
+    for length_penalty in [0.0, 1.0] {
+        let mut best = (f64::NEG_INFINITY, Vec::new());
+        let mut open = vec![(Vec::new(), 0.0f64)];
+        while let Some((tokens, sum)) = open.pop() {
+            let all: Vec<u32> = [4].into_iter().chain(tokens.iter().copied()).collect();
+            for (token, log) in (0u32..).zip(next(&plan, &weights, &all)) {
+                let mut way: Vec<u32> = tokens.clone();
+                let sum = sum + log;
+                let length = (tokens.len() + 1) as f64;
+                if token != 7 {
+                    way.push(token);
+                }
+                if token == 7 || way.len() == 3 {
+                    let score = sum / length.powf(length_penalty);
+                    if score > best.0 {
+                        best = (score, way);
+                    }
+                } else {
+                    open.push((way, sum));
+                }
+            }
+        }
+        let beam = Beam { width: 81, length_penalty };
+        let found = decoder.beam(&prompt, &beam, &limits).unwrap();
+        assert_eq!(found[0].tokens, best.1, "penalty {length_penalty}");
+    }
+    let narrow = decoder.beam(&prompt, &Beam { width: 1, length_penalty: 0.0 }, &limits).unwrap();
+    let greedy = decoder.sample(&[prompt], &Sampling::GREEDY, &limits, 0, &mut |_, _| true).unwrap();
+    assert_eq!(narrow, greedy);
+}
