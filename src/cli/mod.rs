@@ -24,6 +24,7 @@ mod execute;
 pub mod expand;
 pub mod explain;
 mod file;
+pub mod fit;
 pub mod fmt;
 #[cfg(feature = "interp")]
 mod forecast;
@@ -116,6 +117,9 @@ pub enum Command {
     /// Show what differs between specs, and what it costs
     #[command(before_help = "Example: trafoc compare @gpt1 @gpt2-small")]
     Compare(compare::Compare),
+    /// Find sizes that give a spec a wanted cost
+    #[command(before_help = "Example: trafoc fit @gpt2-small --params 350e6 --over d_model,layers")]
+    Fit(fit::Fitting),
     /// Draw the architecture
     #[command(before_help = "Example: trafoc draw @gpt1 --out gpt1.svg")]
     Draw(draw::Draw),
@@ -180,6 +184,7 @@ impl Command {
             Command::Explain(_) => "explain",
             Command::Show(_) => "show",
             Command::Compare(_) => "compare",
+            Command::Fit(_) => "fit",
             Command::Draw(_) => "draw",
             Command::Run(_) => "run",
             Command::Train(_) => "train",
@@ -205,6 +210,7 @@ impl Command {
             Command::Explain(c) => c.format.format,
             Command::Show(c) => c.spoken(),
             Command::Compare(c) => c.spoken(),
+            Command::Fit(c) => c.spoken(),
             Command::Draw(c) => c.spoken(),
             Command::Run(c) => c.format.format,
             Command::Train(c) => c.format.format,
@@ -230,6 +236,7 @@ impl Command {
             Command::Explain(c) => c.run(ui),
             Command::Show(c) => c.run(ui),
             Command::Compare(c) => c.run(ui),
+            Command::Fit(c) => c.run(ui),
             Command::Draw(c) => c.run(ui),
             Command::Run(c) => c.run(ui),
             Command::Train(c) => c.run(ui),

@@ -11,6 +11,7 @@
 pub mod compare;
 pub mod cost;
 pub mod costs;
+pub mod fit;
 pub mod layers;
 pub mod lesson;
 pub mod memory;

@@ -112,6 +112,7 @@ fn every_command_speaks_json() {
             "explain" => vec!["attention.kv_heads"],
             "convert" => vec!["@gpt1", "--out", &model],
             "compare" => vec!["@gpt1", "@gpt2-small"],
+            "fit" => vec!["@gbt-mulm", "--params", "3e5"],
             "run" => vec!["@gbt-mulm", "--inputs", &inputs, "--outputs", &outputs],
             "schema" | "doctor" => vec![],
             "completions" => vec!["bash"],

@@ -13,6 +13,8 @@ mod explain;
 #[cfg(test)]
 mod expression;
 #[cfg(test)]
+mod fit;
+#[cfg(test)]
 mod fresh;
 #[cfg(test)]
 mod front;

@@ -1,0 +1,194 @@
+//! `trafoc fit`: sizes that give a spec a wanted cost.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::compare::SceneArgs;
+use super::show::TableFormat;
+use super::subject::{OverArgs, SpecArgs, Subject};
+use super::ui::{Exit, Failure, Format, Output, Ui};
+use crate::diag::suggest::suggest;
+use crate::report::cost::cost;
+use crate::report::costs::{Costs, Name, Scene, Unit};
+use crate::report::fit::{Fit, Fitter, Size, Unfit, Wanted};
+use crate::report::number;
+use crate::report::table::{Column, Table};
+use crate::source::{SourceMap, Span};
+use crate::syntax::expr::{self, NoNames};
+use crate::syntax::tree::Node;
+
+/// Arguments of `fit`.
+#[derive(Debug, Args)]
+pub struct Fitting {
+    #[command(flatten)]
+    spec: SpecArgs,
+    #[command(flatten)]
+    wanted: WantedArgs,
+    /// Sizes that may change, such as `d_model,layers`
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "d_model,layers")]
+    over: Vec<String>,
+    #[command(flatten)]
+    scene: SceneArgs,
+    /// How many to show
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    most: u16,
+    /// text, json, csv or markdown
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    format: TableFormat,
+}
+
+/// The wanted cost: a number such as `124e6`, or a spec that has it.
+#[derive(Clone, Debug, Args)]
+#[group(required = true, multiple = false)]
+struct WantedArgs {
+    /// Parameters wanted: a number, or a spec to take it from
+    #[arg(long, value_name = "N|SPEC")]
+    params: Option<String>,
+    /// Parameters a token meets
+    #[arg(long, value_name = "N|SPEC")]
+    active: Option<String>,
+    /// Operations a token
+    #[arg(long, value_name = "N|SPEC")]
+    flops_per_token: Option<String>,
+    /// Bytes a token adds to the cache
+    #[arg(long, value_name = "N|SPEC")]
+    kv_per_token: Option<String>,
+    /// Bytes of a training step
+    #[arg(long, value_name = "N|SPEC")]
+    train_memory: Option<String>,
+}
+
+impl WantedArgs {
+    fn given(&self) -> Option<(Name, &str)> {
+        [
+            (Name::Params, &self.params),
+            (Name::Active, &self.active),
+            (Name::FlopsPerToken, &self.flops_per_token),
+            (Name::KvPerToken, &self.kv_per_token),
+            (Name::TrainMemory, &self.train_memory),
+        ]
+        .into_iter()
+        .find_map(|(name, value)| Some((name, value.as_deref()?)))
+    }
+}
+
+/// The data of `fit`.
+#[derive(Serialize)]
+struct Data<'a> {
+    model: &'a str,
+    cost: Name,
+    wanted: f64,
+    over: &'a [Size],
+    found: &'a [Fit],
+}
+
+impl Fitting {
+    /// How diagnostics are told.
+    pub fn spoken(&self) -> Format {
+        self.format.spoken()
+    }
+
+    /// Looks for the sizes.
+    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        let subject = self.spec.compile(ui)?;
+        let scene = self.scene.scene([cost(&subject.graph)].iter());
+        let (name, value) = self.wanted.given().ok_or_else(|| Failure::usage("no cost is asked for"))?;
+        let wanted = Wanted { cost: name, value: amount(name, value, &scene, ui)?, scene };
+        let fitter = Fitter::new(&subject.spec);
+        let sizes: Vec<Size> =
+            self.over.iter().map(|over| size(&fitter, over, &subject)).collect::<Result<_, _>>()?;
+        let found = fitter.fit(&sizes, &wanted, usize::from(self.most));
+        let Some(best) = found.first() else {
+            let message =
+                format!("no sizes from an eighth to eight times those of `{}` are sound", subject.name);
+            return Err(Failure::new(Exit::Failed, message));
+        };
+        let table = table(&sizes, &wanted, &found);
+        let text = match self.format {
+            TableFormat::Text => {
+                let sets = sizes
+                    .iter()
+                    .zip(&best.sizes)
+                    .flat_map(|(size, n)| size.paths.iter().map(move |path| format!(" --set {path}={n}")));
+                let head =
+                    format!("{} {} for {}\n\n", name.word(), shown(name, wanted.value), subject.spec.name);
+                format!("{head}{}\nfirst:{}\n", table.text(ui.width()), sets.collect::<String>())
+            }
+            TableFormat::Csv => table.csv(),
+            TableFormat::Markdown => table.markdown(),
+            TableFormat::Json => String::new(),
+        };
+        let model = &subject.spec.name;
+        Output::new(
+            text,
+            Data { model, cost: name, wanted: wanted.value as f64, over: &sizes, found: &found },
+        )
+    }
+}
+
+fn size(fitter: &Fitter, name: &str, subject: &Subject) -> Result<Size, Failure> {
+    let name = name.trim();
+    fitter.size(name).map_err(|unfit| match unfit {
+        Unfit::Several(paths) => Failure::usage(format!("`{name}` is several sizes of `{}`", subject.name))
+            .help(format!("say which: {}", paths.join(", "))),
+        Unfit::Unknown(paths) => {
+            let ends: Vec<&str> = paths.iter().map(|p| p.rsplit('.').next().unwrap_or(p)).collect();
+            let near = suggest(name, &ends).or_else(|| suggest(name, &paths));
+            let failure = Failure::usage(format!("`{}` has no size `{name}` of its own", subject.name));
+            match near {
+                Some(near) => failure.help(format!("did you mean `{near}`?")),
+                None => failure.help(format!("its sizes are {}", paths.join(", "))),
+            }
+        }
+    })
+}
+
+/// A number, or the cost of a spec.
+fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, Failure> {
+    let first = value.chars().next().unwrap_or(' ');
+    if first.is_ascii_digit() || first == '.' || first == '(' {
+        let mut sources = SourceMap::new();
+        let id = sources.add(format!("--{}", name.word().replace('_', "-")), value);
+        let node = Node::plain(value, Span::new(id, 0, value.len()));
+        let number = expr::parse(&sources, &node).and_then(|expr| expr::eval(&expr, &NoNames));
+        let number = number.map_err(|diagnostic| {
+            ui.diagnose(&[diagnostic], &sources);
+            Failure::usage("the wanted cost is no number")
+        })?;
+        return match number.to_f64() {
+            n if n >= 1.0 && n < 1e36 => Ok(n.round() as u128),
+            n => Err(Failure::usage(format!("a cost of {n} cannot be had"))),
+        };
+    }
+    let other = OverArgs::default().compile(value, ui)?;
+    Ok(Costs::measure(&other.graph, &cost(&other.graph), scene).of(name))
+}
+
+fn shown(name: Name, n: u128) -> String {
+    match name.unit() {
+        Unit::Parameters => number::exact(n),
+        Unit::Operations | Unit::Bytes => name.unit().short(n),
+    }
+}
+
+fn table(sizes: &[Size], wanted: &Wanted, found: &[Fit]) -> Table {
+    let mut columns: Vec<Column> = sizes.iter().map(|size| Column::number(size.path.clone())).collect();
+    columns.extend([Column::number(wanted.cost.word()), Column::number("off")]);
+    let row = |fit: &Fit| {
+        let values = fit.sizes.iter().map(|n| number::exact(u128::from(*n)));
+        let off = match fit.off * 100.0 {
+            p if p.abs() < 0.005 => "0 %".to_owned(),
+            p if p < 0.0 => format!("−{:.2} %", -p),
+            p => format!("+{p:.2} %"),
+        };
+        values.chain([shown(wanted.cost, fit.value), off]).collect()
+    };
+    Table { columns, rows: found.iter().map(row).collect(), total: Vec::new() }
+}

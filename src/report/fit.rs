@@ -1,0 +1,286 @@
+//! Sizes that give a model a wanted cost: `d_model` and `layers` for 124 million parameters.
+//!
+//! Sizes are numbers of a spec's normal form. All but one are tried one by one, from an eighth to eight
+//! times what they are; costs grow with every size, so the remaining one is found by bisection. A
+//! combination counts only if it compiles, which is how divisibility is respected. Of combinations that
+//! come about as close, those come first that keep the spec's proportions.
+
+use serde::Serialize;
+
+use super::compare::form::{Form, Wirings};
+use super::cost::cost;
+use super::costs::{Costs, Name, Scene};
+use crate::diag::Sink;
+use crate::lower::lower;
+use crate::syntax::tree::Node;
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Which cost.
+    pub cost: Name,
+    /// How much of it.
+    pub value: u128,
+    /// At what it is measured.
+    pub scene: Scene,
+}
+
+/// A size that may change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Size {
+    /// `decoder.layers`
+    pub path: String,
+    /// What it is now.
+    pub now: u64,
+    /// It changes in steps of this.
+    pub step: u64,
+    /// Where it stands; in an encoder-decoder a size may stand in both stacks.
+    pub paths: Vec<String>,
+    #[serde(skip)]
+    places: Vec<Vec<String>>,
+}
+
+/// A size that another one, which stands beside it, gives as a factor: one of them is enough.
+const GIVEN_BY: (&str, &str) = ("hidden", "expansion");
+
+/// Sizes that come close.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fit {
+    /// The sizes, in the order asked for.
+    pub sizes: Vec<u64>,
+    /// The cost they give.
+    #[serde(serialize_with = "super::serialize_count")]
+    pub value: u128,
+    /// How far that is from what is wanted, as a part of it; negative below.
+    pub off: f64,
+}
+
+/// Why a name is no size that can change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// No number of the spec is called that; these are.
+    Unknown(Vec<String>),
+    /// Several are.
+    Several(Vec<String>),
+}
+
+/// The most combinations that are tried, of all sizes but the bisected one.
+const MOST: usize = 600;
+
+/// What is about as close: one part in a hundred.
+const CLOSE: f64 = 0.01;
+
+/// The least width that keeps being a multiple of a power of two.
+const WIDE: u64 = 128;
+
+/// A spec whose sizes are looked for.
+pub struct Fitter {
+    wirings: Wirings,
+    form: Form,
+}
+
+impl Fitter {
+    /// For a spec.
+    pub fn new(spec: &crate::spec::ModelSpec) -> Self {
+        let wirings = Wirings::default();
+        let form = wirings.normal(spec);
+        Self { wirings, form }
+    }
+
+    /// The size of that name: a path, or its end where only one path ends so.
+    ///
+    /// # Errors
+    /// There is none, or there are several.
+    pub fn size(&self, name: &str) -> Result<Size, Unfit> {
+        let mut all = Vec::new();
+        numbers(&self.form, &mut Vec::new(), &mut all);
+        let ends = |(keys, _): &&(Vec<String>, u64)| {
+            let path = keys.join(".");
+            path == name || path.ends_with(&format!(".{name}"))
+        };
+        let found: Vec<&(Vec<String>, u64)> = all.iter().filter(ends).collect();
+        let paths: Vec<String> = found.iter().map(|(keys, _)| keys.join(".")).collect();
+        let Some((_, now)) = found.first() else { return Err(Unfit::Unknown(self.names(&all))) };
+        if found.iter().any(|(_, n)| n != now) {
+            return Err(Unfit::Several(paths));
+        }
+        let path = if let [only] = paths.as_slice() { only.clone() } else { name.to_owned() };
+        let places = found.iter().map(|(keys, _)| keys.clone()).collect();
+        let mut size = Size { path, now: *now, step: 1, paths, places };
+        size.step = self.step(&size);
+        Ok(size)
+    }
+
+    /// The paths of those numbers that a cost depends on.
+    fn names(&self, all: &[(Vec<String>, u64)]) -> Vec<String> {
+        let scene = Scene { batch: 1, tokens: 1, element: super::costs::Element::F32 };
+        let wanted = Wanted { cost: Name::TrainMemory, value: 1, scene };
+        let counts = |(keys, now): &&(Vec<String>, u64)| {
+            let size = Size {
+                path: keys.join("."),
+                now: *now,
+                step: 1,
+                paths: Vec::new(),
+                places: vec![keys.clone()],
+            };
+            let of = |n: u64| self.measure(&[&size], &[n], Some(&wanted));
+            of(*now) != of(now.saturating_mul(2))
+        };
+        all.iter().filter(counts).map(|(keys, _)| keys.join(".")).collect()
+    }
+
+    /// The coarsest power of two up to 64 that a width has, times the least that compiles on both sides.
+    fn step(&self, size: &Size) -> u64 {
+        let grain = if size.now < WIDE { 1 } else { 1u64 << size.now.trailing_zeros().min(6) };
+        let works = |step: u64| {
+            let above = [size.now.saturating_add(step), size.now.saturating_add(2 * step)];
+            above.iter().all(|n| self.measure(&[size], &[*n], None).is_some())
+        };
+        (1..=64).map(|k| k * grain).find(|step| works(*step)).unwrap_or(grain)
+    }
+
+    /// The cost with these sizes, or with none asked for 0; `None` if they give no sound spec.
+    fn measure(&self, sizes: &[&Size], values: &[u64], wanted: Option<&Wanted>) -> Option<u128> {
+        let mut form = self.form.clone();
+        for (size, n) in sizes.iter().zip(values) {
+            for place in &size.places {
+                form.put(place, Some(Form::word(n.to_string())));
+                if let Some((last, way)) = place.split_last()
+                    && last == GIVEN_BY.0
+                {
+                    form.put(&way.iter().cloned().chain([GIVEN_BY.1.to_owned()]).collect::<Vec<_>>(), None);
+                }
+            }
+        }
+        let spec = self.wirings.decode(&form)?;
+        let Some(wanted) = wanted else { return Some(0) };
+        let graph = lower(&spec, &mut Sink::new()).ok().flatten()?;
+        Some(Costs::measure(&graph, &cost(&graph), &wanted.scene).of(wanted.cost))
+    }
+
+    /// The sizes that come closest, closest first, at most so many.
+    pub fn fit(&self, sizes: &[Size], wanted: &Wanted, most: usize) -> Vec<Fit> {
+        // The finest size that matters is bisected, so that the others are few.
+        let matters = |size: &Size| {
+            let at = |n: u64| self.measure(&[size], &[n], Some(wanted));
+            at(size.now) != at(size.now.saturating_mul(2))
+        };
+        let count = |i: &usize| sizes.get(*i).filter(|s| matters(s)).map_or(0, |s| candidates(s).len());
+        let Some(fine) = (0..sizes.len()).rev().max_by_key(count) else { return Vec::new() };
+        let others: Vec<&Size> =
+            sizes.iter().enumerate().filter(|(i, _)| *i != fine).map(|(_, s)| s).collect();
+        let Some(last) = sizes.get(fine) else { return Vec::new() };
+        let mut found = Vec::new();
+        for fixed in combinations(&others) {
+            let all: Vec<&Size> = others.iter().copied().chain([last]).collect();
+            let of = |n: u64| {
+                let values: Vec<u64> = fixed.iter().copied().chain([n]).collect();
+                self.measure(&all, &values, Some(wanted))
+            };
+            for (n, value) in around(&candidates(last), wanted.value, of) {
+                let mut values = fixed.clone();
+                values.insert(fine, n);
+                let off = (value as f64 - wanted.value as f64) / (wanted.value as f64).max(1.0);
+                found.push(Fit { sizes: values, value, off });
+            }
+        }
+        let order = |fit: &Fit| ((fit.off.abs() / CLOSE).floor(), skew(sizes, fit), fit.off.abs());
+        found.sort_by(|a, b| {
+            let ((a1, a2, a3), (b1, b2, b3)) = (order(a), order(b));
+            let by = a1.total_cmp(&b1).then(a2.total_cmp(&b2)).then(a3.total_cmp(&b3));
+            by.then_with(|| a.sizes.cmp(&b.sizes))
+        });
+        // Sizes that do not matter to the cost would fill the list.
+        let mut told = Vec::new();
+        found.retain(|fit| {
+            !told.contains(&fit.value) && {
+                told.push(fit.value);
+                true
+            }
+        });
+        found.truncate(most);
+        found
+    }
+}
+
+/// How unevenly sizes have grown: the largest ratio to what they were over the smallest, as a logarithm.
+fn skew(sizes: &[Size], fit: &Fit) -> f64 {
+    let grown = sizes.iter().zip(&fit.sizes).map(|(size, n)| (*n as f64 / size.now as f64).ln());
+    let (least, most) = grown.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), g| (a.min(g), b.max(g)));
+    most - least
+}
+
+/// Whole numbers of a form with their paths.
+fn numbers(form: &Form, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, u64)>) {
+    if let Form::Word { node, .. } = form
+        && let Some(n) = whole(node)
+    {
+        found.push((path.clone(), n));
+    }
+    for (key, value) in form.fields().into_iter().flatten() {
+        path.push(key.clone());
+        numbers(value, path, found);
+        path.pop();
+    }
+}
+
+fn whole(node: &Node) -> Option<u64> {
+    node.text()?.trim().parse().ok().filter(|n| *n > 0)
+}
+
+/// Steps from about an eighth of a size to eight times.
+fn candidates(size: &Size) -> Vec<u64> {
+    let step = size.step.max(1);
+    let offset = size.now % step;
+    let first = (size.now / 8 / step).max(u64::from(offset == 0));
+    let last = size.now.saturating_mul(8) / step;
+    let every = ((last - first.min(last)) / 512).max(1);
+    (first..=last)
+        .step_by(usize::try_from(every).unwrap_or(1))
+        .map(|k| k * step + offset)
+        .filter(|n| *n > 0)
+        .collect()
+}
+
+/// Every combination of candidates; where that were too many, of evenly chosen ones.
+fn combinations(sizes: &[&Size]) -> Vec<Vec<u64>> {
+    let each = (MOST as f64).powf(1.0 / sizes.len().max(1) as f64).floor().max(2.0) as usize;
+    sizes.iter().fold(vec![Vec::new()], |all, size| {
+        let every = candidates(size);
+        let step = every.len().div_ceil(each).max(1);
+        // The size as it is stays among those chosen.
+        let offset = every.iter().position(|n| *n == size.now).unwrap_or(0) % step;
+        let chosen: Vec<u64> = every.into_iter().skip(offset).step_by(step).collect();
+        let longer = |values: &Vec<u64>, n: u64| values.iter().copied().chain([n]).collect();
+        all.iter().flat_map(|values| chosen.iter().map(move |n| longer(values, *n))).collect()
+    })
+}
+
+/// The values on both sides of the wanted cost, and their costs.
+fn around(values: &[u64], wanted: u128, of: impl Fn(u64) -> Option<u128>) -> Vec<(u64, u128)> {
+    // A value that gives no sound spec is passed over for the next one that does.
+    let at = |from: usize| {
+        (from..values.len().min(from + 16)).find_map(|i| {
+            let n = *values.get(i)?;
+            of(n).map(|cost| (i, n, cost))
+        })
+    };
+    let (mut low, mut high) = (0, values.len());
+    let mut below = None;
+    let mut above = None;
+    while low < high {
+        let middle = (low + high) / 2;
+        match at(middle) {
+            Some((i, n, cost)) if cost <= wanted => {
+                below = Some((n, cost));
+                low = i + 1;
+            }
+            Some((_, n, cost)) => {
+                above = Some((n, cost));
+                high = middle;
+            }
+            None => high = middle,
+        }
+    }
+    below.into_iter().chain(above).collect()
+}
