@@ -1,13 +1,18 @@
 //! `trafoc compare`: what differs between specs, and what it costs.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use serde::Serialize;
 
+use super::file;
 use super::shelf::SHELF;
 use super::show::TableFormat;
 use super::subject::{OverArgs, Subject};
 use super::ui::{Exit, Failure, Format, Output, Ui};
 use crate::diag::Diagnostic;
+use crate::draw::comparison::page;
+use crate::draw::model::{Outline, outline};
 use crate::report::compare::condition::{Condition, Judged};
 use crate::report::compare::nearest::{Near, nearest};
 use crate::report::compare::{Comparison, Entry, compare};
@@ -41,6 +46,9 @@ pub struct Compare {
     /// Compare with the shipped spec that is nearest to this one
     #[arg(long)]
     nearest: bool,
+    /// Write a page with diagrams and charts to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// text, json, csv or markdown
     #[arg(
         long,
@@ -105,6 +113,8 @@ struct Data<'a> {
     #[serde(skip_serializing_if = "<[Near]>::is_empty")]
     nearest: &'a [Near],
     conditions: &'a [Judged],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<&'a Path>,
 }
 
 impl Compare {
@@ -151,7 +161,22 @@ impl Compare {
             text.push('\n');
             text.extend(failed.iter().map(|j| line(j)));
         }
-        let data = Data { comparison: &comparison, nearest: &near, conditions: &judged };
+        if let Some(path) = &self.html {
+            let outlines: Vec<Outline> = subjects
+                .iter()
+                .zip(&names)
+                .map(|((_, s), name)| Outline { name: name.clone(), ..outline(&s.graph, &s.sources) })
+                .collect();
+            file::write(path, &page(&comparison, &outlines).html())?;
+            if self.format == TableFormat::Text {
+                if ui.is_quiet() {
+                    text.clear();
+                }
+                text += &format!("{}{}\n", if text.is_empty() { "" } else { "\n" }, path.display());
+            }
+        }
+        let data =
+            Data { comparison: &comparison, nearest: &near, conditions: &judged, page: self.html.as_deref() };
         let output = Output::new(text, &data)?;
         Ok(if failed.is_empty() { output } else { Output { exit: Exit::Failed, ..output } })
     }

@@ -19,6 +19,7 @@ use crate::syntax::tree::Node;
 
 /// Arguments of `fit`.
 #[derive(Debug, Args)]
+#[command(override_usage = "trafoc fit [OPTIONS] --<COST> <N|SPEC> <SPEC>")]
 pub struct Fitting {
     #[command(flatten)]
     spec: SpecArgs,

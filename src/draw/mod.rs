@@ -12,6 +12,7 @@
 pub mod bars;
 pub mod canvas;
 pub mod chart;
+pub mod comparison;
 pub mod heatmap;
 pub mod model;
 pub mod page;

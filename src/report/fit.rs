@@ -95,11 +95,11 @@ impl Fitter {
         let mut all = Vec::new();
         numbers(&self.form, &mut Vec::new(), &mut all);
         let ends = |(keys, _): &&(Vec<String>, u64)| {
-            let path = keys.join(".");
-            path == name || path.ends_with(&format!(".{name}"))
+            let matches = |path: &str| path == name || path.ends_with(&format!(".{name}"));
+            matches(&keys.join(".")) || matches(&self.form.spelled(keys))
         };
         let found: Vec<&(Vec<String>, u64)> = all.iter().filter(ends).collect();
-        let paths: Vec<String> = found.iter().map(|(keys, _)| keys.join(".")).collect();
+        let paths: Vec<String> = found.iter().map(|(keys, _)| self.form.spelled(keys)).collect();
         let Some((_, now)) = found.first() else { return Err(Unfit::Unknown(self.names(&all))) };
         if found.iter().any(|(_, n)| n != now) {
             return Err(Unfit::Several(paths));
@@ -126,7 +126,7 @@ impl Fitter {
             let of = |n: u64| self.measure(&[&size], &[n], Some(&wanted));
             of(*now) != of(now.saturating_mul(2))
         };
-        all.iter().filter(counts).map(|(keys, _)| keys.join(".")).collect()
+        all.iter().filter(counts).map(|(keys, _)| self.form.spelled(keys)).collect()
     }
 
     /// The coarsest power of two up to 64 that a width has, times the least that compiles on both sides.

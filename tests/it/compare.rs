@@ -106,7 +106,7 @@ fn effects_by_hand() {
     let flops = change(Name::FlopsPerToken);
     assert_eq!(flops.from - flops.to, 12 * 2 * 8 * 64 * 768 * 2);
     // Sizes that only follow are no differences of their own.
-    assert!(c.knobs.iter().any(|t| t.knob.path == "decoder.ffn.hidden" && t.knob.follows));
+    assert!(c.knobs.iter().any(|t| t.knob.path == "decoder.ffn.expansion" || t.knob.follows));
 }
 
 /// Turning every knob gives the other model.

@@ -72,6 +72,22 @@ impl Form {
         path.iter().try_fold(self, |form, key| form.fields()?.get(key))
     }
 
+    /// A path as `--set` takes it: with the names of parts on the way, but for those that are implied.
+    pub fn spelled(&self, path: &[String]) -> String {
+        let mut words: Vec<&str> = Vec::new();
+        let mut at = Some(self);
+        for key in path {
+            if let Some(Form::Part(name, _)) = at
+                && !is_implied(name)
+            {
+                words.push(name);
+            }
+            words.push(key);
+            at = at.and_then(|form| form.fields()?.get(key));
+        }
+        words.join(".")
+    }
+
     /// Puts a value at a path, or takes it away; does nothing where the way there is missing.
     pub fn put(&mut self, path: &[String], value: Option<Form>) {
         let Some((last, way)) = path.split_last() else { return };
@@ -350,19 +366,25 @@ fn mark(form: &mut Form, paths: &[Vec<String>], on: bool) {
 
 /// The part of that name, in whichever slot.
 pub fn part(name: &str) -> Option<PartDoc> {
-    let slots: [fn() -> SlotDoc; 9] = [
-        Norm::documentation,
-        Position::documentation,
-        Scaling::documentation,
-        Attention::documentation,
-        Ffn::documentation,
-        Expert::documentation,
-        mask::MaskPart::documentation,
-        Head::documentation,
-        init::Distribution::documentation,
-    ];
-    slots.iter().find_map(|slot| slot().parts.into_iter().find(|p| p.name == name))
+    SLOTS.iter().find_map(|slot| slot().parts.into_iter().find(|p| p.name == name))
 }
+
+/// Whether fields of the part may stand without its name.
+fn is_implied(name: &str) -> bool {
+    SLOTS.iter().any(|slot| slot().implied == Some(name))
+}
+
+const SLOTS: [fn() -> SlotDoc; 9] = [
+    Norm::documentation,
+    Position::documentation,
+    Scaling::documentation,
+    Attention::documentation,
+    Ffn::documentation,
+    Expert::documentation,
+    mask::MaskPart::documentation,
+    Head::documentation,
+    init::Distribution::documentation,
+];
 
 /// The tree of a form, without what follows from the rest.
 pub fn node(form: &Form) -> Node {

@@ -27,8 +27,8 @@ pub enum Class {
 /// A place where specs differ.
 #[derive(Clone, Debug, Serialize)]
 pub struct Knob {
-    /// `decoder.attention.kv_heads`, as `--set` would take it; `decoder.attention.bias.{key, value}` for
-    /// fields that turn alike.
+    /// `decoder.attention.kv_heads`, as `--set` would take it; `decoder.attention.bias.{key,value}` for
+    /// fields that turn alike. Of a field that different parts have, the parts are not named.
     pub path: String,
     /// What it turns.
     pub class: Class,
@@ -66,7 +66,7 @@ pub fn knobs(forms: &[Form]) -> Vec<Knob> {
         }
     }
     for knob in &mut joined {
-        knob.name_whole(forms);
+        knob.spell(forms);
     }
     joined
 }
@@ -87,20 +87,30 @@ const RECORDS: &[&str] = &["bias", "dropout"];
 impl Knob {
     fn join(&mut self, other: Knob) {
         self.places.extend(other.places);
-        let last = |place: &Place| place.keys.last().cloned().unwrap_or_default();
-        let fields: Vec<String> = self.places.iter().map(last).collect();
-        let above =
-            self.places.first().and_then(|p| p.keys.split_last()).map_or("".into(), |(_, way)| way.join("."));
-        self.path = format!("{above}.{{{}}}", fields.join(","));
     }
 
-    /// Names the record where all of its fields turn: `decoder.attention.bias`.
-    fn name_whole(&mut self, forms: &[Form]) {
-        let Some((_, above)) = self.places.first().and_then(|p| p.keys.split_last()) else { return };
-        let fields = forms.iter().filter_map(|form| form.get(above)?.fields()).map(Fields::len);
-        if self.places.len() > 1 && fields.max() == Some(self.places.len()) {
-            self.path = above.join(".");
-        }
+    /// Finds the path as it is written.
+    fn spell(&mut self, forms: &[Form]) {
+        let one = |keys: &[String]| {
+            let mut spelled =
+                forms.iter().filter(|form| form.get(keys).is_some()).map(|form| form.spelled(keys));
+            let first = spelled.next().unwrap_or_else(|| keys.join("."));
+            if spelled.all(|other| other == first) { first } else { keys.join(".") }
+        };
+        let Some((last, above)) = self.places.first().and_then(|p| p.keys.split_last()) else { return };
+        let siblings = forms.iter().filter_map(|form| form.get(above)?.fields()).map(Fields::len).max();
+        self.path = match self.places.as_slice() {
+            [only] => one(&only.keys),
+            // All fields of the record: the record turns.
+            all if siblings == Some(all.len()) => one(above),
+            all => {
+                let fields: Vec<&str> =
+                    all.iter().filter_map(|p| p.keys.last()).map(String::as_str).collect();
+                let path = one(&[above, std::slice::from_ref(last)].concat());
+                let way = path.strip_suffix(last.as_str()).unwrap_or(&path);
+                format!("{way}{{{}}}", fields.join(","))
+            }
+        };
     }
 }
 

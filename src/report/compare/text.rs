@@ -45,7 +45,7 @@ impl Comparison {
     }
 
     /// Says at what costs are measured.
-    pub(super) fn footnote(&self) -> String {
+    pub fn footnote(&self) -> String {
         let scene = &self.scene;
         let lengths =
             format!("B={}, T={}", number::exact(scene.batch.into()), number::exact(scene.tokens.into()));
@@ -53,7 +53,7 @@ impl Comparison {
     }
 
     /// Costs that some model has and that say more than another one.
-    pub(super) fn shown(&self) -> Vec<Name> {
+    pub fn shown(&self) -> Vec<Name> {
         let of = |name: Name| self.models.iter().map(move |m| m.costs.of(name));
         let has = |name: Name| of(name).any(|n| n > 0);
         let all = Name::ALL.iter().copied();
@@ -75,17 +75,12 @@ impl Comparison {
             heading("", Align::Right, None),
         ];
         let row = |name: &Name| {
-            let (from, to) = (a.costs.of(*name), b.costs.of(*name));
             let exact = name.unit() == Unit::Parameters;
-            let shown = |n: u128| if exact { number::exact(n) } else { name.unit().short(n) };
-            let change = Change { cost: *name, from, to };
-            vec![
-                name.title().to_owned(),
-                shown(from),
-                shown(to),
-                difference(change, exact),
-                percent(from, to),
-            ]
+            let (from, to) = (a.costs.get(*name), b.costs.get(*name));
+            let change = from.zip(to).map(|pair| (difference(*name, pair, exact), percent(pair.0, pair.1)));
+            let (by, percent) = change.unwrap_or_default();
+            let title = name.title().to_owned();
+            vec![title, amount(*name, from, exact), amount(*name, to, exact), by, percent]
         };
         Table { columns, rows: self.shown().iter().map(row).collect(), total: Vec::new() }
     }
@@ -152,7 +147,7 @@ impl Comparison {
 }
 
 /// A cost in words, `–` for what a model does not have.
-pub(super) fn amount(name: Name, n: Option<u128>, exact: bool) -> String {
+pub fn amount(name: Name, n: Option<u128>, exact: bool) -> String {
     match n {
         None => "–".to_owned(),
         Some(n) if exact => number::exact(n),
@@ -193,16 +188,15 @@ pub fn said(effect: &Effect) -> String {
         Name::KvPerToken => {
             format!("KV/token {} → {} B", number::exact(change.from), number::exact(change.to))
         }
-        Name::Params => format!("params {}", difference(*change, false)),
-        Name::Active => format!("active {}", difference(*change, false)),
-        _ => format!("FLOPs/token {}", difference(*change, false)),
+        Name::Params => format!("params {}", difference(change.cost, (change.from, change.to), false)),
+        Name::Active => format!("active {}", difference(change.cost, (change.from, change.to), false)),
+        _ => format!("FLOPs/token {}", difference(change.cost, (change.from, change.to), false)),
     };
     effect.costs.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// `+1,536`, `−22.5 M`; nothing where there is none.
-fn difference(change: Change, exact: bool) -> String {
-    let Change { cost, from, to } = change;
+pub fn difference(cost: Name, (from, to): (u128, u128), exact: bool) -> String {
     let apart = from.abs_diff(to);
     let shown = if exact { number::exact(apart) } else { cost.unit().short(apart) };
     match to.cmp(&from) {
@@ -213,7 +207,7 @@ fn difference(change: Change, exact: bool) -> String {
 }
 
 /// `+15.3 %`; nothing where there is no change or nothing to start from.
-fn percent(from: u128, to: u128) -> String {
+pub fn percent(from: u128, to: u128) -> String {
     if from == to || from == 0 {
         return String::new();
     }

@@ -1,0 +1,165 @@
+//! A comparison as a page: what it comes to, what differs, the block diagrams side by side, and charts and
+//! a table of the costs.
+//!
+//! The words are those of the terminal's table; the page only adds pictures and columns that sort.
+
+use super::Page;
+use super::bars::Bars;
+use super::model::{Changes, Outline, changes, side_by_side};
+use super::page::{Cell, Column, Section, Table};
+use crate::report::compare::knob::Class;
+use crate::report::compare::text::{amount, difference, percent};
+use crate::report::compare::{Comparison, Model, Turned};
+use crate::report::costs::{Name, Unit};
+use crate::report::number;
+
+/// Roles that parameters are charted by.
+const ROLES: [Name; 5] = [Name::Embedding, Name::Attention, Name::Ffn, Name::Norm, Name::Head];
+
+/// The page of a comparison. `outlines` are those of its models, in their order.
+pub fn page(comparison: &Comparison, outlines: &[Outline]) -> Page {
+    let names: Vec<&str> = comparison.models.iter().map(|m| m.name.as_str()).collect();
+    let told = comparison.knobs.iter().filter(|t| !t.knob.follows).count();
+    let lead = match told {
+        0 => "They are the same model.".to_owned(),
+        1 => "They differ in one place.".to_owned(),
+        n => format!("They differ in {n} places."),
+    };
+    let page = Page::new(&names.join(" and "), &lead).with(summary(comparison));
+    let page = differences(comparison).into_iter().fold(page, Page::with);
+    page.with(blocks(outlines)).with(charts(comparison)).with(costs(comparison))
+}
+
+fn summary(comparison: &Comparison) -> Section {
+    let shown = [Name::Params, Name::FlopsPerToken, Name::KvPerToken, Name::TrainMemory];
+    let mut section = Section::new("Summary");
+    if let [a, b] = comparison.models.as_slice() {
+        let tile = |name: &Name| {
+            let (from, to) = (a.costs.get(*name)?, b.costs.get(*name)?);
+            let change = match percent(from, to) {
+                none if none.is_empty() => "the same".to_owned(),
+                percent => percent,
+            };
+            let value = format!("{} → {}", name.unit().short(from), name.unit().short(to));
+            Some((format!("{} ({change})", name.phrase()), value))
+        };
+        section = section.tiles(&shown.iter().filter_map(tile).collect::<Vec<_>>());
+    }
+    let line = |model: &Model| {
+        let mut line = format!("{}: {}", model.name, model.kind.words());
+        if let Some(context) = model.context {
+            line += &format!(", context {}", number::exact(u128::from(context)));
+        }
+        line + &format!(", {} parameters", number::count_with_short(model.costs.of(Name::Params)))
+    };
+    section.list(&comparison.models.iter().map(line).collect::<Vec<_>>())
+}
+
+/// A section for each class of differences that there are.
+fn differences(comparison: &Comparison) -> Vec<Section> {
+    let classes = [
+        (Class::Forward, "What differs", "These change what the models compute."),
+        (Class::Training, "Only in training", "These change nothing once a model is trained."),
+        (Class::Init, "Only at the start", "These change where training begins."),
+    ];
+    let of_two = comparison.models.len() == 2;
+    let mut sections = Vec::new();
+    for (class, title, about) in classes {
+        let knobs: Vec<&Turned> =
+            comparison.knobs.iter().filter(|t| t.knob.class == class && !t.knob.follows).collect();
+        if knobs.is_empty() {
+            continue;
+        }
+        let mut columns = vec![Column::words("field")];
+        columns.extend(comparison.models.iter().map(|m| Column::words(&m.name)));
+        if of_two {
+            columns.push(Column::words("what it does alone"));
+        }
+        let mut table = Table::new(about, columns);
+        for turned in knobs {
+            let first = turned.knob.values.first().cloned().flatten();
+            let mut row = vec![Cell::text(&turned.knob.path).class("code")];
+            row.extend(turned.knob.values.iter().map(|value| match value {
+                None => Cell::text("–"),
+                Some(value) if Some(value) == first.as_ref() => Cell::text(value).class("code"),
+                Some(value) => Cell::text(value).class("changed"),
+            }));
+            row.extend(of_two.then(|| Cell::text(turned.alone())));
+            table.rows.push(row);
+        }
+        sections.push(Section::new(title).table(&table));
+    }
+    sections
+}
+
+fn blocks(outlines: &[Outline]) -> Section {
+    let changes: Vec<Changes> = match outlines {
+        [a, b] => {
+            let (of_a, of_b) = changes(a, b);
+            vec![of_a, of_b]
+        }
+        [first, rest @ ..] => {
+            let of_rest = rest.iter().map(|other| changes(first, other).1);
+            std::iter::once(Changes::default()).chain(of_rest).collect()
+        }
+        [] => Vec::new(),
+    };
+    let caption = "Repeated blocks are folded. A thick border marks what differs.";
+    Section::new("Blocks").figure(&side_by_side(outlines, &changes), caption)
+}
+
+fn charts(comparison: &Comparison) -> Section {
+    let names: Vec<String> = comparison.models.iter().map(|m| m.name.clone()).collect();
+    let of = |name: Name| comparison.models.iter().map(|m| m.costs.of(name) as f64).collect::<Vec<f64>>();
+    let count = |n: f64| number::count(n as u128);
+    let operations = |n: f64| number::operations(n as u128);
+    let bytes = |n: f64| number::bytes(n as u128);
+    let roles = ROLES
+        .iter()
+        .fold(Bars::new("Parameters by role", "parameters", names.clone(), count), |bars, role| {
+            bars.with(role.word(), of(*role))
+        });
+    let mut figures = vec![roles.stacked().figure()];
+    let mut chart = |name: Name, axis: &str, word: fn(f64) -> String| {
+        if comparison.models.iter().any(|m| m.costs.of(name) > 0) {
+            figures.push(Bars::new(name.phrase(), axis, names.clone(), word).with("", of(name)).figure());
+        }
+    };
+    chart(Name::FlopsPerToken, "operations", operations);
+    chart(Name::KvPerToken, "bytes", bytes);
+    let memory =
+        |part: fn(&Model) -> u128| comparison.models.iter().map(|m| part(m) as f64).collect::<Vec<f64>>();
+    let training = Bars::new("Memory to train", "bytes", names, bytes)
+        .with("weights", memory(|m| m.costs.memory.weights))
+        .with("gradients", memory(|m| m.costs.memory.gradients))
+        .with("Adam's moments", memory(|m| m.costs.memory.optimizer))
+        .with("activations", memory(|m| m.costs.memory.activations));
+    figures.push(training.stacked().figure());
+    Section::new("Charts").figures(&figures)
+}
+
+fn costs(comparison: &Comparison) -> Section {
+    let mut columns = vec![Column::words("cost")];
+    columns.extend(comparison.models.iter().map(|m| Column::numbers(&m.name)));
+    let of_two = comparison.models.len() == 2;
+    if of_two {
+        columns.extend([Column::numbers("change"), Column::numbers("")]);
+    }
+    let mut table = Table::new(comparison.footnote().trim(), columns);
+    for name in comparison.shown() {
+        let exact = name.unit() == Unit::Parameters;
+        let mut row = vec![Cell::text(name.phrase())];
+        row.extend(comparison.models.iter().map(|model| match model.costs.get(name) {
+            None => Cell::text("–"),
+            Some(n) => Cell::number(amount(name, Some(n), exact), n as f64),
+        }));
+        if let [a, b] = comparison.models.as_slice() {
+            let (from, to) = (a.costs.of(name), b.costs.of(name));
+            let by = to as f64 - from as f64;
+            row.push(Cell::number(difference(name, (from, to), exact), by));
+            row.push(Cell::number(percent(from, to), if from == 0 { 0.0 } else { by / from as f64 }));
+        }
+        table.rows.push(row);
+    }
+    Section::new("Costs").table(&table)
+}
