@@ -23,11 +23,19 @@ pub fn page(comparison: &Comparison, outlines: &[Outline]) -> Page {
     let lead = match told {
         0 => "They are the same model.".to_owned(),
         1 => "They differ in one place.".to_owned(),
-        n => format!("They differ in {n} places."),
+        n => format!("They differ in {n} places, not counting what follows from them."),
     };
-    let page = Page::new(&names.join(" and "), &lead).with(summary(comparison));
+    let page = Page::new(&listed(&names), &lead).with(summary(comparison));
     let page = differences(comparison).into_iter().fold(page, Page::with);
     page.with(blocks(outlines)).with(charts(comparison)).with(costs(comparison))
+}
+
+/// `a, b and c`
+fn listed(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        all => all.concat(),
+    }
 }
 
 fn summary(comparison: &Comparison) -> Section {
@@ -104,8 +112,16 @@ fn blocks(outlines: &[Outline]) -> Section {
         }
         [] => Vec::new(),
     };
-    let caption = "Repeated blocks are folded. A thick border marks what differs.";
-    Section::new("Blocks").figure(&side_by_side(outlines, &changes), caption)
+    let section =
+        Section::new("Blocks").text("Repeated blocks are folded. A thick border marks what differs.");
+    if outlines.len() <= 2 {
+        return section.figure(&side_by_side(outlines, &changes), "");
+    }
+    // More than two would be too small beside each other to be read.
+    let one = |(outline, changes): (&Outline, &Changes)| {
+        side_by_side(std::slice::from_ref(outline), std::slice::from_ref(changes))
+    };
+    section.figures(&outlines.iter().zip(&changes).map(one).collect::<Vec<_>>())
 }
 
 fn charts(comparison: &Comparison) -> Section {
@@ -121,8 +137,11 @@ fn charts(comparison: &Comparison) -> Section {
         });
     let mut figures = vec![roles.stacked().figure()];
     let mut chart = |name: Name, axis: &str, word: fn(f64) -> String| {
-        if comparison.models.iter().any(|m| m.costs.of(name) > 0) {
-            figures.push(Bars::new(name.phrase(), axis, names.clone(), word).with("", of(name)).figure());
+        let having =
+            comparison.models.iter().filter_map(|m| Some((m.name.clone(), m.costs.get(name)? as f64)));
+        let (names, values): (Vec<String>, Vec<f64>) = having.unzip();
+        if !names.is_empty() {
+            figures.push(Bars::new(name.phrase(), axis, names, word).with("", values).figure());
         }
     };
     chart(Name::FlopsPerToken, "operations", operations);
@@ -143,7 +162,7 @@ fn costs(comparison: &Comparison) -> Section {
     columns.extend(comparison.models.iter().map(|m| Column::numbers(&m.name)));
     let of_two = comparison.models.len() == 2;
     if of_two {
-        columns.extend([Column::numbers("change"), Column::numbers("")]);
+        columns.extend([Column::numbers("change"), Column::numbers("in %")]);
     }
     let mut table = Table::new(comparison.footnote().trim(), columns);
     for name in comparison.shown() {

@@ -76,6 +76,12 @@ fn exit_codes_tell_what_happened() {
         (vec!["check", "missing.yaml"], 4),
         (vec!["check", "specs"], 4),
         (vec!["man", "--out", "Cargo.toml/man"], 4),
+        (vec!["compare", "@gpt1", "@gpt2-small", "--fail-if", "params > 200e6"], 0),
+        (vec!["compare", "@gpt1", "@gpt2-small", "--fail-if", "params > 125e6"], 1),
+        (vec!["compare", "@gpt1", "@gpt2-small", "--fail-if", "params > 125M"], 2),
+        (vec!["compare", "@gpt1"], 2),
+        (vec!["fit", "@gpt1", "--params", "1e8", "--over", "nothing"], 2),
+        (vec!["fit", "@gpt1"], 2),
     ] {
         let said = trafoc(&arguments);
         assert_eq!(said.code, code, "{arguments:?}: {}", said.err);

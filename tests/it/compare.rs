@@ -1,6 +1,8 @@
 //! Comparisons: normal forms of specs, what differs, what turning one knob does.
 
 use proptest::prelude::*;
+use trafoc::draw::comparison::page;
+use trafoc::draw::model::{Outline, outline};
 use trafoc::report::compare::condition::Condition;
 use trafoc::report::compare::effect::turn;
 use trafoc::report::compare::form::{Form, Wirings};
@@ -214,4 +216,33 @@ fn tables_of_a_comparison_hold_its_numbers() {
     assert_eq!(json["models"][0]["costs"]["params"], 124_439_808);
     assert!(json["models"][1]["costs"]["kv"].is_null());
     assert_eq!(json["knobs"][0]["path"], "vocab");
+}
+
+/// A page needs nothing but itself, whatever a spec is called, and stays small.
+#[test]
+fn a_page_is_one_file() {
+    let fronts = ["gpt1", "mixtral-8x7b", "t5-small"].map(compiled);
+    let hostile = "</script><img src=x onerror=alert(1)>";
+    let entries: Vec<Entry<'_>> = fronts
+        .iter()
+        .map(|f| &f.compilation)
+        .map(|c| Entry { name: hostile, spec: c.spec.as_ref().unwrap(), graph: c.graph.as_ref().unwrap() })
+        .collect();
+    let scene = Scene { batch: 1, tokens: 128, element: Element::Bf16 };
+    let outlines: Vec<_> = fronts
+        .iter()
+        .map(|f| Outline {
+            name: hostile.to_owned(),
+            ..outline(f.compilation.graph.as_ref().unwrap(), &f.sources)
+        })
+        .collect();
+    for n in [1, 2, 3] {
+        let html = page(&compare(&entries[..n], scene), &outlines[..n]).html();
+        assert!(html.len() < 1 << 20, "{}", html.len());
+        assert!(!html.contains(hostile) && !html.contains("http://www.w3.org/1999/xhtml"));
+        for outside in ["src=\"http", "href=\"http", "url(http", "@import"] {
+            assert!(!html.contains(outside), "{outside}");
+        }
+        assert_eq!(html, page(&compare(&entries[..n], scene), &outlines[..n]).html());
+    }
 }

@@ -57,7 +57,7 @@ pub struct Place {
 pub fn knobs(forms: &[Form]) -> Vec<Knob> {
     let mut found = Vec::new();
     let all: Vec<Option<&Form>> = forms.iter().map(Some).collect();
-    differ(&mut Vec::new(), &all, &mut found);
+    differ(&mut Vec::new(), &all, false, &mut found);
     let mut joined: Vec<Knob> = Vec::new();
     for knob in found.into_iter().filter(|knob| knob.path != "name") {
         match joined.iter_mut().find(|old| turns_with(old, &knob)) {
@@ -114,37 +114,41 @@ impl Knob {
     }
 }
 
-fn differ(keys: &mut Vec<String>, forms: &[Option<&Form>], found: &mut Vec<Knob>) {
-    let mut present = forms.iter().flatten();
-    let Some(first) = present.next() else { return };
-    if present.clone().all(|form| form == first) && forms.iter().all(Option::is_some) {
+/// Compares what stands at one path. Where `some` is set, only some specs have what is around it, and
+/// only those that have the place are compared.
+fn differ(keys: &mut Vec<String>, forms: &[Option<&Form>], some: bool, found: &mut Vec<Knob>) {
+    let present: Vec<&Form> = forms.iter().flatten().copied().collect();
+    let whole = some || present.len() == forms.len();
+    let Some(first) = present.first() else { return };
+    if whole && present.iter().all(|form| form == first) {
         return;
     }
-    let is_record = |form: &Option<&Form>| matches!(form, Some(Form::Record(_)));
-    let is_part = |form: &Option<&Form>| matches!(form, Some(Form::Part(..)));
-    if forms.iter().all(is_record) {
-        within(keys, forms, 1, found);
-    } else if forms.iter().all(is_part) {
-        let name = |form: &Option<&Form>| match form {
-            Some(Form::Part(name, _)) => Some(name.clone()),
-            Some(Form::Word { .. } | Form::Record(_) | Form::Each(_)) | None => None,
-        };
-        let same = forms.iter().all(|form| name(form) == name(&Some(*first)));
-        if !same {
-            let shared = shared(forms);
-            let texts = forms.iter().map(|form| form.map(|form| brief(form, &shared)));
-            found.push(knob(keys, forms, texts.collect(), true));
+    let is_record = |form: &&Form| matches!(form, Form::Record(_));
+    let name = |form: &&Form| match form {
+        Form::Part(name, _) => Some(name.clone()),
+        Form::Word { .. } | Form::Record(_) | Form::Each(_) => None,
+    };
+    let texts =
+        |elsewhere: &[String]| forms.iter().map(|form| form.map(|form| brief(form, elsewhere))).collect();
+    if present.iter().all(is_record) {
+        if !whole {
+            // What only some have is a knob, and those that have it may differ too.
+            found.push(knob(keys, forms, texts(&[]), false));
         }
-        within(keys, forms, if same { 1 } else { 2 }, found);
+        within(keys, forms, some || !whole, found);
+    } else if whole && present.iter().all(|form| name(form).is_some()) {
+        let same = present.iter().all(|form| name(form) == name(first));
+        if !same {
+            found.push(knob(keys, forms, texts(&shared(forms)), true));
+        }
+        within(keys, forms, some || !same, found);
     } else {
-        let texts = forms.iter().map(|form| form.map(|form| brief(form, &[])));
-        found.push(knob(keys, forms, texts.collect(), false));
+        found.push(knob(keys, forms, texts(&[]), false));
     }
 }
 
-/// Goes on with every field that at least so many forms have. Of different parts only those that have
-/// the field are compared.
-fn within(keys: &mut Vec<String>, forms: &[Option<&Form>], least: usize, found: &mut Vec<Knob>) {
+/// Goes on with every field; where `some` is set, with those that several forms have.
+fn within(keys: &mut Vec<String>, forms: &[Option<&Form>], some: bool, found: &mut Vec<Knob>) {
     let mut names: Vec<&String> = Vec::new();
     for name in forms.iter().flatten().filter_map(|form| form.fields()).flat_map(Fields::keys) {
         if !names.contains(&name) {
@@ -154,12 +158,8 @@ fn within(keys: &mut Vec<String>, forms: &[Option<&Form>], least: usize, found: 
     for name in names {
         let values: Vec<Option<&Form>> =
             forms.iter().map(|form| form.and_then(|f| f.fields()?.get(name))).collect();
-        let have: Vec<&Form> = values.iter().flatten().copied().collect();
-        if have.len() < least || (least > 1 && have.iter().all(|form| Some(form) == have.first())) {
-            continue;
-        }
         keys.push(name.clone());
-        differ(keys, &values, found);
+        differ(keys, &values, some, found);
         keys.pop();
     }
 }
