@@ -1,13 +1,19 @@
 //! `trafoc check`: is the spec right, and what is it?
 
+use std::path::Path;
+
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
+use super::file;
 use super::subject::{OverArgs, Subject};
-use super::ui::{Exit, Failure, FormatArg, Output, Ui};
+use super::ui::{Exit, Failure, FormatArg, Output, Ui, counted};
+use crate::diag::{Severity, Sink};
+use crate::learn::recipe::{self, agree};
 use crate::report::number;
 use crate::report::summary::{Summary, summary};
+use crate::syntax::text;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -17,6 +23,9 @@ pub struct Check {
     specs: Vec<String>,
     #[command(flatten)]
     over: OverArgs,
+    /// Hold this recipe against every spec, too
+    #[arg(long, value_name = "FILE")]
+    recipe: Option<String>,
     /// Warnings fail too
     #[arg(long)]
     strict: bool,
@@ -67,16 +76,39 @@ impl Check {
     }
 
     fn check(&self, spec: &str, ui: &mut Ui) -> Result<Checked, Failure> {
-        let subject: Subject = self.over.compile(spec, ui)?;
+        let mut subject: Subject = self.over.compile(spec, ui)?;
+        if let Some(recipe) = &self.recipe {
+            subject.warnings += agreed(&mut subject, recipe, ui)?;
+        }
         let variants = subject.variants();
         if self.strict && subject.warnings > 0 {
             let message = format!("`{}` has warnings, and `--strict` lets none through", subject.name);
             return Err(Failure::new(Exit::Failed, message));
         }
-        if variants > 0 {
-            ui.note(&format!("all {variants} variants of its sweep are right too"));
+        match variants {
+            0 => {}
+            1 => ui.note("the variant of its sweep is right too"),
+            _ => ui.note(&format!("all {variants} variants of its sweep are right too")),
         }
         Ok(Checked { spec: spec.to_owned(), ok: true, variants, summary: Some(summary(&subject.graph)) })
+    }
+}
+
+/// Whether a recipe agrees with a spec. How many warnings there are.
+fn agreed(subject: &mut Subject, recipe: &str, ui: &mut Ui) -> Result<usize, Failure> {
+    let bytes = file::read_spec(Path::new(recipe))
+        .map_err(|e| Failure::new(Exit::File, format!("cannot read `{recipe}`: {}", file::reason(&e))))?;
+    let mut sink = Sink::new();
+    let id = text::decode(&mut subject.sources, recipe, &bytes, &mut sink);
+    let read = id.and_then(|id| recipe::read(&subject.sources, id, &[], &mut sink));
+    if let Some(read) = &read {
+        agree::check(read, &subject.spec, &subject.graph, &mut sink);
+    }
+    let found = sink.into_sorted();
+    ui.diagnose(&found, &subject.sources);
+    match found.iter().any(|d| d.severity == Severity::Error) {
+        true => Err(Failure::new(Exit::Failed, format!("`{recipe}` has {}", counted(&found)))),
+        false => Ok(found.len()),
     }
 }
 

@@ -8,8 +8,9 @@ use super::ui::{Failure, FormatArg, Output, Ui};
 use crate::diag::Code;
 use crate::diag::code::Explanation;
 use crate::diag::suggest::suggest;
+use crate::learn::recipe;
 use crate::report::lesson::lesson;
-use crate::spec::explain::{find, nearest, wrapped};
+use crate::spec::explain::{Topic, catalogue, find_in, nearest_in, wrapped};
 use crate::syntax::Notation;
 
 /// Arguments of `explain`.
@@ -41,7 +42,7 @@ impl Explain {
             let lesson = lesson(&subject.graph);
             return Output::new(lesson.to_string(), &lesson);
         }
-        let found = find(what);
+        let found = find_in(what, everything());
         if found.is_empty() {
             return Err(unknown(what));
         }
@@ -55,10 +56,15 @@ fn is_spec(what: &str) -> bool {
     what == "-" || what.starts_with('@') || Notation::from_path(what).is_some() || what.contains(['/', '\\'])
 }
 
+/// Specs and recipes.
+fn everything() -> Vec<Topic> {
+    [catalogue(), recipe::catalogue()].concat()
+}
+
 fn unknown(what: &str) -> Failure {
     let slugs: Vec<&str> = Code::ALL.iter().map(|c| c.slug()).collect();
     let failure = Failure::usage(format!("nothing is called `{what}`: no code, no key, no part, no spec"));
-    match (suggest(what, &slugs), nearest(what)) {
+    match (suggest(what, &slugs), nearest_in(what, &everything())) {
         (Some(code), _) if what.contains('-') => failure.help(format!("did you mean `{code}`?")),
         (_, Some(near)) => failure.help(format!("did you mean `{near}`?")),
         (Some(code), None) => failure.help(format!("did you mean `{code}`?")),

@@ -294,6 +294,7 @@ fn below(key: &str, fields: &[Field], depth: usize) -> Option<String> {
             | Shape::Integer
             | Shape::Number
             | Shape::Text
+            | Shape::Texts
             | Shape::Choice(_)
             | Shape::List(_)
             | Shape::Map(_)

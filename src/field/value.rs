@@ -36,6 +36,8 @@ pub enum Shape {
     Number,
     /// Any text.
     Text,
+    /// A text, or a list of them.
+    Texts,
     /// One of some words.
     Choice(&'static [Word]),
     /// A map with these fields.
@@ -119,6 +121,7 @@ impl Shape {
             Shape::Integer => "a whole number".into(),
             Shape::Number => "a number".into(),
             Shape::Text => "a text".into(),
+            Shape::Texts => "a text or a list of texts".into(),
             Shape::Choice(words) => {
                 let names: Vec<String> = words.iter().map(|w| format!("`{}`", w.name)).collect();
                 format!("one of {}", names.join(", "))

@@ -63,7 +63,24 @@ pub struct Item {
     pub doc: String,
 }
 
-/// Everything there is to explain.
+/// Everything there is to explain about a document of another kind, whose root has this name: a recipe.
+pub fn catalogue_of(root: &str, doc: &str, fields: &[Field]) -> Vec<Topic> {
+    let mut walk = Walk::default();
+    walk.topics.push(Topic {
+        sort: Sort::Key,
+        name: root.to_owned(),
+        path: root.to_owned(),
+        doc: tidy(doc),
+        takes: Some("a document of its own with the keys below".to_owned()),
+        default: None,
+        items: fields.iter().map(|f| Item { name: f.name.to_owned(), doc: said(f) }).collect(),
+        chain: vec![root.to_owned()],
+    });
+    walk.record(fields, &mut vec![root.to_owned()]);
+    walk.topics
+}
+
+/// Everything there is to explain about a spec.
 pub fn catalogue() -> Vec<Topic> {
     let mut walk = Walk::default();
     // The keys of a block stand among those of its stack, and are described there.
@@ -76,9 +93,14 @@ pub fn catalogue() -> Vec<Topic> {
 /// The topics a word or a dotted path names. `attention.kv_heads` is enough for
 /// `decoder.attention.multi_head.kv_heads`, and names of blocks and numbers of calls may stand in it.
 pub fn find(word: &str) -> Vec<Topic> {
+    find_in(word, catalogue())
+}
+
+/// As [`find`], among these.
+pub fn find_in(word: &str, all: Vec<Topic>) -> Vec<Topic> {
     let wanted = segments(word);
     let Some(last) = wanted.last() else { return Vec::new() };
-    let mut found: Vec<Topic> = catalogue()
+    let mut found: Vec<Topic> = all
         .into_iter()
         .filter(|t| match t.sort {
             Sort::Slot | Sort::Part | Sort::Key => {
@@ -103,8 +125,12 @@ pub fn find(word: &str) -> Vec<Topic> {
 
 /// The word most like one that names nothing.
 pub fn nearest(word: &str) -> Option<String> {
+    nearest_in(word, &catalogue())
+}
+
+/// As [`nearest`], among these.
+pub fn nearest_in(word: &str, all: &[Topic]) -> Option<String> {
     let last = segments(word).pop()?;
-    let all = catalogue();
     let names: BTreeSet<&str> = all.iter().map(|t| t.name.as_str()).collect();
     suggest(&last, &names.into_iter().collect::<Vec<_>>())
 }
@@ -209,7 +235,13 @@ impl Walk {
                     }
                 }
             }
-            Shape::Bool | Shape::Integer | Shape::Number | Shape::Text | Shape::Equation | Shape::Any => {}
+            Shape::Bool
+            | Shape::Integer
+            | Shape::Number
+            | Shape::Text
+            | Shape::Texts
+            | Shape::Equation
+            | Shape::Any => {}
         }
     }
 
@@ -269,6 +301,7 @@ fn topic(field: &Field, chain: &[String]) -> Topic {
         | Shape::Integer
         | Shape::Number
         | Shape::Text
+        | Shape::Texts
         | Shape::List(_)
         | Shape::Map(_)
         | Shape::Equation
@@ -300,7 +333,7 @@ fn takes(shape: Shape) -> String {
         Shape::Record(..) => "a map with the keys below".to_owned(),
         Shape::List(item) => format!("a list; each item is {}", takes(item())),
         Shape::Map(value) => format!("a map from names; each value is {}", takes(value())),
-        Shape::Bool | Shape::Text | Shape::Equation | Shape::Any => shape.wanted(),
+        Shape::Bool | Shape::Text | Shape::Texts | Shape::Equation | Shape::Any => shape.wanted(),
     }
 }
 

@@ -15,15 +15,21 @@ use crate::syntax::tree::{Kind, Node};
 
 /// The schema of a whole spec.
 pub fn schema() -> Json {
-    let mut definitions = Definitions::default();
-    let root = definitions.record("spec", &model::fields());
-    let Json::Object(mut root) = root else { return Json::Null };
     // A spec that extends another need not repeat what that one gives.
-    root.remove("required");
+    document("spec", "A transformer, as trafoc compiles it.", &model::fields(), false)
+}
+
+/// The schema of a document with these fields; `is_whole` says that required ones must be there.
+pub fn document(title: &str, doc: &str, fields: &[Field], is_whole: bool) -> Json {
+    let mut definitions = Definitions::default();
+    let Json::Object(mut root) = definitions.record(title, fields) else { return Json::Null };
+    if !is_whole {
+        root.remove("required");
+    }
     let mut top = Map::new();
     top.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
-    top.insert("title".to_owned(), json!("trafoc spec"));
-    top.insert("description".to_owned(), json!("A transformer, as trafoc compiles it."));
+    top.insert("title".to_owned(), json!(format!("trafoc {title}")));
+    top.insert("description".to_owned(), json!(tidy(doc)));
     top.extend(root);
     let all: Map<String, Json> =
         definitions.made.into_iter().map(|(name, d)| (name, d.unwrap_or_default())).collect();
@@ -54,6 +60,9 @@ impl Definitions {
             Shape::Integer => json!({ "type": ["integer", "string"] }),
             Shape::Number => json!({ "type": ["number", "string"] }),
             Shape::Text => json!({ "type": ["string", "number"] }),
+            Shape::Texts => {
+                json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
+            }
             Shape::Choice(words) => {
                 let one =
                     |w: &crate::field::value::Word| json!({ "const": w.name, "description": tidy(w.doc) });

@@ -90,13 +90,13 @@ fn exit_codes_tell_what_happened() {
 
 #[test]
 fn data_goes_to_stdout_and_the_rest_to_stderr() {
-    let right = trafoc(&["check", "@gpt1"]);
-    assert!(right.out.starts_with("gpt1: decoder") && right.err.is_empty(), "{}", right.err);
-    let wrong = trafoc(&["check", "@gpt1", "--set", "vocab=many"]);
+    let right = trafoc(&["check", "@gpt2-small"]);
+    assert!(right.out.starts_with("gpt2-small: decoder") && right.err.is_empty(), "{}", right.err);
+    let wrong = trafoc(&["check", "@gpt2-small", "--set", "vocab=many"]);
     assert!(wrong.out.is_empty() && wrong.err.contains("error["), "{}", wrong.out);
-    let quiet = trafoc(&["check", "-q", "@gpt1"]);
+    let quiet = trafoc(&["check", "-q", "@gpt2-small"]);
     assert!(quiet.out.is_empty() && quiet.err.is_empty());
-    let short = trafoc(&["check", "--format", "short", "@gpt1", "--set", "vocab=many"]);
+    let short = trafoc(&["check", "--format", "short", "@gpt2-small", "--set", "vocab=many"]);
     assert_eq!(
         short.err.lines().next(),
         Some("--set #1:1:7: error[unknown-name]: nothing is named `many` here")
@@ -487,6 +487,7 @@ fn is_of(value: &Json, name: &str) -> bool {
 fn the_schema_accepts_what_is_right_and_refuses_much_that_is_wrong() {
     let schema: Json = serde_json::from_str(&trafoc(&["schema"]).out).unwrap();
     assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+    let recipes: Json = serde_json::from_str(&trafoc(&["schema", "--recipe"]).out).unwrap();
     let read = |text: &str| serde_yaml_archived::from_str::<Json>(text).unwrap();
     for entry in trafoc::cli::shelf::SHELF {
         assert!(fits(&read(entry.text), &schema, &schema), "{} does not fit", entry.name);
@@ -499,11 +500,19 @@ fn the_schema_accepts_what_is_right_and_refuses_much_that_is_wrong() {
     }
     for code in trafoc::diag::Code::ALL {
         let right = code.explanation().right;
-        let of_a_spec = !right.starts_with("--set") && !right.starts_with("recipe:");
-        if of_a_spec && *code != trafoc::diag::Code::BadData {
-            assert!(fits(&read(right), &schema, &schema), "the right example of {code} does not fit");
+        // Some examples are recipes, one is a setting, one a file of data.
+        let schema = if right.starts_with("recipe:") { &recipes } else { &schema };
+        if !right.starts_with("--set") && *code != trafoc::diag::Code::BadData {
+            assert!(fits(&read(right), schema, schema), "the right example of {code} does not fit");
         }
     }
+    for entry in std::fs::read_dir(crate::compiled::repository("specs/recipes")).unwrap() {
+        let path = entry.unwrap().path();
+        let recipe = read(&std::fs::read_to_string(&path).unwrap());
+        assert!(fits(&recipe, &recipes, &recipes), "{} does not fit", path.display());
+    }
+    assert!(!fits(&read("recipe: 1\ndata: {format: line, train: a}"), &recipes, &recipes));
+    assert!(!fits(&read("recipe: 1\ndata: {format: lines}"), &recipes, &recipes));
     for wrong in [
         "heeads: 1",
         "vocab: [1]",

@@ -53,8 +53,8 @@ fn recipe_fault(code: Code) -> Option<String> {
     let spec = folder.path().join("spec.yaml");
     std::fs::write(&spec, Code::MissingKey.explanation().right).unwrap();
     let explanation = code.explanation();
-    let wrong = Pair::of_text("recipe.yaml", explanation.wrong, &spec, &[], &[]);
-    let right = Pair::of_text("recipe.yaml", explanation.right, &spec, &[], &[]);
+    let wrong = Pair::of_text("recipe.yaml", explanation.wrong, &spec, None, &[]);
+    let right = Pair::of_text("recipe.yaml", explanation.right, &spec, None, &[]);
     let holds = wrong.found().iter().map(|d| d.code).eq([code]) && right.found().is_empty();
     (!holds).then(|| format!("{code}:\n{}{}", wrong.rendered(), right.rendered()))
 }

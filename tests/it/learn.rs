@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use trafoc::compile::{Compilation, compile};
+use trafoc::compile::{Compilation, compile_tree};
 use trafoc::diag::{Diagnostic, Sink, render};
+use trafoc::field::{Context, Value};
 use trafoc::learn::recipe::{self, Recipe, agree};
 use trafoc::source::{SourceId, SourceMap};
 use trafoc::spec::ModelSpec;
 use trafoc::spec::load::{self, Files};
+use trafoc::spec::sweep;
 use trafoc::syntax::set::parse_set;
 
 use crate::bad::code_of;
@@ -22,16 +24,21 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// A recipe's text and a spec's file, with settings over each.
-    pub fn of_text(name: &str, text: &str, spec: &Path, over_spec: &[&str], over: &[&str]) -> Pair {
+    /// A recipe's text and a spec's file, with settings over the recipe.
+    pub fn of_text(name: &str, text: &str, spec: &Path, variant: Option<&str>, over: &[&str]) -> Pair {
         let mut sources = load::sources();
+        let mut sink = Sink::new();
         let mut folder = Folder(spec.parent().unwrap().to_owned());
         let file = spec.file_name().unwrap().to_str().unwrap();
         let (id, notation) = folder.open(&mut sources, SourceId::default(), file).unwrap();
-        let mut set = |all: &[&str]| all.iter().map(|s| parse_set(&mut sources, s).unwrap()).collect();
-        let (over_spec, over): (Vec<_>, Vec<_>) = (set(over_spec), set(over));
-        let Compilation { diagnostics, spec, graph, .. } =
-            compile(&mut sources, id, notation, &over_spec, &mut folder).unwrap();
+        let over: Vec<_> = over.iter().map(|s| parse_set(&mut sources, s).unwrap()).collect();
+        let tree = load::tree(&mut sources, id, notation, &[], &mut folder, &mut sink).unwrap();
+        let variants = sweep::variants(&tree, &mut Context::new(&sources, &mut sink));
+        let tree = match variant {
+            Some(name) => variants.iter().find(|v| v.name == name).unwrap().tree.clone(),
+            None => tree,
+        };
+        let Compilation { diagnostics, spec, graph, .. } = compile_tree(&sources, Some(tree), sink).unwrap();
         let (Some(spec), Some(graph)) = (spec, graph) else { panic!("{diagnostics:#?}") };
         let mut sink = Sink::new();
         let id = sources.add(name, text);
@@ -42,12 +49,15 @@ impl Pair {
         Pair { sources, spec, recipe, sink }
     }
 
-    /// A shipped recipe with the spec of its name.
-    pub fn shipped(name: &str, over_spec: &[&str], over: &[&str]) -> Pair {
+    /// A shipped recipe with the spec and the variant that the command in its first lines names.
+    pub fn shipped(name: &str, over: &[&str]) -> Pair {
         let path = repository(&format!("specs/recipes/{name}.yaml"));
         let text = std::fs::read_to_string(&path).unwrap();
-        let spec = repository(&format!("specs/{name}.yaml"));
-        Pair::of_text(path.to_str().unwrap(), &text, &spec, over_spec, over)
+        let command = text.lines().find_map(|l| l.strip_prefix("#   trafoc train ")).unwrap();
+        let words: Vec<&str> = command.split(' ').collect();
+        let after = |flag: &str| words.iter().position(|w| *w == flag).map(|i| words[i + 1]);
+        assert_eq!(after("--recipe"), Some(format!("specs/recipes/{name}.yaml").as_str()));
+        Pair::of_text(path.to_str().unwrap(), &text, &repository(words[0]), after("--variant"), over)
     }
 
     /// Reads the data, which may find more.
@@ -75,17 +85,19 @@ impl Pair {
 
 #[cfg(feature = "learn")]
 mod data;
+mod made;
+#[cfg(feature = "learn")]
+mod metric;
 #[cfg(feature = "learn")]
 mod real;
 
 /// Every shipped recipe agrees with the spec of its name, and says the same once written out.
 #[test]
 fn shipped_recipes_agree_with_their_specs() {
-    use trafoc::field::{Context, Value};
     for entry in std::fs::read_dir(repository("specs/recipes")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let pair = Pair::shipped(&name, &[], &[]);
+        let pair = Pair::shipped(&name, &[]);
         assert!(pair.found().is_empty(), "{name}:\n{}", pair.rendered());
         let recipe = pair.recipe.unwrap();
         let mut sink = Sink::new();
@@ -107,7 +119,7 @@ fn faults_of_recipes_are_found_and_shown() {
         let text = std::fs::read_to_string(&path).unwrap();
         let spec = text.lines().next().and_then(|l| l.strip_prefix("# spec: ")).unwrap();
         let spec = repository(&format!("specs/{spec}.yaml"));
-        let mut pair = Pair::of_text(path.to_str().unwrap(), &text, &spec, &[], &[]);
+        let mut pair = Pair::of_text(path.to_str().unwrap(), &text, &spec, None, &[]);
         if name.starts_with("bad-data") {
             assert!(pair.found().is_empty(), "{}", pair.rendered());
             pair.read();

@@ -298,6 +298,27 @@ impl Dataset {
         }
     }
 
+    /// The positions of a question's context among its tokens, as far as there is room for it.
+    pub fn context_positions(&self, part: &Part, index: usize) -> std::ops::Range<usize> {
+        let Part::Spans { question, .. } = part else { return 0..0 };
+        let length = question.get(index).len();
+        let (first, room) = (self.before_context(length), self.room_beside(length));
+        first..first + part.context(index).map_or(0, |c| c.ids.len()).min(room)
+    }
+
+    /// The text of an answer from its first to its last position, the last among them. None where that is
+    /// no stretch of the context.
+    pub fn answer<'p>(&self, part: &'p Part, index: usize, first: usize, last: usize) -> Option<&'p str> {
+        let positions = self.context_positions(part, index);
+        let context = part.context(index).filter(|_| first <= last)?;
+        let at = |position: usize| {
+            let token = position.checked_sub(positions.start)?;
+            context.bytes.get(token).filter(|_| positions.contains(&position))
+        };
+        let ((start, _), (_, end)) = (at(first)?, at(last)?);
+        context.text.get(*start as usize..*end as usize)
+    }
+
     /// Tokens before the context of a question of that many tokens.
     pub fn before_context(&self, question: usize) -> usize {
         let marks = self.codebook.marks();

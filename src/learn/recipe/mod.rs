@@ -33,6 +33,8 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::record::record;
 use crate::field::{Context, Count, Positive, Probability, Size, Value};
 use crate::source::{SourceId, SourceMap};
+use crate::spec::explain::{self, Topic};
+use crate::spec::schema;
 use crate::syntax::merge::settle;
 use crate::syntax::set::{self, Setting};
 use crate::syntax::tree::Kind;
@@ -147,6 +149,19 @@ impl Recipe {
             (None, None) => 0,
         }
     }
+}
+
+/// What `explain` and the schema say of a recipe as a whole.
+const DOC: &str = "How a spec is trained: a YAML document of its own.";
+
+/// Everything there is to explain about recipes.
+pub fn catalogue() -> Vec<Topic> {
+    explain::catalogue_of("recipe", DOC, &Recipe::fields())
+}
+
+/// The JSON schema of a recipe.
+pub fn schema() -> serde_json::Value {
+    schema::document("recipe", DOC, &Recipe::fields(), true)
 }
 
 /// Whether a word is the name of a part, which laying settings over a recipe must know.

@@ -71,7 +71,7 @@ impl Value for Locations {
         }
     }
     fn describe() -> Shape {
-        Shape::Text
+        Shape::Texts
     }
 }
 

@@ -13,7 +13,7 @@ pub fn prepared(pair: &mut Pair) -> Dataset {
 
 #[test]
 fn place_names_become_batches() {
-    let mut pair = Pair::shipped("gbt-mulm", &[], &[]);
+    let mut pair = Pair::shipped("gbt-mulm", &[]);
     let data = prepared(&mut pair);
     assert!(pair.found().is_empty(), "{}", pair.rendered());
     let tokenizer = data.codebook.tokenizer.clone().unwrap();
@@ -48,4 +48,68 @@ fn place_names_become_batches() {
     assert_eq!(all, 29_996);
     let text = data.codebook.to_json().unwrap();
     assert_eq!(trafoc::learn::data::Codebook::from_json(&text).unwrap(), data.codebook);
+}
+
+/// Every recipe of data that is in the repository is read, and says nothing.
+#[test]
+fn shipped_data_fits_its_recipes() {
+    let small = [
+        ("gbt-mulm", 29_996, 0),
+        ("transformer.numbers", 1_750, 250),
+        ("bert-classify", 960, 240),
+        ("doc-classify.reports", 1_280, 320),
+        ("multilingual-nmt", 8_750, 1_250),
+        ("vit", 1_438, 359),
+    ];
+    let mut wrong = Vec::new();
+    for (name, train, test) in small {
+        let mut pair = Pair::shipped(name, &[]);
+        let data = prepared(&mut pair);
+        if !pair.found().is_empty() {
+            wrong.push(format!("{name}:\n{}", pair.rendered()));
+        }
+        assert_eq!((data.train.len(), data.test.as_ref().map_or(0, |p| p.len())), (train, test), "{name}");
+    }
+    for name in ["gpt1", "bert-qa.people"] {
+        let mut pair = Pair::shipped(name, &[]);
+        let data = prepared(&mut pair);
+        assert!(data.validation.is_some_and(|p| p.len() * 10 > data.train.len()) || name == "gpt1");
+        if !pair.found().is_empty() {
+            wrong.push(format!("{name}:\n{}", pair.rendered()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Inputs of every task by their names, shapes and labels.
+#[test]
+fn batches_are_named_like_the_inputs_of_the_graph() {
+    let first = |name: &str| {
+        let mut pair = Pair::shipped(name, &[]);
+        let batch = Loader::new(&prepared(&mut pair)).step(0).remove(0);
+        let names: Vec<&str> = batch.inputs.iter().map(|(n, _)| *n).collect();
+        (names, batch)
+    };
+    let (names, batch) = first("multilingual-nmt");
+    assert_eq!(names, ["source", "source_mask", "target", "language"]);
+    assert_eq!(batch.input("language").unwrap().shape(), [64]);
+    // A batch of examples of one length needs no mask.
+    let (names, batch) = first("bert-classify");
+    assert_eq!(names, ["tokens", "token_types"]);
+    assert_eq!(first("doc-classify.reports").0, ["tokens", "mask", "token_types"]);
+    let Labels::Several { shape, values } = &batch.labels else { panic!() };
+    assert_eq!(*shape, [32, 1]);
+    assert!(values.contains(&0.0) && values.contains(&1.0));
+    let (names, batch) = first("vit");
+    assert_eq!(names, ["image"]);
+    let Some(Array::Floats { shape, values }) = batch.input("image") else { panic!() };
+    assert_eq!(*shape, [64, 1, 8, 8]);
+    assert!(values.contains(&1.0) && values.iter().all(|v| (0.0..=1.0).contains(v)));
+    assert_eq!((batch.tokens, batch.counted), (64 * 16, 64));
+    let (_, batch) = first("gpt1");
+    assert_eq!(batch.input("tokens").unwrap().shape(), [16, 64]);
+    assert_eq!(batch.counted, 16 * 64);
+    let (names, _) = first("bert-qa.people");
+    // Paragraphs of one length need no mask.
+    assert!(names.contains(&"token_types") && !names.contains(&"source"), "{names:?}");
 }

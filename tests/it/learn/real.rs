@@ -30,7 +30,7 @@ fn set(key: &str, path: PathBuf) -> String {
 #[test]
 fn fra_eng_is_read_as_the_book_does() {
     let Some(path) = real("fra-eng/fra.txt") else { return };
-    let mut pair = Pair::shipped("d2l-nmt", &[], &[&set("data.train", path)]);
+    let mut pair = Pair::shipped("d2l-nmt", &[&set("data.train", path)]);
     let data = prepared(&mut pair);
     assert!(pair.found().is_empty(), "{}", pair.rendered());
     let book = &data.codebook;
@@ -55,7 +55,7 @@ fn reuters_documents_have_eight_classes() {
     };
     let over = [set("data.train", train), set("data.test", test)];
     let over: Vec<&str> = over.iter().map(String::as_str).collect();
-    let mut pair = Pair::shipped("doc-classify", &["vocab=4000", "context=128"], &over);
+    let mut pair = Pair::shipped("doc-classify", &over);
     let data = prepared(&mut pair);
     assert!(pair.found().is_empty(), "{}", pair.rendered());
     assert_eq!((data.train.len(), data.test.as_ref().unwrap().len()), (5_485, 2_189));
@@ -77,7 +77,7 @@ fn reuters_documents_have_eight_classes() {
 fn xquad_answers_are_found_in_the_text() {
     for language in ["en", "tr", "de"] {
         let Some(path) = real(&format!("xquad/xquad.{language}.json")) else { return };
-        let mut pair = Pair::shipped("bert-qa", &["vocab=8000"], &[&set("data.train", path)]);
+        let mut pair = Pair::shipped("bert-qa", &[&set("data.train", path)]);
         let data = prepared(&mut pair);
         let held = data.validation.as_ref().unwrap();
         assert_eq!(data.train.len() + held.len(), 1_190);
@@ -99,6 +99,10 @@ fn xquad_answers_are_found_in_the_text() {
         let Labels::Spans { start, end } = &batch.labels else { panic!() };
         let width = batch.input("tokens").unwrap().shape()[1] as i64;
         assert!(start.iter().zip(end).all(|(s, e)| s <= e && *e < width));
+        for (index, (first, last)) in batch.indices.iter().zip(start.iter().zip(end)) {
+            let said = data.answer(&data.train, *index, *first as usize, *last as usize).unwrap();
+            assert!(said.contains(&questions[*index].answers[0]), "{said}");
+        }
     }
 }
 
@@ -106,12 +110,12 @@ fn xquad_answers_are_found_in_the_text() {
 fn captions_in_two_files_belong_together() {
     let (Some(en), Some(fr)) = (real("multi30k/val.en.gz"), real("multi30k/val.fr.gz")) else { return };
     let both = format!("data.train=[{}, {}]", en.display(), fr.display());
-    let over = ["data.format=parallel", "data.limit=!delete", "data.longest=60", &both];
-    let mut pair = Pair::shipped("d2l-nmt", &["vocab=4000", "source_vocab=4000"], &over);
+    let over = ["data.format=parallel", "data.limit=5000", "tokens={bpe: {}}", &both];
+    let mut pair = Pair::shipped("transformer", &over);
     let data = prepared(&mut pair);
-    let Part::Pairs { texts, .. } = &data.train else { panic!() };
-    assert_eq!(texts.len(), 1_014);
-    assert!(texts[0].0.starts_with("A group of men"), "{:?}", texts[0]);
+    let (Part::Pairs { texts, .. }, Some(held)) = (&data.train, &data.validation) else { panic!() };
+    assert_eq!(texts.len() + held.len(), 1_014);
+    assert!(texts.iter().any(|(en, _)| en.starts_with("A group of men are loading cotton")));
 }
 
 #[test]
@@ -122,7 +126,7 @@ fn mnist_is_read_from_idx() {
         return;
     };
     let both = format!("data.train=[{}, {}]", images.display(), labels.display());
-    let mut pair = Pair::shipped("vit", &["embed.patches.image=28"], &["data.format=idx", &both]);
+    let mut pair = Pair::shipped("vit.mnist", &[&both]);
     let data = prepared(&mut pair);
     assert_eq!((data.train.len(), data.test.as_ref().unwrap().len()), (8_000, 2_000));
     let Part::Images { labels, pixels } = &data.train else { panic!() };

@@ -1,0 +1,66 @@
+//! Figures against those others have computed: `tests/metric/make.py` says how.
+
+use serde_json::Value;
+use trafoc::learn::metric::{self, answer, bleu};
+
+use crate::compiled::repository;
+
+/// Double precision, added in another order.
+const CLOSE: f64 = 1e-9;
+
+fn figures(key: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(repository("tests/metric/figures.json")).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()[key].as_array().unwrap().clone()
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    value.as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect()
+}
+
+#[test]
+fn bleu_of_a_corpus_is_that_of_sacrebleu() {
+    for corpus in figures("corpora") {
+        let (own, right) = (texts(&corpus["hypotheses"]), texts(&corpus["references"]));
+        let pairs: Vec<(&str, &str)> = own.into_iter().zip(right).collect();
+        let (found, wanted) = (bleu::corpus(&pairs), corpus["bleu"].as_f64().unwrap());
+        assert!((found - wanted).abs() < CLOSE, "{found}, and sacreBLEU has {wanted}");
+    }
+    assert_eq!(bleu::corpus::<&str, &str>(&[]), 0.0);
+}
+
+#[test]
+fn bleu_of_a_sentence_is_that_of_the_book() {
+    for case in figures("sentences") {
+        let found = bleu::sentence(case["written"].as_str().unwrap(), case["right"].as_str().unwrap(), 2);
+        assert!((found - case["bleu"].as_f64().unwrap()).abs() < CLOSE, "{found} for {case}");
+    }
+}
+
+#[test]
+fn answers_are_compared_as_squad_does() {
+    for case in figures("answers") {
+        let (given, right) = (case["given"].as_str().unwrap(), [case["right"].as_str().unwrap()]);
+        assert_eq!(answer::exact_match(given, &right), case["exact"].as_bool().unwrap(), "{case}");
+        let found = answer::f1(given, &right);
+        assert!((found - case["f1"].as_f64().unwrap()).abs() < CLOSE, "{found} for {case}");
+    }
+    assert_eq!(answer::f1("broncos", &["Denver", "the Broncos"]), 1.0);
+}
+
+/// By hand: class 0 has F1 4/5, class 1 has 1/2, class 2, which was only said, has 0.
+#[test]
+fn classes_are_counted_alike() {
+    let pairs = [(0, 0), (0, 0), (1, 1), (1, 0), (1, 2)];
+    assert_eq!(metric::accuracy(&pairs), 0.6);
+    assert!((metric::macro_f1(&pairs) - (0.8 + 0.5 + 0.0) / 3.0).abs() < CLOSE);
+    // Two classes in turn: the first found twice, the second missed once and said once.
+    let several = [(1, 1), (1, 0), (1, 1), (0, 1)];
+    assert_eq!(metric::macro_f1_of_several(&several, 2), 0.5);
+    assert_eq!(metric::macro_f1(&[]), 0.0);
+}
+
+#[test]
+fn losses_become_perplexity_and_bits() {
+    assert!((metric::perplexity(30f64.ln()) - 30.0).abs() < CLOSE);
+    assert!((metric::bits_per_character(1000.0 * std::f64::consts::LN_2, 500) - 2.0).abs() < CLOSE);
+}
