@@ -15,6 +15,7 @@ pub mod diag;
 pub mod draw;
 pub mod emit;
 pub mod field;
+pub mod hub;
 #[cfg(feature = "interp")]
 pub mod interp;
 pub mod ir;
@@ -25,3 +26,4 @@ pub mod report;
 pub mod source;
 pub mod spec;
 pub mod syntax;
+pub mod tensor_file;

@@ -37,7 +37,7 @@ pub struct Convert {
 impl Convert {
     /// Writes the spec in another notation.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
-        let opened = open(&self.spec, self.lang.lang(), ui)?;
+        let opened = open(&self.spec, self.lang.lang(), None, ui)?;
         let named = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
         let to = match (self.to.map(Notation::from), named) {
             (Some(to), Some(named)) if to != named => {

@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use burn::tensor::Device;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::file;
+use super::directory::{HubModel, tensors_failure};
 use super::run::Run;
 use super::ui::{Exit, Failure, Output, Ui};
 use crate::interp::device::{self, Chosen, DeviceError};
@@ -49,15 +51,15 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
     let json = read_inputs(&run.inputs)?;
     let chosen = choose(run.device.as_deref())?;
     let graph = subject.graph;
-    let weights = match &run.weights {
-        Some(path) => {
+    let own = subject.model.as_ref().map(|m| m.folder.as_path());
+    let weights = match (&subject.model, run.weights.as_deref().or(own)) {
+        (Some(model), Some(path)) => from_model(model, &graph, path, &chosen.device, ui)?,
+        (None, Some(path)) => {
             let (weights, report) = Weights::load(&graph, path, &chosen.device).map_err(weights_failure)?;
-            for (path, count) in &report.not_finite {
-                ui.note(&format!("note: {count} numbers of {path} are NaN or infinite"));
-            }
+            report.not_finite.iter().for_each(|(path, count)| note_not_finite(path, *count, ui));
             weights
         }
-        None => {
+        (_, None) => {
             refuse_what_does_not_fit(&graph)?;
             ui.note(&format!("note: random weights, seed {}; `--weights FILE` takes others", run.seed));
             Weights::init(&graph, &chosen.device, run.seed).map_err(weights_failure)?
@@ -67,7 +69,10 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
     let model = Model::new(graph, weights).map_err(plan_failure)?;
     let inputs = Inputs::from_json(model.plan(), &json, &chosen.device)
         .map_err(|e| inputs_failure(&e.to_string(), &takes))?;
-    let options = Options { training: false, captures: Captures::of(run.capture.iter().cloned()) };
+    // A model of another library gives what that library's models give.
+    let hidden = subject.model.is_some().then(|| "hidden".to_owned());
+    let captures = Captures::of(run.capture.iter().cloned().chain(hidden));
+    let options = Options { training: false, captures };
     let outputs = model.forward(&inputs, &options).map_err(|e| run_failure(e, &takes))?;
     let shown = outputs.iter().map(|(name, value)| show(name, value)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &run.outputs {
@@ -81,6 +86,32 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
         let _ = writeln!(text, "{}", path.display());
     }
     Output::new(text, json!({ "device": chosen.name, "outputs": shown, "path": run.outputs }))
+}
+
+/// The parameters of a Hugging Face model.
+fn from_model(
+    model: &HubModel,
+    graph: &Verified,
+    path: &Path,
+    device: &Device,
+    ui: &Ui,
+) -> Result<Weights, Failure> {
+    refuse_what_does_not_fit(graph)?;
+    let mut tensors = model.tensors(graph, path)?;
+    let mut failure = None;
+    let built = Weights::build(graph, device, |path, slot| {
+        tensors.sized(path, slot.shape.iter().product()).map_err(|error| {
+            let text = error.to_string();
+            failure = Some(tensors_failure(error));
+            WeightsError::Size(text)
+        })
+    });
+    tensors.not_finite.iter().for_each(|(path, count)| note_not_finite(path, *count, ui));
+    built.map_err(|error| failure.unwrap_or_else(|| weights_failure(error)))
+}
+
+fn note_not_finite(path: &str, count: usize, ui: &Ui) {
+    ui.note(&format!("note: {count} numbers of {path} are NaN or infinite"));
 }
 
 pub(super) fn choose(name: Option<&str>) -> Result<Chosen, Failure> {

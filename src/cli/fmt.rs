@@ -46,7 +46,7 @@ impl Fmt {
             if self.write && (name == "-" || name.starts_with('@')) {
                 return Err(Failure::usage(format!("`{name}` cannot be written back")));
             }
-            let opened = open(name, self.lang.lang(), ui)?;
+            let opened = open(name, self.lang.lang(), None, ui)?;
             let mut sink = Sink::new();
             let made = fmt::fmt(&opened.sources, opened.id, opened.notation, &is_part, &mut sink);
             let found = sink.into_sorted();

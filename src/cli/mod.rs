@@ -16,6 +16,7 @@ pub mod check;
 pub mod compare;
 pub mod completions;
 pub mod convert;
+pub mod directory;
 pub mod doctor;
 pub mod draw;
 pub mod eval;
@@ -23,6 +24,7 @@ pub mod eval;
 mod execute;
 pub mod expand;
 pub mod explain;
+pub mod export;
 mod file;
 pub mod fit;
 pub mod fmt;
@@ -34,6 +36,7 @@ mod generation;
 pub mod man;
 #[cfg(feature = "interp")]
 mod measure;
+pub mod import;
 pub mod model;
 pub mod new;
 pub mod predict;
@@ -84,7 +87,8 @@ pub struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-SPEC is a spec file, `-` for stdin, or a spec that comes with trafoc (`@gpt1`).
+SPEC is a spec file, `-` for stdin, a spec that comes with trafoc (`@gpt1`), or
+a Hugging Face model directory.
 Data goes to stdout, everything else to stderr.
 
 Exit codes: 0 ok, 1 the spec failed, 2 usage, 3 refused, 4 file,
@@ -150,6 +154,12 @@ pub enum Command {
         before_help = "Example: trafoc predict run --text 'shares rose by two cents'"
     )]
     Predict(predict::Predict),
+    /// Make a spec of a Hugging Face model
+    #[command(before_help = "Example: trafoc import models/tiny-llama --out tiny-llama.yaml")]
+    Import(import::Import),
+    /// Write a spec and its weights as a Hugging Face model directory
+    #[command(before_help = "Example: trafoc export my.yaml --weights my.safetensors --to my-model")]
+    Export(export::Export),
     /// Put specs into their usual form
     #[command(before_help = "Example: trafoc fmt --write gpt.yaml")]
     Fmt(fmt::Fmt),
@@ -191,6 +201,8 @@ impl Command {
             Command::Eval(_) => "eval",
             Command::Generate(_) => "generate",
             Command::Predict(_) => "predict",
+            Command::Import(_) => "import",
+            Command::Export(_) => "export",
             Command::Fmt(_) => "fmt",
             Command::Convert(_) => "convert",
             Command::Schema(_) => "schema",
@@ -217,6 +229,8 @@ impl Command {
             Command::Eval(c) => c.format.format,
             Command::Generate(c) => c.format.format,
             Command::Predict(c) => c.format.format,
+            Command::Import(c) => c.format.format,
+            Command::Export(c) => c.format.format,
             Command::Fmt(c) => c.format.format,
             Command::Convert(c) => c.format.format,
             Command::Schema(c) => c.format.format,
@@ -243,6 +257,8 @@ impl Command {
             Command::Eval(c) => c.run(ui),
             Command::Generate(c) => c.run(ui),
             Command::Predict(c) => c.run(ui),
+            Command::Import(c) => c.run(ui),
+            Command::Export(c) => c.run(ui),
             Command::Fmt(c) => c.run(ui),
             Command::Convert(c) => c.run(ui),
             Command::Schema(c) => c.run(ui),

@@ -1,6 +1,6 @@
 //! The spec a command is about: from an argument to a compiled spec.
 //!
-//! A file, `-`, or `@name`; then what it `extends`, every `--set`, and the `--variant` of its sweep. A
+//! A file, `-`, `@name`, or a Hugging Face model directory; then what it `extends`, every `--set`, and the `--variant` of its sweep. A
 //! file extends only files of its own folder and those below it, links followed.
 
 use std::path::{Component, Path, PathBuf};
@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use clap::Args;
 
 use super::file;
+use super::directory::{HubModel, config_of};
 use super::shelf::{SHELF, shipped};
 use super::ui::{Exit, Failure, Ui, counted};
 use crate::compile::{Compilation, compile_tree};
@@ -26,7 +27,7 @@ use crate::syntax::tree::Node;
 /// A spec and what is laid over it.
 #[derive(Clone, Debug, Args)]
 pub struct SpecArgs {
-    /// A spec file, `-` for stdin, or a shipped spec such as `@gpt1`
+    /// A spec file, `-` for stdin, a shipped spec such as `@gpt1`, or a Hugging Face model directory
     #[arg(value_name = "SPEC")]
     pub spec: String,
     #[command(flatten)]
@@ -42,6 +43,9 @@ pub struct OverArgs {
     /// Take this variant of the spec's sweep
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
+    /// A folder of family files of your own, for Hugging Face models
+    #[arg(long, value_name = "DIR", env = "TRAFOC_FAMILIES", hide_env_values = true)]
+    families: Option<PathBuf>,
     #[command(flatten)]
     lang: LangArg,
 }
@@ -83,6 +87,8 @@ pub struct Opened {
     pub notation: Notation,
     /// As the user named it.
     pub name: String,
+    /// The model it was imported from.
+    pub model: Option<HubModel>,
     files: Beside,
 }
 
@@ -103,15 +109,28 @@ pub struct Subject {
     pub graph: Verified,
     /// How many warnings there were.
     pub warnings: usize,
+    /// The Hugging Face model it was imported from.
+    pub model: Option<HubModel>,
 }
 
 /// Reads a spec's text.
 ///
 /// # Errors
 /// It cannot be read, or no spec is called that.
-pub fn open(spec: &str, lang: Option<Lang>, ui: &mut Ui) -> Result<Opened, Failure> {
+pub fn open(
+    spec: &str,
+    lang: Option<Lang>,
+    families: Option<&Path>,
+    ui: &mut Ui,
+) -> Result<Opened, Failure> {
     let mut sources = load::sources();
     let mut sink = Sink::new();
+    if let Some(config) = config_of(Path::new(spec)) {
+        let model = HubModel::open(&config, families, ui)?;
+        let id = sources.add(format!("{} as a spec", config.display()), model.imported.text.clone());
+        let (notation, files, name) = (Notation::Yaml, Beside::Nothing, spec.to_owned());
+        return Ok(Opened { sources, id, notation, name, model: Some(model), files });
+    }
     let (id, files, name) = if spec == "-" {
         let bytes = file::read_stdin()
             .map_err(|e| Failure::new(Exit::File, format!("cannot read stdin: {}", file::reason(&e))))?;
@@ -137,7 +156,7 @@ pub fn open(spec: &str, lang: Option<Lang>, ui: &mut Ui) -> Result<Opened, Failu
         (None, Beside::Folder | Beside::Nothing) => Notation::from_path(spec)
             .unwrap_or_else(|| Notation::guess(sources.get(id).map_or("", |s| s.text.as_str()))),
     };
-    Ok(Opened { sources, id, notation, name, files })
+    Ok(Opened { sources, id, notation, name, model: None, files })
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
@@ -170,6 +189,11 @@ impl LangArg {
 }
 
 impl SpecArgs {
+    /// The folder of the user's own family files.
+    pub fn families(&self) -> Option<&Path> {
+        self.over.families()
+    }
+
     /// Compiles the spec and tells what is wrong with it.
     ///
     /// # Errors
@@ -202,7 +226,7 @@ impl SpecArgs {
     /// # Errors
     /// It cannot be read as a tree.
     pub fn tree(&self, ui: &mut Ui) -> Result<(SourceMap, Node), Failure> {
-        let mut opened = open(&self.spec, self.over.lang.lang, ui)?;
+        let mut opened = open(&self.spec, self.over.lang.lang, self.over.families(), ui)?;
         let mut sink = Sink::new();
         let tree = self.over.tree(&mut opened, &mut sink, ui)?;
         let found = sink.into_sorted();
@@ -215,20 +239,36 @@ impl SpecArgs {
 }
 
 impl OverArgs {
+    /// The folder of the user's own family files.
+    pub fn families(&self) -> Option<&Path> {
+        self.families.as_deref()
+    }
+
+    /// What the spec is said to be written in.
+    pub fn lang(&self) -> Option<Lang> {
+        self.lang.lang
+    }
+
+    /// Whether they change anything of the spec.
+    pub fn changes(&self) -> bool {
+        !self.set.is_empty() || self.variant.is_some()
+    }
+
     /// Compiles a spec with these laid over it.
     ///
     /// # Errors
     /// It cannot be read, or has an error.
     pub fn compile(&self, spec: &str, ui: &mut Ui) -> Result<Subject, Failure> {
-        let mut opened = open(spec, self.lang.lang, ui)?;
+        let mut opened = open(spec, self.lang.lang, self.families(), ui)?;
         let mut sink = Sink::new();
         let tree = self.tree(&mut opened, &mut sink, ui)?;
         let Compilation { diagnostics, tree, spec, graph } = compile_tree(&opened.sources, tree, sink)?;
         ui.diagnose(&diagnostics, &opened.sources);
-        let Opened { sources, notation, name, .. } = opened;
+        let Opened { sources, notation, name, model, .. } = opened;
         match (tree, spec, graph) {
             (Some(tree), Some(spec), Some(graph)) => {
-                Ok(Subject { sources, notation, name, tree, spec, graph, warnings: diagnostics.len() })
+                let warnings = diagnostics.len();
+                Ok(Subject { sources, notation, name, tree, spec, graph, warnings, model })
             }
             (_, _, _) if diagnostics.is_empty() => Err(Failure::bug("a spec without errors gave no graph")),
             (_, _, _) => Err(failed(&name, &counted(&diagnostics))),
@@ -237,7 +277,7 @@ impl OverArgs {
 
     /// The merged tree. A setting holds over the variant.
     fn tree(&self, opened: &mut Opened, sink: &mut Sink, ui: &mut Ui) -> Result<Option<Node>, Failure> {
-        let Opened { sources, id, notation, name, files } = opened;
+        let Opened { sources, id, notation, name, files, .. } = opened;
         let settings: Vec<Setting> = self
             .set
             .iter()

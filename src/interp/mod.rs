@@ -17,10 +17,10 @@ pub mod kernels;
 pub mod plan;
 pub mod random;
 pub mod run;
-pub mod tensor_file;
 pub mod value;
 pub mod weights;
 
+pub use crate::tensor_file;
 pub use cache::Cache;
 pub use inputs::Inputs;
 pub use plan::{Captures, Plan};

@@ -13,7 +13,7 @@ use super::cache::Cache;
 use super::eval::{self, Context};
 use super::inputs::{Inputs, InputsError, unknown};
 use super::plan::{Captures, Plan, PlanError};
-use super::tensor_file::{self, FileError, Saved};
+use crate::tensor_file::{self, FileError, Saved};
 use super::value::{Ranked, Value};
 use super::weights::Weights;
 use crate::ir::op::Sequence;

@@ -16,9 +16,9 @@ use indexmap::IndexMap;
 use super::init;
 use super::nearest;
 use super::random::Stream;
-use super::tensor_file::{self, FileError, Saved, TENSORS, TensorFile};
 use crate::ir::paths::{elements, folded, layers};
 use crate::ir::{Init, Layer, Verified};
+use crate::tensor_file::{self, FileError, Saved, TENSORS, TensorFile};
 
 /// Where a parameter lies in [`Weights`]: its rank and its index among those of that rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use crate::compiled::{repository, specs};
 
 /// The folders of `src`, each of which uses only those before it and itself.
 const ORDER: &[&[&str]] = &[
-    &["source"],
+    &["source", "tensor_file"],
     &["diag"],
     &["syntax"],
     &["field"],

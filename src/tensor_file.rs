@@ -12,12 +12,14 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use burn::tensor::{bf16, f16};
+use half::{bf16, f16};
 use indexmap::IndexMap;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
 /// Longest header that is read.
 const HEADER_BYTES: u64 = 32 << 20;
+/// Bytes read at a time while numbers are decoded.
+const STEP: usize = 1 << 20;
 /// Most tensors a file may hold.
 pub const TENSORS: usize = 100_000;
 /// Most axes of a tensor.
@@ -32,6 +34,8 @@ pub enum FileError {
     Io(PathBuf, io::Error),
     /// The file is not a sound safetensors file.
     Corrupt(PathBuf, String),
+    /// The file is of another kind, this one.
+    Foreign(PathBuf, &'static str),
 }
 
 impl fmt::Display for FileError {
@@ -41,11 +45,41 @@ impl fmt::Display for FileError {
             FileError::Corrupt(path, why) => {
                 write!(f, "{} is not a sound safetensors file: {why}", path.display())
             }
+            FileError::Foreign(path, what) => {
+                write!(f, "{} is {what}, not a safetensors file", path.display())
+            }
         }
     }
 }
 
 impl std::error::Error for FileError {}
+
+impl FileError {
+    /// What would mend it, where that is known.
+    pub fn advice(&self) -> Option<&'static str> {
+        match self {
+            FileError::Foreign(..) => Some(ADVICE),
+            FileError::Io(..) | FileError::Corrupt(..) => None,
+        }
+    }
+}
+
+/// What to do with a pickle.
+pub const ADVICE: &str = "a pickle may run code when it is opened, so trafoc opens none; where its origin is \
+     trusted, `python -c \"import sys, torch; from safetensors.torch import save_file; save_file({k: \
+     v.clone().contiguous() for k, v in torch.load(sys.argv[1], weights_only=True).items()}, \
+     'model.safetensors')\" FILE` converts it";
+
+/// What a file that begins so is, where that is known and it is no safetensors file.
+fn foreign(start: &[u8; 8]) -> Option<&'static str> {
+    match start {
+        [b'P', b'K', 3, 4, ..] => Some("a zip archive, which PyTorch's pickles are"),
+        [0x80, 2..=5, ..] => Some("a Python pickle"),
+        [b'G', b'G', b'U', b'F', ..] => Some("a GGUF file"),
+        [0x89, b'H', b'D', b'F', ..] => Some("an HDF5 file"),
+        _ => None,
+    }
+}
 
 /// Element types in files that can be read into parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +171,9 @@ impl TensorFile {
         let mut file = Self { path, source, entries: IndexMap::new(), metadata: IndexMap::new() };
         let size = file.read_at(0, 8).ok().and_then(|b| <[u8; 8]>::try_from(b).ok()).map(u64::from_le_bytes);
         let Some(size) = size else { return Err(file.corrupt("it is shorter than 8 bytes")) };
+        if let Some(what) = foreign(&size.to_le_bytes()) {
+            return Err(FileError::Foreign(file.path, what));
+        }
         if size > HEADER_BYTES {
             return Err(file.corrupt(format!("its header claims {size} bytes, more than {HEADER_BYTES}")));
         }
@@ -182,8 +219,16 @@ impl TensorFile {
         if let Element::Other(_) = entry.element {
             return Err(self.corrupt(format!("`{name}` holds {}, which is not a float type", entry.dtype)));
         }
-        let bytes = self.read_at(entry.at.0, entry.at.1)?;
-        Ok(decode(entry.element, &bytes))
+        // A piece at a time: the file's bytes and the numbers are never both in memory.
+        let mut values = Vec::with_capacity(entry.at.1 / entry.element.bytes());
+        let end = entry.at.0 + entry.at.1 as u64;
+        let mut at = entry.at.0;
+        while at < end {
+            let bytes = self.read_at(at, STEP.min((end - at) as usize))?;
+            decode(entry.element, &bytes, &mut values);
+            at += bytes.len() as u64;
+        }
+        Ok(values)
     }
 
     fn read_at(&mut self, start: u64, len: usize) -> Result<Vec<u8>, FileError> {
@@ -204,16 +249,16 @@ impl TensorFile {
     }
 }
 
-fn decode(element: Element, bytes: &[u8]) -> Vec<f32> {
-    fn each<const N: usize>(bytes: &[u8], f: impl Fn([u8; N]) -> f32) -> Vec<f32> {
-        bytes.as_chunks::<N>().0.iter().map(|chunk| f(*chunk)).collect()
+fn decode(element: Element, bytes: &[u8], out: &mut Vec<f32>) {
+    fn each<const N: usize>(bytes: &[u8], out: &mut Vec<f32>, f: impl Fn([u8; N]) -> f32) {
+        out.extend(bytes.as_chunks::<N>().0.iter().map(|chunk| f(*chunk)));
     }
     match element {
-        Element::F64 => each::<8>(bytes, |b| f64::from_le_bytes(b) as f32),
-        Element::F32 => each::<4>(bytes, f32::from_le_bytes),
-        Element::F16 => each::<2>(bytes, |b| f16::from_le_bytes(b).to_f32()),
-        Element::BF16 => each::<2>(bytes, |b| bf16::from_le_bytes(b).to_f32()),
-        Element::Other(_) => Vec::new(),
+        Element::F64 => each::<8>(bytes, out, |b| f64::from_le_bytes(b) as f32),
+        Element::F32 => each::<4>(bytes, out, f32::from_le_bytes),
+        Element::F16 => each::<2>(bytes, out, |b| f16::from_le_bytes(b).to_f32()),
+        Element::BF16 => each::<2>(bytes, out, |b| bf16::from_le_bytes(b).to_f32()),
+        Element::Other(_) => {}
     }
 }
 

@@ -1,0 +1,194 @@
+//! `trafoc export`: a spec and its weights as a directory the Hugging Face library loads.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use indexmap::IndexMap;
+use serde_json::json;
+
+use super::file;
+use super::directory::{HubModel, families, tensors_failure};
+use super::subject::SpecArgs;
+use super::ui::{Exit, Failure, FormatArg, Output, Ui};
+use crate::diag::Sink;
+use crate::hub::export::{Exported, Obstacles, Written, export, tensors};
+use crate::hub::mapping::{Parameters, parameters};
+use crate::source::SourceMap;
+use crate::tensor_file::{self, Saved, TensorFile};
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The spec.
+    #[command(flatten)]
+    pub spec: SpecArgs,
+    /// Weights in safetensors, named by the paths of parameters; a model directory has its own
+    #[arg(long, short, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+    /// The directory to write
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// The family to write; the first that can say the spec if not given
+    #[arg(long, value_name = "NAME")]
+    pub family: Option<String>,
+    /// Overwrite a config.json and a model.safetensors that are there
+    #[arg(long)]
+    pub force: bool,
+    /// How to speak.
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+/// What a directory holds beside the model and goes along as it is.
+const BESIDE: &[&str] = &[
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json",
+    "merges.txt", "generation_config.json", "preprocessor_config.json",
+];
+
+impl Export {
+    /// Writes the directory.
+    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        let there = ["config.json", "model.safetensors"].map(|name| self.to.join(name));
+        if let Some(path) = there.iter().find(|p| p.exists() && !self.force) {
+            let message = format!("`{}` is there already", path.display());
+            return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
+        }
+        let subject = self.spec.compile(ui)?;
+        let own = subject.model.as_ref().map(|m| m.imported.family.name.clone());
+        let families = families(self.spec.families())?;
+        let mut sources = crate::spec::load::sources();
+        let mut sink = Sink::new();
+        let preferred = self.family.clone().or(own);
+        if let Some(name) = self.family.as_deref().filter(|name| !families.names().contains(name)) {
+            let message = format!("there is no family `{name}`");
+            let help = format!("there are {}", families.names().join(", "));
+            return Err(Failure::usage(message).help(help));
+        }
+        let found = export(&subject.spec, &families, preferred.as_deref(), &mut sources, &mut sink);
+        let exported = found.map_err(|obstacles| refusal(&obstacles, ui, sink, &sources))?;
+        let parameters = parameters(&subject.graph)
+            .ok_or_else(|| Failure::new(Exit::Refused, "the model is too large for any memory"))?;
+        let tensors = tensors(&parameters, &exported.names(), &exported).map_err(|misfits| {
+            let failure = Failure::bug(format!("the family {} does not name every parameter", exported.family.name));
+            misfits.into_iter().fold(failure, |f, m| f.help(m.message))
+        })?;
+        let mut weights = match (&self.weights, &subject.model) {
+            (None, None) => {
+                let message = "an export needs weights";
+                return Err(Failure::usage(message).help("`--weights FILE`, as `trafoc train` writes them"));
+            }
+            (given, Some(model)) => {
+                let path = given.as_deref().unwrap_or(&model.folder);
+                Weights::Model(Box::new(model.tensors(&subject.graph, path)?))
+            }
+            (Some(path), None) => Weights::File(open(path, &parameters)?),
+        };
+        let [config, file] = there;
+        let text = serde_json::to_string_pretty(&exported.config(&subject.spec.name))
+            .map_err(|e| Failure::bug(e.to_string()))?;
+        file::write(&config, &(text + "\n"))?;
+        write(&file, &tensors, &mut weights)?;
+        let copied = subject.model.as_ref().map(|m| copy_beside(m, &self.to)).transpose()?.unwrap_or_default();
+        if !exported.lost.is_empty() {
+            ui.note("note: about training only, and not kept, because the family has no word for it:");
+            exported.lost.iter().for_each(|line| ui.note(&format!("  {line}")));
+        }
+        let Exported { family, architecture, lost, .. } = exported;
+        let text = format!("{} ({architecture}, family {})\n", self.to.display(), family.name);
+        let data = json!({
+            "path": self.to, "family": family.name, "architecture": architecture,
+            "tensors": tensors.len(), "not_kept": lost, "copied": copied,
+        });
+        Output::new(text, data)
+    }
+}
+
+/// Where parameters come from.
+enum Weights {
+    /// A file of our own.
+    File(TensorFile),
+    /// A Hugging Face model.
+    Model(Box<crate::hub::tensors::Tensors>),
+}
+
+impl Weights {
+    fn floats(&mut self, path: &str, count: usize) -> Result<Vec<f32>, String> {
+        match self {
+            Weights::File(file) => file.floats(path).map_err(|e| e.to_string()),
+            Weights::Model(model) => model.sized(path, count).map_err(|e| tensors_failure(e).message),
+        }
+    }
+}
+
+fn open(path: &Path, parameters: &Parameters) -> Result<TensorFile, Failure> {
+    let file = TensorFile::open(path).map_err(|e| {
+        let failure = Failure::new(Exit::File, e.to_string());
+        e.advice().into_iter().fold(failure, Failure::help)
+    })?;
+    let mut lines = Vec::new();
+    for (path, shape) in parameters {
+        match file.entries().get(path) {
+            None => lines.push(format!("missing: {path} {shape:?}")),
+            Some(e) if e.shape != *shape => lines.push(format!("{path} is {:?}, the model's is {shape:?}", e.shape)),
+            Some(_) => {}
+        }
+    }
+    let extra = file.entries().keys().filter(|name| !parameters.contains_key(*name));
+    lines.extend(extra.map(|name| format!("not in the model: {name}")));
+    if lines.is_empty() {
+        return Ok(file);
+    }
+    let failure = Failure::new(Exit::File, format!("{} does not hold this model's parameters", path.display()));
+    Err(lines.into_iter().take(20).fold(failure, Failure::help))
+}
+
+fn write(path: &Path, tensors: &IndexMap<String, Written>, weights: &mut Weights) -> Result<(), Failure> {
+    let shapes: Vec<_> = tensors.iter().map(|(name, t)| (name.clone(), "F32", t.shape.clone())).collect();
+    let metadata = IndexMap::from([("format".to_owned(), "pt".to_owned())]);
+    let fail = std::io::Error::other;
+    tensor_file::write(path, &shapes, &metadata, |i| {
+        let (_, tensor) = tensors.get_index(i).ok_or_else(|| fail("a tensor is gone".to_owned()))?;
+        let mut values = vec![0.0; tensor.shape.iter().product()];
+        for (parameter, place) in &tensor.parts {
+            let count = place.parts.get(place.which).copied().unwrap_or(0) * place.columns;
+            let numbers = weights.floats(parameter, count).map_err(fail)?;
+            if !place.put(&numbers, &mut values) {
+                return Err(fail(format!("{parameter} does not fit its tensor")));
+            }
+        }
+        Ok(Saved::floats(tensor.shape.clone(), values))
+    })
+    .map_err(|e| Failure::new(Exit::File, format!("cannot write weights: {e}")))
+}
+
+/// Copies a tokenizer and what else goes along.
+fn copy_beside(model: &HubModel, to: &Path) -> Result<Vec<String>, Failure> {
+    let mut copied = Vec::new();
+    for name in BESIDE {
+        let from = model.folder.join(name);
+        if !from.is_file() || from.canonicalize().ok() == to.join(name).canonicalize().ok() {
+            continue;
+        }
+        std::fs::copy(&from, to.join(name)).map_err(|e| {
+            Failure::new(Exit::File, format!("cannot copy `{}`: {}", from.display(), file::reason(&e)))
+        })?;
+        copied.push((*name).to_owned());
+    }
+    Ok(copied)
+}
+
+fn refusal(obstacles: &Obstacles, ui: &mut Ui, sink: Sink, sources: &SourceMap) -> Failure {
+    const SHOWN: usize = 12;
+    ui.diagnose(&sink.into_sorted(), sources);
+    let message = "no family can say this spec";
+    let failure = Failure::new(Exit::Refused, message);
+    let Some(family) = &obstacles.family else {
+        return failure.help("no family has these stacks with this head");
+    };
+    let failure = failure.help(format!("{family} comes nearest; in the way stand, the spec's value first:"));
+    let failure = obstacles.knobs.iter().take(SHOWN).fold(failure, |f, knob| f.help(knob.clone()));
+    match obstacles.knobs.len().checked_sub(SHOWN).filter(|n| *n > 0) {
+        Some(more) => failure.help(format!("and {more} more")),
+        None => failure,
+    }
+}

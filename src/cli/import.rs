@@ -1,0 +1,137 @@
+//! `trafoc import`: a Hugging Face model as a spec.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::file;
+use super::directory::{HubModel, config_of};
+use super::subject::OverArgs;
+use super::ui::{Exit, Failure, FormatArg, Output, Ui};
+use crate::hub::mapping::{Line, Mapping};
+use crate::spec::expand::expand;
+use crate::syntax::Notation;
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub struct Import {
+    /// A directory with a config.json, or the file itself
+    #[arg(value_name = "DIR")]
+    pub model: PathBuf,
+    /// The spec to write; stdout if not given
+    #[arg(long, short, value_name = "FILE", conflicts_with = "dry_run")]
+    pub out: Option<PathBuf>,
+    /// Overwrite a file that is there
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Write nothing: show where every tensor of the directory goes, and what is missing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    over: OverArgs,
+    /// How to speak.
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+impl Import {
+    /// Imports a model.
+    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        let Some(config) = config_of(&self.model) else {
+            let message = format!("`{}` is no directory with a config.json", self.model.display());
+            return Err(Failure::new(Exit::File, message));
+        };
+        if self.dry_run {
+            return self.tensors(ui);
+        }
+        let named = self.model.to_string_lossy();
+        if let Some(path) = self.out.as_ref().filter(|p| p.exists() && !self.force) {
+            let message = format!("`{}` is there already", path.display());
+            return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
+        }
+        let said = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
+        let notation = self.over.lang().map(Notation::from).or(said).unwrap_or(Notation::Yaml);
+        // It is compiled too, so that what is written is known to be good.
+        let subject = self.over.compile(&named, ui)?;
+        let model = HubModel::open(&config, self.over.families(), ui)?;
+        let imported = &model.imported;
+        let text = match notation {
+            Notation::Yaml if !self.over.changes() => imported.text.clone(),
+            notation if self.over.changes() => expand(&subject.spec, notation),
+            _ => converted(&imported.text)?,
+        };
+        if !imported.passed.is_empty() {
+            ui.note(&format!("note: passed over, being about running only: {}", imported.passed.join(", ")));
+        }
+        let data = json!({
+            "family": imported.family.name, "architecture": imported.architecture,
+            "passed_over": imported.passed, "text": text, "path": self.out,
+        });
+        match &self.out {
+            Some(path) => {
+                file::write(path, &text)?;
+                Output::new(format!("{}\n", path.display()), data)
+            }
+            None => Output::new(text, data),
+        }
+    }
+
+    /// Where every tensor goes.
+    fn tensors(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        let subject = self.over.compile(&self.model.to_string_lossy(), ui)?;
+        let model = subject.model.as_ref().ok_or_else(|| Failure::bug("a directory gave no model"))?;
+        let (_, mapping) = model.mapping(&subject.graph, &model.folder)?;
+        let data = json!({ "tensors": mapping.lines, "misfits": mapping.misfits });
+        let mut output = Output::new(table(&mapping), data)?;
+        if !mapping.misfits.is_empty() {
+            output.exit = Exit::Failed;
+        }
+        Ok(output)
+    }
+}
+
+/// YAML as the other notation.
+fn converted(text: &str) -> Result<String, Failure> {
+    let mut sources = crate::source::SourceMap::new();
+    let id = sources.add("<import>", text);
+    let mut sink = crate::diag::Sink::new();
+    let made = crate::syntax::fmt::convert(
+        &sources,
+        id,
+        Notation::Yaml,
+        Notation::Dsl,
+        &crate::spec::is_part,
+        &mut sink,
+    );
+    made.ok_or_else(|| Failure::bug("an imported spec cannot be converted"))
+}
+
+fn table(mapping: &Mapping) -> String {
+    let shape = |line: &Line| format!("{} {:?}", line.dtype, line.shape);
+    let name = |line: &Line| match line.count {
+        1 => line.tensor.clone(),
+        n => format!("{} ({n})", line.tensor),
+    };
+    let width = |of: &dyn Fn(&Line) -> String| mapping.lines.iter().map(|l| of(l).chars().count()).max();
+    let (first, second) = (width(&name).unwrap_or(0), width(&shape).unwrap_or(0));
+    let mut text = String::new();
+    for line in &mapping.lines {
+        let _ = write!(text, "{:first$}  {:second$}", name(line), shape(line));
+        let into = line.parameters.join(", ");
+        let _ = match (into.as_str(), line.how.as_str()) {
+            ("", how) => writeln!(text, "  {how}"),
+            (into, "") => writeln!(text, "  {into}"),
+            (into, how) => writeln!(text, "  {into}  ({how})"),
+        };
+    }
+    let _ = match mapping.misfits.len() {
+        0 => writeln!(text, "\nevery parameter has its tensor"),
+        n => writeln!(text, "\n{n} do not fit:"),
+    };
+    for misfit in &mapping.misfits {
+        let _ = writeln!(text, "  {}: {}", misfit.kind, misfit.message);
+    }
+    text
+}

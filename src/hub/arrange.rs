@@ -1,0 +1,141 @@
+//! Where the numbers of a parameter lie in a tensor of a file, and back.
+//!
+//! A tensor is, from outside in: axes of length 1, a stack of experts, rows and columns, which may be the
+//! other way round. Several parameters share its rows: one after the other, or in groups, head by head.
+
+/// A parameter's place in a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Length of the stack, and the parameter's index in it.
+    pub stack: Option<(usize, usize)>,
+    /// Rows of each parameter in the tensor.
+    pub parts: Vec<usize>,
+    /// Which of them this one is.
+    pub which: usize,
+    /// How many groups the rows alternate in.
+    pub groups: usize,
+    /// Numbers of a row.
+    pub columns: usize,
+    /// Whether columns are the outer axis in the file.
+    pub transpose: bool,
+}
+
+impl Place {
+    /// A tensor that is the parameter.
+    pub fn whole(rows: usize, columns: usize) -> Self {
+        Self { stack: None, parts: vec![rows], which: 0, groups: 1, columns, transpose: false }
+    }
+
+    /// Whether the tensor's numbers are the parameter's, in order.
+    pub fn is_whole(&self) -> bool {
+        self.stack.is_none() && self.parts.len() == 1 && !self.transpose
+    }
+
+    /// Rows of all parameters; `None` if that overflows.
+    pub fn rows(&self) -> Option<usize> {
+        self.parts.iter().try_fold(0usize, |n, rows| n.checked_add(*rows))
+    }
+
+    /// Numbers of the tensor; `None` if that overflows.
+    pub fn len(&self) -> Option<usize> {
+        let one = self.rows()?.checked_mul(self.columns)?;
+        one.checked_mul(self.stack.map_or(1, |(count, _)| count))
+    }
+
+    /// Whether the tensor has no numbers.
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+
+    /// Why rows cannot alternate so, if they cannot.
+    pub fn fault(&self) -> Option<String> {
+        let uneven = self.parts.iter().find(|rows| self.groups == 0 || !rows.is_multiple_of(self.groups));
+        uneven.map(|rows| format!("{rows} rows do not fall into {} groups", self.groups))
+    }
+
+    /// Pairs of indices, in the parameter and in the tensor, and how many numbers follow each other in both.
+    fn runs(&self, mut visit: impl FnMut(usize, usize, usize)) {
+        let total = self.rows().unwrap_or(0);
+        let own = self.parts.get(self.which).copied().unwrap_or(0);
+        let before: usize = self.parts.iter().take(self.which).sum();
+        let groups = self.groups.max(1);
+        let (of_group, of_part, offset) = (total / groups, own / groups, before / groups);
+        let base = self.stack.map_or(0, |(_, index)| index * total * self.columns);
+        for group in 0..groups {
+            let row = group * of_group + offset;
+            if !self.transpose {
+                let length = of_part * self.columns;
+                visit(group * of_part * self.columns, base + row * self.columns, length);
+                continue;
+            }
+            for r in 0..of_part {
+                for c in 0..self.columns {
+                    visit((group * of_part + r) * self.columns + c, base + c * total + row + r, 1);
+                }
+            }
+        }
+    }
+
+    /// The parameter's numbers from the tensor's; none if there are not as many as the place says.
+    pub fn take(&self, tensor: &[f32]) -> Option<Vec<f32>> {
+        if self.len() != Some(tensor.len()) {
+            return None;
+        }
+        let own = self.parts.get(self.which)?.checked_mul(self.columns)?;
+        let mut values = vec![0.0; own];
+        let mut fits = true;
+        self.runs(|at, from, length| {
+            match (values.get_mut(at..at + length), tensor.get(from..from + length)) {
+                (Some(to), Some(numbers)) => to.copy_from_slice(numbers),
+                _ => fits = false,
+            }
+        });
+        fits.then_some(values)
+    }
+
+    /// Puts the parameter's numbers into the tensor's; false if they do not fit.
+    pub fn put(&self, values: &[f32], tensor: &mut [f32]) -> bool {
+        let mut fits = self.len() == Some(tensor.len());
+        self.runs(|at, from, length| {
+            match (values.get(at..at + length), tensor.get_mut(from..from + length)) {
+                (Some(numbers), Some(to)) => to.copy_from_slice(numbers),
+                _ => fits = false,
+            }
+        });
+        fits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Place;
+
+    #[test]
+    fn what_is_put_is_taken() {
+        let layouts = [(1, false, None), (2, false, None), (2, true, None), (1, true, Some(3)), (4, true, Some(2))];
+        for (groups, transpose, stack) in layouts {
+            let of = |which, index| Place {
+                stack: stack.map(|count| (count, index)),
+                parts: vec![8, 4, 4],
+                which,
+                groups,
+                columns: 5,
+                transpose,
+            };
+            let mut tensor = vec![f32::NAN; of(0, 0).len().unwrap()];
+            let values = |which: usize, index: usize| -> Vec<f32> {
+                let rows = [8, 4, 4][which];
+                (0..rows * 5).map(|i| (1000 * index + 100 * which + i) as f32).collect()
+            };
+            let all: Vec<(usize, usize)> =
+                (0..stack.unwrap_or(1)).flat_map(|i| (0..3).map(move |w| (w, i))).collect();
+            for (which, index) in &all {
+                assert!(of(*which, *index).put(&values(*which, *index), &mut tensor));
+            }
+            assert!(tensor.iter().all(|x| !x.is_nan()), "{groups} {transpose} {stack:?}");
+            for (which, index) in all {
+                assert_eq!(of(which, index).take(&tensor).unwrap(), values(which, index));
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The weights of a model directory: one safetensors file, or several with an index.
+//!
+//! Nothing outside of the directory is opened: a shard's name is a single plain one, and a link must lead
+//! to a file of the directory or of the cache it belongs to, as the Hugging Face hub lays its cache out.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+use indexmap::IndexMap;
+use serde::Deserialize as _;
+use serde_json::{Map, Value as Json};
+
+use crate::tensor_file::{Entry, FileError, TENSORS, TensorFile};
+
+/// Longest index that is read.
+const INDEX_BYTES: u64 = 32 << 20;
+/// Most files an index may name.
+const SHARDS: usize = 1_000;
+
+/// The tensors of a directory or file.
+#[derive(Debug)]
+pub struct Checkpoint {
+    files: Vec<TensorFile>,
+    /// Which file holds each tensor.
+    tensors: IndexMap<String, usize>,
+}
+
+/// Why weights cannot be read.
+#[derive(Debug)]
+pub enum CheckpointError {
+    /// A file cannot be read.
+    File(FileError),
+    /// There is none, or the index is not sound.
+    Directory {
+        /// One sentence.
+        message: String,
+        /// What would mend it.
+        help: Option<String>,
+    },
+}
+
+impl fmt::Display for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckpointError::File(error) => write!(f, "{error}"),
+            CheckpointError::Directory { message, .. } => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for CheckpointError {}
+
+impl From<FileError> for CheckpointError {
+    fn from(error: FileError) -> Self {
+        CheckpointError::File(error)
+    }
+}
+
+impl CheckpointError {
+    fn new(message: impl Into<String>) -> Self {
+        CheckpointError::Directory { message: message.into(), help: None }
+    }
+
+    /// What would mend it.
+    pub fn help(&self) -> Option<&str> {
+        match self {
+            CheckpointError::File(error) => error.advice(),
+            CheckpointError::Directory { help, .. } => help.as_deref(),
+        }
+    }
+}
+
+impl Checkpoint {
+    /// Opens the weights of a directory, or one file; only headers are read.
+    ///
+    /// # Errors
+    /// There are none, or a file is not sound.
+    pub fn open(path: &Path) -> Result<Self, CheckpointError> {
+        if !path.is_dir() {
+            return Self::of(vec![TensorFile::open(path)?]);
+        }
+        let whole = path.join("model.safetensors");
+        if whole.exists() {
+            return Self::of(vec![TensorFile::open(&inside(path, "model.safetensors")?)?]);
+        }
+        let index = path.join("model.safetensors.index.json");
+        if index.exists() {
+            return Self::of_index(path, &inside(path, "model.safetensors.index.json")?);
+        }
+        Err(none_in(path))
+    }
+
+    fn of_index(folder: &Path, index: &Path) -> Result<Self, CheckpointError> {
+        let map = weight_map(index)?;
+        let mut names: Vec<&str> = Vec::new();
+        for name in map.values() {
+            let Some(name) = name.as_str() else {
+                return Err(CheckpointError::new(format!("{} names no file for a tensor", index.display())));
+            };
+            if !names.contains(&name) {
+                names.push(name);
+            }
+            if names.len() > SHARDS {
+                return Err(CheckpointError::new(format!("{} names more than {SHARDS} files", index.display())));
+            }
+        }
+        let files = names.iter().map(|name| Ok(TensorFile::open(&inside(folder, name)?)?));
+        let checkpoint = Self::of(files.collect::<Result<_, CheckpointError>>()?)?;
+        for (tensor, file) in &map {
+            let held = checkpoint.tensors.get(tensor).and_then(|i| names.get(*i));
+            if held.copied() != file.as_str() {
+                let message = format!("{} says that {file} holds `{tensor}`, and it does not", index.display());
+                return Err(CheckpointError::new(message));
+            }
+        }
+        Ok(checkpoint)
+    }
+
+    fn of(files: Vec<TensorFile>) -> Result<Self, CheckpointError> {
+        let mut tensors = IndexMap::new();
+        for (i, file) in files.iter().enumerate() {
+            for name in file.entries().keys() {
+                if let Some(other) = tensors.insert(name.clone(), i) {
+                    let other = files.get(other).map(|f| f.path().display().to_string()).unwrap_or_default();
+                    let message = format!("`{name}` is in {other} and in {}", file.path().display());
+                    return Err(CheckpointError::new(message));
+                }
+            }
+            if tensors.len() > TENSORS {
+                return Err(CheckpointError::new(format!("there are more than {TENSORS} tensors")));
+            }
+        }
+        Ok(Self { files, tensors })
+    }
+
+    /// The names of all tensors, in the order of their files.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(String::as_str)
+    }
+
+    /// A tensor's type and shape.
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.files.get(*self.tensors.get(name)?)?.entries().get(name)
+    }
+
+    /// A tensor's numbers in single precision.
+    ///
+    /// # Errors
+    /// It holds no floats, or cannot be read.
+    pub fn floats(&mut self, name: &str) -> Result<Vec<f32>, CheckpointError> {
+        let file = self.tensors.get(name).and_then(|i| self.files.get_mut(*i));
+        match file {
+            Some(file) => Ok(file.floats(name)?),
+            None => Err(CheckpointError::new(format!("there is no tensor `{name}`"))),
+        }
+    }
+}
+
+/// A file of the folder by its plain name.
+fn inside(folder: &Path, name: &str) -> Result<PathBuf, CheckpointError> {
+    let refuse = |why: &str| Err(CheckpointError::new(format!("the file `{}` {why}", name.escape_debug())));
+    let mut parts = Path::new(name).components();
+    let is_plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name)
+        && name.len() <= 255
+        && !name.contains(['/', '\\', ':', '\0', '\n']);
+    if !is_plain {
+        return refuse("is not named by a plain name, and only files of the directory are opened");
+    }
+    let path = folder.join(name);
+    let reason = |error| CheckpointError::File(FileError::Io(path.clone(), error));
+    let root = folder.canonicalize().map_err(reason)?;
+    let target = path.canonicalize().map_err(reason)?;
+    // A snapshot of the hub's cache links to `blobs` beside `snapshots`.
+    let is_snapshot = root.parent().is_some_and(|p| p.file_name().is_some_and(|n| n == "snapshots"));
+    let blobs = root.parent().and_then(Path::parent).map(|p| p.join("blobs")).filter(|_| is_snapshot);
+    if !target.starts_with(&root) && !blobs.is_some_and(|blobs| target.starts_with(blobs)) {
+        return refuse("is a link that leaves the directory");
+    }
+    Ok(path)
+}
+
+fn weight_map(index: &Path) -> Result<Map<String, Json>, CheckpointError> {
+    let io = |error| CheckpointError::File(FileError::Io(index.to_owned(), error));
+    let file = File::open(index).map_err(io)?;
+    if !file.metadata().map_err(io)?.is_file() {
+        return Err(CheckpointError::new(format!("{} is not a regular file", index.display())));
+    }
+    let mut bytes = Vec::new();
+    file.take(INDEX_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
+    let wrong = |why: &str| CheckpointError::new(format!("{} is no index: {why}", index.display()));
+    if bytes.len() as u64 > INDEX_BYTES {
+        return Err(wrong(&format!("it is longer than {INDEX_BYTES} bytes")));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(&bytes);
+    let json = Json::deserialize(&mut reader).map_err(|e| wrong(&e.to_string()))?;
+    match json.get("weight_map") {
+        Some(Json::Object(map)) => Ok(map.clone()),
+        Some(_) | None => Err(wrong("it has no map `weight_map`")),
+    }
+}
+
+fn none_in(folder: &Path) -> CheckpointError {
+    let message = format!("`{}` holds no model.safetensors", folder.display());
+    let pickles = ["pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth", "model.ckpt"];
+    let found = pickles.iter().find(|name| folder.join(name).exists());
+    let help = found.map(|name| format!("`{name}` is a pickle: {}", crate::tensor_file::ADVICE));
+    CheckpointError::Directory { message, help }
+}

@@ -1,0 +1,240 @@
+//! A `config.json` read by its family: every key either has a value, is only about running, or is an
+//! error with its place.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json};
+
+use super::family::{Default, Family};
+use super::formula::{Scope, eval, same};
+use super::json;
+use crate::diag::suggest::suggest;
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::field::record::listed;
+use crate::source::Span;
+use crate::syntax::tree::Node;
+
+/// The values of a family's keys.
+#[derive(Clone, Debug)]
+pub struct Config<'f> {
+    /// The family.
+    pub family: &'f Family,
+    /// The class of model, `LlamaForCausalLM`.
+    pub architecture: String,
+    /// Its head.
+    pub head: String,
+    /// A value for every key, `null` among them.
+    pub values: IndexMap<String, Json>,
+    /// Where the keys that are given stand.
+    pub places: IndexMap<String, Span>,
+    /// Keys that were passed over because they are only about running.
+    pub passed: Vec<String>,
+}
+
+impl Scope for Config<'_> {
+    fn key(&self, name: &str) -> Option<&Json> {
+        self.values.get(name)
+    }
+    fn table(&self, name: &str) -> Option<&Map<String, Json>> {
+        self.family.tables.get(name)
+    }
+}
+
+/// The `model_type` of a config.
+pub fn model_type(node: &Node) -> Option<&str> {
+    node.get("model_type").and_then(Node::text)
+}
+
+/// Keys that say which family and head it is, and so are no keys of one.
+const OWN: &[&str] = &["model_type", "architectures"];
+
+impl<'f> Config<'f> {
+    /// Reads a config. `None` after reporting why not.
+    pub fn read(family: &'f Family, node: &Node, sink: &mut Sink) -> Option<Self> {
+        let (architecture, head) = head_of(family, node, sink)?;
+        let mut config = Self {
+            family,
+            architecture,
+            head,
+            values: IndexMap::new(),
+            places: IndexMap::new(),
+            passed: Vec::new(),
+        };
+        let mut given = Vec::new();
+        flatten(family, "", node, &mut given);
+        let mut from: IndexMap<String, (String, Json, Span)> = IndexMap::new();
+        for (name, value, span) in given {
+            let is_own = OWN.contains(&name.as_str());
+            let Some(key) = canonical(family, &name) else {
+                match is_own || family.running.iter().any(|r| covers(r, &name)) {
+                    true => config.passed.extend((!is_own).then_some(name)),
+                    false => sink.push(unknown(family, &name, span)),
+                }
+                continue;
+            };
+            match from.get(key) {
+                Some((other, known, place)) if !same(known, &value) && !known.is_null() && !value.is_null() => {
+                    let message = format!("`{other}` and `{name}` say different things of one number");
+                    let diagnostic = Diagnostic::error(Code::KeysExclude, span, message);
+                    sink.push(diagnostic.label(*place, "the other one").help("keep one of them"));
+                }
+                Some((_, known, _)) if !known.is_null() => {}
+                Some(_) | None => {
+                    from.insert(key.to_owned(), (name, value, span));
+                }
+            }
+        }
+        for (key, (_, value, span)) in from {
+            config.places.insert(key.clone(), span);
+            config.values.insert(key, value);
+        }
+        config.settle(sink)?;
+        Some(config)
+    }
+
+    /// A config of some values, for an export.
+    pub fn of(
+        family: &'f Family,
+        architecture: &str,
+        values: IndexMap<String, Json>,
+        sink: &mut Sink,
+    ) -> Option<Self> {
+        let mut config = Self {
+            family,
+            architecture: architecture.to_owned(),
+            head: family.architectures.get(architecture)?.clone(),
+            values,
+            places: IndexMap::new(),
+            passed: Vec::new(),
+        };
+        config.settle(sink)?;
+        Some(config)
+    }
+
+    /// Gives every key that has no value the one that then holds, and checks what a family fixes.
+    fn settle(&mut self, sink: &mut Sink) -> Option<()> {
+        // As in the library itself, a `null` that is given is a `null`, except where the default is computed.
+        let null = |config: &Self, name: &str| config.values.get(name).is_none_or(Json::is_null);
+        let mut open: Vec<&str> = Vec::new();
+        for (name, key) in &self.family.keys {
+            match &key.default {
+                Default::Value(value) if !self.values.contains_key(name) => {
+                    self.values.insert(name.clone(), value.clone());
+                }
+                Default::Formula(_) if null(self, name) => {
+                    self.values.shift_remove(name);
+                    open.push(name);
+                }
+                Default::Value(_) | Default::Formula(_) => {}
+            }
+        }
+        // A formula may use keys that are formulas themselves.
+        while !open.is_empty() {
+            let before = open.len();
+            let mut later = Vec::new();
+            for name in open {
+                let Some((Default::Formula(formula), span)) =
+                    self.family.keys.get(name).map(|k| (&k.default, k.span))
+                else {
+                    continue;
+                };
+                if formula.keys().iter().any(|k| !self.values.contains_key(*k) && self.family.keys.contains_key(*k)) {
+                    later.push(name);
+                    continue;
+                }
+                match eval(formula, self) {
+                    Ok(value) => {
+                        self.values.insert(name.to_owned(), value);
+                    }
+                    Err(fault) => {
+                        let place = formula.keys().iter().find_map(|k| self.places.get(*k)).copied();
+                        let message = format!("`{name}` cannot be had: {fault}");
+                        sink.push(Diagnostic::error(Code::WrongKind, place.unwrap_or(span), message));
+                        self.values.insert(name.to_owned(), Json::Null);
+                    }
+                }
+            }
+            if later.len() == before {
+                let message = format!("{} are defined by each other", listed(&later));
+                let span = later.first().and_then(|n| self.family.keys.get(*n)).map_or(Span::default(), |k| k.span);
+                sink.push(Diagnostic::error(Code::UnknownName, span, message));
+                return None;
+            }
+            open = later;
+        }
+        for (name, key) in &self.family.keys {
+            let (Some(only), Some(value)) = (&key.only, self.values.get(name)) else { continue };
+            let unset = value.is_null() && only.contains(&Json::Bool(false));
+            if !unset && !only.iter().any(|o| same(o, value)) {
+                let known: Vec<String> = only.iter().map(Json::to_string).collect();
+                let message = format!("`{name}` is {value}, which the family {} does not have", self.family.name);
+                let place = self.places.get(name).copied().unwrap_or(key.span);
+                let diagnostic = Diagnostic::error(Code::OutOfRange, place, message);
+                sink.push(diagnostic.help(format!("it has {}", known.join(", "))));
+            }
+        }
+        Some(())
+    }
+}
+
+fn head_of(family: &Family, node: &Node, sink: &mut Sink) -> Option<(String, String)> {
+    let given = node.get("architectures").map(json::of);
+    let class = match &given {
+        Some(Json::Array(all)) => all.first().and_then(Json::as_str),
+        _ => None,
+    };
+    let Some(class) = class else {
+        return family.architectures.first().map(|(class, head)| (class.clone(), head.clone()));
+    };
+    if let Some(head) = family.architectures.get(class) {
+        return Some((class.to_owned(), head.clone()));
+    }
+    let known: Vec<&str> = family.architectures.keys().map(String::as_str).collect();
+    let message = format!("the family {} has no class `{class}`", family.name);
+    let span = node.get("architectures").map_or(node.span, |n| n.span);
+    sink.push(Diagnostic::error(Code::UnknownPart, span, message).help(format!("it has {}", listed(&known))));
+    None
+}
+
+/// The key a name stands for.
+fn canonical<'f>(family: &'f Family, name: &str) -> Option<&'f str> {
+    let found = family.keys.get_key_value(name);
+    let alias = || family.keys.iter().find(|(_, key)| key.also.iter().any(|a| a == name));
+    found.or_else(alias).map(|(canonical, _)| canonical.as_str())
+}
+
+/// Whether a name is one passed over or lies below one.
+fn covers(passed: &str, name: &str) -> bool {
+    name.strip_prefix(passed).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Every value by its name, maps opened where a family names what is inside them.
+fn flatten(family: &Family, base: &str, node: &Node, out: &mut Vec<(String, Json, Span)>) {
+    for e in node.entries().unwrap_or(&[]) {
+        let name = crate::ir::paths::join(base, &e.key);
+        let below = format!("{name}.");
+        let is_group = |key: &str| key.starts_with(&below);
+        let opens = family.keys.iter().any(|(k, key)| is_group(k) || key.also.iter().any(|a| is_group(a)));
+        match &e.value.kind {
+            crate::syntax::tree::Kind::Map(_) if opens => flatten(family, &name, &e.value, out),
+            crate::syntax::tree::Kind::Null if opens => {}
+            _ => out.push((name, json::of(&e.value), e.key_span)),
+        }
+    }
+}
+
+fn unknown(family: &Family, name: &str, span: Span) -> Diagnostic {
+    let message = format!("the family {} has no key `{name}`", family.name);
+    let diagnostic = Diagnostic::error(Code::UnknownKey, span, message);
+    if name.starts_with("quantization") {
+        return diagnostic.help("quantised weights are not read; a copy in float16 or bfloat16 is");
+    }
+    if name == "auto_map" {
+        return diagnostic.help("the model brings its own code, which trafoc never runs");
+    }
+    let known: Vec<&str> = family.keys.keys().map(String::as_str).collect();
+    match suggest(name, &known) {
+        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+        None => diagnostic
+            .help("whether it changes the model is not known; a family file of your own can say so (`--families`)"),
+    }
+}

@@ -1,0 +1,632 @@
+//! A spec → the config of a family that gives the same spec, and its weights under that family's names.
+//!
+//! Formulas of the family's spec are solved for its keys ([`super::formula::solve`]) with what stands in
+//! the same places of the spec; keys that only choose between alternatives are tried. Whatever comes out
+//! is imported again and compared, so an export either says the same or names what it cannot say.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json};
+
+use super::arrange::Place;
+use super::config::Config;
+use super::family::{Family, formula_of};
+use super::formula::{Formula, Operator, Scope, eval, same, solve};
+use super::import;
+use super::json;
+use super::mapping::{Misfit, Parameters, candidates};
+use super::names::Names;
+use super::shelf::Families;
+use crate::diag::Sink;
+use crate::source::SourceMap;
+use crate::spec::{ModelSpec, is_part, load};
+use crate::syntax::merge::merge;
+use crate::syntax::tree::{Entry, Kind, Node};
+
+/// A config that gives a spec.
+#[derive(Clone, Debug)]
+pub struct Exported {
+    /// The family.
+    pub family: Family,
+    /// The class of model.
+    pub architecture: String,
+    /// Its head.
+    pub head: String,
+    /// A value for every key.
+    pub values: IndexMap<String, Json>,
+    /// What is about training only and that the family does not say: `path: the spec's, the family's`.
+    pub lost: Vec<String>,
+}
+
+/// Why no family gives a spec: the nearest one, and what it says otherwise.
+#[derive(Clone, Debug)]
+pub struct Obstacles {
+    /// The family that comes nearest, if one has the spec's form at all.
+    pub family: Option<String>,
+    /// `path: the spec's value, the family's`
+    pub knobs: Vec<String>,
+}
+
+impl Scope for Exported {
+    fn key(&self, name: &str) -> Option<&Json> {
+        self.values.get(name)
+    }
+    fn table(&self, name: &str) -> Option<&Map<String, Json>> {
+        self.family.tables.get(name)
+    }
+}
+
+/// Finds a family that gives the spec: the preferred one, or the first that does.
+///
+/// # Errors
+/// No family does.
+pub fn export(
+    spec: &ModelSpec,
+    families: &Families,
+    preferred: Option<&str>,
+    sources: &mut SourceMap,
+    sink: &mut Sink,
+) -> Result<Exported, Obstacles> {
+    let names: Vec<&str> = match preferred {
+        Some(name) => vec![name],
+        None => families.names(),
+    };
+    let wanted = Knobs::of(spec);
+    let tree = spec.encode();
+    let mut nearest = Obstacles { family: None, knobs: Vec::new() };
+    for name in names {
+        let Some(family) = families.read(name, sources, sink) else { continue };
+        for (class, head) in first_classes(&family) {
+            let Some(attempt) = Attempt::new(&family, class, head, spec, &tree, &wanted, sources) else { continue };
+            let found = attempt.search();
+            match found.difference {
+                Some(knobs) if knobs.is_empty() => {
+                    let Found { values, lost, .. } = found;
+                    let (architecture, head) = (class.to_owned(), head.to_owned());
+                    return Ok(Exported { architecture, head, values, lost, family });
+                }
+                Some(knobs) if nearest.family.is_none() || knobs.len() < nearest.knobs.len() => {
+                    nearest = Obstacles { family: Some(family.name.clone()), knobs };
+                }
+                Some(_) | None => {}
+            }
+        }
+    }
+    Err(nearest)
+}
+
+/// The class that is written for each head.
+fn first_classes(family: &Family) -> Vec<(&str, &str)> {
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    for (class, head) in &family.architectures {
+        if found.iter().all(|(_, h)| h != head) {
+            found.push((class, head));
+        }
+    }
+    found
+}
+
+/// What a spec says, by path, blocks by number: what the model computes, and what only training does.
+#[derive(Clone, Debug, Default)]
+struct Knobs {
+    model: BTreeMap<String, String>,
+    training: BTreeMap<String, String>,
+}
+
+impl Knobs {
+    fn of(spec: &ModelSpec) -> Self {
+        let mut spec = spec.clone();
+        for stack in [&mut spec.encoder, &mut spec.decoder].into_iter().flatten() {
+            stack.blocks.iter_mut().for_each(|block| block.name = None);
+        }
+        let mut knobs = Self::default();
+        knobs.collect("", &spec.encode());
+        knobs
+    }
+
+    fn collect(&mut self, path: &str, node: &Node) {
+        match &node.kind {
+            Kind::Map(entries) => {
+                entries.iter().for_each(|e| self.collect(&crate::ir::paths::join(path, &e.key), &e.value));
+            }
+            Kind::List(items) => {
+                items.iter().enumerate().for_each(|(i, item)| self.collect(&format!("{path}.{i}"), item));
+            }
+            Kind::Scalar(scalar) => {
+                let is_training = path.starts_with("init") || path.contains("dropout") || path.ends_with("padding");
+                let text = scalar.text.trim().to_owned();
+                match path {
+                    "trafo" | "name" => None,
+                    _ if is_training => self.training.insert(path.to_owned(), text),
+                    _ => self.model.insert(path.to_owned(), text),
+                };
+            }
+            Kind::Null | Kind::Delete => {}
+        }
+    }
+}
+
+/// `path: one value, not the other` for all that differ.
+fn differences(wanted: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Vec<String> {
+    let of = |value: Option<&String>| value.map_or("nothing".to_owned(), |v| v.replace('\n', "; "));
+    let mut paths: Vec<&String> = wanted.keys().chain(other.keys()).collect();
+    paths.sort();
+    paths.dedup();
+    let differ = paths.into_iter().filter(|path| {
+        let (a, b) = (wanted.get(*path), other.get(*path));
+        let near = |a: &String, b: &String| match (a.parse::<f64>(), b.parse::<f64>()) {
+            (Ok(x), Ok(y)) => x == y,
+            _ => a == b,
+        };
+        !matches!((a, b), (Some(a), Some(b)) if near(a, b))
+    });
+    differ.map(|path| format!("{path}: {}, not {}", of(wanted.get(path)), of(other.get(path)))).collect()
+}
+
+/// One family and head, tried on a spec.
+struct Attempt<'a> {
+    family: &'a Family,
+    class: &'a str,
+    name: &'a str,
+    template: Node,
+    tree: &'a Node,
+    wanted: &'a Knobs,
+    sources: &'a SourceMap,
+}
+
+/// What came of some values.
+struct Found {
+    values: IndexMap<String, Json>,
+    /// What the spec says otherwise; `None` if the values give no spec.
+    difference: Option<Vec<String>>,
+    lost: Vec<String>,
+}
+
+impl Found {
+    fn distance(&self) -> usize {
+        self.difference.as_ref().map_or(usize::MAX, |d| d.len() * 1000 + self.lost.len())
+    }
+}
+
+/// What is known so far.
+struct Known<'a> {
+    family: &'a Family,
+    values: IndexMap<String, Json>,
+}
+
+impl Scope for Known<'_> {
+    fn key(&self, name: &str) -> Option<&Json> {
+        self.values.get(name)
+    }
+    fn table(&self, name: &str) -> Option<&Map<String, Json>> {
+        self.family.tables.get(name)
+    }
+}
+
+impl<'a> Attempt<'a> {
+    /// `None` if the family's spec has another form: other stacks, another head.
+    fn new(
+        family: &'a Family,
+        class: &'a str,
+        head: &str,
+        spec: &'a ModelSpec,
+        tree: &'a Node,
+        wanted: &'a Knobs,
+        sources: &'a SourceMap,
+    ) -> Option<Self> {
+        let template = merge(&family.spec, &family.heads.get(head)?.spec, &is_part, &mut Sink::new());
+        let same_stacks =
+            ["encoder", "decoder"].iter().all(|key| template.get(key).is_some() == tree.get(key).is_some());
+        let head_of = |node: &Node| {
+            let head = node.get("head")?;
+            head.text().map(str::to_owned).or_else(|| head.entries()?.first().map(|e| e.key.clone()))
+        };
+        let same_head = head_of(&template)? == head_of(tree)?;
+        (same_stacks && same_head).then_some(Self { family, class, name: &spec.name, template, tree, wanted, sources })
+    }
+
+    fn search(&self) -> Found {
+        let mut leaves = Vec::new();
+        let mut switches: IndexMap<String, Vec<Json>> = IndexMap::new();
+        walk(&self.template, &mut Vec::new(), &mut leaves, &mut switches);
+        let given = self.solved(&leaves, IndexMap::new(), &mut switches);
+        let mut best = self.judge(given.clone());
+        // Keys that choose between alternatives, one after the other, as long as that brings it nearer.
+        let mut chosen: IndexMap<String, Json> = IndexMap::new();
+        loop {
+            let before = best.distance();
+            if before == 0 {
+                return best;
+            }
+            for (key, values) in &switches {
+                for value in values {
+                    if best.values.get(key).is_some_and(|v| same(v, value)) {
+                        continue;
+                    }
+                    let mut tried = chosen.clone();
+                    tried.insert(key.clone(), value.clone());
+                    let found = self.judge(self.solved(&leaves, tried.clone(), &mut IndexMap::new()));
+                    if found.distance() < best.distance() {
+                        best = found;
+                        chosen = tried;
+                    }
+                }
+            }
+            if best.distance() >= before {
+                return best;
+            }
+        }
+    }
+
+    /// The keys that the spec decides, given some; bare keys it says nothing of become switches.
+    fn solved(
+        &self,
+        leaves: &[(Vec<String>, Formula)],
+        given: IndexMap<String, Json>,
+        switches: &mut IndexMap<String, Vec<Json>>,
+    ) -> IndexMap<String, Json> {
+        let mut known = Known { family: self.family, values: given };
+        loop {
+            let before = known.values.len();
+            for (path, formula) in leaves {
+                let Some(value) = self.value_at(path) else {
+                    if let Formula::Key(key) = formula {
+                        switches.entry(key.clone()).or_insert_with(|| vec![Json::Null]);
+                    }
+                    continue;
+                };
+                let mut found = Vec::new();
+                solve(formula, &value, &known, &mut |key, value| found.push((key.to_owned(), value)));
+                for (key, value) in found {
+                    known.values.entry(key).or_insert(value);
+                }
+            }
+            if known.values.len() == before {
+                break;
+            }
+        }
+        for (name, key) in &self.family.keys {
+            if let Some(write) = key.write.as_ref().filter(|_| !known.values.contains_key(name))
+                && let Ok(value) = eval(write, &known)
+                && !value.is_null()
+            {
+                known.values.insert(name.clone(), value);
+            }
+        }
+        known.values
+    }
+
+    /// What the spec has where the family's spec has a formula.
+    fn value_at(&self, path: &[String]) -> Option<Json> {
+        let (stack, rest) = path.split_first()?;
+        let place = match (stack.as_str(), rest) {
+            ("encoder" | "decoder", [pattern]) if pattern == "pattern" => {
+                return self.pattern(stack);
+            }
+            ("encoder" | "decoder", [blocks, name, inner @ ..]) if blocks == "blocks" => {
+                let kinds = self.kinds(stack);
+                let index = kinds.iter().position(|kind| kind.as_ref() == Some(name))?;
+                let (_, block) = *self.blocks(stack).get(index)?;
+                find(block, inner)?
+            }
+            ("encoder" | "decoder", _) => {
+                let tree = self.tree.get(stack)?;
+                find(tree, rest).or_else(|| self.blocks(stack).iter().find_map(|(_, block)| find(block, rest)))?
+            }
+            ("embed", _) => {
+                let stacks = ["encoder", "decoder"].iter().filter_map(|s| self.tree.get(s));
+                stacks.filter_map(|s| s.get("embed")).find_map(|embed| find(embed, rest))?
+            }
+            ("norm", _) => {
+                let stacks = ["decoder", "encoder"];
+                let block = |s: &&str| self.blocks(s).iter().find_map(|(_, block)| find(block, path));
+                let last = |s: &&str| self.tree.get(s)?.get("final_norm").and_then(|norm| find(norm, rest));
+                stacks.iter().find_map(last).or_else(|| stacks.iter().find_map(block))?
+            }
+            _ => find(self.tree, path)?,
+        };
+        Some(match json::of(place) {
+            Json::String(word) if word == "none" => Json::Null,
+            value => value,
+        })
+    }
+
+    /// The kinds of blocks of the spec's stack, by name.
+    fn blocks(&self, stack: &str) -> Vec<(&str, &'a Node)> {
+        let Some(tree) = self.tree.get(stack) else { return Vec::new() };
+        match tree.get("blocks").and_then(Node::entries) {
+            Some(entries) => entries.iter().map(|e| (e.key.as_str(), &e.value)).collect(),
+            None => vec![("", tree)],
+        }
+    }
+
+    /// For every kind of block of the spec the family's block it is most like.
+    fn kinds(&self, stack: &str) -> Vec<Option<String>> {
+        let named = self.template.get(stack).and_then(|s| s.get("blocks")).and_then(Node::entries).unwrap_or(&[]);
+        let score = |block: &Node, overlay: &Node| {
+            let mut leaves = Vec::new();
+            constants(overlay, &mut Vec::new(), &mut leaves);
+            let fits = leaves.iter().all(|(path, constant)| {
+                let Some(found) = find(block, path) else { return false };
+                let text = found.text().unwrap_or_default();
+                match constant {
+                    Some(constant) => text == constant || is_named(found, constant),
+                    None => text != "none",
+                }
+            });
+            fits.then_some(leaves.len())
+        };
+        let kind = |block: &Node| {
+            let mut best: Option<(usize, &str)> = None;
+            for e in named {
+                if let Some(score) = score(block, &e.value)
+                    && best.is_none_or(|(known, _)| score > known)
+                {
+                    best = Some((score, &e.key));
+                }
+            }
+            best.map(|(_, name)| name.to_owned())
+        };
+        self.blocks(stack).iter().map(|(_, block)| kind(block)).collect()
+    }
+
+    /// The family's block of every layer.
+    fn pattern(&self, stack: &str) -> Option<Json> {
+        let tree = self.tree.get(stack)?;
+        let layers = json::of(tree.get("layers")?).as_u64().filter(|n| *n <= 10_000)? as usize;
+        let kinds = self.kinds(stack);
+        let blocks = self.blocks(stack);
+        let kind_of = |name: &str| {
+            let index = blocks.iter().position(|(n, _)| *n == name)?;
+            kinds.get(index)?.clone().map(Json::from)
+        };
+        let Some(Json::Array(runs)) = tree.get("runs").map(json::of) else {
+            let only = kind_of("")?;
+            return Some(Json::Array(vec![only; layers]));
+        };
+        let mut all = Vec::new();
+        for run in &runs {
+            let cycle = run.get("cycle")?.as_array()?;
+            let count = run.get("count")?.as_u64().filter(|n| *n <= 10_000)? as usize;
+            for i in 0..count {
+                all.push(kind_of(cycle.get(i % cycle.len().max(1))?.as_str()?)?);
+            }
+        }
+        Some(Json::Array(all))
+    }
+
+    /// What the values give, compared with the spec.
+    fn judge(&self, values: IndexMap<String, Json>) -> Found {
+        let mut sink = Sink::new();
+        let nothing = |values| Found { values, difference: None, lost: Vec::new() };
+        let Some(config) = Config::of(self.family, self.class, values.clone(), &mut sink) else {
+            return nothing(values);
+        };
+        if sink.has_errors() {
+            return nothing(values);
+        }
+        let tree = import::tree(&config, self.name, &mut sink);
+        let spec = tree.and_then(|tree| load::decode(self.sources, &tree, &mut sink));
+        let values = config.values;
+        let Some(spec) = spec else { return nothing(values) };
+        let knobs = Knobs::of(&spec);
+        let lost = differences(&self.wanted.training, &knobs.training);
+        Found { values, difference: Some(differences(&self.wanted.model, &knobs.model)), lost }
+    }
+}
+
+/// The formulas of a spec with their paths, and the keys that choose between its alternatives.
+fn walk(
+    node: &Node,
+    path: &mut Vec<String>,
+    leaves: &mut Vec<(Vec<String>, Formula)>,
+    switches: &mut IndexMap<String, Vec<Json>>,
+) {
+    match (formula_of(node), &node.kind) {
+        (Some(Ok(formula)), _) => {
+            literals(&formula, switches);
+            leaves.push((path.clone(), formula));
+        }
+        (None, Kind::Map(entries)) => {
+            let chooses = node.get("when").or_else(|| node.get("match"));
+            if let Some(Ok(formula)) = chooses.and_then(formula_of) {
+                literals(&formula, switches);
+                if let (Formula::Key(key), Some(_)) = (&formula, node.get("match")) {
+                    let cases = entries.iter().filter(|e| !matches!(e.key.as_str(), "match" | "_"));
+                    let known = switches.entry(key.clone()).or_default();
+                    cases.for_each(|e| known.push(Json::from(e.key.as_str())));
+                }
+                let cases = entries.iter().filter(|e| !matches!(e.key.as_str(), "match" | "when"));
+                cases.for_each(|e| walk(&e.value, path, leaves, switches));
+                return;
+            }
+            for e in entries {
+                path.push(e.key.clone());
+                walk(&e.value, path, leaves, switches);
+                path.pop();
+            }
+        }
+        (_, _) => {}
+    }
+}
+
+/// The values that conditions compare keys with.
+fn literals(formula: &Formula, switches: &mut IndexMap<String, Vec<Json>>) {
+    if let Formula::Key(key) = formula {
+        let known = switches.entry(key.clone()).or_default();
+        known.extend([Json::Bool(true), Json::Bool(false)]);
+    }
+    formula.visit(&mut |f| match f {
+        Formula::Binary(Operator::Equal | Operator::Differ, a, b) => {
+            if let (Formula::Key(key), Formula::Literal(value)) = (&**a, &**b) {
+                switches.entry(key.clone()).or_default().push(value.clone());
+            }
+        }
+        Formula::Binary(Operator::In, a, b) => {
+            if let (Formula::Key(key), Formula::List(all)) = (&**a, &**b) {
+                let values = all.iter().filter_map(|f| match f {
+                    Formula::Literal(value) => Some(value.clone()),
+                    _ => None,
+                });
+                switches.entry(key.clone()).or_default().extend(values);
+            }
+        }
+        Formula::Binary(Operator::And | Operator::Or, a, b) => {
+            for side in [a, b] {
+                if let Formula::Key(key) = &**side {
+                    switches.entry(key.clone()).or_default().extend([Json::Bool(true), Json::Bool(false)]);
+                }
+            }
+        }
+        Formula::Not(inner) => {
+            if let Formula::Key(key) = &**inner {
+                switches.entry(key.clone()).or_default().extend([Json::Bool(true), Json::Bool(false)]);
+            }
+        }
+        _ => {}
+    });
+}
+
+/// The leaves of a block's overlay: a constant, or a formula (`None`).
+fn constants(node: &Node, path: &mut Vec<String>, out: &mut Vec<(Vec<String>, Option<String>)>) {
+    match (formula_of(node), &node.kind) {
+        (Some(_), _) => out.push((path.clone(), None)),
+        (None, Kind::Scalar(scalar)) => out.push((path.clone(), Some(scalar.text.clone()))),
+        (None, Kind::Map(entries)) => {
+            for e in entries {
+                path.push(e.key.clone());
+                constants(&e.value, path, out);
+                path.pop();
+            }
+        }
+        (None, Kind::Null | Kind::List(_) | Kind::Delete) => {}
+    }
+}
+
+/// Whether a part written out is the one of that name.
+fn is_named(node: &Node, word: &str) -> bool {
+    matches!(node.entries(), Some([only]) if only.key == word)
+}
+
+/// What a spec written out has where an author's shorter one has a path: parts may be named or implied,
+/// norms are numbered, masks are a list.
+fn find<'n>(node: &'n Node, path: &[String]) -> Option<&'n Node> {
+    let Some((first, rest)) = path.split_first() else { return settled(node) };
+    match &node.kind {
+        Kind::List(items) => items.iter().find_map(|item| find(item, path)),
+        Kind::Map(entries) => {
+            let other = match first.as_str() {
+                "qkv" => Some("query"),
+                "norm" => Some("norm1"),
+                // `init: {normal: ...}` is about weights.
+                "normal" | "truncated_normal" => Some("weights"),
+                _ => None,
+            };
+            let of = |e: &'n Entry| find(&e.value, rest);
+            if let Some(e) = entries.iter().find(|e| e.key == *first) {
+                return of(e);
+            }
+            if let Some(e) = other.and_then(|other| entries.iter().find(|e| e.key == other)) {
+                return if first == "normal" || first == "truncated_normal" { find(&e.value, path) } else { of(e) };
+            }
+            match entries.as_slice() {
+                [only] => find(&only.value, path),
+                _ => None,
+            }
+        }
+        Kind::Null | Kind::Scalar(_) | Kind::Delete => None,
+    }
+}
+
+/// A scalar, or the first of a short form: `dropout: 0.1`, `bias: false`, `window: 4096`.
+fn settled(node: &Node) -> Option<&Node> {
+    match &node.kind {
+        Kind::Scalar(_) | Kind::List(_) => Some(node),
+        Kind::Map(entries) => {
+            let first = entries.first()?;
+            matches!(first.value.kind, Kind::Scalar(_)).then_some(&first.value)
+        }
+        Kind::Null | Kind::Delete => None,
+    }
+}
+
+impl Exported {
+    /// The config as JSON, for Hugging Face.
+    pub fn config(&self, name: &str) -> Json {
+        let mut all = Map::new();
+        all.insert("architectures".into(), Json::from(vec![self.architecture.clone()]));
+        let model = self.family.models.first().cloned().unwrap_or_default();
+        all.insert("model_type".into(), Json::from(model));
+        for (key, value) in &self.values {
+            let is_absent = value.is_null()
+                && self.family.keys.get(key).is_some_and(|k| match &k.default {
+                    super::family::Default::Value(default) => default.is_null(),
+                    super::family::Default::Formula(_) => true,
+                });
+            if !is_absent {
+                put(&mut all, key, value.clone());
+            }
+        }
+        all.insert("torch_dtype".into(), Json::from("float32"));
+        all.insert("trafo_name".into(), Json::from(name));
+        Json::Object(all)
+    }
+
+    /// The names of its tensors.
+    pub fn names(&self) -> Names {
+        let bare = self.family.heads.get(&self.head).is_some_and(|h| h.bare);
+        self.family.tensor_names(&self.head, !bare)
+    }
+}
+
+fn put(map: &mut Map<String, Json>, key: &str, value: Json) {
+    match key.split_once('.') {
+        None => {
+            map.insert(key.to_owned(), value);
+        }
+        Some((group, rest)) => {
+            let inner = map.entry(group).or_insert_with(|| Json::Object(Map::new()));
+            if let Json::Object(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// A tensor to be written: its shape, and the parameters in it.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Sizes.
+    pub shape: Vec<usize>,
+    /// The parameters and where they lie.
+    pub parts: Vec<(String, Place)>,
+}
+
+/// The tensors of a file that holds all parameters under those names.
+///
+/// # Errors
+/// Parameters that have no name there.
+pub fn tensors(
+    parameters: &Parameters,
+    names: &Names,
+    scope: &dyn Scope,
+) -> Result<IndexMap<String, Written>, Vec<Misfit>> {
+    let mut all: IndexMap<String, Written> = IndexMap::new();
+    let mut misfits = Vec::new();
+    for (path, shape) in parameters {
+        match candidates(path, shape, names, parameters, scope) {
+            Ok(found) => match found.into_iter().next() {
+                Some(c) => {
+                    let tensor = all.entry(c.tensor).or_insert(Written { shape: c.shape, parts: Vec::new() });
+                    tensor.parts.push((path.clone(), c.place));
+                }
+                None => {
+                    misfits.push(Misfit { kind: "missing", message: format!("{path} has no name in this family") });
+                }
+            },
+            Err(misfit) => misfits.push(misfit),
+        }
+    }
+    if misfits.is_empty() { Ok(all) } else { Err(misfits) }
+}

@@ -1,0 +1,351 @@
+//! A family of models, read from its file: which models it is of, what the keys of their `config.json`
+//! mean, the spec they give, and how their tensors are named.
+//!
+//! Family files are data ([`super::shelf`]); `families/README.md` describes them. They are read as
+//! strictly as specs are: an unknown key, a formula over a key nobody declared, and a pattern that cannot
+//! be matched are diagnostics with a place.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json};
+
+use super::formula::{self, Formula};
+use super::json;
+use super::names::{self, Names};
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::field::Context;
+use crate::field::record::{listed, mended};
+use crate::field::value::{DefaultDoc, Field, Shape};
+use crate::source::{SourceId, SourceMap, Span};
+use crate::syntax::merge::merge;
+use crate::syntax::tree::{Kind, Node, Style};
+use crate::syntax::{Notation, parse};
+
+/// A family of models.
+#[derive(Clone, Debug)]
+pub struct Family {
+    /// Its name, that of its file.
+    pub name: String,
+    /// The `model_type`s it reads; the first is written.
+    pub models: Vec<String>,
+    /// Keys of a config that say something about the model.
+    pub keys: IndexMap<String, Key>,
+    /// Keys that are only about running, saving or generating.
+    pub running: Vec<String>,
+    /// Words of Hugging Face in ours.
+    pub tables: IndexMap<String, Map<String, Json>>,
+    /// The spec, with formulas where the config decides.
+    pub spec: Node,
+    /// The head of every class of model.
+    pub architectures: IndexMap<String, String>,
+    /// What heads add to the spec and to the names.
+    pub heads: IndexMap<String, Head>,
+    /// What stands before the names of the body where a head is saved with it.
+    pub prefix: String,
+    /// The names of the body's tensors.
+    pub names: Names,
+}
+
+/// One key of a config.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// What holds where a config does not have it.
+    pub default: Default,
+    /// Other names it goes by.
+    pub also: Vec<String>,
+    /// The only values that the family's spec stands for.
+    pub only: Option<Vec<Json>>,
+    /// What an export writes where the spec does not say it.
+    pub write: Option<Formula>,
+    /// Where the file says so.
+    pub span: Span,
+}
+
+/// What holds where a config does not have a key.
+#[derive(Clone, Debug)]
+pub enum Default {
+    /// This value; `null` is nothing.
+    Value(Json),
+    /// What other keys say.
+    Formula(Formula),
+}
+
+/// A head.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// Laid over the family's spec.
+    pub spec: Node,
+    /// Its tensors, by whole names.
+    pub names: Names,
+    /// Whether the body's tensors are saved without the prefix.
+    pub bare: bool,
+}
+
+/// The name of the file all families share.
+pub const SHARED: &str = "shared";
+
+/// Gives the text of a family file by name.
+pub trait Library {
+    /// The file's name for messages and its text.
+    fn text(&self, family: &str) -> Option<(String, String)>;
+}
+
+/// Reads a family. `None` after reporting why not.
+pub fn read(name: &str, library: &dyn Library, sources: &mut SourceMap, sink: &mut Sink) -> Option<Family> {
+    let tree = extended(name, library, sources, sink, 0)?;
+    let (_, shared) = open(SHARED, library, sources, sink)?;
+    let mut cx = Context::new(sources, sink);
+    let family = Reading { shared: &shared, cx: &mut cx }.family(name, &tree);
+    family.filter(|_| !sink.has_errors())
+}
+
+fn open(
+    name: &str,
+    library: &dyn Library,
+    sources: &mut SourceMap,
+    sink: &mut Sink,
+) -> Option<(SourceId, Node)> {
+    let (file, text) = library.text(name)?;
+    let known = sources.iter().find(|(_, s)| s.name == file).map(|(id, _)| id);
+    let id = known.unwrap_or_else(|| sources.add(file, text));
+    parse(sources, id, Notation::Yaml, sink).map(|tree| (id, tree))
+}
+
+/// The tree of a family laid over those it extends.
+fn extended(
+    name: &str,
+    library: &dyn Library,
+    sources: &mut SourceMap,
+    sink: &mut Sink,
+    depth: usize,
+) -> Option<Node> {
+    let (_, tree) = open(name, library, sources, sink)?;
+    let Some(base) = tree.entry("extends") else { return Some(tree) };
+    let other = base.value.text().filter(|_| depth < 4);
+    let below = other.and_then(|other| extended(other, library, sources, sink, depth + 1));
+    let Some(below) = below else {
+        let message = format!("there is no family {} to extend", base.value.describe());
+        sink.push(Diagnostic::error(Code::ExtendsMissing, base.value.span, message));
+        return None;
+    };
+    // What a model is called belongs to its own file.
+    let kept = below.entries().unwrap_or(&[]).iter().filter(|e| !matches!(e.key.as_str(), "models" | "extends"));
+    let below = Node::map(kept.cloned().collect(), below.span);
+    let own = tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != "extends").cloned().collect();
+    Some(merge(&below, &Node::map(own, tree.span), &crate::spec::is_part, sink))
+}
+
+fn field(name: &'static str, shape: fn() -> Shape) -> Field {
+    Field { name, doc: "", shape, default: DefaultDoc::Absent }
+}
+
+fn any() -> Shape {
+    Shape::Any
+}
+
+struct Reading<'a, 'b> {
+    shared: &'a Node,
+    cx: &'a mut Context<'b>,
+}
+
+impl Reading<'_, '_> {
+    fn family(&mut self, name: &str, node: &Node) -> Option<Family> {
+        let known = [
+            "models", "config", "running", "tables", "spec", "architectures", "heads", "prefix", "weights",
+            "ties", "ignore",
+        ];
+        let fields = known.map(|name| field(name, any));
+        let node = &*mended(node, "family", &fields, &[], self.cx);
+        let shared = self.shared;
+        let mut tables = self.tables(shared.get("tables"));
+        tables.extend(self.tables(node.get("tables")));
+        let mut keys = IndexMap::new();
+        let mut spec = node.get("spec").cloned().unwrap_or_else(|| Node::map(Vec::new(), node.span));
+        let mut heads = IndexMap::new();
+        let mut trees: Vec<(String, Node, Names, bool)> = Vec::new();
+        for e in node.get("heads").and_then(Node::entries).unwrap_or(&[]) {
+            let known = ["spec", "weights", "ties", "ignore", "bare"].map(|name| field(name, any));
+            let head = &*mended(&e.value, "head", &known, &[], self.cx);
+            let names = names::read(head, self.cx);
+            let tree = head.get("spec").cloned().unwrap_or_else(|| Node::map(Vec::new(), e.value.span));
+            trees.push((e.key.clone(), tree, names, head.get("bare").and_then(Node::text) == Some("true")));
+        }
+        for (_, tree, ..) in &mut trees {
+            *tree = self.with_fragments(tree, &mut keys);
+        }
+        spec = self.with_fragments(&spec, &mut keys);
+        keys.extend(self.keys(node.get("config")));
+        for (head, tree, names, bare) in trees {
+            heads.insert(head, Head { spec: tree, names, bare });
+        }
+        let models = self.words(node.get("models"));
+        let mut running = self.words(shared.get("running"));
+        running.extend(self.words(node.get("running")));
+        let mut architectures = IndexMap::new();
+        for e in node.get("architectures").and_then(Node::entries).unwrap_or(&[]) {
+            let head = e.value.text().unwrap_or_default();
+            if !heads.contains_key(head) {
+                let known: Vec<&str> = heads.keys().map(String::as_str).collect();
+                let message = format!("the family has no head `{head}`");
+                let diagnostic = Diagnostic::error(Code::UnknownName, e.value.span, message);
+                self.cx.report(diagnostic.help(format!("it has {}", listed(&known))));
+            }
+            architectures.insert(e.key.clone(), head.to_owned());
+        }
+        for (key, what) in [("models", models.is_empty()), ("architectures", architectures.is_empty())] {
+            if what {
+                let message = format!("the family needs `{key}`");
+                self.cx.report(Diagnostic::error(Code::MissingKey, node.span, message));
+            }
+        }
+        let names = names::read(node, self.cx);
+        let prefix = node.get("prefix").and_then(Node::text).unwrap_or_default().to_owned();
+        let name = name.to_owned();
+        let family =
+            Family { name, models, keys, running, tables, spec, architectures, heads, prefix, names };
+        self.check_names(&family);
+        Some(family)
+    }
+
+    /// Every formula is over keys and tables that are there.
+    fn check_names(&mut self, family: &Family) {
+        let mut used: Vec<(Formula, Span)> = Vec::new();
+        for key in family.keys.values() {
+            if let Default::Formula(formula) = &key.default {
+                used.push((formula.clone(), key.span));
+            }
+            used.extend(key.write.iter().map(|f| (f.clone(), key.span)));
+        }
+        let mut trees = vec![&family.spec];
+        trees.extend(family.heads.values().map(|h| &h.spec));
+        for tree in trees {
+            collect(tree, &mut used, self.cx);
+        }
+        let heads = family.heads.values().map(|h| &h.names);
+        for row in std::iter::once(&family.names).chain(heads).flat_map(|n| n.rows.iter()) {
+            used.extend(row.groups.iter().chain(&row.when).map(|f| (f.clone(), row.span)));
+        }
+        for (formula, span) in used {
+            formula.visit(&mut |f| {
+                let (kind, name, is_known) = match f {
+                    Formula::Key(name) => {
+                        let known = family.keys.contains_key(name) || family.tables.contains_key(name);
+                        ("key", name, known)
+                    }
+                    Formula::Entry(name, _) => ("table or function", name, family.tables.contains_key(name)),
+                    _ => return,
+                };
+                if !is_known {
+                    let message = format!("the family declares no {kind} `{name}`");
+                    self.cx.report(Diagnostic::error(Code::UnknownName, span, message));
+                }
+            });
+        }
+    }
+
+    fn tables(&mut self, node: Option<&Node>) -> IndexMap<String, Map<String, Json>> {
+        let entries = node.and_then(Node::entries).unwrap_or(&[]);
+        let table = |node: &Node| match json::of(node) {
+            Json::Object(map) => map,
+            _ => Map::new(),
+        };
+        entries.iter().map(|e| (e.key.clone(), table(&e.value))).collect()
+    }
+
+    fn words(&mut self, node: Option<&Node>) -> Vec<String> {
+        let Some(node) = node else { return Vec::new() };
+        match &node.kind {
+            Kind::List(items) => items.iter().filter_map(|i| i.text().map(str::to_owned)).collect(),
+            Kind::Scalar(s) => vec![s.text.clone()],
+            Kind::Null | Kind::Map(_) | Kind::Delete => {
+                crate::field::value::wrong_kind(node, "a list of words", self.cx);
+                Vec::new()
+            }
+        }
+    }
+
+    /// `use: name` in a spec stands for a fragment of the shared file, which brings its keys along.
+    fn with_fragments(&mut self, node: &Node, keys: &mut IndexMap<String, Key>) -> Node {
+        match &node.kind {
+            Kind::Map(entries) => {
+                if let [only] = entries.as_slice()
+                    && only.key == "use"
+                {
+                    let name = only.value.text().unwrap_or_default();
+                    let Some(fragment) = self.shared.get("fragments").and_then(|f| f.get(name)).cloned() else {
+                        let message = format!("there is no fragment `{name}`");
+                        self.cx.report(Diagnostic::error(Code::UnknownName, only.value.span, message));
+                        return node.clone();
+                    };
+                    keys.extend(self.keys(fragment.get("config")));
+                    let empty = Node::map(Vec::new(), node.span);
+                    return self.with_fragments(fragment.get("spec").unwrap_or(&empty), keys);
+                }
+                let mut entries = entries.clone();
+                for e in &mut entries {
+                    e.value = self.with_fragments(&e.value, keys);
+                }
+                Node::map(entries, node.span)
+            }
+            Kind::List(items) => {
+                let items = items.iter().map(|i| self.with_fragments(i, keys)).collect();
+                Node { kind: Kind::List(items), span: node.span }
+            }
+            Kind::Null | Kind::Scalar(_) | Kind::Delete => node.clone(),
+        }
+    }
+
+    fn keys(&mut self, node: Option<&Node>) -> IndexMap<String, Key> {
+        let entries = node.and_then(Node::entries).unwrap_or(&[]);
+        entries.iter().map(|e| (e.key.clone(), self.key(&e.value))).collect()
+    }
+
+    fn key(&mut self, node: &Node) -> Key {
+        let default = |reading: &mut Self, node: &Node| match reading.formula(node) {
+            Some(formula) => Default::Formula(formula),
+            None => Default::Value(json::of(node)),
+        };
+        let plain = |default| Key { default, also: Vec::new(), only: None, write: None, span: node.span };
+        let Kind::Map(_) = &node.kind else { return plain(default(self, node)) };
+        let fields = ["default", "also", "only", "write"].map(|name| field(name, any));
+        let node = &*mended(node, "config key", &fields, &[], self.cx);
+        let null = Node { kind: Kind::Null, span: node.span };
+        let mut key = plain(default(self, node.get("default").unwrap_or(&null)));
+        key.also = self.words(node.get("also"));
+        key.only = node.get("only").map(json::of).map(|only| match only {
+            Json::Array(all) => all,
+            one => vec![one],
+        });
+        key.write = node.get("write").and_then(|w| self.formula(w));
+        key
+    }
+
+    /// The formula of a scalar that begins with `=`, its faults reported.
+    fn formula(&mut self, node: &Node) -> Option<Formula> {
+        match formula_of(node)? {
+            Ok(formula) => Some(formula),
+            Err(why) => {
+                self.cx.report(Diagnostic::error(Code::Expression, node.span, why));
+                Some(Formula::Literal(Json::Null))
+            }
+        }
+    }
+}
+
+/// The formula of a scalar that begins with `=`.
+pub fn formula_of(node: &Node) -> Option<Result<Formula, String>> {
+    let Kind::Scalar(scalar) = &node.kind else { return None };
+    let is_text = scalar.style == Style::Block;
+    let text = scalar.text.strip_prefix('=').filter(|_| !is_text)?;
+    Some(formula::parse(text).map_err(|why| format!("`{}` is no formula: {why}", text.trim())))
+}
+
+/// Every formula of a spec's tree.
+fn collect(node: &Node, out: &mut Vec<(Formula, Span)>, cx: &mut Context<'_>) {
+    match (formula_of(node), &node.kind) {
+        (Some(Ok(formula)), _) => out.push((formula, node.span)),
+        (Some(Err(why)), _) => cx.report(Diagnostic::error(Code::Expression, node.span, why)),
+        (None, Kind::Map(entries)) => entries.iter().for_each(|e| collect(&e.value, out, cx)),
+        (None, Kind::List(items)) => items.iter().for_each(|i| collect(i, out, cx)),
+        (None, Kind::Null | Kind::Scalar(_) | Kind::Delete) => {}
+    }
+}

@@ -1,0 +1,376 @@
+//! Formulas over the keys of a `config.json`: `hidden_size / num_attention_heads`, `activations(hidden_act)`,
+//! `rope_type == 'linear' and factor != null`. Read once, evaluated when a model comes in, and solved for
+//! a key when one goes out.
+//!
+//! Values are JSON. An absent or `null` operand makes arithmetic `null`, and a place of a spec that is
+//! `null` is left out, so that a formula says what happens only where its keys are given.
+
+use std::fmt;
+
+use serde_json::{Map, Number, Value as Json};
+
+mod parse;
+mod solve;
+
+pub use parse::parse;
+pub use solve::solve;
+
+/// A formula.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Formula {
+    /// `12`, `'text'`, `true`, `null`
+    Literal(Json),
+    /// A key, nested ones with dots: `rope_parameters.rope_theta`
+    Key(String),
+    /// `[a, b]`
+    List(Vec<Formula>),
+    /// `table(key)`: a word of another library in ours
+    Entry(String, Box<Formula>),
+    /// `not a`
+    Not(Box<Formula>),
+    /// `-a`
+    Negate(Box<Formula>),
+    /// `a + b`, `a == b`, `a and b`, `a ?? b`
+    Binary(Operator, Box<Formula>, Box<Formula>),
+    /// `sqrt(a)`
+    Call(Function, Vec<Formula>),
+}
+
+/// What stands between two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// `a or b`
+    Or,
+    /// `a and b`
+    And,
+    /// `a == b`
+    Equal,
+    /// `a != b`
+    Differ,
+    /// `a < b`
+    Less,
+    /// `a > b`
+    Greater,
+    /// `a in list`
+    In,
+    /// `a ?? b`: `b` where `a` is null
+    Else,
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Subtract,
+    /// `a * b`
+    Multiply,
+    /// `a / b`
+    Divide,
+    /// `a ^ b`
+    Power,
+}
+
+macro_rules! functions {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal $least:literal..=$most:literal;)*) => {
+        /// A function of formulas.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Function { $($(#[doc = $doc])* $variant),* }
+
+        impl Function {
+            /// All of them.
+            pub const ALL: &'static [Function] = &[$(Function::$variant),*];
+
+            /// As formulas write it.
+            pub fn name(self) -> &'static str {
+                match self { $(Function::$variant => $name),* }
+            }
+
+            /// The least and the most arguments it takes.
+            pub fn arity(self) -> (usize, usize) {
+                match self { $(Function::$variant => ($least, $most)),* }
+            }
+        }
+    };
+}
+
+functions! {
+    /// Square root.
+    Sqrt = "sqrt" 1..=1;
+    /// The smaller of two.
+    Min = "min" 2..=2;
+    /// The larger of two.
+    Max = "max" 2..=2;
+    /// The whole number below.
+    Floor = "floor" 1..=1;
+    /// The second argument where the first is true, else the third.
+    If = "if" 3..=3;
+    /// How many items or keys.
+    Len = "len" 1..=1;
+    /// `n` times the same item.
+    Repeat = "repeat" 2..=2;
+    /// `every(n, period, special, usual)`: of `n` layers each `period`-th is `special`.
+    Every = "every" 4..=4;
+    /// `each(n, period, special, usual)`: of `n` layers the first and each `period`-th after it is `special`.
+    Each = "each" 4..=4;
+    /// `first(n, k, special, usual)`: of `n` layers the first `k` are `special`.
+    First = "first" 4..=4;
+    /// `words(list, table)`: each item of a list in our words.
+    Words = "words" 2..=2;
+    /// `flags(list, yes, no)`: each truth value as one of two words.
+    Flags = "flags" 3..=3;
+    /// `listed(n, list, special, usual)`: of `n` layers those in the list are `special`.
+    Listed = "listed" 4..=4;
+    /// `labels(n)`: names of `n` classes as Hugging Face gives them.
+    Labels = "labels" 1..=1;
+    /// `both(a, b)`: two lists item by item, joined by `_`.
+    Both = "both" 2..=2;
+}
+
+/// Why a formula has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(pub String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What formulas can see.
+pub trait Scope {
+    /// The value of a key.
+    fn key(&self, name: &str) -> Option<&Json>;
+    /// The entries of a table.
+    fn table(&self, name: &str) -> Option<&Map<String, Json>>;
+}
+
+impl Formula {
+    /// Every key it uses.
+    pub fn keys(&self) -> Vec<&str> {
+        let mut found = Vec::new();
+        self.visit(&mut |formula| {
+            if let Formula::Key(name) = formula {
+                found.push(name.as_str());
+            }
+        });
+        found
+    }
+
+    /// Calls `f` with this formula and everything inside it.
+    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Formula)) {
+        f(self);
+        match self {
+            Formula::Literal(_) | Formula::Key(_) => {}
+            Formula::List(all) | Formula::Call(_, all) => all.iter().for_each(|a| a.visit(f)),
+            Formula::Entry(_, a) | Formula::Not(a) | Formula::Negate(a) => a.visit(f),
+            Formula::Binary(_, a, b) => {
+                a.visit(f);
+                b.visit(f);
+            }
+        }
+    }
+}
+
+/// The value of a formula.
+///
+/// # Errors
+/// An operand of the wrong kind, or a word its table does not have.
+pub fn eval(formula: &Formula, scope: &dyn Scope) -> Result<Json, Fault> {
+    match formula {
+        Formula::Literal(value) => Ok(value.clone()),
+        Formula::Key(name) => Ok(scope.key(name).cloned().unwrap_or(Json::Null)),
+        Formula::List(all) => {
+            all.iter().map(|a| eval(a, scope)).collect::<Result<Vec<_>, _>>().map(Json::Array)
+        }
+        Formula::Entry(table, inner) => entry(table, &eval(inner, scope)?, scope),
+        Formula::Not(a) => Ok(Json::Bool(!truth(&eval(a, scope)?)?)),
+        Formula::Negate(a) => arithmetic(Operator::Subtract, &Json::from(0), &eval(a, scope)?),
+        Formula::Binary(operator, a, b) => binary(*operator, a, b, scope),
+        Formula::Call(Function::If, args) => match args.as_slice() {
+            [condition, yes, no] => eval(if truth(&eval(condition, scope)?)? { yes } else { no }, scope),
+            _ => Err(Fault("`if` takes three arguments".into())),
+        },
+        Formula::Call(Function::Words, args) => match args.as_slice() {
+            [list, Formula::Key(table)] => match eval(list, scope)? {
+                Json::Null => Ok(Json::Null),
+                list => items(&list)?.iter().map(|i| entry(table, i, scope)).collect::<Result<_, _>>(),
+            },
+            _ => Err(Fault("`words` takes a list and a table".into())),
+        },
+        Formula::Call(function, args) => {
+            let args = args.iter().map(|a| eval(a, scope)).collect::<Result<Vec<_>, _>>()?;
+            call(*function, &args)
+        }
+    }
+}
+
+fn entry(table: &str, key: &Json, scope: &dyn Scope) -> Result<Json, Fault> {
+    let Some(entries) = scope.table(table) else { return Err(Fault(format!("there is no table `{table}`"))) };
+    if key.is_null() {
+        return Ok(Json::Null);
+    }
+    let word = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
+    entries.get(&word).cloned().ok_or_else(|| {
+        let known: Vec<&str> = entries.keys().map(String::as_str).collect();
+        Fault(format!("`{word}` is none of {}", known.join(", ")))
+    })
+}
+
+fn binary(operator: Operator, a: &Formula, b: &Formula, scope: &dyn Scope) -> Result<Json, Fault> {
+    let left = eval(a, scope)?;
+    match operator {
+        Operator::Or => return Ok(Json::Bool(truth(&left)? || truth(&eval(b, scope)?)?)),
+        Operator::And => return Ok(Json::Bool(truth(&left)? && truth(&eval(b, scope)?)?)),
+        Operator::Else if !left.is_null() => return Ok(left),
+        Operator::Else => return eval(b, scope),
+        _ => {}
+    }
+    let right = eval(b, scope)?;
+    let ordered = |wanted: std::cmp::Ordering| match (left.as_f64(), right.as_f64()) {
+        (Some(a), Some(b)) => Ok(Json::Bool(a.partial_cmp(&b) == Some(wanted))),
+        _ => Ok(Json::Bool(false)),
+    };
+    match operator {
+        Operator::Equal => Ok(Json::Bool(same(&left, &right))),
+        Operator::Differ => Ok(Json::Bool(!same(&left, &right))),
+        Operator::Less => ordered(std::cmp::Ordering::Less),
+        Operator::Greater => ordered(std::cmp::Ordering::Greater),
+        Operator::In => Ok(Json::Bool(items(&right)?.iter().any(|item| same(item, &left)))),
+        Operator::Or | Operator::And | Operator::Else => Ok(Json::Null),
+        Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Power => {
+            arithmetic(operator, &left, &right)
+        }
+    }
+}
+
+/// Whether two values are the same; 1 and 1.0 are.
+pub fn same(a: &Json, b: &Json) -> bool {
+    match (a, b) {
+        (Json::Number(_), Json::Number(_)) => a.as_f64() == b.as_f64(),
+        (Json::Array(x), Json::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(a, b)| same(a, b)),
+        (Json::Object(x), Json::Object(y)) => {
+            x.len() == y.len() && x.iter().all(|(k, v)| y.get(k).is_some_and(|w| same(v, w)))
+        }
+        _ => a == b,
+    }
+}
+
+/// `null` is false.
+fn truth(value: &Json) -> Result<bool, Fault> {
+    match value {
+        Json::Bool(b) => Ok(*b),
+        Json::Null => Ok(false),
+        Json::Number(_) | Json::String(_) | Json::Array(_) | Json::Object(_) => {
+            Err(Fault(format!("{value} is neither true nor false")))
+        }
+    }
+}
+
+fn items(value: &Json) -> Result<&[Json], Fault> {
+    value.as_array().map(Vec::as_slice).ok_or_else(|| Fault(format!("{value} is no list")))
+}
+
+fn count(value: &Json) -> Result<usize, Fault> {
+    // Far more layers than any model has; a config is not trusted to say how much memory is taken.
+    const MOST: u64 = 10_000;
+    let n = value.as_u64().filter(|n| *n <= MOST);
+    n.map(|n| n as usize).ok_or_else(|| Fault(format!("{value} is no whole number up to {MOST}")))
+}
+
+/// A number as JSON; whole numbers without a fraction.
+pub fn number(value: f64) -> Json {
+    if value == value.trunc() && value.abs() < 9e15 {
+        return Json::from(value as i64);
+    }
+    Number::from_f64(value).map_or(Json::Null, Json::Number)
+}
+
+fn arithmetic(operator: Operator, a: &Json, b: &Json) -> Result<Json, Fault> {
+    if a.is_null() || b.is_null() {
+        return Ok(Json::Null);
+    }
+    let (Some(x), Some(y)) = (a.as_f64(), b.as_f64()) else {
+        let wrong = if a.is_number() { b } else { a };
+        return Err(Fault(format!("{wrong} is no number")));
+    };
+    let exact = match (a.as_i64(), b.as_i64()) {
+        (Some(a), Some(b)) => match operator {
+            Operator::Add => a.checked_add(b),
+            Operator::Subtract => a.checked_sub(b),
+            Operator::Multiply => a.checked_mul(b),
+            Operator::Divide if b != 0 && a.checked_rem(b) == Some(0) => a.checked_div(b),
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some(whole) = exact {
+        return Ok(Json::from(whole));
+    }
+    let value = match operator {
+        Operator::Add => x + y,
+        Operator::Subtract => x - y,
+        Operator::Multiply => x * y,
+        Operator::Divide => x / y,
+        _ => x.powf(y),
+    };
+    if !value.is_finite() {
+        return Err(Fault(format!("{a} and {b} give no number")));
+    }
+    Ok(number(value))
+}
+
+fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
+    let of = |i: usize| args.get(i).unwrap_or(&Json::Null);
+    if of(0).is_null() {
+        return Ok(Json::Null);
+    }
+    let float = |value: &Json| value.as_f64().ok_or_else(|| Fault(format!("{value} is no number")));
+    let layers = |is_special: &dyn Fn(usize) -> bool| -> Result<Json, Fault> {
+        let n = count(of(0))?;
+        Ok((0..n).map(|i| if is_special(i) { of(2).clone() } else { of(3).clone() }).collect())
+    };
+    match function {
+        Function::Sqrt => Ok(number(float(of(0))?.sqrt())),
+        Function::Min => Ok(if float(of(0))? <= float(of(1))? { of(0).clone() } else { of(1).clone() }),
+        Function::Max => Ok(if float(of(0))? >= float(of(1))? { of(0).clone() } else { of(1).clone() }),
+        Function::Floor => Ok(number(float(of(0))?.floor())),
+        Function::Len => match of(0) {
+            Json::Array(items) => Ok(Json::from(items.len())),
+            Json::Object(entries) => Ok(Json::from(entries.len())),
+            other => Err(Fault(format!("{other} is neither a list nor a map"))),
+        },
+        Function::Repeat => Ok((0..count(of(0))?).map(|_| of(1).clone()).collect()),
+        Function::Every | Function::Each | Function::First if of(1).is_null() => layers(&|_| false),
+        Function::Every => {
+            let period = count(of(1))?.max(1);
+            layers(&|i| (i + 1).is_multiple_of(period))
+        }
+        Function::Each => {
+            let period = count(of(1))?.max(1);
+            layers(&|i| i.is_multiple_of(period))
+        }
+        Function::First => {
+            let k = count(of(1))?;
+            layers(&|i| i < k)
+        }
+        Function::Listed => {
+            let list = items(of(1))?;
+            layers(&|i| list.iter().any(|item| item.as_u64() == Some(i as u64)))
+        }
+        Function::Flags => {
+            let word = |item: &Json| match item {
+                Json::Bool(b) => Ok(*b),
+                other => other.as_f64().map(|n| n != 0.0).ok_or_else(|| Fault(format!("{other} is no flag"))),
+            };
+            let of_item = |item: &Json| word(item).map(|yes| if yes { of(1).clone() } else { of(2).clone() });
+            items(of(0))?.iter().map(of_item).collect::<Result<_, _>>()
+        }
+        Function::Labels => {
+            let labels = (0..count(of(0))?).map(|i| (i.to_string(), Json::from(format!("LABEL_{i}"))));
+            Ok(Json::Object(labels.collect()))
+        }
+        Function::Both => {
+            let (a, b) = (items(of(0))?, items(of(1))?);
+            let word = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            Ok(a.iter().zip(b).map(|(a, b)| Json::from(format!("{}_{}", word(a), word(b)))).collect())
+        }
+        Function::If | Function::Words => Ok(Json::Null),
+    }
+}

@@ -1,0 +1,185 @@
+//! A formula and the value it should have → the keys that make it so.
+//!
+//! A formula with one unknown key is turned round step by step, `a / key = v` into `key = a / v`. Where it
+//! cannot be, nothing is found; whoever asks checks by importing what was exported.
+
+use serde_json::Value as Json;
+
+use super::{Formula, Function, Operator, Scope, eval, number, same};
+
+/// Finds values of keys without one for which the formula has the wanted value, and passes each to `found`.
+pub fn solve(formula: &Formula, wanted: &Json, scope: &dyn Scope, found: &mut dyn FnMut(&str, Json)) {
+    let is_known = |f: &Formula| f.keys().iter().all(|key| scope.key(key).is_some());
+    match formula {
+        Formula::Literal(_) => {}
+        Formula::Key(name) => {
+            if scope.key(name).is_none() {
+                found(name, wanted.clone());
+            }
+        }
+        Formula::List(all) => {
+            for (inner, item) in all.iter().zip(wanted.as_array().into_iter().flatten()) {
+                solve(inner, item, scope, found);
+            }
+        }
+        Formula::Entry(table, inner) => {
+            let entries = scope.table(table).into_iter().flatten();
+            if let Some((word, _)) = entries.into_iter().find(|(_, ours)| same(ours, wanted)) {
+                solve(inner, &Json::from(word.as_str()), scope, found);
+            }
+        }
+        Formula::Not(inner) => {
+            if let Json::Bool(b) = wanted {
+                solve(inner, &Json::Bool(!b), scope, found);
+            }
+        }
+        Formula::Negate(inner) => {
+            if let Some(value) = wanted.as_f64() {
+                solve(inner, &number(-value), scope, found);
+            }
+        }
+        Formula::Binary(Operator::Else, first, _) => solve(first, wanted, scope, found),
+        Formula::Binary(Operator::Equal, a, b) if *wanted == Json::Bool(true) => match (&**a, &**b) {
+            (key @ Formula::Key(_), Formula::Literal(value)) => solve(key, value, scope, found),
+            _ => {}
+        },
+        Formula::Binary(Operator::And, a, b) if *wanted == Json::Bool(true) => {
+            solve(a, wanted, scope, found);
+            solve(b, wanted, scope, found);
+        }
+        Formula::Binary(operator, a, b) => {
+            let Some(value) = wanted.as_f64() else { return };
+            if is_known(b) {
+                if let Some(right) = eval(b, scope).ok().and_then(|b| b.as_f64())
+                    && let Some(left) = left_operand(*operator, value, right)
+                {
+                    solve(a, &whole(left), scope, found);
+                }
+            } else if is_known(a)
+                && let Some(left) = eval(a, scope).ok().and_then(|a| a.as_f64())
+                && let Some(right) = right_operand(*operator, value, left)
+            {
+                solve(b, &whole(right), scope, found);
+            }
+        }
+        Formula::Call(function, args) => call(*function, args, wanted, scope, found),
+    }
+}
+
+fn left_operand(operator: Operator, value: f64, right: f64) -> Option<f64> {
+    match operator {
+        Operator::Add => Some(value - right),
+        Operator::Subtract => Some(value + right),
+        Operator::Multiply => Some(value / right),
+        Operator::Divide => Some(value * right),
+        Operator::Power => Some(value.powf(1.0 / right)),
+        _ => None,
+    }
+}
+
+fn right_operand(operator: Operator, value: f64, left: f64) -> Option<f64> {
+    match operator {
+        Operator::Add => Some(value - left),
+        Operator::Subtract => Some(left - value),
+        Operator::Multiply => Some(value / left),
+        Operator::Divide => Some(left / value),
+        _ => None,
+    }
+}
+
+/// A number that came out of an inversion: whole if it is so up to rounding, else with as few digits as
+/// tell it apart at that precision.
+fn whole(value: f64) -> Json {
+    let rounded = value.round();
+    if rounded != 0.0 && (value - rounded).abs() <= rounded.abs() * 1e-12 {
+        return number(rounded);
+    }
+    let short = format!("{value:.14e}").parse::<f64>().unwrap_or(value);
+    number(short)
+}
+
+fn call(
+    function: Function,
+    args: &[Formula],
+    wanted: &Json,
+    scope: &dyn Scope,
+    found: &mut dyn FnMut(&str, Json),
+) {
+    let value = |i: usize| args.get(i).and_then(|a| eval(a, scope).ok());
+    let items = || wanted.as_array().map(Vec::as_slice).unwrap_or_default();
+    match (function, args) {
+        (Function::Sqrt, [inner]) => {
+            if let Some(root) = wanted.as_f64() {
+                solve(inner, &whole(root * root), scope, found);
+            }
+        }
+        (Function::If, [condition, yes, no]) => {
+            let decided = condition.keys().iter().all(|key| scope.key(key).is_some());
+            if decided && let Ok(Json::Bool(b)) = eval(condition, scope) {
+                solve(if b { yes } else { no }, wanted, scope, found);
+            }
+        }
+        (Function::Words, [list, Formula::Key(table)]) => {
+            let word = |ours: &Json| {
+                let entries = scope.table(table)?;
+                entries.iter().find(|(_, o)| same(o, ours)).map(|(word, _)| Json::from(word.as_str()))
+            };
+            if let Some(words) = items().iter().map(word).collect::<Option<Vec<Json>>>() {
+                solve(list, &Json::Array(words), scope, found);
+            }
+        }
+        (Function::Flags, [list, ..]) => {
+            let (yes, no) = (value(1), value(2));
+            let flag = |item: &Json| match Some(item) {
+                item if item == yes.as_ref() => Some(Json::from(1)),
+                item if item == no.as_ref() => Some(Json::from(0)),
+                _ => None,
+            };
+            if let Some(flags) = items().iter().map(flag).collect::<Option<Vec<Json>>>() {
+                solve(list, &Json::Array(flags), scope, found);
+            }
+        }
+        (Function::Every | Function::Each | Function::First | Function::Listed, [n, k, ..]) => {
+            solve(n, &Json::from(items().len()), scope, found);
+            let Some(special) = value(2) else { return };
+            let is_special: Vec<bool> = items().iter().map(|item| *item == special).collect();
+            if let Some(k_value) = layers(function, &is_special) {
+                solve(k, &k_value, scope, found);
+            }
+        }
+        (Function::Both, [a, b]) => {
+            let parts = items().iter().map(|item| item.as_str().and_then(|s| s.split_once('_')));
+            if let Some(parts) = parts.collect::<Option<Vec<_>>>() {
+                let (first, second): (Vec<Json>, Vec<Json>) =
+                    parts.into_iter().map(|(a, b)| (Json::from(a), Json::from(b))).unzip();
+                solve(a, &Json::Array(first), scope, found);
+                solve(b, &Json::Array(second), scope, found);
+            }
+        }
+        (Function::Len, [inner]) => {
+            if let Some(n) = wanted.as_u64().filter(|n| *n <= 10_000) {
+                let labels = (0..n).map(|i| (i.to_string(), Json::from(format!("LABEL_{i}"))));
+                solve(inner, &Json::Object(labels.collect()), scope, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The argument that makes those layers special.
+fn layers(function: Function, is_special: &[bool]) -> Option<Json> {
+    let first = is_special.iter().position(|s| *s);
+    match function {
+        Function::Every => Some(Json::from(first.map_or(is_special.len() + 1, |i| i + 1))),
+        Function::Each => {
+            let second = is_special.iter().skip(1).position(|s| *s);
+            first.map(|_| Json::from(second.map_or(is_special.len().max(1), |i| i + 1)))
+        }
+        Function::First => Some(Json::from(is_special.iter().take_while(|s| **s).count())),
+        Function::Listed => {
+            let at = is_special.iter().enumerate().filter(|(_, s)| **s).map(|(i, _)| Json::from(i));
+            Some(at.collect())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,288 @@
+//! A config's values in a family's spec → a spec as short as its author would have written it.
+
+use serde_json::Value as Json;
+
+use super::config::Config;
+use super::family::formula_of;
+use super::formula::{Formula, Function, Operator, eval};
+use super::json;
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::field::value::plain;
+use crate::source::{SourceMap, Span};
+use crate::spec::{ModelSpec, is_part, load};
+use crate::syntax::merge::merge;
+use crate::syntax::tree::{Entry, Kind, Node, Scalar, Style};
+use crate::syntax::{Notation, parse, print};
+
+/// The spec of a config, every field of the family's in it. `None` after reporting why there is none.
+pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
+    let mut filler = Filler { config, sink, failed: false };
+    let body = filler.fill(&config.family.spec)?;
+    let head = config.family.heads.get(&config.head).and_then(|h| filler.fill(&h.spec));
+    if filler.failed {
+        return None;
+    }
+    let mut tree = match head {
+        Some(head) => merge(&body, &head, &is_part, sink),
+        None => body,
+    };
+    let Kind::Map(entries) = &mut tree.kind else { return None };
+    let span = tree.span;
+    let entry = |key: &str, value: &str| Entry { key: key.into(), key_span: span, value: Node::plain(value, span) };
+    entries.retain(|e| !matches!(e.key.as_str(), "trafo" | "name"));
+    entries.splice(0..0, [entry("trafo", "1"), entry("name", name)]);
+    for e in entries.iter_mut().filter(|e| matches!(e.key.as_str(), "encoder" | "decoder")) {
+        e.value = with_pattern(&e.value, sink);
+    }
+    Some(tree)
+}
+
+struct Filler<'a, 'f> {
+    config: &'a Config<'f>,
+    sink: &'a mut Sink,
+    failed: bool,
+}
+
+impl Filler<'_, '_> {
+    /// The tree with values in place of formulas; `None` where nothing is to be said.
+    fn fill(&mut self, node: &Node) -> Option<Node> {
+        match (&node.kind, formula_of(node)) {
+            (_, Some(Ok(formula))) => {
+                let value = self.value(&formula, node.span)?;
+                if let Some(text) = worked(&formula, &value, self.config) {
+                    return Some(Node::plain(text, node.span));
+                }
+                (!value.is_null()).then(|| json::node(&value, node.span))
+            }
+            (Kind::Map(entries), _) if node.get("when").is_some() => {
+                let holds = match formula_of(&entries.first()?.value) {
+                    Some(Ok(formula)) => self.value(&formula, node.span)? == Json::Bool(true),
+                    _ => false,
+                };
+                node.get(if holds { "then" } else { "else" }).and_then(|chosen| self.fill(chosen))
+            }
+            (Kind::Map(_), _) if node.get("match").is_some() => self.chosen(node),
+            (Kind::Map(entries), _) => {
+                let filled: Vec<Entry> = entries
+                    .iter()
+                    .filter_map(|e| self.fill(&e.value).map(|value| Entry { value, ..e.clone() }))
+                    .collect();
+                (entries.is_empty() || !filled.is_empty()).then(|| Node::map(filled, node.span))
+            }
+            (Kind::List(items), _) => {
+                let items: Vec<Node> = items.iter().filter_map(|item| self.fill(item)).collect();
+                Some(Node { kind: Kind::List(items), span: node.span })
+            }
+            (Kind::Null | Kind::Scalar(_) | Kind::Delete, _) => Some(node.clone()),
+        }
+    }
+
+    /// `{match: = key, word: ..., _: ...}`
+    fn chosen(&mut self, node: &Node) -> Option<Node> {
+        let Some(Ok(formula)) = node.get("match").and_then(formula_of) else { return None };
+        let value = self.value(&formula, node.span)?;
+        let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if let Some(case) = node.get(&word).or_else(|| node.get("_")) {
+            return self.fill(case);
+        }
+        let cases = node.entries().unwrap_or(&[]).iter().map(|e| e.key.as_str()).filter(|k| *k != "match");
+        let known: Vec<&str> = cases.collect();
+        let message = format!("`{word}` is none of {}", known.join(", "));
+        self.fault(&formula, node.span, message);
+        None
+    }
+
+    fn value(&mut self, formula: &Formula, span: Span) -> Option<Json> {
+        match eval(formula, self.config) {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                self.fault(formula, span, fault.to_string());
+                None
+            }
+        }
+    }
+
+    /// Reports where the config gives a key of the formula, or in the family file.
+    fn fault(&mut self, formula: &Formula, span: Span, message: String) {
+        self.failed = true;
+        let keys = formula.keys();
+        let key = keys.iter().find(|k| self.config.places.contains_key(**k));
+        let place = key.and_then(|k| self.config.places.get(*k)).copied().unwrap_or(span);
+        let message = match key.or(keys.first()) {
+            Some(key) => format!("`{key}`: {message}"),
+            None => message,
+        };
+        let family = &self.config.family.name;
+        let diagnostic = Diagnostic::error(Code::OutOfRange, place, message);
+        self.sink.push(diagnostic.help(format!("that is what the family {family} knows")));
+    }
+}
+
+/// A number that is no short decimal as the expression it comes from, `1/sqrt(24)`.
+fn worked(formula: &Formula, value: &Json, config: &Config<'_>) -> Option<String> {
+    let number = value.as_f64()?;
+    if value.as_i64().is_some() || format!("{number:?}").len() <= 8 {
+        return None;
+    }
+    fn write(formula: &Formula, config: &Config<'_>, out: &mut String) -> Option<()> {
+        match formula {
+            Formula::Key(_) | Formula::Literal(_) => match eval(formula, config).ok()? {
+                Json::Number(n) => out.push_str(&json::text(&n)),
+                _ => return None,
+            },
+            Formula::Binary(operator, a, b) => {
+                let mark = match operator {
+                    Operator::Multiply => " * ",
+                    Operator::Divide => "/",
+                    _ => return None,
+                };
+                write(a, config, out)?;
+                out.push_str(mark);
+                let is_simple = !matches!(**b, Formula::Binary(..));
+                is_simple.then(|| write(b, config, out))??;
+            }
+            Formula::Call(Function::Sqrt, args) => {
+                out.push_str("sqrt(");
+                write(args.first()?, config, out)?;
+                out.push(')');
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+    if matches!(formula, Formula::Key(_)) {
+        return None;
+    }
+    let mut text = String::new();
+    write(formula, config, &mut text)?;
+    Some(text)
+}
+
+/// Named blocks and the list of which stands where, as short as they go: blocks that stand nowhere are
+/// left out, one kind alone becomes the stack's own, a list that repeats is given once, long runs as runs.
+fn with_pattern(stack: &Node, sink: &mut Sink) -> Node {
+    let (Some(pattern), Some(entries)) = (stack.get("pattern").map(json::of), stack.entries()) else {
+        return stack.clone();
+    };
+    let list: Vec<String> =
+        pattern.as_array().into_iter().flatten().filter_map(|n| n.as_str().map(str::to_owned)).collect();
+    let mut kinds: Vec<&String> = Vec::new();
+    list.iter().for_each(|name| {
+        if !kinds.contains(&name) {
+            kinds.push(name);
+        }
+    });
+    let rest: Vec<Entry> =
+        entries.iter().filter(|e| !matches!(e.key.as_str(), "blocks" | "pattern")).cloned().collect();
+    let rest = Node::map(rest, stack.span);
+    let blocks = stack.get("blocks");
+    if let [only] = kinds.as_slice() {
+        return match blocks.and_then(|b| b.get(only)) {
+            Some(block) => merge(&rest, block, &is_part, sink),
+            None => rest,
+        };
+    }
+    let named = blocks.and_then(Node::entries).unwrap_or(&[]).iter();
+    let named: Vec<Entry> = named.filter(|e| kinds.contains(&&e.key)).cloned().collect();
+    let (key, value) = shortest(&list);
+    let Kind::Map(mut all) = rest.kind else { return stack.clone() };
+    let entry = |key: &str, value: Node| Entry { key: key.into(), key_span: stack.span, value };
+    all.push(entry("blocks", Node::map(named, stack.span)));
+    all.push(entry(key, value));
+    Node::map(all, stack.span)
+}
+
+fn shortest(list: &[String]) -> (&'static str, Node) {
+    let of = |items: Vec<Node>| Node { kind: Kind::List(items), span: Span::default() };
+    let names = |list: &[String]| of(list.iter().map(plain).collect());
+    let period = (1..=list.len()).find(|p| (0..list.len()).all(|i| list.get(i) == list.get(i % p)));
+    let period = period.unwrap_or(list.len());
+    let mut runs: Vec<(&String, usize)> = Vec::new();
+    for name in list {
+        match runs.last_mut() {
+            Some((last, count)) if *last == name => *count += 1,
+            _ => runs.push((name, 1)),
+        }
+    }
+    if period <= runs.len() * 2 || period < list.len() {
+        return ("pattern", names(list.get(..period).unwrap_or(list)));
+    }
+    let run = |(name, count): &(&String, usize)| {
+        let entry = crate::field::record::entry;
+        let cycle = of(vec![plain(name.as_str())]);
+        Node::map(vec![entry("count", plain(count.to_string())), entry("cycle", cycle)], Span::default())
+    };
+    ("runs", of(runs.iter().map(run).collect()))
+}
+
+/// The same spec without what equals a default, as text. `None` after reporting why the tree is no spec.
+pub fn clean(tree: &Node, sources: &mut SourceMap, sink: &mut Sink) -> Option<String> {
+    // Whether a key has an effect is judged by its place, so the tree gets places of its own.
+    let text = print::yaml(tree);
+    let id = sources.add("<import>", text);
+    let mut tree = parse(sources, id, Notation::Yaml, sink)?;
+    let whole = load::decode(sources, &tree, sink)?;
+    let paths = paths(&tree, &mut Vec::new());
+    for path in paths {
+        let Some(shorter) = without(&tree, &path) else { continue };
+        if holds(&shorter, &whole, sources) {
+            tree = shorter;
+        }
+    }
+    Some(print::yaml(&tidied(&tree)))
+}
+
+fn holds(tree: &Node, whole: &ModelSpec, sources: &SourceMap) -> bool {
+    let mut sink = Sink::new();
+    load::decode(sources, tree, &mut sink).is_some_and(|spec| spec == *whole) && sink.iter().next().is_none()
+}
+
+/// The paths of every entry, outer ones first.
+fn paths(node: &Node, at: &mut Vec<String>) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for e in node.entries().unwrap_or(&[]) {
+        at.push(e.key.clone());
+        if !matches!(at.as_slice(), [only] if only == "trafo" || only == "name") {
+            found.push(at.clone());
+        }
+        found.extend(paths(&e.value, at));
+        at.pop();
+    }
+    found
+}
+
+/// The tree without one entry; `None` where it is gone already.
+fn without(node: &Node, path: &[String]) -> Option<Node> {
+    let (key, rest) = path.split_first()?;
+    let entries = node.entries()?;
+    let at = entries.iter().position(|e| e.key == *key)?;
+    let mut entries = entries.to_vec();
+    if rest.is_empty() {
+        entries.remove(at);
+    } else {
+        let e = entries.get_mut(at)?;
+        e.value = without(&e.value, rest)?;
+    }
+    Some(Node::map(entries, node.span))
+}
+
+/// Parts without fields as words.
+fn tidied(node: &Node) -> Node {
+    match &node.kind {
+        Kind::Map(entries) => {
+            if let [only] = entries.as_slice()
+                && is_part(&only.key)
+                && only.value.entries().is_some_and(<[Entry]>::is_empty)
+            {
+                return Node::plain(only.key.clone(), node.span);
+            }
+            let each = |e: &Entry| Entry { value: tidied(&e.value), ..e.clone() };
+            Node::map(entries.iter().map(each).collect(), node.span)
+        }
+        Kind::List(items) => Node { kind: Kind::List(items.iter().map(tidied).collect()), span: node.span },
+        Kind::Scalar(Scalar { text, style: Style::Block }) if !text.trim().contains('\n') => {
+            Node::plain(text.trim(), node.span)
+        }
+        Kind::Null | Kind::Scalar(_) | Kind::Delete => node.clone(),
+    }
+}

@@ -1,0 +1,59 @@
+//! Trees as JSON values, and back.
+
+use serde_json::{Number, Value as Json};
+
+use crate::field::value::{plain, real_text};
+use crate::source::Span;
+use crate::syntax::tree::{Entry, Kind, Node, Style};
+
+/// What a tree says as JSON: plain scalars are numbers, truth values or null where they look like it.
+pub fn of(node: &Node) -> Json {
+    match &node.kind {
+        Kind::Null | Kind::Delete => Json::Null,
+        Kind::List(items) => items.iter().map(of).collect(),
+        Kind::Map(entries) => Json::Object(entries.iter().map(|e| (e.key.clone(), of(&e.value))).collect()),
+        Kind::Scalar(scalar) if scalar.style != Style::Plain => Json::from(scalar.text.as_str()),
+        Kind::Scalar(scalar) => match scalar.text.as_str() {
+            "true" => Json::Bool(true),
+            "false" => Json::Bool(false),
+            "null" | "~" => Json::Null,
+            text => number(text).map_or_else(|| Json::from(text), Json::Number),
+        },
+    }
+}
+
+fn number(text: &str) -> Option<Number> {
+    let first = text.trim_start_matches(['-', '+']).chars().next()?;
+    if !first.is_ascii_digit() && first != '.' {
+        return None;
+    }
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(whole.into());
+    }
+    Number::from_f64(text.parse().ok()?)
+}
+
+/// The tree of a value, in the place of what it comes from.
+pub fn node(value: &Json, span: Span) -> Node {
+    let kind = match value {
+        Json::Null => Kind::Null,
+        Json::Bool(b) => plain(b.to_string()).kind,
+        Json::Number(n) => plain(text(n)).kind,
+        Json::String(s) => plain(s.as_str()).kind,
+        Json::Array(items) => Kind::List(items.iter().map(|i| node(i, span)).collect()),
+        Json::Object(entries) => {
+            let entry = |(key, value): (&String, &Json)| Entry {
+                key: key.clone(),
+                key_span: span,
+                value: node(value, span),
+            };
+            Kind::Map(entries.iter().map(entry).collect())
+        }
+    };
+    Node { kind, span }
+}
+
+/// A number as specs write it.
+pub fn text(number: &Number) -> String {
+    number.as_i64().map_or_else(|| real_text(number.as_f64().unwrap_or(0.0)), |whole| whole.to_string())
+}

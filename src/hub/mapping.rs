@@ -1,0 +1,369 @@
+//! Which tensor of a file each parameter of a graph comes from, and what does not fit: found from names,
+//! shapes and types alone, before any number is read.
+
+use indexmap::{IndexMap, IndexSet};
+use serde::Serialize;
+
+use super::arrange::Place;
+use super::formula::{Scope, eval};
+use super::names::{Bindings, Names, Row};
+use crate::ir::Graph;
+use crate::ir::paths::expanded;
+
+/// Every parameter's path and shape, in the order of files.
+pub type Parameters = IndexMap<String, Vec<usize>>;
+
+/// The parameters of a graph; `None` if a size is beyond this machine.
+pub fn parameters(graph: &Graph) -> Option<Parameters> {
+    let shape = |shape: &[u64]| shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<Vec<usize>>>();
+    expanded(graph).into_iter().map(|(path, p)| Some((path, shape(&p.shape)?))).collect()
+}
+
+/// What a file says of its tensors.
+pub trait Header {
+    /// All names, in order.
+    fn names(&self) -> Vec<&str>;
+    /// Element type and shape.
+    fn tensor(&self, name: &str) -> Option<(&str, &[usize])>;
+}
+
+impl Header for super::checkpoint::Checkpoint {
+    fn names(&self) -> Vec<&str> {
+        self.names().collect()
+    }
+    fn tensor(&self, name: &str) -> Option<(&str, &[usize])> {
+        self.entry(name).map(|e| (e.dtype.as_str(), e.shape.as_slice()))
+    }
+}
+
+/// A tensor a parameter may come from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The tensor's name.
+    pub tensor: String,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// Where the parameter lies in it.
+    pub place: Place,
+    /// What the parameter is filled with where there is no such tensor.
+    pub absent: Option<f32>,
+}
+
+/// Where a parameter's numbers come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Origin {
+    /// A tensor, at a place in it.
+    Tensor(String, Place),
+    /// One number everywhere.
+    Constant(f32),
+}
+
+/// Something that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Misfit {
+    /// `missing`, `extra`, `shape`, `type`, `layout`
+    pub kind: &'static str,
+    /// One sentence.
+    pub message: String,
+}
+
+/// One tensor of the file, or several that differ in their indices alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// The name, `*` where it has an index.
+    pub tensor: String,
+    /// How many there are.
+    pub count: usize,
+    /// Element type.
+    pub dtype: String,
+    /// Sizes.
+    pub shape: Vec<usize>,
+    /// The parameters it holds.
+    pub parameters: Vec<String>,
+    /// What happens to it on the way.
+    pub how: String,
+}
+
+/// From every parameter to its tensor.
+#[derive(Clone, Debug, Default)]
+pub struct Mapping {
+    /// Where every parameter comes from.
+    pub origins: IndexMap<String, Origin>,
+    /// Tensors that repeat a parameter and must agree with it.
+    pub repeats: Vec<(String, String)>,
+    /// What the file holds and where it goes, for people.
+    pub lines: Vec<Line>,
+    /// Everything that does not fit.
+    pub misfits: Vec<Misfit>,
+}
+
+/// Every tensor a parameter may come from, the one that is written first.
+pub fn candidates(
+    path: &str,
+    shape: &[usize],
+    names: &Names,
+    parameters: &Parameters,
+    scope: &dyn Scope,
+) -> Result<Vec<Candidate>, Misfit> {
+    let mut found = Vec::new();
+    for row in &names.rows {
+        for (which, pattern) in row.parameters.iter().enumerate() {
+            let Some((bindings, last)) = pattern.matches(path) else { continue };
+            if row.when.as_ref().is_some_and(|w| eval(w, scope).ok() != Some(serde_json::Value::Bool(true))) {
+                continue;
+            }
+            found.push(candidate(row, which, &bindings, last, shape, parameters, scope)?);
+        }
+    }
+    Ok(found)
+}
+
+fn candidate(
+    row: &Row,
+    which: usize,
+    bindings: &Bindings,
+    last: &str,
+    shape: &[usize],
+    parameters: &Parameters,
+    scope: &dyn Scope,
+) -> Result<Candidate, Misfit> {
+    // A row that names the last word itself says the tensor's whole name.
+    let tensor = row.tensor.fill(bindings) + last;
+    let misfit = |message: String| Misfit { kind: "layout", message };
+    let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
+    let columns: usize = rest.iter().product();
+    let mut parts = Vec::new();
+    for (i, pattern) in row.parameters.iter().enumerate() {
+        let sibling = pattern.fill(bindings) + last;
+        match parameters.get(&sibling) {
+            _ if i == which => parts.push(*rows),
+            Some(shape) => parts.push(shape.first().copied().unwrap_or(1)),
+            None => return Err(misfit(format!("`{tensor}` holds {sibling}, which the model does not have"))),
+        }
+    }
+    let groups = match &row.groups {
+        Some(formula) => {
+            let value = eval(formula, scope).ok().and_then(|v| v.as_u64()).and_then(|n| usize::try_from(n).ok());
+            value.filter(|n| *n > 0).ok_or_else(|| misfit(format!("`{tensor}` has no number of groups")))?
+        }
+        None => 1,
+    };
+    let stack = match &row.stack {
+        Some(variable) => {
+            let index = bindings.iter().find(|(n, _)| n == variable).map_or(0, |(_, i)| *i);
+            let of = |n: usize| -> Bindings {
+                let other = bindings.iter().filter(|(name, _)| name != variable).cloned();
+                other.chain([(variable.clone(), n)]).collect()
+            };
+            let exists = |n: &usize| {
+                let path = row.parameters.get(which).map(|p| p.fill(&of(*n)) + last);
+                path.is_some_and(|path| parameters.contains_key(&path))
+            };
+            // Experts are numbered without gaps: the first number that is none is how many there are.
+            let mut count = index + 1;
+            let mut step = 1;
+            while exists(&(count - 1 + step)) {
+                count += step;
+                step *= 2;
+            }
+            while step > 0 {
+                if exists(&(count - 1 + step)) {
+                    count += step;
+                } else {
+                    step /= 2;
+                }
+            }
+            Some((count, index))
+        }
+        None => None,
+    };
+    let place = Place { stack, parts, which, groups, columns, transpose: row.transpose && shape.len() == 2 };
+    if let Some(why) = place.fault() {
+        return Err(misfit(format!("`{tensor}`: {why}")));
+    }
+    let rows = place.rows().ok_or_else(|| misfit(format!("`{tensor}` is too large")))?;
+    let mut sizes = vec![1; row.lead];
+    sizes.extend(place.stack.map(|(count, _)| count));
+    if place.transpose {
+        sizes.extend([columns, rows]);
+    } else {
+        sizes.push(rows);
+        sizes.extend(rest);
+    }
+    Ok(Candidate { tensor, shape: sizes, place, absent: row.absent })
+}
+
+/// Finds every parameter of a graph in a file.
+pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &dyn Header) -> Mapping {
+    let mut mapping = Mapping::default();
+    let mut taken: IndexMap<String, Vec<(String, Place)>> = IndexMap::new();
+    let mut missing: Vec<(String, Vec<usize>, Option<String>)> = Vec::new();
+    for (path, shape) in parameters {
+        let all = match candidates(path, shape, names, parameters, scope) {
+            Ok(all) => all,
+            Err(misfit) => {
+                mapping.misfits.push(misfit);
+                continue;
+            }
+        };
+        let mut there = all.iter().filter(|c| header.tensor(&c.tensor).is_some());
+        let Some(chosen) = there.next() else {
+            match tied(path, names, header) {
+                Some(tensor) => {
+                    let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
+                    let place = Place::whole(*rows, rest.iter().product());
+                    check(&mut mapping, &tensor, shape, path, header);
+                    taken.entry(tensor.clone()).or_default().push((path.clone(), place.clone()));
+                    mapping.origins.insert(path.clone(), Origin::Tensor(tensor, place));
+                }
+                None => match all.iter().find_map(|c| c.absent) {
+                    Some(value) => {
+                        mapping.origins.insert(path.clone(), Origin::Constant(value));
+                    }
+                    None => missing.push((path.clone(), shape.clone(), all.first().map(|c| c.tensor.clone()))),
+                },
+            }
+            continue;
+        };
+        check(&mut mapping, &chosen.tensor, &chosen.shape, path, header);
+        taken.entry(chosen.tensor.clone()).or_default().push((path.clone(), chosen.place.clone()));
+        mapping.origins.insert(path.clone(), Origin::Tensor(chosen.tensor.clone(), chosen.place.clone()));
+        for other in there {
+            if other.place.is_whole() && chosen.place.is_whole() && other.tensor != chosen.tensor {
+                mapping.repeats.push((other.tensor.clone(), path.clone()));
+            }
+        }
+    }
+    let used: IndexSet<&str> = mapping.repeats.iter().map(|(t, _)| t.as_str()).collect();
+    let left: Vec<&str> =
+        header.names().into_iter().filter(|n| !taken.contains_key(*n) && !used.contains(n)).collect();
+    let mut ignored = Vec::new();
+    let mut repeats = Vec::new();
+    let mut extra = Vec::new();
+    for name in left {
+        if let Some(path) = repeated(name, names, parameters) {
+            repeats.push((name.to_owned(), path));
+        } else if names.ignore.iter().any(|p| p.matches(name).is_some()) {
+            ignored.push(name.to_owned());
+        } else {
+            extra.push(name.to_owned());
+        }
+    }
+    mapping.repeats.extend(repeats);
+    for (path, shape, wanted) in &missing {
+        let wanted = wanted.as_ref().map_or(String::new(), |w| format!(" (`{w}`)"));
+        let mut message = format!("{path} {shape:?}{wanted} is missing");
+        if let Some(like) = nearest(path, extra.iter().map(String::as_str)) {
+            message += &format!("; the file has `{like}`");
+        }
+        mapping.misfits.push(Misfit { kind: "missing", message });
+    }
+    for name in &extra {
+        let shape = header.tensor(name).map(|(_, s)| s.to_vec()).unwrap_or_default();
+        let mut message = format!("`{name}` {shape:?} is no parameter of the model");
+        if let Some((like, ..)) = missing.iter().find(|(_, s, _)| *s == shape) {
+            message += &format!("; {like}, which is missing, has that shape");
+        }
+        mapping.misfits.push(Misfit { kind: "extra", message });
+    }
+    mapping.lines = lines(header, &taken, &mapping.repeats, &ignored);
+    mapping
+}
+
+/// Compares a tensor's shape and type with what a parameter needs.
+fn check(mapping: &mut Mapping, tensor: &str, shape: &[usize], path: &str, header: &dyn Header) {
+    let Some((dtype, found)) = header.tensor(tensor) else { return };
+    let mut misfit = |kind, message| {
+        let misfit = Misfit { kind, message };
+        if !mapping.misfits.contains(&misfit) {
+            mapping.misfits.push(misfit);
+        }
+    };
+    if found != shape {
+        misfit("shape", format!("`{tensor}` is {found:?}, and the model needs {shape:?} (for {path})"));
+    }
+    if !matches!(dtype, "F32" | "F16" | "BF16" | "F64") {
+        misfit("type", format!("`{tensor}` holds {dtype}, which is not a float type"));
+    }
+}
+
+/// A tensor of the file that repeats the parameter, where its own is not there.
+fn tied(path: &str, names: &Names, header: &dyn Header) -> Option<String> {
+    names.ties.iter().find_map(|row| {
+        let (bindings, last) = row.parameters.first()?.matches(path)?;
+        Some(row.tensor.fill(&bindings) + last).filter(|name| header.tensor(name).is_some())
+    })
+}
+
+/// The parameter a tensor repeats.
+fn repeated(name: &str, names: &Names, parameters: &Parameters) -> Option<String> {
+    names.ties.iter().find_map(|row| {
+        let (bindings, last) = row.tensor.matches(name)?;
+        Some(row.parameters.first()?.fill(&bindings) + last).filter(|path| parameters.contains_key(path))
+    })
+}
+
+/// The name most like a path.
+fn nearest<'a>(path: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = names.map(|n| (strsim::jaro_winkler(path, n), n)).filter(|(score, _)| *score > 0.75);
+    scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+/// Numbers of a name as stars.
+fn folded(name: &str) -> String {
+    let word = |w: &str| if w.bytes().all(|b| b.is_ascii_digit()) { "*".to_owned() } else { w.to_owned() };
+    name.split('.').map(word).collect::<Vec<_>>().join(".")
+}
+
+fn lines(
+    header: &dyn Header,
+    taken: &IndexMap<String, Vec<(String, Place)>>,
+    repeats: &[(String, String)],
+    ignored: &[String],
+) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for name in header.names() {
+        let Some((dtype, shape)) = header.tensor(name) else { continue };
+        let (parameters, how) = if let Some(all) = taken.get(name) {
+            let mut parameters: Vec<String> = Vec::new();
+            for (path, _) in all {
+                let path = folded(path);
+                if !parameters.contains(&path) {
+                    parameters.push(path);
+                }
+            }
+            (parameters, all.first().map(|(_, place)| how(place)).unwrap_or_default())
+        } else if let Some((_, path)) = repeats.iter().find(|(n, _)| n == name) {
+            (vec![folded(path)], "a copy, which must agree".to_owned())
+        } else if ignored.iter().any(|n| n == name) {
+            (Vec::new(), "passed over".to_owned())
+        } else {
+            (Vec::new(), "not known".to_owned())
+        };
+        let line =
+            Line { tensor: folded(name), count: 1, dtype: dtype.into(), shape: shape.into(), parameters, how };
+        match lines.iter_mut().find(|l| Line { count: 1, ..(*l).clone() } == line) {
+            Some(known) => known.count += 1,
+            None => lines.push(line),
+        }
+    }
+    lines
+}
+
+/// What happens to a tensor, in words.
+fn how(place: &Place) -> String {
+    let mut words = Vec::new();
+    if let Some((count, _)) = place.stack {
+        words.push(format!("{count} stacked"));
+    }
+    if place.transpose {
+        words.push("transposed".to_owned());
+    }
+    if place.parts.len() > 1 {
+        words.push(match place.groups {
+            1 => format!("split in {}", place.parts.len()),
+            n => format!("split in {}, {n} groups", place.parts.len()),
+        });
+    }
+    words.join(", ")
+}

@@ -1,0 +1,137 @@
+//! Hugging Face models as specs, and back.
+//!
+//! A directory holds a `config.json` and weights. The config's `model_type` chooses a [`family`], which is
+//! data: a YAML file with the meaning of every key, the spec with formulas in it, and the names of the
+//! tensors. [`config`] reads the config by it, [`import`] writes the spec, [`mapping`] finds every
+//! parameter of the spec's graph among the tensors of a [`checkpoint`], and [`export`] goes the other way.
+//!
+//! Nothing here runs anything a directory brings along, or opens what lies outside of it. Nothing needs
+//! burn: numbers are given out parameter by parameter, to whoever builds the model.
+
+pub mod arrange;
+pub mod checkpoint;
+pub mod config;
+pub mod export;
+pub mod family;
+pub mod formula;
+pub mod import;
+pub mod json;
+pub mod mapping;
+pub mod names;
+pub mod shelf;
+pub mod tensors;
+
+use serde_json::{Map, Value as Json};
+
+use config::{Config, model_type};
+use family::Family;
+use formula::Scope;
+use names::Names;
+use shelf::Families;
+
+use crate::diag::suggest::suggest;
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::source::{SourceId, SourceMap};
+use crate::syntax::{Notation, parse};
+
+/// A model that came in: its family, the values of its config, and the spec.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The family.
+    pub family: Family,
+    /// The class of model.
+    pub architecture: String,
+    /// Its head.
+    pub head: String,
+    /// A value for every key of the family.
+    pub values: indexmap::IndexMap<String, Json>,
+    /// Keys passed over because they are only about running.
+    pub passed: Vec<String>,
+    /// The spec as text, without what equals a default.
+    pub text: String,
+}
+
+impl Scope for Imported {
+    fn key(&self, name: &str) -> Option<&Json> {
+        self.values.get(name)
+    }
+    fn table(&self, name: &str) -> Option<&Map<String, Json>> {
+        self.family.tables.get(name)
+    }
+}
+
+/// No keys and no tables, for names that a spec gives itself.
+#[derive(Clone, Copy, Debug)]
+pub struct NoKeys;
+
+impl Scope for NoKeys {
+    fn key(&self, _: &str) -> Option<&Json> {
+        None
+    }
+    fn table(&self, _: &str) -> Option<&Map<String, Json>> {
+        None
+    }
+}
+
+impl Imported {
+    /// The names of its tensors in a file that holds these.
+    pub fn names<'a>(&self, tensors: impl IntoIterator<Item = &'a str>) -> Names {
+        let prefix = self.family.prefix.as_str();
+        let has_prefix = !prefix.is_empty() && tensors.into_iter().any(|name| name.starts_with(prefix));
+        self.family.tensor_names(&self.head, has_prefix)
+    }
+}
+
+impl Family {
+    /// The names of all tensors of a model with that head, the body's behind the prefix or not.
+    pub fn tensor_names(&self, head: &str, has_prefix: bool) -> Names {
+        let body = if has_prefix { self.names.behind(&self.prefix) } else { self.names.clone() };
+        match self.heads.get(head) {
+            Some(head) => body.and(&head.names),
+            None => body,
+        }
+    }
+}
+
+/// Imports a config that is a source of `sources`. `None` after reporting why not.
+pub fn import(
+    families: &Families,
+    name: &str,
+    id: SourceId,
+    sources: &mut SourceMap,
+    sink: &mut Sink,
+) -> Option<Imported> {
+    // JSON is YAML, and so a config's keys have places.
+    let node = parse(sources, id, Notation::Yaml, sink)?;
+    let Some(model) = model_type(&node) else {
+        let diagnostic = Diagnostic::error(Code::MissingKey, node.span, "the config has no `model_type`");
+        sink.push(diagnostic.help("it says which family the model is of"));
+        return None;
+    };
+    let Some(family) = families.of_model(model, sources, sink).ok()? else {
+        let span = node.get("model_type").map_or(node.span, |n| n.span);
+        let models = families.models();
+        let diagnostic = Diagnostic::error(Code::UnknownPart, span, format!("there is no family for `{model}`"));
+        sink.push(match suggest(model, &models) {
+            Some(near) => diagnostic.help(format!("`{near}` is read")),
+            None => diagnostic
+                .help(format!("these are read: {}", models.join(", ")))
+                .help("a family file of your own can say what the keys mean (`--families DIR`)"),
+        });
+        return None;
+    };
+    let config = Config::read(&family, &node, sink)?;
+    // An export of ours says what the model is called.
+    let own = node.get("trafo_name").and_then(crate::syntax::tree::Node::text);
+    let name = own.filter(|n| is_name(n)).unwrap_or(name);
+    let tree = import::tree(&config, name, sink).filter(|_| !sink.has_errors())?;
+    let text = import::clean(&tree, sources, sink)?;
+    let Config { architecture, head, values, passed, .. } = config;
+    Some(Imported { architecture, head, values, passed, text, family })
+}
+
+/// Whether a text may be a model's name without being looked at.
+fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.len() <= 100 && text.chars().all(plain)
+}

@@ -1,0 +1,106 @@
+//! The family files that come with trafoc, and those of a folder of the user's own.
+
+use std::path::{Path, PathBuf};
+
+use super::family::{Family, Library, SHARED, read};
+use crate::diag::Sink;
+use crate::source::SourceMap;
+
+macro_rules! shelf {
+    ($($name:literal)*) => {
+        &[$(($name, include_str!(concat!("families/", $name, ".yaml")))),*]
+    };
+}
+
+/// The files by name; earlier ones are preferred where a spec could be exported as several.
+pub const SHELF: &[(&str, &str)] = shelf! {
+    "shared" "gpt2" "openai-gpt" "llama" "mistral" "mixtral" "gemma2" "gpt_neox" "bert" "vit" "t5" "bart"
+    "marian"
+};
+
+/// Longest family file that is read.
+const BYTES: u64 = 1 << 20;
+
+/// The families there are: the user's own before those that come with trafoc.
+#[derive(Clone, Debug, Default)]
+pub struct Families {
+    own: Vec<(PathBuf, String, String)>,
+}
+
+impl Library for Families {
+    fn text(&self, family: &str) -> Option<(String, String)> {
+        let own = self.own.iter().find(|(_, name, _)| name == family);
+        let own = own.map(|(path, _, text)| (path.display().to_string(), text.clone()));
+        let shipped = SHELF.iter().find(|(name, _)| *name == family);
+        own.or_else(|| shipped.map(|(name, text)| (format!("<family {name}>"), (*text).to_owned())))
+    }
+}
+
+impl Families {
+    /// Those that come with trafoc, and the files of a folder.
+    ///
+    /// # Errors
+    /// A sentence on what cannot be read.
+    pub fn new(folder: Option<&Path>) -> Result<Self, String> {
+        let Some(folder) = folder else { return Ok(Self::default()) };
+        let fail = |path: &Path, e: std::io::Error| format!("cannot read `{}`: {e}", path.display());
+        let mut own = Vec::new();
+        for item in std::fs::read_dir(folder).map_err(|e| fail(folder, e))? {
+            let path = item.map_err(|e| fail(folder, e))?.path();
+            let is_yaml = path.extension().is_some_and(|e| e == "yaml" || e == "yml");
+            let Some(name) = path.file_stem().and_then(|s| s.to_str()).filter(|_| is_yaml) else { continue };
+            let size = std::fs::metadata(&path).map_err(|e| fail(&path, e))?;
+            if !size.is_file() || size.len() > BYTES {
+                return Err(format!("`{}` is no file of at most {BYTES} bytes", path.display()));
+            }
+            let text = std::fs::read_to_string(&path).map_err(|e| fail(&path, e))?;
+            own.push((path.clone(), name.to_owned(), text));
+        }
+        own.sort();
+        Ok(Self { own })
+    }
+
+    /// The names of all families.
+    pub fn names(&self) -> Vec<&str> {
+        let own = self.own.iter().map(|(_, name, _)| name.as_str());
+        let shipped = SHELF.iter().map(|(name, _)| *name);
+        let mut names: Vec<&str> = Vec::new();
+        for name in own.chain(shipped).filter(|n| *n != SHARED) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// A family by its name. `None` after reporting why not.
+    pub fn read(&self, name: &str, sources: &mut SourceMap, sink: &mut Sink) -> Option<Family> {
+        read(name, self, sources, sink)
+    }
+
+    /// The family that reads a `model_type`; `Ok(None)` if there is none.
+    ///
+    /// # Errors
+    /// A family file has faults, which are reported.
+    pub fn of_model(&self, model: &str, sources: &mut SourceMap, sink: &mut Sink) -> Result<Option<Family>, ()> {
+        // Only files that mention the word are worth reading.
+        let mentions = |name: &&str| self.text(name).is_some_and(|(_, text)| text.contains(model));
+        for name in self.names().into_iter().filter(mentions) {
+            let Some(family) = self.read(name, sources, sink) else { return Err(()) };
+            if family.models.iter().any(|m| m == model) {
+                return Ok(Some(family));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Every `model_type` there is a family for.
+    pub fn models(&self) -> Vec<String> {
+        let mut sources = SourceMap::new();
+        let read = |name: &str| self.read(name, &mut sources, &mut Sink::new());
+        let mut models: Vec<String> =
+            self.names().into_iter().filter_map(read).flat_map(|f| f.models).collect();
+        models.sort();
+        models
+    }
+}

@@ -1,0 +1,122 @@
+//! The numbers of a graph's parameters, out of a checkpoint as they are asked for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::arrange::Place;
+use super::checkpoint::{Checkpoint, CheckpointError};
+use super::mapping::{Mapping, Origin};
+
+/// Tensors kept because several parameters lie in them.
+const KEPT: usize = 4;
+
+/// A checkpoint with a mapping that fits.
+#[derive(Debug)]
+pub struct Tensors {
+    checkpoint: Checkpoint,
+    mapping: Mapping,
+    /// Tensors that hold several parameters, the last used last.
+    kept: Vec<(String, Vec<f32>)>,
+    /// Numbers that are NaN or infinite, by parameter.
+    pub not_finite: BTreeMap<String, usize>,
+}
+
+/// Why a parameter cannot be had.
+#[derive(Debug)]
+pub enum TensorsError {
+    /// The checkpoint does not hold this model's parameters: one line each.
+    Differ(Vec<String>),
+    /// A file cannot be read.
+    Checkpoint(CheckpointError),
+}
+
+impl fmt::Display for TensorsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TensorsError::Differ(lines) => {
+                f.write_str("the file does not hold this model's parameters")?;
+                lines.iter().try_for_each(|line| write!(f, "\n  {line}"))
+            }
+            TensorsError::Checkpoint(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for TensorsError {}
+
+impl From<CheckpointError> for TensorsError {
+    fn from(error: CheckpointError) -> Self {
+        TensorsError::Checkpoint(error)
+    }
+}
+
+impl Tensors {
+    /// Joins a checkpoint with its mapping.
+    ///
+    /// # Errors
+    /// Anything does not fit, or a tensor that repeats a parameter says something else.
+    pub fn new(checkpoint: Checkpoint, mapping: Mapping) -> Result<Self, TensorsError> {
+        if !mapping.misfits.is_empty() {
+            return Err(TensorsError::Differ(mapping.misfits.into_iter().map(|m| m.message).collect()));
+        }
+        let repeats = mapping.repeats.clone();
+        let mut tensors = Self { checkpoint, mapping, kept: Vec::new(), not_finite: BTreeMap::new() };
+        let mut lines = Vec::new();
+        for (tensor, path) in repeats {
+            let own = tensors.floats(&path)?;
+            let other = tensors.checkpoint.floats(&tensor)?;
+            if own.len() != other.len() || own.iter().zip(&other).any(|(a, b)| a.to_bits() != b.to_bits()) {
+                lines.push(format!("`{tensor}` should repeat {path}, and holds other numbers"));
+            }
+        }
+        tensors.not_finite.clear();
+        if lines.is_empty() { Ok(tensors) } else { Err(TensorsError::Differ(lines)) }
+    }
+
+    /// A parameter's numbers, in its own order and shape.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn floats(&mut self, path: &str) -> Result<Vec<f32>, TensorsError> {
+        let missing = || TensorsError::Differ(vec![format!("{path} is missing")]);
+        let values = match self.mapping.origins.get(path).cloned().ok_or_else(missing)? {
+            // How many of them is the caller's to say.
+            Origin::Constant(value) => return Ok(vec![value]),
+            Origin::Tensor(name, place) if place.is_whole() => self.checkpoint.floats(&name)?,
+            Origin::Tensor(name, place) => self.part(&name, &place)?,
+        };
+        let bad = values.iter().filter(|v| !v.is_finite()).count();
+        if bad > 0 {
+            self.not_finite.insert(path.to_owned(), bad);
+        }
+        Ok(values)
+    }
+
+    /// The same, where the parameter has that many numbers.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn sized(&mut self, path: &str, count: usize) -> Result<Vec<f32>, TensorsError> {
+        let values = self.floats(path)?;
+        match (values.as_slice(), self.mapping.origins.get(path)) {
+            ([one], Some(Origin::Constant(_))) => Ok(vec![*one; count]),
+            _ => Ok(values),
+        }
+    }
+
+    fn part(&mut self, name: &str, place: &Place) -> Result<Vec<f32>, TensorsError> {
+        let at = self.kept.iter().position(|(n, _)| n == name);
+        let tensor = match at {
+            Some(at) => self.kept.remove(at),
+            None => {
+                while self.kept.len() >= KEPT {
+                    self.kept.remove(0);
+                }
+                (name.to_owned(), self.checkpoint.floats(name)?)
+            }
+        };
+        let values = place.take(&tensor.1);
+        self.kept.push(tensor);
+        values.ok_or_else(|| TensorsError::Differ(vec![format!("`{name}` is not laid out as expected")]))
+    }
+}
