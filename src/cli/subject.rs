@@ -332,7 +332,8 @@ impl Subject {
             };
             let (sources, name) = (self.sources.clone(), format!("{} {}", self.name, variant.name));
             let warnings = found.diagnostics.len();
-            let subject = Subject { sources, notation: self.notation, name, tree, spec, graph, warnings };
+            let (notation, model) = (self.notation, None);
+            let subject = Subject { sources, notation, name, tree, spec, graph, warnings, model };
             all.push((variant.name, subject));
         }
         Ok(all)

@@ -23,6 +23,8 @@ mod good;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod hub;
+#[cfg(test)]
 #[cfg(feature = "interp")]
 mod interp;
 #[cfg(test)]

@@ -1,0 +1,240 @@
+//! Hugging Face models: directories with weights and what they compute, made by the library itself.
+//!
+//! A directory `tests/hub/<name>` holds `config.json`, `model.safetensors`, `inputs.json`,
+//! `expected.safetensors` and `facts.json`. Adding a test is adding one.
+
+mod hostile;
+#[cfg(feature = "interp")]
+mod numbers;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use trafoc::compile::compile;
+use trafoc::diag::{Sink, render};
+use trafoc::hub::checkpoint::Checkpoint;
+use trafoc::hub::export::{Exported, export, tensors};
+use trafoc::hub::formula::same;
+use trafoc::hub::mapping::{Mapping, map, parameters};
+use trafoc::hub::shelf::{Families, SHELF};
+use trafoc::hub::tensors::Tensors;
+use trafoc::hub::{Imported, import};
+use trafoc::ir::Verified;
+use trafoc::source::SourceMap;
+use trafoc::spec::{ModelSpec, load};
+use trafoc::syntax::Notation;
+
+use crate::compiled::repository;
+
+/// The directories, by name.
+fn models() -> Vec<(String, PathBuf)> {
+    let folder = std::fs::read_dir(repository("tests/hub")).unwrap();
+    let mut found: Vec<PathBuf> = folder.map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+    found.sort();
+    found.into_iter().map(|p| (p.file_name().unwrap().to_string_lossy().into_owned(), p)).collect()
+}
+
+fn shown(sink: Sink, sources: &SourceMap) -> String {
+    render::render(&sink.into_sorted(), sources, false, 100)
+}
+
+/// Imports a config's text, or says what is wrong with it.
+fn imported(name: &str, text: &str) -> Result<Imported, String> {
+    let mut sources = load::sources();
+    let mut sink = Sink::new();
+    let id = sources.add("config.json", text);
+    let found = import(&Families::default(), name, id, &mut sources, &mut sink);
+    found.ok_or_else(|| shown(sink, &sources))
+}
+
+fn imported_from(name: &str, folder: &Path) -> Imported {
+    let text = std::fs::read_to_string(folder.join("config.json")).unwrap();
+    imported(name, &text).unwrap_or_else(|why| panic!("{name}: {why}"))
+}
+
+fn compiled(model: &Imported) -> (ModelSpec, Verified) {
+    let mut sources = load::sources();
+    let id = sources.add("spec", model.text.clone());
+    let found = compile(&mut sources, id, Notation::Yaml, &[], &mut load::NoFiles).unwrap();
+    assert!(found.diagnostics.is_empty(), "{}", render::render(&found.diagnostics, &sources, false, 100));
+    (found.spec.unwrap(), found.graph.unwrap())
+}
+
+fn mapped(model: &Imported, graph: &Verified, folder: &Path) -> (Checkpoint, Mapping) {
+    let checkpoint = Checkpoint::open(folder).unwrap();
+    let names = model.names(checkpoint.names());
+    let mapping = map(&parameters(graph).unwrap(), &names, model, &checkpoint);
+    (checkpoint, mapping)
+}
+
+/// The numbers of a directory, by the paths of parameters.
+fn numbers_of(model: &Imported, graph: &Verified, folder: &Path) -> Tensors {
+    let (checkpoint, mapping) = mapped(model, graph, folder);
+    Tensors::new(checkpoint, mapping).unwrap()
+}
+
+fn exported(spec: &ModelSpec, family: &str) -> Exported {
+    let mut sources = load::sources();
+    let mut sink = Sink::new();
+    let found = export(spec, &Families::default(), Some(family), &mut sources, &mut sink);
+    found.unwrap_or_else(|why| panic!("{}: {why:?} {}", spec.name, shown(sink, &sources)))
+}
+
+#[test]
+fn every_family_file_is_known_and_sound() {
+    let folder = std::fs::read_dir(repository("src/hub/families")).unwrap();
+    let files: BTreeSet<String> = folder
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "yaml"))
+        .map(|p| p.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    let known: BTreeSet<String> = SHELF.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(files, known, "the shelf and the folder differ");
+    let families = Families::default();
+    for name in families.names() {
+        let mut sources = SourceMap::new();
+        let mut sink = Sink::new();
+        let family = families.read(name, &mut sources, &mut sink);
+        assert!(family.is_some(), "{name}: {}", shown(sink, &sources));
+    }
+}
+
+#[test]
+fn configs_become_short_specs() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(repository("tests/snap/hub"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.bind(|| {
+        for (name, folder) in models() {
+            insta::assert_snapshot!(name.clone(), imported_from(&name, &folder).text);
+        }
+    });
+}
+
+#[test]
+fn parameters_are_as_many_as_the_library_counts() {
+    for (name, folder) in models() {
+        let (_, graph) = compiled(&imported_from(&name, &folder));
+        let facts = std::fs::read_to_string(folder.join("facts.json")).unwrap();
+        let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
+        let wanted = u128::from(facts["parameters"].as_u64().unwrap());
+        // Marian's two fixed tables of sines are parameters there, though no file holds them.
+        let fixed = if name == "marian" { 2 * 40 * 32 } else { 0 };
+        let found = trafoc::report::cost::cost(&graph).parameters.all().total;
+        assert_eq!(found + fixed, wanted, "{name}");
+    }
+}
+
+#[test]
+fn every_tensor_has_its_place() {
+    for (name, folder) in models() {
+        let model = imported_from(&name, &folder);
+        let (_, graph) = compiled(&model);
+        let (_, mapping) = mapped(&model, &graph, &folder);
+        assert!(mapping.misfits.is_empty(), "{name}: {:#?}", mapping.misfits);
+    }
+}
+
+#[test]
+fn a_config_comes_back_from_its_spec() {
+    for (name, folder) in models() {
+        let model = imported_from(&name, &folder);
+        let (spec, _) = compiled(&model);
+        let back = exported(&spec, &model.family.name);
+        assert!(back.lost.is_empty(), "{name}: {:?}", back.lost);
+        assert_eq!(back.head, model.head, "{name}");
+        let config = back.config(&spec.name).to_string();
+        let again = imported(&name, &config).unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert_eq!(again.text, model.text, "{name}");
+        for (key, value) in &model.values {
+            let other = &again.values[key];
+            // Two words of one function are the same to a spec.
+            let words = |v: &serde_json::Value| {
+                let of = |t: &serde_json::Map<_, serde_json::Value>| v.as_str().and_then(|w| t.get(w)).cloned();
+                model.family.tables.values().find_map(of)
+            };
+            let agree = same(value, other) || (words(value).is_some() && words(value) == words(other));
+            // A value that stands for its absence: `1` where nothing is said.
+            let absent = value.is_null() || key == "id2label";
+            assert!(agree || absent, "{name}: {key} was {value} and is {other}");
+        }
+    }
+}
+
+#[test]
+fn weights_come_back_bit_for_bit() {
+    for (name, folder) in models() {
+        let model = imported_from(&name, &folder);
+        let (spec, graph) = compiled(&model);
+        let back = exported(&spec, &model.family.name);
+        let parameters = parameters(&graph).unwrap();
+        let mut numbers = numbers_of(&model, &graph, &folder);
+        let mut original = Checkpoint::open(&folder).unwrap();
+        let written = tensors(&parameters, &back.names(), &back).unwrap();
+        let ours: BTreeSet<&str> = written.keys().map(String::as_str).collect();
+        let theirs: BTreeSet<String> = original.names().map(str::to_owned).collect();
+        assert_eq!(ours, theirs.iter().map(String::as_str).collect(), "{name}");
+        for (tensor, made) in &written {
+            let mut values = vec![f32::NAN; made.shape.iter().product()];
+            for (path, place) in &made.parts {
+                let count = place.parts[place.which] * place.columns;
+                assert!(place.put(&numbers.sized(path, count).unwrap(), &mut values), "{name}: {path}");
+            }
+            assert_eq!(made.shape, original.entry(tensor).unwrap().shape, "{name}: {tensor}");
+            let wanted = original.floats(tensor).unwrap();
+            let same = values.iter().zip(&wanted).all(|(a, b)| a.to_bits() == b.to_bits());
+            assert!(same, "{name}: {tensor}");
+        }
+    }
+}
+
+#[test]
+fn what_no_family_can_say_is_named() {
+    let text = "name: odd\nvocab: 97\ncontext: 40\nd_model: 32\nembed: {position: rotary}\nnorm: rms_norm\n\
+                decoder: {layers: 2, attention: {heads: 4, bias: false, gate: headwise}, ffn: {glu: {bias: false}}}\n\
+                head: lm\n";
+    let mut sources = load::sources();
+    let id = sources.add("spec", text);
+    let spec = compile(&mut sources, id, Notation::Yaml, &[], &mut load::NoFiles).unwrap().spec.unwrap();
+    let refused = export(&spec, &Families::default(), None, &mut sources, &mut Sink::new()).unwrap_err();
+    assert_eq!(refused.knobs, ["decoder.attention.multi_head.gate: headwise, not none"]);
+}
+
+#[test]
+fn shipped_specs_find_a_family() {
+    let cases = [
+        ("gpt2-small", "gpt2"),
+        ("llama3-8b", "llama"),
+        ("mistral-7b", "mistral"),
+        ("mixtral-8x7b", "mixtral"),
+        ("gemma2-2b", "gemma2"),
+        ("pythia-160m", "gpt_neox"),
+        ("bert-base", "bert"),
+        ("vit-b16", "vit"),
+        ("t5-small", "t5"),
+        ("bart-base", "bart"),
+    ];
+    for (name, family) in cases {
+        let mut sources = load::sources();
+        let text = std::fs::read_to_string(repository(&format!("specs/{name}.yaml"))).unwrap();
+        let id = sources.add(name, text);
+        let spec = compile(&mut sources, id, Notation::Yaml, &[], &mut load::NoFiles).unwrap().spec.unwrap();
+        assert_eq!(exported(&spec, family).family.name, family, "{name}");
+    }
+}
+
+#[test]
+fn unknown_keys_are_named_with_their_place() {
+    let folder = repository("tests/hub/llama");
+    let text = std::fs::read_to_string(folder.join("config.json")).unwrap();
+    let odd = text.replace("\"attention_bias\"", "\"atention_bias\"");
+    let why = imported("odd", &odd).unwrap_err();
+    assert!(why.contains("error[unknown-key]: the family llama has no key `atention_bias`"), "{why}");
+    assert!(why.contains("did you mean `attention_bias`?") && why.contains("config.json:"), "{why}");
+    let odd = text.replace("\"hidden_act\": \"silu\"", "\"hidden_act\": \"cosine\"");
+    let why = imported("odd", &odd).unwrap_err();
+    assert!(why.contains("`hidden_act`: `cosine` is none of"), "{why}");
+    let odd = text.replace("\"model_type\": \"llama\"", "\"model_type\": \"lama\"");
+    let why = imported("odd", &odd).unwrap_err();
+    assert!(why.contains("there is no family for `lama`") && why.contains("`llama` is read"), "{why}");
+}

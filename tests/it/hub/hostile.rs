@@ -1,0 +1,137 @@
+//! Directories made to do harm: nothing outside of them is opened, nothing is run, nothing is large.
+
+use std::path::Path;
+
+use trafoc::hub::checkpoint::Checkpoint;
+
+use super::imported;
+use crate::compiled::repository;
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) {
+    std::fs::write(folder.join(name), bytes).unwrap();
+}
+
+fn refused(folder: &Path) -> String {
+    let error = Checkpoint::open(folder).unwrap_err();
+    format!("{error}; {}", error.help().unwrap_or_default())
+}
+
+fn index(names: &[&str]) -> Vec<u8> {
+    let map: serde_json::Map<_, _> =
+        names.iter().enumerate().map(|(i, n)| (format!("t{i}"), serde_json::json!(n))).collect();
+    serde_json::to_vec(&serde_json::json!({ "weight_map": map })).unwrap()
+}
+
+#[test]
+fn an_index_cannot_leave_its_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("model");
+    std::fs::create_dir(&inside).unwrap();
+    let tensor = std::fs::read(repository("tests/hub/bert-qa/model.safetensors")).unwrap();
+    write(folder.path(), "outside.safetensors", &tensor);
+    let long = "a".repeat(300);
+    let names = [
+        "../outside.safetensors",
+        "a/../../outside.safetensors",
+        "./outside.safetensors",
+        "/etc/passwd",
+        "..",
+        ".",
+        "",
+        "sub/file.safetensors",
+        "C:\\outside.safetensors",
+        "C:outside.safetensors",
+        "..\\outside.safetensors",
+        "a\nb.safetensors",
+        "a\0b.safetensors",
+        long.as_str(),
+    ];
+    for name in names {
+        write(&inside, "model.safetensors.index.json", &index(&[name]));
+        let why = refused(&inside);
+        assert!(why.contains("only files of the directory are opened"), "{name:?}: {why}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_that_leave_the_directory_are_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("model");
+    std::fs::create_dir(&inside).unwrap();
+    let tensor = std::fs::read(repository("tests/hub/bert-qa/model.safetensors")).unwrap();
+    write(folder.path(), "outside.safetensors", &tensor);
+    for name in ["shard.safetensors", "model.safetensors"] {
+        std::os::unix::fs::symlink(folder.path().join("outside.safetensors"), inside.join(name)).unwrap();
+        write(&inside, "model.safetensors.index.json", &index(&[name]));
+        let why = refused(&inside);
+        assert!(why.contains("is a link that leaves the directory"), "{why}");
+    }
+    // The hub's cache links from `snapshots/<revision>` to `blobs`.
+    let cache = folder.path().join("cache");
+    let snapshot = cache.join("snapshots").join("abc");
+    std::fs::create_dir_all(&snapshot).unwrap();
+    std::fs::create_dir_all(cache.join("blobs")).unwrap();
+    write(&cache.join("blobs"), "0123", &tensor);
+    std::os::unix::fs::symlink("../../blobs/0123", snapshot.join("model.safetensors")).unwrap();
+    assert!(Checkpoint::open(&snapshot).is_ok());
+}
+
+#[test]
+fn pickles_are_recognised_and_not_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "pytorch_model.bin", b"\x80\x02}q\x00.");
+    let why = refused(folder.path());
+    assert!(why.contains("`pytorch_model.bin` is a pickle") && why.contains("torch.load"), "{why}");
+    for (bytes, word) in [
+        (b"PK\x03\x04archive/data.pkl".as_slice(), "a zip archive"),
+        (b"\x80\x02}q\x00.\0\0\0\0", "a Python pickle"),
+        (b"GGUF\x03\0\0\0\0\0", "a GGUF file"),
+    ] {
+        write(folder.path(), "model.safetensors", bytes);
+        let why = refused(folder.path());
+        assert!(why.contains(word) && why.contains("not a safetensors file"), "{why}");
+    }
+}
+
+#[test]
+fn an_index_must_say_the_truth() {
+    let folder = tempfile::tempdir().unwrap();
+    let tensor = std::fs::read(repository("tests/hub/bert-qa/model.safetensors")).unwrap();
+    write(folder.path(), "a.safetensors", &tensor);
+    write(folder.path(), "model.safetensors.index.json", &index(&["a.safetensors"]));
+    assert!(refused(folder.path()).contains("says that a.safetensors holds `t0`"));
+    write(folder.path(), "b.safetensors", &tensor);
+    write(folder.path(), "model.safetensors.index.json", &index(&["a.safetensors", "b.safetensors"]));
+    assert!(refused(folder.path()).contains("is in "));
+    for text in ["", "[", "{}", "{\"weight_map\": 3}", "{\"weight_map\": {\"a\": 3}}"] {
+        write(folder.path(), "model.safetensors.index.json", text.as_bytes());
+        refused(folder.path());
+    }
+}
+
+#[test]
+fn odd_configs_are_refused_in_a_moment() {
+    let text = std::fs::read_to_string(repository("tests/hub/gemma2/config.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let values = ["null", "-1", "0", "1e400", "1000000000", "9223372036854775807", "true", "\"x\"", "[]", "{}"];
+    for key in json.as_object().unwrap().keys() {
+        for value in values {
+            let mut odd = json.clone();
+            odd[key.as_str()] = serde_json::json!("@@");
+            let odd = odd.to_string().replace("\"@@\"", value);
+            // Whether it is accepted or refused, it is so without a panic and without much memory.
+            let started = std::time::Instant::now();
+            let _ = imported("odd", &odd);
+            assert!(started.elapsed().as_secs() < 5, "{key}: {value}");
+        }
+    }
+    let with = |key: &str, value: serde_json::Value| {
+        let mut odd = json.clone();
+        odd[key] = value;
+        imported("odd", &odd.to_string()).unwrap_err()
+    };
+    assert!(with("auto_map", serde_json::json!({"AutoModel": "x.Y"})).contains("never runs"));
+    assert!(with("quantization_config", serde_json::json!({"bits": 4})).contains("quantised"));
+    assert!(imported("odd", "").is_err() && imported("odd", "[1, 2").is_err() && imported("odd", "3").is_err());
+}

@@ -1,0 +1,59 @@
+//! Every model computes what the library it comes from computes.
+
+use std::path::Path;
+
+use trafoc::interp::{Captures, Inputs, Model, Options, Weights};
+use trafoc::tensor_file::TensorFile;
+
+use super::{compiled, imported_from, models, numbers_of};
+
+/// How far a number may be off, relative to the largest.
+const TOLERANCE: f32 = 1e-4;
+
+fn json(path: &Path) -> serde_json::Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Which positions count: those that the mask keeps, where the output has positions that may be padding.
+fn kept(inputs: &serde_json::Value, shape: &[usize]) -> Option<Vec<bool>> {
+    let rows = inputs.get("mask")?.as_array()?;
+    let width = rows.first()?.as_array()?.len();
+    let keep = rows.iter().flat_map(|row| row.as_array().unwrap().iter().map(|n| n.as_u64() == Some(1)));
+    (shape.len() >= 2 && shape[..2] == [rows.len(), width]).then(|| keep.collect())
+}
+
+#[test]
+fn outputs_are_those_of_the_library() {
+    let device = trafoc::interp::device::device("flex").unwrap().device;
+    let mut wrong = Vec::new();
+    for (name, folder) in models() {
+        let model = imported_from(&name, &folder);
+        let (_, graph) = compiled(&model);
+        let mut numbers = numbers_of(&model, &graph, &folder);
+        let weights = Weights::build(&graph, &device, |path, slot| {
+            Ok(numbers.sized(path, slot.shape.iter().product()).unwrap())
+        });
+        let run = Model::new(graph, weights.unwrap()).unwrap();
+        let given = json(&folder.join("inputs.json"));
+        let inputs = Inputs::from_json(run.plan(), &given, &device).unwrap();
+        let options = Options { training: false, captures: Captures::of(["hidden".to_owned()]) };
+        let outputs = run.forward(&inputs, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let mut expected = TensorFile::open(&folder.join("expected.safetensors")).unwrap();
+        let entries = expected.entries().clone();
+        for (output, entry) in entries {
+            let wanted = expected.floats(&output).unwrap();
+            let found = outputs[&output].to_floats().unwrap();
+            assert_eq!(found.len(), wanted.len(), "{name}: {output}");
+            let keep = kept(&given, &entry.shape);
+            let width: usize = entry.shape.iter().skip(2).product();
+            let counts = |i: usize| keep.as_ref().is_none_or(|keep| keep[i / width]);
+            let scale = wanted.iter().fold(0.0f32, |m, x| m.max(x.abs()));
+            let off = found.iter().zip(&wanted).enumerate().filter(|(i, _)| counts(*i));
+            let off = off.fold(0.0f32, |m, (_, (a, b))| m.max((a - b).abs()));
+            if !(off <= TOLERANCE * scale) {
+                wrong.push(format!("{name}: {output} is off by {off} at a scale of {scale}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
