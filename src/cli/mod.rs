@@ -33,10 +33,10 @@ mod forecast;
 pub mod generate;
 #[cfg(feature = "interp")]
 mod generation;
+pub mod import;
 pub mod man;
 #[cfg(feature = "interp")]
 mod measure;
-pub mod import;
 pub mod model;
 pub mod new;
 pub mod predict;
