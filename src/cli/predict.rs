@@ -23,7 +23,7 @@ pub struct Predict {
     #[arg(long, value_name = "TEXT")]
     pub second: Option<String>,
     /// A question about the text; may be repeated
-    #[arg(long, short, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT")]
     pub question: Vec<String>,
     /// An image, png or jpeg; may be repeated
     #[arg(long, short, value_name = "FILE")]
