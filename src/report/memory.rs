@@ -1,10 +1,11 @@
 //! How much memory a model takes, to run and to train.
 //!
-//! Conventions. To run: every tensor of the model, and the largest set of computed values that are alive
-//! at once: a value lives from the op that makes it to the last one that reads it, what a called module
-//! makes lives while it runs, and the scores of attention `[B,H,T,K]` live while their op runs. To train: the tensors, a gradient and Adam's two moments for each trained
-//! one, and every computed value, kept for the backward pass. All numbers are of one size. What a device's
-//! allocator and its kernels take beyond that is not counted.
+//! Conventions. To run: every tensor of the model, and the largest set of computed values that are alive at
+//! once. A value lives from the op that makes it to the last one that reads it or a view of it; what a called
+//! module makes lives while it runs, and the scores of attention `[B,H,T,K]` live while their op runs. To
+//! train: the tensors, a gradient and Adam's two moments for each trained one, and every computed value,
+//! kept for the backward pass. All numbers are of one size. What a device's allocator and its kernels take
+//! beyond that is not counted.
 
 use serde::Serialize;
 
@@ -12,7 +13,10 @@ use super::cost::Cost;
 use super::costs::Scene;
 use super::serialize_count;
 use super::work::callees;
-use crate::ir::{DType, Dim, Graph, Lengths, Module, ModuleId, Node, Op, Sym, Type, ValueId, Verified};
+use crate::ir::{
+    DType, Dim, Graph, Layer, Lengths, Member, MemberKind, Module, ModuleId, Node, Op, Sym, Type, ValueId,
+    Verified,
+};
 
 /// Bytes of a model at some lengths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -67,68 +71,104 @@ pub fn memory(graph: &Verified, cost: &Cost, scene: &Scene) -> Memory {
 /// Peaks already found, by module and lengths.
 type Found = Vec<(ModuleId, Lengths, u128)>;
 
-/// Elements alive at once inside a module, its arguments aside.
+/// Elements alive at once inside a module, its arguments aside, its results included.
 fn peak(graph: &Graph, id: ModuleId, lengths: &Lengths, found: &mut Found) -> u128 {
     if let Some((.., peak)) = found.iter().find(|(m, at, _)| *m == id && at == lengths) {
         return *peak;
     }
     let module = graph.module(id);
-    let last_read = last_reads(module);
+    let owners = owners(module);
+    let last_read = last_reads(module, &owners);
+    let own = |id: ValueId| owners.get(id.0) == Some(&Some(id)) && id.0 >= module.args;
     let mut alive = 0u128;
     let mut most = 0u128;
     for (i, node) in module.nodes.iter().enumerate() {
-        let inside = within(graph, module, node, lengths, found);
-        let made: u128 = node
-            .outputs
-            .iter()
-            .filter(|id| is_read(&last_read, **id))
-            .map(|id| size(module, *id, lengths))
-            .sum();
-        most = most.max(alive.saturating_add(made).saturating_add(inside));
+        let new =
+            node.outputs.iter().filter(|id| own(**id) && last_read.get(id.0).is_some_and(Option::is_some));
+        let made = new.fold(0u128, |n, id| n.saturating_add(size(module, *id, lengths)));
+        most = most.max(alive.saturating_add(during(graph, module, node, lengths, made, found)));
         alive = alive.saturating_add(made);
-        for (value, _) in
-            last_read.iter().enumerate().filter(|(value, at)| *value >= module.args && **at == Some(i))
-        {
-            alive = alive.saturating_sub(size(module, ValueId(value), lengths));
-        }
+        let over = last_read.iter().enumerate().filter(|(value, at)| **at == Some(i) && own(ValueId(*value)));
+        let freed = over.fold(0u128, |n, (value, _)| n.saturating_add(size(module, ValueId(value), lengths)));
+        alive = alive.saturating_sub(freed);
     }
     found.push((id, *lengths, most));
     most
 }
 
-/// For every value the index of the node that reads it last; beyond the last node for results.
-fn last_reads(module: &Module) -> Vec<Option<usize>> {
+/// Whose memory each value is: its own, that of the value it is a view of, or none for parameters.
+fn owners(module: &Module) -> Vec<Option<ValueId>> {
+    let mut owners: Vec<Option<ValueId>> = (0..module.values.len()).map(|i| Some(ValueId(i))).collect();
+    for node in &module.nodes {
+        let is_view = matches!(
+            node.op,
+            Op::SplitHeads { .. }
+                | Op::Slice { .. }
+                | Op::Unsqueeze
+                | Op::Squeeze
+                | Op::Cache
+                | Op::Dropout { .. }
+        );
+        let is_param = |member: &Member| matches!(member.kind, MemberKind::Layer(Layer::Param { .. }));
+        let is_parameter = matches!(&node.op, Op::Weight { .. })
+            || matches!(&node.op, Op::Layer { member } if is_param(module.member(*member)));
+        if !is_view && !is_parameter {
+            continue;
+        }
+        let of = node.inputs.first().filter(|_| is_view).and_then(|id| owners.get(id.0).copied().flatten());
+        for id in &node.outputs {
+            if let Some(owner) = owners.get_mut(id.0) {
+                *owner = of;
+            }
+        }
+    }
+    owners
+}
+
+/// For every value the index of the node that reads it or a view of it last; beyond the last node for
+/// results.
+fn last_reads(module: &Module, owners: &[Option<ValueId>]) -> Vec<Option<usize>> {
     let mut last = vec![None; module.values.len()];
     let end = module.nodes.len();
     let reads =
         module.nodes.iter().enumerate().flat_map(|(i, node)| node.inputs.iter().map(move |id| (i, *id)));
     for (i, id) in reads.chain(module.results.iter().map(|id| (end, *id))) {
-        if let Some(at) = last.get_mut(id.0) {
+        let owner = owners.get(id.0).copied().flatten();
+        if let Some(at) = owner.and_then(|id| last.get_mut(id.0)) {
             *at = Some(i);
         }
     }
     last
 }
 
-fn is_read(last_read: &[Option<usize>], id: ValueId) -> bool {
-    last_read.get(id.0).is_some_and(Option::is_some)
-}
-
-/// Elements alive inside an op, its inputs and outputs aside.
-fn within(graph: &Graph, module: &Module, node: &Node, lengths: &Lengths, found: &mut Found) -> u128 {
+/// Elements that live while an op runs, its inputs aside, its outputs included.
+fn during(
+    graph: &Graph,
+    module: &Module,
+    node: &Node,
+    lengths: &Lengths,
+    made: u128,
+    found: &mut Found,
+) -> u128 {
     if let Op::Attention(_) = &node.op {
         // Scores that nobody asks for are made all the same.
-        return node.outputs.get(1).map_or(0, |id| size(module, *id, lengths));
+        let scores = node.outputs.get(1).map_or(0, |id| size(module, *id, lengths));
+        return made
+            .max(node.outputs.first().map_or(0, |id| size(module, *id, lengths)).saturating_add(scores));
     }
     let (Op::Call { member } | Op::Scan { member, .. } | Op::Experts { member, .. }) = &node.op else {
-        return 0;
+        return made;
     };
     let input = node.inputs.first().map(|id| &module.value(*id).ty);
     let rows = input.map_or(0, |ty| rows(ty).eval(lengths));
     let routed = Lengths { rows: u64::try_from(rows).unwrap_or(u64::MAX), ..*lengths };
-    let at = if let Op::Experts { .. } = &node.op { &routed } else { lengths };
+    let is_routed = matches!(node.op, Op::Experts { .. });
+    let at = if is_routed { &routed } else { lengths };
     let inner = callees(node, module.member(*member), input);
-    inner.iter().map(|callee| peak(graph, ModuleId(callee.module), at, found)).max().unwrap_or(0)
+    let most = inner.iter().map(|callee| peak(graph, ModuleId(callee.module), at, found)).max().unwrap_or(0);
+    // The results of a call are those of the module; a scan has the value of the block before, and a
+    // mixture the sum of the experts so far, beside what runs.
+    if matches!(node.op, Op::Call { .. }) { most.max(made) } else { most.saturating_add(made) }
 }
 
 fn size(module: &Module, id: ValueId, lengths: &Lengths) -> u128 {

@@ -9,6 +9,8 @@ mod compare;
 #[cfg(test)]
 mod compiled;
 #[cfg(test)]
+mod costs;
+#[cfg(test)]
 mod explain;
 #[cfg(test)]
 mod expression;

@@ -1,0 +1,91 @@
+//! Costs by name: random specs against what is built and run, caches against `tests/compare/kv.txt`, memory
+//! against its parts.
+
+use proptest::prelude::*;
+use trafoc::report::cost::cost;
+use trafoc::report::costs::{Costs, Element, Name, Scene};
+use trafoc::source::{SourceMap, Span};
+use trafoc::syntax::expr::{NoNames, eval, parse};
+use trafoc::syntax::tree::Node;
+
+use crate::compiled::{graph, graph_with, repository, specs};
+use crate::front::Front;
+use crate::{laws, random, report};
+
+proptest! {
+    #![proptest_config(laws::config())]
+
+    /// Closed form, the sum over what is built and the count of what is run are one number.
+    #[test]
+    fn a_random_spec_costs_what_is_built_and_run(tape in laws::tape()) {
+        let text = random::spec(&tape).replace("1000000007", "5");
+        let graph = Front::of_text("tiny.yaml", &text, "specs").compilation.graph;
+        report::self_check(&graph.expect("a sound spec"));
+    }
+}
+
+/// The value of an arithmetic expression.
+fn worked(text: &str) -> u128 {
+    let mut sources = SourceMap::new();
+    let id = sources.add("kv.txt", text);
+    let expr = parse(&sources, &Node::plain(text, Span::new(id, 0, text.len()))).unwrap();
+    eval(&expr, &NoNames).unwrap().to_u64().unwrap().into()
+}
+
+#[test]
+fn caches_are_as_worked_by_hand() {
+    let text = std::fs::read_to_string(repository("tests/compare/kv.txt")).unwrap();
+    for line in text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
+        let columns: Vec<&str> = line.split('|').map(str::trim).collect();
+        let &[name, setting, tokens, per_token, whole] = columns.as_slice() else { panic!("{line}") };
+        let settings: Vec<&str> = [setting].into_iter().filter(|s| !s.is_empty()).collect();
+        let graph = graph_with(&repository(&format!("specs/{name}.yaml")), &settings);
+        let scene = Scene { batch: 1, tokens: tokens.parse().unwrap(), element: Element::Bf16 };
+        let costs = Costs::measure(&graph, &cost(&graph), &scene);
+        let found = (costs.of(Name::KvPerToken), costs.of(Name::Kv));
+        assert_eq!(found, (worked(per_token), worked(whole)), "{line}");
+    }
+}
+
+/// What costs a batch is what costs a sequence, as often; bytes go with the size of an element.
+#[test]
+fn costs_scale_as_they_should() {
+    for (name, path) in specs("specs") {
+        let graph = graph(&path);
+        let of = |batch, element| {
+            let scene = Scene { batch, tokens: 16, element };
+            Costs::measure(&graph, &cost(&graph), &scene)
+        };
+        let (one, three, wide) = (of(1, Element::Bf16), of(3, Element::Bf16), of(1, Element::F32));
+        for cost in [Name::Flops, Name::VisibleFlops, Name::TrainingFlops, Name::Kv] {
+            assert_eq!(three.of(cost), 3 * one.of(cost), "{name} {}", cost.word());
+        }
+        for cost in [Name::Weights, Name::Kv, Name::KvPerToken, Name::RunMemory, Name::TrainMemory] {
+            assert_eq!(wide.of(cost), 2 * one.of(cost), "{name} {}", cost.word());
+        }
+        let memory = one.memory;
+        assert_eq!(memory.gradients, 2 * one.of(Name::Params), "{name}");
+        assert_eq!(memory.optimizer, 2 * memory.gradients, "{name}");
+        // No more lives at once than is computed at all, scores of attention among them.
+        assert!(0 < memory.peak && memory.peak <= memory.activations, "{name}: {memory:?}");
+        assert_eq!(three.memory.weights, memory.weights, "{name}");
+    }
+}
+
+/// A layer more needs no more memory to run than its weights: what lives at once is one block's.
+#[test]
+fn memory_to_run_does_not_grow_with_depth() {
+    let path = repository("specs/gpt2-small.yaml");
+    let scene = Scene { batch: 2, tokens: 64, element: Element::F32 };
+    let memory = |layers: &str| {
+        let graph = graph_with(&path, &[layers]);
+        Costs::measure(&graph, &cost(&graph), &scene).memory
+    };
+    let (few, many) = (memory("decoder.layers=2"), memory("decoder.layers=40"));
+    assert_eq!(few.peak, many.peak);
+    // Logits of every position are by far the largest value: 2 * 64 * 50257 numbers of 4 bytes, beside the
+    // 768 wide input of the table.
+    assert_eq!(few.peak, (2 * 64 * 50_257 + 2 * 64 * 768) * 4);
+    let per_layer = (many.activations - few.activations) / 38;
+    assert_eq!(few.activations + 3 * per_layer, memory("decoder.layers=5").activations);
+}
