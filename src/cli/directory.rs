@@ -54,8 +54,7 @@ impl HubModel {
         let mut sink = Sink::new();
         let folder = config.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let id = text::decode(&mut sources, &named, &bytes, &mut sink);
-        let imported =
-            id.and_then(|id| import(&families, &name_of(folder), id, &mut sources, &mut sink));
+        let imported = id.and_then(|id| import(&families, &name_of(folder), id, &mut sources, &mut sink));
         let found = sink.into_sorted();
         ui.diagnose(&found, &sources);
         match imported {

@@ -7,8 +7,8 @@ use burn::tensor::Device;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::file;
 use super::directory::{HubModel, tensors_failure};
+use super::file;
 use super::run::Run;
 use super::ui::{Exit, Failure, Output, Ui};
 use crate::interp::device::{self, Chosen, DeviceError};

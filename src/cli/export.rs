@@ -6,8 +6,8 @@ use clap::Args;
 use indexmap::IndexMap;
 use serde_json::json;
 
-use super::file;
 use super::directory::{HubModel, families, tensors_failure};
+use super::file;
 use super::subject::SpecArgs;
 use super::ui::{Exit, Failure, FormatArg, Output, Ui};
 use crate::diag::Sink;
@@ -41,8 +41,14 @@ pub struct Export {
 
 /// What a directory holds beside the model and goes along as it is.
 const BESIDE: &[&str] = &[
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json",
-    "merges.txt", "generation_config.json", "preprocessor_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "generation_config.json",
+    "preprocessor_config.json",
 ];
 
 impl Export {
@@ -69,7 +75,8 @@ impl Export {
         let parameters = parameters(&subject.graph)
             .ok_or_else(|| Failure::new(Exit::Refused, "the model is too large for any memory"))?;
         let tensors = tensors(&parameters, &exported.names(), &exported).map_err(|misfits| {
-            let failure = Failure::bug(format!("the family {} does not name every parameter", exported.family.name));
+            let failure =
+                Failure::bug(format!("the family {} does not name every parameter", exported.family.name));
             misfits.into_iter().fold(failure, |f, m| f.help(m.message))
         })?;
         let mut weights = match (&self.weights, &subject.model) {
@@ -88,7 +95,8 @@ impl Export {
             .map_err(|e| Failure::bug(e.to_string()))?;
         file::write(&config, &(text + "\n"))?;
         write(&file, &tensors, &mut weights)?;
-        let copied = subject.model.as_ref().map(|m| copy_beside(m, &self.to)).transpose()?.unwrap_or_default();
+        let copied =
+            subject.model.as_ref().map(|m| copy_beside(m, &self.to)).transpose()?.unwrap_or_default();
         if !exported.lost.is_empty() {
             ui.note("note: about training only, and not kept, because the family has no word for it:");
             exported.lost.iter().for_each(|line| ui.note(&format!("  {line}")));
@@ -129,7 +137,9 @@ fn open(path: &Path, parameters: &Parameters) -> Result<TensorFile, Failure> {
     for (path, shape) in parameters {
         match file.entries().get(path) {
             None => lines.push(format!("missing: {path} {shape:?}")),
-            Some(e) if e.shape != *shape => lines.push(format!("{path} is {:?}, the model's is {shape:?}", e.shape)),
+            Some(e) if e.shape != *shape => {
+                lines.push(format!("{path} is {:?}, the model's is {shape:?}", e.shape))
+            }
             Some(_) => {}
         }
     }
@@ -138,7 +148,8 @@ fn open(path: &Path, parameters: &Parameters) -> Result<TensorFile, Failure> {
     if lines.is_empty() {
         return Ok(file);
     }
-    let failure = Failure::new(Exit::File, format!("{} does not hold this model's parameters", path.display()));
+    let failure =
+        Failure::new(Exit::File, format!("{} does not hold this model's parameters", path.display()));
     Err(lines.into_iter().take(20).fold(failure, Failure::help))
 }
 

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::file;
 use super::directory::{HubModel, config_of};
+use super::file;
 use super::subject::OverArgs;
 use super::ui::{Exit, Failure, FormatArg, Output, Ui};
 use crate::hub::mapping::{Line, Mapping};

@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 
-use super::file;
 use super::directory::{HubModel, config_of};
+use super::file;
 use super::shelf::{SHELF, shipped};
 use super::ui::{Exit, Failure, Ui, counted};
 use crate::compile::{Compilation, compile_tree};
@@ -117,12 +117,7 @@ pub struct Subject {
 ///
 /// # Errors
 /// It cannot be read, or no spec is called that.
-pub fn open(
-    spec: &str,
-    lang: Option<Lang>,
-    families: Option<&Path>,
-    ui: &mut Ui,
-) -> Result<Opened, Failure> {
+pub fn open(spec: &str, lang: Option<Lang>, families: Option<&Path>, ui: &mut Ui) -> Result<Opened, Failure> {
     let mut sources = load::sources();
     let mut sink = Sink::new();
     if let Some(config) = config_of(Path::new(spec)) {

@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn what_is_put_is_taken() {
-        let layouts = [(1, false, None), (2, false, None), (2, true, None), (1, true, Some(3)), (4, true, Some(2))];
+        let layouts =
+            [(1, false, None), (2, false, None), (2, true, None), (1, true, Some(3)), (4, true, Some(2))];
         for (groups, transpose, stack) in layouts {
             let of = |which, index| Place {
                 stack: stack.map(|count| (count, index)),

@@ -103,7 +103,10 @@ impl Checkpoint {
                 names.push(name);
             }
             if names.len() > SHARDS {
-                return Err(CheckpointError::new(format!("{} names more than {SHARDS} files", index.display())));
+                return Err(CheckpointError::new(format!(
+                    "{} names more than {SHARDS} files",
+                    index.display()
+                )));
             }
         }
         let files = names.iter().map(|name| Ok(TensorFile::open(&inside(folder, name)?)?));
@@ -111,7 +114,8 @@ impl Checkpoint {
         for (tensor, file) in &map {
             let held = checkpoint.tensors.get(tensor).and_then(|i| names.get(*i));
             if held.copied() != file.as_str() {
-                let message = format!("{} says that {file} holds `{tensor}`, and it does not", index.display());
+                let message =
+                    format!("{} says that {file} holds `{tensor}`, and it does not", index.display());
                 return Err(CheckpointError::new(message));
             }
         }
@@ -203,7 +207,8 @@ fn weight_map(index: &Path) -> Result<Map<String, Json>, CheckpointError> {
 
 fn none_in(folder: &Path) -> CheckpointError {
     let message = format!("`{}` holds no model.safetensors", folder.display());
-    let pickles = ["pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth", "model.ckpt"];
+    let pickles =
+        ["pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth", "model.ckpt"];
     let found = pickles.iter().find(|name| folder.join(name).exists());
     let help = found.map(|name| format!("`{name}` is a pickle: {}", crate::tensor_file::ADVICE));
     CheckpointError::Directory { message, help }

@@ -72,7 +72,9 @@ impl<'f> Config<'f> {
                 continue;
             };
             match from.get(key) {
-                Some((other, known, place)) if !same(known, &value) && !known.is_null() && !value.is_null() => {
+                Some((other, known, place))
+                    if !same(known, &value) && !known.is_null() && !value.is_null() =>
+                {
                     let message = format!("`{other}` and `{name}` say different things of one number");
                     let diagnostic = Diagnostic::error(Code::KeysExclude, span, message);
                     sink.push(diagnostic.label(*place, "the other one").help("keep one of them"));
@@ -137,7 +139,11 @@ impl<'f> Config<'f> {
                 else {
                     continue;
                 };
-                if formula.keys().iter().any(|k| !self.values.contains_key(*k) && self.family.keys.contains_key(*k)) {
+                if formula
+                    .keys()
+                    .iter()
+                    .any(|k| !self.values.contains_key(*k) && self.family.keys.contains_key(*k))
+                {
                     later.push(name);
                     continue;
                 }
@@ -155,7 +161,8 @@ impl<'f> Config<'f> {
             }
             if later.len() == before {
                 let message = format!("{} are defined by each other", listed(&later));
-                let span = later.first().and_then(|n| self.family.keys.get(*n)).map_or(Span::default(), |k| k.span);
+                let span =
+                    later.first().and_then(|n| self.family.keys.get(*n)).map_or(Span::default(), |k| k.span);
                 sink.push(Diagnostic::error(Code::UnknownName, span, message));
                 return None;
             }
@@ -166,7 +173,8 @@ impl<'f> Config<'f> {
             let unset = value.is_null() && only.contains(&Json::Bool(false));
             if !unset && !only.iter().any(|o| same(o, value)) {
                 let known: Vec<String> = only.iter().map(Json::to_string).collect();
-                let message = format!("`{name}` is {value}, which the family {} does not have", self.family.name);
+                let message =
+                    format!("`{name}` is {value}, which the family {} does not have", self.family.name);
                 let place = self.places.get(name).copied().unwrap_or(key.span);
                 let diagnostic = Diagnostic::error(Code::OutOfRange, place, message);
                 sink.push(diagnostic.help(format!("it has {}", known.join(", "))));
@@ -234,7 +242,8 @@ fn unknown(family: &Family, name: &str, span: Span) -> Diagnostic {
     let known: Vec<&str> = family.keys.keys().map(String::as_str).collect();
     match suggest(name, &known) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-        None => diagnostic
-            .help("whether it changes the model is not known; a family file of your own can say so (`--families`)"),
+        None => diagnostic.help(
+            "whether it changes the model is not known; a family file of your own can say so (`--families`)",
+        ),
     }
 }

@@ -78,7 +78,9 @@ pub fn export(
     for name in names {
         let Some(family) = families.read(name, sources, sink) else { continue };
         for (class, head) in first_classes(&family) {
-            let Some(attempt) = Attempt::new(&family, class, head, spec, &tree, &wanted, sources) else { continue };
+            let Some(attempt) = Attempt::new(&family, class, head, spec, &tree, &wanted, sources) else {
+                continue;
+            };
             let found = attempt.search();
             match found.difference {
                 Some(knobs) if knobs.is_empty() => {
@@ -134,7 +136,8 @@ impl Knobs {
                 items.iter().enumerate().for_each(|(i, item)| self.collect(&format!("{path}.{i}"), item));
             }
             Kind::Scalar(scalar) => {
-                let is_training = path.starts_with("init") || path.contains("dropout") || path.ends_with("padding");
+                let is_training =
+                    path.starts_with("init") || path.contains("dropout") || path.ends_with("padding");
                 let text = scalar.text.trim().to_owned();
                 match path {
                     "trafo" | "name" => None,
@@ -223,7 +226,15 @@ impl<'a> Attempt<'a> {
             head.text().map(str::to_owned).or_else(|| head.entries()?.first().map(|e| e.key.clone()))
         };
         let same_head = head_of(&template)? == head_of(tree)?;
-        (same_stacks && same_head).then_some(Self { family, class, name: &spec.name, template, tree, wanted, sources })
+        (same_stacks && same_head).then_some(Self {
+            family,
+            class,
+            name: &spec.name,
+            template,
+            tree,
+            wanted,
+            sources,
+        })
     }
 
     fn search(&self) -> Found {
@@ -312,7 +323,8 @@ impl<'a> Attempt<'a> {
             }
             ("encoder" | "decoder", _) => {
                 let tree = self.tree.get(stack)?;
-                find(tree, rest).or_else(|| self.blocks(stack).iter().find_map(|(_, block)| find(block, rest)))?
+                find(tree, rest)
+                    .or_else(|| self.blocks(stack).iter().find_map(|(_, block)| find(block, rest)))?
             }
             ("embed", _) => {
                 let stacks = ["encoder", "decoder"].iter().filter_map(|s| self.tree.get(s));
@@ -343,7 +355,8 @@ impl<'a> Attempt<'a> {
 
     /// For every kind of block of the spec the family's block it is most like.
     fn kinds(&self, stack: &str) -> Vec<Option<String>> {
-        let named = self.template.get(stack).and_then(|s| s.get("blocks")).and_then(Node::entries).unwrap_or(&[]);
+        let named =
+            self.template.get(stack).and_then(|s| s.get("blocks")).and_then(Node::entries).unwrap_or(&[]);
         let score = |block: &Node, overlay: &Node| {
             let mut leaves = Vec::new();
             constants(overlay, &mut Vec::new(), &mut leaves);
@@ -528,7 +541,11 @@ fn find<'n>(node: &'n Node, path: &[String]) -> Option<&'n Node> {
                 return of(e);
             }
             if let Some(e) = other.and_then(|other| entries.iter().find(|e| e.key == other)) {
-                return if first == "normal" || first == "truncated_normal" { find(&e.value, path) } else { of(e) };
+                return if first == "normal" || first == "truncated_normal" {
+                    find(&e.value, path)
+                } else {
+                    of(e)
+                };
             }
             match entries.as_slice() {
                 [only] => find(&only.value, path),
@@ -622,7 +639,10 @@ pub fn tensors(
                     tensor.parts.push((path.clone(), c.place));
                 }
                 None => {
-                    misfits.push(Misfit { kind: "missing", message: format!("{path} has no name in this family") });
+                    misfits.push(Misfit {
+                        kind: "missing",
+                        message: format!("{path} has no name in this family"),
+                    });
                 }
             },
             Err(misfit) => misfits.push(misfit),

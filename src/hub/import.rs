@@ -28,7 +28,8 @@ pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
     };
     let Kind::Map(entries) = &mut tree.kind else { return None };
     let span = tree.span;
-    let entry = |key: &str, value: &str| Entry { key: key.into(), key_span: span, value: Node::plain(value, span) };
+    let entry =
+        |key: &str, value: &str| Entry { key: key.into(), key_span: span, value: Node::plain(value, span) };
     entries.retain(|e| !matches!(e.key.as_str(), "trafo" | "name"));
     entries.splice(0..0, [entry("trafo", "1"), entry("name", name)]);
     for e in entries.iter_mut().filter(|e| matches!(e.key.as_str(), "encoder" | "decoder")) {

@@ -15,7 +15,8 @@ pub type Parameters = IndexMap<String, Vec<usize>>;
 
 /// The parameters of a graph; `None` if a size is beyond this machine.
 pub fn parameters(graph: &Graph) -> Option<Parameters> {
-    let shape = |shape: &[u64]| shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<Vec<usize>>>();
+    let shape =
+        |shape: &[u64]| shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<Vec<usize>>>();
     expanded(graph).into_iter().map(|(path, p)| Some((path, shape(&p.shape)?))).collect()
 }
 
@@ -143,7 +144,8 @@ fn candidate(
     }
     let groups = match &row.groups {
         Some(formula) => {
-            let value = eval(formula, scope).ok().and_then(|v| v.as_u64()).and_then(|n| usize::try_from(n).ok());
+            let value =
+                eval(formula, scope).ok().and_then(|v| v.as_u64()).and_then(|n| usize::try_from(n).ok());
             value.filter(|n| *n > 0).ok_or_else(|| misfit(format!("`{tensor}` has no number of groups")))?
         }
         None => 1,
@@ -220,7 +222,9 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
                     Some(value) => {
                         mapping.origins.insert(path.clone(), Origin::Constant(value));
                     }
-                    None => missing.push((path.clone(), shape.clone(), all.first().map(|c| c.tensor.clone()))),
+                    None => {
+                        missing.push((path.clone(), shape.clone(), all.first().map(|c| c.tensor.clone())))
+                    }
                 },
             }
             continue;
@@ -340,8 +344,14 @@ fn lines(
         } else {
             (Vec::new(), "not known".to_owned())
         };
-        let line =
-            Line { tensor: folded(name), count: 1, dtype: dtype.into(), shape: shape.into(), parameters, how };
+        let line = Line {
+            tensor: folded(name),
+            count: 1,
+            dtype: dtype.into(),
+            shape: shape.into(),
+            parameters,
+            how,
+        };
         match lines.iter_mut().find(|l| Line { count: 1, ..(*l).clone() } == line) {
             Some(known) => known.count += 1,
             None => lines.push(line),

@@ -111,7 +111,8 @@ pub fn import(
     let Some(family) = families.of_model(model, sources, sink).ok()? else {
         let span = node.get("model_type").map_or(node.span, |n| n.span);
         let models = families.models();
-        let diagnostic = Diagnostic::error(Code::UnknownPart, span, format!("there is no family for `{model}`"));
+        let diagnostic =
+            Diagnostic::error(Code::UnknownPart, span, format!("there is no family for `{model}`"));
         sink.push(match suggest(model, &models) {
             Some(near) => diagnostic.help(format!("`{near}` is read")),
             None => diagnostic

@@ -254,7 +254,8 @@ fn laid_out(node: &Node, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut C
     row.when = formula("when");
     row.transpose = node.get("transpose").and_then(Node::text) == Some("true");
     row.stack = node.get("stack").and_then(Node::text).map(str::to_owned);
-    row.lead = node.get("lead").and_then(Node::text).and_then(|t| t.parse().ok()).filter(|n| *n <= 4).unwrap_or(0);
+    row.lead =
+        node.get("lead").and_then(Node::text).and_then(|t| t.parse().ok()).filter(|n| *n <= 4).unwrap_or(0);
     row.absent = node.get("absent").and_then(Node::text).and_then(|t| t.parse().ok());
 }
 

@@ -82,7 +82,12 @@ impl Families {
     ///
     /// # Errors
     /// A family file has faults, which are reported.
-    pub fn of_model(&self, model: &str, sources: &mut SourceMap, sink: &mut Sink) -> Result<Option<Family>, ()> {
+    pub fn of_model(
+        &self,
+        model: &str,
+        sources: &mut SourceMap,
+        sink: &mut Sink,
+    ) -> Result<Option<Family>, ()> {
         // Only files that mention the word are worth reading.
         let mentions = |name: &&str| self.text(name).is_some_and(|(_, text)| text.contains(model));
         for name in self.names().into_iter().filter(mentions) {

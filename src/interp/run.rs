@@ -13,11 +13,11 @@ use super::cache::Cache;
 use super::eval::{self, Context};
 use super::inputs::{Inputs, InputsError, unknown};
 use super::plan::{Captures, Plan, PlanError};
-use crate::tensor_file::{self, FileError, Saved};
 use super::value::{Ranked, Value};
 use super::weights::Weights;
 use crate::ir::op::Sequence;
 use crate::ir::{Lengths, Sym, Verified};
+use crate::tensor_file::{self, FileError, Saved};
 
 /// Results by name, in the order of the graph; captured values follow.
 pub type Outputs = IndexMap<String, Value>;

@@ -150,7 +150,8 @@ fn a_config_comes_back_from_its_spec() {
             let other = &again.values[key];
             // Two words of one function are the same to a spec.
             let words = |v: &serde_json::Value| {
-                let of = |t: &serde_json::Map<_, serde_json::Value>| v.as_str().and_then(|w| t.get(w)).cloned();
+                let of =
+                    |t: &serde_json::Map<_, serde_json::Value>| v.as_str().and_then(|w| t.get(w)).cloned();
                 model.family.tables.values().find_map(of)
             };
             let agree = same(value, other) || (words(value).is_some() && words(value) == words(other));

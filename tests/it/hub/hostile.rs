@@ -114,7 +114,8 @@ fn an_index_must_say_the_truth() {
 fn odd_configs_are_refused_in_a_moment() {
     let text = std::fs::read_to_string(repository("tests/hub/gemma2/config.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let values = ["null", "-1", "0", "1e400", "1000000000", "9223372036854775807", "true", "\"x\"", "[]", "{}"];
+    let values =
+        ["null", "-1", "0", "1e400", "1000000000", "9223372036854775807", "true", "\"x\"", "[]", "{}"];
     for key in json.as_object().unwrap().keys() {
         for value in values {
             let mut odd = json.clone();
@@ -133,5 +134,7 @@ fn odd_configs_are_refused_in_a_moment() {
     };
     assert!(with("auto_map", serde_json::json!({"AutoModel": "x.Y"})).contains("never runs"));
     assert!(with("quantization_config", serde_json::json!({"bits": 4})).contains("quantised"));
-    assert!(imported("odd", "").is_err() && imported("odd", "[1, 2").is_err() && imported("odd", "3").is_err());
+    assert!(
+        imported("odd", "").is_err() && imported("odd", "[1, 2").is_err() && imported("odd", "3").is_err()
+    );
 }
