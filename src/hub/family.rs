@@ -127,9 +127,9 @@ fn extended(
         sink.push(Diagnostic::error(Code::ExtendsMissing, base.value.span, message));
         return None;
     };
-    // What a model is called belongs to its own file.
-    let kept =
-        below.entries().unwrap_or(&[]).iter().filter(|e| !matches!(e.key.as_str(), "models" | "extends"));
+    // What models and their classes are called belongs to a family's own file.
+    let named = ["models", "architectures", "extends"];
+    let kept = below.entries().unwrap_or(&[]).iter().filter(|e| !named.contains(&e.key.as_str()));
     let below = Node::map(kept.cloned().collect(), below.span);
     let own = tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != "extends").cloned().collect();
     Some(merge(&below, &Node::map(own, tree.span), &crate::spec::is_part, sink))
@@ -151,17 +151,8 @@ struct Reading<'a, 'b> {
 impl Reading<'_, '_> {
     fn family(&mut self, name: &str, node: &Node) -> Option<Family> {
         let known = [
-            "models",
-            "config",
-            "running",
-            "tables",
-            "spec",
-            "architectures",
-            "heads",
-            "prefix",
-            "weights",
-            "ties",
-            "ignore",
+            "models", "config", "running", "tables", "spec", "architectures", "heads", "prefix", "weights",
+            "ties", "ignore",
         ];
         let fields = known.map(|name| field(name, any));
         let node = &*mended(node, "family", &fields, &[], self.cx);
@@ -281,8 +272,7 @@ impl Reading<'_, '_> {
                     && only.key == "use"
                 {
                     let name = only.value.text().unwrap_or_default();
-                    let Some(fragment) = self.shared.get("fragments").and_then(|f| f.get(name)).cloned()
-                    else {
+                    let Some(fragment) = self.shared.get("fragments").and_then(|f| f.get(name)).cloned() else {
                         let message = format!("there is no fragment `{name}`");
                         self.cx.report(Diagnostic::error(Code::UnknownName, only.value.span, message));
                         return node.clone();

@@ -119,6 +119,8 @@ functions! {
     Listed = "listed" 4..=4;
     /// `labels(n)`: names of `n` classes as Hugging Face gives them.
     Labels = "labels" 1..=1;
+    /// `cycles([[names, count], ...])`: names repeated so many times, one after the other.
+    Cycles = "cycles" 1..=1;
     /// `both(a, b)`: two lists item by item, joined by `_`.
     Both = "both" 2..=2;
 }
@@ -365,6 +367,17 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
         Function::Labels => {
             let labels = (0..count(of(0))?).map(|i| (i.to_string(), Json::from(format!("LABEL_{i}"))));
             Ok(Json::Object(labels.collect()))
+        }
+        Function::Cycles => {
+            let mut all: Vec<Json> = Vec::new();
+            for item in items(of(0))? {
+                let [names, times] = items(item)? else { return Err(Fault(format!("{item} is no cycle"))) };
+                for _ in 0..count(times)? {
+                    all.extend(items(names)?.iter().cloned());
+                    count(&Json::from(all.len()))?;
+                }
+            }
+            Ok(Json::Array(all))
         }
         Function::Both => {
             let (a, b) = (items(of(0))?, items(of(1))?);

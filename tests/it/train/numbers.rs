@@ -213,7 +213,8 @@ fn the_gradient_of_all_parameters_together_is_clipped() {
     training.rules.clip = Some(0.25);
     let before = training.values();
     training.step(1, &[batch(&[0, 3])]);
-    let moved = before.iter().zip(&training.values()).flat_map(|((_, a), (_, b))| {
+    let after = training.values();
+    let moved = before.iter().zip(&after).flat_map(|((_, a), (_, b))| {
         a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).collect::<Vec<_>>()
     });
     let length = moved.sum::<f64>().sqrt();

@@ -1,0 +1,154 @@
+"""Makes a directory of `tests/hub`: a tiny model with random weights, inputs, and what it computes.
+
+    python tests/hub/make.py OUT [family ...]
+
+Needs torch and transformers. Numbers are float32, without dropout, attention written out, no cache. Every
+tensor is made random, those that start at 0 or 1 too, so that one forgotten or swapped shows.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+SMALL = dict(vocab_size=97, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+             max_position_embeddings=24, pad_token_id=None, bos_token_id=1, eos_token_id=2)
+GROUPED = dict(SMALL, num_key_value_heads=2)
+ENCODER = dict(SMALL, pad_token_id=0)
+BOTH = dict(vocab_size=97, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+            decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, max_position_embeddings=24,
+            pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2)
+
+# family: class, config
+FAMILIES = {
+    "qwen2": ("Qwen2ForCausalLM", dict(GROUPED, use_sliding_window=True, sliding_window=5, max_window_layers=1)),
+    "qwen3": ("Qwen3ForCausalLM", dict(GROUPED, head_dim=12)),
+    "qwen2_moe": ("Qwen2MoeForCausalLM", dict(GROUPED, num_experts=4, num_experts_per_tok=2,
+        moe_intermediate_size=16, shared_expert_intermediate_size=24, decoder_sparse_step=1)),
+    "qwen3_moe": ("Qwen3MoeForCausalLM", dict(GROUPED, head_dim=12, num_experts=4, num_experts_per_tok=2,
+        moe_intermediate_size=16, decoder_sparse_step=1, norm_topk_prob=True)),
+    "gemma": ("GemmaForCausalLM", dict(GROUPED, head_dim=12)),
+    "gemma3_text": ("Gemma3ForCausalLM", dict(GROUPED, head_dim=12, sliding_window=5, query_pre_attn_scalar=20,
+        num_hidden_layers=3, layer_types=["sliding_attention", "sliding_attention", "full_attention"])),
+    "olmo": ("OlmoForCausalLM", dict(GROUPED, clip_qkv=0.5)),
+    "olmo2": ("Olmo2ForCausalLM", GROUPED),
+    "phi": ("PhiForCausalLM", SMALL),
+    "phi3": ("Phi3ForCausalLM", dict(GROUPED, sliding_window=5)),
+    "starcoder2": ("Starcoder2ForCausalLM", GROUPED),
+    "stablelm": ("StableLmForCausalLM", dict(GROUPED, use_qkv_bias=True)),
+    "granite": ("GraniteForCausalLM", dict(GROUPED, embedding_multiplier=3.0, logits_scaling=2.0,
+        residual_multiplier=0.5, attention_multiplier=0.25)),
+    "nemotron": ("NemotronForCausalLM", GROUPED),
+    "cohere": ("CohereForCausalLM", dict(GROUPED, logit_scale=0.25)),
+    "cohere2": ("Cohere2ForCausalLM", dict(GROUPED, logit_scale=0.25, sliding_window=5, num_hidden_layers=2,
+        layer_types=["sliding_attention", "full_attention"])),
+    "smollm3": ("SmolLM3ForCausalLM", dict(GROUPED, no_rope_layers=[1, 0])),
+    "gptj": ("GPTJForCausalLM", dict(vocab_size=97, n_positions=24, n_embd=32, n_layer=2, n_head=4, rotary_dim=4)),
+    "codegen": ("CodeGenForCausalLM", dict(vocab_size=97, n_positions=24, n_embd=32, n_layer=2, n_head=4,
+        rotary_dim=4, bos_token_id=1, eos_token_id=2)),
+    "gpt_neo": ("GPTNeoForCausalLM", dict(vocab_size=97, max_position_embeddings=24, hidden_size=32, num_layers=2,
+        num_heads=4, window_size=5, attention_types=[[["global", "local"], 1]], bos_token_id=1, eos_token_id=2)),
+    "falcon": ("FalconForCausalLM", dict(vocab_size=97, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=24, bos_token_id=1, eos_token_id=2)),
+    "falcon-new": ("FalconForCausalLM", dict(vocab_size=97, hidden_size=32, num_hidden_layers=2,
+        num_attention_heads=4, num_kv_heads=2, new_decoder_architecture=True, max_position_embeddings=24,
+        bos_token_id=1, eos_token_id=2)),
+    "bloom": ("BloomForCausalLM", dict(vocab_size=97, hidden_size=32, n_layer=2, n_head=4)),
+    "mpt": ("MptForCausalLM", dict(vocab_size=97, d_model=32, n_layers=2, n_heads=4, max_seq_len=24)),
+    "opt": ("OPTForCausalLM", dict(vocab_size=97, hidden_size=32, ffn_dim=48, num_hidden_layers=2,
+        num_attention_heads=4, max_position_embeddings=24, word_embed_proj_dim=16, pad_token_id=1)),
+    "deepseek_v3": ("DeepseekV3ForCausalLM", dict(SMALL, num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=10,
+        qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=6, n_routed_experts=8, num_experts_per_tok=2, n_group=4,
+        topk_group=2, n_shared_experts=1, moe_intermediate_size=16, first_k_dense_replace=1)),
+    "gpt_oss": ("GptOssForCausalLM", dict(GROUPED, head_dim=8, num_local_experts=4, num_experts_per_tok=2,
+        sliding_window=5, layer_types=["sliding_attention", "full_attention"],
+        rope_parameters=dict(rope_theta=150000.0, rope_type="default"))),
+    "roberta": ("RobertaForMaskedLM", dict(ENCODER, pad_token_id=1, type_vocab_size=1)),
+    "roberta-classify": ("RobertaForSequenceClassification", dict(ENCODER, pad_token_id=1, num_labels=3)),
+    "xlm-roberta": ("XLMRobertaForTokenClassification", dict(ENCODER, pad_token_id=1, num_labels=3)),
+    "distilbert": ("DistilBertForSequenceClassification", dict(vocab_size=97, dim=32, n_layers=2, n_heads=4,
+        hidden_dim=48, max_position_embeddings=24, num_labels=3)),
+    "albert": ("AlbertForMaskedLM", dict(ENCODER, embedding_size=16)),
+    "electra": ("ElectraForTokenClassification", dict(ENCODER, embedding_size=16, num_labels=3)),
+    "modernbert": ("ModernBertForMaskedLM", dict(ENCODER, num_hidden_layers=4, global_attn_every_n_layers=3,
+        local_attention=6, pad_token_id=0, cls_token_id=1, sep_token_id=2)),
+    "deit": ("DeiTForImageClassification", dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=48, image_size=8, patch_size=4, num_labels=3)),
+    "dinov2": ("Dinov2ForImageClassification", dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        mlp_ratio=2, image_size=8, patch_size=4, num_labels=3)),
+    "mt5": ("MT5ForConditionalGeneration", dict(vocab_size=97, d_model=32, d_kv=12, d_ff=48, num_layers=2,
+        num_heads=4, decoder_start_token_id=0)),
+    "mbart": ("MBartForConditionalGeneration", BOTH),
+    "pegasus": ("PegasusForConditionalGeneration", dict(BOTH, pad_token_id=0)),
+    "m2m_100": ("M2M100ForConditionalGeneration", BOTH),
+}
+
+
+def randomise(model):
+    """Every parameter and float buffer that is saved: around what it was, so that norms stay near 1."""
+    generator = torch.Generator().manual_seed(7)
+    saved = set(model.state_dict())
+    for name, tensor in list(model.named_parameters()) + list(model.named_buffers()):
+        if name in saved and tensor.is_floating_point() and "embed_positions.weights" not in name:
+            noise = torch.randn(tensor.shape, generator=generator)
+            with torch.no_grad():
+                is_table = tensor.dim() > 1
+                tensor.copy_(noise * 0.3 if is_table else tensor + noise * 0.2)
+
+
+def inputs_of(model, config):
+    generator = torch.Generator().manual_seed(11)
+    ids = lambda rows, width: torch.randint(3, 97, (rows, width), generator=generator)
+    if hasattr(config, "patch_size"):
+        image = torch.randn(2, config.num_channels, config.image_size, config.image_size, generator=generator)
+        return {"image": image}, {"pixel_values": image}
+    mask = torch.ones(2, 9, dtype=torch.long)
+    mask[1, 6:] = 0
+    if config.is_encoder_decoder:
+        source, target = ids(2, 9), ids(2, 7)
+        given = {"source": source, "source_mask": mask, "target": target}
+        return given, {"input_ids": source, "attention_mask": mask, "decoder_input_ids": target}
+    if "CausalLM" in type(model).__name__ or "LMHead" in type(model).__name__:
+        tokens = ids(2, 11)
+        return {"tokens": tokens}, {"input_ids": tokens}
+    tokens = torch.where(mask == 1, ids(2, 9), config.pad_token_id)
+    return {"tokens": tokens, "mask": mask}, {"input_ids": tokens, "attention_mask": mask}
+
+
+def make(family, out):
+    name, values = FAMILIES[family]
+    kind = getattr(transformers, name)
+    config = kind.config_class(**values)
+    config._attn_implementation = "eager"
+    if hasattr(config, "_experts_implementation"):
+        config._experts_implementation = "eager"
+    torch.manual_seed(3)
+    model = kind(config).eval().float()
+    randomise(model)
+    if hasattr(model, "tie_weights"):
+        model.tie_weights()
+    folder = Path(out) / family
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    given, call = inputs_of(model, config)
+    with torch.no_grad():
+        result = model(**call)
+    expected = {k: result[k].contiguous() for k in ("logits", "start_logits", "end_logits") if k in result}
+    save_file(expected, folder / "expected.safetensors")
+    (folder / "inputs.json").write_text(json.dumps({k: v.tolist() for k, v in given.items()}) + "\n")
+    facts = {"parameters": sum(p.numel() for p in model.parameters()), "model_class": name}
+    (folder / "facts.json").write_text(json.dumps(facts) + "\n")
+
+
+if __name__ == "__main__":
+    transformers.logging.set_verbosity_error()
+    for family in sys.argv[2:] or FAMILIES:
+        try:
+            make(family, sys.argv[1])
+            print("made", family)
+        except Exception as error:
+            print("failed", family, repr(error)[:200])
