@@ -114,6 +114,7 @@ impl Checkpoint {
         for (tensor, file) in &map {
             let held = checkpoint.tensors.get(tensor).and_then(|i| names.get(*i));
             if held.copied() != file.as_str() {
+                let file = file.as_str().unwrap_or_default();
                 let message =
                     format!("{} says that {file} holds `{tensor}`, and it does not", index.display());
                 return Err(CheckpointError::new(message));

@@ -582,9 +582,9 @@ impl Exported {
                     super::family::Default::Formula(_) => true,
                 });
             // The library checks types: what is a float by default is written as one.
-            let is_float = self.family.keys.get(key).is_some_and(|k| {
-                matches!(&k.default, super::family::Default::Value(Json::Number(n)) if n.is_f64())
-            });
+            let is_float = self.family.keys.get(key).is_some_and(
+                |k| matches!(&k.default, super::family::Default::Value(Json::Number(n)) if n.is_f64()),
+            );
             let float = value.as_f64().filter(|_| is_float).and_then(serde_json::Number::from_f64);
             if !is_absent {
                 put(&mut all, key, float.map_or_else(|| value.clone(), Json::Number));

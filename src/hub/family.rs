@@ -151,8 +151,17 @@ struct Reading<'a, 'b> {
 impl Reading<'_, '_> {
     fn family(&mut self, name: &str, node: &Node) -> Option<Family> {
         let known = [
-            "models", "config", "running", "tables", "spec", "architectures", "heads", "prefix", "weights",
-            "ties", "ignore",
+            "models",
+            "config",
+            "running",
+            "tables",
+            "spec",
+            "architectures",
+            "heads",
+            "prefix",
+            "weights",
+            "ties",
+            "ignore",
         ];
         let fields = known.map(|name| field(name, any));
         let node = &*mended(node, "family", &fields, &[], self.cx);
@@ -268,18 +277,22 @@ impl Reading<'_, '_> {
     fn with_fragments(&mut self, node: &Node, keys: &mut IndexMap<String, Key>) -> Node {
         match &node.kind {
             Kind::Map(entries) => {
-                if let [only] = entries.as_slice()
-                    && only.key == "use"
-                {
-                    let name = only.value.text().unwrap_or_default();
-                    let Some(fragment) = self.shared.get("fragments").and_then(|f| f.get(name)).cloned() else {
+                if let Some(used) = node.entry("use") {
+                    let name = used.value.text().unwrap_or_default();
+                    let Some(fragment) = self.shared.get("fragments").and_then(|f| f.get(name)).cloned()
+                    else {
                         let message = format!("there is no fragment `{name}`");
-                        self.cx.report(Diagnostic::error(Code::UnknownName, only.value.span, message));
+                        self.cx.report(Diagnostic::error(Code::UnknownName, used.value.span, message));
                         return node.clone();
                     };
                     keys.extend(self.keys(fragment.get("config")));
+                    // What stands beside it is laid over the fragment.
+                    let rest = entries.iter().filter(|e| e.key != "use").cloned().collect();
                     let empty = Node::map(Vec::new(), node.span);
-                    return self.with_fragments(fragment.get("spec").unwrap_or(&empty), keys);
+                    let spec = fragment.get("spec").unwrap_or(&empty);
+                    let whole =
+                        merge(spec, &Node::map(rest, node.span), &crate::spec::is_part, self.cx.sink());
+                    return self.with_fragments(&whole, keys);
                 }
                 let mut entries = entries.clone();
                 for e in &mut entries {

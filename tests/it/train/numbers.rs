@@ -103,7 +103,7 @@ fn little() -> Verified {
 fn optimizer(text: &str) -> (Optimizer, Patterns) {
     let text = format!("recipe: 1\ndata: {{format: lines, train: x}}\ntokens: characters\nsteps: 1\n{text}");
     let spec = crate::compiled::repository("specs/gbt-mulm.yaml");
-    let pair = Pair::of_text("recipe.yaml", &text, &spec, &[], &[]);
+    let pair = Pair::of_text("recipe.yaml", &text, &spec, None, &[]);
     let Recipe { optimizer, freeze, .. } = pair.recipe.unwrap_or_else(|| panic!("{:#?}", pair.sink));
     (optimizer, freeze)
 }
