@@ -16,6 +16,7 @@ pub mod draw;
 pub mod emit;
 pub mod field;
 pub mod hub;
+pub mod inspect;
 #[cfg(feature = "interp")]
 pub mod interp;
 pub mod ir;

@@ -125,7 +125,7 @@ pub(super) fn choose(name: Option<&str>) -> Result<Chosen, Failure> {
     })
 }
 
-fn read_inputs(path: &Path) -> Result<Json, Failure> {
+pub(super) fn read_inputs(path: &Path) -> Result<Json, Failure> {
     let named = if path == Path::new("-") { "stdin".to_owned() } else { format!("`{}`", path.display()) };
     let fail = |why: String| Failure::new(Exit::File, format!("cannot read inputs from {named}: {why}"));
     let bytes = file::read_bounded(path, MAX_INPUTS).map_err(|e| fail(file::reason(&e)))?;
@@ -133,7 +133,7 @@ fn read_inputs(path: &Path) -> Result<Json, Failure> {
 }
 
 /// Random weights beyond the memory that is free would only end the process.
-fn refuse_what_does_not_fit(graph: &Verified) -> Result<(), Failure> {
+pub(super) fn refuse_what_does_not_fit(graph: &Verified) -> Result<(), Failure> {
     let needed = cost(graph).parameters.bytes(4);
     let Some(free) = file::free_memory() else { return Ok(()) };
     if needed <= free {
@@ -146,12 +146,12 @@ fn refuse_what_does_not_fit(graph: &Verified) -> Result<(), Failure> {
 }
 
 /// The inputs a graph takes, for messages.
-fn takes(graph: &Verified) -> String {
+pub(super) fn takes(graph: &Verified) -> String {
     let one = |v: &crate::ir::Value| format!("{} {}", v.name, v.ty);
     graph.root().arguments().iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn inputs_failure(why: &str, takes: &str) -> Failure {
+pub(super) fn inputs_failure(why: &str, takes: &str) -> Failure {
     let why = why.lines().collect::<Vec<_>>().join("; ");
     Failure::new(Exit::File, why).help(format!("the model takes {takes} (`?`: may be absent)"))
 }
@@ -176,7 +176,7 @@ pub(super) fn plan_failure(error: PlanError) -> Failure {
     }
 }
 
-fn run_failure(error: RunError, takes: &str) -> Failure {
+pub(super) fn run_failure(error: RunError, takes: &str) -> Failure {
     match error {
         RunError::Inputs(error) => inputs_failure(&error.to_string(), takes),
         RunError::Plan(error) => plan_failure(error),

@@ -34,6 +34,7 @@ pub mod generate;
 #[cfg(feature = "interp")]
 mod generation;
 pub mod import;
+pub mod inspect;
 pub mod man;
 #[cfg(feature = "interp")]
 mod measure;
@@ -42,6 +43,8 @@ pub mod new;
 pub mod predict;
 #[cfg(feature = "interp")]
 mod prediction;
+#[cfg(feature = "interp")]
+mod observe;
 pub mod print;
 pub mod run;
 pub mod schema;
@@ -127,6 +130,9 @@ pub enum Command {
     /// Draw the architecture
     #[command(before_help = "Example: trafoc draw @gpt1 --out gpt1.svg")]
     Draw(draw::Draw),
+    /// Show what a model does: positions, masks, attention, layers
+    #[command(before_help = "Example: trafoc inspect positions @transformer --out positions.html")]
+    Inspect(inspect::Inspect),
     /// Run a spec on inputs, with given or random weights
     #[command(
         visible_alias = "r",
@@ -196,6 +202,7 @@ impl Command {
             Command::Compare(_) => "compare",
             Command::Fit(_) => "fit",
             Command::Draw(_) => "draw",
+            Command::Inspect(_) => "inspect",
             Command::Run(_) => "run",
             Command::Train(_) => "train",
             Command::Eval(_) => "eval",
@@ -224,6 +231,7 @@ impl Command {
             Command::Compare(c) => c.spoken(),
             Command::Fit(c) => c.spoken(),
             Command::Draw(c) => c.spoken(),
+            Command::Inspect(c) => c.spoken(),
             Command::Run(c) => c.format.format,
             Command::Train(c) => c.format.format,
             Command::Eval(c) => c.format.format,
@@ -252,6 +260,7 @@ impl Command {
             Command::Compare(c) => c.run(ui),
             Command::Fit(c) => c.run(ui),
             Command::Draw(c) => c.run(ui),
+            Command::Inspect(c) => c.run(ui),
             Command::Run(c) => c.run(ui),
             Command::Train(c) => c.run(ui),
             Command::Eval(c) => c.run(ui),

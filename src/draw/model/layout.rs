@@ -428,15 +428,20 @@ fn frames<'a>(part: &'a Part, is_left: bool, drawn: &mut usize, is_long: bool) -
     let first = part.frames.first().map_or(0.0, |_| GAP);
     inside.wire(vec![(0.0, 0.0), (0.0, first)]);
     inside.wires.push(Wire { points: vec![(0.0, y - GAP), (0.0, y)], has_arrow: false });
-    for panel in &mut inside.panels {
-        panel.x += if is_left { -pad } else { pad };
+    for border in inside.borders.iter_mut().filter(|b| b.frame.is_some()) {
+        border.spot.w = widest;
     }
-    inside.reach.0 += pad;
-    inside.reach.1 += pad;
+    let at = if is_left { -1.0 } else { 1.0 };
+    for panel in &mut inside.panels {
+        let beside = spot.w / 2.0 + 12.0;
+        panel.x = at * beside;
+        let words = panel.lines.iter().map(|(class, text)| line_width(class, text)).fold(0f64, f64::max);
+        let reach = if is_left { &mut inside.reach.0 } else { &mut inside.reach.1 };
+        *reach = reach.max(beside + words);
+    }
     scene.absorb(inside, 0.0, 0.0);
     scene.height = y;
     let lines = vec![("big fill-ink", part.times.clone())];
-    let at = if is_left { -1.0 } else { 1.0 };
     scene.panels.push(Panel { x: at * (spot.w / 2.0 + 12.0), y: y - 12.0, is_left, lines });
     scene.reach.0 = scene.reach.0.max(spot.w / 2.0);
     scene.reach.1 = scene.reach.1.max(spot.w / 2.0);

@@ -1,0 +1,255 @@
+//! `trafoc inspect`: what a model does, as pictures.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::file;
+use super::subject::{OverArgs, SpecArgs};
+use super::ui::{Failure, Format, Output, Ui};
+use crate::inspect::{Report, attention, positions, sites};
+
+/// Arguments of `inspect`.
+#[derive(Debug, Args)]
+pub struct Inspect {
+    #[command(subcommand)]
+    what: What,
+}
+
+/// What is looked at.
+#[derive(Debug, Subcommand)]
+enum What {
+    /// How tokens know their place, from specs alone
+    #[command(before_help = "Example: trafoc inspect positions @transformer --out positions.html")]
+    Positions(Positions),
+    /// How parameters start, and what that does to activations
+    #[command(before_help = "Example: trafoc inspect init @gbt-mulm --out init.html")]
+    Init(Observe),
+    /// Attention weights of every head; the masks alone without inputs
+    #[command(
+        before_help = "Example: trafoc inspect attention @gbt-mulm --inputs in.json --out attention.html"
+    )]
+    Attention(Observe),
+    /// Attention over the layers to one position
+    #[command(before_help = "Example: trafoc inspect flow @gbt-mulm --inputs in.json --out flow.svg")]
+    Flow(Observe),
+    /// Outputs of every layer in two dimensions
+    #[command(before_help = "Example: trafoc inspect layers @gbt-mulm --inputs in.json --out layers.svg")]
+    Layers(Observe),
+}
+
+/// Where a report goes.
+#[derive(Debug, Args)]
+pub struct Destination {
+    /// The file to write, .svg or .html; only numbers on stdout if not given
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// text or json: what stdout has
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    format: Spoken,
+}
+
+/// The form of what stdout has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Spoken {
+    /// For people
+    #[default]
+    Text,
+    /// One object
+    Json,
+}
+
+/// Arguments of `inspect positions`.
+#[derive(Debug, Args)]
+struct Positions {
+    /// A spec file, `-` for stdin, or a shipped spec; several stand side by side
+    #[arg(value_name = "SPEC", required = true, num_args = 1..=4)]
+    specs: Vec<String>,
+    #[command(flatten)]
+    over: OverArgs,
+    #[command(flatten)]
+    to: Destination,
+}
+
+/// Arguments of what needs a run.
+#[derive(Debug, Args)]
+pub struct Observe {
+    /// The spec.
+    #[command(flatten)]
+    pub spec: SpecArgs,
+    /// Inputs by name as nested lists, such as {"tokens": [[1, 2, 3]]}; `-` for stdin
+    #[arg(long, short, value_name = "JSON")]
+    pub inputs: Option<PathBuf>,
+    /// Weights in safetensors, named by the paths of parameters; random ones if not given
+    #[arg(long, short, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+    /// Seed of random weights
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "weights")]
+    pub seed: u64,
+    /// Words of the tokens, separated by spaces; their ids if not given
+    #[arg(long, value_name = "WORDS")]
+    pub labels: Option<String>,
+    /// Words of the source's tokens
+    #[arg(long, value_name = "WORDS")]
+    pub source_labels: Option<String>,
+    /// Which layer, from 0; all of them if not given
+    #[arg(long, value_name = "N")]
+    pub layer: Option<u64>,
+    /// encoder, decoder or cross; all if not given
+    #[arg(long, value_enum, value_name = "KIND", hide_possible_values = true)]
+    pub kind: Option<Kind>,
+    /// Which position, from 0; the last if not given
+    #[arg(long, value_name = "N")]
+    pub target: Option<usize>,
+    /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
+    #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
+    pub device: Option<String>,
+    #[command(flatten)]
+    to: Destination,
+}
+
+/// Whose keys queries see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// Of the whole input
+    Encoder,
+    /// Of what came before
+    Decoder,
+    /// Of the encoder's output
+    Cross,
+}
+
+impl From<Kind> for sites::Kind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Encoder => sites::Kind::Encoder,
+            Kind::Decoder => sites::Kind::Decoder,
+            Kind::Cross => sites::Kind::Cross,
+        }
+    }
+}
+
+/// Positions that masks are shown for before there are inputs.
+const MASKED: u64 = 24;
+
+impl Inspect {
+    /// How diagnostics are told.
+    pub fn spoken(&self) -> Format {
+        let to = match &self.what {
+            What::Positions(p) => &p.to,
+            What::Init(o) | What::Attention(o) | What::Flow(o) | What::Layers(o) => &o.to,
+        };
+        match to.format {
+            Spoken::Text => Format::Text,
+            Spoken::Json => Format::Json,
+        }
+    }
+
+    /// Looks; the last line is the file's path if there is one.
+    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        match &self.what {
+            What::Positions(one) => {
+                let subjects = one.specs.iter().map(|spec| one.over.compile(spec, ui));
+                let subjects = subjects.collect::<Result<Vec<_>, _>>()?;
+                let graphs: Vec<_> = subjects.iter().map(|s| &s.graph).collect();
+                one.to.write(&positions::positions(&graphs), ui)
+            }
+            What::Attention(one) if one.inputs.is_none() => {
+                let subject = one.spec.compile(ui)?;
+                let found = one.chosen(&sites::sites(&subject.graph));
+                ui.note("note: no inputs are given, so only masks are shown; `--inputs FILE` runs the model");
+                let length = subject.graph.context.clamp(1, MASKED);
+                one.to.write(&attention::masks(&subject.graph.name, &found, length), ui)
+            }
+            What::Init(one) => one.to.write(&observe(one, ui, Wanted::Init)?, ui),
+            What::Attention(one) => one.to.write(&observe(one, ui, Wanted::Attention)?, ui),
+            What::Flow(one) => one.to.write(&observe(one, ui, Wanted::Flow)?, ui),
+            What::Layers(one) => one.to.write(&observe(one, ui, Wanted::Layers)?, ui),
+        }
+    }
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// How parameters start.
+    Init,
+    /// Attention weights.
+    Attention,
+    /// Attention to one position.
+    Flow,
+    /// Outputs of layers.
+    Layers,
+}
+
+#[cfg(feature = "interp")]
+fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
+    super::observe::observe(one, ui, wanted)
+}
+
+/// Says what is missing, after the spec; what needs no tensors is there.
+#[cfg(not(feature = "interp"))]
+fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
+    let subject = one.spec.compile(ui)?;
+    if wanted == Wanted::Init {
+        let started = crate::inspect::start::started(&subject.graph);
+        return Ok(crate::inspect::start::report(&subject.graph.name, &started, &[], &[]));
+    }
+    let message = "this trafoc was built without the feature `interp`, and cannot run models";
+    Err(Failure::new(super::ui::Exit::Device, message).help("build it with `--features flex`, its default"))
+}
+
+impl Observe {
+    /// The sites of the kind and the layer that are asked for.
+    pub fn chosen(&self, all: &sites::Sites) -> Vec<sites::Site> {
+        let kind = self.kind.map(sites::Kind::from);
+        let fits = |s: &&sites::Site| {
+            kind.is_none_or(|k| s.kind == k) && self.layer.is_none_or(|layer| s.layer == layer)
+        };
+        all.attention.iter().filter(fits).cloned().collect()
+    }
+}
+
+impl Destination {
+    fn write(&self, report: &Report, ui: &Ui) -> Result<Output, Failure> {
+        let ending = self.out.as_ref().map(|p| p.extension().and_then(|e| e.to_str()).unwrap_or_default());
+        let written = match ending {
+            None => None,
+            Some("svg") => Some(report.figure().svg()),
+            Some("html" | "htm") => Some(report.page().html()),
+            Some(other) => {
+                return Err(Failure::usage(format!(
+                    "pictures are written as .svg or .html, not as `.{other}`"
+                )));
+            }
+        };
+        let mut text = String::new();
+        if self.out.is_none() || !ui.is_quiet() {
+            text = report.text();
+        }
+        if let (Some(path), Some(written)) = (&self.out, written) {
+            file::write(path, &written)?;
+            text += &format!("{}\n", path.display());
+        }
+        let parts: Vec<_> = report
+            .parts
+            .iter()
+            .map(|part| {
+                let facts: serde_json::Map<_, _> =
+                    part.facts.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+                let table =
+                    part.table.as_ref().map(|(header, rows)| json!({ "header": header, "rows": rows }));
+                json!({ "title": part.title, "facts": facts, "table": table })
+            })
+            .collect();
+        Output::new(text, json!({ "title": report.title, "parts": parts, "path": self.out }))
+    }
+}

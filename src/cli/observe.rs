@@ -1,0 +1,292 @@
+//! Runs a model for `trafoc inspect` and hands its values over as plain numbers.
+
+use super::execute;
+use super::inspect::{Observe, Wanted};
+use super::ui::{Failure, Ui};
+use crate::inspect::attention::{Heads, grids};
+use crate::inspect::flow::flow;
+use crate::inspect::layers::planes;
+use crate::inspect::sites::{self, Kind, Site, Sites};
+use crate::inspect::{Matrix, Report, start};
+use crate::interp::{Captures, Inputs, Model, Options, Outputs, Value, Weights};
+use crate::ir::paths::elements;
+use crate::ir::{DType, Init, Verified};
+
+/// Elements of a tensor that are drawn to measure its spread.
+const DRAWN: u128 = 1 << 20;
+/// Parameters of a model that is run to see its activations at the start.
+const RUNS: u128 = 300_000_000;
+/// Tokens of the run that activations are seen in.
+const TOKENS: u64 = 64;
+
+/// Runs and reports.
+///
+/// # Errors
+/// Anything given is not there, does not fit, or is too large.
+pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
+    let subject = one.spec.compile(ui)?;
+    let name = subject.graph.name.clone();
+    let found = sites::sites(&subject.graph);
+    if wanted == Wanted::Init {
+        return init(one, ui, subject.graph, &found);
+    }
+    let Some(inputs) = &one.inputs else {
+        return Err(Failure::usage("a run needs inputs")
+            .help("`--inputs FILE` gives them, such as {\"tokens\": [[1, 2, 3]]}"));
+    };
+    let json = execute::read_inputs(inputs)?;
+    let words = Words::of(one, &json);
+    let all = one.chosen(&found);
+    let captures: Vec<String> = match wanted {
+        Wanted::Init => Vec::new(),
+        Wanted::Attention | Wanted::Flow => all.iter().map(|s| s.weights.clone()).collect(),
+        Wanted::Layers => found.layers.iter().filter(|l| wants(one, l)).map(|l| l.path.clone()).collect(),
+    };
+    if captures.is_empty() {
+        return Err(Failure::usage("the model has nothing of that kind at that layer"));
+    }
+    let model = Loaded::new(one, ui, subject.graph)?;
+    let outputs = model.run(&json, &captures)?;
+    match wanted {
+        Wanted::Init | Wanted::Attention => {
+            let heads =
+                all.iter().map(|site| heads(site, &outputs, &words)).collect::<Result<Vec<_>, _>>()?;
+            Ok(grids(&name, &heads))
+        }
+        Wanted::Flow => {
+            let kind = one.kind.map_or_else(|| usual(&all), Kind::from);
+            if kind == Kind::Cross {
+                return Err(Failure::usage(
+                    "flow follows self-attention; cross attention has no layers of its own",
+                )
+                .help("`--kind encoder` or `--kind decoder`"));
+            }
+            let layers = all.iter().filter(|s| s.kind == kind);
+            let layers = layers.map(|site| heads(site, &outputs, &words)).collect::<Result<Vec<_>, _>>()?;
+            let size = layers.first().and_then(|l| l.weights.first()).map_or(0, |m| m.rows);
+            let target = one.target.unwrap_or(size.saturating_sub(1));
+            if target >= size {
+                return Err(Failure::usage(format!("there is no position {target}: the input has {size}")));
+            }
+            Ok(flow(&name, &layers, target))
+        }
+        Wanted::Layers => {
+            let mut shown = Vec::new();
+            let mut labels = words.of_kind(Kind::Decoder).to_vec();
+            for layer in found.layers.iter().filter(|l| wants(one, l)) {
+                let value = captured(&outputs, &layer.path)?;
+                let title = format!("{} layer {}", layer.stack, layer.index);
+                let (rows, columns, values) = first_sequence(value)?;
+                if rows == words.source.len() && rows != words.target.len() {
+                    labels.clone_from(&words.source);
+                }
+                shown.push((title, Matrix::new(rows, columns, values)));
+            }
+            Ok(planes(&name, &shown, &labels))
+        }
+    }
+}
+
+/// Whether a layer's output is asked for.
+fn wants(one: &Observe, layer: &sites::Layer) -> bool {
+    let of_stack = match one.kind.map(Kind::from) {
+        Some(Kind::Encoder) => layer.stack == "encoder",
+        Some(Kind::Decoder | Kind::Cross) => layer.stack == "decoder",
+        None => true,
+    };
+    of_stack && one.layer.is_none_or(|index| index == layer.index)
+}
+
+/// The kind of attention whose flow is followed where none is asked for.
+fn usual(all: &[Site]) -> Kind {
+    let has = |kind| all.iter().any(|s| s.kind == kind);
+    if has(Kind::Decoder) { Kind::Decoder } else { Kind::Encoder }
+}
+
+/// A model with weights.
+struct Loaded {
+    model: Model,
+    takes: String,
+    device: burn::prelude::Device,
+}
+
+impl Loaded {
+    fn new(one: &Observe, ui: &mut Ui, graph: Verified) -> Result<Self, Failure> {
+        let chosen = execute::choose(one.device.as_deref())?;
+        let weights = match &one.weights {
+            Some(path) => {
+                let loaded = Weights::load(&graph, path, &chosen.device);
+                loaded.map_err(execute::weights_failure)?.0
+            }
+            None => {
+                execute::refuse_what_does_not_fit(&graph)?;
+                ui.note(&format!("note: random weights, seed {}; `--weights FILE` takes others", one.seed));
+                Weights::init(&graph, &chosen.device, one.seed).map_err(execute::weights_failure)?
+            }
+        };
+        let takes = execute::takes(&graph);
+        let model = Model::new(graph, weights).map_err(execute::plan_failure)?;
+        Ok(Self { model, takes, device: chosen.device })
+    }
+
+    fn run(&self, json: &serde_json::Value, captures: &[String]) -> Result<Outputs, Failure> {
+        let inputs = Inputs::from_json(self.model.plan(), json, &self.device)
+            .map_err(|e| execute::inputs_failure(&e.to_string(), &self.takes))?;
+        let options = Options { training: false, captures: Captures::of(captures.iter().cloned()) };
+        self.model.forward(&inputs, &options).map_err(|e| execute::run_failure(e, &self.takes))
+    }
+}
+
+/// Words at queries and keys.
+struct Words {
+    target: Vec<String>,
+    source: Vec<String>,
+}
+
+impl Words {
+    fn of(one: &Observe, json: &serde_json::Value) -> Self {
+        let given = |text: &Option<String>| -> Vec<String> {
+            text.iter().flat_map(|t| t.split_whitespace()).map(str::to_owned).collect()
+        };
+        let ids = |names: &[&str]| -> Vec<String> {
+            let found = names.iter().find_map(|name| json.get(name)?.get(0)?.as_array());
+            found.into_iter().flatten().map(ToString::to_string).collect()
+        };
+        let or = |words: Vec<String>, ids: Vec<String>| if words.is_empty() { ids } else { words };
+        Self {
+            target: or(given(&one.labels), ids(&["tokens", "target"])),
+            source: or(given(&one.source_labels), ids(&["source", "tokens"])),
+        }
+    }
+
+    fn of_kind(&self, kind: Kind) -> &[String] {
+        match kind {
+            Kind::Encoder => &self.source,
+            Kind::Decoder | Kind::Cross => &self.target,
+        }
+    }
+}
+
+fn heads(site: &Site, outputs: &Outputs, words: &Words) -> Result<Heads, Failure> {
+    let value = captured(outputs, &site.weights)?;
+    let shape = value.dims().unwrap_or_default();
+    let [_, count, queries, keys] = shape.as_slice() else {
+        return Err(Failure::bug(format!("{} has the shape {shape:?}", site.weights)));
+    };
+    let numbers = floats(value)?;
+    let size = queries * keys;
+    let of = |head: usize| numbers.get(head * size..(head + 1) * size).unwrap_or_default().to_vec();
+    let weights = (0..*count).map(|head| Matrix::new(*queries, *keys, of(head))).collect();
+    let is_labelled = |words: &[String], n: usize| if words.len() == n { words.to_vec() } else { Vec::new() };
+    let (own, others) = match site.kind {
+        Kind::Encoder => match words.source.len() == *queries {
+            true => (&words.source, &words.source),
+            false => (&words.target, &words.target),
+        },
+        Kind::Decoder => (&words.target, &words.target),
+        Kind::Cross => (&words.target, &words.source),
+    };
+    let (queries, keys) = (is_labelled(own, *queries), is_labelled(others, *keys));
+    Ok(Heads { site: site.clone(), weights, queries, keys })
+}
+
+/// A captured value; of one computed several times, the last.
+fn captured<'a>(outputs: &'a Outputs, path: &str) -> Result<&'a Value, Failure> {
+    let times = format!("{path}@");
+    let last = outputs.iter().rev().find(|(name, _)| *name == path || name.starts_with(&times));
+    last.map(|(_, value)| value).ok_or_else(|| Failure::bug(format!("{path} was not captured")))
+}
+
+fn floats(value: &Value) -> Result<Vec<f64>, Failure> {
+    let numbers = value.to_floats().ok_or_else(|| Failure::bug("a captured value could not be read back"))?;
+    Ok(numbers.into_iter().map(f64::from).collect())
+}
+
+/// The first sequence of `[B, T, D]`.
+fn first_sequence(value: &Value) -> Result<(usize, usize, Vec<f64>), Failure> {
+    let shape = value.dims().unwrap_or_default();
+    let [_, rows, columns] = shape.as_slice() else {
+        return Err(Failure::bug(format!("a layer's output has the shape {shape:?}")));
+    };
+    let mut numbers = floats(value)?;
+    numbers.truncate(rows * columns);
+    Ok((*rows, *columns, numbers))
+}
+
+fn init(one: &Observe, ui: &mut Ui, graph: Verified, found: &Sites) -> Result<Report, Failure> {
+    let name = graph.name.clone();
+    let started = start::started(&graph);
+    let sampled: Vec<Option<f64>> = started.iter().map(|p| drawn(p, one.seed)).collect();
+    let total = crate::report::cost::cost(&graph).parameters.all().total;
+    let mut depth = Vec::new();
+    if total <= RUNS {
+        let json = some_inputs(&graph);
+        let captures: Vec<String> = found.layers.iter().map(|l| l.path.clone()).collect();
+        if !captures.is_empty() {
+            let model = Loaded::new(one, ui, graph)?;
+            let outputs = model.run(&json, &captures)?;
+            for layer in &found.layers {
+                let (_, _, values) = first_sequence(captured(&outputs, &layer.path)?)?;
+                depth.push((format!("{} layer {}", layer.stack, layer.index), variance(&values)));
+            }
+        }
+    } else {
+        ui.note("note: the model is too large to run at random; only its parameters are drawn");
+    }
+    Ok(start::report(&name, &started, &sampled, &depth))
+}
+
+fn variance(values: &[f64]) -> f64 {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n
+}
+
+/// The deviation of the first elements of a parameter, as the interpreter draws them.
+fn drawn(one: &start::Started, seed: u64) -> Option<f64> {
+    let shape = &one.parameter.parameter.shape;
+    let all = elements(shape);
+    let is_whole = matches!(one.plain, Init::Orthogonal { .. });
+    let shape: Vec<usize> = match (is_whole, all <= DRAWN) {
+        (true, false) => return None,
+        (true, true) => shape.iter().map(|n| usize::try_from(*n).unwrap_or(usize::MAX)).collect(),
+        (false, _) => vec![usize::try_from(all.min(DRAWN)).unwrap_or(0)],
+    };
+    let values = crate::interp::init::start(&one.plain, &shape, seed, &one.first);
+    let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+    Some(variance(&values).sqrt())
+}
+
+/// Inputs that any graph takes: ids spread over the vocabulary, an image of a pattern.
+fn some_inputs(graph: &Verified) -> serde_json::Value {
+    let vocab = graph.vocab.unwrap_or(2).max(2);
+    let mut all = serde_json::Map::new();
+    for value in graph.root().arguments().iter().filter(|v| !v.ty.optional) {
+        let sizes: Vec<u64> = value
+            .ty
+            .shape
+            .iter()
+            .enumerate()
+            .map(|(i, dim)| match dim.constant().and_then(|n| u64::try_from(n).ok()) {
+                Some(n) => n,
+                None if i == 0 => 1,
+                None => graph.context.clamp(1, TOKENS),
+            })
+            .collect();
+        let count: u64 = sizes.iter().product();
+        let is_tokens = sizes.len() == 2;
+        let number = |i: u64| match value.ty.dtype {
+            // A multiplicative sequence meets many different words.
+            DType::Int if is_tokens => serde_json::json!((i.wrapping_mul(2_654_435_761) >> 7) % vocab),
+            DType::Int | DType::Bool => serde_json::json!(0),
+            DType::Float => serde_json::json!((i as f64 * 0.7).sin()),
+        };
+        let mut items: Vec<serde_json::Value> = (0..count).map(number).collect();
+        for size in sizes.iter().skip(1).rev() {
+            let size = usize::try_from(*size).unwrap_or(1).max(1);
+            items = items.chunks(size).map(|row| serde_json::Value::Array(row.to_vec())).collect();
+        }
+        all.insert(value.name.clone(), serde_json::Value::Array(items));
+    }
+    serde_json::Value::Object(all)
+}

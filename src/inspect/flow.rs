@@ -1,0 +1,151 @@
+//! How attention carries information to one position: layer by layer, and multiplied through.
+//!
+//! Rollout (Abnar and Zuidema 2020): a layer mixes positions by `(A + I) / 2`, the mean of its heads and
+//! the residual path; the product over layers says how much of every input position arrives.
+
+use super::attention::Heads;
+use super::{Matrix, Part, Report};
+use crate::draw::heatmap::Heatmap;
+use crate::draw::scale::Colors;
+use crate::draw::text::{fit, width};
+use crate::draw::{Anchor, Canvas, Figure};
+
+/// Lines thinner than this share of attention are not drawn.
+const FAINT: f64 = 0.03;
+/// Positions that fit beside each other; a longer sequence shows those about the target.
+const POSITIONS: usize = 40;
+
+/// The mean of a layer's heads.
+fn mean(heads: &Heads) -> Matrix {
+    Matrix::mean(&heads.weights)
+}
+
+/// How much of every input position has arrived at every position after each layer, first to last.
+pub fn rollout(layers: &[Heads]) -> Vec<Matrix> {
+    let mut all: Vec<Matrix> = Vec::new();
+    for heads in layers {
+        let mut mixed = mean(heads);
+        for (i, value) in mixed.values.iter_mut().enumerate() {
+            let is_own = i / mixed.columns.max(1) == i % mixed.columns.max(1);
+            *value = 0.5 * *value + if is_own { 0.5 } else { 0.0 };
+        }
+        let through = match all.last() {
+            Some(before) => mixed.times(before),
+            None => mixed,
+        };
+        all.push(through);
+    }
+    all
+}
+
+/// The flow to one position through layers of self-attention of one stack.
+pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
+    let words = layers.first().map(|l| l.queries.clone()).unwrap_or_default();
+    let size = layers.first().and_then(|l| l.weights.first()).map_or(0, |m| m.rows);
+    let word = |i: usize| words.get(i).cloned().unwrap_or_else(|| i.to_string());
+    let rolled = rollout(layers);
+    let arrived: Vec<Vec<Option<f64>>> =
+        rolled.iter().rev().map(|m| m.row(target).iter().map(|v| Some(*v)).collect()).collect();
+    let most = rolled.iter().flat_map(|m| m.row(target)).fold(0.05f64, |a, b| a.max(*b));
+    let rows: Vec<String> = (0..rolled.len()).rev().map(|l| format!("layer {l}")).collect();
+    let columns: Vec<String> = (0..size).map(word).collect();
+    let map =
+        Heatmap::new("Rollout: what has arrived after each layer", arrived, (0.0, most), Colors::Rising)
+            .labels(&rows, &columns)
+            .axes("", "input position")
+            .sized((560.0, 260.0), true);
+    let text = format!(
+        "Lines show attention, averaged over heads, on every path that ends at position {target} \
+         ({}); thicker is more. The rollout below adds the residual path, (A + I) / 2 a layer, and \
+         multiplies the layers: how much of every input position has arrived.",
+        word(target)
+    );
+    let lines = lines(layers, target, &columns);
+    let last = rolled.last();
+    let mut shares: Vec<(usize, f64)> =
+        last.map(|m| m.row(target).iter().copied().enumerate().collect()).unwrap_or_default();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let facts = shares.iter().take(5).map(|(i, v)| (format!("from {} {}", i, word(*i)), format!("{v:.3}")));
+    let part = Part {
+        title: format!("Flow to position {target}"),
+        text,
+        facts: facts.collect(),
+        figures: vec![lines, map.figure()],
+        table: None,
+    };
+    let lead = "attention over the layers to one position".to_owned();
+    Report { title: format!("{name}: flow"), lead, parts: vec![part] }
+}
+
+/// Layers as rows of words, lines between them as thick as the attention on ways to the target.
+fn lines(layers: &[Heads], target: usize, words: &[String]) -> Figure {
+    let count = words.len();
+    let first = target.saturating_sub(POSITIONS - 1).min(count.saturating_sub(POSITIONS));
+    let shown = first..(first + POSITIONS).min(count);
+    let widest = words.iter().fold(0f64, |w, t| w.max(width(t, 11.0))).clamp(16.0, 64.0);
+    let step = (widest + 12.0).min((900.0 / shown.len().max(1) as f64).max(22.0));
+    let (left, top, row) = (74.0, 44.0, 66.0);
+    let place = |position: usize, level: usize| {
+        let x = left + step * (position.saturating_sub(first) as f64 + 0.5);
+        (x, top + row * (layers.len().saturating_sub(level)) as f64)
+    };
+    let mut canvas = Canvas::default();
+    canvas.text((14.0, 20.0), Anchor::Start, "label strong fill-ink", "Attention on the way to the target");
+    // How much of the target's attention passes through every position of a level.
+    let mut weight = vec![0.0; count];
+    if let Some(slot) = weight.get_mut(target) {
+        *slot = 1.0;
+    }
+    for (level, heads) in layers.iter().enumerate().rev() {
+        let matrix = mean(heads);
+        let mut below = vec![0.0; count];
+        for (query, through) in weight.iter().enumerate().filter(|(_, w)| **w > 0.0) {
+            for (key, share) in matrix.row(query).iter().enumerate() {
+                let carried = through * share;
+                if let Some(slot) = below.get_mut(key) {
+                    *slot += carried;
+                }
+                if carried >= FAINT && shown.contains(&query) && shown.contains(&key) {
+                    let (from, to) = (place(key, level), place(query, level + 1));
+                    strand(&mut canvas, (from.0, from.1 - 14.0), (to.0, to.1 + 6.0), carried);
+                }
+            }
+        }
+        weight = below;
+    }
+    for level in 0..=layers.len() {
+        let y = place(first, level).1;
+        let name = if level == 0 { "input".to_owned() } else { format!("layer {}", level - 1) };
+        canvas.text((left - 10.0, y), Anchor::End, "small fill-muted", &name);
+        for position in shown.clone() {
+            let is_target = level == layers.len() && position == target;
+            if level != 0 && level != layers.len() {
+                canvas.circle((place(position, level).0, y - 4.0), 2.2, "fill-muted");
+                continue;
+            }
+            let word = fit(words.get(position).map_or("", String::as_str), 11.0, step - 2.0);
+            let class = if is_target { "small strong fill-changed" } else { "small fill-ink" };
+            canvas.text((place(position, level).0, y), Anchor::Middle, class, &word);
+        }
+    }
+    let size = (left + step * shown.len() as f64 + 16.0, top + row * layers.len() as f64 + 20.0);
+    Figure::new(
+        canvas,
+        size,
+        "Attention flow",
+        "Words of the input below, the target above, lines between layers.",
+    )
+}
+
+/// A curve whose thickness is a share.
+fn strand(canvas: &mut Canvas, from: (f64, f64), to: (f64, f64), share: f64) {
+    let half = 0.4 + 2.6 * share.min(1.0);
+    let bend = |t: f64| t * t * (3.0 - 2.0 * t);
+    let along =
+        |t: f64, side: f64| (from.0 + (to.0 - from.0) * bend(t) + side * half, from.1 + (to.1 - from.1) * t);
+    let steps = (0..=12).map(|i| f64::from(i) / 12.0);
+    let left = steps.clone().map(|t| along(t, -1.0));
+    let right = steps.rev().map(|t| along(t, 1.0));
+    let outline: Vec<(f64, f64)> = left.chain(right).collect();
+    canvas.area(&outline, "fill-series-0");
+}

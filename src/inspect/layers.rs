@@ -1,0 +1,130 @@
+//! What every layer makes of the positions, seen from its two widest sides.
+//!
+//! Principal components of the centred outputs of a layer, by Jacobi rotations of the inner products of
+//! its rows, of which there are fewer than features. Signs are fixed, so that the same numbers give the same
+//! picture: the largest entry of a component is positive.
+
+use super::{Matrix, Part, Report};
+use crate::draw::chart::{Axis, Chart, Series};
+
+/// Positions of a longer sequence are left out after so many.
+const MOST: usize = 256;
+
+/// Rows in the plane of the two first components.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plane {
+    /// A point a row.
+    pub points: Vec<(f64, f64)>,
+    /// The share of the variance that each component explains.
+    pub explained: (f64, f64),
+}
+
+/// Projects the rows of a matrix. At most [`MOST`] rows are used.
+pub fn project(rows: &Matrix) -> Plane {
+    let n = rows.rows.min(MOST);
+    let d = rows.columns;
+    let mean: Vec<f64> =
+        (0..d).map(|j| (0..n).map(|i| rows.at(i, j)).sum::<f64>() / n.max(1) as f64).collect();
+    let centred: Vec<Vec<f64>> =
+        (0..n).map(|i| rows.row(i).iter().zip(&mean).map(|(v, m)| v - m).collect()).collect();
+    // Inner products of rows have the same eigenvalues as those of features; their eigenvectors, times
+    // the root of the eigenvalue, are the coordinates.
+    let gram: Vec<Vec<f64>> = centred
+        .iter()
+        .map(|a| centred.iter().map(|b| a.iter().zip(b).map(|(x, y)| x * y).sum()).collect())
+        .collect();
+    let total: f64 = (0..n).filter_map(|i| gram.get(i).and_then(|row| row.get(i))).sum();
+    let mut pairs = eigen(gram);
+    pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let coordinate = |which: usize| -> (f64, Vec<f64>) {
+        let Some((value, vector)) = pairs.get(which) else { return (0.0, vec![0.0; n]) };
+        let largest =
+            vector.iter().fold(0f64, |most, v| if v.abs() > most.abs() + 1e-12 { *v } else { most });
+        let sign = if largest < 0.0 { -1.0 } else { 1.0 };
+        let root = value.max(0.0).sqrt();
+        (value.max(0.0), vector.iter().map(|v| sign * v * root).collect())
+    };
+    let ((first, x), (second, y)) = (coordinate(0), coordinate(1));
+    let share = |value: f64| if total > 0.0 { value / total } else { 0.0 };
+    Plane { points: x.into_iter().zip(y).collect(), explained: (share(first), share(second)) }
+}
+
+/// Eigenvalues and eigenvectors of a symmetric matrix, by cyclic Jacobi rotations.
+fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
+    let n = a.len();
+    let mut v: Vec<Vec<f64>> =
+        (0..n).map(|i| (0..n).map(|j| if i == j { 1.0 } else { 0.0 }).collect()).collect();
+    let scale: f64 = a.iter().flatten().map(|x| x * x).sum::<f64>().sqrt().max(1e-300);
+    for _ in 0..60 {
+        let mut moved = false;
+        for p in 0..n {
+            for q in p + 1..n {
+                let off = a[p][q];
+                if off.abs() <= 1e-14 * scale {
+                    continue;
+                }
+                moved = true;
+                let theta = (a[q][q] - a[p][p]) / (2.0 * off);
+                let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
+                let t = if theta == 0.0 { 1.0 } else { t };
+                let c = 1.0 / (t * t + 1.0).sqrt();
+                let s = t * c;
+                for row in &mut a {
+                    let (x, y) = (row[p], row[q]);
+                    row[p] = c * x - s * y;
+                    row[q] = s * x + c * y;
+                }
+                for k in 0..n {
+                    let (x, y) = (a[p][k], a[q][k]);
+                    a[p][k] = c * x - s * y;
+                    a[q][k] = s * x + c * y;
+                }
+                // Rows of `v` are the vectors.
+                for k in 0..n {
+                    let (x, y) = (v[p][k], v[q][k]);
+                    v[p][k] = c * x - s * y;
+                    v[q][k] = s * x + c * y;
+                }
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    v.into_iter().enumerate().map(|(i, vector)| (a[i][i], vector)).collect()
+}
+
+/// One picture a layer. `layers` are names and outputs `[T, D]`, `words` those of the positions.
+pub fn planes(name: &str, layers: &[(String, Matrix)], words: &[String]) -> Report {
+    let mut figures = Vec::new();
+    let mut rows = Vec::new();
+    for (title, outputs) in layers {
+        let plane = project(outputs);
+        let labels = (0..plane.points.len()).map(|i| words.get(i).cloned().unwrap_or_else(|| i.to_string()));
+        let (first, second) = (plane.explained.0 * 100.0, plane.explained.1 * 100.0);
+        let (x, y) = (format!("component 1 ({first:.0} %)"), format!("component 2 ({second:.0} %)"));
+        let mut chart = Chart::new(title, Axis::linear(&x), Axis::linear(&y));
+        chart.room = (240.0, 220.0);
+        let chart = chart.with(Series::points("", plane.points.clone(), labels.collect()));
+        figures.push(chart.figure());
+        let both = first + second;
+        rows.push(vec![
+            title.clone(),
+            format!("{first:.1} %"),
+            format!("{second:.1} %"),
+            format!("{both:.1} %"),
+        ]);
+    }
+    let text = "Every position's output of a layer, projected on the two directions in which they differ \
+                most. The shares say how much of all variance these two show.";
+    let header = ["layer", "component 1", "component 2", "together"].map(str::to_owned).to_vec();
+    let part = Part {
+        title: "Outputs of the layers".into(),
+        text: text.into(),
+        facts: Vec::new(),
+        figures,
+        table: Some((header, rows)),
+    };
+    let lead = "outputs of every layer in two dimensions".to_owned();
+    Report { title: format!("{name}: layers"), lead, parts: vec![part] }
+}

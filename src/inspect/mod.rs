@@ -1,0 +1,188 @@
+//! From a model to pictures of what it does: positions and masks from the spec alone, attention, flow and
+//! layers from the values of a run, and how parameters start.
+//!
+//! Everything here works on plain numbers: a run's values arrive as [`Matrix`], whatever computed them,
+//! so that all of it is there, and is tested, without a tensor library. [`sites`] says which values of a
+//! graph are wanted; the command line runs the model and hands them over. A [`Report`] becomes a text, a
+//! figure or a page.
+
+pub mod attention;
+pub mod flow;
+pub mod layers;
+pub mod positions;
+pub mod sites;
+pub mod start;
+
+use crate::draw::page::{Cell, Column, Page, Section, Table};
+use crate::draw::text::width;
+use crate::draw::{Anchor, Canvas, Figure};
+
+/// Numbers in rows of one length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Matrix {
+    /// How many rows.
+    pub rows: usize,
+    /// How long they are.
+    pub columns: usize,
+    /// Row after row.
+    pub values: Vec<f64>,
+}
+
+impl Matrix {
+    /// Rows of one length; what is missing is 0, what is too much is dropped.
+    pub fn new(rows: usize, columns: usize, mut values: Vec<f64>) -> Self {
+        values.resize(rows * columns, 0.0);
+        Self { rows, columns, values }
+    }
+
+    /// One row.
+    pub fn row(&self, row: usize) -> &[f64] {
+        self.values.get(row * self.columns..(row + 1) * self.columns).unwrap_or_default()
+    }
+
+    /// One number; 0 where there is none.
+    pub fn at(&self, row: usize, column: usize) -> f64 {
+        self.row(row).get(column).copied().unwrap_or(0.0)
+    }
+
+    /// The product with another matrix that has as many rows as this one has columns.
+    pub fn times(&self, other: &Matrix) -> Matrix {
+        let mut values = vec![0.0; self.rows * other.columns];
+        for (row, out) in values.chunks_mut(other.columns.max(1)).enumerate() {
+            for (k, a) in self.row(row).iter().enumerate() {
+                for (to, b) in out.iter_mut().zip(other.row(k)) {
+                    *to += a * b;
+                }
+            }
+        }
+        Matrix { rows: self.rows, columns: other.columns, values }
+    }
+
+    /// The mean of matrices of one size.
+    pub fn mean(all: &[Matrix]) -> Matrix {
+        let Some(first) = all.first() else { return Matrix::default() };
+        let mut values = vec![0.0; first.values.len()];
+        for one in all {
+            values.iter_mut().zip(&one.values).for_each(|(sum, v)| *sum += v / all.len() as f64);
+        }
+        Matrix { values, ..*first }
+    }
+}
+
+/// What was found, in parts.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What it is about.
+    pub title: String,
+    /// In a sentence.
+    pub lead: String,
+    /// One after the other.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a report.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// Its heading.
+    pub title: String,
+    /// What to see in it.
+    pub text: String,
+    /// Numbers by name.
+    pub facts: Vec<(String, String)>,
+    /// Pictures.
+    pub figures: Vec<Figure>,
+    /// A header and its rows; numbers sort by the number they begin with.
+    pub table: Option<(Vec<String>, Vec<Vec<String>>)>,
+}
+
+impl Report {
+    /// As a page.
+    pub fn page(&self) -> Page {
+        self.parts.iter().fold(Page::new(&self.title, &self.lead), |page, part| {
+            let mut section = Section::new(&part.title);
+            if !part.text.is_empty() {
+                section = section.text(&part.text);
+            }
+            if !part.facts.is_empty() {
+                section = section.tiles(&part.facts);
+            }
+            match part.figures.as_slice() {
+                [] => {}
+                [one] => section = section.figure(one, ""),
+                several => section = section.figures(several),
+            }
+            if let Some((header, rows)) = &part.table {
+                section = section.table(&sortable(header, rows));
+            }
+            page.with(section)
+        })
+    }
+
+    /// All pictures as one, a part below the other.
+    pub fn figure(&self) -> Figure {
+        let mut canvas = Canvas::default();
+        canvas.text((20.0, 30.0), Anchor::Start, "title fill-ink", &self.title);
+        canvas.text((20.0, 50.0), Anchor::Start, "subtitle fill-muted", &self.lead);
+        let mut y = 62.0;
+        let mut right = 40.0 + width(&self.title, 16.0).max(width(&self.lead, 12.0)) * 1.08;
+        let parts = self.parts.iter().filter(|part| !part.figures.is_empty());
+        for part in parts {
+            let columns = if part.figures.len() > 4 { 4 } else { part.figures.len().clamp(1, 2) };
+            let title = if self.parts.len() > 1 { part.title.as_str() } else { "" };
+            let grid = Figure::grid(&part.figures, columns, title, "");
+            canvas.place(4.0, y, &grid);
+            y += grid.height + 6.0;
+            right = right.max(grid.width + 8.0);
+        }
+        Figure::new(canvas, (right, y + 8.0), &self.title, &self.lead)
+    }
+
+    /// As text: titles, facts and tables.
+    pub fn text(&self) -> String {
+        let mut out = format!("{}\n{}\n", self.title, self.lead);
+        for part in &self.parts {
+            out += &format!("\n{}\n", part.title);
+            if !part.text.is_empty() {
+                out += &format!("  {}\n", part.text);
+            }
+            let widest = part.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+            for (name, value) in &part.facts {
+                out += &format!("  {name:widest$}  {value}\n");
+            }
+            if let Some((header, rows)) = &part.table {
+                out += &aligned(header, rows);
+            }
+        }
+        out
+    }
+}
+
+fn sortable(header: &[String], rows: &[Vec<String>]) -> Table {
+    let number =
+        |text: &str| text.split(' ').next().and_then(|n| n.replace([',', '×'], "").parse::<f64>().ok());
+    let is_number = |column: usize| {
+        let mut cells = rows.iter().filter_map(|row| row.get(column)).filter(|cell| *cell != "–");
+        cells.clone().next().is_some() && cells.all(|cell| number(cell).is_some())
+    };
+    let columns = header.iter().enumerate();
+    let columns =
+        columns.map(|(i, title)| Column { title: title.clone(), is_number: is_number(i) }).collect();
+    let mut table = Table::new("", columns);
+    table.rows = rows
+        .iter()
+        .map(|row| row.iter().map(|text| Cell { text: text.clone(), key: number(text), class: "" }).collect())
+        .collect();
+    table
+}
+
+fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
+    let wide = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).chain(header.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let line = |cells: &[String]| {
+        let cells = cells.iter().enumerate().map(|(i, cell)| format!("{cell:w$}", w = wide(i)));
+        format!("  {}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    line(header) + &rows.iter().map(|row| line(row)).collect::<String>()
+}

@@ -1,0 +1,336 @@
+//! How a model knows where a token stands, from the spec alone.
+//!
+//! Every scheme has its own picture: a sinusoidal table as a map, its first curves and how similar two
+//! positions are by distance; the wavelengths of rotary pairs against the context, and what rotation does
+//! to a score by distance; slopes of ALiBi; buckets of T5. A learned table starts at random and has no
+//! picture before training: its size is told.
+
+use super::{Part, Report};
+use crate::draw::bars::Bars;
+use crate::draw::chart::{Axis, Chart, Series, Style};
+use crate::draw::heatmap::Heatmap;
+use crate::draw::scale::Colors;
+use crate::ir::op::{LongRule, Op, RotaryTable, SinusoidLayout};
+use crate::ir::{Layer, MemberKind, Verified};
+use crate::report::number::exact;
+
+/// Positions that maps and curves show at most.
+const POSITIONS: u64 = 512;
+/// Features that a map shows at most.
+const FEATURES: u64 = 512;
+
+/// A scheme of a model.
+#[derive(Clone, Debug, PartialEq)]
+enum Scheme {
+    Sinusoid { dim: u64, base: f64, layout: SinusoidLayout },
+    Learned { rows: u64, dim: u64 },
+    Rotary(RotaryTable),
+    Alibi(Vec<f64>),
+    Buckets { buckets: u64, max_distance: u64, bidirectional: bool },
+}
+
+/// The schemes of a graph, each once, with the modules they are in.
+fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
+    let mut found: Vec<(Scheme, Vec<String>)> = Vec::new();
+    for module in &graph.modules {
+        let mut add = |scheme: Scheme| match found.iter_mut().find(|(s, _)| *s == scheme) {
+            Some((_, places)) => places.push(module.name.clone()),
+            None => found.push((scheme, vec![module.name.clone()])),
+        };
+        for (index, node) in module.nodes.iter().enumerate() {
+            if let Op::Sinusoid { dim, base, layout } = &node.op {
+                add(Scheme::Sinusoid { dim: *dim, base: *base, layout: *layout });
+            }
+            if let Op::RotaryTable { rotary, .. } = &node.op {
+                add(Scheme::Rotary(rotary.clone()));
+            }
+            if let Op::AlibiBias { slopes, .. } = &node.op {
+                add(Scheme::Alibi(slopes.clone()));
+            }
+            if let Op::RelativeBuckets { buckets, max_distance, bidirectional, .. } = &node.op {
+                let (buckets, max_distance) = (*buckets, *max_distance);
+                add(Scheme::Buckets { buckets, max_distance, bidirectional: *bidirectional });
+            }
+            if let Op::Layer { member } = &node.op
+                && let MemberKind::Layer(Layer::Embedding { rows, dim, .. }) = &module.member(*member).kind
+                && module.nodes.get(..index).unwrap_or_default().iter().any(|before| {
+                    matches!(before.op, Op::Positions { .. }) && before.outputs.first() == node.inputs.first()
+                })
+            {
+                add(Scheme::Learned { rows: *rows, dim: *dim });
+            }
+        }
+    }
+    found
+}
+
+/// The positions of one model, or of several beside each other.
+pub fn positions(graphs: &[&Verified]) -> Report {
+    let names: Vec<&str> = graphs.iter().map(|g| g.name.as_str()).collect();
+    let lead = "how a token's place reaches the model, from the spec alone".to_owned();
+    let mut report = Report { title: format!("{}: positions", names.join(" and ")), lead, parts: Vec::new() };
+    let each: Vec<Vec<Part>> = graphs.iter().map(|graph| of_graph(graph, graphs.len() > 1)).collect();
+    // Schemes of the same order stand in one part, so that they are beside each other.
+    let rows = each.iter().map(Vec::len).max().unwrap_or(0);
+    for row in 0..rows {
+        let beside: Vec<&Part> = each.iter().filter_map(|parts| parts.get(row)).collect();
+        if let [one] = beside.as_slice() {
+            report.parts.push((*one).clone());
+            continue;
+        }
+        let mut joined = Part::default();
+        joined.title = beside.iter().map(|p| p.title.as_str()).collect::<Vec<_>>().join(" | ");
+        joined.text = beside.iter().map(|p| p.text.as_str()).collect::<Vec<_>>().join(" ");
+        let most = beside.iter().map(|p| p.figures.len()).max().unwrap_or(0);
+        for i in 0..most {
+            joined.figures.extend(beside.iter().filter_map(|p| p.figures.get(i).cloned()));
+        }
+        joined.facts = beside.iter().flat_map(|p| p.facts.clone()).collect();
+        report.parts.push(joined);
+    }
+    report
+}
+
+fn of_graph(graph: &Verified, is_named: bool) -> Vec<Part> {
+    let found = schemes(graph);
+    if found.is_empty() {
+        let text = "The model has no positional scheme: without a mask it could not tell orders apart.";
+        return vec![Part { title: format!("{}: none", graph.name), text: text.into(), ..Part::default() }];
+    }
+    let prefix = if is_named { format!("{}: ", graph.name) } else { String::new() };
+    let parts = found.iter().map(|(scheme, places)| {
+        let mut part = match scheme {
+            Scheme::Sinusoid { dim, base, layout } => sinusoid(graph.context, *dim, *base, *layout),
+            Scheme::Learned { rows, dim } => learned(*rows, *dim),
+            Scheme::Rotary(rotary) => rotation(graph.context, rotary),
+            Scheme::Alibi(slopes) => alibi(graph.context, slopes),
+            Scheme::Buckets { buckets, max_distance, bidirectional } => {
+                t5(*buckets, *max_distance, *bidirectional)
+            }
+        };
+        part.title = format!("{prefix}{}", part.title);
+        let place = places.iter().map(|p| p.as_str()).collect::<Vec<_>>().join(", ");
+        part.facts.insert(0, (format!("{prefix}in"), place));
+        part
+    });
+    parts.collect()
+}
+
+fn learned(rows: u64, dim: u64) -> Part {
+    Part {
+        title: "Learned positions".into(),
+        text: "A vector a position, added to the embedding. It starts at random and means nothing before \
+               training; a position beyond the table has no vector."
+            .into(),
+        facts: vec![
+            ("positions".into(), exact(u128::from(rows))),
+            ("width".into(), exact(u128::from(dim))),
+            ("parameters".into(), exact(u128::from(rows) * u128::from(dim))),
+        ],
+        ..Part::default()
+    }
+}
+
+/// The table's entry: `sin` or `cos` of `position / base^(2i / dim)`.
+fn sine(position: u64, feature: u64, dim: u64, base: f64, layout: SinusoidLayout) -> f64 {
+    let sines = dim.div_ceil(2);
+    let (pair, is_cosine) = match layout {
+        SinusoidLayout::Interleaved => (feature / 2, feature % 2 == 1),
+        SinusoidLayout::Concat if feature < sines => (feature, false),
+        SinusoidLayout::Concat => (feature - sines, true),
+    };
+    let angle = position as f64 / base.powf(2.0 * pair as f64 / dim as f64);
+    if is_cosine { angle.cos() } else { angle.sin() }
+}
+
+fn sinusoid(context: u64, dim: u64, base: f64, layout: SinusoidLayout) -> Part {
+    let length = context.clamp(2, POSITIONS);
+    let value = |p, f| sine(p, f, dim, base, layout);
+    let shown = dim.min(FEATURES);
+    let rows = (0..length).map(|p| (0..shown).map(|f| Some(value(p, f))).collect()).collect();
+    let map = Heatmap::new("The table", rows, (-1.0, 1.0), Colors::Signed)
+        .axes("position", "feature")
+        .sized((420.0, 300.0), true);
+    let mut curves =
+        Chart::new("Some features along positions", Axis::linear("position"), Axis::linear("value"));
+    let width = length.min(60);
+    for feature in (0..4).map(|i| 6.min(dim / 3) + i).filter(|f| *f < dim) {
+        let points = (0..width).map(|p| (p as f64, value(p, feature)));
+        curves = curves.with(Series::line(&format!("feature {feature}"), points.collect()));
+    }
+    let similarity = |distance: u64| {
+        let product: f64 = (0..dim).map(|f| value(0, f) * value(distance, f)).sum();
+        let own: f64 = (0..dim).map(|f| value(0, f).powi(2)).sum();
+        product / own.max(1e-12)
+    };
+    let decay = (0..length).map(|d| (d as f64, similarity(d)));
+    let decay = Chart::new(
+        "Similarity of two positions by distance",
+        Axis::linear("distance"),
+        Axis::linear("dot product, 1 for the same").holding(0.0),
+    )
+    .with(Series::line("", decay.collect()));
+    let longest = 2.0 * std::f64::consts::PI * base.powf((dim.saturating_sub(2)) as f64 / dim as f64);
+    Part {
+        title: "Sinusoidal positions".into(),
+        text: "Sines and cosines of wavelengths that grow geometrically, added to the embedding. Two \
+               positions look the less alike the farther apart they are, at first."
+            .into(),
+        facts: vec![
+            ("width".into(), exact(u128::from(dim))),
+            ("base".into(), format!("{base}")),
+            ("layout".into(), layout_word(layout).into()),
+            ("longest wavelength".into(), format!("{longest:.0} positions")),
+            ("context".into(), exact(u128::from(context))),
+        ],
+        figures: vec![map.figure(), curves.figure(), decay.figure()],
+        table: None,
+    }
+}
+
+fn layout_word(layout: SinusoidLayout) -> &'static str {
+    match layout {
+        SinusoidLayout::Interleaved => "sine and cosine in turn",
+        SinusoidLayout::Concat => "all sines, then all cosines",
+    }
+}
+
+fn rotation(context: u64, rotary: &RotaryTable) -> Part {
+    let waves = |frequencies: &[f64]| -> Vec<(f64, f64)> {
+        let wave = |w: &f64| 2.0 * std::f64::consts::PI / w;
+        frequencies.iter().enumerate().map(|(i, w)| (i as f64, wave(w))).collect()
+    };
+    let own = waves(&rotary.inverse_frequencies);
+    let beyond = own.iter().filter(|(_, wave)| *wave > context as f64).count();
+    let mut lengths = Chart::new(
+        "Wavelength of every pair of features",
+        Axis::linear("pair"),
+        Axis::log("positions a turn"),
+    )
+    .with(Series::line("rotary", own.clone()))
+    .mark_y(context as f64, &format!("context {}", exact(u128::from(context))));
+    let mut long = None;
+    if let Some(rule) = &rotary.long {
+        let frequencies = long_frequencies(rotary, rule.from, &rule.rule, context);
+        lengths = lengths.with(Series::line(&format!("beyond {} positions", rule.from), waves(&frequencies)));
+        long = Some(frequencies);
+    }
+    let farthest = context.clamp(2, 8192);
+    let step = (farthest / 512).max(1);
+    let decay = |frequencies: &[f64]| -> Vec<(f64, f64)> {
+        let n = frequencies.len().max(1) as f64;
+        let mean = |d: u64| frequencies.iter().map(|w| (d as f64 * w).cos()).sum::<f64>() / n;
+        (0..farthest).step_by(usize::try_from(step).unwrap_or(1)).map(|d| (d as f64, mean(d))).collect()
+    };
+    let mut scores = Chart::new(
+        "Score of equal query and key by distance",
+        Axis::linear("distance"),
+        Axis::linear("score, 1 at distance 0").holding(0.0),
+    )
+    .with(Series::line("rotary", decay(&rotary.inverse_frequencies)));
+    if let Some(frequencies) = &long {
+        scores = scores.with(Series::line("beyond", decay(frequencies)));
+    }
+    let pairs = rotary.inverse_frequencies.len();
+    Part {
+        title: "Rotary positions".into(),
+        text: format!(
+            "Queries and keys are turned by their position, pair by pair of features, so that a score \
+             depends on the distance alone. {beyond} of {pairs} pairs do not make a full turn within the \
+             context."
+        ),
+        facts: vec![
+            ("pairs".into(), exact(pairs as u128)),
+            ("shortest wavelength".into(), own.first().map_or(String::new(), |w| format!("{:.2}", w.1))),
+            ("longest wavelength".into(), own.last().map_or(String::new(), |w| exact(w.1 as u128))),
+            ("context".into(), exact(u128::from(context))),
+            ("factor on sines and cosines".into(), format!("{}", rotary.magnitude)),
+        ],
+        figures: vec![lengths.figure(), scores.figure()],
+        table: None,
+    }
+}
+
+/// The inverse frequencies of a sequence as long as the context, if that is beyond the trained length,
+/// else of one twice as long as it.
+fn long_frequencies(rotary: &RotaryTable, trained: u64, rule: &LongRule, context: u64) -> Vec<f64> {
+    match rule {
+        LongRule::Frequencies(frequencies) => frequencies.clone(),
+        LongRule::Dynamic { theta, factor, dim } => {
+            let n = context.max(trained.saturating_mul(2)) as f64;
+            let d = *dim as f64;
+            let grown = theta * (factor * n / trained as f64 - (factor - 1.0)).powf(d / (d - 2.0));
+            let count = rotary.inverse_frequencies.len();
+            (0..count).map(|i| 1.0 / grown.powf(2.0 * i as f64 / d)).collect()
+        }
+    }
+}
+
+fn alibi(context: u64, slopes: &[f64]) -> Part {
+    let names = (0..slopes.len()).map(|h| format!("head {h}")).collect();
+    let bars = Bars::new("Slope of every head", "lowers a score for each position between", names, |v| {
+        format!("{v:.5}")
+    })
+    .with("", slopes.to_vec());
+    let length = context.clamp(2, POSITIONS);
+    let mut lines =
+        Chart::new("Bias by distance", Axis::linear("distance"), Axis::linear("added to the score"));
+    let stride = slopes.len().div_ceil(8).max(1);
+    for (head, slope) in slopes.iter().enumerate().step_by(stride) {
+        let points = [0, length - 1].map(|d| (d as f64, -slope * d as f64)).to_vec();
+        lines = lines.with(Series::line(&format!("head {head}"), points));
+    }
+    Part {
+        title: "ALiBi".into(),
+        text: "Scores are lowered in proportion to the distance, by another slope in every head: steep \
+               heads look near, flat ones far."
+            .into(),
+        facts: vec![
+            ("heads".into(), slopes.len().to_string()),
+            ("steepest".into(), slopes.first().map_or(String::new(), |s| format!("{s:.5}"))),
+            ("flattest".into(), slopes.last().map_or(String::new(), |s| format!("{s:.6}"))),
+        ],
+        figures: vec![bars.figure(), lines.figure()],
+        table: None,
+    }
+}
+
+/// T5's bucket of a distance `key - query`, as the interpreter has it.
+fn bucket(distance: i64, buckets: u64, max_distance: u64, bidirectional: bool) -> u64 {
+    let one_side = if bidirectional { buckets / 2 } else { buckets };
+    let exact = one_side / 2;
+    let side = if bidirectional && distance > 0 { one_side } else { 0 };
+    let far = if bidirectional { distance.unsigned_abs() } else { (-distance).max(0).unsigned_abs() };
+    if far < exact || exact == 0 {
+        return side + far.min(one_side.saturating_sub(1));
+    }
+    let part = (far as f32 / exact as f32).ln() / (max_distance as f32 / exact as f32).ln();
+    let beyond = exact + (part * (one_side - exact) as f32) as u64;
+    side + beyond.min(one_side.saturating_sub(1))
+}
+
+fn t5(buckets: u64, max_distance: u64, bidirectional: bool) -> Part {
+    let most = i64::try_from(max_distance.min(4096)).unwrap_or(4096) * 5 / 4;
+    let last = if bidirectional { most } else { 0 };
+    let points = (-most..=last).map(|d| (d as f64, bucket(d, buckets, max_distance, bidirectional) as f64));
+    let mut chart = Chart::new(
+        "Bucket of every distance",
+        Axis::linear("position of the key minus that of the query"),
+        Axis::linear("bucket").holding(0.0),
+    );
+    let steps = Series { style: Style::Steps, ..Series::line("", points.collect()) };
+    chart = chart.with(steps).mark_x(-(max_distance as f64), "max_distance");
+    Part {
+        title: "T5 buckets".into(),
+        text: "Every bucket has a learned bias a head. Near distances have a bucket each, far ones share \
+               buckets that grow logarithmically."
+            .into(),
+        facts: vec![
+            ("buckets".into(), buckets.to_string()),
+            ("max_distance".into(), exact(u128::from(max_distance))),
+            ("keys after the query".into(), if bidirectional { "own buckets" } else { "bucket 0" }.into()),
+        ],
+        figures: vec![chart.figure()],
+        table: None,
+    }
+}

@@ -1,0 +1,191 @@
+//! Where in a graph there is something to look at: attention weights and the outputs of layers, by the
+//! paths a run captures them under.
+
+use crate::ir::op::MaskRule;
+use crate::ir::paths::join;
+use crate::ir::{Dim, Graph, MemberKind, Module, ModuleId, Node, Op, Sym, Verified};
+
+/// Sites beyond so many are not listed: nobody looks at them.
+const MOST: usize = 4096;
+
+/// Whose keys a query sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Both are of the whole input.
+    Encoder,
+    /// Both are of the target, or of the only sequence of a decoder.
+    Decoder,
+    /// Queries of the target, keys of the source.
+    Cross,
+}
+
+impl Kind {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Encoder => "encoder",
+            Kind::Decoder => "decoder",
+            Kind::Cross => "cross",
+        }
+    }
+}
+
+/// An attention of one layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// Path of its module: `decoder.blocks.3.attention`.
+    pub path: String,
+    /// Path of its weights `[B, H, T, K]`.
+    pub weights: String,
+    /// Whose keys.
+    pub kind: Kind,
+    /// Which layer of its stack, from 0.
+    pub layer: u64,
+    /// How many heads.
+    pub heads: u64,
+    /// What hides keys, beside padding.
+    pub rules: Vec<MaskRule>,
+}
+
+impl Site {
+    /// Whether a rule hides a key from a query.
+    pub fn hides(&self, query: u64, key: u64) -> bool {
+        self.rules.iter().any(|rule| hides(rule, query, key))
+    }
+}
+
+fn hides(rule: &MaskRule, query: u64, key: u64) -> bool {
+    let MaskRule { causal, window, chunk, prefix } = *rule;
+    let is_prefix = prefix.is_some_and(|prefix| key < prefix);
+    let after = causal && key > query && !is_prefix;
+    let outside = window.is_some_and(|w| {
+        let (left, right) = (query.saturating_sub(key), key.saturating_sub(query));
+        left >= w.left || (right >= w.right && right > 0)
+    });
+    let apart = chunk.is_some_and(|n| n > 0 && query / n != key / n);
+    after || outside || apart
+}
+
+/// The output of one layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// `encoder` or `decoder`.
+    pub stack: String,
+    /// Which layer, from 0.
+    pub index: u64,
+    /// The path of its output `[B, T, D]`.
+    pub path: String,
+}
+
+/// Everything there is to look at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sites {
+    /// Attention, in the order it is computed.
+    pub attention: Vec<Site>,
+    /// Outputs of layers, and before them what enters a stack.
+    pub layers: Vec<Layer>,
+}
+
+/// What there is to look at in a graph.
+pub fn sites(graph: &Verified) -> Sites {
+    let mut walk = Walk { graph, sites: Sites::default() };
+    let arguments = vec![Vec::new(); graph.root().args];
+    walk.module(graph.root, "", 0, &arguments);
+    walk.sites
+}
+
+type Rules = Vec<MaskRule>;
+
+struct Walk<'a> {
+    graph: &'a Graph,
+    sites: Sites,
+}
+
+impl Walk<'_> {
+    fn module(&mut self, id: ModuleId, path: &str, layer: u64, arguments: &[Rules]) {
+        let module = self.graph.module(id);
+        let mut rules: Vec<Rules> = vec![Rules::new(); module.values.len()];
+        rules.iter_mut().zip(arguments).for_each(|(to, from)| to.clone_from(from));
+        for node in &module.nodes {
+            let given: Vec<Rules> =
+                node.inputs.iter().map(|id| rules.get(id.0).cloned().unwrap_or_default()).collect();
+            let own = self.node(module, node, path, layer, &given);
+            for id in &node.outputs {
+                if let Some(slot) = rules.get_mut(id.0) {
+                    slot.clone_from(&own);
+                }
+            }
+        }
+    }
+
+    /// Looks at a node and gives the rules of the mask it makes.
+    fn node(&mut self, module: &Module, node: &Node, path: &str, layer: u64, given: &[Rules]) -> Rules {
+        if self.sites.attention.len() >= MOST || self.sites.layers.len() >= MOST {
+            return Rules::new();
+        }
+        if let Op::Mask { rule, .. } = &node.op {
+            return vec![*rule];
+        }
+        if matches!(node.op, Op::EitherMask) {
+            return given.concat();
+        }
+        if let Op::Attention(op) = &node.op {
+            let mut rules = given.get(3).filter(|_| op.has_mask).cloned().unwrap_or_default();
+            if op.causal {
+                rules.push(MaskRule { causal: true, ..MaskRule::default() });
+            }
+            self.attention(module, node, path, layer, rules);
+        }
+        if let Op::Call { member } = &node.op
+            && let MemberKind::Module(id) = &module.member(*member).kind
+        {
+            self.module(*id, &join(path, &module.member(*member).name), layer, given);
+        }
+        if let Op::Scan { member, args, .. } = &node.op
+            && let MemberKind::Stack(runs) = &module.member(*member).kind
+        {
+            let name = &module.member(*member).name;
+            let stack = join(path, name);
+            let mut index = 0u64;
+            for (run, args) in runs.iter().zip(args) {
+                for i in 0..run.count {
+                    if self.sites.layers.len() >= MOST {
+                        return Rules::new();
+                    }
+                    let at = (i % run.cycle.len().max(1) as u64) as usize;
+                    let Some(block) = run.cycle.get(at) else { continue };
+                    let steering = args.get(at).into_iter().flatten();
+                    let steering = steering.map(|i| given.get(*i).cloned().unwrap_or_default());
+                    let arguments: Vec<Rules> = std::iter::once(Rules::new()).chain(steering).collect();
+                    let block_path = format!("{stack}.{index}");
+                    self.module(*block, &block_path, index, &arguments);
+                    self.layer(*block, path, &block_path, index);
+                    index += 1;
+                }
+            }
+        }
+        Rules::new()
+    }
+
+    fn attention(&mut self, module: &Module, node: &Node, path: &str, layer: u64, rules: Rules) {
+        let Some(value) = node.outputs.get(1).map(|id| module.value(*id)) else { return };
+        let [_, heads, queries, keys] = value.ty.shape.as_slice() else { return };
+        let source = Dim::sym(Sym::Source);
+        let kind = match (*queries == source, *keys == source) {
+            (false, true) => Kind::Cross,
+            (true, _) => Kind::Encoder,
+            (false, false) if queries == keys => Kind::Encoder,
+            (false, false) => Kind::Decoder,
+        };
+        let heads = heads.constant().and_then(|n| u64::try_from(n).ok()).unwrap_or(1);
+        let weights = join(path, &value.name);
+        self.sites.attention.push(Site { path: path.to_owned(), weights, kind, layer, heads, rules });
+    }
+
+    fn layer(&mut self, block: ModuleId, stack: &str, path: &str, index: u64) {
+        let module = self.graph.module(block);
+        let Some(result) = module.results.first() else { return };
+        let path = join(path, &module.value(*result).name);
+        self.sites.layers.push(Layer { stack: stack.to_owned(), index, path });
+    }
+}

@@ -1,0 +1,168 @@
+//! How parameters start: the spread a spec declares against the one that is drawn, and what it does to
+//! activations with depth.
+
+use super::{Part, Report};
+use crate::draw::bars::Bars;
+use crate::draw::chart::{Axis, Chart, Series};
+use crate::ir::paths::{FoldedParameter, elements, folded};
+use crate::ir::{Init, Verified};
+use crate::report::number;
+
+/// A parameter, its declared start as a distribution without fans, and the path of its first copy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Started {
+    /// The folded parameter.
+    pub parameter: FoldedParameter,
+    /// Standard deviation the spec asks for.
+    pub declared: f64,
+    /// The path of the first of its copies.
+    pub first: String,
+    /// What is drawn from: without fans, for any part of the tensor.
+    pub plain: Init,
+}
+
+/// Every parameter of a model.
+pub fn started(graph: &Verified) -> Vec<Started> {
+    folded(graph)
+        .into_iter()
+        .map(|parameter| {
+            let (declared, plain) = spread(&parameter.parameter.init, &parameter.parameter.shape);
+            let first = parameter.path.replace('*', "0");
+            Started { parameter, declared, first, plain }
+        })
+        .collect()
+}
+
+/// The standard deviation of a distribution over a tensor of a shape, and the same distribution without
+/// reference to the shape. Of orthogonal matrices the deviation is `gain / sqrt(longer side)`.
+pub fn spread(init: &Init, shape: &[u64]) -> (f64, Init) {
+    let field: f64 = shape.iter().skip(2).map(|n| *n as f64).product();
+    let (fan_in, fan_out) = match shape {
+        [] => (1.0, 1.0),
+        [n] => (*n as f64, *n as f64),
+        [output, input, ..] => (*input as f64 * field, *output as f64 * field),
+    };
+    let normal = |std: f64| (std, Init::Normal { std });
+    let uniform = |bound: f64| (bound / 3f64.sqrt(), Init::Uniform { bound });
+    match init {
+        Init::Zeros | Init::Ones | Init::Constant(_) => (0.0, init.clone()),
+        Init::Normal { std } => normal(*std),
+        Init::TruncatedNormal { std, cut } => (std * truncated(*cut), init.clone()),
+        Init::Uniform { bound } => uniform(*bound),
+        Init::XavierUniform { gain } => uniform(gain * (6.0 / (fan_in + fan_out)).sqrt()),
+        Init::XavierNormal { gain } => normal(gain * (2.0 / (fan_in + fan_out)).sqrt()),
+        Init::KaimingUniform { gain } => uniform(gain * (3.0 / fan_in).sqrt()),
+        Init::KaimingNormal { gain } => normal(gain / fan_in.sqrt()),
+        Init::Orthogonal { gain } => (gain / fan_in.max(fan_out).sqrt(), init.clone()),
+    }
+}
+
+/// The standard deviation of a standard normal number that is redrawn outside `± cut`, by Simpson's rule.
+fn truncated(cut: f64) -> f64 {
+    let cut = cut.min(12.0);
+    let steps = 400;
+    let h = 2.0 * cut / f64::from(steps);
+    let (mut mass, mut second) = (0.0, 0.0);
+    for i in 0..=steps {
+        let x = -cut + h * f64::from(i);
+        let weight = if i == 0 || i == steps { 1.0 } else { 2.0 + 2.0 * f64::from(i % 2) };
+        let density = (-0.5 * x * x).exp();
+        mass += weight * density;
+        second += weight * density * x * x;
+    }
+    if mass > 0.0 { (second / mass).sqrt() } else { 0.0 }
+}
+
+/// The report. `sampled` gives what was drawn for a parameter, where that was possible; `depth` are the
+/// names and root mean squares of the layers' outputs.
+pub fn report(
+    name: &str,
+    parameters: &[Started],
+    sampled: &[Option<f64>],
+    depth: &[(String, f64)],
+) -> Report {
+    let mut rows = Vec::new();
+    let mut bars: Vec<(String, f64, f64)> = Vec::new();
+    for (i, one) in parameters.iter().enumerate() {
+        let drawn = sampled.get(i).copied().flatten();
+        let shape: Vec<String> = one.parameter.parameter.shape.iter().map(u64::to_string).collect();
+        rows.push(vec![
+            one.parameter.path.clone(),
+            format!("[{}]", shape.join(", ")),
+            number::exact(one.parameter.count),
+            words(&one.parameter.parameter.init),
+            format!("{:.5}", one.declared),
+            drawn.map_or("–".to_owned(), |s| format!("{s:.5}")),
+        ]);
+        if one.declared > 0.0 && elements(&one.parameter.parameter.shape) > 1 {
+            bars.push((one.parameter.path.clone(), one.declared, drawn.unwrap_or(0.0)));
+        }
+    }
+    bars.truncate(40);
+    let mut figures = Vec::new();
+    if !bars.is_empty() {
+        let names = bars.iter().map(|b| b.0.clone()).collect();
+        let word = |v: f64| if v == 0.0 { String::new() } else { format!("{v:.4}") };
+        let mut chart = Bars::new("Standard deviation at the start", "standard deviation", names, word)
+            .with("declared", bars.iter().map(|b| b.1).collect());
+        if sampled.iter().any(Option::is_some) {
+            chart = chart.with("drawn", bars.iter().map(|b| b.2).collect());
+        }
+        figures.push(chart.figure());
+    }
+    let header = ["parameter", "shape", "copies", "starts as", "declared std", "drawn std"];
+    let text = "What the spec asks for against what the random streams give; one tensor of every kind is \
+                drawn.";
+    let mut parts = vec![Part {
+        title: "Parameters".into(),
+        text: text.into(),
+        facts: Vec::new(),
+        figures,
+        table: Some((header.map(str::to_owned).to_vec(), rows)),
+    }];
+    if !depth.is_empty() {
+        parts.push(by_depth(depth));
+    }
+    let lead = "declared against drawn spread of every parameter".to_owned();
+    Report { title: format!("{name}: initialisation"), lead, parts }
+}
+
+fn by_depth(depth: &[(String, f64)]) -> Part {
+    let points = depth.iter().enumerate().map(|(i, (_, v))| (i as f64, *v)).collect();
+    let chart = Chart::new(
+        "Activations by depth",
+        Axis::linear("layers behind"),
+        Axis::linear("variance of the residual stream").holding(0.0),
+    );
+    let facts = match (depth.first(), depth.last()) {
+        (Some(first), Some(last)) => vec![
+            (first.0.clone(), format!("{:.3}", first.1)),
+            (last.0.clone(), format!("{:.3}", last.1)),
+            ("growth".to_owned(), format!("× {:.2}", last.1 / first.1.max(1e-12))),
+        ],
+        _ => Vec::new(),
+    };
+    Part {
+        title: "Activations by depth".into(),
+        text: "Variance of every layer's output for random tokens, before any training.".into(),
+        facts,
+        figures: vec![chart.with(Series::line("", points)).figure()],
+        table: None,
+    }
+}
+
+fn words(init: &Init) -> String {
+    match init {
+        Init::Zeros => "zeros".into(),
+        Init::Ones => "ones".into(),
+        Init::Constant(c) => format!("constant {c}"),
+        Init::Normal { .. } => "normal".into(),
+        Init::TruncatedNormal { cut, .. } => format!("normal, cut at {cut} std"),
+        Init::Uniform { bound } => format!("uniform ± {bound:.4}"),
+        Init::XavierUniform { .. } => "xavier_uniform".into(),
+        Init::XavierNormal { .. } => "xavier_normal".into(),
+        Init::KaimingUniform { .. } => "kaiming_uniform".into(),
+        Init::KaimingNormal { .. } => "kaiming_normal".into(),
+        Init::Orthogonal { .. } => "orthogonal".into(),
+    }
+}
