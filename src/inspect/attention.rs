@@ -38,21 +38,30 @@ pub fn masks(name: &str, sites: &[Site], length: u64) -> Report {
     }
     let mut figures = Vec::new();
     for (site, layers) in &kinds {
-        let value = |q, k| if site.hides(q, k) { None } else { Some(1.0) };
+        // A blue of the colour scale; what counts is seen or not.
+        let value = |q, k| if site.hides(q, k) { None } else { Some(0.35) };
         let rows = (0..length).map(|q| (0..length).map(|k| value(q, k)).collect()).collect();
         let title = format!("{} attention, layers {}", site.kind.word(), ranges(layers));
         let map = Heatmap::new(&title, rows, (0.0, 1.0), Colors::Rising).axes("query", "key");
         figures.push(map.sized((220.0, 220.0), false).figure());
     }
-    let text = "Yellow pairs are seen, grey ones are hidden by the mask. Padding, which comes with the \
+    let text = "Blue pairs are seen, grey ones are hidden by the mask. Padding, which comes with the \
                 inputs, hides more.";
     parts.push(Part { title: "Masks".into(), text: text.into(), figures, ..Part::default() });
     let lead = format!("what masks leave of {length} positions, from the spec alone");
     Report { title: format!("{name}: masks"), lead, parts }
 }
 
-/// `0-5, 7`
+/// `0–5, 7`; `0, 2, .. 24` where every so many are meant.
 fn ranges(layers: &[u64]) -> String {
+    let mut steps = layers.windows(2).map(|pair| pair.last().zip(pair.first()).map(|(b, a)| b - a));
+    if let ([first, second, .., last], Some(step)) = (layers, steps.next())
+        && step > Some(1)
+        && layers.len() > 3
+        && steps.all(|other| other == step)
+    {
+        return format!("{first}, {second}, .. {last}");
+    }
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for layer in layers {
         match runs.last_mut() {

@@ -100,12 +100,14 @@ fn of_graph(graph: &Verified, is_named: bool) -> Vec<Part> {
     let prefix = if is_named { format!("{}: ", graph.name) } else { String::new() };
     let parts = found.iter().map(|(scheme, places)| {
         let mut part = match scheme {
-            Scheme::Sinusoid { dim, base, layout } => sinusoid(graph.context, *dim, *base, *layout),
+            Scheme::Sinusoid { dim, base, layout } => {
+                sinusoid(&prefix, graph.context, (*dim, *base, *layout))
+            }
             Scheme::Learned { rows, dim } => learned(*rows, *dim),
-            Scheme::Rotary(rotary) => rotation(graph.context, rotary),
-            Scheme::Alibi(slopes) => alibi(graph.context, slopes),
+            Scheme::Rotary(rotary) => rotation(&prefix, graph.context, rotary),
+            Scheme::Alibi(slopes) => alibi(&prefix, graph.context, slopes),
             Scheme::Buckets { buckets, max_distance, bidirectional } => {
-                t5(*buckets, *max_distance, *bidirectional)
+                t5(&prefix, *buckets, *max_distance, *bidirectional)
             }
         };
         part.title = format!("{prefix}{}", part.title);
@@ -143,16 +145,18 @@ fn sine(position: u64, feature: u64, dim: u64, base: f64, layout: SinusoidLayout
     if is_cosine { angle.cos() } else { angle.sin() }
 }
 
-fn sinusoid(context: u64, dim: u64, base: f64, layout: SinusoidLayout) -> Part {
+fn sinusoid(prefix: &str, context: u64, table: (u64, f64, SinusoidLayout)) -> Part {
+    let (dim, base, layout) = table;
+    let title = |text: &str| format!("{prefix}{text}");
     let length = context.clamp(2, POSITIONS);
     let value = |p, f| sine(p, f, dim, base, layout);
     let shown = dim.min(FEATURES);
     let rows = (0..length).map(|p| (0..shown).map(|f| Some(value(p, f))).collect()).collect();
-    let map = Heatmap::new("The table", rows, (-1.0, 1.0), Colors::Signed)
+    let map = Heatmap::new(&title("The table"), rows, (-1.0, 1.0), Colors::Signed)
         .axes("position", "feature")
         .sized((420.0, 300.0), true);
     let mut curves =
-        Chart::new("Some features along positions", Axis::linear("position"), Axis::linear("value"));
+        Chart::new(&title("Some features along positions"), Axis::linear("position"), Axis::linear("value"));
     let width = length.min(60);
     for feature in (0..4).map(|i| 6.min(dim / 3) + i).filter(|f| *f < dim) {
         let points = (0..width).map(|p| (p as f64, value(p, feature)));
@@ -165,7 +169,7 @@ fn sinusoid(context: u64, dim: u64, base: f64, layout: SinusoidLayout) -> Part {
     };
     let decay = (0..length).map(|d| (d as f64, similarity(d)));
     let decay = Chart::new(
-        "Similarity of two positions by distance",
+        &title("Similarity of two positions by distance"),
         Axis::linear("distance"),
         Axis::linear("dot product, 1 for the same").holding(0.0),
     )
@@ -195,7 +199,8 @@ fn layout_word(layout: SinusoidLayout) -> &'static str {
     }
 }
 
-fn rotation(context: u64, rotary: &RotaryTable) -> Part {
+fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
+    let title = |text: &str| format!("{prefix}{text}");
     let waves = |frequencies: &[f64]| -> Vec<(f64, f64)> {
         let wave = |w: &f64| 2.0 * std::f64::consts::PI / w;
         frequencies.iter().enumerate().map(|(i, w)| (i as f64, wave(w))).collect()
@@ -203,11 +208,11 @@ fn rotation(context: u64, rotary: &RotaryTable) -> Part {
     let own = waves(&rotary.inverse_frequencies);
     let beyond = own.iter().filter(|(_, wave)| *wave > context as f64).count();
     let mut lengths = Chart::new(
-        "Wavelength of every pair of features",
+        &title("Wavelength of every pair of features"),
         Axis::linear("pair"),
         Axis::log("positions a turn"),
     )
-    .with(Series::line("rotary", own.clone()))
+    .with(Series::line(if rotary.long.is_some() { "rotary" } else { "" }, own.clone()))
     .mark_y(context as f64, &format!("context {}", exact(u128::from(context))));
     let mut long = None;
     if let Some(rule) = &rotary.long {
@@ -223,11 +228,11 @@ fn rotation(context: u64, rotary: &RotaryTable) -> Part {
         (0..farthest).step_by(usize::try_from(step).unwrap_or(1)).map(|d| (d as f64, mean(d))).collect()
     };
     let mut scores = Chart::new(
-        "Score of equal query and key by distance",
+        &title("Score of equal query and key by distance"),
         Axis::linear("distance"),
         Axis::linear("score, 1 at distance 0").holding(0.0),
     )
-    .with(Series::line("rotary", decay(&rotary.inverse_frequencies)));
+    .with(Series::line(if long.is_some() { "rotary" } else { "" }, decay(&rotary.inverse_frequencies)));
     if let Some(frequencies) = &long {
         scores = scores.with(Series::line("beyond", decay(frequencies)));
     }
@@ -266,15 +271,17 @@ fn long_frequencies(rotary: &RotaryTable, trained: u64, rule: &LongRule, context
     }
 }
 
-fn alibi(context: u64, slopes: &[f64]) -> Part {
+fn alibi(prefix: &str, context: u64, slopes: &[f64]) -> Part {
+    let title = |text: &str| format!("{prefix}{text}");
     let names = (0..slopes.len()).map(|h| format!("head {h}")).collect();
-    let bars = Bars::new("Slope of every head", "lowers a score for each position between", names, |v| {
-        format!("{v:.5}")
-    })
-    .with("", slopes.to_vec());
+    let bars =
+        Bars::new(&title("Slope of every head"), "lowers a score for each position between", names, |v| {
+            format!("{v:.5}")
+        })
+        .with("", slopes.to_vec());
     let length = context.clamp(2, POSITIONS);
     let mut lines =
-        Chart::new("Bias by distance", Axis::linear("distance"), Axis::linear("added to the score"));
+        Chart::new(&title("Bias by distance"), Axis::linear("distance"), Axis::linear("added to the score"));
     let stride = slopes.len().div_ceil(8).max(1);
     for (head, slope) in slopes.iter().enumerate().step_by(stride) {
         let points = [0, length - 1].map(|d| (d as f64, -slope * d as f64)).to_vec();
@@ -309,12 +316,13 @@ fn bucket(distance: i64, buckets: u64, max_distance: u64, bidirectional: bool) -
     side + beyond.min(one_side.saturating_sub(1))
 }
 
-fn t5(buckets: u64, max_distance: u64, bidirectional: bool) -> Part {
+fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool) -> Part {
+    let title = |text: &str| format!("{prefix}{text}");
     let most = i64::try_from(max_distance.min(4096)).unwrap_or(4096) * 5 / 4;
     let last = if bidirectional { most } else { 0 };
     let points = (-most..=last).map(|d| (d as f64, bucket(d, buckets, max_distance, bidirectional) as f64));
     let mut chart = Chart::new(
-        "Bucket of every distance",
+        &title("Bucket of every distance"),
         Axis::linear("position of the key minus that of the query"),
         Axis::linear("bucket").holding(0.0),
     );

@@ -115,6 +115,7 @@ fn every_command_speaks_json() {
         let arguments: Vec<&str> = match name.as_str() {
             "new" => vec!["gpt", &new],
             "print" => vec!["graph", "@gbt-mulm"],
+            "inspect" => vec!["positions", "@gbt-mulm"],
             "build" => vec!["@gbt-mulm", "--out", &rust],
             "explain" => vec!["attention.kv_heads"],
             "convert" => vec!["@gpt1", "--out", &model],

@@ -11,6 +11,8 @@ mod compiled;
 #[cfg(test)]
 mod costs;
 #[cfg(test)]
+mod draw;
+#[cfg(test)]
 mod explain;
 #[cfg(test)]
 mod expression;
@@ -26,6 +28,8 @@ mod good;
 mod hostile;
 #[cfg(test)]
 mod hub;
+#[cfg(test)]
+mod inspect;
 #[cfg(test)]
 #[cfg(feature = "interp")]
 mod interp;

@@ -1,0 +1,225 @@
+//! Pictures: every shipped spec has one, nothing in it overlaps, and no name can break out of it.
+
+use std::process::Command;
+
+use trafoc::draw::chart::{Axis, Chart, Series};
+use trafoc::draw::heatmap::Heatmap;
+use trafoc::draw::model::layout::{Spot, layout};
+use trafoc::draw::model::outline::{Form, Outline, outline};
+use trafoc::draw::model::{changes, dot, mermaid, page, picture, side_by_side};
+use trafoc::draw::page::{Cell, Column, Page, Section, Table};
+use trafoc::draw::scale::{Colors, Scale};
+use trafoc::draw::text;
+
+use crate::compiled::{repository, specs};
+use crate::front::Front;
+
+/// The outline of a spec's text.
+fn outlined(name: &str, source: &str) -> (Front, Outline) {
+    let front = Front::of_text(name, source, "specs");
+    let graph = front.compilation.graph.as_ref().unwrap_or_else(|| panic!("{name}\n{}", front.rendered()));
+    let found = outline(graph, &front.sources);
+    (front, found)
+}
+
+fn shipped(name: &str) -> Outline {
+    let source = std::fs::read_to_string(repository(&format!("specs/{name}.yaml"))).unwrap();
+    outlined(&format!("{name}.yaml"), &source).1
+}
+
+/// Whether every element that is opened is closed, in order, and nothing stands outside.
+fn assert_well_formed(name: &str, text: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    for piece in text.split('<').skip(1) {
+        let (tag, _) = piece.split_once('>').unwrap_or_else(|| panic!("{name}: `<{piece}` does not end"));
+        if let Some(closed) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(closed), "{name}: </{closed}>");
+        } else if !tag.ends_with('/') {
+            open.push(tag.split_whitespace().next().unwrap());
+        }
+    }
+    assert!(open.is_empty(), "{name}: {open:?} stay open");
+    assert!(!text.contains("NaN") && !text.contains("inf\""), "{name}: a coordinate is no number");
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{name}: a control character");
+}
+
+fn overlap(a: &Spot, b: &Spot) -> bool {
+    (a.x - b.x).abs() < (a.w + b.w) / 2.0 - 0.5 && (a.y - b.y).abs() < (a.h + b.h) / 2.0 - 0.5
+}
+
+/// All specs of the shop window and of the tests.
+fn all() -> Vec<(String, Outline)> {
+    let mut found = Vec::new();
+    for folder in ["specs", "tests/good"] {
+        for (name, path) in specs(folder) {
+            let front = Front::of_file(&path);
+            if let Some(graph) = &front.compilation.graph {
+                found.push((name, outline(graph, &front.sources)));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_spec_has_a_picture_in_which_nothing_overlaps() {
+    let all = all();
+    assert!(all.len() > 100, "{}", all.len());
+    for (name, outline) in &all {
+        let figure = picture(outline);
+        let text = figure.svg();
+        assert_well_formed(name, &text);
+        assert_eq!(text, picture(outline).svg(), "{name}");
+        assert!(text.len() < 100_000, "{name}: {} bytes", text.len());
+        let scene = layout(outline);
+        for (i, (spot, item)) in scene.items.iter().enumerate() {
+            assert!(spot.x - spot.w / 2.0 >= -0.5, "{name}: {} is cut at the left", item.label);
+            assert!(spot.x + spot.w / 2.0 <= scene.reach.1 + 0.5, "{name}: {} is cut", item.label);
+            assert!(spot.y - spot.h / 2.0 >= -0.5, "{name}: {} is cut at the top", item.label);
+            for (other, label) in scene.items.iter().skip(i + 1).map(|(s, i)| (s, &i.label)) {
+                assert!(!overlap(spot, other), "{name}: {} and {label} overlap", item.label);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_layer_of_a_block_is_in_its_picture() {
+    let gpt1 = shipped("gpt1");
+    let [column] = gpt1.columns.as_slice() else { panic!("one column") };
+    let stacks: Vec<_> = column.flow.items.iter().filter(|i| matches!(i.form, Form::Stack(_))).collect();
+    let [stack] = stacks.as_slice() else { panic!("one stack") };
+    let Form::Stack(parts) = &stack.form else { panic!("a stack") };
+    assert_eq!(parts[0].times, "× 12");
+    let labels: Vec<&str> = parts[0].frames[0].flow.items.iter().map(|i| i.label.as_str()).collect();
+    assert_eq!(labels, ["Multi-head attention", "+", "LayerNorm", "Feed-forward", "+", "LayerNorm"]);
+}
+
+#[test]
+fn other_programs_are_given_the_same_outline() {
+    let mut said = String::new();
+    for name in ["gbt-mulm", "d2l-nmt"] {
+        let outline = shipped(name);
+        said += &format!("{}\n{}\n", dot::dot(&outline), mermaid::mermaid(&outline));
+    }
+    insta::with_settings!({ snapshot_path => "../snap/draw", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!("outlines", said);
+        insta::assert_snapshot!("gbt-mulm", picture(&shipped("gbt-mulm")).svg());
+    });
+}
+
+#[test]
+fn what_differs_between_two_models_is_found() {
+    let (gpt1, gpt2) = (shipped("gpt1"), shipped("gpt2-small"));
+    let (left, right) = changes(&gpt1, &gpt2);
+    assert!(!left.is_empty() && right.len() > left.len(), "{left:?} {right:?}");
+    assert!(changes(&gpt1, &gpt1).0.is_empty());
+    let both = side_by_side(&[gpt1, gpt2], &[left, right]);
+    assert_well_formed("gpt1 and gpt2-small", &both.svg());
+    assert!(both.svg().contains("stroke-changed thick"));
+}
+
+const HOSTILE: &str = "name: \"</script><b>x\\u202e \\u05d0 \\\" onload=alert(1) ]]> --> &amp;\"\nvocab: 32\n\
+    context: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n";
+
+#[test]
+fn a_name_is_text_wherever_it_stands() {
+    let (front, hostile) = outlined("hostile.yaml", HOSTILE);
+    assert_well_formed("svg", &picture(&hostile).svg());
+    let graph = front.compilation.graph.as_ref().unwrap();
+    let html = page::page(&hostile, graph, &front.sources).html();
+    assert_eq!(html.matches("<script").count(), 1);
+    assert_eq!(html.matches("</script>").count(), 1);
+    assert!(!html.contains("<b>") && !html.contains('\u{202e}') && html.contains("\\u{202e}"));
+    for text in [dot::dot(&hostile), mermaid::mermaid(&hostile)] {
+        assert!(!text.contains('\u{202e}') && !text.contains("\" onload"), "{text}");
+    }
+    let mut table = Table::new("<i>", vec![Column::words("</th>"), Column::numbers("n")]);
+    table.rows.push(vec![Cell::text("<img src=x onerror=alert(1)>"), Cell::number("1", 1.0)]);
+    let page = Page::new("<title>", "'\"").with(Section::new("</h2>").table(&table).text("</p>"));
+    let html = page.html();
+    assert!(!html.contains("<img") && !html.contains("<i>"), "{html}");
+}
+
+#[test]
+fn a_page_asks_for_nothing() {
+    let (front, gpt) =
+        outlined("gemma.yaml", &std::fs::read_to_string(repository("specs/gemma2-2b.yaml")).unwrap());
+    let html = page::page(&gpt, front.compilation.graph.as_ref().unwrap(), &front.sources).html();
+    assert!(html.contains("default-src 'none'"));
+    assert!(!html.contains("http://") && !html.contains("https://") && !html.contains("url("));
+    assert!(html.len() < 200_000, "{}", html.len());
+}
+
+#[test]
+fn scales_have_round_ticks_that_stay_inside() {
+    for (low, high) in [(0.0, 1.0), (-3.7, 12.0), (0.0, 1.2e9), (1e-6, 2e-6), (5.0, 5.0), (0.0, 0.0)] {
+        let scale = Scale::around([low, high]);
+        let ticks = scale.ticks();
+        assert!((2..=13).contains(&ticks.len()), "{low} {high}: {ticks:?}");
+        assert!(ticks.iter().all(|(v, _)| (-1e-9..=1.0 + 1e-9).contains(&scale.share(*v))), "{ticks:?}");
+        let words: std::collections::BTreeSet<&String> = ticks.iter().map(|(_, word)| word).collect();
+        assert_eq!(words.len(), ticks.len(), "{ticks:?}");
+    }
+    assert_eq!(Scale::log([3.0, 4000.0]).ticks().len(), 5);
+}
+
+#[test]
+fn figures_bear_any_numbers() {
+    for values in [vec![], vec![f64::NAN], vec![0.0, f64::INFINITY], vec![1.0, 2.0, f64::NAN, 4.0]] {
+        let points: Vec<(f64, f64)> = values.iter().enumerate().map(|(i, v)| (i as f64, *v)).collect();
+        let chart = Chart::new("t", Axis::linear("x"), Axis::log("y"));
+        let band = points.iter().map(|(x, y)| (*x, y - 1.0, y + 1.0)).collect();
+        let chart = chart.with(Series::line("a", points.clone()).with_band(band));
+        let chart = chart.with(Series::points("b", points, vec!["<".into(), "\u{202e}".into()]));
+        assert_well_formed("chart", &chart.figure().svg());
+        let row = values.iter().map(|v| Some(*v)).collect();
+        assert_well_formed(
+            "heatmap",
+            &Heatmap::new("h", vec![row], (0.0, 0.0), Colors::Signed).figure().svg(),
+        );
+    }
+    let large = vec![vec![Some(0.5); 3000]; 3000];
+    let figure = Heatmap::new("large", large, (0.0, 1.0), Colors::Rising).figure();
+    assert!(figure.svg().len() < 150_000, "{}", figure.svg().len());
+}
+
+#[test]
+fn text_is_measured_and_shortened() {
+    assert!(text::width("iii", 10.0) < text::width("MMM", 10.0));
+    let short = text::fit("a rather long name", 10.0, 40.0);
+    assert!(short.ends_with('…') && text::width(&short, 10.0) <= 40.0, "{short}");
+    assert_eq!(text::coordinate(-0.001), "0");
+    assert_eq!(text::coordinate(12.5), "12.5");
+}
+
+#[test]
+fn the_gallery_shows_what_the_program_draws_now() {
+    let page = std::fs::read_to_string(repository("docs/gallery.md")).unwrap();
+    let mut stale = Vec::new();
+    let mut shown = 0;
+    for line in page.lines() {
+        let Some(command) = line.trim().strip_prefix("trafoc ") else { continue };
+        let needs_tensors = command.contains("--inputs");
+        if needs_tensors {
+            continue;
+        }
+        let (arguments, file) = command.split_once(" --out ").unwrap();
+        let path = repository(file.trim());
+        let new = tempfile::tempdir().unwrap();
+        let out = new.path().join(path.file_name().unwrap());
+        let mut program = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let status = program.args(arguments.split(' ')).arg("--out").arg(&out).output().unwrap();
+        assert!(status.status.success(), "{command}");
+        let text = std::fs::read_to_string(&out).unwrap();
+        shown += 1;
+        if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
+            continue;
+        }
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        stale.push(file.trim().to_owned());
+    }
+    assert!(shown > 5);
+    assert!(stale.is_empty(), "{stale:?} were stale and have been written anew; run the test again");
+}

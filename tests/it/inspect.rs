@@ -1,0 +1,153 @@
+//! What `inspect` finds, against numbers worked by hand.
+
+use trafoc::inspect::attention::{Heads, grids, masks};
+use trafoc::inspect::flow::{flow, rollout};
+use trafoc::inspect::layers::{planes, project};
+use trafoc::inspect::positions::positions;
+use trafoc::inspect::sites::{Kind, Site, sites};
+use trafoc::inspect::start::{spread, started};
+use trafoc::inspect::{Matrix, Report};
+use trafoc::ir::op::{MaskRule, Window};
+use trafoc::ir::{Init, Verified};
+
+use crate::compiled::repository;
+use crate::front::Front;
+
+fn graph(name: &str) -> Verified {
+    let front = Front::of_file(&repository(&format!("specs/{name}.yaml")));
+    front.compilation.graph.unwrap_or_else(|| panic!("{name}"))
+}
+
+fn site(kind: Kind, rules: Vec<MaskRule>) -> Site {
+    let path = "decoder.blocks.0.attention".to_owned();
+    Site { weights: format!("{path}.weights"), path, kind, layer: 0, heads: 1, rules }
+}
+
+fn heads(values: &[[f64; 3]; 3]) -> Heads {
+    let words = ["the", "</title>", "\u{202e}sat"].map(str::to_owned).to_vec();
+    Heads {
+        site: site(Kind::Encoder, Vec::new()),
+        weights: vec![Matrix::new(3, 3, values.concat())],
+        queries: words.clone(),
+        keys: words,
+    }
+}
+
+fn assert_small(report: &Report) {
+    let html = report.page().html();
+    assert!(html.len() < 1_000_000 && !html.contains("NaN"), "{}: {}", report.title, html.len());
+    assert_eq!(html, report.page().html());
+    assert!(!report.figure().svg().contains("NaN"));
+}
+
+#[test]
+fn every_attention_of_a_model_is_a_site() {
+    let t5 = sites(&graph("t5-small"));
+    let count = |kind| t5.attention.iter().filter(|s| s.kind == kind).count();
+    assert_eq!([Kind::Encoder, Kind::Decoder, Kind::Cross].map(count), [6, 6, 6]);
+    assert_eq!(t5.layers.len(), 12);
+    assert_eq!(t5.attention[0].weights, "encoder.blocks.0.attention.weights");
+    assert_eq!(t5.layers[11].path, "decoder.blocks.5.x_4");
+    let gemma = sites(&graph("gemma2-2b"));
+    assert!(gemma.attention[0].hides(5000, 900) && !gemma.attention[0].hides(5000, 905));
+    assert!(!gemma.attention[1].hides(5000, 900) && gemma.attention[1].hides(3, 4));
+}
+
+#[test]
+fn rules_hide_what_they_say() {
+    let window = MaskRule { window: Some(Window { left: 2, right: 1 }), ..MaskRule::default() };
+    let chunk = MaskRule { chunk: Some(4), ..MaskRule::default() };
+    let prefix = MaskRule { causal: true, prefix: Some(2), ..MaskRule::default() };
+    let seen = |rule, query| -> Vec<u64> {
+        let site = site(Kind::Decoder, vec![rule]);
+        (0..8).filter(|key| !site.hides(query, *key)).collect()
+    };
+    assert_eq!(seen(window, 5), [4, 5]);
+    assert_eq!(seen(chunk, 5), [4, 5, 6, 7]);
+    assert_eq!(seen(prefix, 0), [0, 1]);
+    assert_eq!(seen(prefix, 3), [0, 1, 2, 3]);
+}
+
+#[test]
+fn rollout_adds_the_residual_path_and_multiplies_layers() {
+    let first = heads(&[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]]);
+    let second = heads(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]);
+    let rolled = rollout(&[first.clone(), second.clone()]);
+    // (A + I) / 2 of the first layer: row 2 is 0.1, 0.15, 0.75; row 1 is 0.25, 0.75, 0.
+    assert_eq!(rolled[0].row(2), [0.1, 0.15, 0.75]);
+    // Row 2 of the second is 0.25, 0.25, 0.5: 0.25 * [1, 0, 0] + 0.25 * [0.25, 0.75, 0] + 0.5 * the above.
+    let wanted = [0.25 + 0.0625 + 0.05, 0.1875 + 0.075, 0.375];
+    for (found, wanted) in rolled[1].row(2).iter().zip(wanted) {
+        assert!((found - wanted).abs() < 1e-12, "{found} {wanted}");
+    }
+    let report = flow("m", &[first, second], 2);
+    assert_small(&report);
+    assert_eq!(report.parts[0].facts[0], ("from 2 \u{202e}sat".to_owned(), "0.375".to_owned()));
+    assert!(!report.page().html().contains('\u{202e}'));
+}
+
+#[test]
+fn projections_keep_what_lies_in_a_plane() {
+    // Points of a plane in four dimensions: along (3, 4, 0, 0) / 5 and (0, 0, 1, 0), spread 4 and 1.
+    let plane = [(-4.0, 1.0), (4.0, 1.0), (-4.0, -1.0), (4.0, -1.0)];
+    let values = plane.iter().flat_map(|(a, b)| [0.6 * a + 7.0, 0.8 * a, *b, 2.0]).collect();
+    let found = project(&Matrix::new(4, 4, values));
+    assert!(
+        (found.explained.0 - 16.0 / 17.0).abs() < 1e-12 && (found.explained.1 - 1.0 / 17.0).abs() < 1e-12
+    );
+    for (point, (a, b)) in found.points.iter().zip(plane) {
+        assert!((point.0.abs() - f64::abs(a)).abs() < 1e-9 && (point.1.abs() - f64::abs(b)).abs() < 1e-9);
+    }
+    assert_eq!(project(&Matrix::new(1, 3, vec![1.0, 2.0, 3.0])).points, [(0.0, 0.0)]);
+    assert_small(&planes("m", &[("layer 0".into(), Matrix::new(4, 4, vec![0.5; 16]))], &[]));
+}
+
+#[test]
+fn declared_spreads_are_those_of_the_formulas() {
+    let of = |init: Init| spread(&init, &[300, 100]).0;
+    let near = |a: f64, b: f64| (a - b).abs() < 1e-4;
+    assert!(near(of(Init::Normal { std: 0.02 }), 0.02));
+    assert!(near(of(Init::Uniform { bound: 0.3 }), 0.3 / 3f64.sqrt()));
+    assert!(near(of(Init::XavierUniform { gain: 1.0 }), (2.0f64 / 400.0).sqrt()));
+    assert!(near(of(Init::XavierNormal { gain: 1.0 }), (2.0f64 / 400.0).sqrt()));
+    assert!(near(of(Init::KaimingNormal { gain: 2f64.sqrt() }), (2.0f64 / 100.0).sqrt()));
+    // The deviation of a normal number cut at two is 0.8796.
+    assert!(near(of(Init::TruncatedNormal { std: 1.0, cut: 2.0 }), 0.8796));
+    let gpt = started(&graph("gpt1"));
+    let up = gpt.iter().find(|p| p.parameter.path == "decoder.blocks.*.ffn.up.weight").unwrap();
+    assert_eq!((up.declared, up.first.as_str()), (0.02, "decoder.blocks.0.ffn.up.weight"));
+}
+
+#[test]
+fn every_scheme_of_positions_has_its_part() {
+    for (name, titles) in [
+        ("transformer", vec!["Sinusoidal positions"]),
+        ("gpt1", vec!["Learned positions"]),
+        ("llama3-8b", vec!["Rotary positions"]),
+        ("t5-small", vec!["T5 buckets", "T5 buckets"]),
+        ("vit", vec!["Learned positions"]),
+    ] {
+        let report = positions(&[&graph(name)]);
+        let found: Vec<&str> = report.parts.iter().map(|p| p.title.as_str()).collect();
+        assert_eq!(found, titles, "{name}");
+        assert_small(&report);
+    }
+    let both = positions(&[&graph("transformer"), &graph("llama3-8b")]);
+    assert_eq!(both.parts.len(), 1);
+    assert_eq!(both.parts[0].figures.len(), 5);
+    assert_small(&both);
+}
+
+#[test]
+fn masks_and_grids_bear_long_inputs() {
+    let gemma = graph("gemma2-2b");
+    let report = masks("gemma2-2b", &sites(&gemma).attention, 24);
+    assert_eq!(report.parts[0].figures.len(), 2);
+    let long = Heads {
+        site: site(Kind::Decoder, vec![MaskRule { causal: true, ..MaskRule::default() }]),
+        weights: vec![Matrix::new(1500, 1500, vec![1.0 / 1500.0; 1500 * 1500]); 2],
+        queries: (0..1500).map(|i| format!("word{i}")).collect(),
+        keys: (0..1500).map(|i| format!("word{i}")).collect(),
+    };
+    assert_small(&grids("long", &[long]));
+}
