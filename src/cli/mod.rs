@@ -40,11 +40,11 @@ pub mod man;
 mod measure;
 pub mod model;
 pub mod new;
+#[cfg(feature = "interp")]
+mod observe;
 pub mod predict;
 #[cfg(feature = "interp")]
 mod prediction;
-#[cfg(feature = "interp")]
-mod observe;
 pub mod print;
 pub mod run;
 pub mod schema;

@@ -29,8 +29,8 @@ impl Anchor {
     }
 }
 
-/// Pictures are not made narrower than this on a page; what does not fit is scrolled to.
-const NARROW: f64 = 620.0;
+/// Pictures are not made smaller than by this on a narrow page; what does not fit is scrolled to.
+const NARROW: f64 = 0.72;
 
 /// A finished picture.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +84,7 @@ impl Figure {
         let (w, h) = (n(self.width), n(self.height));
         format!(
             "<svg class=\"figure\" width=\"{w}\" style=\"min-width:{}px\" viewBox=\"0 0 {w} {h}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
-            n(self.width.min(NARROW)),
+            n((self.width * NARROW).min(640.0)),
             escape_line(&format!("{}. {}", self.title, self.description)),
             self.body
         )

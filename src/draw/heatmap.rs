@@ -173,7 +173,11 @@ impl Heatmap {
                 let place = (at.0 + j as f64 * cell.0, at.1 + i as f64 * cell.1, cell.0, cell.1);
                 let name =
                     |names: &[String], i: usize| names.get(i).cloned().unwrap_or_else(|| i.to_string());
-                let value = value.map_or("hidden".to_owned(), |v| format!("{v:.3}"));
+                let value = match value {
+                    None => "hidden".to_owned(),
+                    Some(v) if v.is_finite() => format!("{v:.3}"),
+                    Some(_) => "not a number".to_owned(),
+                };
                 let text = format!("{}, {}: {value}", name(&self.rows, i), name(&self.columns, j));
                 canvas.group("", &[], &text, |canvas| canvas.rect(place, 0.0, "fill-none sensitive"));
             }

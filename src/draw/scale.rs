@@ -94,7 +94,7 @@ fn tick(value: f64, step: f64) -> String {
     let (value, step) = (value / size, step / size);
     let decimals = (-step.log10().floor()).clamp(0.0, 8.0) as usize;
     if decimals > 5 {
-        return format!("{value:.0e}");
+        return format!("{value:.1e}").replace('-', "−");
     }
     let unit = if value == 0.0 { "" } else { unit };
     format!("{value:.decimals$}{unit}").replace('-', "−")

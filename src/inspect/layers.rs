@@ -74,17 +74,9 @@ fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
                     row[p] = c * x - s * y;
                     row[q] = s * x + c * y;
                 }
-                for k in 0..n {
-                    let (x, y) = (a[p][k], a[q][k]);
-                    a[p][k] = c * x - s * y;
-                    a[q][k] = s * x + c * y;
-                }
+                turn(&mut a, (p, q), (c, s));
                 // Rows of `v` are the vectors.
-                for k in 0..n {
-                    let (x, y) = (v[p][k], v[q][k]);
-                    v[p][k] = c * x - s * y;
-                    v[q][k] = s * x + c * y;
-                }
+                turn(&mut v, (p, q), (c, s));
             }
         }
         if !moved {
@@ -92,6 +84,16 @@ fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
         }
     }
     v.into_iter().enumerate().map(|(i, vector)| (a[i][i], vector)).collect()
+}
+
+/// Turns two rows, the first before the second, by the angle of a cosine and a sine.
+fn turn(rows: &mut [Vec<f64>], (p, q): (usize, usize), (c, s): (f64, f64)) {
+    let (before, after) = rows.split_at_mut(q);
+    if let (Some(first), Some(second)) = (before.get_mut(p), after.first_mut()) {
+        for (x, y) in first.iter_mut().zip(second) {
+            (*x, *y) = (c * *x - s * *y, s * *x + c * *y);
+        }
+    }
 }
 
 /// One picture a layer. `layers` are names and outputs `[T, D]`, `words` those of the positions.

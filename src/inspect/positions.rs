@@ -78,15 +78,18 @@ pub fn positions(graphs: &[&Verified]) -> Report {
             report.parts.push((*one).clone());
             continue;
         }
-        let mut joined = Part::default();
-        joined.title = beside.iter().map(|p| p.title.as_str()).collect::<Vec<_>>().join(" | ");
-        joined.text = beside.iter().map(|p| p.text.as_str()).collect::<Vec<_>>().join(" ");
+        let joined = |text: fn(&Part) -> &str, between: &str| {
+            beside.iter().map(|p| text(p)).collect::<Vec<_>>().join(between)
+        };
         let most = beside.iter().map(|p| p.figures.len()).max().unwrap_or(0);
-        for i in 0..most {
-            joined.figures.extend(beside.iter().filter_map(|p| p.figures.get(i).cloned()));
-        }
-        joined.facts = beside.iter().flat_map(|p| p.facts.clone()).collect();
-        report.parts.push(joined);
+        let figures = (0..most).flat_map(|i| beside.iter().filter_map(move |p| p.figures.get(i).cloned()));
+        report.parts.push(Part {
+            title: joined(|p| &p.title, " | "),
+            text: joined(|p| &p.text, " "),
+            facts: beside.iter().flat_map(|p| p.facts.clone()).collect(),
+            figures: figures.collect(),
+            table: None,
+        });
     }
     report
 }
