@@ -40,6 +40,9 @@ mod learn;
 #[cfg(test)]
 mod numeric;
 #[cfg(test)]
+#[cfg(feature = "interp")]
+mod observe;
+#[cfg(test)]
 mod random;
 #[cfg(test)]
 mod report;

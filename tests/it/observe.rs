@@ -1,0 +1,65 @@
+//! `inspect` with a run: the program's pictures and numbers of models with random weights.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+/// Runs `trafoc inspect` and gives what it says as data, and the file it writes.
+fn inspect(what: &str, spec: &str, inputs: &str, more: &[&str]) -> (Json, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("in.json"), inputs).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    command.args(["inspect", what, spec, "--inputs", &at("in.json"), "--out", &at("out.html")]);
+    let said = command.args(["--format", "json"]).args(more).output().unwrap();
+    let text = String::from_utf8(said.stdout).unwrap();
+    let envelope: Json = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    assert_eq!(envelope["status"], "ok", "{text}");
+    (envelope["data"].clone(), std::fs::read_to_string(Path::new(&at("out.html"))).unwrap())
+}
+
+const TRANSLATION: &str = r#"{"source": [[5, 6, 7, 8]], "target": [[1, 2, 3]]}"#;
+
+#[test]
+fn attention_of_every_kind_has_its_grid() {
+    let words = ["--labels", "je suis la", "--source-labels", "i am </td> \u{202e}here"];
+    let (data, html) = inspect("attention", "@d2l-nmt", TRANSLATION, &words);
+    let titles: Vec<&str> =
+        data["parts"].as_array().unwrap().iter().map(|p| p["title"].as_str().unwrap()).collect();
+    // Two layers of each kind.
+    assert_eq!(titles.len(), 6, "{titles:?}");
+    assert_eq!(titles.iter().filter(|t| t.starts_with("cross")).count(), 2);
+    assert!(html.contains(">suis<") && html.contains("&lt;/td&gt;") && !html.contains('\u{202e}'));
+    let (_, again) = inspect("attention", "@d2l-nmt", TRANSLATION, &words);
+    assert_eq!(html, again);
+    let (one, _) = inspect("attention", "@d2l-nmt", TRANSLATION, &["--kind", "cross", "--layer", "1"]);
+    assert_eq!(one["parts"][0]["title"], "cross attention, layer 1");
+}
+
+#[test]
+fn flow_and_layers_follow_the_positions() {
+    let tokens = r#"{"tokens": [[3, 1, 4, 1, 5]]}"#;
+    let (data, _) = inspect("flow", "@gbt-mulm", tokens, &["--target", "2"]);
+    let facts = data["parts"][0]["facts"].as_object().unwrap();
+    let shares: f64 = facts.values().map(|v| v.as_str().unwrap().parse::<f64>().unwrap()).sum();
+    // A causal model sees the first three positions only, and a row of the rollout sums to 1.
+    assert!((shares - 1.0).abs() < 0.005, "{facts:?}");
+    let (data, html) = inspect("layers", "@gbt-mulm", tokens, &[]);
+    assert_eq!(data["parts"][0]["table"]["rows"].as_array().unwrap().len(), 4);
+    assert!(html.contains("component 1"));
+}
+
+#[test]
+fn parameters_start_as_the_spec_declares() {
+    let (data, _) = inspect("init", "@gbt-mulm", "{}", &[]);
+    let rows = data["parts"][0]["table"]["rows"].as_array().unwrap();
+    let mut compared = 0;
+    for row in rows {
+        let number = |i: usize| row[i].as_str().unwrap().parse::<f64>().unwrap();
+        let (declared, drawn) = (number(4), number(5));
+        assert!((declared - drawn).abs() <= 0.1 * declared + 1e-6, "{row}");
+        compared += usize::from(declared > 0.0);
+    }
+    assert!(compared > 5 && data["parts"][1]["title"] == "Activations by depth");
+}
