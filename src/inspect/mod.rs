@@ -69,6 +69,9 @@ impl Matrix {
     }
 }
 
+/// Pixels that pictures beside each other may take together.
+const ROOM: f64 = 1120.0;
+
 /// What was found, in parts.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -127,7 +130,8 @@ impl Report {
         let mut right = 40.0 + width(&self.title, 16.0).max(width(&self.lead, 12.0)) * 1.08;
         let parts = self.parts.iter().filter(|part| !part.figures.is_empty());
         for part in parts {
-            let columns = if part.figures.len() > 4 { 4 } else { part.figures.len().clamp(1, 2) };
+            let widest = part.figures.iter().fold(1f64, |most, f| most.max(f.width));
+            let columns = (ROOM / (widest + 16.0)).floor().clamp(1.0, 4.0) as usize;
             let title = if self.parts.len() > 1 { part.title.as_str() } else { "" };
             let grid = Figure::grid(&part.figures, columns, title, "");
             canvas.place(4.0, y, &grid);
