@@ -90,6 +90,8 @@ mod made;
 mod metric;
 #[cfg(feature = "learn")]
 mod real;
+#[cfg(feature = "learn")]
+mod token;
 
 /// Every shipped recipe agrees with the spec of its name, and says the same once written out.
 #[test]
@@ -120,7 +122,8 @@ fn faults_of_recipes_are_found_and_shown() {
         let spec = text.lines().next().and_then(|l| l.strip_prefix("# spec: ")).unwrap();
         let spec = repository(&format!("specs/{spec}.yaml"));
         let mut pair = Pair::of_text(path.to_str().unwrap(), &text, &spec, None, &[]);
-        if name.starts_with("bad-data") {
+        // What is wrong with these stands in their files.
+        if name.starts_with("bad-data") || name == "data-mismatch-classes" {
             assert!(pair.found().is_empty(), "{}", pair.rendered());
             pair.read();
             if cfg!(not(feature = "learn")) {

@@ -151,6 +151,13 @@ impl Agreement<'_> {
         if let Format::Table(table) = &data.format {
             self.columns(table, sink);
         }
+        if matches!(data.format, Format::Text(_)) && data.limit.is_some() {
+            let message = "one long text has no examples that could be counted";
+            sink.push(
+                Diagnostic::error(Code::UnusedKey, data.places.of("limit"), message)
+                    .help("take it away, or read `lines`"),
+            );
+        }
         if self.task == Task::ClassifyImage || data.longest.is_none() {
             return;
         }

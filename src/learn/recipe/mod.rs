@@ -122,19 +122,26 @@ impl Recipe {
         if let Some(average) = self.average.filter(|n| **n > *self.checkpoint.keep) {
             let kept = *self.checkpoint.keep;
             let message = format!("the mean of {} checkpoints is asked for, and {kept} are kept", *average);
-            let place = self.checkpoint.places.of("keep");
+            let diagnostic = Diagnostic::error(Code::KeysExclude, self.places.of("average"), message);
+            // A default stands nowhere.
+            let given = Some(self.checkpoint.places.of("keep")).filter(|_| self.places.has("checkpoint"));
             report(
-                Diagnostic::error(Code::KeysExclude, self.places.of("average"), message)
-                    .label(place, format!("keep is {kept} here"))
+                given
+                    .into_iter()
+                    .fold(diagnostic, |d, place| d.label(place, format!("keep is {kept} here")))
                     .help(format!("write `checkpoint: {{keep: {}}}`", *average)),
             );
         }
         if let Some(stop) = self.stop.as_ref().filter(|s| !self.evaluate.metrics.contains(&s.metric)) {
             let word = stop.metric.word();
             let message = format!("`stop` waits for `{word}`, which is not measured");
+            let place = if stop.places.has("metric") { "metric" } else { "patience" };
+            let diagnostic = Diagnostic::error(Code::KeysExclude, stop.places.of(place), message);
+            let given = Some(self.evaluate.places.of("metrics")).filter(|_| self.places.has("evaluate"));
             report(
-                Diagnostic::error(Code::KeysExclude, stop.places.of("metric"), message)
-                    .label(self.evaluate.places.of("metrics"), "what is measured")
+                given
+                    .into_iter()
+                    .fold(diagnostic, |d, place| d.label(place, "what is measured"))
                     .help(format!("add `{word}` to `evaluate.metrics`")),
             );
         }

@@ -103,6 +103,12 @@ impl<'a> Faults<'a> {
         if self.count >= SHOWN { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
+    /// Records what is wrong with a file as a whole.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.sink.push(diagnostic);
+        self.count += 1;
+    }
+
     /// Whether something is wrong.
     pub fn any(&self) -> bool {
         self.count > 0

@@ -5,6 +5,9 @@ use std::ops::ControlFlow;
 use serde_json::Value as Json;
 
 use super::{Faults, Place, Raw, Visit, each_line};
+use crate::diag::suggest::suggest;
+use crate::diag::{Code, Diagnostic};
+use crate::field::record::listed;
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
 use crate::learn::recipe::data::{Separator, Table};
@@ -120,6 +123,44 @@ fn json(
     })
 }
 
+/// Where a column stands: by its name, else by its number from 1.
+fn index_of(names: &[String], column: &str) -> Option<usize> {
+    let named = names.iter().position(|n| n == column);
+    named.or_else(|| column.parse::<usize>().ok()?.checked_sub(1))
+}
+
+/// Reports the columns a recipe names that a file does not have.
+fn unknown_columns(table: &Table, file: &Named, names: &[String], faults: &mut Faults<'_>) -> bool {
+    let columns = [
+        ("text", &table.text),
+        ("second", &table.second),
+        ("label", &table.label),
+        ("source", &table.source),
+        ("target", &table.target),
+        ("language", &table.language),
+    ];
+    let mut any = false;
+    for (key, column) in columns {
+        let Some(column) = column.as_deref().filter(|c| index_of(names, c).is_none()) else { continue };
+        let name = file::name(&file.path);
+        let words: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (message, help) = match words.as_slice() {
+            [] => (
+                format!("`{name}` is read without a header, and `{column}` is no number of a column"),
+                "columns are counted from 1".to_owned(),
+            ),
+            words => {
+                let near = suggest(column, words).map(|near| format!("did you mean `{near}`?"));
+                let help = near.unwrap_or_else(|| format!("its columns are {}", listed(words)));
+                (format!("`{name}` has no column `{column}`"), help)
+            }
+        };
+        faults.push(Diagnostic::error(Code::BadData, table.places.of(key), message).help(help));
+        any = true;
+    }
+    any
+}
+
 fn columns(
     table: &Table,
     file: &Named,
@@ -136,6 +177,9 @@ fn columns(
     let mut record = csv::ByteRecord::new();
     let mut names: Vec<String> = Vec::new();
     let mut rows = 0u64;
+    if *table.header == 0 && unknown_columns(table, file, &names, faults) {
+        return Ok(ControlFlow::Break(()));
+    }
     loop {
         let line = reader.position().line();
         let more = reader.read_byte_record(&mut record);
@@ -167,25 +211,17 @@ fn columns(
         if rows <= *table.header {
             if rows == 1 {
                 names = cells.iter().map(|c| c.trim().to_owned()).collect();
+                if unknown_columns(table, file, &names, faults) {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
             continue;
         }
         let value = |column: &str| {
-            let index = names.iter().position(|n| n == column).or_else(|| {
-                let number: usize = column.parse().ok()?;
-                number.checked_sub(1)
-            });
-            let Some(index) = index else {
-                return Err(match names.as_slice() {
-                    [] => format!("there is no header, so `{column}` must be a number from 1"),
-                    names => format!("no column is called `{column}`; there are {}", names.join(", ")),
-                });
-            };
             let found = cells.len();
-            cells
-                .get(index)
-                .map(|cell| vec![(*cell).to_owned()])
-                .ok_or_else(|| format!("it has {found} columns, and `{column}` is column {}", index + 1))
+            let cell = index_of(&names, column).and_then(|i| cells.get(i));
+            let short = || format!("it has {found} columns, and there is no `{column}` among them");
+            cell.map(|cell| vec![(*cell).to_owned()]).ok_or_else(short)
         };
         let flow = match (Row { table, value: &value }).raw() {
             Ok(raw) => visit(raw, place, faults),

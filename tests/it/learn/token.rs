@@ -1,0 +1,73 @@
+//! Tokenizers: text to ids and back, saved and read again.
+
+use trafoc::learn::recipe::Tokens;
+use trafoc::learn::token::{Maker, Tokenizer};
+
+use super::Pair;
+use crate::compiled::repository;
+
+/// The tokenizer that a recipe's `tokens` make of some texts.
+fn made(tokens: &str, texts: &[&str]) -> Tokenizer {
+    let text = format!("recipe: 1\ndata: {{format: lines, train: a}}\ntokens: {tokens}\nsteps: 1\n");
+    let spec = repository("specs/gpt1.yaml");
+    let pair = Pair::of_text("recipe.yaml", &text, &spec, None, &[]);
+    let recipe = pair.recipe.clone().unwrap_or_else(|| panic!("{}", pair.rendered()));
+    let tokens: Tokens = recipe.tokens.unwrap();
+    let mut maker = Maker::new(&tokens, None, Some(400));
+    texts.iter().for_each(|text| maker.add(text, true));
+    maker.finish().unwrap()
+}
+
+const TEXTS: [&str; 4] = [
+    "the newest and the widest of the lowest",
+    "Ankara'da çok güzel bir gün, değil mi?",
+    "low lower lowest newest newer new",
+    "\"Straße\" 3.14 🙂",
+];
+
+#[test]
+fn text_comes_back_from_its_tokens() {
+    for tokens in ["bytes", "bpe", "characters", "{bpe: {vocab: 300, min_frequency: 1}}"] {
+        let tokenizer = made(tokens, &TEXTS);
+        for text in TEXTS {
+            let pieces = tokenizer.pieces(text).unwrap();
+            let ids: Vec<u32> = pieces.iter().map(|p| p.id).collect();
+            assert_eq!(tokenizer.decode(&ids), text, "{tokens}");
+            assert!(ids.iter().all(|id| (*id as usize) < tokenizer.vocab()), "{tokens}");
+            assert!(pieces.iter().all(|p| p.bytes.end <= text.len() && p.bytes.start <= p.bytes.end));
+        }
+    }
+    let lower = made("words", &TEXTS);
+    assert_eq!(lower.decode(&lower.encode("The LOWEST, new!").unwrap()), "the lowest , new <unk>");
+    let pieces = made("{wordpiece: {min_frequency: 1}}", &TEXTS);
+    assert_eq!(pieces.decode(&pieces.encode("The newest lower gun").unwrap()), "the newest lower gun");
+}
+
+/// The same texts give the same tokenizer, byte for byte, and what is saved reads back equal.
+#[test]
+fn tokenizers_are_made_alike_and_read_back_equal() {
+    for tokens in ["bytes", "bpe", "wordpiece", "words", "characters", "{characters: {boundary: \"#\"}}"] {
+        let one = made(tokens, &TEXTS);
+        let saved = serde_json::to_string(&one).unwrap();
+        assert_eq!(saved, serde_json::to_string(&made(tokens, &TEXTS)).unwrap(), "{tokens}");
+        let read: Tokenizer = serde_json::from_str(&saved).unwrap();
+        assert_eq!(read, one, "{tokens}");
+        assert_eq!(serde_json::to_string(&read).unwrap(), saved, "{tokens}");
+        assert_eq!(read.encode(TEXTS[2]).unwrap(), one.encode(TEXTS[2]).unwrap());
+    }
+}
+
+#[test]
+fn marks_have_the_names_others_give_them() {
+    let name = |t: &Tokenizer, id: Option<u32>| id.and_then(|id| t.token(id)).unwrap_or_default();
+    let bert = made("wordpiece", &TEXTS);
+    let marks = bert.marks();
+    let names =
+        [marks.start, marks.end, marks.mask, marks.unknown, Some(marks.pad)].map(|id| name(&bert, id));
+    assert_eq!(names, ["[CLS]", "[SEP]", "[MASK]", "[UNK]", "[PAD]"]);
+    assert_eq!(made("bpe", &TEXTS).marks().pad, 0);
+    // A vocabulary grows no larger than it may.
+    assert!(made("{wordpiece: {vocab: 60, min_frequency: 1}}", &TEXTS).vocab() <= 60);
+    assert_eq!(made("{bpe: {vocab: 264, min_frequency: 1}}", &TEXTS).vocab(), 264);
+    assert_eq!(made("{words: {vocab: 6}}", &TEXTS).vocab(), 6);
+}
