@@ -104,11 +104,24 @@ impl<'a> File<'a> {
             || self.graph.module(id).members.iter().any(|member| is_field(&member.kind))
     }
 
-    /// The type of a stack of unlike blocks, kept apart from the structs: `Block` for `blocks`.
+    /// The type of a stack of unlike blocks, kept apart from the structs and from other such stacks:
+    /// `Block` for `blocks`, or `EncoderBlock`.
     pub fn enum_of(&self, owner: ModuleId, member: &str) -> String {
-        let singular = member.strip_suffix('s').unwrap_or(member);
-        let camel = name::camel(singular);
-        if self.types.contains(&camel) { format!("{}{camel}", self.type_of(owner)) } else { camel }
+        let camel_of = |member: &str| name::camel(member.strip_suffix('s').unwrap_or(member));
+        let camel = camel_of(member);
+        let unlike =
+            |kind: &MemberKind| matches!(kind, MemberKind::Stack(runs) if plan::kinds(runs).len() > 1);
+        let members = self.graph.modules.iter().flat_map(|m| &m.members);
+        let alike = members.filter(|m| unlike(&m.kind) && camel_of(&m.name) == camel).count();
+        let mut chosen = if alike > 1 || self.types.contains(&camel) {
+            format!("{}{camel}", self.type_of(owner))
+        } else {
+            camel
+        };
+        while self.types.contains(&chosen) {
+            chosen.push_str("Kind");
+        }
+        chosen
     }
 
     /// Facts about a module.

@@ -106,8 +106,9 @@ mod emission {
         if elements > LARGE {
             return;
         }
-        let module =
-            emit::name::file(&spec.trim_end_matches(".yaml").replace("tests/", "").replace('/', "_"));
+        let short = if Path::new(spec).is_absolute() { name } else { spec };
+        let short = short.trim_end_matches(".yaml").replace("tests/", "").replace('/', "_");
+        let module = emit::name::file(&short);
         let file = out.join(format!("{module}.rs"));
         std::fs::write(&file, &text).expect("a model can be written");
         let _ = write!(cases, "#[path = {:?}]\npub mod {module};\n", file.display().to_string());
