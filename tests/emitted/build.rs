@@ -13,16 +13,18 @@ mod emission {
     use syn::{FnArg, ImplItem, ImplItemFn, Item, Pat, Type};
     use trafoc::compile::compile;
     use trafoc::emit;
-    use trafoc::ir::{Verified, paths};
+    use trafoc::ir::{MemberKind, Verified, paths};
     use trafoc::source::{SourceId, SourceMap};
     use trafoc::spec::load::{self, Files};
     use trafoc::syntax::Notation;
     use trafoc::syntax::set::parse_set;
 
     /// Random specs.
-    const RANDOM: u64 = 32;
+    const RANDOM: u64 = 40;
     /// More parameters than a test should run.
     const LARGE: u128 = 2_000_000;
+    /// More blocks than a test should run.
+    const DEEP: u64 = 64;
 
     struct Folder(PathBuf);
 
@@ -103,7 +105,13 @@ mod emission {
         let graph = compiled.graph.unwrap_or_else(|| panic!("{spec}: {:#?}", compiled.diagnostics));
         let text = emit::rust(&graph, &sources, spec).expect("no fault of trafoc");
         let elements: u128 = paths::folded(&graph).iter().map(|p| p.elements()).sum();
-        if elements > LARGE {
+        let members = graph.modules.iter().flat_map(|module| &module.members);
+        let runs = members.filter_map(|member| match &member.kind {
+            MemberKind::Stack(runs) => Some(runs),
+            MemberKind::Layer(_) | MemberKind::Module(_) => None,
+        });
+        let deepest = runs.flatten().map(|run| run.count).max();
+        if elements > LARGE || deepest > Some(DEEP) {
             return;
         }
         let short = if Path::new(spec).is_absolute() { name } else { spec };
