@@ -13,7 +13,7 @@ mod emission {
     use syn::{FnArg, ImplItem, ImplItemFn, Item, Pat, Type};
     use trafoc::compile::compile;
     use trafoc::emit;
-    use trafoc::ir::{MemberKind, Verified, paths};
+    use trafoc::ir::{MemberKind, Op, Verified, paths};
     use trafoc::source::{SourceId, SourceMap};
     use trafoc::spec::load::{self, Files};
     use trafoc::syntax::Notation;
@@ -105,12 +105,13 @@ mod emission {
         let graph = compiled.graph.unwrap_or_else(|| panic!("{spec}: {:#?}", compiled.diagnostics));
         let text = emit::rust(&graph, &sources, spec).expect("no fault of trafoc");
         let elements: u128 = paths::folded(&graph).iter().map(|p| p.elements()).sum();
+        let nodes = graph.modules.iter().flat_map(|module| &module.nodes);
+        let each =
+            nodes.filter_map(|node| if let Op::Scan { each, .. } = &node.op { Some(*each) } else { None });
         let members = graph.modules.iter().flat_map(|module| &module.members);
-        let runs = members.filter_map(|member| match &member.kind {
-            MemberKind::Stack(runs) => Some(runs),
-            MemberKind::Layer(_) | MemberKind::Module(_) => None,
-        });
-        let deepest = runs.flatten().map(|run| run.count).max();
+        let runs =
+            members.filter_map(|m| if let MemberKind::Stack(runs) = &m.kind { Some(runs) } else { None });
+        let deepest = runs.flatten().map(|run| run.count).chain(each).max();
         if elements > LARGE || deepest > Some(DEEP) {
             return;
         }
