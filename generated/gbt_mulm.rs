@@ -34,7 +34,7 @@ pub const HIDDEN: usize = 256;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-5;
 /// Standard deviation of fresh weights.
-pub const INIT_STD: f64 = 0.02;
+pub const INIT_STD: f64 = 1.0;
 
 /// Vectors `token + position`.
 ///
@@ -378,18 +378,26 @@ impl KvCache {
     }
 }
 
-/// `y = x W + b` with a weight drawn from `N(0, 0.02²)` and a bias of zeros.
+/// `y = x W + b` with a weight drawn evenly after He (gain 0.5773502691896258) and a bias of zeros.
 fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
     nn::Linear {
-        weight: normal([d_input, d_output], INIT_STD, device),
+        weight: Initializer::KaimingUniform {
+            gain: 0.5773502691896258,
+            fan_out_only: false,
+        }
+            .init_with([d_input, d_output], Some(d_input), Some(d_output), device),
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
 
-/// `y = x W + b` with a weight drawn from `N(0, 0.02²)` and no bias.
+/// `y = x W + b` with a weight drawn evenly after He (gain 0.5773502691896258) and no bias.
 fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
     nn::Linear {
-        weight: normal([d_input, d_output], INIT_STD, device),
+        weight: Initializer::KaimingUniform {
+            gain: 0.5773502691896258,
+            fan_out_only: false,
+        }
+            .init_with([d_input, d_output], Some(d_input), Some(d_output), device),
         bias: None,
     }
 }

@@ -4,14 +4,13 @@
 //!
 //! Shapes: `B` sequences, `T` tokens.
 
-use burn::module::{Param, ParamId};
 use burn::nn::Initializer;
 use burn::prelude::*;
 use burn::store::{
     FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter,
     SafetensorsStore,
 };
-use burn::tensor::{DType, Distribution};
+use burn::tensor::DType;
 use burn::tensor::activation::gelu;
 use burn::tensor::module::{attention as fused, attention_fallback};
 use burn::tensor::ops::AttentionModuleOptions;
@@ -33,8 +32,6 @@ pub const HIDDEN: usize = 256;
 pub const EPS: f64 = 1e-6;
 /// Probability of dropping a feature in training.
 pub const DROPOUT: f64 = 0.1;
-/// Standard deviation of fresh weights.
-pub const INIT_STD: f64 = 0.02;
 
 /// Vectors `patches + position`.
 ///
@@ -51,14 +48,20 @@ impl Embedding {
     pub fn new(device: &Device) -> Self {
         Self {
             patches: nn::conv::Conv2d {
-                weight: truncated_normal([D_MODEL, 1, 7, 7], INIT_STD, 2.0, device),
+                weight: Initializer::XavierUniform {
+                    gain: 1.0,
+                }
+                    .init_with([D_MODEL, 1, 7, 7], Some(49), Some(3136), device),
                 bias: Some(Initializer::Zeros.init([D_MODEL], device)),
                 ..nn::conv::Conv2dConfig::new([1, D_MODEL], [7, 7])
                     .with_stride([7, 7])
                     .init(device)
             },
             positions: nn::Embedding {
-                weight: truncated_normal([CONTEXT, D_MODEL], INIT_STD, 2.0, device),
+                weight: Initializer::XavierUniform {
+                    gain: 1.0,
+                }
+                    .init_with([CONTEXT, D_MODEL], Some(64), Some(16), device),
             },
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
@@ -264,10 +267,13 @@ impl Vit {
     }
 }
 
-/// `y = x W + b` with a weight drawn from `N(0, 0.02²)`, cut at 2.0 standard deviations and a bias of zeros.
+/// `y = x W + b` with a weight drawn evenly after Glorot (gain 1.0) and a bias of zeros.
 fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
     nn::Linear {
-        weight: truncated_normal([d_input, d_output], INIT_STD, 2.0, device),
+        weight: Initializer::XavierUniform {
+            gain: 1.0,
+        }
+            .init_with([d_input, d_output], Some(d_input), Some(d_output), device),
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
@@ -318,26 +324,4 @@ fn pool_mean(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
 /// Positions `start, start + 1, ..` as `[1, T]`.
 fn position_ids(start: usize, length: usize, device: &Device) -> Tensor<2, Int> {
     Tensor::<1, Int>::arange(start as i64..(start + length) as i64, device).unsqueeze()
-}
-
-/// `N(0, std²)`, redrawn outside `± cut` standard deviations.
-fn truncated_normal<const D: usize>(
-    shape: [usize; D],
-    std: f64,
-    cut: f64,
-    device: &Device,
-) -> Param<Tensor<D>> {
-    let draw = move |device: &Device, requires_grad: bool| {
-        let normal = Distribution::Normal(0.0, std);
-        let mut x = Tensor::<D>::random(shape, normal, device);
-        loop {
-            let outside = x.clone().abs().greater_elem(cut * std);
-            if !outside.clone().any().into_scalar::<bool>() {
-                break if requires_grad { x.require_grad() } else { x };
-            }
-            let again = x.random_like(normal);
-            x = x.mask_where(outside, again);
-        }
-    };
-    Param::uninitialized(ParamId::new(), draw, device.clone(), true, shape.into())
 }
