@@ -1,16 +1,24 @@
 //! Runs a model for `trafoc inspect` and hands its values over as plain numbers.
 
+use std::path::Path;
+
 use super::execute;
 use super::inspect::{Observe, Wanted};
+use super::model::ModelArgs;
+use super::trained::Trained;
 use super::ui::{Failure, Ui};
 use crate::inspect::attention::{Heads, grids};
 use crate::inspect::flow::flow;
 use crate::inspect::layers::planes;
-use crate::inspect::sites::{self, Kind, Site, Sites};
+use crate::inspect::sites::{self, Kind, Site};
 use crate::inspect::{Matrix, Report, start};
+use crate::interp::device::Chosen;
 use crate::interp::{Captures, Inputs, Model, Options, Outputs, Value, Weights};
 use crate::ir::paths::elements;
 use crate::ir::{DType, Init, Verified};
+use crate::learn::data::Codebook;
+use crate::learn::run_dir;
+use crate::learn::token::Tokenizer;
 
 /// Elements of a tensor that are drawn to measure its spread.
 const DRAWN: u128 = 1 << 20;
@@ -24,18 +32,27 @@ const TOKENS: u64 = 64;
 /// # Errors
 /// Anything given is not there, does not fit, or is too large.
 pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
-    let subject = one.spec.compile(ui)?;
-    let name = subject.graph.name.clone();
-    let found = sites::sites(&subject.graph);
+    let trained = trained(one, ui)?;
     if wanted == Wanted::Init {
-        return init(one, ui, subject.graph, &found);
+        if trained.is_some() {
+            return Err(Failure::usage("a run has been trained, and shows its start no more")
+                .help("name the spec instead of the run"));
+        }
+        let graph = one.spec.compile(ui)?.graph;
+        return init(one, ui, graph);
     }
+    let (graph, codebook, ready) = match trained {
+        Some(run) => (run.subject.graph, Some(run.codebook), Some((run.weights, run.device))),
+        None => (one.spec.compile(ui)?.graph, None, None),
+    };
+    let name = graph.name.clone();
+    let found = sites::sites(&graph);
     let Some(inputs) = &one.inputs else {
         return Err(Failure::usage("a run needs inputs")
             .help("`--inputs FILE` gives them, such as {\"tokens\": [[1, 2, 3]]}"));
     };
     let json = execute::read_inputs(inputs)?;
-    let words = Words::of(one, &json);
+    let words = Words::of(one, &json, codebook.as_ref());
     let all = one.chosen(&found);
     let captures: Vec<String> = match wanted {
         Wanted::Init => Vec::new(),
@@ -45,7 +62,10 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     if captures.is_empty() {
         return Err(Failure::usage("the model has nothing of that kind at that layer"));
     }
-    let model = Loaded::new(one, ui, subject.graph)?;
+    let model = match ready {
+        Some((weights, device)) => Loaded::of(graph, weights, device)?,
+        None => Loaded::new(one, ui, graph)?,
+    };
     let outputs = model.run(&json, &captures)?;
     match wanted {
         Wanted::Init | Wanted::Attention => {
@@ -87,6 +107,23 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     }
 }
 
+/// The model of a run's folder, if that is what is named.
+fn trained(one: &Observe, ui: &mut Ui) -> Result<Option<Trained>, Failure> {
+    let model = one.spec.spec.clone();
+    if !run_dir::is_run(Path::new(&model)) {
+        return Ok(None);
+    }
+    let arguments = ModelArgs {
+        model,
+        over: one.spec.over().clone(),
+        weights: one.weights.clone(),
+        codebook: None,
+        checkpoint: None,
+        device: one.device.clone(),
+    };
+    Trained::open(&arguments, ui).map(Some)
+}
+
 /// Whether a layer's output is asked for.
 fn wants(one: &Observe, layer: &sites::Layer) -> bool {
     let of_stack = match one.kind.map(Kind::from) {
@@ -124,6 +161,10 @@ impl Loaded {
                 Weights::init(&graph, &chosen.device, one.seed).map_err(execute::weights_failure)?
             }
         };
+        Self::of(graph, weights, chosen)
+    }
+
+    fn of(graph: Verified, weights: Weights, chosen: Chosen) -> Result<Self, Failure> {
         let takes = execute::takes(&graph);
         let model = Model::new(graph, weights).map_err(execute::plan_failure)?;
         Ok(Self { model, takes, device: chosen.device })
@@ -144,18 +185,25 @@ struct Words {
 }
 
 impl Words {
-    fn of(one: &Observe, json: &serde_json::Value) -> Self {
+    /// Those given, those a run's tokenizers have for the ids, or the ids.
+    fn of(one: &Observe, json: &serde_json::Value, codebook: Option<&Codebook>) -> Self {
         let given = |text: &Option<String>| -> Vec<String> {
             text.iter().flat_map(|t| t.split_whitespace()).map(str::to_owned).collect()
         };
-        let ids = |names: &[&str]| -> Vec<String> {
+        let words = |names: &[&str], tokenizer: Option<&Tokenizer>| -> Vec<String> {
             let found = names.iter().find_map(|name| json.get(name)?.get(0)?.as_array());
-            found.into_iter().flatten().map(ToString::to_string).collect()
+            let word = |id: &serde_json::Value| {
+                let number = id.as_u64().and_then(|id| u32::try_from(id).ok());
+                number.zip(tokenizer).and_then(|(id, t)| t.token(id)).unwrap_or_else(|| id.to_string())
+            };
+            found.into_iter().flatten().map(word).collect()
         };
-        let or = |words: Vec<String>, ids: Vec<String>| if words.is_empty() { ids } else { words };
+        let or = |given: Vec<String>, found: Vec<String>| if given.is_empty() { found } else { given };
+        let target = codebook.and_then(|c| c.tokenizer.as_ref());
+        let source = codebook.and_then(Codebook::source_tokenizer);
         Self {
-            target: or(given(&one.labels), ids(&["tokens", "target"])),
-            source: or(given(&one.source_labels), ids(&["source", "tokens"])),
+            target: or(given(&one.labels), words(&["tokens", "target"], target)),
+            source: or(given(&one.source_labels), words(&["source", "tokens"], source)),
         }
     }
 
@@ -213,7 +261,8 @@ fn first_sequence(value: &Value) -> Result<(usize, usize, Vec<f64>), Failure> {
     Ok((*rows, *columns, numbers))
 }
 
-fn init(one: &Observe, ui: &mut Ui, graph: Verified, found: &Sites) -> Result<Report, Failure> {
+fn init(one: &Observe, ui: &mut Ui, graph: Verified) -> Result<Report, Failure> {
+    let found = sites::sites(&graph);
     let name = graph.name.clone();
     let started = start::started(&graph);
     let sampled: Vec<Option<f64>> = started.iter().map(|p| drawn(p, one.seed)).collect();

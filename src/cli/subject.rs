@@ -197,6 +197,12 @@ impl SpecArgs {
         self.over.compile(&self.spec, ui)
     }
 
+    /// What is laid over the spec.
+    #[cfg(feature = "interp")]
+    pub fn over(&self) -> &OverArgs {
+        &self.over
+    }
+
     /// The spec, by its name, and what is laid over it, as a command line would say it again. Of an
     /// absolute path only the file is named: where it lies is a matter of this machine.
     pub fn as_written(&self, name: &str) -> String {
