@@ -17,7 +17,7 @@ use crate::report::compare::condition::{Condition, Judged};
 use crate::report::compare::nearest::{Near, nearest};
 use crate::report::compare::{Comparison, Entry, compare};
 use crate::report::cost::{Cost, cost};
-use crate::report::costs::{Element, Name, Scene};
+use crate::report::costs::{Element, Scene};
 use crate::report::number;
 use crate::source::SourceMap;
 
@@ -273,9 +273,4 @@ fn said(near: &[Near], comparison: &Comparison, width: usize) -> String {
         text += &format!("\nthen {}\n\n", others.join(", "));
     }
     text + &comparison.text(width)
-}
-
-/// The names of all costs, for the tests of the help.
-pub fn cost_names() -> Vec<&'static str> {
-    Name::ALL.iter().map(|name| name.word()).collect()
 }

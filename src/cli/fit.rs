@@ -164,7 +164,7 @@ fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, F
             Failure::usage("the wanted cost is no number")
         })?;
         return match number.to_f64() {
-            n if n >= 1.0 && n < 1e36 => Ok(n.round() as u128),
+            n if (1.0..1e36).contains(&n) => Ok(n.round() as u128),
             n => Err(Failure::usage(format!("a cost of {n} cannot be had"))),
         };
     }

@@ -89,3 +89,13 @@ fn memory_to_run_does_not_grow_with_depth() {
     let per_layer = (many.activations - few.activations) / 38;
     assert_eq!(few.activations + 3 * per_layer, memory("decoder.layers=5").activations);
 }
+
+#[test]
+fn the_help_names_every_cost() {
+    let help = std::fs::read_to_string(repository("tests/snap/cli/help.snap")).unwrap();
+    let words: Vec<&str> = help.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    for name in Name::ALL {
+        assert!(words.contains(&name.word()), "{}", name.word());
+        assert!(!name.explanation().is_empty() && !name.phrase().starts_with(' '));
+    }
+}
