@@ -130,8 +130,11 @@ impl Report {
         let mut right = 40.0 + width(&self.title, 16.0).max(width(&self.lead, 12.0)) * 1.08;
         let parts = self.parts.iter().filter(|part| !part.figures.is_empty());
         for part in parts {
-            let widest = part.figures.iter().fold(1f64, |most, f| most.max(f.width));
-            let columns = (ROOM / (widest + 16.0)).floor().clamp(1.0, 4.0) as usize;
+            let fits = |columns: &usize| {
+                let row = |row: &[Figure]| row.iter().map(|f| f.width + 16.0).sum::<f64>() <= ROOM;
+                part.figures.chunks(*columns).all(row)
+            };
+            let columns = [4, 3, 2].into_iter().find(fits).unwrap_or(1);
             let title = if self.parts.len() > 1 { part.title.as_str() } else { "" };
             let grid = Figure::grid(&part.figures, columns, title, "");
             canvas.place(4.0, y, &grid);

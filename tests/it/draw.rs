@@ -200,7 +200,7 @@ fn the_gallery_shows_what_the_program_draws_now() {
     let mut shown = 0;
     for line in page.lines() {
         let Some(command) = line.trim().strip_prefix("trafoc ") else { continue };
-        let needs_tensors = command.contains("--inputs");
+        let needs_tensors = command.contains("--inputs") || command.contains("inspect init");
         if needs_tensors {
             continue;
         }
