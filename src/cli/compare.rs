@@ -205,7 +205,7 @@ impl Compare {
         let (true, Some((_, only))) = (subjects.len() == 1, subjects.first()) else { return Ok(Vec::new()) };
         if !self.nearest {
             let variants = only.compile_variants(ui)?;
-            subjects.extend(variants);
+            subjects.extend(variants.into_iter().map(|(name, subject)| (short(&name), subject)));
             return Ok(Vec::new());
         }
         let mut known = Vec::new();
@@ -224,6 +224,16 @@ impl Compare {
         }
         Ok(near)
     }
+}
+
+/// The name of a combination of a grid with the ends of its paths: `layers=6,d_model=512`.
+fn short(name: &str) -> String {
+    let end = |axis: &str| {
+        let (path, value) = axis.split_once('=')?;
+        Some(format!("{}={value}", path.rsplit('.').next().unwrap_or(path)))
+    };
+    let ends: Option<Vec<String>> = name.split(',').map(end).collect();
+    ends.map_or_else(|| name.to_owned(), |ends| ends.join(","))
 }
 
 /// Names that tell the specs apart: their own, or else as the user named them.

@@ -237,6 +237,10 @@ fn a_variant_is_a_spec_and_a_setting_holds_over_it() {
     assert_eq!(width(&[]), "d_model = 8");
     assert_eq!(width(&["--variant", "wide"]), "d_model = 16");
     assert_eq!(width(&["--variant", "wide", "--set", "d_model=32"]), "d_model = 32");
+    let compared = trafoc_given(&spec, &["compare", "-"]);
+    for name in ["tiny", "wide", "layers=2", "layers=3"] {
+        assert!(compared.out.contains(&format!("\n{name} ")), "{}", compared.out);
+    }
     let unknown = trafoc_given(&spec, &["check", "-", "--variant", "wid"]);
     assert!(unknown.err.contains("did you mean `wide`?"), "{}", unknown.err);
     let faulty = trafoc_given(&spec.replace("{d_model: 16}", "{d_model: 17}"), &["check", "-"]);
