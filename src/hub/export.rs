@@ -326,6 +326,7 @@ impl<'a> Attempt<'a> {
                 find(tree, rest)
                     .or_else(|| self.blocks(stack).iter().find_map(|(_, block)| find(block, rest)))?
             }
+            ("let", [name]) => return self.factor(name),
             ("embed", _) => {
                 let stacks = ["encoder", "decoder"].iter().filter_map(|s| self.tree.get(s));
                 stacks.filter_map(|s| s.get("embed")).find_map(|embed| find(embed, rest))?
@@ -341,6 +342,18 @@ impl<'a> Attempt<'a> {
         Some(match json::of(place) {
             Json::String(word) if word == "none" => Json::Null,
             value => value,
+        })
+    }
+
+    /// The number that stands in the spec's equation where the family's has a name.
+    fn factor(&self, name: &str) -> Option<Json> {
+        ["encoder", "decoder"].iter().find_map(|stack| {
+            let ours = self.template.get(stack)?.get("block")?.text()?;
+            let (_, block) = *self.blocks(stack).first()?;
+            let theirs = block.get("block")?.text()?;
+            let mut words = ours.split_whitespace().zip(theirs.split_whitespace());
+            let (_, number) = words.find(|(word, _)| *word == name)?;
+            number.parse().ok().map(super::formula::number)
         })
     }
 
@@ -506,6 +519,8 @@ fn constants(node: &Node, path: &mut Vec<String>, out: &mut Vec<(Vec<String>, Op
     match (formula_of(node), &node.kind) {
         (Some(_), _) => out.push((path.clone(), None)),
         (None, Kind::Scalar(scalar)) => out.push((path.clone(), Some(scalar.text.clone()))),
+        // What only some configs give is no mark of a block.
+        (None, Kind::Map(_)) if node.get("when").or_else(|| node.get("match")).is_some() => {}
         (None, Kind::Map(entries)) => {
             for e in entries {
                 path.push(e.key.clone());

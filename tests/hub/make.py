@@ -92,7 +92,8 @@ def randomise(model):
     generator = torch.Generator().manual_seed(7)
     saved = set(model.state_dict())
     for name, tensor in list(model.named_parameters()) + list(model.named_buffers()):
-        if name in saved and tensor.is_floating_point() and "embed_positions.weights" not in name:
+        is_fixed = isinstance(tensor, torch.nn.Parameter) and not tensor.requires_grad
+        if name in saved and tensor.is_floating_point() and not is_fixed:
             noise = torch.randn(tensor.shape, generator=generator)
             with torch.no_grad():
                 is_table = tensor.dim() > 1

@@ -115,8 +115,10 @@ fn call(
         }
         (Function::If, [condition, yes, no]) => {
             let decided = condition.keys().iter().all(|key| scope.key(key).is_some());
-            if decided && let Ok(Json::Bool(b)) = eval(condition, scope) {
-                solve(if b { yes } else { no }, wanted, scope, found);
+            match eval(condition, scope).ok().filter(|_| decided) {
+                Some(Json::Bool(b)) => solve(if b { yes } else { no }, wanted, scope, found),
+                // Whichever of them can be turned round; the check of the whole will tell.
+                Some(_) | None => [yes, no].into_iter().for_each(|f| solve(f, wanted, scope, found)),
             }
         }
         (Function::Words, [list, Formula::Key(table)]) => {
