@@ -591,11 +591,14 @@ impl Exported {
         let model = self.family.models.first().cloned().unwrap_or_default();
         all.insert("model_type".into(), Json::from(model));
         for (key, value) in &self.values {
-            let is_absent = value.is_null()
-                && self.family.keys.get(key).is_some_and(|k| match &k.default {
-                    super::family::Default::Value(default) => default.is_null(),
-                    super::family::Default::Formula(_) => true,
-                });
+            // A `null` is written where the library's own default may be another.
+            let is_inner = key.contains('.') || key == "id2label";
+            let is_computed = self
+                .family
+                .keys
+                .get(key)
+                .is_some_and(|k| matches!(k.default, super::family::Default::Formula(_)));
+            let is_absent = value.is_null() && (is_inner || is_computed);
             // The library checks types: what is a float by default is written as one.
             let is_float = self.family.keys.get(key).is_some_and(
                 |k| matches!(&k.default, super::family::Default::Value(Json::Number(n)) if n.is_f64()),
