@@ -89,7 +89,10 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
 }
 
 /// The parameters of a Hugging Face model.
-fn from_model(
+///
+/// # Errors
+/// The files do not hold them.
+pub(super) fn from_model(
     model: &HubModel,
     graph: &Verified,
     path: &Path,

@@ -9,7 +9,7 @@ use super::subject::OverArgs;
 /// Which model, and where it runs.
 #[derive(Debug, Args)]
 pub struct ModelArgs {
-    /// The folder of a run, or a spec with --weights
+    /// The folder of a run, a Hugging Face model directory, or a spec with --weights
     #[arg(value_name = "MODEL")]
     pub model: String,
     /// What is laid over a spec.

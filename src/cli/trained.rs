@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::execute::{choose, plan_failure, weights_failure};
+use super::directory::config_of;
+use super::execute::{choose, from_model, plan_failure, weights_failure};
 use super::file;
 use super::model::ModelArgs;
 use super::subject::{OverArgs, Subject};
@@ -11,8 +12,11 @@ use super::ui::{Exit, Failure, Ui};
 use crate::interp::device::Chosen;
 use crate::interp::{Captures, Plan, Weights};
 use crate::learn::data::Codebook;
+use crate::learn::recipe::agree::Task;
 use crate::learn::run_dir::{self, AVERAGED, Found};
 use crate::learn::session::files;
+use crate::learn::token::{Fault, Tokenizer, from_files};
+use crate::parts::Head;
 
 /// The longest codebook that is read.
 const MAX_CODEBOOK: usize = 256 << 20;
@@ -57,6 +61,9 @@ impl Trained {
             }
             false => None,
         };
+        if found.is_none() && config_of(&root).is_some() {
+            return Self::imported(arguments, &root, ui);
+        }
         let (spec, weights, codebook) = match (&found, &arguments.weights, &arguments.codebook) {
             (Some(found), None, _) => (
                 found.file(files::SPEC).display().to_string(),
@@ -87,6 +94,67 @@ impl Trained {
         let over = arguments.over.clone();
         Ok(Self { subject, plan, weights, codebook, device, found, over })
     }
+}
+
+impl Trained {
+    /// Opens a Hugging Face model by its directory: weights, `tokenizer.json`, names of classes.
+    fn imported(arguments: &ModelArgs, root: &Path, ui: &mut Ui) -> Result<Self, Failure> {
+        let subject = arguments.over.compile(&arguments.model, ui)?;
+        let Some(model) = &subject.model else {
+            return Err(Failure::usage(format!("`{}` is not a model's directory", arguments.model)));
+        };
+        let device = choose(arguments.device.as_deref())?;
+        let path = arguments.weights.as_deref().unwrap_or(&model.folder);
+        let weights = from_model(model, &subject.graph, path, &device.device, ui)?;
+        let plan = Plan::new(&subject.graph, &Captures::none()).map_err(plan_failure)?;
+        let codebook = match &arguments.codebook {
+            Some(path) => read_codebook(path)?,
+            None => codebook_of(&subject, &model.folder, root)?,
+        };
+        let over = arguments.over.clone();
+        Ok(Self { subject, plan, weights, codebook, device, found: None, over })
+    }
+}
+
+/// What the files beside a Hugging Face model say of ids and classes.
+fn codebook_of(subject: &Subject, folder: &Path, root: &Path) -> Result<Codebook, Failure> {
+    let path = folder.join("tokenizer.json");
+    let tokenizer = match path.is_file() {
+        true => {
+            let read = from_files(&path, None).map_err(|fault| {
+                let why = match fault {
+                    Fault::Bad(why) => why,
+                    Fault::Refused(_) => "it cannot be read".to_owned(),
+                };
+                Failure::new(Exit::File, format!("`{}`: {why}", path.display()))
+            })?;
+            Some(Tokenizer::Subword(Box::new(read)))
+        }
+        false if subject.spec.vocab.is_some() => {
+            let message = format!("`{}` has no tokenizer.json, and its tokens mean nothing", root.display());
+            return Err(Failure::new(Exit::File, message).help("`trafoc run` takes ids"));
+        }
+        false => None,
+    };
+    let config = config_of(root).and_then(|path| file::read_bounded(&path, MAX_CODEBOOK).ok());
+    let config: serde_json::Value = config.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
+    let mut classes: Vec<(usize, String)> = Vec::new();
+    for (id, name) in config["id2label"].as_object().into_iter().flatten() {
+        if let (Ok(id), Some(name)) = (id.parse(), name.as_str()) {
+            classes.push((id, name.to_owned()));
+        }
+    }
+    classes.sort();
+    Ok(Codebook {
+        task: Task::of(&subject.spec).unwrap_or(Task::ClassifyText),
+        tokenizer,
+        source: None,
+        classes: classes.into_iter().map(|(_, name)| name).collect(),
+        languages: Vec::new(),
+        several: matches!(&subject.spec.head, Head::Classify(head) if head.multi_label),
+        image: None,
+        longest: usize::try_from(subject.graph.context).unwrap_or(usize::MAX),
+    })
 }
 
 fn pick(root: &Path, name: Option<&str>) -> Result<Found, run_dir::RunDirError> {

@@ -3,7 +3,7 @@
 use super::data::{Array, Codebook};
 use super::decode::{Limits, Prompt};
 use super::recipe::agree::Task;
-use super::token::Unknown;
+use super::token::{Tokenizer, Unknown};
 
 /// What a language model writes on from: a text, behind the mark of the start where there is one. None
 /// where there would be no token at all.
@@ -15,7 +15,11 @@ pub fn of_text(codebook: &Codebook, text: &str) -> Result<Option<Prompt>, Unknow
         Some(tokenizer) => tokenizer.encode(text)?,
         None => Vec::new(),
     };
-    let tokens: Vec<u32> = codebook.marks().start.into_iter().chain(ids).collect();
+    let marks = codebook.marks();
+    // GPT-2's one mark stands between texts, and before none that a prompt begins.
+    let between = matches!(codebook.tokenizer, Some(Tokenizer::Subword(_))) && marks.start == marks.end;
+    let start = marks.start.filter(|_| !between || ids.is_empty());
+    let tokens: Vec<u32> = start.into_iter().chain(ids).collect();
     Ok((!tokens.is_empty()).then_some(Prompt { tokens, memory: Vec::new() }))
 }
 
