@@ -26,6 +26,18 @@ use trafoc::syntax::Notation;
 
 use crate::compiled::repository;
 
+/// Keys that change nothing beside the others of their configs, and so do not come back.
+const IDLE: &[(&str, &str)] = &[
+    ("falcon", "num_kv_heads"),
+    ("phi3", "rope_parameters.original_max_position_embeddings"),
+    ("qwen2", "max_window_layers"),
+    ("qwen2_moe", "intermediate_size"),
+    ("qwen2_moe", "mlp_only_layers"),
+    ("qwen3_moe", "intermediate_size"),
+    ("qwen3_moe", "mlp_only_layers"),
+    ("smollm3", "layer_types"),
+];
+
 /// The directories, by name.
 fn models() -> Vec<(String, PathBuf)> {
     let folder = std::fs::read_dir(repository("tests/hub")).unwrap();
@@ -141,6 +153,7 @@ fn every_tensor_has_its_place() {
 
 #[test]
 fn a_config_comes_back_from_its_spec() {
+    let mut wrong = Vec::new();
     for (name, folder) in models() {
         let model = imported_from(&name, &folder);
         let (spec, _) = compiled(&model);
@@ -161,9 +174,13 @@ fn a_config_comes_back_from_its_spec() {
             let agree = same(value, other) || (words(value).is_some() && words(value) == words(other));
             // A value that stands for its absence: `1` where nothing is said.
             let absent = value.is_null() || key == "id2label";
-            assert!(agree || absent, "{name}: {key} was {value} and is {other}");
+            let idle = IDLE.contains(&(name.as_str(), key.as_str()));
+            if !(agree || absent || idle) {
+                wrong.push(format!("{name}: {key} was {value} and is {other}"));
+            }
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
