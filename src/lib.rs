@@ -3,7 +3,8 @@
 //! A text becomes a spanned tree ([`syntax`]), a typed spec ([`spec`], its fields described with
 //! [`field`], its parts in [`parts`]), a graph of primitive ops ([`ir`], made by [`lower`]) and, once
 //! verified, whatever is asked for: Rust (`emit`), tensors (`interp`), facts and tables ([`report`]),
-//! pictures ([`draw`], [`inspect`]). [`compile`] is the front end in one call. Dependencies run one way, in that order.
+//! pictures ([`draw`], [`inspect`]). [`compile`] is the front end in one call. Dependencies run
+//! one way, in that order.
 //!
 //! Words. A *spec* is the author's file; a *slot* is a place in it that holds one *part* (a norm, a
 //! positional scheme, ...); a *block* is one layer of a stack; a *module* is a function of the graph;

@@ -83,7 +83,8 @@ impl Figure {
     pub fn inline(&self) -> String {
         let (w, h) = (n(self.width), n(self.height));
         format!(
-            "<svg class=\"figure\" width=\"{w}\" style=\"min-width:{}px\" viewBox=\"0 0 {w} {h}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
+            "<svg class=\"figure\" width=\"{w}\" style=\"min-width:{}px\" viewBox=\"0 0 {w} {h}\" \
+             role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
             n((self.width * NARROW).min(640.0)),
             escape_line(&format!("{}. {}", self.title, self.description)),
             self.body

@@ -56,7 +56,8 @@ unicode-bidi:isolate}\
 .mono{font-family:\"SFMono-Regular\",Menlo,Consolas,\"Liberation Mono\",\"DejaVu Sans Mono\",monospace;\
 font-size:11px}\
 path,line,polyline{fill:none;stroke-width:1.2}.thin{stroke-width:.8}.thick{stroke-width:2.5}\
-.curve{stroke-width:1.8;stroke-linejoin:round}.dashed{stroke-dasharray:4 3}.fill-none{fill:none}.sensitive{pointer-events:all}.band{opacity:.18;stroke:none}\
+.curve{stroke-width:1.8;stroke-linejoin:round}.dashed{stroke-dasharray:4 3}.fill-none{fill:none}\
+.sensitive{pointer-events:all}.band{opacity:.18;stroke:none}\
 .start{text-anchor:start}.middle{text-anchor:middle}.end{text-anchor:end}\
 image{image-rendering:pixelated}";
 

@@ -10,7 +10,8 @@ pub fn dot(outline: &Outline) -> String {
     let mut out = format!("digraph {} {{\n", quoted(&outline.name));
     let _ = writeln!(
         out,
-        "  rankdir=BT; fontname=\"Helvetica\"; node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"Helvetica\"];"
+        "  rankdir=BT; fontname=\"Helvetica\";\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, \
+         fontname=\"Helvetica\"];"
     );
     let label = format!("{}\n{}", outline.name, outline.summary.join(" · "));
     let _ = writeln!(out, "  label={}; labelloc=t;", quoted(&label));
