@@ -54,6 +54,14 @@ pub struct Beam {
     pub length_penalty: f64,
 }
 
+/// What is sampled, and how.
+struct Sampled<'a> {
+    prompts: &'a [Prompt],
+    how: &'a Sampling,
+    limits: &'a Limits,
+    seed: u64,
+}
+
 /// A model that decodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoder<'a> {
@@ -91,24 +99,23 @@ impl<'a> Decoder<'a> {
         seed: u64,
         told: &mut dyn FnMut(usize, u32) -> bool,
     ) -> Result<Vec<Decoded>, StepError> {
+        let task = Sampled { prompts, how, limits, seed };
         let mut out = vec![Decoded::default(); prompts.len()];
         for group in alike(prompts) {
-            self.group(prompts, group, how, limits, seed, told, &mut out)?;
+            self.group(&task, group, told, &mut out)?;
         }
         Ok(out)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call, whose arguments are those of `sample`")]
+    /// Writes on from prompts of one shape, those of the indices `alive`.
     fn group(
         &self,
-        prompts: &[Prompt],
+        task: &Sampled<'_>,
         mut alive: Vec<usize>,
-        how: &Sampling,
-        limits: &Limits,
-        seed: u64,
         told: &mut dyn FnMut(usize, u32) -> bool,
         out: &mut [Decoded],
     ) -> Result<(), StepError> {
+        let Sampled { prompts, how, limits, seed } = *task;
         let device = self.device()?;
         let mut streams: BTreeMap<usize, Stream> =
             alive.iter().map(|i| (*i, Stream::new(seed, "sampling", *i as u64))).collect();

@@ -198,6 +198,10 @@ impl<'a> Session<'a> {
     /// A step cannot be made, or nothing can be written.
     pub fn run(&mut self, watcher: &mut dyn Watcher) -> Result<Ending, SessionError> {
         if self.state.finished {
+            // The end may have come between the last checkpoint and the mean of several.
+            if run_dir::named(self.run.root(), run_dir::AVERAGED).is_err() {
+                self.average()?;
+            }
             return Ok(Ending::Complete);
         }
         let job = self.job;
