@@ -108,7 +108,7 @@ pub fn import(
         sink.push(diagnostic.help("it says which family the model is of"));
         return None;
     };
-    let Some(family) = families.of_model(model, sources, sink).ok()? else {
+    let Some(family) = families.of_model(model, sources, sink)? else {
         let span = node.get("model_type").map_or(node.span, |n| n.span);
         let models = families.models();
         let diagnostic =

@@ -81,25 +81,18 @@ impl Families {
         read(name, self, sources, sink)
     }
 
-    /// The family that reads a `model_type`; `Ok(None)` if there is none.
-    ///
-    /// # Errors
-    /// A family file has faults, which are reported.
-    pub fn of_model(
-        &self,
-        model: &str,
-        sources: &mut SourceMap,
-        sink: &mut Sink,
-    ) -> Result<Option<Family>, ()> {
+    /// The family that reads a `model_type`; `Some(None)` if there is none, and `None` after reporting the
+    /// faults of a family's file.
+    pub fn of_model(&self, model: &str, sources: &mut SourceMap, sink: &mut Sink) -> Option<Option<Family>> {
         // Only files that mention the word are worth reading.
         let mentions = |name: &&str| self.text(name).is_some_and(|(_, text)| text.contains(model));
         for name in self.names().into_iter().filter(mentions) {
-            let Some(family) = self.read(name, sources, sink) else { return Err(()) };
+            let family = self.read(name, sources, sink)?;
             if family.models.iter().any(|m| m == model) {
-                return Ok(Some(family));
+                return Some(Some(family));
             }
         }
-        Ok(None)
+        Some(None)
     }
 
     /// Every `model_type` there is a family for.

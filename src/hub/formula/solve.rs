@@ -39,10 +39,11 @@ pub fn solve(formula: &Formula, wanted: &Json, scope: &dyn Scope, found: &mut dy
             }
         }
         Formula::Binary(Operator::Else, first, _) => solve(first, wanted, scope, found),
-        Formula::Binary(Operator::Equal, a, b) if *wanted == Json::Bool(true) => match (&**a, &**b) {
-            (key @ Formula::Key(_), Formula::Literal(value)) => solve(key, value, scope, found),
-            _ => {}
-        },
+        Formula::Binary(Operator::Equal, a, b) if *wanted == Json::Bool(true) => {
+            if let (key @ Formula::Key(_), Formula::Literal(value)) = (&**a, &**b) {
+                solve(key, value, scope, found);
+            }
+        }
         Formula::Binary(Operator::And, a, b) if *wanted == Json::Bool(true) => {
             solve(a, wanted, scope, found);
             solve(b, wanted, scope, found);
