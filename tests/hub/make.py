@@ -77,8 +77,6 @@ FAMILIES = {
         local_attention=6, pad_token_id=0, cls_token_id=1, sep_token_id=2)),
     "deit": ("DeiTForImageClassification", dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=48, image_size=8, patch_size=4, num_labels=3)),
-    "dinov2": ("Dinov2ForImageClassification", dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-        mlp_ratio=2, image_size=8, patch_size=4, num_labels=3)),
     "mt5": ("MT5ForConditionalGeneration", dict(vocab_size=97, d_model=32, d_kv=12, d_ff=48, num_layers=2,
         num_heads=4, decoder_start_token_id=0)),
     "mbart": ("MBartForConditionalGeneration", BOTH),
