@@ -7,7 +7,6 @@ use trafoc::diag::{Diagnostic, Sink, render};
 use trafoc::field::{Context, Value};
 use trafoc::learn::recipe::{self, Recipe, agree};
 use trafoc::source::{SourceId, SourceMap};
-use trafoc::spec::ModelSpec;
 use trafoc::spec::load::{self, Files};
 use trafoc::spec::sweep;
 use trafoc::syntax::set::parse_set;
@@ -18,7 +17,8 @@ use crate::compiled::{Folder, repository, specs};
 /// A recipe beside the spec it is for.
 pub struct Pair {
     pub sources: SourceMap,
-    pub spec: ModelSpec,
+    #[cfg(feature = "learn")]
+    pub spec: trafoc::spec::ModelSpec,
     pub recipe: Option<Recipe>,
     pub sink: Sink,
 }
@@ -46,7 +46,13 @@ impl Pair {
         if let Some(recipe) = &recipe {
             agree::check(recipe, &spec, &graph, &mut sink);
         }
-        Pair { sources, spec, recipe, sink }
+        Pair {
+            sources,
+            #[cfg(feature = "learn")]
+            spec,
+            recipe,
+            sink,
+        }
     }
 
     /// A shipped recipe with the spec and the variant that the command in its first lines names.
