@@ -365,37 +365,32 @@ fn some<'w>(words: &[&'w str], count: usize, stream: &mut Stream) -> Vec<&'w str
     words
 }
 
-/// Questions about people.
+/// Questions about people: four facts of one person in every paragraph, two of them with a place.
 fn questions() -> String {
     let mut stream = Stream::new(1, "questions", 0);
     let mut paragraphs = Vec::new();
     for number in 0..400 {
-        let names = some(&NAMES, 2, &mut stream);
-        let (places, jobs) = (some(&PLACES, 2, &mut stream), some(&JOBS, 2, &mut stream));
-        let things = some(&THINGS, 2, &mut stream);
+        let name = some(&NAMES, 1, &mut stream)[0];
+        let places = some(&PLACES, 2, &mut stream);
+        let (job, thing) = (some(&JOBS, 1, &mut stream)[0], some(&THINGS, 1, &mut stream)[0]);
+        let mut facts = [
+            (format!("{name} lives in "), places[0], format!("Where does {name} live?")),
+            (format!("{name} comes from "), places[1], format!("Where does {name} come from?")),
+            (format!("{name} works as a "), job, format!("What is the work of {name}?")),
+            (format!("{name} likes "), thing, format!("What does {name} like?")),
+        ];
+        stream.shuffle(&mut facts);
         let mut context = String::new();
         let mut asked = Vec::new();
-        for i in 0..2 {
-            let (name, place, job, thing) = (names[i], places[i], jobs[i], things[i]);
-            let said = [
-                ("where", format!("{name} lives in "), place, format!("Where does {name} live?")),
-                ("what", format!("{name} works as a "), job, format!("What is the work of {name}?")),
-                ("likes", format!("{name} likes "), thing, format!("What does {name} like?")),
-            ];
-            for (kind, before, answer, question) in said {
-                context += &before;
-                let start = context.chars().count();
-                context += &format!("{answer}. ");
-                asked.push(serde_json::json!({
-                    "id": format!("{number}-{i}-{kind}"),
-                    "question": question,
-                    "answers": [{ "text": answer, "answer_start": start }],
-                }));
-            }
+        for (before, answer, question) in facts {
+            context += &before;
+            asked.push(serde_json::json!({
+                "id": format!("{number}-{}", asked.len()),
+                "question": question,
+                "answers": [{ "text": answer, "answer_start": context.chars().count() }],
+            }));
+            context += &format!("{answer}. ");
         }
-        // Two questions of the six.
-        stream.shuffle(&mut asked);
-        asked.truncate(2);
         paragraphs.push(serde_json::json!({ "context": context.trim_end(), "qas": asked }));
     }
     let data =
