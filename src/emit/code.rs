@@ -51,6 +51,14 @@ impl Code {
         Self { pieces: vec![Piece::Text(text.into())], strength: Strength::Postfix }
     }
 
+    /// The number, if this is one written out.
+    pub fn integer(&self) -> Option<u64> {
+        match self.pieces.as_slice() {
+            [Piece::Text(text)] => text.replace('_', "").parse().ok(),
+            _ => None,
+        }
+    }
+
     /// A value, moved or cloned.
     pub fn take(value: ValueId) -> Self {
         Self { pieces: vec![Piece::Take(value)], strength: Strength::Postfix }

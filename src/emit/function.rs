@@ -350,7 +350,9 @@ impl<'a> Function<'a> {
             Holder::Several => "cache",
             Holder::Model => "cache.layers",
         };
-        let lent = if self.cache_users == 1 { "cache" } else { "cache.as_deref_mut()" };
+        // The last user may have it.
+        let is_last = self.next_cache == self.facts.caches;
+        let lent = if self.cache_users == 1 || is_last { "cache" } else { "cache.as_deref_mut()" };
         let part = match (all, list) {
             (_, false) => format!("&mut {held}[{start}]"),
             (true, true) => format!("{held}.as_mut_slice()"),

@@ -278,6 +278,13 @@ fn frequencies(f: &mut Function<'_>, rotary: &RotaryTable, total: Code) -> Code 
             Code::call(&f.file.kernel("dynamic_frequencies"), call)
         }
     };
+    // No choice is written where the length is known, or where both are the same.
+    match total.integer() {
+        Some(length) if length > long.from => return Code::text("&").join(grown),
+        Some(_) => return Code::text("&").join(usual),
+        None if grown == usual => return Code::text("&").join(usual),
+        None => {}
+    }
     let same_type = |code: Code, is_list: bool| if is_list { code.method("to_vec", []) } else { code };
     let usual = same_type(usual, base_of(&rotary.inverse_frequencies).is_none());
     let grown =

@@ -248,8 +248,8 @@ impl<'a> Session<'a> {
             watcher.stepped(&self.state, &made, rate);
             let is_last = number == self.state.steps;
             let mut ending = is_last.then_some(Ending::Complete);
-            let mut due = is_last || number % *recipe.checkpoint.every == 0;
-            if is_last || recipe.evaluate.every.is_some_and(|every| number % *every == 0) {
+            let mut due = is_last || number.is_multiple_of(*recipe.checkpoint.every);
+            if is_last || recipe.evaluate.every.is_some_and(|every| number.is_multiple_of(*every)) {
                 let is_best = self.evaluate(watcher)?;
                 due |= is_best;
                 if recipe.stop.as_ref().is_some_and(|s| self.state.stale >= *s.patience) && !is_last {
