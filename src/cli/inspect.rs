@@ -163,16 +163,30 @@ impl Inspect {
                 one.to.write(&positions::positions(&graphs), ui)
             }
             What::Attention(one) if one.inputs.is_none() => {
+                one.refuse(&["weights", "seed", "labels", "source-labels", "target"], "masks need no run")?;
                 let subject = one.spec.compile(ui)?;
                 let found = one.chosen(&sites::sites(&subject.graph));
+                if found.is_empty() {
+                    return Err(Failure::usage("the model has nothing of that kind at that layer"));
+                }
                 ui.note("note: no inputs are given, so only masks are shown; `--inputs FILE` runs the model");
                 let length = subject.graph.context.clamp(1, MASKED);
                 one.to.write(&attention::masks(&subject.graph.name, &found, length), ui)
             }
-            What::Init(one) => one.to.write(&observe(one, ui, Wanted::Init)?, ui),
-            What::Attention(one) => one.to.write(&observe(one, ui, Wanted::Attention)?, ui),
+            What::Init(one) => {
+                let unused = ["inputs", "weights", "labels", "source-labels", "layer", "kind", "target"];
+                one.refuse(&unused, "parameters start from the seed alone")?;
+                one.to.write(&observe(one, ui, Wanted::Init)?, ui)
+            }
+            What::Attention(one) => {
+                one.refuse(&["target"], "all positions are shown")?;
+                one.to.write(&observe(one, ui, Wanted::Attention)?, ui)
+            }
             What::Flow(one) => one.to.write(&observe(one, ui, Wanted::Flow)?, ui),
-            What::Layers(one) => one.to.write(&observe(one, ui, Wanted::Layers)?, ui),
+            What::Layers(one) => {
+                one.refuse(&["target"], "all positions are shown")?;
+                one.to.write(&observe(one, ui, Wanted::Layers)?, ui)
+            }
         }
     }
 }
@@ -208,6 +222,24 @@ fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure
 }
 
 impl Observe {
+    /// Refuses arguments that would change nothing.
+    fn refuse(&self, unused: &[&str], why: &str) -> Result<(), Failure> {
+        let given = [
+            ("inputs", self.inputs.is_some()),
+            ("weights", self.weights.is_some()),
+            ("seed", self.seed != 0),
+            ("labels", self.labels.is_some()),
+            ("source-labels", self.source_labels.is_some()),
+            ("layer", self.layer.is_some()),
+            ("kind", self.kind.is_some()),
+            ("target", self.target.is_some()),
+        ];
+        match given.iter().find(|(name, is_given)| *is_given && unused.contains(name)) {
+            Some((name, _)) => Err(Failure::usage(format!("--{name} would change nothing: {why}"))),
+            None => Ok(()),
+        }
+    }
+
     /// The sites of the kind and the layer that are asked for.
     pub fn chosen(&self, all: &sites::Sites) -> Vec<sites::Site> {
         let kind = self.kind.map(sites::Kind::from);
