@@ -378,7 +378,9 @@ impl Watcher for Progress<'_> {
             }
         }
         let every = state.steps.div_ceil(20).max(1);
-        if (is_first || state.step.is_multiple_of(every) || state.step == state.steps) && !self.ui.shows_status() {
+        if (is_first || state.step.is_multiple_of(every) || state.step == state.steps)
+            && !self.ui.shows_status()
+        {
             self.ui.note(&self.line(state));
         }
     }

@@ -147,7 +147,10 @@ fn noise(seed: u64) -> impl FnMut(u64) -> u64 {
 fn killed(kills: u32, steps: &str, seed: u64) {
     let place = Place::new();
     let more = ["--with", steps, "--with", "checkpoint.every=1", "--with", "evaluate.every=5"];
+    let start = std::time::Instant::now();
     place.trained("whole", &more);
+    // Moments within a run, however quick it is.
+    let most = (start.elapsed().as_millis() as u64 * 3 / 4).max(1);
     let mut random = noise(seed);
     let mut died = 0;
     for _ in 0..20 * kills {
@@ -160,7 +163,7 @@ fn killed(kills: u32, steps: &str, seed: u64) {
             .spawn()
             .unwrap();
         if died < kills {
-            std::thread::sleep(Duration::from_millis(random(600)));
+            std::thread::sleep(Duration::from_millis(random(most)));
             let _ = child.kill();
         }
         let output = child.wait_with_output().unwrap();
