@@ -16,6 +16,9 @@ use crate::source::{Source, SourceId, SourceMap, is_hidden};
 /// Columns where a terminal does not say how many it has.
 pub const DEFAULT_WIDTH: usize = 110;
 
+/// Bytes behind the last label that the renderer is given, more than any terminal shows.
+const TAIL: usize = 2_000;
+
 /// All diagnostics as rustc would show them, with a blank line between any two.
 pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool, width: usize) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
@@ -145,6 +148,8 @@ fn snippet<'a>(
     let end = labels.iter().map(|l| l.span.end as usize).max().unwrap_or(0).clamp(start, text.len());
     let begin = text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |i| i + 1);
     let finish = text.get(end..).and_then(|t| t.find('\n')).map_or(text.len(), |i| end + i);
+    // Nor is the far end of a long line shown, which it would look through as well.
+    let finish = (end.saturating_add(TAIL)..finish).find(|i| text.is_char_boundary(*i)).unwrap_or(finish);
     let shown = text.get(begin..finish).unwrap_or("");
     let line = source.line_column(begin).0;
     let annotations = labels.iter().map(|label| {

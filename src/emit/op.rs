@@ -268,8 +268,12 @@ fn repeats(f: &Function<'_>, input: ValueId, times: u64) -> Code {
 
 /// The inverse frequencies as `&[f64]`.
 fn frequencies(f: &mut Function<'_>, rotary: &RotaryTable, total: Code) -> Code {
-    let usual = plain(f, &rotary.inverse_frequencies);
-    let Some(long) = &rotary.long else { return Code::text("&").join(usual) };
+    let Some(long) = &rotary.long else { return Code::text("&").join(plain(f, &rotary.inverse_frequencies)) };
+    // No choice is written where the length is known.
+    let goes_beyond = total.integer().map(|length| length > long.from);
+    if goes_beyond == Some(false) {
+        return Code::text("&").join(plain(f, &rotary.inverse_frequencies));
+    }
     let grown = match &long.rule {
         LongRule::Frequencies(values) => plain(f, values),
         LongRule::Dynamic { theta, factor, dim } => {
@@ -278,12 +282,12 @@ fn frequencies(f: &mut Function<'_>, rotary: &RotaryTable, total: Code) -> Code 
             Code::call(&f.file.kernel("dynamic_frequencies"), call)
         }
     };
-    // No choice is written where the length is known, or where both are the same.
-    match total.integer() {
-        Some(length) if length > long.from => return Code::text("&").join(grown),
-        Some(_) => return Code::text("&").join(usual),
-        None if grown == usual => return Code::text("&").join(usual),
-        None => {}
+    if goes_beyond == Some(true) {
+        return Code::text("&").join(grown);
+    }
+    let usual = plain(f, &rotary.inverse_frequencies);
+    if grown == usual {
+        return Code::text("&").join(usual);
     }
     let same_type = |code: Code, is_list: bool| if is_list { code.method("to_vec", []) } else { code };
     let usual = same_type(usual, base_of(&rotary.inverse_frequencies).is_none());
