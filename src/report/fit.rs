@@ -1,7 +1,7 @@
 //! Sizes that give a model a wanted cost: `d_model` and `layers` for 124 million parameters.
 //!
 //! Sizes are numbers of a spec's normal form. All but one are tried one by one, from an eighth to eight
-//! times what they are; costs grow with every size, so the remaining one is found by bisection. A
+//! times what they are; costs grow with every size, so the remaining one is searched for along them. A
 //! combination counts only if it compiles, which is how divisibility is respected. Of combinations that
 //! come about as close, those come first that keep the spec's proportions.
 
@@ -64,7 +64,7 @@ pub enum Unfit {
     Several(Vec<String>),
 }
 
-/// The most combinations that are tried, of all sizes but the bisected one.
+/// The most combinations that are tried, of all sizes but the one searched along.
 const MOST: usize = 600;
 
 /// What is about as close: one part in a hundred.
@@ -160,7 +160,7 @@ impl Fitter {
 
     /// The sizes that come closest, closest first, at most so many.
     pub fn fit(&self, sizes: &[Size], wanted: &Wanted, most: usize) -> Vec<Fit> {
-        // The finest size that matters is bisected, so that the others are few.
+        // The finest size that matters is searched along, so that the others are few.
         let matters = |size: &Size| {
             let at = |n: u64| self.measure(&[size], &[n], Some(wanted));
             at(size.now) != at(size.now.saturating_mul(2))
@@ -171,13 +171,15 @@ impl Fitter {
             sizes.iter().enumerate().filter(|(i, _)| *i != fine).map(|(_, s)| s).collect();
         let Some(last) = sizes.get(fine) else { return Vec::new() };
         let mut found = Vec::new();
+        let mut near = None;
         for fixed in combinations(&others) {
             let all: Vec<&Size> = others.iter().copied().chain([last]).collect();
             let of = |n: u64| {
                 let values: Vec<u64> = fixed.iter().copied().chain([n]).collect();
                 self.measure(&all, &values, Some(wanted))
             };
-            for (n, value) in around(&candidates(last), wanted.value, of) {
+            for (n, value) in around(&candidates(last), wanted.value, near, of) {
+                near = Some(n);
                 let mut values = fixed.clone();
                 values.insert(fine, n);
                 let off = (value as f64 - wanted.value as f64) / (wanted.value as f64).max(1.0);
@@ -256,8 +258,15 @@ fn combinations(sizes: &[&Size]) -> Vec<Vec<u64>> {
     })
 }
 
-/// The values on both sides of the wanted cost, and their costs.
-fn around(values: &[u64], wanted: u128, of: impl Fn(u64) -> Option<u128>) -> Vec<(u64, u128)> {
+/// The values on both sides of the wanted cost, and their costs. Costs run nearly along a straight line, so
+/// the next value tried is where the line through the last two meets what is wanted; every fourth is the
+/// middle of what is left, which ends the search whatever the costs are like. `near` is likely close.
+fn around(
+    values: &[u64],
+    wanted: u128,
+    near: Option<u64>,
+    of: impl Fn(u64) -> Option<u128>,
+) -> Vec<(u64, u128)> {
     // A value that gives no sound spec is passed over for the next one that does.
     let at = |from: usize| {
         (from..values.len().min(from + 16)).find_map(|i| {
@@ -268,18 +277,34 @@ fn around(values: &[u64], wanted: u128, of: impl Fn(u64) -> Option<u128>) -> Vec
     let (mut low, mut high) = (0, values.len());
     let mut below = None;
     let mut above = None;
+    let mut tried: Vec<(u64, u128)> = Vec::new();
     while low < high {
-        let middle = (low + high) / 2;
-        match at(middle) {
-            Some((i, n, cost)) if cost <= wanted => {
-                below = Some((n, cost));
-                low = i + 1;
+        let guess = match tried.as_slice() {
+            [] => near.map(|n| n as f64),
+            all if all.len() % 4 == 3 => None,
+            // As if the cost were in proportion.
+            [(n, cost)] => Some(*n as f64 * wanted as f64 / (*cost as f64).max(1.0)),
+            [.., (a, at_a), (b, at_b)] => {
+                let slope = (*at_b as f64 - *at_a as f64) / (*b as f64 - *a as f64);
+                Some(*b as f64 + (wanted as f64 - *at_b as f64) / slope).filter(|n| n.is_finite())
             }
-            Some((_, n, cost)) => {
-                above = Some((n, cost));
-                high = middle;
+        };
+        let from = match guess {
+            Some(n) => values.partition_point(|v| (*v as f64) < n.floor()).clamp(low, high - 1),
+            None => (low + high) / 2,
+        };
+        match at(from) {
+            Some((i, n, cost)) => {
+                tried.push((n, cost));
+                if cost <= wanted {
+                    below = Some((n, cost));
+                    low = i + 1;
+                } else {
+                    above = Some((n, cost));
+                    high = from;
+                }
             }
-            None => high = middle,
+            None => high = from,
         }
     }
     below.into_iter().chain(above).collect()

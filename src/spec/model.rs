@@ -114,10 +114,7 @@ pub fn fields() -> Vec<Field> {
 impl ModelSpec {
     /// Decodes a merged tree. Everything that is wrong is reported; `None` if anything is.
     pub fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
-        let wirings = {
-            let sources = cx.sources();
-            wiring::prelude(sources, cx.sink())
-        };
+        let wirings = wiring::prelude(cx.sources());
         let fields = fields();
         let tree = mended(node, "spec", &fields, &[], cx);
         let node = &*tree;
@@ -159,7 +156,7 @@ impl ModelSpec {
                 both,
                 vocab: vocab_of(key),
                 lets: &lets,
-                wirings: &wirings,
+                wirings,
                 used: &mut used,
             };
             stack::decode(&entry.value, around, cx).map(Some)

@@ -1,5 +1,7 @@
 //! A block's equation with its names resolved: what calls what, with which numbers.
 
+use std::sync::LazyLock;
+
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
@@ -155,10 +157,16 @@ pub enum Flow {
     Scale(f64, Box<Flow>),
 }
 
-/// The wirings of the prelude.
-pub fn prelude(sources: &SourceMap, sink: &mut Sink) -> Vec<Equation> {
-    let id = sources.iter().find(|(_, s)| s.name == PRELUDE_NAME).map(|(id, _)| id);
-    id.map_or(Vec::new(), |id| equation::parse_prelude(sources, id, sink))
+/// The wirings of the prelude, where the map of sources begins with it. They are read once: in every map of
+/// [`load::sources`](super::load::sources) their text is the first, so that their places are the same.
+pub fn prelude(sources: &SourceMap) -> &'static [Equation] {
+    static EQUATIONS: LazyLock<Vec<Equation>> = LazyLock::new(|| {
+        let mut sources = SourceMap::new();
+        let id = sources.add(PRELUDE_NAME, PRELUDE);
+        equation::parse_prelude(&sources, id, &mut Sink::new())
+    });
+    let begins = sources.iter().next().is_some_and(|(_, source)| source.name == PRELUDE_NAME);
+    if begins { &EQUATIONS } else { &[] }
 }
 
 /// Resolves the value of a `block` key: the name of a wiring or an equation.

@@ -9,7 +9,7 @@ use trafoc::draw::model::outline::{Form, Outline, outline};
 use trafoc::draw::model::{changes, dot, mermaid, page, picture, side_by_side};
 use trafoc::draw::page::{Cell, Column, Page, Section, Table};
 use trafoc::draw::scale::{Colors, Scale};
-use trafoc::draw::text;
+use trafoc::draw::{raster, text};
 
 use crate::compiled::{repository, specs};
 use crate::front::Front;
@@ -222,4 +222,13 @@ fn the_gallery_shows_what_the_program_draws_now() {
     }
     assert!(shown > 5);
     assert!(stale.is_empty(), "{stale:?} were stale and have been written anew; run the test again");
+}
+
+/// The bytes are those of another writer of PNG files (Python's zlib, uncompressed).
+#[test]
+fn a_raster_is_a_png_file() {
+    let palette = [[1, 2, 3], [4, 5, 6], [7, 8, 9]];
+    let wanted = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAMAAACqqpYoAAAACVBMVEUBAgMEBQYHCAklhVbw\
+                  AAAAE0lEQVR4AQEIAPf/AAABAgD//gEFEgICZK7yCAAAAABJRU5ErkJggg==";
+    assert_eq!(raster::data(3, 2, &[0, 1, 2, 255, 254, 1], &palette), wanted);
 }

@@ -3,12 +3,14 @@
 //! A directory `tests/hub/<name>` holds `config.json`, `model.safetensors`, `inputs.json`,
 //! `expected.safetensors` and `facts.json`. Adding a test is adding one.
 
+mod arrange;
 mod hostile;
 #[cfg(feature = "interp")]
 mod numbers;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use trafoc::compile::compile;
 use trafoc::diag::{Sink, render};
@@ -38,12 +40,31 @@ const IDLE: &[(&str, &str)] = &[
     ("smollm3", "layer_types"),
 ];
 
-/// The directories, by name.
-fn models() -> Vec<(String, PathBuf)> {
-    let folder = std::fs::read_dir(repository("tests/hub")).unwrap();
-    let mut found: Vec<PathBuf> = folder.map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
-    found.sort();
-    found.into_iter().map(|p| (p.file_name().unwrap().to_string_lossy().into_owned(), p)).collect()
+/// A directory of the library's making, as what we make of it.
+struct Fixture {
+    name: String,
+    folder: PathBuf,
+    imported: Imported,
+    spec: ModelSpec,
+    graph: Verified,
+}
+
+/// The directories, in the order of their names; each is imported and compiled once.
+fn models() -> &'static [Fixture] {
+    static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
+        let folder = std::fs::read_dir(repository("tests/hub")).unwrap();
+        let mut found: Vec<PathBuf> = folder.map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+        found.sort();
+        let model = |folder: PathBuf| {
+            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(folder.join("config.json")).unwrap();
+            let imported = imported(&name, &text).unwrap_or_else(|why| panic!("{name}: {why}"));
+            let (spec, graph) = compiled(&imported);
+            Fixture { name, folder, imported, spec, graph }
+        };
+        found.into_iter().map(model).collect()
+    });
+    &FIXTURES
 }
 
 fn shown(sink: Sink, sources: &SourceMap) -> String {
@@ -57,11 +78,6 @@ fn imported(name: &str, text: &str) -> Result<Imported, String> {
     let id = sources.add("config.json", text);
     let found = import(&Families::default(), name, id, &mut sources, &mut sink);
     found.ok_or_else(|| shown(sink, &sources))
-}
-
-fn imported_from(name: &str, folder: &Path) -> Imported {
-    let text = std::fs::read_to_string(folder.join("config.json")).unwrap();
-    imported(name, &text).unwrap_or_else(|why| panic!("{name}: {why}"))
 }
 
 fn compiled(model: &Imported) -> (ModelSpec, Verified) {
@@ -117,16 +133,15 @@ fn configs_become_short_specs() {
     settings.set_snapshot_path(repository("tests/snap/hub"));
     settings.set_prepend_module_to_snapshot(false);
     settings.bind(|| {
-        for (name, folder) in models() {
-            insta::assert_snapshot!(name.clone(), imported_from(&name, &folder).text);
+        for model in models() {
+            insta::assert_snapshot!(model.name.clone(), model.imported.text);
         }
     });
 }
 
 #[test]
 fn parameters_are_as_many_as_the_library_counts() {
-    for (name, folder) in models() {
-        let (_, graph) = compiled(&imported_from(&name, &folder));
+    for Fixture { name, folder, graph, .. } in models() {
         let facts = std::fs::read_to_string(folder.join("facts.json")).unwrap();
         let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
         let wanted = u128::from(facts["parameters"].as_u64().unwrap());
@@ -136,17 +151,15 @@ fn parameters_are_as_many_as_the_library_counts() {
             "pegasus" => 2 * 24 * 32,
             _ => 0,
         };
-        let found = trafoc::report::cost::cost(&graph).parameters.all().total;
+        let found = trafoc::report::cost::cost(graph).parameters.all().total;
         assert_eq!(found + fixed, wanted, "{name}");
     }
 }
 
 #[test]
 fn every_tensor_has_its_place() {
-    for (name, folder) in models() {
-        let model = imported_from(&name, &folder);
-        let (_, graph) = compiled(&model);
-        let (_, mapping) = mapped(&model, &graph, &folder);
+    for Fixture { name, folder, imported, graph, .. } in models() {
+        let (_, mapping) = mapped(imported, graph, folder);
         assert!(mapping.misfits.is_empty(), "{name}: {:#?}", mapping.misfits);
     }
 }
@@ -154,14 +167,12 @@ fn every_tensor_has_its_place() {
 #[test]
 fn a_config_comes_back_from_its_spec() {
     let mut wrong = Vec::new();
-    for (name, folder) in models() {
-        let model = imported_from(&name, &folder);
-        let (spec, _) = compiled(&model);
-        let back = exported(&spec, &model.family.name);
+    for Fixture { name, imported: model, spec, .. } in models() {
+        let back = exported(spec, &model.family.name);
         assert!(back.lost.is_empty(), "{name}: {:?}", back.lost);
         assert_eq!(back.head, model.head, "{name}");
         let config = back.config(&spec.name).to_string();
-        let again = imported(&name, &config).unwrap_or_else(|why| panic!("{name}: {why}"));
+        let again = imported(name, &config).unwrap_or_else(|why| panic!("{name}: {why}"));
         assert_eq!(again.text, model.text, "{name}");
         for (key, value) in &model.values {
             let other = &again.values[key];
@@ -185,13 +196,11 @@ fn a_config_comes_back_from_its_spec() {
 
 #[test]
 fn weights_come_back_bit_for_bit() {
-    for (name, folder) in models() {
-        let model = imported_from(&name, &folder);
-        let (spec, graph) = compiled(&model);
-        let back = exported(&spec, &model.family.name);
-        let parameters = parameters(&graph).unwrap();
-        let mut numbers = numbers_of(&model, &graph, &folder);
-        let mut original = Checkpoint::open(&folder).unwrap();
+    for Fixture { name, folder, imported, spec, graph } in models() {
+        let back = exported(spec, &imported.family.name);
+        let parameters = parameters(graph).unwrap();
+        let mut numbers = numbers_of(imported, graph, folder);
+        let mut original = Checkpoint::open(folder).unwrap();
         let written = tensors(&parameters, &back.names(), &back).unwrap();
         let ours: BTreeSet<&str> = written.keys().map(String::as_str).collect();
         // Fixed tables need not be written.

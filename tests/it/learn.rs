@@ -89,15 +89,24 @@ impl Pair {
     }
 }
 
+#[cfg(feature = "interp")]
+mod choose;
 #[cfg(feature = "learn")]
 mod data;
 mod made;
 #[cfg(feature = "learn")]
+mod merges;
+#[cfg(feature = "learn")]
 mod metric;
+mod random;
 #[cfg(feature = "learn")]
 mod real;
 #[cfg(feature = "learn")]
+mod span;
+#[cfg(feature = "learn")]
 mod token;
+#[cfg(feature = "learn")]
+mod words;
 
 /// Every shipped recipe agrees with the spec of its name, and says the same once written out.
 #[test]

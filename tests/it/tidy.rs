@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use trafoc::diag::{Code, Sink};
+use trafoc::diag::Code;
 use trafoc::field::value::SlotDoc;
 use trafoc::parts::ffn::mixture::Expert;
 use trafoc::parts::init::Distribution;
@@ -135,8 +135,7 @@ fn every_part_has_a_good_spec() {
     ];
     let parts = slots.iter().flat_map(|slot| slot.parts.iter().map(|p| format!("{}-{}", slot.name, p.name)));
     let activations = Activation::WORDS.iter().map(|w| format!("activation-{}", w.name));
-    let mut sink = Sink::new();
-    let wirings = wiring::prelude(&load::sources(), &mut sink);
+    let wirings = wiring::prelude(&load::sources());
     let wirings = wirings.iter().filter_map(|w| w.name.as_ref()).map(|name| format!("wiring-{name}"));
     let there: BTreeSet<String> = specs("tests/good").into_iter().map(|(name, _)| name).collect();
     let missing: BTreeSet<String> =

@@ -134,13 +134,13 @@ impl Default for Wirings {
     fn default() -> Self {
         let sources = load::sources();
         let mut sink = Sink::new();
-        let equations = wiring::prelude(&sources, &mut sink);
+        let equations = wiring::prelude(&sources);
         let mut named = Vec::new();
-        for equation in &equations {
+        for equation in equations {
             let Some(name) = &equation.name else { continue };
             let has_memory = equation.params.len() == 2;
             let cx = &mut Context::new(&sources, &mut sink);
-            if let Some(wiring) = wiring::resolve(&plain(name.clone()), &equations, has_memory, cx) {
+            if let Some(wiring) = wiring::resolve(&plain(name.clone()), equations, has_memory, cx) {
                 named.push((name.clone(), wiring));
             }
         }

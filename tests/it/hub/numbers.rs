@@ -5,7 +5,7 @@ use std::path::Path;
 use trafoc::interp::{Captures, Inputs, Model, Options, Weights};
 use trafoc::tensor_file::TensorFile;
 
-use super::{compiled, imported_from, models, numbers_of};
+use super::{Fixture, models, numbers_of};
 
 /// How far a number may be off, relative to the largest.
 const TOLERANCE: f32 = 1e-4;
@@ -26,14 +26,12 @@ fn kept(inputs: &serde_json::Value, shape: &[usize]) -> Option<Vec<bool>> {
 fn outputs_are_those_of_the_library() {
     let device = trafoc::interp::device::device("flex").unwrap().device;
     let mut wrong = Vec::new();
-    for (name, folder) in models() {
-        let model = imported_from(&name, &folder);
-        let (_, graph) = compiled(&model);
-        let mut numbers = numbers_of(&model, &graph, &folder);
-        let weights = Weights::build(&graph, &device, |path, slot| {
+    for Fixture { name, folder, imported, graph, .. } in models() {
+        let mut numbers = numbers_of(imported, graph, folder);
+        let weights = Weights::build(graph, &device, |path, slot| {
             Ok(numbers.sized(path, slot.shape.iter().product()).unwrap())
         });
-        let run = Model::new(graph, weights.unwrap()).unwrap();
+        let run = Model::new(graph.clone(), weights.unwrap()).unwrap();
         let given = json(&folder.join("inputs.json"));
         let inputs = Inputs::from_json(run.plan(), &given, &device).unwrap();
         let options = Options { training: false, captures: Captures::of(["hidden".to_owned()]) };

@@ -1,0 +1,58 @@
+//! Tokens chosen from scores: what cuts leave, what penalties and temperatures do.
+
+use trafoc::learn::choose::{Sampling, choose, logs};
+use trafoc::learn::random::Stream;
+
+const SCORES: [f32; 5] = [0.0, 2.0, 1.0, -1.0, 1.9];
+
+fn drawn(how: Sampling) -> Vec<u32> {
+    let mut out: Vec<u32> = (0..2_000)
+        .map(|i| choose(&SCORES, &[], &how, &mut Stream::new(3, "sampling", i)).unwrap().0)
+        .collect();
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+#[test]
+fn cuts_leave_what_they_say() {
+    let warm = Sampling { temperature: 1.0, ..Sampling::GREEDY };
+    assert_eq!(drawn(Sampling::GREEDY), [1]);
+    assert_eq!(drawn(warm), [0, 1, 2, 3, 4]);
+    assert_eq!(drawn(Sampling { top_k: Some(2), ..warm }), [1, 4]);
+    // 0.40 and 0.36 are more than 0.7 together.
+    assert_eq!(drawn(Sampling { top_p: Some(0.7), ..warm }), [1, 4]);
+    assert_eq!(drawn(Sampling { top_p: Some(0.0), ..warm }), [1]);
+    // exp(1 - 2) is 0.37 of the best.
+    assert_eq!(drawn(Sampling { min_p: Some(0.3), ..warm }), [1, 2, 4]);
+    assert_eq!(drawn(Sampling { top_k: Some(1), ..warm }), [1]);
+}
+
+#[test]
+fn a_penalty_lowers_what_has_been_said() {
+    let how = Sampling { repetition_penalty: 2.0, ..Sampling::GREEDY };
+    let mut stream = Stream::new(0, "sampling", 0);
+    assert_eq!(choose(&SCORES, &[1, 1], &how, &mut stream).unwrap().0, 4);
+    assert_eq!(choose(&[-1.0, -1.5], &[0], &how, &mut stream).unwrap().0, 1);
+}
+
+#[test]
+fn probabilities_are_those_of_the_softmax() {
+    let warm = Sampling { temperature: 2.0, ..Sampling::GREEDY };
+    let mut counts = [0.0; 5];
+    let mut stream = Stream::new(9, "sampling", 0);
+    for _ in 0..40_000 {
+        counts[choose(&SCORES, &[], &warm, &mut stream).unwrap().0 as usize] += 1.0 / 40_000.0;
+    }
+    let halves: Vec<f64> = SCORES.iter().map(|s| f64::from(*s) / 2.0).collect();
+    for (count, log) in counts.iter().zip(logs(&halves)) {
+        assert!((count - log.exp()).abs() < 0.01, "{counts:?}");
+    }
+}
+
+#[test]
+fn nothing_is_chosen_among_no_numbers() {
+    let mut stream = Stream::new(0, "sampling", 0);
+    assert_eq!(choose(&[f32::NAN], &[], &Sampling::GREEDY, &mut stream), None);
+    assert_eq!(choose(&[f32::NAN, 1.0], &[], &Sampling::GREEDY, &mut stream), Some((1, 0.0)));
+}
