@@ -15,6 +15,7 @@ use crate::draw::comparison::page;
 use crate::draw::model::{Outline, outline};
 use crate::report::compare::condition::{Condition, Judged};
 use crate::report::compare::nearest::{Near, nearest};
+use crate::report::compare::timing::Timing;
 use crate::report::compare::{Comparison, Entry, compare};
 use crate::report::cost::{Cost, cost};
 use crate::report::costs::{Element, Scene};
@@ -49,6 +50,13 @@ pub struct Compare {
     /// Write a page with diagrams and charts to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Time forward passes and training steps of each, in turns
+    #[arg(long)]
+    measure: bool,
+    /// The device to measure on: flex, cuda:0, auto, ...; `trafoc doctor`
+    /// lists them
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
     /// text, json, csv or markdown
     #[arg(
         long,
@@ -127,6 +135,7 @@ impl Compare {
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         let mut sources = SourceMap::new();
         let conditions = self.conditions(&mut sources, ui)?;
+        self.refuse_what_changes_nothing()?;
         let mut subjects = Vec::new();
         for spec in &self.specs {
             let subject = self.over.compile(spec, ui)?;
@@ -145,7 +154,10 @@ impl Compare {
             .zip(&subjects)
             .map(|(name, (_, s))| Entry { name, spec: &s.spec, graph: &s.graph })
             .collect();
-        let comparison = compare(&entries, scene);
+        let mut comparison = compare(&entries, scene);
+        if self.measure {
+            comparison.timing = Some(self.timing(&names, &subjects, &scene, ui)?);
+        }
         let judged = judge(&conditions, &comparison).map_err(|diagnostic| {
             ui.diagnose(&[diagnostic], &sources);
             Failure::new(Exit::Failed, "a condition has no value")
@@ -179,6 +191,45 @@ impl Compare {
             Data { comparison: &comparison, nearest: &near, conditions: &judged, page: self.html.as_deref() };
         let output = Output::new(text, &data)?;
         Ok(if failed.is_empty() { output } else { Output { exit: Exit::Failed, ..output } })
+    }
+
+    fn refuse_what_changes_nothing(&self) -> Result<(), Failure> {
+        match &self.device {
+            Some(_) if !self.measure => {
+                let failure = Failure::usage("--device would change nothing: nothing is run");
+                Err(failure.help("`--measure` runs the models"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The device that is named here or in the environment.
+    #[cfg(feature = "interp")]
+    fn device(&self) -> Option<String> {
+        self.device.clone().or_else(|| std::env::var("TRAFOC_DEVICE").ok())
+    }
+
+    #[cfg(feature = "interp")]
+    fn timing(
+        &self,
+        names: &[String],
+        subjects: &[(String, Subject)],
+        scene: &Scene,
+        ui: &mut Ui,
+    ) -> Result<Timing, Failure> {
+        let named: Vec<_> = names.iter().cloned().zip(subjects.iter().map(|(_, s)| s)).collect();
+        super::timing::timing(&named, scene, self.device().as_deref(), ui)
+    }
+
+    #[cfg(not(feature = "interp"))]
+    fn timing(
+        &self,
+        _: &[String],
+        _: &[(String, Subject)],
+        _: &Scene,
+        _: &mut Ui,
+    ) -> Result<Timing, Failure> {
+        Err(super::ui::without_interp("run models"))
     }
 
     fn conditions(&self, sources: &mut SourceMap, ui: &mut Ui) -> Result<Vec<Condition>, Failure> {

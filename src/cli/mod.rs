@@ -51,6 +51,8 @@ pub mod schema;
 pub mod shelf;
 pub mod show;
 pub mod subject;
+#[cfg(feature = "interp")]
+mod timing;
 pub mod train;
 #[cfg(feature = "interp")]
 mod trained;

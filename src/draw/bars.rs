@@ -16,6 +16,8 @@ pub struct Bars {
     pub names: Vec<String>,
     /// Names of the parts of a group or of a stack, and a value for each of `names`.
     pub series: Vec<(String, Vec<f64>)>,
+    /// The range a value may lie in, for each of `names`; of bars of one series.
+    pub ranges: Vec<(f64, f64)>,
     /// Whether the parts are stacked; else they stand below each other.
     pub is_stacked: bool,
     /// How a value is written at its bar.
@@ -31,12 +33,19 @@ impl Bars {
     /// Bars of one series, without any yet.
     pub fn new(title: &str, axis: &str, names: Vec<String>, word: fn(f64) -> String) -> Self {
         let (title, axis) = (title.to_owned(), axis.to_owned());
-        Self { title, axis, names, series: Vec::new(), is_stacked: false, word, room: 380.0 }
+        let (series, ranges) = (Vec::new(), Vec::new());
+        Self { title, axis, names, series, ranges, is_stacked: false, word, room: 380.0 }
     }
 
     /// The bars with one more series.
     pub fn with(mut self, name: &str, values: Vec<f64>) -> Self {
         self.series.push((name.to_owned(), values));
+        self
+    }
+
+    /// The bars, with the range that each value may lie in.
+    pub fn with_ranges(mut self, ranges: Vec<(f64, f64)>) -> Self {
+        self.ranges = ranges;
         self
     }
 
@@ -58,7 +67,8 @@ impl Bars {
             let singles = (0..parts).map(move |p| (p, i));
             singles.map(|(p, i)| if self.is_stacked { total(i) } else { value(p, i) })
         });
-        let scale = Scale::around(lengths.chain([0.0]));
+        let highs = self.ranges.iter().map(|range| range.1).filter(|high| high.is_finite());
+        let scale = Scale::around(lengths.chain([0.0]).chain(highs));
         let names = self.names.iter().fold(0f64, |most, name| most.max(width(name, 11.0).min(200.0)));
         let left = 20.0 + names * 1.06;
         let each = if self.is_stacked { BAR + 7.0 } else { BAR * parts as f64 + 9.0 };
@@ -102,7 +112,17 @@ impl Bars {
                 x += long;
                 if !self.is_stacked {
                     let word = (self.word)(value(part, i));
-                    canvas.text((left + long + 5.0, y + 11.0), Anchor::Start, "small fill-muted", &word);
+                    let range = self.ranges.get(i).map(|(low, high)| (scale.share(*low), scale.share(*high)));
+                    let end = range.map_or(long, |(_, high)| long.max(self.room * high));
+                    if let Some((low, high)) = range {
+                        let (low, high) = (left + self.room * low, left + self.room * high);
+                        let middle = y + BAR / 2.0 - 0.75;
+                        canvas.line((low, middle), (high, middle), "stroke-ink");
+                        for x in [low, high] {
+                            canvas.line((x, middle - 4.0), (x, middle + 4.0), "stroke-ink");
+                        }
+                    }
+                    canvas.text((left + end + 5.0, y + 11.0), Anchor::Start, "small fill-muted", &word);
                 }
             }
             if self.is_stacked {

@@ -5,13 +5,16 @@
 
 use super::Page;
 use super::bars::Bars;
+use super::chart::{Axis, Chart, Series};
 use super::model::{Changes, Outline, changes, side_by_side};
 use super::page::{Cell, Column, Section, Table};
 use crate::report::compare::knob::Class;
+use crate::report::compare::learning::Learning;
 use crate::report::compare::text::{amount, difference, percent};
+use crate::report::compare::timing::{Timing, What, seconds};
 use crate::report::compare::{Comparison, Model, Turned};
 use crate::report::costs::{Name, Unit};
-use crate::report::number;
+use crate::report::{number, table};
 
 /// Roles that parameters are charted by.
 const ROLES: [Name; 5] = [Name::Embedding, Name::Attention, Name::Ffn, Name::Norm, Name::Head];
@@ -27,6 +30,8 @@ pub fn page(comparison: &Comparison, outlines: &[Outline]) -> Page {
     };
     let page = Page::new(&listed(&names), &lead).with(summary(comparison));
     let page = differences(comparison).into_iter().fold(page, Page::with);
+    let page = comparison.learning.iter().map(learning).fold(page, Page::with);
+    let page = comparison.timing.iter().map(timing).fold(page, Page::with);
     page.with(blocks(outlines)).with(charts(comparison)).with(costs(comparison))
 }
 
@@ -155,6 +160,65 @@ fn charts(comparison: &Comparison) -> Section {
         .with("activations", memory(|m| m.costs.memory.activations));
     figures.push(training.stacked().figure());
     Section::new("Charts").figures(&figures)
+}
+
+/// Loss curves, each with the band between its best and its worst seed, and the losses at the end.
+fn learning(learning: &Learning) -> Section {
+    let mut chart = Chart::new("Loss in training", Axis::linear("step"), Axis::linear("loss, nats"));
+    chart.room = (560.0, 300.0);
+    for model in &learning.models {
+        let points = model.curve.iter().map(|p| (p.step as f64, p.mean)).collect();
+        let band = model.curve.iter().map(|p| (p.step as f64, p.low, p.high)).collect();
+        chart = chart.with(Series::line(&model.name, points).with_band(band));
+    }
+    let mut section = Section::new("What they learned").list(&learning.verdicts());
+    if learning.models.iter().any(|m| !m.curve.is_empty()) {
+        let about = "Lines are means over the seeds, bands reach from the best to the worst of them.";
+        section = section.figure(&chart.figure(), about);
+    }
+    let (columns, rows) = learning.rows();
+    let caption = format!("{}; {}", learning.caption(), learning.footnote());
+    section.table(&table(&caption, &columns, rows))
+}
+
+/// Times with the intervals of their medians.
+fn timing(timing: &Timing) -> Section {
+    let mut figures = Vec::new();
+    for what in What::ALL {
+        let times = timing.models.iter().filter_map(|m| Some((m.name.clone(), m.of(what)?)));
+        let (names, spreads): (Vec<String>, Vec<_>) = times.unzip();
+        if !names.is_empty() {
+            let title = match what {
+                What::Forward => "A forward pass",
+                What::Step => "A training step",
+            };
+            let bars = Bars::new(title, "seconds", names, seconds)
+                .with("", spreads.iter().map(|s| s.median).collect())
+                .with_ranges(spreads.iter().map(|s| (s.interval[0], s.interval[1])).collect());
+            figures.push(bars.figure());
+        }
+    }
+    let (columns, rows) = timing.rows();
+    let section = Section::new("How long it takes").list(&timing.verdicts()).figures(&figures);
+    let mut table = table(&timing.footnote().replace('\n', " "), &columns, rows);
+    let times = What::ALL.iter().flat_map(|what| timing.models.iter().map(|m| m.of(*what)));
+    for (row, spread) in table.rows.iter_mut().zip(times) {
+        let keys = spread.map(|s| [s.median, s.interval[0], s.quartiles[0], s.runs as f64]);
+        row.iter_mut().skip(2).zip(keys.iter().flatten()).for_each(|(cell, key)| cell.key = Some(*key));
+    }
+    section.table(&table)
+}
+
+/// A table of words and of numbers that are written out already.
+fn table(caption: &str, columns: &[table::Column], rows: Vec<Vec<String>>) -> Table {
+    let columns = columns.iter().map(|c| match c.align {
+        table::Align::Left => Column::words(&c.title),
+        table::Align::Right => Column::numbers(&c.title),
+    });
+    let cell = |text: String| Cell { key: text.parse().ok(), ..Cell::text(text) };
+    let mut table = Table::new(caption, columns.collect());
+    table.rows = rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect();
+    table
 }
 
 fn costs(comparison: &Comparison) -> Section {

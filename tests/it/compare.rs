@@ -7,7 +7,9 @@ use trafoc::report::compare::condition::Condition;
 use trafoc::report::compare::effect::turn;
 use trafoc::report::compare::form::{Form, Wirings};
 use trafoc::report::compare::knob::{Knob, knobs};
+use trafoc::report::compare::learning::{Learning, Run, curve};
 use trafoc::report::compare::nearest::{Near, nearest};
+use trafoc::report::compare::timing::{Spread, Timed, Timing};
 use trafoc::report::compare::{Comparison, Entry, Turned, compare};
 use trafoc::report::cost::cost;
 use trafoc::report::costs::{Element, Name, Scene};
@@ -250,4 +252,82 @@ fn a_page_is_one_file() {
         }
         assert_eq!(html, page(&compare(&entries[..n], scene), &outlines[..n]).html());
     }
+}
+
+/// Ranks of the sign test's table: of 10 runs the second and the ninth, of 20 the sixth and the fifteenth.
+#[test]
+fn the_interval_of_a_median_lies_between_order_statistics() {
+    for (runs, low, high) in [(1, 1.0, 1.0), (5, 1.0, 5.0), (6, 1.0, 6.0), (10, 2.0, 9.0), (20, 6.0, 15.0)] {
+        let seconds: Vec<f64> = (1..=runs).rev().map(f64::from).collect();
+        let spread = Spread::of(&seconds).unwrap();
+        assert_eq!(spread.interval, [low, high], "{runs}");
+        assert_eq!(spread.median, f64::from(runs + 1) / 2.0);
+    }
+    let many: Vec<f64> = (0..1001).map(f64::from).collect();
+    let spread = Spread::of(&many).unwrap();
+    assert!(spread.interval[0] < 500.0 && spread.interval[0] > 460.0, "{spread:?}");
+    assert_eq!(spread.quartiles, [250.0, 750.0]);
+    assert!(Spread::of(&[]).is_none());
+}
+
+fn spread(from: f64) -> Spread {
+    Spread::of(&(0..10).map(|i| from + f64::from(i) * 0.1).collect::<Vec<_>>()).unwrap()
+}
+
+fn timed(name: &str, forward: f64, step: Option<f64>) -> Timed {
+    let untrained = step.is_none().then(|| "its head has nothing to be trained towards".to_owned());
+    Timed { name: name.to_owned(), forward: spread(forward), step: step.map(spread), untrained }
+}
+
+#[test]
+fn no_winner_is_called_where_intervals_overlap() {
+    let models = vec![timed("a", 2.0, Some(9.0)), timed("b", 2.3, Some(4.0)), timed("c", 9.0, None)];
+    let mut c = comparison(&["gpt1", "gpt2-small", "llama3-8b"]);
+    c.timing = Some(Timing { device: "flex".into(), batch: 1, tokens: 8, models });
+    let text = c.text(80);
+    assert!(text.contains("forward: no winner, the intervals of a and b overlap"), "{text}");
+    assert!(text.contains("training step: b takes the least time, a 2.12 times as much"), "{text}");
+    assert!(text.contains("c takes no training step: its head has nothing to be trained towards"), "{text}");
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    assert!(c.csv().contains("\nmeasured,step_runs,10,10,\n"), "{}", c.csv());
+    assert!(c.markdown().contains("- forward: no winner"));
+    assert!(page(&c, &[]).html().contains("A forward pass"));
+}
+
+/// Differences of 0.10, 0.12 and 0.11 have the mean 0.11 and the standard error 0.01 / sqrt(3), and t for two
+/// degrees of freedom is 4.303.
+#[test]
+fn what_was_learned_is_compared_seed_by_seed() {
+    let run = |seed: u64, last: f64| Run {
+        seed,
+        steps: (1..=250).map(|s| (s, last + 1.0 / s as f64)).collect(),
+        last,
+    };
+    let runs = |losses: &[f64]| losses.iter().zip(0..).map(|(l, seed)| run(seed, *l)).collect::<Vec<_>>();
+    let all = vec![
+        ("<b>".to_owned(), runs(&[1.0, 2.0, 3.0])),
+        ("worse".to_owned(), runs(&[1.10, 2.12, 3.11])),
+        ("alike".to_owned(), runs(&[1.1, 1.9, 3.05])),
+    ];
+    let learning = Learning::of("r.yaml", "validation", 250, 3, &all);
+    assert!(learning.complete && learning.seeds == [0, 1, 2]);
+    let [low, high] = learning.differences[0].interval.unwrap();
+    let reach = 4.303 * 0.01 / 3f64.sqrt();
+    assert!((low - (0.11 - reach)).abs() < 1e-9 && (high - (0.11 + reach)).abs() < 1e-9);
+    assert_eq!(learning.differences.iter().map(|d| d.noise).collect::<Vec<_>>(), [Some(false), Some(true)]);
+    let said = learning.verdicts();
+    assert!(said[0].ends_with("<b> learned more") && said[1].ends_with("within the noise"), "{said:?}");
+    let points = &learning.models[0].curve;
+    assert_eq!((points.len(), points[83].step), (84, 250));
+    assert!((points[0].high - points[0].low - 2.0).abs() < 1e-9);
+    let mut c = comparison(&["gpt1", "gpt2-small", "llama3-8b"]);
+    c.learning = Some(learning);
+    let html = page(&c, &[]).html();
+    assert!(html.contains("Loss in training") && !html.contains("<b>") && html == page(&c, &[]).html());
+    assert!(c.csv().contains("\ntrained,loss_seed_2,3,3.11,3.05\n"), "{}", c.csv());
+    // What is not there for every model is left out, and one seed shows no noise.
+    let part = vec![("a".to_owned(), runs(&[1.0, 2.0])), ("b".to_owned(), runs(&[1.5]))];
+    let learning = Learning::of("r.yaml", "train", 250, 2, &part);
+    assert!(!learning.complete && learning.seeds == [0] && learning.differences[0].noise.is_none());
+    assert!(curve(&[]).is_empty());
 }

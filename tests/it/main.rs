@@ -38,8 +38,10 @@ mod laws;
 #[cfg(test)]
 mod learn;
 #[cfg(test)]
-mod numeric;
+#[cfg(feature = "interp")]
+mod measured;
 #[cfg(test)]
+mod numeric;
 #[cfg(feature = "interp")]
 mod observe;
 #[cfg(test)]

@@ -33,11 +33,18 @@ impl Comparison {
             let row = [section.to_owned(), turned.knob.path.clone()].into_iter().chain(values);
             row.chain(of_two.then(|| turned.alone())).collect::<Vec<String>>()
         };
-        let rows = Name::ALL.iter().map(cost).chain(self.knobs.iter().map(knob)).collect();
+        let timing = self.timing.iter().flat_map(|t| t.plain()).map(|row| ("measured", row));
+        let learning = self.learning.iter().flat_map(|l| l.plain()).map(|row| ("trained", row));
+        let run = |(section, (name, values)): (&str, (String, Vec<String>))| {
+            let row = [section.to_owned(), name].into_iter().chain(values);
+            row.chain(of_two.then(String::new)).collect::<Vec<String>>()
+        };
+        let rows = Name::ALL.iter().map(cost).chain(self.knobs.iter().map(knob));
+        let rows = rows.chain(timing.chain(learning).map(run)).collect();
         Table { columns, rows, total: Vec::new() }.csv()
     }
 
-    /// Two pipe tables: costs, and differences.
+    /// Pipe tables: costs, differences, and what was measured.
     pub fn markdown(&self) -> String {
         let mut columns = vec![Column::text("", 0)];
         columns.extend(self.models.iter().map(|m| Column::number(m.name.clone())));
@@ -48,9 +55,20 @@ impl Comparison {
         };
         let costs = Table { columns, rows: self.shown().iter().map(row).collect(), total: Vec::new() };
         let mut out = format!("{}\n{}", costs.markdown(), self.footnote());
-        if self.knobs.is_empty() {
-            return out + "\nThey are the same model.\n";
+        out += &match self.knobs.is_empty() {
+            true => "\nThey are the same model.\n".to_owned(),
+            false => self.markdown_of_differences(),
+        };
+        if let Some(timing) = &self.timing {
+            out += &format!("\n{}", timing.markdown());
         }
+        if let Some(learning) = &self.learning {
+            out += &format!("\n{}", learning.markdown());
+        }
+        out
+    }
+
+    fn markdown_of_differences(&self) -> String {
         let of_two = self.models.len() == 2;
         let mut columns = vec![Column::text("what differs", 0)];
         columns.extend(self.models.iter().map(|m| Column::text(m.name.clone(), 0)));
@@ -63,8 +81,7 @@ impl Comparison {
         };
         let told = self.knobs.iter().filter(|t| !t.knob.follows);
         let table = Table { columns, rows: told.map(row).collect(), total: Vec::new() };
-        out += &format!("\n{}", table.markdown());
-        out
+        format!("\n{}", table.markdown())
     }
 }
 

@@ -3,15 +3,18 @@
 //! Specs are brought to their normal [`form`], whose places are compared one by one ([`knob`]); each
 //! difference between two specs is tried alone on the first ([`effect`]); costs come from [`super::costs`].
 //! [`Comparison`] is plain data that every output is written from: [`text`] for a terminal, `export` for
-//! csv and markdown, JSON as it stands. [`condition`] judges costs, [`nearest`] orders known specs.
+//! csv and markdown, JSON as it stands. [`condition`] judges costs, [`nearest`] orders known specs. What only
+//! running shows, [`timing`] and [`learning`], is added to it by whoever has run the models.
 
 pub mod condition;
 pub mod effect;
 mod export;
 pub mod form;
 pub mod knob;
+pub mod learning;
 pub mod nearest;
 pub mod text;
+pub mod timing;
 
 use serde::Serialize;
 
@@ -22,6 +25,8 @@ use crate::spec::ModelSpec;
 use effect::{Effect, Found};
 use form::{Form, Wirings};
 use knob::Knob;
+use learning::Learning;
+use timing::Timing;
 
 /// A spec that is compared.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +48,12 @@ pub struct Comparison {
     pub models: Vec<Model>,
     /// Where they differ, in reading order.
     pub knobs: Vec<Turned>,
+    /// How long they take, where that was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timing>,
+    /// What they learned, where they were trained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub learning: Option<Learning>,
 }
 
 /// One of the specs.
@@ -83,7 +94,7 @@ pub fn compare(entries: &[Entry<'_>], scene: Scene) -> Comparison {
     };
     let turned = |(knob, Found { effect, with }): (Knob, Found)| Turned { knob, effect, with };
     let knobs = knobs.into_iter().zip(effects).map(turned).collect();
-    Comparison { scene, models, knobs }
+    Comparison { scene, models, knobs, timing: None, learning: None }
 }
 
 fn model(entry: &Entry<'_>, scene: &Scene) -> Model {

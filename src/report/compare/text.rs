@@ -41,6 +41,12 @@ impl Comparison {
         if self.knobs.is_empty() {
             out += "\nthey are the same model\n";
         }
+        if let Some(timing) = &self.timing {
+            out += &format!("\nhow long it takes\n{}", timing.text(width));
+        }
+        if let Some(learning) = &self.learning {
+            out += &format!("\nwhat they learned\n{}", learning.text(width));
+        }
         out
     }
 

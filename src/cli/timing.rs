@@ -1,0 +1,277 @@
+//! Times models for `trafoc compare --measure`: forward passes and training steps of all of them in turns.
+//!
+//! In turns, because a machine's speed drifts: what slows one model down slows the others as well. Every
+//! model first runs until it is warm. Weights and inputs are random, since times do not depend on them, and
+//! outputs are read back, since a device may still be computing when a call returns.
+
+use std::time::Instant;
+
+use super::execute::{choose, plan_failure, run_failure, takes, weights_failure};
+use super::file;
+use super::generation::step_failure;
+use super::subject::Subject;
+use super::ui::{Exit, Failure, Ui};
+use crate::interp::device::Chosen;
+use crate::interp::{Captures, Inputs, Plan, Weights};
+use crate::ir::{DType, Lengths, Verified};
+use crate::learn::data::{Array, Batch, Labels};
+use crate::learn::recipe::agree::Task;
+use crate::learn::recipe::{Optimizer, Patterns};
+use crate::learn::step::{self, Rules};
+use crate::learn::update::Updater;
+use crate::parts::Head;
+use crate::report::compare::timing::{Spread, Timed, Timing};
+use crate::report::cost::cost;
+use crate::report::costs::{Element, Scene};
+use crate::report::memory::{Memory, memory};
+use crate::report::number;
+
+/// The fewest runs that are counted.
+const RUNS: usize = 10;
+/// The shortest time that all counted runs of a model take together.
+const SECONDS: f64 = 3.0;
+/// Runs before those that are counted, and the time after which a model is warm however few they were.
+const WARM: (usize, f64) = (3, 1.0);
+/// Everything random comes from it.
+const SEED: u64 = 0;
+
+/// Times models by their names.
+///
+/// # Errors
+/// One does not fit into memory, or the device is not there.
+pub fn timing(
+    subjects: &[(String, &Subject)],
+    scene: &Scene,
+    device: Option<&str>,
+    ui: &Ui,
+) -> Result<Timing, Failure> {
+    let scene = Scene { element: Element::F32, ..*scene };
+    let needs: Vec<Memory> =
+        subjects.iter().map(|(_, s)| memory(&s.graph, &cost(&s.graph), &scene)).collect();
+    refuse_what_does_not_fit(subjects, &needs)?;
+    let chosen = choose(device)?;
+    let prepared = subjects.iter().map(|(name, subject)| Prepared::new(name, subject, &scene));
+    let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
+    let forward = forward(&prepared, &chosen, ui)?;
+    let (steps, mut reasons) = steps(&prepared, &needs, &chosen, ui)?;
+    let models = prepared.iter().zip(forward).zip(steps).enumerate().map(|(i, ((one, forward), step))| {
+        let untrained = reasons.get_mut(i).and_then(Option::take);
+        Timed { name: one.name.clone(), forward, step, untrained }
+    });
+    Ok(Timing {
+        device: chosen.name.clone(),
+        batch: scene.batch,
+        tokens: scene.tokens,
+        models: models.collect(),
+    })
+}
+
+/// Weights of all models stand beside each other, and one runs at a time.
+fn refuse_what_does_not_fit(subjects: &[(String, &Subject)], needs: &[Memory]) -> Result<(), Failure> {
+    let Some(free) = file::free_memory() else { return Ok(()) };
+    let needed = needs.iter().fold(0u128, |sum, m| sum.saturating_add(m.weights));
+    let needed = needed.saturating_add(needs.iter().map(|m| m.peak).max().unwrap_or(0));
+    if needed <= free {
+        return Ok(());
+    }
+    let largest = subjects.iter().zip(needs).max_by_key(|(_, m)| m.to_run());
+    let (of, by) = largest.map(|((name, _), m)| (name.as_str(), m.to_run())).unwrap_or_default();
+    let message = format!(
+        "running the models in turns needs {} in single precision, {} of it for `{of}`, and {} of memory is free",
+        number::bytes(needed),
+        number::bytes(by),
+        number::bytes(free),
+    );
+    let help = "fewer layers, or a smaller `--batch` or `--tokens`, would fit";
+    Err(Failure::new(Exit::Refused, message).help(help))
+}
+
+/// A model and what it is run on.
+struct Prepared<'s> {
+    name: String,
+    graph: &'s Verified,
+    plan: Plan,
+    batch: Batch,
+    is_trained: bool,
+}
+
+impl<'s> Prepared<'s> {
+    fn new(name: &str, subject: &'s Subject, scene: &Scene) -> Result<Self, Failure> {
+        let graph = &subject.graph;
+        let plan = Plan::new(graph, &Captures::none()).map_err(plan_failure)?;
+        let task = Task::of(&subject.spec);
+        let batch = batch(subject, &plan, task, &scene.whole());
+        Ok(Self { name: name.to_owned(), graph, plan, batch, is_trained: task.is_some() })
+    }
+
+    fn run(&self, weights: &Weights, inputs: &Inputs) -> Result<(), Failure> {
+        let outputs =
+            self.plan.run(weights, inputs, false).map_err(|e| run_failure(e, &takes(self.graph)))?;
+        let (_, last) = outputs.iter().last().ok_or_else(|| Failure::bug("a model gave no output"))?;
+        last.to_data().ok_or_else(|| Failure::new(Exit::Device, "the outputs cannot be read back"))?;
+        Ok(())
+    }
+}
+
+/// The name of an input as a batch has it.
+fn input(name: &str) -> Option<&'static str> {
+    const NAMES: [&str; 8] =
+        ["tokens", "mask", "token_types", "source", "source_mask", "target", "image", "language"];
+    NAMES.into_iter().find(|n| *n == name)
+}
+
+/// Inputs and labels of those lengths: ids spread over the vocabulary, images of a pattern.
+fn batch(subject: &Subject, plan: &Plan, task: Option<Task>, lengths: &Lengths) -> Batch {
+    let mut inputs = Vec::new();
+    for (value, known) in plan.inputs().iter().filter_map(|v| Some((v, input(&v.name)?))) {
+        if value.ty.optional {
+            continue;
+        }
+        let sizes = value.ty.shape.iter().map(|dim| usize::try_from(dim.eval(lengths)).unwrap_or(usize::MAX));
+        let shape: Vec<usize> = sizes.collect();
+        let count: usize = shape.iter().product();
+        let rows = value.rows.as_ref().map_or(1, |(rows, _)| (*rows).max(1));
+        // A multiplicative sequence meets many different words.
+        let id = |i: usize| ((i as u64).wrapping_mul(2_654_435_761) >> 7) % rows;
+        let array = match value.ty.dtype {
+            DType::Int | DType::Bool => {
+                Array::Ints { shape, values: (0..count).map(|i| id(i) as i64).collect() }
+            }
+            DType::Float => {
+                Array::Floats { shape, values: (0..count).map(|i| (i as f32 * 0.7).sin()).collect() }
+            }
+        };
+        inputs.push((known, array));
+    }
+    let size = usize::try_from(lengths.batch).unwrap_or(1);
+    let time = usize::try_from(lengths.time).unwrap_or(1);
+    let positions = || Labels::Positions {
+        shape: [size, time],
+        classes: vec![0; size * time],
+        weights: vec![1.0; size * time],
+    };
+    let labels = match (task, &subject.spec.head) {
+        (Some(Task::Span), _) => Labels::Spans { start: vec![0; size], end: vec![0; size] },
+        (Some(Task::ClassifyText | Task::ClassifyImage), Head::Classify(head)) if head.multi_label => {
+            let classes = usize::try_from(*head.classes).unwrap_or(1);
+            Labels::Several { shape: [size, classes], values: vec![0.0; size * classes] }
+        }
+        (Some(Task::ClassifyText | Task::ClassifyImage), _) => Labels::Classes(vec![0; size]),
+        (_, _) => positions(),
+    };
+    let counted = match &labels {
+        Labels::Positions { weights, .. } => weights.len(),
+        Labels::Several { values, .. } => values.len(),
+        Labels::Classes(_) | Labels::Spans { .. } => size,
+    };
+    Batch { inputs, labels, indices: (0..size).collect(), counted, tokens: size * time }
+}
+
+/// Seconds of the counted runs of each of `count` things, which take turns; the order turns around in
+/// every round, so that none always runs after the same other.
+fn in_turns(
+    count: usize,
+    ui: &Ui,
+    what: &str,
+    mut run: impl FnMut(usize) -> Result<(), Failure>,
+) -> Result<Vec<Vec<f64>>, Failure> {
+    for one in 0..count {
+        ui.status(&format!("warms up: {what}"));
+        let begun = Instant::now();
+        for made in 1.. {
+            run(one)?;
+            if made >= WARM.0 || begun.elapsed().as_secs_f64() > WARM.1 {
+                break;
+            }
+        }
+    }
+    let mut seconds: Vec<Vec<f64>> = vec![Vec::new(); count];
+    let mut shown = Instant::now();
+    for round in 0usize.. {
+        let is_done = |own: &Vec<f64>| own.len() >= RUNS && own.iter().sum::<f64>() >= SECONDS;
+        if seconds.iter().all(is_done) {
+            break;
+        }
+        for place in 0..count {
+            let one = if round % 2 == 0 { place } else { count - 1 - place };
+            let begun = Instant::now();
+            run(one)?;
+            let took = begun.elapsed().as_secs_f64();
+            if let Some(own) = seconds.get_mut(one) {
+                own.push(took);
+            }
+        }
+        if shown.elapsed().as_millis() >= 100 {
+            shown = Instant::now();
+            ui.status(&format!("measures {what}: {} runs of each", round + 1));
+        }
+    }
+    Ok(seconds)
+}
+
+fn spread(seconds: &[f64]) -> Result<Spread, Failure> {
+    Spread::of(seconds).ok_or_else(|| Failure::bug("nothing was timed"))
+}
+
+fn forward(all: &[Prepared<'_>], chosen: &Chosen, ui: &Ui) -> Result<Vec<Spread>, Failure> {
+    let mut ready = Vec::new();
+    for one in all {
+        let weights = Weights::init(one.graph, &chosen.device, SEED).map_err(weights_failure)?;
+        ready.push((weights, step::inputs(&one.batch, &chosen.device).map_err(step_failure)?));
+    }
+    let seconds = in_turns(all.len(), ui, "forward passes", |i| match (all.get(i), ready.get(i)) {
+        (Some(one), Some((weights, inputs))) => one.run(weights, inputs),
+        (_, _) => Ok(()),
+    })?;
+    seconds.iter().map(|own| spread(own)).collect()
+}
+
+/// A training step's time for each model that has one, and why the others have none.
+type Steps = (Vec<Option<Spread>>, Vec<Option<String>>);
+
+fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Result<Steps, Failure> {
+    let mut reasons: Vec<Option<String>> = vec![None; all.len()];
+    let mut left = file::free_memory();
+    let mut trained = Vec::new();
+    // What stays between the steps adds up; activations are there for one model at a time.
+    let most = all.iter().zip(needs).filter(|(one, _)| one.is_trained).map(|(_, m)| m.activations).max();
+    for (i, (one, need)) in all.iter().zip(needs).enumerate() {
+        let stays = need.to_train().saturating_sub(need.activations);
+        let needed = stays.saturating_add(most.unwrap_or(0));
+        if !one.is_trained {
+            reasons[i] = Some("its head has nothing to be trained towards".to_owned());
+        } else if let Some(free) = left.filter(|free| needed > *free) {
+            let (needed, free) = (number::bytes(needed), number::bytes(free));
+            reasons[i] = Some(format!("it needs {needed}, and {free} of memory is free"));
+        } else {
+            left = left.map(|free| free.saturating_sub(stays));
+            trained.push(i);
+        }
+    }
+    let device = chosen.device.clone().autodiff();
+    let mut ready = Vec::new();
+    for one in trained.iter().filter_map(|i| all.get(*i)) {
+        let weights = Weights::init(one.graph, &device, SEED).map_err(weights_failure)?;
+        let updater = Updater::new(&Optimizer::usual(), &Patterns::default(), &weights);
+        ready.push((one, Some(weights), updater, 0u64));
+    }
+    let rules = Rules { clip: None, smoothing: 0.0, seed: SEED };
+    let seconds = in_turns(ready.len(), ui, "training steps", |i| {
+        let Some((one, slot, updater, number)) = ready.get_mut(i) else { return Ok(()) };
+        let Some(weights) = slot.take() else { return Err(Failure::bug("the parameters were lost")) };
+        *number += 1;
+        // At a factor of 0 parameters stay where they are, and no step can lead to what is not a number.
+        let (weights, _) =
+            step::step(&one.plan, weights, updater, std::slice::from_ref(&one.batch), *number, 0.0, &rules)
+                .map_err(step_failure)?;
+        *slot = Some(weights);
+        Ok(())
+    })?;
+    let mut spreads: Vec<Option<Spread>> = vec![None; all.len()];
+    for (i, own) in trained.iter().zip(&seconds) {
+        if let Some(slot) = spreads.get_mut(*i) {
+            *slot = Some(spread(own)?);
+        }
+    }
+    Ok((spreads, reasons))
+}

@@ -1,0 +1,261 @@
+//! How long models take: what repeated runs say of a duration, and which model is faster.
+//!
+//! A duration is told by the median of its runs, which a few disturbed ones do not move, with the interval
+//! that holds the true median in 95 of 100 cases: it lies between two order statistics whose ranks follow
+//! from the binomial distribution alone, whatever the durations' own is. No model is called faster than
+//! another whose interval overlaps its own.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::report::number;
+use crate::report::table::{Align, Column, Table};
+
+/// Times of models that were measured in turns.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Timing {
+    /// Where they ran.
+    pub device: String,
+    /// Sequences in the batch.
+    pub batch: u64,
+    /// Their length.
+    pub tokens: u64,
+    /// A model each, in the order of the comparison.
+    pub models: Vec<Timed>,
+}
+
+/// Times of one model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Timed {
+    /// Its name.
+    pub name: String,
+    /// A forward pass.
+    pub forward: Spread,
+    /// A training step: forward, backward, and AdamW.
+    pub step: Option<Spread>,
+    /// Why there is no training step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untrained: Option<String>,
+}
+
+/// What the runs of one thing say of its duration, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// How many there were.
+    pub runs: usize,
+    /// Half of them were shorter.
+    pub median: f64,
+    /// A quarter of them was shorter than the first, a quarter longer than the second.
+    pub quartiles: [f64; 2],
+    /// Holds the true median in 95 of 100 cases.
+    pub interval: [f64; 2],
+}
+
+/// What is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A forward pass.
+    Forward,
+    /// A training step.
+    Step,
+}
+
+impl What {
+    /// Both.
+    pub const ALL: [What; 2] = [What::Forward, What::Step];
+
+    /// In words.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            What::Forward => "forward",
+            What::Step => "training step",
+        }
+    }
+
+    /// As csv and JSON spell it.
+    pub fn word(self) -> &'static str {
+        match self {
+            What::Forward => "forward",
+            What::Step => "step",
+        }
+    }
+}
+
+impl Spread {
+    /// Of the seconds of every run; none of no run.
+    pub fn of(seconds: &[f64]) -> Option<Self> {
+        let mut sorted: Vec<f64> = seconds.iter().copied().filter(|s| s.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let runs = sorted.len();
+        let at = |rank: usize| sorted.get(rank.min(runs.saturating_sub(1))).copied();
+        let outer = rank(runs);
+        Some(Self {
+            runs,
+            median: quantile(&sorted, 0.5)?,
+            quartiles: [quantile(&sorted, 0.25)?, quantile(&sorted, 0.75)?],
+            interval: [at(outer)?, at(runs.saturating_sub(outer + 1))?],
+        })
+    }
+
+    fn overlaps(&self, other: &Spread) -> bool {
+        self.interval[0] <= other.interval[1] && other.interval[0] <= self.interval[1]
+    }
+}
+
+/// Between neighbours as their distance says.
+fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let place = share * sorted.len().checked_sub(1)? as f64;
+    let (low, high) = (sorted.get(place.floor() as usize)?, sorted.get(place.ceil() as usize)?);
+    Some(low + (high - low) * place.fract())
+}
+
+/// The largest `r` from 0 so that the median of the population lies outside of the order statistics `r` and
+/// `n - 1 - r` in at most 5 of 100 cases: twice the chance of at most `r` of `n` coins. 0 where there are too
+/// few runs for that.
+fn rank(n: usize) -> usize {
+    if n > 200 {
+        let n = n as f64;
+        return ((n - 1.96 * n.sqrt()) / 2.0).floor() as usize;
+    }
+    let mut chance = 0.5f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
+    let (mut sum, mut found) = (0.0, 0);
+    for r in 0..n / 2 {
+        sum += chance;
+        if 2.0 * sum > 0.05 {
+            break;
+        }
+        found = r;
+        chance *= (n - r) as f64 / (r + 1) as f64;
+    }
+    found
+}
+
+/// `1.23 s`, `45.6 ms`, `789 µs`
+pub fn seconds(n: f64) -> String {
+    let (n, unit) = match n {
+        n if n >= 1.0 => (n, "s"),
+        n if n >= 1e-3 => (n * 1e3, "ms"),
+        n => (n * 1e6, "µs"),
+    };
+    match n {
+        n if n >= 100.0 => format!("{n:.0} {unit}"),
+        n if n >= 10.0 => format!("{n:.1} {unit}"),
+        n => format!("{n:.2} {unit}"),
+    }
+}
+
+impl Timed {
+    /// Its time of that.
+    pub fn of(&self, what: What) -> Option<Spread> {
+        match what {
+            What::Forward => Some(self.forward),
+            What::Step => self.step,
+        }
+    }
+}
+
+impl Timing {
+    /// How it was measured.
+    pub fn footnote(&self) -> String {
+        format!(
+            "measured in turns on {} in f32 at B={}, T={};\nthe interval holds the median in 95 of 100 cases",
+            self.device,
+            number::exact(self.batch.into()),
+            number::exact(self.tokens.into()),
+        )
+    }
+
+    /// Titles and rows of a table: a row a model and a thing that is timed.
+    pub fn rows(&self) -> (Vec<Column>, Vec<Vec<String>>) {
+        let column = |title: &str, align, least| Column { title: title.to_owned(), align, least };
+        let mut columns = vec![column("", Align::Left, None), column("", Align::Left, Some(8))];
+        columns.extend(
+            ["median", "interval", "quartiles", "runs"].map(|title| column(title, Align::Right, None)),
+        );
+        let pair = |[a, b]: [f64; 2]| format!("{} – {}", seconds(a), seconds(b));
+        let mut rows = Vec::new();
+        for what in What::ALL {
+            for model in &self.models {
+                let mut row = vec![what.phrase().to_owned(), model.name.clone()];
+                match model.of(what) {
+                    Some(s) => row.extend([
+                        seconds(s.median),
+                        pair(s.interval),
+                        pair(s.quartiles),
+                        number::exact(s.runs as u128),
+                    ]),
+                    None => row.extend(["–", "", "", ""].map(str::to_owned)),
+                }
+                rows.push(row);
+            }
+        }
+        (columns, rows)
+    }
+
+    /// What follows from the times, a sentence each.
+    pub fn verdicts(&self) -> Vec<String> {
+        let mut said: Vec<String> = What::ALL.iter().filter_map(|what| self.verdict(*what)).collect();
+        said.extend(self.models.iter().filter_map(|model| {
+            Some(format!("{} takes no training step: {}", model.name, model.untrained.as_ref()?))
+        }));
+        said
+    }
+
+    fn verdict(&self, what: What) -> Option<String> {
+        let mut all: Vec<(&str, Spread)> =
+            self.models.iter().filter_map(|m| Some((m.name.as_str(), m.of(what)?))).collect();
+        all.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
+        let ((first, best), rest) = all.split_first().map(|(first, rest)| (*first, rest))?;
+        let (next, second) = rest.first()?;
+        let near: Vec<&str> = rest.iter().filter(|(_, s)| s.overlaps(&best)).map(|(name, _)| *name).collect();
+        let what = what.phrase();
+        Some(match near.split_last() {
+            None => {
+                let times = second.median / best.median.max(f64::MIN_POSITIVE);
+                format!("{what}: {first} takes the least time, {next} {times:.2} times as much")
+            }
+            Some((last, [])) => format!("{what}: no winner, the intervals of {first} and {last} overlap"),
+            Some((last, others)) => {
+                let others = others.join(", ");
+                format!("{what}: no winner, the intervals of {first}, {others} and {last} overlap")
+            }
+        })
+    }
+
+    /// For a terminal.
+    pub fn text(&self, width: usize) -> String {
+        let (columns, rows) = self.rows();
+        let mut out = Table { columns, rows, total: Vec::new() }.text(width);
+        let _ = writeln!(out, "{}", self.footnote());
+        self.verdicts().iter().for_each(|line| out += &format!("{line}\n"));
+        out
+    }
+
+    /// As a pipe table and a list.
+    pub fn markdown(&self) -> String {
+        let (columns, rows) = self.rows();
+        let mut out = Table { columns, rows, total: Vec::new() }.markdown();
+        let _ = writeln!(out, "\n{}\n", self.footnote().replace('\n', " "));
+        self.verdicts().iter().for_each(|line| out += &format!("- {line}\n"));
+        out
+    }
+
+    /// Rows of csv: a name, and a value a model.
+    pub fn plain(&self) -> Vec<(String, Vec<String>)> {
+        let parts: [(&str, fn(&Spread) -> String); 4] = [
+            ("seconds", |s| s.median.to_string()),
+            ("seconds_low", |s| s.interval[0].to_string()),
+            ("seconds_high", |s| s.interval[1].to_string()),
+            ("runs", |s| s.runs.to_string()),
+        ];
+        let mut rows = Vec::new();
+        for what in What::ALL {
+            for (part, value) in &parts {
+                let values = self.models.iter().map(|m| m.of(what).as_ref().map(value).unwrap_or_default());
+                rows.push((format!("{}_{part}", what.word()), values.collect()));
+            }
+        }
+        rows
+    }
+}
