@@ -49,5 +49,9 @@ pub fn compile_tree(sources: &SourceMap, tree: Option<Node>, mut sink: Sink) -> 
         Some(spec) => lower(spec, &mut sink)?,
         None => None,
     };
+    if let (Some(spec), Some(graph)) = (&spec, &graph) {
+        spec.check_weights(graph, &mut sink);
+    }
+    let graph = graph.filter(|_| !sink.has_errors());
     Ok(Compilation { diagnostics: sink.into_sorted(), tree, spec, graph })
 }

@@ -23,6 +23,7 @@ pub mod interp;
 pub mod ir;
 pub mod learn;
 pub mod lower;
+pub mod names;
 pub mod parts;
 pub mod report;
 pub mod source;

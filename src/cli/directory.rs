@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::file;
+use super::subject::Subject;
 use super::ui::{Exit, Failure, Ui, counted};
 use crate::diag::Sink;
 use crate::hub::checkpoint::{Checkpoint, CheckpointError};
@@ -10,7 +11,8 @@ use crate::hub::mapping::{self, Mapping, parameters};
 use crate::hub::shelf::Families;
 use crate::hub::tensors::{Tensors, TensorsError};
 use crate::hub::{Imported, import};
-use crate::ir::Graph;
+use crate::names::Names;
+use crate::names::check::Keys;
 use crate::spec::load;
 use crate::syntax::text;
 
@@ -62,26 +64,38 @@ impl HubModel {
             None => Err(Failure::new(Exit::Failed, format!("`{named}` has {}", counted(&found)))),
         }
     }
+}
 
-    /// The tensors of the directory, or of a file, against a graph's parameters.
+impl Subject {
+    /// The tensors of a checkpoint against the graph's parameters: by the names of its family, by the
+    /// spec's own `weights`, or by the parameters' paths.
     ///
     /// # Errors
-    /// There are none that can be read.
-    pub fn mapping(&self, graph: &Graph, weights: &Path) -> Result<(Checkpoint, Mapping), Failure> {
+    /// It cannot be read.
+    pub fn mapping(&self, weights: &Path) -> Result<(Checkpoint, Mapping), Failure> {
         let checkpoint = Checkpoint::open(weights).map_err(|e| checkpoint_failure(&e))?;
-        let parameters = parameters(graph)
+        let parameters = parameters(&self.graph)
             .ok_or_else(|| Failure::new(Exit::Refused, "the model is too large for any memory"))?;
-        let names = self.imported.names(checkpoint.names());
-        let mapping = mapping::map(&parameters, &names, &self.imported, &checkpoint);
+        let mapping = match (&self.model, &self.spec.weights) {
+            (Some(model), _) => {
+                let names = model.imported.names(checkpoint.names());
+                mapping::map(&parameters, &names, &model.imported, &checkpoint)
+            }
+            (None, Some(own)) => mapping::map(&parameters, own.names(), &self.spec.keys(), &checkpoint),
+            (None, None) => {
+                let names = Names { or_paths: true, ..Names::default() };
+                mapping::map(&parameters, &names, &Keys::default(), &checkpoint)
+            }
+        };
         Ok((checkpoint, mapping))
     }
 
-    /// The numbers of a graph's parameters.
+    /// The numbers of the graph's parameters.
     ///
     /// # Errors
     /// The files do not hold them all, or hold something else.
-    pub fn tensors(&self, graph: &Graph, weights: &Path) -> Result<Tensors, Failure> {
-        let (checkpoint, mapping) = self.mapping(graph, weights)?;
+    pub fn tensors(&self, weights: &Path) -> Result<Tensors, Failure> {
+        let (checkpoint, mapping) = self.mapping(weights)?;
         Tensors::new(checkpoint, mapping).map_err(tensors_failure)
     }
 }
@@ -118,7 +132,9 @@ pub fn tensors_failure(error: TensorsError) -> Failure {
             let failure = Failure::new(Exit::File, message);
             let failure = lines.iter().take(SHOWN).fold(failure, |f, line| f.help(line.clone()));
             match lines.len().checked_sub(SHOWN).filter(|n| *n > 0) {
-                Some(more) => failure.help(format!("and {more} more; `trafoc import --dry-run` shows all")),
+                Some(more) => failure.help(format!(
+                    "and {more} more; `trafoc import --dry-run` shows all, of a spec with `--weights`"
+                )),
                 None => failure,
             }
         }

@@ -7,9 +7,10 @@ use burn::tensor::Device;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::directory::{HubModel, tensors_failure};
+use super::directory::tensors_failure;
 use super::file;
 use super::run::Run;
+use super::subject::Subject;
 use super::ui::{Exit, Failure, Output, Ui};
 use crate::interp::device::{self, Chosen, DeviceError};
 use crate::interp::plan::PlanError;
@@ -50,21 +51,8 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
     let subject = run.spec.compile(ui)?;
     let json = read_inputs(&run.inputs)?;
     let chosen = choose(run.device.as_deref())?;
+    let weights = weights(&subject, run.weights.as_deref(), run.seed, &chosen.device, ui)?;
     let graph = subject.graph;
-    let own = subject.model.as_ref().map(|m| m.folder.as_path());
-    let weights = match (&subject.model, run.weights.as_deref().or(own)) {
-        (Some(model), Some(path)) => from_model(model, &graph, path, &chosen.device, ui)?,
-        (None, Some(path)) => {
-            let (weights, report) = Weights::load(&graph, path, &chosen.device).map_err(weights_failure)?;
-            report.not_finite.iter().for_each(|(path, count)| note_not_finite(path, *count, ui));
-            weights
-        }
-        (_, None) => {
-            refuse_what_does_not_fit(&graph)?;
-            ui.note(&format!("note: random weights, seed {}; `--weights FILE` takes others", run.seed));
-            Weights::init(&graph, &chosen.device, run.seed).map_err(weights_failure)?
-        }
-    };
     let takes = takes(&graph);
     let model = Model::new(graph, weights).map_err(plan_failure)?;
     let inputs = Inputs::from_json(model.plan(), &json, &chosen.device)
@@ -88,19 +76,41 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
     Output::new(text, json!({ "device": chosen.name, "outputs": shown, "path": run.outputs }))
 }
 
-/// The parameters of a Hugging Face model.
+/// The parameters of a model: those of a checkpoint, a Hugging Face model's own, or random ones.
 ///
 /// # Errors
-/// The files do not hold them.
-pub(super) fn from_model(
-    model: &HubModel,
-    graph: &Verified,
-    path: &Path,
+/// The files do not hold them, or they are too large.
+pub(super) fn weights(
+    subject: &Subject,
+    given: Option<&Path>,
+    seed: u64,
     device: &Device,
     ui: &Ui,
 ) -> Result<Weights, Failure> {
+    let own = subject.model.as_ref().map(|m| m.folder.as_path());
+    match given.or(own) {
+        Some(path) => load(subject, path, device, ui),
+        None => {
+            refuse_what_does_not_fit(&subject.graph)?;
+            ui.note(&format!("note: random weights, seed {seed}; `--weights FILE` takes others"));
+            Weights::init(&subject.graph, device, seed).map_err(weights_failure)
+        }
+    }
+}
+
+/// The parameters of a checkpoint, by the names that the model's family, its spec or trafoc gives them.
+///
+/// # Errors
+/// The files do not hold them.
+pub(super) fn load(subject: &Subject, path: &Path, device: &Device, ui: &Ui) -> Result<Weights, Failure> {
+    let graph = &subject.graph;
+    if subject.model.is_none() && subject.spec.weights.is_none() {
+        let (weights, report) = Weights::load(graph, path, device).map_err(weights_failure)?;
+        report.not_finite.iter().for_each(|(path, count)| note_not_finite(path, *count, ui));
+        return Ok(weights);
+    }
     refuse_what_does_not_fit(graph)?;
-    let mut tensors = model.tensors(graph, path)?;
+    let mut tensors = subject.tensors(path)?;
     let mut failure = None;
     let built = Weights::build(graph, device, |path, slot| {
         tensors.sized(path, slot.shape.iter().product()).map_err(|error| {

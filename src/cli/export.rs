@@ -86,7 +86,10 @@ impl Export {
             }
             (given, Some(model)) => {
                 let path = given.as_deref().unwrap_or(&model.folder);
-                Weights::Model(Box::new(model.tensors(&subject.graph, path)?))
+                Weights::Named(Box::new(subject.tensors(path)?))
+            }
+            (Some(path), None) if subject.spec.weights.is_some() => {
+                Weights::Named(Box::new(subject.tensors(path)?))
             }
             (Some(path), None) => Weights::File(open(path, &parameters)?),
         };
@@ -115,15 +118,15 @@ impl Export {
 enum Weights {
     /// A file of our own.
     File(TensorFile),
-    /// A Hugging Face model.
-    Model(Box<crate::hub::tensors::Tensors>),
+    /// A checkpoint with names of its own.
+    Named(Box<crate::hub::tensors::Tensors>),
 }
 
 impl Weights {
     fn floats(&mut self, path: &str, count: usize) -> Result<Vec<f32>, String> {
         match self {
             Weights::File(file) => file.floats(path).map_err(|e| e.to_string()),
-            Weights::Model(model) => model.sized(path, count).map_err(|e| tensors_failure(e).message),
+            Weights::Named(tensors) => tensors.sized(path, count).map_err(|e| tensors_failure(e).message),
         }
     }
 }

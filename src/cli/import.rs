@@ -17,7 +17,7 @@ use crate::syntax::Notation;
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub struct Import {
-    /// A directory with a config.json, or the file itself
+    /// A directory with a config.json, or the file itself; with --dry-run and --weights a spec too
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
     /// The spec to write; stdout if not given
@@ -29,6 +29,9 @@ pub struct Import {
     /// Write nothing: show where every tensor of the directory goes, and what is missing
     #[arg(long)]
     pub dry_run: bool,
+    /// The weights that --dry-run looks at, where they are not the directory's; of a spec, by its `weights`
+    #[arg(long, short, value_name = "FILE", requires = "dry_run")]
+    pub weights: Option<PathBuf>,
     #[command(flatten)]
     over: OverArgs,
     /// How to speak.
@@ -39,9 +42,16 @@ pub struct Import {
 impl Import {
     /// Imports a model.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        if self.dry_run && self.weights.is_some() {
+            return self.tensors(ui);
+        }
         let Some(config) = config_of(&self.model) else {
             let message = format!("`{}` is no directory with a config.json", self.model.display());
-            return Err(Failure::new(Exit::File, message));
+            let failure = Failure::new(Exit::File, message);
+            return Err(match self.dry_run {
+                true => failure.help("a spec needs `--weights FILE` beside `--dry-run`"),
+                false => failure,
+            });
         };
         if self.dry_run {
             return self.tensors(ui);
@@ -81,8 +91,10 @@ impl Import {
     /// Where every tensor goes.
     fn tensors(&self, ui: &mut Ui) -> Result<Output, Failure> {
         let subject = self.over.compile(&self.model.to_string_lossy(), ui)?;
-        let model = subject.model.as_ref().ok_or_else(|| Failure::bug("a directory gave no model"))?;
-        let (_, mapping) = model.mapping(&subject.graph, &model.folder)?;
+        let own = subject.model.as_ref().map(|model| model.folder.as_path());
+        let path = self.weights.as_deref().or(own);
+        let path = path.ok_or_else(|| Failure::bug("a directory gave no model"))?;
+        let (_, mapping) = subject.mapping(path)?;
         let data = json!({ "tensors": mapping.lines, "misfits": mapping.misfits });
         let mut output = Output::new(table(&mapping), data)?;
         if !mapping.misfits.is_empty() {

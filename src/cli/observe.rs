@@ -41,12 +41,12 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         let graph = one.spec.compile(ui)?.graph;
         return init(one, ui, graph);
     }
-    let (graph, codebook, ready) = match trained {
-        Some(run) => (run.subject.graph, Some(run.codebook), Some((run.weights, run.device))),
-        None => (one.spec.compile(ui)?.graph, None, None),
+    let (subject, codebook, ready) = match trained {
+        Some(run) => (run.subject, Some(run.codebook), Some((run.weights, run.device))),
+        None => (one.spec.compile(ui)?, None, None),
     };
-    let name = graph.name.clone();
-    let found = sites::sites(&graph);
+    let name = subject.graph.name.clone();
+    let found = sites::sites(&subject.graph);
     let Some(inputs) = &one.inputs else {
         return Err(Failure::usage("a run needs inputs")
             .help("`--inputs FILE` gives them, such as {\"tokens\": [[1, 2, 3]]}"));
@@ -63,8 +63,12 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         return Err(Failure::usage("the model has nothing of that kind at that layer"));
     }
     let model = match ready {
-        Some((weights, device)) => Loaded::of(graph, weights, device)?,
-        None => Loaded::new(one, ui, graph)?,
+        Some((weights, device)) => Loaded::of(subject.graph, weights, device)?,
+        None => {
+            let chosen = execute::choose(one.device.as_deref())?;
+            let weights = execute::weights(&subject, one.weights.as_deref(), one.seed, &chosen.device, ui)?;
+            Loaded::of(subject.graph, weights, chosen)?
+        }
     };
     let outputs = model.run(&json, &captures)?;
     match wanted {
@@ -148,19 +152,12 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn new(one: &Observe, ui: &mut Ui, graph: Verified) -> Result<Self, Failure> {
+    /// With random weights.
+    fn random(one: &Observe, ui: &Ui, graph: Verified) -> Result<Self, Failure> {
         let chosen = execute::choose(one.device.as_deref())?;
-        let weights = match &one.weights {
-            Some(path) => {
-                let loaded = Weights::load(&graph, path, &chosen.device);
-                loaded.map_err(execute::weights_failure)?.0
-            }
-            None => {
-                execute::refuse_what_does_not_fit(&graph)?;
-                ui.note(&format!("note: random weights, seed {}; `--weights FILE` takes others", one.seed));
-                Weights::init(&graph, &chosen.device, one.seed).map_err(execute::weights_failure)?
-            }
-        };
+        execute::refuse_what_does_not_fit(&graph)?;
+        ui.note(&format!("note: random weights, seed {}", one.seed));
+        let weights = Weights::init(&graph, &chosen.device, one.seed).map_err(execute::weights_failure)?;
         Self::of(graph, weights, chosen)
     }
 
@@ -272,7 +269,7 @@ fn init(one: &Observe, ui: &mut Ui, graph: Verified) -> Result<Report, Failure> 
         let json = some_inputs(&graph);
         let captures: Vec<String> = found.layers.iter().map(|l| l.path.clone()).collect();
         if !captures.is_empty() {
-            let model = Loaded::new(one, ui, graph)?;
+            let model = Loaded::random(one, ui, graph)?;
             let outputs = model.run(&json, &captures)?;
             for layer in &found.layers {
                 let (_, _, values) = first_sequence(captured(&outputs, &layer.path)?)?;

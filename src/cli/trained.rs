@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::directory::config_of;
-use super::execute::{choose, from_model, plan_failure, weights_failure};
+use super::execute::{choose, load, plan_failure};
 use super::file;
 use super::model::ModelArgs;
 use super::subject::{OverArgs, Subject};
@@ -84,11 +84,7 @@ impl Trained {
         };
         let subject = arguments.over.compile(&spec, ui)?;
         let device = choose(arguments.device.as_deref())?;
-        let (weights, report) =
-            Weights::load(&subject.graph, &weights, &device.device).map_err(weights_failure)?;
-        for (path, count) in &report.not_finite {
-            ui.note(&format!("note: {count} numbers of {path} are NaN or infinite"));
-        }
+        let weights = load(&subject, &weights, &device.device, ui)?;
         let plan = Plan::new(&subject.graph, &Captures::none()).map_err(plan_failure)?;
         let codebook = read_codebook(&codebook)?;
         let over = arguments.over.clone();
@@ -105,7 +101,7 @@ impl Trained {
         };
         let device = choose(arguments.device.as_deref())?;
         let path = arguments.weights.as_deref().unwrap_or(&model.folder);
-        let weights = from_model(model, &subject.graph, path, &device.device, ui)?;
+        let weights = load(&subject, path, &device.device, ui)?;
         let plan = Plan::new(&subject.graph, &Captures::none()).map_err(plan_failure)?;
         let codebook = match &arguments.codebook {
             Some(path) => read_codebook(path)?,

@@ -7,14 +7,13 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::execute::{choose, weights_failure};
+use super::execute::{choose, load, weights_failure};
 use super::file;
 use super::subject::Subject;
 use super::train::Train;
 use super::ui::{Exit, Failure, Output, Ui, counted};
 use crate::diag::Sink;
 use crate::field::Value as _;
-use crate::interp::Weights;
 use crate::learn::data::{Dataset, Refused, prepare};
 use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
 use crate::learn::run_dir::{self, Found, RunDir, RunDirError, State};
@@ -95,7 +94,7 @@ pub fn train(arguments: &Train, ui: &mut Ui) -> Result<Output, Failure> {
             let weights = match &arguments.weights {
                 Some(path) => {
                     let device = chosen.device.clone().autodiff();
-                    Some(Weights::load(&subject.graph, path, &device).map_err(weights_failure)?.0)
+                    Some(load(subject, path, &device, ui)?)
                 }
                 None => None,
             };

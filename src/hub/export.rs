@@ -11,12 +11,12 @@ use serde_json::{Map, Value as Json};
 
 use super::arrange::Place;
 use super::config::Config;
-use super::family::{Family, formula_of};
+use super::family::Family;
 use super::formula::{Formula, Operator, Scope, eval, same, solve};
 use super::import;
 use super::json;
 use super::mapping::{Misfit, Parameters, candidates};
-use super::names::Names;
+use super::names::{Names, formula_of};
 use super::shelf::Families;
 use crate::diag::Sink;
 use crate::source::SourceMap;
@@ -73,6 +73,8 @@ pub fn export(
         None => families.names(),
     };
     let wanted = Knobs::of(spec);
+    // What tensors are called elsewhere is no knob of the model.
+    let spec = &ModelSpec { weights: None, ..spec.clone() };
     let tree = spec.encode();
     let mut nearest = Obstacles { family: None, knobs: Vec::new() };
     for name in names {

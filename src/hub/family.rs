@@ -8,16 +8,16 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
-use super::formula::{self, Formula};
+use super::formula::Formula;
 use super::json;
-use super::names::{self, Names};
+use super::names::{self, Names, formula_of};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::record::{listed, mended};
 use crate::field::value::{DefaultDoc, Field, Shape};
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::merge::merge;
-use crate::syntax::tree::{Kind, Node, Style};
+use crate::syntax::tree::{Kind, Node};
 use crate::syntax::{Notation, parse};
 
 /// A family of models.
@@ -232,6 +232,10 @@ impl Reading<'_, '_> {
         }
         let heads = family.heads.values().map(|h| &h.names);
         for row in std::iter::once(&family.names).chain(heads).flat_map(|n| n.rows.iter()) {
+            if row.join.is_some() {
+                let message = "`join` is for a spec's own `weights`, which are not written again";
+                self.cx.report(Diagnostic::error(Code::UnusedKey, row.span, message));
+            }
             used.extend(row.groups.iter().chain(&row.when).map(|f| (f.clone(), row.span)));
         }
         for (formula, span) in used {
@@ -343,14 +347,6 @@ impl Reading<'_, '_> {
             }
         }
     }
-}
-
-/// The formula of a scalar that begins with `=`.
-pub fn formula_of(node: &Node) -> Option<Result<Formula, String>> {
-    let Kind::Scalar(scalar) = &node.kind else { return None };
-    let is_text = scalar.style == Style::Block;
-    let text = scalar.text.strip_prefix('=').filter(|_| !is_text)?;
-    Some(formula::parse(text).map_err(|why| format!("`{}` is no formula: {why}", text.trim())))
 }
 
 /// Every formula of a spec's tree.

@@ -3,9 +3,9 @@
 use serde_json::Value as Json;
 
 use super::config::Config;
-use super::family::formula_of;
 use super::formula::{Formula, Function, Operator, eval};
 use super::json;
+use super::names::formula_of;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::value::plain;
 use crate::source::{SourceMap, Span};

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::arrange::Place;
 use super::formula::{Scope, eval};
-use super::names::{Bindings, Names, Row};
+use super::names::{Bindings, Names, Pattern, Row};
 use crate::ir::Graph;
 use crate::ir::paths::expanded;
 
@@ -48,6 +48,9 @@ pub struct Candidate {
     pub place: Place,
     /// What the parameter is filled with where there is no such tensor.
     pub absent: Option<f32>,
+    /// Whether it is one of several tensors, numbered from 0, that lie one above the other in the parameter:
+    /// the name with the number's variable in it, and that variable.
+    pub joined: Option<(Pattern, String)>,
 }
 
 /// Where a parameter's numbers come from.
@@ -55,6 +58,8 @@ pub struct Candidate {
 pub enum Origin {
     /// A tensor, at a place in it.
     Tensor(String, Place),
+    /// Several tensors, one above the other.
+    Joined(Vec<(String, Place)>),
     /// One number everywhere.
     Constant(f32),
 }
@@ -116,6 +121,17 @@ pub fn candidates(
             found.push(candidate(row, which, &bindings, last, shape, parameters, scope)?);
         }
     }
+    if names.or_paths {
+        let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
+        let place = Place::whole(*rows, rest.iter().product());
+        found.push(Candidate {
+            tensor: path.to_owned(),
+            shape: shape.to_vec(),
+            place,
+            absent: None,
+            joined: None,
+        });
+    }
     Ok(found)
 }
 
@@ -129,7 +145,12 @@ fn candidate(
     scope: &dyn Scope,
 ) -> Result<Candidate, Misfit> {
     // A row that names the last word itself says the tensor's whole name.
-    let tensor = row.tensor.fill(bindings) + last;
+    let first = row.join.iter().map(|name| (name.clone(), 0)).chain(bindings.iter().cloned()).collect();
+    let tensor = row.tensor.fill(&first) + last;
+    let joined = match &row.join {
+        Some(name) => Some((row.tensor.bound(bindings).followed(last), name.clone())),
+        None => None,
+    };
     let misfit = |message: String| Misfit { kind: "layout", message };
     let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
     let columns: usize = rest.iter().product();
@@ -192,7 +213,7 @@ fn candidate(
         sizes.push(rows);
         sizes.extend(rest);
     }
-    Ok(Candidate { tensor, shape: sizes, place, absent: row.absent })
+    Ok(Candidate { tensor, shape: sizes, place, absent: row.absent, joined })
 }
 
 /// Finds every parameter of a graph in a file.
@@ -229,6 +250,14 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
             }
             continue;
         };
+        if let Some((pattern, variable)) = &chosen.joined {
+            let parts = parts(&mut mapping, chosen, (pattern, variable), shape, path, header);
+            for (tensor, place) in &parts {
+                taken.entry(tensor.clone()).or_default().push((path.clone(), place.clone()));
+            }
+            mapping.origins.insert(path.clone(), Origin::Joined(parts));
+            continue;
+        }
         check(&mut mapping, &chosen.tensor, &chosen.shape, path, header);
         taken.entry(chosen.tensor.clone()).or_default().push((path.clone(), chosen.place.clone()));
         mapping.origins.insert(path.clone(), Origin::Tensor(chosen.tensor.clone(), chosen.place.clone()));
@@ -255,7 +284,7 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
     }
     mapping.repeats.extend(repeats);
     for (path, shape, wanted) in &missing {
-        let wanted = wanted.as_ref().map_or(String::new(), |w| format!(" (`{w}`)"));
+        let wanted = wanted.as_ref().filter(|w| *w != path).map_or(String::new(), |w| format!(" (`{w}`)"));
         let mut message = format!("{path} {shape:?}{wanted} is missing");
         if let Some(like) = nearest(path, extra.iter().map(String::as_str)) {
             message += &format!("; the file has `{like}`");
@@ -270,8 +299,43 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         }
         mapping.misfits.push(Misfit { kind: "extra", message });
     }
-    mapping.lines = lines(header, &taken, &mapping.repeats, &ignored);
+    mapping.lines = lines(header, &mapping.origins, &taken, &mapping.repeats, &ignored);
     mapping
+}
+
+/// The tensors that one parameter is made of, numbered from 0, each with as many rows as it has.
+fn parts(
+    mapping: &mut Mapping,
+    chosen: &Candidate,
+    (pattern, variable): (&Pattern, &str),
+    shape: &[usize],
+    path: &str,
+    header: &dyn Header,
+) -> Vec<(String, Place)> {
+    let transpose = chosen.place.transpose;
+    let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
+    let mut parts = Vec::new();
+    let mut total = 0usize;
+    for index in 0..*rows {
+        let tensor = pattern.fill(&vec![(variable.to_owned(), index)]);
+        let Some((_, found)) = header.tensor(&tensor) else { break };
+        let own = if transpose { found.last() } else { found.first() }.copied().unwrap_or(0);
+        let mut wanted = vec![own];
+        wanted.extend(rest);
+        if transpose {
+            wanted.reverse();
+        }
+        check(mapping, &tensor, &wanted, path, header);
+        total = total.saturating_add(own);
+        parts.push((tensor, Place { transpose, ..Place::whole(own, rest.iter().product()) }));
+    }
+    if total != *rows {
+        let count = parts.len();
+        let message =
+            format!("the {count} tensors `{pattern}` have {total} rows together, and {path} has {rows}");
+        mapping.misfits.push(Misfit { kind: "shape", message });
+    }
+    parts
 }
 
 /// Compares a tensor's shape and type with what a parameter needs.
@@ -321,6 +385,7 @@ fn folded(name: &str) -> String {
 
 fn lines(
     header: &dyn Header,
+    origins: &IndexMap<String, Origin>,
     taken: &IndexMap<String, Vec<(String, Place)>>,
     repeats: &[(String, String)],
     ignored: &[String],
@@ -336,7 +401,12 @@ fn lines(
                     parameters.push(path);
                 }
             }
-            (parameters, all.first().map(|(_, place)| how(place)).unwrap_or_default())
+            let joined = all.iter().any(|(path, _)| matches!(origins.get(path), Some(Origin::Joined(_))));
+            let mut how = all.first().map(|(_, place)| how(place)).unwrap_or_default();
+            if joined {
+                how = if how.is_empty() { "joined".to_owned() } else { format!("{how}, joined") };
+            }
+            (parameters, how)
         } else if let Some((_, path)) = repeats.iter().find(|(n, _)| n == name) {
             (vec![folded(path)], "a copy, which must agree".to_owned())
         } else if ignored.iter().any(|n| n == name) {

@@ -13,13 +13,12 @@ pub mod checkpoint;
 pub mod config;
 pub mod export;
 pub mod family;
-pub mod formula;
 pub mod import;
-pub mod json;
 pub mod mapping;
-pub mod names;
 pub mod shelf;
 pub mod tensors;
+
+pub use crate::names::{self, formula, json};
 
 use serde_json::{Map, Value as Json};
 
@@ -57,19 +56,6 @@ impl Scope for Imported {
     }
     fn table(&self, name: &str) -> Option<&Map<String, Json>> {
         self.family.tables.get(name)
-    }
-}
-
-/// No keys and no tables, for names that a spec gives itself.
-#[derive(Clone, Copy, Debug)]
-pub struct NoKeys;
-
-impl Scope for NoKeys {
-    fn key(&self, _: &str) -> Option<&Json> {
-        None
-    }
-    fn table(&self, _: &str) -> Option<&Map<String, Json>> {
-        None
     }
 }
 

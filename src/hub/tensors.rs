@@ -82,6 +82,13 @@ impl Tensors {
         let values = match self.mapping.origins.get(path).cloned().ok_or_else(missing)? {
             // How many of them is the caller's to say.
             Origin::Constant(value) => return Ok(vec![value]),
+            Origin::Joined(parts) => {
+                let mut values = Vec::new();
+                for (name, place) in parts {
+                    values.extend(self.part(&name, &place)?);
+                }
+                values
+            }
             Origin::Tensor(name, place) if place.is_whole() => self.checkpoint.floats(&name)?,
             Origin::Tensor(name, place) => self.part(&name, &place)?,
         };

@@ -3,6 +3,7 @@
 use super::keys::Used;
 use super::lets::Lets;
 use super::stack::{self, Stack, Surroundings};
+use super::weights::Weights;
 use super::wiring;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{Reader, entry, mended};
@@ -37,6 +38,8 @@ pub struct ModelSpec {
     pub head: Head,
     /// How parameters start.
     pub init: Init,
+    /// How a checkpoint of the author's own names its tensors.
+    pub weights: Option<Weights>,
     /// Where its fields stand.
     pub places: Places,
 }
@@ -107,6 +110,16 @@ pub fn fields() -> Vec<Field> {
         ),
         field("head", "What the model is for.", Head::describe, DefaultDoc::Required),
         field("init", "How parameters start.", Init::describe, DefaultDoc::Value(|| plain("normal"))),
+        field(
+            "weights",
+            "What a checkpoint of your own calls its tensors, each with the path of its parameter: \
+             `blocks.{i}.ln_1: decoder.blocks.{i}.norm1`. Below `{into: decoder.blocks.{i}, ...}` paths are \
+             short; `{fuse: [a, b], groups: n}` takes a tensor apart, `{to: a, join: h}` puts those numbered \
+             by `{h}` together, `transpose: true` and `lead: 1` say how it lies, `{copy: a}` is a second copy \
+             and `none` a buffer. Other parameters go by their own paths.",
+            Weights::describe,
+            DefaultDoc::Absent,
+        ),
         field("sweep", "Variants of this spec, by name or as a grid.", any, DefaultDoc::Absent),
     ]
 }
@@ -165,6 +178,7 @@ impl ModelSpec {
         let decoder = stack("decoder", cx);
         let head: Option<Head> = reader.required("head", cx);
         let init = reader.or_value("init", Init::default(), cx);
+        let weights: Option<Option<Weights>> = reader.or_value("weights", None, cx);
         let form = Form { node, both, used, head_place: reader.place("head") };
         form.check(head.as_ref(), cx);
         if let (Some(Some(vocab)), Some(Some(source_vocab))) = (vocab, source_vocab) {
@@ -188,6 +202,7 @@ impl ModelSpec {
             decoder: decoder?,
             head: head?,
             init: init?,
+            weights: weights?,
             places,
         };
         if !cx.has_failed() {
@@ -213,6 +228,7 @@ impl ModelSpec {
         entries.extend(stacks.iter().filter_map(|(key, s)| s.as_ref().map(|s| entry(key, s.encode()))));
         entries.push(entry("head", self.head.encode()));
         entries.push(entry("init", self.init.encode()));
+        entries.extend(self.weights.as_ref().map(|w| entry("weights", w.encode())));
         Node::map(entries, Span::default())
     }
 }

@@ -7,6 +7,8 @@ mod arrange;
 mod hostile;
 #[cfg(feature = "interp")]
 mod numbers;
+#[cfg(feature = "interp")]
+mod own;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

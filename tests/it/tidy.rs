@@ -24,7 +24,7 @@ const ORDER: &[&[&str]] = &[
     &["syntax"],
     &["field"],
     &["ir"],
-    &["parts"],
+    &["names", "parts"],
     &["spec"],
     &["lower"],
     &["compile"],

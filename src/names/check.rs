@@ -1,0 +1,167 @@
+//! Names against the model they are of: every row leads to a parameter, every formula to a value.
+//!
+//! This is for a spec's own `weights`, where a row that leads nowhere is a slip. A family's rows are for
+//! many models, and some of them lead nowhere in each.
+
+use std::collections::BTreeSet;
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json};
+
+use super::formula::{Formula, Scope, eval};
+use super::{Names, Pattern, Row};
+use crate::diag::suggest::suggest;
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::ir::Graph;
+use crate::ir::paths::{FoldedParameter, folded};
+use crate::source::Span;
+
+/// What formulas of a spec's `weights` see: what the spec says, by path.
+#[derive(Clone, Debug, Default)]
+pub struct Keys(pub IndexMap<String, Json>);
+
+impl Scope for Keys {
+    fn key(&self, name: &str) -> Option<&Json> {
+        self.0.get(name)
+    }
+    fn table(&self, _: &str) -> Option<&Map<String, Json>> {
+        None
+    }
+}
+
+/// Reports every row that names a parameter the graph does not have, or cannot be laid out as it says.
+pub fn check(names: &Names, graph: &Graph, keys: &Keys, sink: &mut Sink) {
+    let parameters = folded(graph);
+    let check = Check { parameters: &parameters, keys };
+    for row in names.rows.iter().chain(&names.ties) {
+        check.row(row, sink);
+    }
+}
+
+struct Check<'a> {
+    parameters: &'a [FoldedParameter],
+    keys: &'a Keys,
+}
+
+impl Check<'_> {
+    fn row(&self, row: &Row, sink: &mut Sink) {
+        let [groups_at, when_at] = row.formulas;
+        if let Some(formula) = &row.when {
+            match self.value(formula, when_at, sink) {
+                Some(Json::Bool(true)) | None => {}
+                Some(Json::Bool(false)) => return,
+                Some(other) => {
+                    let message = format!("expected a condition, found `{other}`");
+                    sink.push(Diagnostic::error(Code::WrongKind, when_at, message));
+                }
+            }
+        }
+        let groups = row.groups.as_ref().and_then(|formula| self.groups(formula, groups_at, sink));
+        for (pattern, place) in row.parameters.iter().zip(&row.places) {
+            let found: Vec<&FoldedParameter> =
+                self.parameters.iter().filter(|p| pattern.fits(&p.path)).collect();
+            if found.is_empty() {
+                sink.push(self.unknown(
+                    pattern,
+                    Diagnostic::error(
+                        Code::UnknownName,
+                        *place,
+                        format!("the model has no parameter `{pattern}`"),
+                    ),
+                ));
+            }
+            self.variables(row, pattern, sink);
+            let uneven = groups.and_then(|n| {
+                let rows = found.iter().filter_map(|p| p.parameter.shape.first());
+                rows.copied().find(|rows| !rows.is_multiple_of(n)).map(|rows| (n, rows))
+            });
+            if let Some((n, rows)) = uneven {
+                let message = format!("{rows} rows of `{pattern}` do not fall into {n} groups");
+                sink.push(Diagnostic::error(Code::NotDivisible, *place, message));
+            }
+        }
+    }
+
+    /// Variables stand on both sides, or a tensor would be no one's or everyone's.
+    fn variables(&self, row: &Row, pattern: &Pattern, sink: &mut Sink) {
+        let (left, right) = (row.tensor.variables(), pattern.variables());
+        let (stack, join, tensor) = (row.stack.as_deref(), row.join.as_deref(), &row.tensor);
+        let message = if let Some(name) = right.iter().find(|n| !left.contains(n) && stack != Some(n)) {
+            format!("`{{{name}}}` of `{pattern}` does not stand in the tensor's name `{tensor}`")
+        } else if let Some(name) = left.iter().find(|n| !right.contains(n) && join != Some(n)) {
+            format!("`{{{name}}}` of the tensor's name `{tensor}` does not stand in `{pattern}`")
+        } else if let Some(name) = join.filter(|n| !left.contains(n) || right.contains(n)) {
+            format!("`{{{name}}}`, which is joined, has to stand in `{tensor}` and not in `{pattern}`")
+        } else if let Some(name) = stack.filter(|n| !right.contains(n) || left.contains(n)) {
+            format!("`{{{name}}}`, which is stacked, has to stand in `{pattern}` and not in `{tensor}`")
+        } else {
+            return;
+        };
+        sink.push(Diagnostic::error(Code::UnknownName, row.span, message));
+    }
+
+    fn groups(&self, formula: &Formula, place: Span, sink: &mut Sink) -> Option<u64> {
+        let value = self.value(formula, place, sink)?;
+        let groups = value.as_u64().filter(|n| *n > 0);
+        if groups.is_none() {
+            let found = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let message = format!("expected a number of groups, found `{found}`");
+            let help = "a number, or a formula that begins with `=`, such as `= decoder.attention.heads`";
+            sink.push(Diagnostic::error(Code::WrongKind, place, message).help(help));
+        }
+        groups
+    }
+
+    /// What a formula says, if all it uses is there.
+    fn value(&self, formula: &Formula, place: Span, sink: &mut Sink) -> Option<Json> {
+        let mut is_wrong = false;
+        formula.visit(&mut |f| {
+            let diagnostic = match f {
+                Formula::Key(name) if self.keys.key(name).is_none() => {
+                    let message = format!("the spec has no `{name}`");
+                    let known: Vec<&String> = self.keys.0.keys().collect();
+                    Diagnostic::error(Code::UnknownName, place, message).help(match suggest(name, &known) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => "`trafoc expand` shows every key of a spec by its path".to_owned(),
+                    })
+                }
+                Formula::Entry(name, _) => {
+                    let message = format!("there is no table or function `{name}`");
+                    Diagnostic::error(Code::UnknownName, place, message)
+                }
+                _ => return,
+            };
+            is_wrong = true;
+            sink.push(diagnostic);
+        });
+        if is_wrong {
+            return None;
+        }
+        let value = eval(formula, self.keys);
+        value.map_err(|why| sink.push(Diagnostic::error(Code::Expression, place, why.to_string()))).ok()
+    }
+
+    fn unknown(&self, pattern: &Pattern, diagnostic: Diagnostic) -> Diagnostic {
+        let text = pattern.to_string();
+        // What stands for a number is compared as one, whatever it is called.
+        let wanted = starred(&text);
+        let mut known: BTreeSet<&str> = self.parameters.iter().map(|p| p.path.as_str()).collect();
+        for p in self.parameters {
+            known.extend([".weight", ".bias"].iter().filter_map(|last| p.path.strip_suffix(last)));
+        }
+        let known: Vec<&str> = known.into_iter().collect();
+        diagnostic.help(match suggest(&wanted, &known) {
+            Some(near) => format!("did you mean `{}`?", near.replacen('*', "{i}", 1)),
+            None => "`trafoc print graph` names every parameter".to_owned(),
+        })
+    }
+}
+
+/// `decoder.blocks.{i}.norm` → `decoder.blocks.*.norm`
+fn starred(text: &str) -> String {
+    let word = |w: &str| match w.starts_with('{') || w.bytes().all(|b| b.is_ascii_digit()) {
+        true => "*".to_owned(),
+        false => w.to_owned(),
+    };
+    text.split('.').map(word).collect::<Vec<_>>().join(".")
+}

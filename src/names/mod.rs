@@ -1,0 +1,419 @@
+//! How the tensors of a file are named and laid out, against the paths of a graph's parameters.
+//!
+//! ```text
+//! weights:
+//!   wte: embed.tokens                    # wte.weight is embed.tokens.weight, and likewise .bias
+//!   h.{i}:
+//!     into: decoder.blocks.{i}           # what follows is below both
+//!     ln_1: norm1
+//!     attn.c_attn: {fuse: [attention.query, attention.key, attention.value], transpose: true}
+//!     attn.bias: none                    # a buffer, passed over
+//!     heads.{h}.query: {to: attention.query, join: h}       # head by head, one above the other
+//!   lm_head: {copy: embed.tokens}        # a second copy, which must say the same
+//! ```
+//! Rows are read from families, which may say `ties` and `ignore` in lists of their own, and from a spec's
+//! own `weights` ([`crate::spec::weights`]). They work both ways.
+
+pub mod check;
+pub mod formula;
+pub mod json;
+
+use crate::diag::{Code, Diagnostic};
+use crate::field::record::mended;
+use crate::field::value::{DefaultDoc, Field, Shape, wrong_kind};
+use crate::field::{Context, Count, Real, Value as _};
+use crate::source::Span;
+use crate::syntax::tree::{Kind, Node, Style};
+use formula::Formula;
+
+/// The names of a file's tensors.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// Which tensor holds which parameters.
+    pub rows: Vec<Row>,
+    /// Tensors that repeat a parameter.
+    pub ties: Vec<Row>,
+    /// Tensors without a meaning for the model.
+    pub ignore: Vec<Pattern>,
+    /// Whether a parameter may also be found under its own path, after every row.
+    pub or_paths: bool,
+}
+
+/// One tensor of the file and the parameters in it.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The tensor's name, with or without its last word (`weight`, `bias`).
+    pub tensor: Pattern,
+    /// The parameters, one above the other along the first axis where there are several.
+    pub parameters: Vec<Pattern>,
+    /// In how many groups they alternate: 1 is one after the other, the number of heads head by head.
+    pub groups: Option<Formula>,
+    /// Whether the file has its axes the other way round.
+    pub transpose: bool,
+    /// The variable of the path that is the tensor's first axis.
+    pub stack: Option<String>,
+    /// The variable of the tensor's name that numbers the tensors a parameter is made of, one above the other.
+    pub join: Option<String>,
+    /// Axes of length 1 before the parameter's own.
+    pub lead: usize,
+    /// What the parameter is filled with where the file does not have the tensor.
+    pub absent: Option<f32>,
+    /// Only where this holds.
+    pub when: Option<Formula>,
+    /// Where it stands.
+    pub span: Span,
+    /// Where each of the parameters stands.
+    pub places: Vec<Span>,
+    /// Where `groups` and `when` stand.
+    pub formulas: [Span; 2],
+}
+
+/// A name with variables, `h.{i}.attn`, each of which stands for a whole number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Variable(String),
+}
+
+/// What the variables of a pattern stand for.
+pub type Bindings = Vec<(String, usize)>;
+
+impl std::fmt::Display for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.pieces.iter().try_for_each(|piece| match piece {
+            Piece::Text(text) => f.write_str(text),
+            Piece::Variable(name) => write!(f, "{{{name}}}"),
+        })
+    }
+}
+
+impl Pattern {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// A brace is not closed, or holds no name.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (name, left) = after.split_once('}').ok_or(format!("a brace of `{text}` is not closed"))?;
+            if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase()) {
+                return Err(format!("`{{{name}}}` is no variable; write `{{i}}`"));
+            }
+            pieces.push(Piece::Text(before.to_owned()));
+            pieces.push(Piece::Variable(name.to_owned()));
+            rest = left;
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        Ok(Self { pieces })
+    }
+
+    /// The name for given values of its variables.
+    pub fn fill(&self, bindings: &Bindings) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Variable(name) => bindings
+                .iter()
+                .find(|(n, _)| n == name)
+                .map_or_else(|| format!("{{{name}}}"), |(_, value)| value.to_string()),
+        };
+        self.pieces.iter().map(piece).collect()
+    }
+
+    /// What the variables are where the pattern begins a name, and what of the name is left.
+    pub fn begins<'n>(&self, name: &'n str) -> Option<(Bindings, &'n str)> {
+        let mut bindings = Bindings::new();
+        let mut rest = name;
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => rest = rest.strip_prefix(text.as_str())?,
+                Piece::Variable(variable) => {
+                    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+                    let (digits, left) = rest.split_at_checked(end)?;
+                    let value: usize = digits.parse().ok().filter(|n: &usize| n.to_string() == digits)?;
+                    match bindings.iter().find(|(n, _)| n == variable) {
+                        Some((_, known)) if *known != value => return None,
+                        Some(_) => {}
+                        None => bindings.push((variable.clone(), value)),
+                    }
+                    rest = left;
+                }
+            }
+        }
+        Some((bindings, rest))
+    }
+
+    /// What the variables are where the pattern is a name without its last word, and that word with its dot.
+    pub fn matches<'n>(&self, name: &'n str) -> Option<(Bindings, &'n str)> {
+        let (bindings, rest) = self.begins(name)?;
+        matches!(rest, "" | ".weight" | ".bias").then_some((bindings, rest))
+    }
+
+    /// The variables, in order.
+    pub fn variables(&self) -> Vec<&str> {
+        let name = |piece| match piece {
+            &Piece::Variable(ref name) => Some(name.as_str()),
+            &Piece::Text(_) => None,
+        };
+        self.pieces.iter().filter_map(name).collect()
+    }
+
+    /// Whether it is a path in which `*` stands for any number, or that path without its last word.
+    pub fn fits(&self, folded: &str) -> bool {
+        let mut rest = folded;
+        for (i, piece) in self.pieces.iter().enumerate() {
+            let left = match piece {
+                Piece::Variable(_) => rest.strip_prefix('*'),
+                Piece::Text(text) => after(text, rest, i == 0),
+            };
+            match left {
+                Some(left) => rest = left,
+                None => return false,
+            }
+        }
+        matches!(rest, "" | ".weight" | ".bias")
+    }
+
+    /// The pattern with those variables filled in that have a value.
+    pub fn bound(&self, bindings: &Bindings) -> Self {
+        let piece = |piece: &Piece| match piece {
+            Piece::Variable(name) => match bindings.iter().find(|(n, _)| n == name) {
+                Some((_, value)) => Piece::Text(value.to_string()),
+                None => piece.clone(),
+            },
+            Piece::Text(_) => piece.clone(),
+        };
+        Self { pieces: self.pieces.iter().map(piece).collect() }
+    }
+
+    /// The pattern with a text behind it.
+    pub fn followed(mut self, last: &str) -> Self {
+        self.pieces.push(Piece::Text(last.to_owned()));
+        self
+    }
+
+    /// The pattern with a text before it.
+    pub fn behind(&self, prefix: &str) -> Self {
+        let mut pieces = vec![Piece::Text(prefix.to_owned())];
+        pieces.extend(self.pieces.iter().cloned());
+        Self { pieces }
+    }
+}
+
+/// What is left of a path behind a text, whose numbers are `*` in the path.
+fn after<'p>(text: &str, path: &'p str, is_first: bool) -> Option<&'p str> {
+    let mut rest = path;
+    for (i, word) in text.split('.').enumerate() {
+        if i > 0 {
+            rest = rest.strip_prefix('.')?;
+        }
+        let is_number = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()) && (i > 0 || is_first);
+        rest = rest.strip_prefix(word).or_else(|| rest.strip_prefix('*').filter(|_| is_number))?;
+    }
+    Some(rest)
+}
+
+impl Names {
+    /// The names with a prefix before each tensor's.
+    pub fn behind(&self, prefix: &str) -> Self {
+        let row = |row: &Row| Row { tensor: row.tensor.behind(prefix), ..row.clone() };
+        Self {
+            rows: self.rows.iter().map(row).collect(),
+            ties: self.ties.iter().map(row).collect(),
+            ignore: self.ignore.iter().map(|p| p.behind(prefix)).collect(),
+            or_paths: self.or_paths,
+        }
+    }
+
+    /// These and others after them.
+    pub fn and(mut self, other: &Names) -> Self {
+        self.rows.extend(other.rows.iter().cloned());
+        self.ties.extend(other.ties.iter().cloned());
+        self.ignore.extend(other.ignore.iter().cloned());
+        self
+    }
+}
+
+/// Reads `weights`, `ties` and `ignore` of a family or a head.
+pub fn read(node: &Node, cx: &mut Context<'_>) -> Names {
+    let mut names = node.get("weights").map(|tree| read_rows(tree, cx)).unwrap_or_default();
+    if let Some(tree) = node.get("ties") {
+        names.ties.extend(read_rows(tree, cx).rows);
+    }
+    match node.get("ignore").map(|n| (&n.kind, n)) {
+        Some((Kind::List(items), _)) => {
+            names.ignore.extend(items.iter().filter_map(|item| pattern(item.span, item.text()?, cx)));
+        }
+        Some((_, other)) => wrong_kind(other, "a list of names", cx),
+        None => {}
+    }
+    names
+}
+
+/// Reads the rows of one map.
+pub fn read_rows(node: &Node, cx: &mut Context<'_>) -> Names {
+    let mut names = Names::default();
+    rows(node, "", "", cx, &mut names);
+    names
+}
+
+fn joined(base: &str, name: &str) -> String {
+    crate::ir::paths::join(base, name)
+}
+
+fn rows(node: &Node, tensors: &str, into: &str, cx: &mut Context<'_>, out: &mut Names) {
+    let Some(entries) = node.entries() else {
+        wrong_kind(node, "a map from names of tensors to paths of parameters", cx);
+        return;
+    };
+    for e in entries.iter().filter(|e| e.key != "into") {
+        let name = joined(tensors, &e.key);
+        if let Some(base) = e.value.get("into") {
+            match base.text() {
+                Some(base) => rows(&e.value, &name, &joined(into, base), cx, out),
+                None => wrong_kind(base, "the path of a module", cx),
+            }
+            continue;
+        }
+        let Some(tensor) = pattern(e.key_span, &name, cx) else { continue };
+        let one = |path: &str| joined(into, path);
+        let mut row = Row::new(tensor, e.value.span);
+        match &e.value.kind {
+            Kind::Scalar(s) if s.text == "none" && s.style == Style::Plain => out.ignore.push(row.tensor),
+            Kind::Scalar(_) => {
+                row.add(&e.value, &one, cx);
+                out.rows.extend(row.sound());
+            }
+            Kind::List(items) => {
+                items.iter().for_each(|item| row.add(item, &one, cx));
+                out.rows.extend(row.sound());
+            }
+            Kind::Map(_) if e.value.get("copy").is_some() => {
+                let node = &*mended(&e.value, "tensor", &[field("copy")], &[], cx);
+                node.get("copy").into_iter().for_each(|n| row.add(n, &one, cx));
+                out.ties.extend(row.sound());
+            }
+            Kind::Map(_) => {
+                laid_out(&e.value, &one, &mut row, cx);
+                out.rows.extend(row.sound());
+            }
+            Kind::Null | Kind::Delete => wrong_kind(&e.value, "the path of a parameter, or `none`", cx),
+        }
+    }
+}
+
+impl Row {
+    fn new(tensor: Pattern, span: Span) -> Self {
+        Self {
+            tensor,
+            parameters: Vec::new(),
+            groups: None,
+            transpose: false,
+            stack: None,
+            join: None,
+            lead: 0,
+            absent: None,
+            when: None,
+            span,
+            places: Vec::new(),
+            formulas: [span; 2],
+        }
+    }
+
+    /// Reads the path of a parameter.
+    fn add(&mut self, node: &Node, whole: &dyn Fn(&str) -> String, cx: &mut Context<'_>) {
+        let Some(text) = node.text() else { return wrong_kind(node, "the path of a parameter", cx) };
+        if let Some(path) = pattern(node.span, &whole(text), cx) {
+            self.parameters.push(path);
+            self.places.push(node.span);
+        }
+    }
+
+    fn sound(self) -> Option<Self> {
+        (!self.parameters.is_empty()).then_some(self)
+    }
+}
+
+fn field(name: &'static str) -> Field {
+    Field { name, doc: "", shape: || Shape::Any, default: DefaultDoc::Absent }
+}
+
+/// A row with its layout: `{fuse: [...], groups: 4, transpose: true}`.
+fn laid_out(node: &Node, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut Context<'_>) {
+    let fields = ["to", "fuse", "groups", "transpose", "stack", "join", "lead", "absent", "when"].map(field);
+    if node.get("to").is_none() && node.get("fuse").is_none() {
+        let message = "the tensor needs `to` or `fuse`";
+        let help = "`to: path of a parameter`; names that go on stand beside an `into: path of a module`";
+        cx.report(Diagnostic::error(Code::MissingKey, node.span, message).help(help));
+        return;
+    }
+    let node = &*mended(node, "tensor", &fields, &[], cx);
+    for key in ["to", "fuse"] {
+        match node.get(key).map(|n| (&n.kind, n)) {
+            Some((Kind::List(items), _)) => items.iter().for_each(|item| row.add(item, one, cx)),
+            Some((_, alone)) => row.add(alone, one, cx),
+            None => {}
+        }
+    }
+    let mut formula = |key: &str| {
+        let node = node.get(key)?;
+        match formula_of(node) {
+            Some(Ok(formula)) => Some(formula),
+            Some(Err(why)) => {
+                cx.report(Diagnostic::error(Code::Expression, node.span, why));
+                None
+            }
+            None => Some(Formula::Literal(json::of(node))),
+        }
+    };
+    row.groups = formula("groups");
+    row.when = formula("when");
+    row.formulas = ["groups", "when"].map(|key| node.get(key).map_or(node.span, |n| n.span));
+    let flag = node.get("transpose").and_then(|n| bool::decode(n, cx));
+    row.transpose = flag.unwrap_or(false);
+    row.stack = node.get("stack").and_then(|n| String::decode(n, cx));
+    row.join = node.get("join").and_then(|n| String::decode(n, cx));
+    if let Some(n) =
+        node.get("join").filter(|_| row.parameters.len() > 1 || row.stack.is_some() || row.lead > 0)
+    {
+        let message = "`join` puts tensors together, and `fuse` and `stack` take one apart";
+        cx.report(Diagnostic::error(Code::KeysExclude, n.span, message).help("take one of them away"));
+    }
+    row.lead = node.get("lead").and_then(|n| lead(n, cx)).unwrap_or(0);
+    row.absent = node.get("absent").and_then(|n| Real::decode(n, cx)).map(|n| *n as f32);
+}
+
+/// How many axes of length 1 lead.
+fn lead(node: &Node, cx: &mut Context<'_>) -> Option<usize> {
+    const MOST: u64 = 4;
+    let given = Count::decode(node, cx)?;
+    if *given > MOST {
+        let message = format!("a tensor with {} leading axes of length 1 has no use", *given);
+        cx.report(Diagnostic::error(Code::OutOfRange, node.span, message).help(format!("at most {MOST}")));
+        return None;
+    }
+    usize::try_from(*given).ok()
+}
+
+/// The formula of a scalar that begins with `=`.
+pub fn formula_of(node: &Node) -> Option<Result<Formula, String>> {
+    let Kind::Scalar(scalar) = &node.kind else { return None };
+    let is_text = scalar.style == Style::Block;
+    let text = scalar.text.strip_prefix('=').filter(|_| !is_text)?;
+    Some(formula::parse(text).map_err(|why| format!("`{}` is no formula: {why}", text.trim())))
+}
+
+fn pattern(span: Span, text: &str, cx: &mut Context<'_>) -> Option<Pattern> {
+    match Pattern::parse(text) {
+        Ok(pattern) => Some(pattern),
+        Err(why) => {
+            cx.report(Diagnostic::error(Code::Expression, span, why));
+            None
+        }
+    }
+}

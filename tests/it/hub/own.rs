@@ -1,0 +1,105 @@
+//! A spec's own `weights`: state dictionaries of modules written by hand compute what PyTorch computes.
+//!
+//! A folder of `tests/weights` holds a spec, a checkpoint, inputs and the expected outputs; `make.py`
+//! beside them makes all but the spec.
+
+use std::path::Path;
+
+use trafoc::hub::checkpoint::Checkpoint;
+use trafoc::hub::mapping::{Mapping, map, parameters};
+use trafoc::hub::tensors::Tensors;
+use trafoc::interp::{Inputs, Model, Options, Weights};
+use trafoc::ir::Verified;
+use trafoc::spec::ModelSpec;
+use trafoc::spec::expand::expand;
+use trafoc::syntax::Notation;
+use trafoc::tensor_file::TensorFile;
+
+use crate::compiled::repository;
+use crate::front::Front;
+
+/// How far a number may be off, relative to the largest.
+const TOLERANCE: f32 = 1e-5;
+
+fn compiled(name: &str, text: &str) -> (ModelSpec, Verified) {
+    let front = Front::of_text(name, text, "tests");
+    assert!(front.codes().is_empty(), "{name}\n{text}\n{}", front.rendered());
+    (front.compilation.spec.unwrap(), front.compilation.graph.unwrap())
+}
+
+fn mapped(spec: &ModelSpec, graph: &Verified, file: &Path) -> (Checkpoint, Mapping) {
+    let checkpoint = Checkpoint::open(file).unwrap();
+    let names = spec.weights.as_ref().unwrap().names();
+    let mapping = map(&parameters(graph).unwrap(), names, &spec.keys(), &checkpoint);
+    (checkpoint, mapping)
+}
+
+fn folders() -> Vec<std::path::PathBuf> {
+    let all = std::fs::read_dir(repository("tests/weights")).unwrap();
+    let mut found: Vec<_> = all.map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+    found.sort();
+    assert!(!found.is_empty());
+    found
+}
+
+#[test]
+fn checkpoints_with_names_of_their_own_compute_the_same() {
+    let device = trafoc::interp::device::device("flex").unwrap().device;
+    for folder in folders() {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(folder.join("spec.yaml")).unwrap();
+        let (spec, graph) = compiled("spec.yaml", &text);
+        // Written out in either notation, the names are the same.
+        let dsl = compiled("spec.trafo", &expand(&spec, Notation::Dsl));
+        assert_eq!(dsl.0, spec, "{name}");
+        let (checkpoint, mapping) = mapped(&dsl.0, &dsl.1, &folder.join("model.safetensors"));
+        assert!(mapping.misfits.is_empty(), "{name}: {:#?}", mapping.misfits);
+        let mut tensors = Tensors::new(checkpoint, mapping).unwrap();
+        let weights = Weights::build(&graph, &device, |path, slot| {
+            Ok(tensors.sized(path, slot.shape.iter().product()).unwrap())
+        });
+        let weights = weights.unwrap();
+        // What trafoc writes of it goes by paths, and loads as well.
+        let own = tempfile::tempdir().unwrap();
+        let file = own.path().join("model.safetensors");
+        weights.save(&file, &indexmap::IndexMap::new()).unwrap();
+        assert!(mapped(&spec, &graph, &file).1.misfits.is_empty(), "{name}");
+        let run = Model::new(graph, weights).unwrap();
+        let given = std::fs::read_to_string(folder.join("inputs.json")).unwrap();
+        let given: serde_json::Value = serde_json::from_str(&given).unwrap();
+        let inputs = Inputs::from_json(run.plan(), &given, &device).unwrap();
+        let outputs = run.forward(&inputs, &Options::default()).unwrap();
+        let mut expected = TensorFile::open(&folder.join("expected.safetensors")).unwrap();
+        let wanted = expected.floats("logits").unwrap();
+        let found = outputs["logits"].to_floats().unwrap();
+        assert_eq!(found.len(), wanted.len(), "{name}");
+        let scale = wanted.iter().fold(0.0f32, |m, x| m.max(x.abs()));
+        let off = found.iter().zip(&wanted).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+        assert!(off <= TOLERANCE * scale, "{name} is off by {off} at a scale of {scale}");
+    }
+}
+
+#[test]
+fn what_the_names_leave_out_is_said() {
+    let folder = repository("tests/weights/heads");
+    let text = std::fs::read_to_string(folder.join("spec.yaml")).unwrap();
+    let file = folder.join("model.safetensors");
+    let misfits = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        let (spec, graph) = compiled("spec.yaml", &text.replace(from, to));
+        mapped(&spec, &graph, &file).1.misfits.into_iter().map(|m| m.message).collect::<Vec<_>>()
+    };
+    let found = misfits("    norm: norm\n", "");
+    assert_eq!(found.len(), 8, "{found:#?}");
+    assert!(
+        found[0].contains("decoder.blocks.0.norm.weight [24] is missing; the file has `blocks.0.norm"),
+        "{found:#?}"
+    );
+    let found = misfits("attention: {heads: 3}", "attention: {heads: 3, head_dim: 9}");
+    assert!(
+        found
+            .iter()
+            .any(|m| m.contains("the 3 tensors `blocks.0.heads.{h}.W_query.weight` have 24 rows together")),
+        "{found:#?}"
+    );
+}
