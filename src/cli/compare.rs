@@ -14,6 +14,7 @@ use crate::diag::Diagnostic;
 use crate::draw::comparison::page;
 use crate::draw::model::{Outline, outline};
 use crate::report::compare::condition::{Condition, Judged};
+use crate::report::compare::learning::Learning;
 use crate::report::compare::nearest::{Near, nearest};
 use crate::report::compare::timing::Timing;
 use crate::report::compare::{Comparison, Entry, compare};
@@ -28,6 +29,10 @@ flops, flops_per_token, attention_flops, visible_flops, training_flops,
 decoding_flops, kv_per_token, kv, weights, run_memory, train_memory.
 `first.params` is that of the first spec. Of a spec with a sweep, named
 alone, the variants are compared.";
+
+/// Seeds that models are trained with where nobody says how many.
+#[cfg(feature = "interp")]
+const SEEDS: u64 = 3;
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
@@ -53,8 +58,23 @@ pub struct Compare {
     /// Time forward passes and training steps of each, in turns
     #[arg(long)]
     measure: bool,
-    /// The device to measure on: flex, cuda:0, auto, ...; `trafoc doctor`
-    /// lists them
+    /// Train each by this recipe, on the same data in the same order, and
+    /// show what they learned
+    #[arg(long, value_name = "RECIPE")]
+    train: Option<PathBuf>,
+    /// How many seeds each is trained with, from the recipe's own on; 3 if
+    /// not given
+    #[arg(long, value_name = "N", requires = "train", value_parser = clap::value_parser!(u64).range(1..=100))]
+    seeds: Option<u64>,
+    /// Change a value of the recipe, such as `steps=100`; may be repeated
+    #[arg(long = "with", value_name = "PATH=VALUE", requires = "train")]
+    with: Vec<String>,
+    /// The folder of the runs, which goes on with those that are there; one
+    /// that is removed at the end if not given
+    #[arg(long, value_name = "DIR", requires = "train")]
+    out: Option<PathBuf>,
+    /// The device to run on: flex, cuda:0, auto, ...; `trafoc doctor` lists
+    /// them
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// text, json, csv or markdown
@@ -158,10 +178,24 @@ impl Compare {
         if self.measure {
             comparison.timing = Some(self.timing(&names, &subjects, &scene, ui)?);
         }
+        let outlines: Vec<Outline> = subjects
+            .iter()
+            .zip(&names)
+            .filter(|_| self.html.is_some())
+            .map(|((_, s), name)| Outline { name: name.clone(), ..outline(&s.graph, &s.sources) })
+            .collect();
         let judged = judge(&conditions, &comparison).map_err(|diagnostic| {
             ui.diagnose(&[diagnostic], &sources);
             Failure::new(Exit::Failed, "a condition has no value")
         })?;
+        let mut ending = Exit::Ok;
+        if let Some(recipe) = &self.train {
+            let subjects = subjects.into_iter().map(|(_, subject)| subject);
+            let (learning, exit) =
+                self.learning(recipe, names.iter().cloned().zip(subjects).collect(), ui)?;
+            comparison.learning = Some(learning);
+            ending = exit;
+        }
         let failed: Vec<&Judged> = judged.iter().filter(|j| j.holds).collect();
         let mut text = match self.format {
             TableFormat::Text => said(&near, &comparison, ui.width()),
@@ -174,11 +208,6 @@ impl Compare {
             text.extend(failed.iter().map(|j| line(j)));
         }
         if let Some(path) = &self.html {
-            let outlines: Vec<Outline> = subjects
-                .iter()
-                .zip(&names)
-                .map(|((_, s), name)| Outline { name: name.clone(), ..outline(&s.graph, &s.sources) })
-                .collect();
             file::write(path, &page(&comparison, &outlines).html())?;
             if self.format == TableFormat::Text {
                 if ui.is_quiet() {
@@ -190,14 +219,15 @@ impl Compare {
         let data =
             Data { comparison: &comparison, nearest: &near, conditions: &judged, page: self.html.as_deref() };
         let output = Output::new(text, &data)?;
-        Ok(if failed.is_empty() { output } else { Output { exit: Exit::Failed, ..output } })
+        let exit = if failed.is_empty() || ending != Exit::Ok { ending } else { Exit::Failed };
+        Ok(Output { exit, ..output })
     }
 
     fn refuse_what_changes_nothing(&self) -> Result<(), Failure> {
         match &self.device {
-            Some(_) if !self.measure => {
+            Some(_) if !self.measure && self.train.is_none() => {
                 let failure = Failure::usage("--device would change nothing: nothing is run");
-                Err(failure.help("`--measure` runs the models"))
+                Err(failure.help("`--measure` and `--train RECIPE` run the models"))
             }
             Some(_) | None => Ok(()),
         }
@@ -219,6 +249,30 @@ impl Compare {
     ) -> Result<Timing, Failure> {
         let named: Vec<_> = names.iter().cloned().zip(subjects.iter().map(|(_, s)| s)).collect();
         super::timing::timing(&named, scene, self.device().as_deref(), ui)
+    }
+
+    /// What the models learned, and whether the user ended it before.
+    #[cfg(feature = "interp")]
+    fn learning(
+        &self,
+        recipe: &Path,
+        subjects: Vec<(String, Subject)>,
+        ui: &mut Ui,
+    ) -> Result<(Learning, Exit), Failure> {
+        let device = self.device();
+        let contest = super::rivals::Contest {
+            recipe,
+            with: &self.with,
+            seeds: self.seeds.unwrap_or(SEEDS),
+            out: self.out.as_deref(),
+            device: device.as_deref(),
+        };
+        super::rivals::learning(&contest, subjects, ui)
+    }
+
+    #[cfg(not(feature = "interp"))]
+    fn learning(&self, _: &Path, _: Vec<(String, Subject)>, _: &mut Ui) -> Result<(Learning, Exit), Failure> {
+        Err(super::ui::without_interp("train models"))
     }
 
     #[cfg(not(feature = "interp"))]

@@ -46,6 +46,8 @@ pub mod predict;
 #[cfg(feature = "interp")]
 mod prediction;
 pub mod print;
+#[cfg(feature = "interp")]
+mod rivals;
 pub mod run;
 pub mod schema;
 pub mod shelf;

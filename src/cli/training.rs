@@ -14,6 +14,8 @@ use super::train::Train;
 use super::ui::{Exit, Failure, Output, Ui, counted};
 use crate::diag::Sink;
 use crate::field::Value as _;
+use crate::interp::Weights;
+use crate::interp::device::Chosen;
 use crate::learn::data::{Dataset, Refused, prepare};
 use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
 use crate::learn::run_dir::{self, Found, RunDir, RunDirError, State};
@@ -34,19 +36,68 @@ pub struct Prepared {
     pub dataset: Dataset,
 }
 
+impl Prepared {
+    /// What a session is made of.
+    pub fn job<'a>(&'a self, device: &'a Chosen, documents: &'a [(&'static str, String)]) -> Job<'a> {
+        let Self { subject, recipe, dataset } = self;
+        let (graph, d_model, device) = (&subject.graph, subject.spec.d_model, &device.device);
+        Job { graph, d_model, recipe, dataset, device, documents }
+    }
+}
+
+/// The newest checkpoint of a run, if the folder is one and has any.
+///
+/// # Errors
+/// None of those that are there can be used.
+pub fn newest(root: &Path) -> Result<Option<Found>, Failure> {
+    if !run_dir::is_run(root) {
+        return Ok(None);
+    }
+    match run_dir::newest(root) {
+        Ok(found) => Ok(Some(found)),
+        // A run that was ended before its first checkpoint begins anew.
+        Err(RunDirError::NoCheckpoint { found, .. }) if found.is_empty() => Ok(None),
+        Err(error) => Err(run_failure(error)),
+    }
+}
+
+/// A session that goes on from what was found, or begins: in a folder that may be a run's already if
+/// `resumes`.
+///
+/// # Errors
+/// The folder is another's, or the run would not fit.
+pub fn session<'a>(
+    job: Job<'a>,
+    prepared: &Prepared,
+    root: &Path,
+    (found, resumes): (Option<&Found>, bool),
+    weights: impl FnOnce() -> Result<Option<Weights>, Failure>,
+    ui: &Ui,
+) -> Result<Session<'a>, Failure> {
+    if let Some(found) = found {
+        same_documents(found, job.documents)?;
+        tell_damage(found, ui);
+        let run = RunDir::open(root).map_err(run_failure)?;
+        ui.note(&format!("goes on from step {}", found.state.step));
+        return Session::resume(job, run, found).map_err(session_failure);
+    }
+    let run = match run_dir::is_run(root) && resumes {
+        true => RunDir::open(root),
+        false => RunDir::create(root, &prepared.subject.spec.name),
+    };
+    let run = run.map_err(run_failure)?;
+    super::forecast::refuse_what_does_not_fit(prepared)?;
+    Session::begin(job, run, weights()?).map_err(session_failure)
+}
+
 /// Trains.
 ///
 /// # Errors
 /// Anything given is wrong, does not fit, or cannot be written.
 pub fn train(arguments: &Train, ui: &mut Ui) -> Result<Output, Failure> {
     let found = match (&arguments.out, arguments.resume) {
-        (Some(root), true) if run_dir::is_run(root) => match run_dir::newest(root) {
-            Ok(found) => Some(found),
-            // A run that was ended before its first checkpoint begins anew.
-            Err(RunDirError::NoCheckpoint { found, .. }) if found.is_empty() => None,
-            Err(error) => return Err(run_failure(error)),
-        },
-        _ => None,
+        (Some(root), true) => newest(root)?,
+        (_, _) => None,
     };
     let own = |name: &str| found.as_ref().map(|f| f.file(name));
     let spec = match (&arguments.spec, own(files::SPEC)) {
@@ -65,42 +116,14 @@ pub fn train(arguments: &Train, ui: &mut Ui) -> Result<Output, Failure> {
     let Some(root) = &arguments.out else { return Err(Failure::usage("`--out DIR` says where it goes")) };
     let chosen = choose(arguments.device.as_deref())?;
     let documents = documents(&prepared)?;
-    if let Some(found) = &found {
-        same_documents(found, &documents)?;
-    }
-    let Prepared { subject, recipe, dataset } = &prepared;
-    let job = Job {
-        graph: &subject.graph,
-        d_model: subject.spec.d_model,
-        recipe,
-        dataset,
-        device: &chosen.device,
-        documents: &documents,
+    let Prepared { subject, dataset, .. } = &prepared;
+    let job = prepared.job(&chosen, &documents);
+    let weights = || match &arguments.weights {
+        Some(path) => load(subject, path, &chosen.device.clone().autodiff(), ui).map(Some),
+        None => Ok(None),
     };
-    let mut session = match &found {
-        Some(found) => {
-            tell_damage(found, ui);
-            let run = RunDir::open(root).map_err(run_failure)?;
-            ui.note(&format!("goes on from step {}", found.state.step));
-            Session::resume(job, run, found).map_err(session_failure)?
-        }
-        None => {
-            let run = match run_dir::is_run(root) && arguments.resume {
-                true => RunDir::open(root),
-                false => RunDir::create(root, &subject.spec.name),
-            };
-            let run = run.map_err(run_failure)?;
-            super::forecast::refuse_what_does_not_fit(&prepared)?;
-            let weights = match &arguments.weights {
-                Some(path) => {
-                    let device = chosen.device.clone().autodiff();
-                    Some(load(subject, path, &device, ui)?)
-                }
-                None => None,
-            };
-            Session::begin(job, run, weights).map_err(session_failure)?
-        }
-    };
+    let known = found.as_ref();
+    let mut session = session(job, &prepared, root, (known, arguments.resume), weights, ui)?;
     let signals = Signals::listen();
     let state = session.state();
     let examples = dataset.train.len();
@@ -193,7 +216,7 @@ fn refused(sink: Sink, subject: &Subject, name: &str, ui: &mut Ui) -> Failure {
 }
 
 /// What stands beside the parameters of a checkpoint, so that it can be used without anything else.
-fn documents(prepared: &Prepared) -> Result<Vec<(&'static str, String)>, Failure> {
+pub fn documents(prepared: &Prepared) -> Result<Vec<(&'static str, String)>, Failure> {
     let Prepared { subject, recipe, dataset } = prepared;
     let codebook = dataset.codebook.to_json().map_err(|e| Failure::bug(e.to_string()))?;
     let mut recipe = recipe.clone();
@@ -284,7 +307,8 @@ pub fn run_failure(error: RunDirError) -> Failure {
     }
 }
 
-fn session_failure(error: SessionError) -> Failure {
+/// Why a run did not reach its end.
+pub fn session_failure(error: SessionError) -> Failure {
     match error {
         SessionError::RunDir(error) => run_failure(error),
         SessionError::Weights(error) => weights_failure(error),
@@ -296,13 +320,15 @@ fn session_failure(error: SessionError) -> Failure {
 }
 
 const SIGINT: usize = 2;
-const SIGTERM: usize = 15;
+/// The number of the wish to end.
+pub const SIGTERM: usize = 15;
 
 /// Hears Ctrl-C and the system's wish to end the process. A second Ctrl-C ends it at once.
-struct Signals(Arc<AtomicUsize>);
+pub struct Signals(Arc<AtomicUsize>);
 
 impl Signals {
-    fn listen() -> Self {
+    /// Begins to listen.
+    pub fn listen() -> Self {
         let caught = Arc::new(AtomicUsize::new(0));
         for (signal, code) in [(SIGINT, 130), (SIGTERM, 143)] {
             let number = signal as i32;
@@ -315,7 +341,8 @@ impl Signals {
         Self(caught)
     }
 
-    fn caught(&self) -> usize {
+    /// The number of what was heard; 0 for nothing.
+    pub fn caught(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
 }

@@ -177,7 +177,7 @@ fn learning(learning: &Learning) -> Section {
         section = section.figure(&chart.figure(), about);
     }
     let (columns, rows) = learning.rows();
-    let caption = format!("{}; {}", learning.caption(), learning.footnote());
+    let caption = format!("{}; {}", learning.caption(), learning.footnote().replace('\n', " "));
     section.table(&table(&caption, &columns, rows))
 }
 

@@ -42,6 +42,7 @@ mod learn;
 mod measured;
 #[cfg(test)]
 mod numeric;
+#[cfg(test)]
 #[cfg(feature = "interp")]
 mod observe;
 #[cfg(test)]

@@ -37,3 +37,37 @@ fn what_does_not_fit_is_refused_with_the_number() {
     assert!(data["error"].as_str().unwrap().contains("TiB"), "{}", data["error"]);
     assert_eq!(compare(&["@gpt1", "@gpt2-small", "--device", "flex"])["status"], "usage");
 }
+
+#[test]
+fn models_are_trained_alike_and_runs_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (runs, page) = (at("runs"), at("page.html"));
+    let small = ["--set", "d_model=16", "--set", "decoder.layers=1", "--set", "decoder.attention.heads=2"];
+    let train = ["--train", "specs/recipes/gbt-mulm.yaml", "--with", "data.limit=500", "--with", "steps=6"];
+    let base = ["@gbt-mulm", "@gbt-mulm"];
+    let named = ["--out", runs.as_str(), "--html", page.as_str(), "--seeds", "2"];
+    let arguments = [base.as_slice(), &small, &train, &named].concat();
+    let first = compare(&arguments);
+    assert_eq!(first["status"], "ok", "{first}");
+    let learning = &first["data"]["learning"];
+    assert_eq!(learning["seeds"].as_array().unwrap().len(), 2);
+    assert_eq!(learning["models"][0]["curve"].as_array().unwrap().len(), 6);
+    // A model against itself: the same losses, bit for bit, and no difference.
+    assert_eq!(learning["models"][0]["losses"], learning["models"][1]["losses"]);
+    assert_eq!(learning["differences"][0]["noise"], true);
+    assert!(std::fs::read_to_string(&page).unwrap().contains("Loss in training"));
+    // Every run is one of `trafoc train`; what is finished is not trained again.
+    let run = format!("{runs}/1--gbt-mulm/seed-3407");
+    let record = std::path::Path::new(&run).join("metrics.jsonl");
+    let before = std::fs::read(&record).unwrap();
+    let mut again = arguments.clone();
+    *again.last_mut().unwrap() = "3";
+    let more = compare(&again);
+    assert_eq!(more["data"]["learning"]["seeds"].as_array().unwrap().len(), 3, "{more}");
+    assert_eq!(more["data"]["learning"]["models"][0]["losses"][0], learning["models"][0]["losses"][0]);
+    assert!(std::fs::read(&record).unwrap() == before);
+    // Another context would show other examples.
+    let other = [&["@gbt-mulm", "@d2l-nmt"], train.as_slice()].concat();
+    assert_eq!(compare(&other)["status"], "failed");
+}

@@ -173,7 +173,7 @@ impl Learning {
         let mut text = match seeds.is_empty() {
             true => format!("trained by {}: no seed came to the end of its {steps} steps", self.recipe),
             false => format!(
-                "trained by {} for {steps} steps with {word} {}; the same data in the same order for each seed",
+                "trained by {} for {steps} steps with {word} {};\nthe same data in the same order for each seed",
                 self.recipe,
                 seeds.join(", "),
             ),
@@ -240,7 +240,7 @@ impl Learning {
     pub fn markdown(&self) -> String {
         let (columns, rows) = self.rows();
         let mut out = Table { columns, rows, total: Vec::new() }.markdown();
-        let _ = writeln!(out, "\n{}; {}\n", self.caption(), self.footnote());
+        let _ = writeln!(out, "\n{}; {}\n", self.caption(), self.footnote().replace('\n', " "));
         self.verdicts().iter().for_each(|line| out += &format!("- {line}\n"));
         out
     }
