@@ -456,7 +456,7 @@ impl<const D: usize> Appended<D> {
 
 /// `softmax(q k^T * scale, softcapped, biased, masked) v`: `q [B, H, T, D]`, `k [B, H, K, D]`,
 /// `v [B, H, K, V]` → `[B, H, T, V]`. The mask is true where a key is hidden; a query that sees no key
-/// gets zeros. Causal: the last query sees all keys.
+/// gets zeros. Causal: the last query sees all keys. Computed in single precision.
 fn attention(
     q: Tensor<4>,
     k: Tensor<4>,
@@ -468,12 +468,14 @@ fn attention(
     let ([batch, heads, queries, _], keys) = (q.dims(), k.dims()[2]);
     let scores = [batch, heads, queries, keys];
     let mask = mask.map(|mask| mask.expand(scores));
-    let bias = bias.map(|bias| bias.expand(scores));
+    let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
+    let dtype = q.dtype();
+    let (q, k, v) = (q.cast(DType::F32), k.cast(DType::F32), v.cast(DType::F32));
     // LibTorch reads a mask the other way round and leaves the softcap out.
     if format!("{:?}", q.device()).contains("LibTorch") {
-        attention_fallback(q, k, v, mask, bias, options)
+        attention_fallback(q, k, v, mask, bias, options).cast(dtype)
     } else {
-        fused(q, k, v, mask, bias, options)
+        fused(q, k, v, mask, bias, options).cast(dtype)
     }
 }
 

@@ -645,7 +645,7 @@ impl<const D: usize> Appended<D> {
 
 /// `softmax(q k^T * scale, softcapped, biased, masked) v`: `q [B, H, T, D]`, `k [B, H, K, D]`,
 /// `v [B, H, K, V]` → `[B, H, T, V]`. The mask is true where a key is hidden; a query that sees no key
-/// gets zeros. Causal: the last query sees all keys.
+/// gets zeros. Causal: the last query sees all keys. Computed in single precision.
 fn attention(
     q: Tensor<4>,
     k: Tensor<4>,
@@ -657,17 +657,19 @@ fn attention(
     let ([batch, heads, queries, _], keys) = (q.dims(), k.dims()[2]);
     let scores = [batch, heads, queries, keys];
     let mask = mask.map(|mask| mask.expand(scores));
-    let bias = bias.map(|bias| bias.expand(scores));
+    let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
+    let dtype = q.dtype();
+    let (q, k, v) = (q.cast(DType::F32), k.cast(DType::F32), v.cast(DType::F32));
     // LibTorch reads a mask the other way round and leaves the softcap out.
     if format!("{:?}", q.device()).contains("LibTorch") {
-        attention_fallback(q, k, v, mask, bias, options)
+        attention_fallback(q, k, v, mask, bias, options).cast(dtype)
     } else {
-        fused(q, k, v, mask, bias, options)
+        fused(q, k, v, mask, bias, options).cast(dtype)
     }
 }
 
 /// `softmax(q k^T * scale, softcapped, biased, masked)`: `q [B, H, T, D]`, `k [B, H, K, D]` →
-/// `[B, H, T, K]`. The mask is true where a key is hidden; a query that sees no key gets zeros. Sinks
+/// `[B, H, T, K]`, in single precision up to the result. The mask is true where a key is hidden; a query that sees no key gets zeros. Sinks
 /// `[H]` are the score of one more key a head, whose weight is dropped. Causal: the last query sees all
 /// keys.
 fn attention_weights(
@@ -679,14 +681,14 @@ fn attention_weights(
     options: AttentionModuleOptions,
 ) -> Tensor<4> {
     let ([batch, heads, queries, width], keys) = (q.dims(), k.dims()[2]);
-    let device = q.device();
+    let (device, dtype) = (q.device(), q.dtype());
     let scale = options.scale.unwrap_or(1.0 / (width as f64).sqrt());
-    let mut scores = q.matmul(k.swap_dims(2, 3)) * scale;
+    let mut scores = q.matmul(k.swap_dims(2, 3)).cast(DType::F32) * scale;
     if let Some(cap) = options.softcap {
         scores = (scores / cap).tanh() * cap;
     }
     if let Some(bias) = bias {
-        scores = scores + bias;
+        scores = scores + bias.cast(DType::F32);
     }
     let padded = mask.is_some();
     let mut hidden = mask.map(|mask| mask.expand([batch, heads, queries, keys]));
@@ -700,12 +702,11 @@ fn attention_weights(
         });
     }
     if let Some(hidden) = hidden.clone() {
-        let lowest = scores.dtype().finfo().map_or(f64::from(f32::MIN), |float| float.min);
-        scores = scores.mask_fill(hidden, lowest);
+        scores = scores.mask_fill(hidden, f32::MIN);
     }
     let mut weights = match sinks {
         Some(sinks) => {
-            let sinks = sinks.reshape([1, heads, 1, 1]).expand([batch, heads, queries, 1]);
+            let sinks = sinks.cast(DType::F32).reshape([1, heads, 1, 1]).expand([batch, heads, queries, 1]);
             softmax(Tensor::cat(vec![scores, sinks], 3), 3).narrow(3, 0, keys)
         }
         None => softmax(scores, 3),
@@ -714,7 +715,7 @@ fn attention_weights(
     if let (true, Some(hidden)) = (padded, hidden) {
         weights = weights.mask_fill(hidden, 0.0);
     }
-    weights
+    weights.cast(dtype)
 }
 
 /// `[B, T, H * D]` → `[B, H, T, D]`

@@ -36,6 +36,8 @@ struct Device {
     about: &'static str,
     state: &'static str,
     devices: Vec<String>,
+    /// What the first of them computes in.
+    dtypes: Vec<&'static str>,
     said: Option<String>,
     fix: Option<String>,
 }
@@ -102,6 +104,9 @@ impl Health {
             if device.devices.iter().any(|name| *name != device.backend) {
                 said += &format!(": {}", device.devices.join(", "));
             }
+            if !device.dtypes.is_empty() {
+                said += &format!(", {}", device.dtypes.join(" "));
+            }
             said += &device.fix.as_ref().map_or(String::new(), |fix| format!(", {fix}"));
             line(if i == 0 { "devices" } else { "" }, &format!("{said:56}{}", device.about));
             if let Some(said) = &device.said {
@@ -148,18 +153,27 @@ fn devices() -> Vec<Device> {
 /// Every backend, those that are compiled in opened once.
 #[cfg(feature = "interp")]
 fn devices() -> Vec<Device> {
-    use crate::interp::device::{DeviceError, survey};
-    let device = |(backend, found): (crate::interp::device::Backend, Result<Vec<String>, DeviceError>)| {
+    use crate::interp::device::{Backend, Chosen, DTYPES, DeviceError, survey};
+    let device = |(backend, found): (Backend, Result<Vec<Chosen>, DeviceError>)| {
         let state = match &found {
             Ok(_) => "ready",
             Err(DeviceError::NotCompiled { .. }) => "not compiled in",
             Err(DeviceError::Absent { .. }) => "not there",
-            Err(DeviceError::Unknown { .. } | DeviceError::Index { .. }) => "unknown",
+            Err(DeviceError::Unknown { .. } | DeviceError::Index { .. } | DeviceError::Dtype { .. }) => {
+                "unknown"
+            }
         };
-        let fix = (!backend.compiled).then(|| format!("build with `--features {}`", backend.feature));
+        let fix = match &found {
+            Ok(_) => None,
+            Err(_) if backend.compiled => Some(backend.remedy.to_owned()),
+            Err(_) => Some(format!("build with `--features {}`", backend.feature)),
+        };
         let said = found.as_ref().err().filter(|_| backend.compiled).map(ToString::to_string);
-        let devices = found.unwrap_or_default();
-        Device { backend: backend.name.to_owned(), about: backend.about, state, devices, said, fix }
+        let found = found.unwrap_or_default();
+        let computes = |dtype| found.first().is_some_and(|chosen| chosen.device.supports_dtype(dtype));
+        let dtypes = DTYPES.iter().filter(|(_, dtype)| computes(*dtype)).map(|(name, _)| *name).collect();
+        let devices = found.into_iter().map(|chosen| chosen.name).collect();
+        Device { backend: backend.name.to_owned(), about: backend.about, state, devices, dtypes, said, fix }
     };
     survey().into_iter().map(device).collect()
 }

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use burn::tensor::Device;
+use burn::tensor::{Device, FloatDType};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::directory::tensors_failure;
 use super::file;
+use super::place::{Dtype, PlaceArgs};
 use super::run::Run;
 use super::subject::Subject;
 use super::ui::{Exit, Failure, Output, Ui};
@@ -50,7 +51,7 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
     }
     let subject = run.spec.compile(ui)?;
     let json = read_inputs(&run.inputs)?;
-    let chosen = choose(run.device.as_deref())?;
+    let chosen = choose_place(&run.place)?;
     let weights = weights(&subject, run.weights.as_deref(), run.seed, &chosen.device, ui)?;
     let graph = subject.graph;
     let takes = takes(&graph);
@@ -127,14 +128,35 @@ fn note_not_finite(path: &str, count: usize, ui: &Ui) {
     ui.note(&format!("note: {count} numbers of {path} are NaN or infinite"));
 }
 
+/// The device of a name, in single precision.
 pub(super) fn choose(name: Option<&str>) -> Result<Chosen, Failure> {
+    opened(name, FloatDType::F32)
+}
+
+/// The device and element type of arguments.
+pub(super) fn choose_place(place: &PlaceArgs) -> Result<Chosen, Failure> {
+    let dtype = match place.dtype {
+        Dtype::F32 => FloatDType::F32,
+        Dtype::Bf16 => FloatDType::BF16,
+        Dtype::F16 => FloatDType::F16,
+    };
+    opened(place.device.as_deref(), dtype)
+}
+
+fn opened(name: Option<&str>, dtype: FloatDType) -> Result<Chosen, Failure> {
     let usual = if cfg!(feature = "flex") { "flex" } else { "auto" };
-    device::device(name.unwrap_or(usual)).map_err(|e| {
+    device::device_in(name.unwrap_or(usual), dtype).map_err(|e| {
         let exit = match &e {
             DeviceError::Unknown { .. } | DeviceError::Index { .. } => Exit::Usage,
-            DeviceError::NotCompiled { .. } | DeviceError::Absent { .. } => Exit::Device,
+            DeviceError::NotCompiled { .. } | DeviceError::Absent { .. } | DeviceError::Dtype { .. } => {
+                Exit::Device
+            }
         };
-        Failure::new(exit, e.to_string()).help("`trafoc doctor` lists the devices that are there")
+        let help = match &e {
+            DeviceError::Dtype { .. } => "leave `--dtype` out: every device computes in f32",
+            _ => "`trafoc doctor` lists the devices that are there",
+        };
+        Failure::new(exit, e.to_string()).help(help)
     })
 }
 

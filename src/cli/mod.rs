@@ -42,6 +42,7 @@ pub mod model;
 pub mod new;
 #[cfg(feature = "interp")]
 mod observe;
+pub mod place;
 pub mod predict;
 #[cfg(feature = "interp")]
 mod prediction;

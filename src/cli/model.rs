@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::place::PlaceArgs;
 use super::subject::OverArgs;
 
 /// Which model, and where it runs.
@@ -24,7 +25,7 @@ pub struct ModelArgs {
     /// Which checkpoint of a run: best, last, averaged, or its step; averaged if there is one, else best
     #[arg(long, value_name = "NAME", conflicts_with = "weights")]
     pub checkpoint: Option<String>,
-    /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
-    #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
-    pub device: Option<String>,
+    /// Where it runs.
+    #[command(flatten)]
+    pub place: PlaceArgs,
 }

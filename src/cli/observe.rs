@@ -5,6 +5,7 @@ use std::path::Path;
 use super::execute;
 use super::inspect::{Observe, Wanted};
 use super::model::ModelArgs;
+use super::place::{Dtype, PlaceArgs};
 use super::trained::Trained;
 use super::ui::{Failure, Ui};
 use crate::inspect::attention::{Heads, grids};
@@ -123,7 +124,7 @@ fn trained(one: &Observe, ui: &mut Ui) -> Result<Option<Trained>, Failure> {
         weights: one.weights.clone(),
         codebook: None,
         checkpoint: None,
-        device: one.device.clone(),
+        place: PlaceArgs { device: one.device.clone(), dtype: Dtype::F32 },
     };
     Trained::open(&arguments, ui).map(Some)
 }

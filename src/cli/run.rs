@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::place::PlaceArgs;
 use super::subject::SpecArgs;
 use super::ui::{Failure, FormatArg, Output, Ui};
 
@@ -28,9 +29,9 @@ pub struct Run {
     /// A value to give out too, by its path, such as `decoder.blocks.0.attention.weights`; may be repeated
     #[arg(long, value_name = "PATH")]
     pub capture: Vec<String>,
-    /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
-    #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
-    pub device: Option<String>,
+    /// Where it runs.
+    #[command(flatten)]
+    pub place: PlaceArgs,
     /// How to speak.
     #[command(flatten)]
     pub format: FormatArg,

@@ -8,6 +8,7 @@ use std::panic;
 use std::sync::{Mutex, PoisonError};
 
 use burn::prelude::*;
+use burn::tensor::FloatDType;
 
 use crate::diag::suggest::suggest;
 
@@ -22,33 +23,36 @@ pub struct Backend {
     pub compiled: bool,
     /// What it is.
     pub about: &'static str,
+    /// What to do where it is compiled in but not there.
+    pub remedy: &'static str,
     /// Whether an index may follow.
     indexed: bool,
 }
 
 macro_rules! backends {
-    ($($name:literal $feature:literal $indexed:literal $about:literal),* $(,)?) => {
+    ($($name:literal $feature:literal $indexed:literal $about:literal $remedy:literal),* $(,)?) => {
         /// Every backend trafoc knows.
         pub const BACKENDS: &[Backend] = &[$(Backend {
             name: $name,
             feature: $feature,
             compiled: cfg!(feature = $feature),
             about: $about,
+            remedy: $remedy,
             indexed: $indexed,
         }),*];
     };
 }
 
 backends! {
-    "flex" "flex" false "CPU, pure Rust",
-    "wgpu" "wgpu" true "GPU through WebGPU, any graphics API",
-    "vulkan" "vulkan" true "GPU through Vulkan",
-    "metal" "metal" true "GPU through Metal",
-    "cuda" "cuda" true "NVIDIA GPU",
-    "rocm" "rocm" true "AMD GPU",
-    "tch" "tch" false "CPU through LibTorch",
-    "tch-cuda" "tch" true "NVIDIA GPU through LibTorch",
-    "cpu" "cpu" false "CPU, kernels compiled at run time",
+    "flex" "flex" false "CPU, pure Rust" "it needs nothing",
+    "wgpu" "wgpu" true "GPU through WebGPU, any graphics API" "install a graphics driver: `apt install mesa-vulkan-drivers`",
+    "vulkan" "vulkan" true "GPU through Vulkan" "install a Vulkan driver: `apt install mesa-vulkan-drivers`",
+    "metal" "metal" true "GPU through Metal" "it needs macOS",
+    "cuda" "cuda" true "NVIDIA GPU" "install NVIDIA's driver; `nvidia-smi` shows it working",
+    "rocm" "rocm" true "AMD GPU" "install ROCm; `rocminfo` shows it working",
+    "tch" "tch" false "CPU through LibTorch" "name LibTorch's folder: `LD_LIBRARY_PATH=libtorch/lib`",
+    "tch-cuda" "tch" true "NVIDIA GPU through LibTorch" "install NVIDIA's driver and a LibTorch built for CUDA",
+    "cpu" "cpu" false "CPU, kernels compiled at run time" "it needs nothing",
 }
 
 /// The order in which `auto` looks for a device that is there.
@@ -61,6 +65,8 @@ pub struct Chosen {
     pub name: String,
     /// The device, without autodiff.
     pub device: Device,
+    /// What its numbers are unless a tensor says otherwise.
+    pub dtype: FloatDType,
 }
 
 /// Why a device cannot be had.
@@ -86,6 +92,15 @@ pub enum DeviceError {
         name: &'static str,
         /// The feature that would bring it.
         feature: &'static str,
+    },
+    /// It does not compute in this element type.
+    Dtype {
+        /// The device.
+        name: String,
+        /// The element type.
+        dtype: FloatDType,
+        /// Why not.
+        why: String,
     },
     /// Compiled in, but the hardware or its driver is not there.
     Absent {
@@ -114,6 +129,9 @@ impl fmt::Display for DeviceError {
                 f,
                 "this program was built without `{name}`; build it with `--features {feature}` to have it"
             ),
+            DeviceError::Dtype { name, dtype, why } => {
+                write!(f, "`{name}` does not compute in {}: {why}", format!("{dtype:?}").to_lowercase())
+            }
             DeviceError::Absent { name, why } => write!(f, "`{name}` is not there: {why}"),
         }
     }
@@ -126,9 +144,17 @@ impl std::error::Error for DeviceError {}
 /// # Errors
 /// The name is unknown, not compiled in, or names a device that is not there.
 pub fn device(name: &str) -> Result<Chosen, DeviceError> {
+    device_in(name, FloatDType::F32)
+}
+
+/// The same, for numbers of an element type. A process opens a device in one type only.
+///
+/// # Errors
+/// As [`device`]'s, or the device does not compute in that type.
+pub fn device_in(name: &str, dtype: FloatDType) -> Result<Chosen, DeviceError> {
     let lower = name.trim().to_ascii_lowercase();
     if lower == "auto" {
-        return auto();
+        return auto(dtype);
     }
     let (kind, index) = match lower.split_once(':') {
         Some((kind, index)) => (kind, Some(index)),
@@ -152,14 +178,14 @@ pub fn device(name: &str) -> Result<Chosen, DeviceError> {
             }
         },
     };
-    open(backend, index)
+    open(backend, index, dtype)
 }
 
-/// The first device of [`AUTO`] that is there.
-fn auto() -> Result<Chosen, DeviceError> {
+/// The first device of [`AUTO`] that is there and computes in the type.
+fn auto(dtype: FloatDType) -> Result<Chosen, DeviceError> {
     for name in AUTO {
         if let Some(backend) = BACKENDS.iter().find(|b| b.name == *name && b.compiled)
-            && let Ok(chosen) = open(backend, backend.indexed.then_some(0))
+            && let Ok(chosen) = open(backend, backend.indexed.then_some(0), dtype)
         {
             return Ok(chosen);
         }
@@ -167,15 +193,19 @@ fn auto() -> Result<Chosen, DeviceError> {
     Err(DeviceError::NotCompiled { name: "auto", feature: "flex" })
 }
 
+/// The element types that models can be computed in, by the names of `--dtype`.
+pub const DTYPES: &[(&str, FloatDType)] =
+    &[("f32", FloatDType::F32), ("bf16", FloatDType::BF16), ("f16", FloatDType::F16)];
+
 /// Every backend with the devices that are there, or why there are none. Opens them.
-pub fn survey() -> Vec<(Backend, Result<Vec<String>, DeviceError>)> {
+pub fn survey() -> Vec<(Backend, Result<Vec<Chosen>, DeviceError>)> {
     let devices = |backend: &Backend| {
         if !backend.indexed {
-            return open(backend, None).map(|chosen| vec![chosen.name]);
+            return open(backend, None, FloatDType::F32).map(|chosen| vec![chosen]);
         }
-        let mut found = vec![open(backend, Some(0))?.name];
-        while let Ok(next) = open(backend, Some(found.len())) {
-            found.push(next.name);
+        let mut found = vec![open(backend, Some(0), FloatDType::F32)?];
+        while let Ok(next) = open(backend, Some(found.len()), FloatDType::F32) {
+            found.push(next);
         }
         Ok(found)
     };
@@ -185,7 +215,7 @@ pub fn survey() -> Vec<(Backend, Result<Vec<String>, DeviceError>)> {
 /// Devices opened so far. Some can be opened only once.
 static OPEN: Mutex<Vec<Chosen>> = Mutex::new(Vec::new());
 
-fn open(backend: &Backend, index: Option<usize>) -> Result<Chosen, DeviceError> {
+fn open(backend: &Backend, index: Option<usize>, dtype: FloatDType) -> Result<Chosen, DeviceError> {
     if !backend.compiled {
         return Err(DeviceError::NotCompiled { name: backend.name, feature: backend.feature });
     }
@@ -195,11 +225,27 @@ fn open(backend: &Backend, index: Option<usize>) -> Result<Chosen, DeviceError> 
     };
     let mut opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = opened.iter().find(|chosen| chosen.name == name) {
+        if known.dtype != dtype {
+            let why = format!("it is in use already, in {:?}", known.dtype).to_lowercase();
+            return Err(DeviceError::Dtype { name, dtype, why });
+        }
         return Ok(known.clone());
     }
-    match quietly(|| make(backend.name, index)).unwrap_or_else(Err) {
-        Ok(device) => {
-            let chosen = Chosen { name, device };
+    let made = quietly(|| make(backend.name, index)).unwrap_or_else(Err);
+    let mut device = made.map_err(|why| DeviceError::Absent { name: name.clone(), why })?;
+    if dtype != FloatDType::F32 {
+        // What it says it can do comes first: some devices would compute nonsense.
+        if !device.supports_dtype(dtype) {
+            let why = "it says so itself".to_owned();
+            return Err(DeviceError::Dtype { name, dtype, why });
+        }
+        if let Err(why) = device.configure(dtype) {
+            return Err(DeviceError::Dtype { name, dtype, why: why.to_string() });
+        }
+    }
+    match quietly(|| prove(&device)).unwrap_or_else(Err) {
+        Ok(()) => {
+            let chosen = Chosen { name, device, dtype };
             opened.push(chosen.clone());
             Ok(chosen)
         }
@@ -219,9 +265,18 @@ fn quietly<T>(f: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, String> {
     })
 }
 
-/// Makes a device and proves that it works.
+/// Adds one and one.
+fn prove(device: &Device) -> Result<(), String> {
+    let two = Tensor::<1>::ones([1], device) + 1.0;
+    match two.try_into_data().map_err(|e| e.to_string())?.iter::<f32>().next() {
+        Some(2.0) => Ok(()),
+        other => Err(format!("it says that one and one are {other:?}")),
+    }
+}
+
+/// Makes a device.
 fn make(name: &str, index: Option<usize>) -> Result<Device, String> {
-    let device = match name {
+    Ok(match name {
         #[cfg(feature = "flex")]
         "flex" => Device::flex(),
         #[cfg(feature = "cpu")]
@@ -241,10 +296,7 @@ fn make(name: &str, index: Option<usize>) -> Result<Device, String> {
         #[cfg(feature = "tch")]
         "tch-cuda" => torch(Some(index.unwrap_or(0)))?,
         _ => return Err(format!("index {index:?} of a backend that is not compiled in")),
-    };
-    let two = Tensor::<1>::ones([1], &device) + 1.0;
-    two.try_into_data().map_err(|e| e.to_string())?;
-    Ok(device)
+    })
 }
 
 #[cfg(any(feature = "cuda", feature = "rocm"))]

@@ -1,5 +1,6 @@
 //! The interpreter: laws that hold for every model, and numbers of another implementation.
 
+mod dtypes;
 mod init;
 mod laws;
 mod numbers;
@@ -11,6 +12,7 @@ use trafoc::interp::plan::Input;
 use trafoc::interp::{Inputs, Model, Options, Outputs, Plan, Value, Weights};
 use trafoc::ir::{DType, Lengths, Verified};
 
+use super::backend::{bounds, device};
 use super::compiled::{graph_with, specs};
 
 /// Small specs that between them use every part, by name.
@@ -24,10 +26,6 @@ pub fn spec(text: &str) -> Verified {
     let path = folder.path().join("spec.yaml");
     std::fs::write(&path, text).unwrap();
     graph_with(&path, &[])
-}
-
-fn device() -> Device {
-    trafoc::interp::device::device("flex").unwrap().device
 }
 
 fn model(graph: Verified) -> Model {
@@ -85,7 +83,8 @@ fn floats(value: &Value) -> Vec<f32> {
 
 /// The largest difference, relative to the largest number.
 #[track_caller]
-fn assert_close(a: &[f32], b: &[f32], tolerance: f32) {
+fn assert_close(a: &[f32], b: &[f32]) {
+    let tolerance = bounds().ways;
     assert_eq!(a.len(), b.len());
     let scale = a.iter().fold(1.0f32, |m, x| m.max(x.abs()));
     let worst = a.iter().zip(b).fold(0.0f32, |m, (x, y)| m.max((x - y).abs()));

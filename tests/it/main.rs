@@ -1,6 +1,9 @@
 //! All integration tests in one binary: linked once, run together.
 
 #[cfg(test)]
+#[cfg(feature = "interp")]
+mod backend;
+#[cfg(test)]
 mod bad;
 #[cfg(test)]
 mod cli;

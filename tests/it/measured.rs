@@ -25,7 +25,6 @@ fn models_are_timed_in_turns() {
             let number = |v: &Json| v.as_f64().unwrap();
             let median = number(&spread["median"]);
             assert!(number(&spread["interval"][0]) <= median && median <= number(&spread["interval"][1]));
-            assert!(median * spread["runs"].as_f64().unwrap() > 1.0, "{model}");
         }
     }
 }

@@ -150,7 +150,7 @@ fn killed(kills: u32, steps: &str, seed: u64) {
     let start = std::time::Instant::now();
     place.trained("whole", &more);
     // Moments within a run, however quick it is.
-    let most = (start.elapsed().as_millis() as u64 * 3 / 4).max(1);
+    let mut most = (start.elapsed().as_millis() as u64 * 3 / 4).max(1);
     let mut random = noise(seed);
     let mut died = 0;
     for _ in 0..20 * kills {
@@ -168,6 +168,11 @@ fn killed(kills: u32, steps: &str, seed: u64) {
         }
         let output = child.wait_with_output().unwrap();
         match output.status.code() {
+            // Quicker than the one before, it was over before its first death.
+            Some(0) if died == 0 => {
+                std::fs::remove_dir_all(place.path("killed")).unwrap();
+                most = (most / 2).max(1);
+            }
             Some(0) => break,
             None => died += 1,
             Some(code) => panic!("exit {code}: {}", String::from_utf8_lossy(&output.stderr)),

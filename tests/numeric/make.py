@@ -3,7 +3,8 @@
     python tests/numeric/make.py [NAME ...]
 
 A fixture is a safetensors file with `weights.PATH`, and for every run `runs.I.inputs.NAME` and
-`runs.I.outputs.NAME`. Expected values are computed in float64. An output that has no meaning, at a padded
+`runs.I.outputs.NAME`; `gradients.PATH` is the gradient of the first run's `loss`, absent where the loss does
+not depend on the parameter. Expected values are computed in float64. An output that has no meaning, at a padded
 position, is NaN. Needs PyTorch and nothing else; the same version writes the same bytes.
 """
 
@@ -394,12 +395,20 @@ def save(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
+def loss(outputs):
+    """The sum over the outputs of the mean of x_i cos(i), x_i being its i-th number in memory's order."""
+    return sum((x.flatten() * torch.arange(x.numel()).double().cos()).mean() for x in outputs.values())
+
+
 def make(name):
     model, runs = CASES[name]
     context = C(zlib.crc32(name.encode()))
     tensors = {}
     for i, inputs in enumerate(runs):
         outputs = model(context, **inputs)
+        if i == 0:
+            loss(outputs).backward()
+            gradients = {key: leaf.grad for key, leaf in context.leaves.items() if leaf.grad is not None}
         mask = inputs.get("mask")
         for key, value in inputs.items():
             tensors[f"runs.{i}.inputs.{key}"] = value
@@ -407,9 +416,11 @@ def make(name):
             if mask is not None and value.shape[:2] == mask.shape:
                 meaningless = (mask == 0).reshape(mask.shape + (1,) * (value.dim() - 2))
                 value = value.masked_fill(meaningless, float("nan"))
-            tensors[f"runs.{i}.outputs.{key}"] = value.float()
+            tensors[f"runs.{i}.outputs.{key}"] = value.detach().float()
     for key, value in context.weights.items():
         tensors[f"weights.{key}"] = value
+    for key, value in gradients.items():
+        tensors[f"gradients.{key}"] = value.float()
     save(HERE / f"{name}.safetensors", tensors)
     largest = max(v[~v.isnan()].abs().max() for k, v in tensors.items() if ".outputs." in k)
     print(f"{name}: {(HERE / f'{name}.safetensors').stat().st_size} bytes, largest output {largest:.2f}")

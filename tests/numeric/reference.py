@@ -18,6 +18,7 @@ class C:
     def __init__(self, seed):
         self.random = torch.Generator().manual_seed(seed)
         self.weights = {}
+        self.leaves = {}  # the same in double precision, which gradients are taken of
         self.stack = "decoder"
         self.causal = True
         self.keep = None  # [B, K], true where a token is no padding
@@ -29,8 +30,9 @@ class C:
         if name not in self.weights:
             drawn = mean + std * torch.randn(shape, generator=self.random)
             self.weights[name] = drawn.float()
+            self.leaves[name] = self.weights[name].double().requires_grad_()
         assert self.weights[name].shape == torch.Size(shape), name
-        return self.weights[name].double()
+        return self.leaves[name]
 
 
 # Layers
@@ -630,7 +632,7 @@ def lm(vocab=11, tied=None, bias=False, fixed_bias=False, scale=1.0, softcap=Non
         if tied:
             if width:
                 x = linear(c, "head.project", x, width, False)
-            logits = x @ c.weights[f"{tied}.tokens.weight"].double().T
+            logits = x @ c.leaves[f"{tied}.tokens.weight"].T
             if bias:
                 logits = logits + c.weight("head.bias", (vocab,))
         else:
@@ -650,7 +652,7 @@ def mlm(vocab=11, activation="gelu", norm=layer_norm(1e-12), tied="embed", width
             x = linear(c, "head.transform", x, width or x.shape[-1])
             x = norm(c, "head.norm", ACTIVATIONS[activation](x))
         if tied:
-            logits = x @ c.weights[f"{tied}.tokens.weight"].double().T + c.weight("head.bias", (vocab,))
+            logits = x @ c.leaves[f"{tied}.tokens.weight"].T + c.weight("head.bias", (vocab,))
         else:
             logits = linear(c, "head.output", x, vocab)
         return {"logits": logits}

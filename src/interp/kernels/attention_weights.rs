@@ -1,11 +1,12 @@
 //! The weights of scaled dot-product attention, for dropout, sinks and pictures.
 
 use burn::prelude::*;
+use burn::tensor::DType;
 use burn::tensor::activation::softmax;
 use burn::tensor::ops::AttentionModuleOptions;
 
 /// `softmax(q k^T * scale, softcapped, biased, masked)`: `q [B, H, T, D]`, `k [B, H, K, D]` →
-/// `[B, H, T, K]`. The mask is true where a key is hidden; a query that sees no key gets zeros. Sinks
+/// `[B, H, T, K]`, in single precision up to the result. The mask is true where a key is hidden; a query that sees no key gets zeros. Sinks
 /// `[H]` are the score of one more key a head, whose weight is dropped. Causal: the last query sees all
 /// keys.
 pub fn attention_weights(
@@ -17,14 +18,14 @@ pub fn attention_weights(
     options: AttentionModuleOptions,
 ) -> Tensor<4> {
     let ([batch, heads, queries, width], keys) = (q.dims(), k.dims()[2]);
-    let device = q.device();
+    let (device, dtype) = (q.device(), q.dtype());
     let scale = options.scale.unwrap_or(1.0 / (width as f64).sqrt());
-    let mut scores = q.matmul(k.swap_dims(2, 3)) * scale;
+    let mut scores = q.matmul(k.swap_dims(2, 3)).cast(DType::F32) * scale;
     if let Some(cap) = options.softcap {
         scores = (scores / cap).tanh() * cap;
     }
     if let Some(bias) = bias {
-        scores = scores + bias;
+        scores = scores + bias.cast(DType::F32);
     }
     let padded = mask.is_some();
     let mut hidden = mask.map(|mask| mask.expand([batch, heads, queries, keys]));
@@ -38,12 +39,11 @@ pub fn attention_weights(
         });
     }
     if let Some(hidden) = hidden.clone() {
-        let lowest = scores.dtype().finfo().map_or(f64::from(f32::MIN), |float| float.min);
-        scores = scores.mask_fill(hidden, lowest);
+        scores = scores.mask_fill(hidden, f32::MIN);
     }
     let mut weights = match sinks {
         Some(sinks) => {
-            let sinks = sinks.reshape([1, heads, 1, 1]).expand([batch, heads, queries, 1]);
+            let sinks = sinks.cast(DType::F32).reshape([1, heads, 1, 1]).expand([batch, heads, queries, 1]);
             softmax(Tensor::cat(vec![scores, sinks], 3), 3).narrow(3, 0, keys)
         }
         None => softmax(scores, 3),
@@ -52,5 +52,5 @@ pub fn attention_weights(
     if let (true, Some(hidden)) = (padded, hidden) {
         weights = weights.mask_fill(hidden, 0.0);
     }
-    weights
+    weights.cast(dtype)
 }

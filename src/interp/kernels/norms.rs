@@ -3,16 +3,17 @@
 use burn::prelude::*;
 use burn::tensor::{DType, module::layer_norm};
 
-/// `(x - mean) / sqrt(var + eps) * weight + bias`; an absent weight is ones.
+/// `(x - mean) / sqrt(var + eps) * weight + bias`, in single precision; an absent weight is ones.
 pub fn layer_norm_of<const D: usize>(
     x: Tensor<D>,
     weight: Option<Tensor<1>>,
     bias: Option<Tensor<1>>,
     eps: f64,
 ) -> Tensor<D> {
-    let width = x.dims()[D - 1];
-    let weight = weight.unwrap_or_else(|| Tensor::ones([width], (&x.device(), x.dtype())));
-    layer_norm(x, weight, bias, eps)
+    let (dtype, width) = (x.dtype(), x.dims()[D - 1]);
+    let weight = weight.unwrap_or_else(|| Tensor::ones([width], (&x.device(), DType::F32)));
+    let bias = bias.map(|bias| bias.cast(DType::F32));
+    layer_norm(x.cast(DType::F32), weight.cast(DType::F32), bias, eps).cast(dtype)
 }
 
 /// `x / sqrt(mean(x^2) + eps) * weight`; an absent weight is ones. The mean is taken in single precision.
@@ -27,8 +28,9 @@ pub fn rms_norm_of<const D: usize>(x: Tensor<D>, weight: Option<Tensor<1>>, eps:
 }
 
 /// Unit length along the last axis: `x / max(|x|, 1e-12)`. The bound is under the root, where the
-/// gradient of a zero vector stays finite.
+/// gradient of a zero vector stays finite. Squares are summed in single precision.
 pub fn unit_length<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    let norm = x.clone().square().sum_dim(D - 1).clamp_min(1e-24).sqrt();
-    x / norm
+    let norm = x.clone().cast(DType::F32).square().sum_dim(D - 1).clamp_min(1e-24).sqrt();
+    let dtype = x.dtype();
+    x / norm.cast(dtype)
 }

@@ -12,7 +12,8 @@ pub fn route_softmax(
     normalize: bool,
     choice: impl Fn(Tensor<3>) -> Tensor<3>,
 ) -> Tensor<3> {
-    keep_chosen(softmax(scores, 2), top_k, normalize, choice)
+    let dtype = scores.dtype();
+    keep_chosen(softmax(scores.cast(DType::F32), 2).cast(dtype), top_k, normalize, choice)
 }
 
 /// A sigmoid an expert, then the best `top_k` (DeepSeek-V3): `[B, T, E]` → `[B, T, E]`.
@@ -32,8 +33,9 @@ pub fn route_softmax_of_chosen(
     choice: impl Fn(Tensor<3>) -> Tensor<3>,
 ) -> Tensor<3> {
     let left_out = chosen(choice(scores.clone()), top_k).equal_elem(0.0);
-    let lowest = lowest(scores.dtype());
-    softmax(scores.mask_fill(left_out.clone(), lowest), 2).mask_fill(left_out, 0.0)
+    let dtype = scores.dtype();
+    let scores = scores.cast(DType::F32).mask_fill(left_out.clone(), f32::MIN);
+    softmax(scores, 2).mask_fill(left_out, 0.0).cast(dtype)
 }
 
 /// Only experts of the best `keep` of `groups` groups of equal size may be chosen; a group's score is the

@@ -24,7 +24,7 @@ fn kept(inputs: &serde_json::Value, shape: &[usize]) -> Option<Vec<bool>> {
 
 #[test]
 fn outputs_are_those_of_the_library() {
-    let device = trafoc::interp::device::device("flex").unwrap().device;
+    let device = crate::backend::device();
     let mut wrong = Vec::new();
     for Fixture { name, folder, imported, graph, .. } in models() {
         let mut numbers = numbers_of(imported, graph, folder);

@@ -1,15 +1,15 @@
 //! Numbers of another implementation: what PyTorch computed in double precision for a spec a part.
 
+use std::path::Path;
+
+use burn::module::{ModuleVisitor, Param};
+use burn::tensor::Gradients;
 use safetensors::{Dtype, SafeTensors};
 use trafoc::interp::tensor_file::TensorFile;
 use trafoc::interp::weights::Slot;
 
 use super::*;
 use crate::compiled::repository;
-
-/// Of the largest expected number: single against double precision, which loses at most 3e-6 here when
-/// PyTorch itself computes in single precision.
-const TOLERANCE: f32 = 1e-5;
 
 fn read(tensors: &SafeTensors<'_>, name: &str) -> Value {
     let view = tensors.tensor(name).unwrap();
@@ -85,9 +85,93 @@ fn every_part_computes_what_pytorch_computes() {
                     expected.iter().zip(&found).filter(|(e, _)| !e.is_nan()).fold(0.0f32, |m, (e, f)| {
                         if f.is_nan() { f32::INFINITY } else { m.max((e - f).abs()) }
                     });
-                if worst > TOLERANCE * scale {
+                if worst > bounds().outputs * scale {
                     wrong.push(format!("{name} run {run} {output}: {worst} at a scale of {scale}"));
                 }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The mean of an output's numbers `x_i cos(i)`, which the fixtures' gradients are of.
+fn loss(value: &Value) -> Tensor<1> {
+    let dims = value.dims().unwrap();
+    let count = dims.iter().product::<usize>();
+    let flat = match dims.len() {
+        2 => value.float::<2>().unwrap().reshape([count]),
+        3 => value.float::<3>().unwrap().reshape([count]),
+        other => panic!("an output of rank {other}"),
+    };
+    let factors: Vec<f32> = (0..count).map(|i| (i as f64).cos() as f32).collect();
+    let factors = Tensor::<1>::from_data(TensorData::new(factors, [count]), &flat.device());
+    (flat * factors).mean()
+}
+
+/// The gradients of all parameters, in their order, those of one rank after another.
+struct Collect<'a> {
+    gradients: &'a Gradients,
+    found: [Vec<Option<Vec<f32>>>; 5],
+}
+
+impl ModuleVisitor for Collect<'_> {
+    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
+        let gradient = parameter.val().grad(self.gradients);
+        // Memory holds the weights of projections transposed.
+        self.found[D].push(gradient.map(|g| g.into_data().iter::<f32>().collect()));
+    }
+}
+
+/// Weights of a fixture.
+fn stored(path: &Path, graph: &Verified, device: &Device) -> Weights {
+    let mut file = TensorFile::open(path).unwrap();
+    Weights::build(graph, device, |path: &str, _: &Slot| Ok(file.floats(&format!("weights.{path}"))?))
+        .unwrap()
+}
+
+#[test]
+fn every_gradient_is_that_of_pytorch() {
+    let mut wrong = Vec::new();
+    for (name, graph) in cases() {
+        let path = repository(&format!("tests/numeric/{name}.safetensors"));
+        let bytes = std::fs::read(&path).unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let weights = stored(&path, &graph, &device().autodiff());
+        let inputs = tensors.names().into_iter().filter_map(|n| Some((n, n.strip_prefix("runs.0.inputs.")?)));
+        let inputs = inputs.fold(Inputs::new(), |all, (name, input)| all.with(input, read(&tensors, name)));
+        let plan = Plan::new(&graph, &trafoc::interp::Captures::none()).unwrap();
+        let outputs = plan.run(&weights, &inputs, false).unwrap();
+        let wanted = tensors.names().into_iter().filter_map(|n| n.strip_prefix("runs.0.outputs."));
+        let parts: Vec<Tensor<1>> = wanted.map(|output| loss(&outputs[output])).collect();
+        let gradients = Tensor::cat(parts, 0).sum().backward();
+        let mut collect = Collect { gradients: &gradients, found: Default::default() };
+        weights.visit(&mut collect);
+        let mut file = TensorFile::open(&path).unwrap();
+        let largest = |values: &[f32]| values.iter().fold(0.0f32, |m, x| m.max(x.abs()));
+        let mut compared = Vec::new();
+        for (path, slot) in weights.layout().iter().filter(|(_, slot)| slot.trained) {
+            let found = collect.found[slot.place.rank][slot.place.index].clone();
+            let gradient = format!("gradients.{path}");
+            if !file.entries().contains_key(&gradient) {
+                let is_zero = found.is_none_or(|g| largest(&g) == 0.0);
+                assert!(is_zero, "{name}: {path} has a gradient, where PyTorch has none");
+                continue;
+            }
+            let wanted = file.floats(&gradient).unwrap();
+            let mut found = found.unwrap_or_else(|| vec![0.0; wanted.len()]);
+            if slot.transposed {
+                let (rows, columns) = (slot.shape[0], slot.shape[1]);
+                found = (0..rows * columns).map(|i| found[i % columns * rows + i / columns]).collect();
+            }
+            compared.push((path, wanted, found));
+        }
+        // What softmax and norms cancel is rounding only, at the scale of the rest.
+        let model = compared.iter().fold(0.0f32, |m, (_, wanted, _)| m.max(largest(wanted)));
+        for (path, wanted, found) in compared {
+            let worst = wanted.iter().zip(&found).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+            let scale = largest(&wanted).max(1e-2 * model);
+            if worst > bounds().gradients * scale || found.iter().any(|x| x.is_nan()) {
+                wrong.push(format!("{name} {path}: {worst} at a scale of {scale}"));
             }
         }
     }

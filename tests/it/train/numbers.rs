@@ -11,11 +11,8 @@ use trafoc::learn::recipe::{Optimizer, Patterns, Recipe};
 use trafoc::learn::step::{Rules, plain, step};
 use trafoc::learn::update::Updater;
 
+use crate::backend::device;
 use crate::learn::Pair;
-
-fn device() -> Device {
-    Device::flex()
-}
 
 fn outputs(name: &str, value: impl Into<Value>) -> Outputs {
     [(name.to_owned(), value.into())].into_iter().collect()

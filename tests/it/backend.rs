@@ -1,0 +1,46 @@
+//! The device that numbers are computed on, and how far they may be off there.
+//!
+//! `TRAFOC_TEST_DEVICE=tch cargo test --features tch --test it` computes everything on another backend
+//! than flex. What has a bound here has it for a reason.
+
+use burn::prelude::*;
+
+/// How far a backend's numbers may be off.
+pub struct Bounds {
+    /// What `--device` calls it, without a number.
+    pub backend: &'static str,
+    /// From another implementation's outputs, relative to the largest.
+    pub outputs: f32,
+    /// From another implementation's gradients, relative to the largest of a parameter.
+    pub gradients: f32,
+    /// Between two ways to the same numbers: whole and cached, fused and composed, trained and used.
+    pub ways: f32,
+}
+
+const BOUNDS: &[Bounds] = &[
+    // PyTorch itself in single precision is off by 3e-6 from double precision, in outputs.
+    Bounds { backend: "flex", outputs: 1e-5, gradients: 1e-4, ways: 1e-5 },
+    // The same kernels as PyTorch's.
+    Bounds { backend: "tch", outputs: 1e-5, gradients: 1e-4, ways: 1e-5 },
+    // Shaders may use fused multiplication, fast division and their own exp, tanh and erf; the gradient of
+    // gelu is that of its approximation with tanh there (burn-backend, ops/activation.rs).
+    Bounds { backend: "wgpu", outputs: 1e-4, gradients: 1e-2, ways: 1e-4 },
+    Bounds { backend: "vulkan", outputs: 1e-4, gradients: 1e-2, ways: 1e-4 },
+];
+
+/// The name of the device: `TRAFOC_TEST_DEVICE`, or flex.
+pub fn name() -> String {
+    std::env::var("TRAFOC_TEST_DEVICE").unwrap_or_else(|_| "flex".to_owned())
+}
+
+/// The device.
+pub fn device() -> Device {
+    trafoc::interp::device::device(&name()).unwrap_or_else(|e| panic!("{e}")).device
+}
+
+/// Its bounds.
+pub fn bounds() -> &'static Bounds {
+    let name = name();
+    let backend = name.split(':').next().unwrap();
+    BOUNDS.iter().find(|b| b.backend == backend).unwrap_or_else(|| panic!("no bounds for {name}"))
+}
