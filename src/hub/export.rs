@@ -250,7 +250,7 @@ impl<'a> Attempt<'a> {
         loop {
             let before = best.distance();
             if before == 0 {
-                return best;
+                return self.pruned(&leaves, chosen, best);
             }
             for (key, values) in &switches {
                 for value in values {
@@ -270,6 +270,25 @@ impl<'a> Attempt<'a> {
                 return best;
             }
         }
+    }
+
+    /// The same without what was chosen on the way and turned out to change nothing.
+    fn pruned(
+        &self,
+        leaves: &[(Vec<String>, Formula)],
+        mut chosen: IndexMap<String, Json>,
+        mut best: Found,
+    ) -> Found {
+        for key in chosen.keys().cloned().collect::<Vec<_>>() {
+            let mut fewer = chosen.clone();
+            fewer.shift_remove(&key);
+            let found = self.judge(self.solved(leaves, fewer.clone(), &mut IndexMap::new()));
+            if found.distance() == best.distance() {
+                best = found;
+                chosen = fewer;
+            }
+        }
+        best
     }
 
     /// The keys that the spec decides, given some; bare keys it says nothing of become switches.

@@ -99,6 +99,8 @@ functions! {
     Max = "max" 2..=2;
     /// The whole number below.
     Floor = "floor" 1..=1;
+    /// The whole number above.
+    Ceil = "ceil" 1..=1;
     /// The second argument where the first is true, else the third.
     If = "if" 3..=3;
     /// How many items or keys.
@@ -117,6 +119,8 @@ functions! {
     Flags = "flags" 3..=3;
     /// `listed(n, list, special, usual)`: of `n` layers those in the list are `special`.
     Listed = "listed" 4..=4;
+    /// `but(list, places, word)`: the list, with that word at those places.
+    But = "but" 3..=3;
     /// `labels(n)`: names of `n` classes as Hugging Face gives them.
     Labels = "labels" 1..=1;
     /// `cycles([[names, count], ...])`: names repeated so many times, one after the other.
@@ -333,6 +337,7 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
         Function::Min => Ok(if float(of(0))? <= float(of(1))? { of(0).clone() } else { of(1).clone() }),
         Function::Max => Ok(if float(of(0))? >= float(of(1))? { of(0).clone() } else { of(1).clone() }),
         Function::Floor => Ok(number(float(of(0))?.floor())),
+        Function::Ceil => Ok(number(float(of(0))?.ceil())),
         Function::Len => match of(0) {
             Json::Array(items) => Ok(Json::from(items.len())),
             Json::Object(entries) => Ok(Json::from(entries.len())),
@@ -355,6 +360,18 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
         Function::Listed => {
             let list = items(of(1))?;
             layers(&|i| list.iter().any(|item| item.as_u64() == Some(i as u64)))
+        }
+        Function::But => {
+            let places = if of(1).is_null() { &[] } else { items(of(1))? };
+            let mut all = items(of(0))?.to_vec();
+            for place in places {
+                let at = place.as_u64().and_then(|i| usize::try_from(i).ok());
+                let item = at
+                    .and_then(|i| all.get_mut(i))
+                    .ok_or_else(|| Fault(format!("there is no layer {place}")))?;
+                *item = of(2).clone();
+            }
+            Ok(Json::Array(all))
         }
         Function::Flags => {
             let word = |item: &Json| match item {

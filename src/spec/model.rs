@@ -10,6 +10,8 @@ use crate::field::record::{Reader, entry, mended};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
 use crate::field::{Context, Places, Size};
 
+use crate::parts::head::pool::Pool;
+use crate::parts::head::{Classify, EmbedHead};
 use crate::parts::{Embed, Head, Init, Norm, init};
 use crate::source::Span;
 use crate::syntax::tree::Node;
@@ -316,6 +318,15 @@ impl Form<'_> {
                 "`span` reads the whole text, and a decoder does not see what follows",
                 "`span` is a head for an encoder",
             )),
+            Head::Classify(Classify { pool: Pool::ClsMean, .. })
+            | Head::Embed(EmbedHead { pool: Pool::ClsMean, .. })
+                if reads_tokens =>
+            {
+                Some((
+                    "`cls_mean` is for images, whose number of positions is fixed",
+                    "`pool: cls` or `pool: mean` pool a text",
+                ))
+            }
             Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Tag(_) | Head::Span(_)
                 if !reads_tokens =>
             {

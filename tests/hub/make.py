@@ -30,6 +30,11 @@ FAMILIES = {
         moe_intermediate_size=16, shared_expert_intermediate_size=24, decoder_sparse_step=1)),
     "qwen3_moe": ("Qwen3MoeForCausalLM", dict(GROUPED, head_dim=12, num_experts=4, num_experts_per_tok=2,
         moe_intermediate_size=16, decoder_sparse_step=1, norm_topk_prob=True)),
+    "qwen2_moe-mixed": ("Qwen2MoeForCausalLM", dict(GROUPED, num_hidden_layers=3, hidden_size=16,
+        intermediate_size=24, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8,
+        shared_expert_intermediate_size=12, decoder_sparse_step=1, mlp_only_layers=[0])),
+    "qwen3_moe-mixed": ("Qwen3MoeForCausalLM", dict(GROUPED, num_hidden_layers=4, hidden_size=16, head_dim=4,
+        intermediate_size=24, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8, decoder_sparse_step=2)),
     "gemma": ("GemmaForCausalLM", dict(GROUPED, head_dim=12)),
     "gemma3_text": ("Gemma3ForCausalLM", dict(GROUPED, head_dim=12, sliding_window=5, query_pre_attn_scalar=20,
         num_hidden_layers=3, layer_types=["sliding_attention", "sliding_attention", "full_attention"])),
@@ -39,6 +44,7 @@ FAMILIES = {
     "phi3": ("Phi3ForCausalLM", dict(GROUPED, sliding_window=5)),
     "starcoder2": ("Starcoder2ForCausalLM", GROUPED),
     "stablelm": ("StableLmForCausalLM", dict(GROUPED, use_qkv_bias=True)),
+    "stablelm-2": ("StableLmForCausalLM", dict(GROUPED, use_parallel_residual=True)),
     "granite": ("GraniteForCausalLM", dict(GROUPED, embedding_multiplier=3.0, logits_scaling=2.0,
         residual_multiplier=0.5, attention_multiplier=0.25)),
     "nemotron": ("NemotronForCausalLM", GROUPED),
@@ -56,6 +62,9 @@ FAMILIES = {
     "falcon-new": ("FalconForCausalLM", dict(vocab_size=97, hidden_size=32, num_hidden_layers=2,
         num_attention_heads=4, num_kv_heads=2, new_decoder_architecture=True, max_position_embeddings=24,
         bos_token_id=1, eos_token_id=2)),
+    "falcon-rw": ("FalconForCausalLM", dict(vocab_size=97, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        alibi=True, parallel_attn=False, multi_query=False, bias=True, max_position_embeddings=24, bos_token_id=1,
+        eos_token_id=2)),
     "bloom": ("BloomForCausalLM", dict(vocab_size=97, hidden_size=32, n_layer=2, n_head=4)),
     "mpt": ("MptForCausalLM", dict(vocab_size=97, d_model=32, n_layers=2, n_heads=4, max_seq_len=24)),
     "opt": ("OPTForCausalLM", dict(vocab_size=97, hidden_size=32, ffn_dim=48, num_hidden_layers=2,
@@ -73,10 +82,20 @@ FAMILIES = {
         hidden_dim=48, max_position_embeddings=24, num_labels=3)),
     "albert": ("AlbertForMaskedLM", dict(ENCODER, embedding_size=16)),
     "electra": ("ElectraForTokenClassification", dict(ENCODER, embedding_size=16, num_labels=3)),
+    "electra-mlm": ("ElectraForMaskedLM", dict(ENCODER, embedding_size=16)),
+    "modernbert-classify": ("ModernBertForSequenceClassification", dict(ENCODER, num_hidden_layers=2,
+        local_attention=6, pad_token_id=0, cls_token_id=1, sep_token_id=2, num_labels=3, classifier_pooling="mean")),
+    "modernbert-tag": ("ModernBertForTokenClassification", dict(ENCODER, num_hidden_layers=2, local_attention=6,
+        pad_token_id=0, cls_token_id=1, sep_token_id=2, num_labels=3)),
     "modernbert": ("ModernBertForMaskedLM", dict(ENCODER, num_hidden_layers=4, global_attn_every_n_layers=3,
         local_attention=6, pad_token_id=0, cls_token_id=1, sep_token_id=2)),
     "deit": ("DeiTForImageClassification", dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=48, image_size=8, patch_size=4, num_labels=3)),
+    "dinov2": ("Dinov2ForImageClassification", dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        mlp_ratio=2, image_size=8, patch_size=4, num_labels=3, use_mask_token=False)),
+    "dinov2-giant": ("Dinov2ForImageClassification", dict(hidden_size=24, num_hidden_layers=1, num_attention_heads=4,
+        mlp_ratio=2, image_size=8, patch_size=4, num_labels=3, use_swiglu_ffn=True,
+        use_mask_token=False)),
     "mt5": ("MT5ForConditionalGeneration", dict(vocab_size=97, d_model=32, d_kv=12, d_ff=48, num_layers=2,
         num_heads=4, decoder_start_token_id=0)),
     "mbart": ("MBartForConditionalGeneration", BOTH),
@@ -121,7 +140,8 @@ def make(family, out):
     name, values = FAMILIES[family]
     kind = getattr(transformers, name)
     config = kind.config_class(**values)
-    config._attn_implementation = "eager"
+    # Falcon's attention written out adds ALiBi twice, its fused one once, as it was trained.
+    config._attn_implementation = "sdpa" if getattr(config, "alibi", False) else "eager"
     if hasattr(config, "_experts_implementation"):
         config._experts_implementation = "eager"
     torch.manual_seed(3)

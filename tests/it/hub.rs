@@ -32,6 +32,7 @@ use crate::compiled::repository;
 
 /// Keys that change nothing beside the others of their configs, and so do not come back.
 const IDLE: &[(&str, &str)] = &[
+    ("dinov2-giant", "hidden_act"),
     ("falcon", "num_kv_heads"),
     ("phi3", "rope_parameters.original_max_position_embeddings"),
     ("qwen2", "max_window_layers"),

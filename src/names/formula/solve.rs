@@ -3,7 +3,7 @@
 //! A formula with one unknown key is turned round step by step, `a / key = v` into `key = a / v`. Where it
 //! cannot be, nothing is found; whoever asks checks by importing what was exported.
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::{Formula, Function, Operator, Scope, eval, number, same};
 
@@ -114,6 +114,8 @@ fn call(
                 solve(inner, &whole(root * root), scope, found);
             }
         }
+        // The number itself is one that rounds to it.
+        (Function::Floor | Function::Ceil, [inner]) => solve(inner, wanted, scope, found),
         (Function::If, [condition, yes, no]) => {
             let decided = condition.keys().iter().all(|key| scope.key(key).is_some());
             match eval(condition, scope).ok().filter(|_| decided) {
@@ -150,6 +152,23 @@ fn call(
                 solve(k, &k_value, scope, found);
             }
         }
+        (Function::But, [list, places, _]) => {
+            let Some(word) = value(2) else { return };
+            // The list alone, if that can be had; else a list without the word, and its places.
+            let mut keys: Vec<(String, Json)> = Vec::new();
+            solve(list, wanted, scope, &mut |key, v| keys.push((key.to_owned(), v)));
+            let with = With { scope, keys };
+            let alone = eval(list, &with).is_ok_and(|found| same(&found, wanted));
+            if alone {
+                with.keys.into_iter().for_each(|(key, v)| found(&key, v));
+                return;
+            }
+            let other = items().iter().find(|item| **item != word);
+            let rest: Vec<Json> = items().iter().map(|_| other.unwrap_or(&word).clone()).collect();
+            solve(list, &Json::Array(rest), scope, found);
+            let at = items().iter().enumerate().filter(|(_, item)| **item == word);
+            solve(places, &at.map(|(i, _)| Json::from(i)).collect(), scope, found);
+        }
         (Function::Both, [a, b]) => {
             let parts = items().iter().map(|item| item.as_str().and_then(|s| s.split_once('_')));
             if let Some(parts) = parts.collect::<Option<Vec<_>>>() {
@@ -166,6 +185,21 @@ fn call(
             }
         }
         _ => {}
+    }
+}
+
+/// A scope with some keys more.
+struct With<'a> {
+    scope: &'a dyn Scope,
+    keys: Vec<(String, Json)>,
+}
+
+impl Scope for With<'_> {
+    fn key(&self, name: &str) -> Option<&Json> {
+        self.keys.iter().find(|(key, _)| key == name).map(|(_, v)| v).or_else(|| self.scope.key(name))
+    }
+    fn table(&self, name: &str) -> Option<&Map<String, Json>> {
+        self.scope.table(name)
     }
 }
 

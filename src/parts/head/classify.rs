@@ -1,14 +1,16 @@
 //! Classification: pool, hidden layers with a nonlinearity, dropout, a score for every class.
 
+use super::hidden::{self, Hidden};
 use super::pool::Pool;
 use super::{Lowered, Site};
 use crate::field::record::record;
-use crate::field::{Probability, Size};
+use crate::field::{Context, Probability, Size};
 use crate::ir::Role;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
 use crate::parts::activation::Activation;
+use crate::parts::norm::Norm;
 
 record! {
     /// A class for the whole sequence or image. Its outputs are logits: softmax over the classes, or a
@@ -20,6 +22,10 @@ record! {
         hidden: Vec<Size> = value(Vec::new());
         /// Nonlinearity after each hidden layer.
         activation: Activation = value(Activation::Tanh);
+        /// Norm after each hidden layer's nonlinearity (ModernBERT).
+        norm: Option<Norm> = absent;
+        /// Whether the hidden layers have a bias, where that is not what `bias` says.
+        hidden_bias: Option<bool> = absent;
         /// Dropout before the scores.
         dropout: Probability = value(Probability(0.0));
         /// How many classes.
@@ -28,7 +34,11 @@ record! {
         multi_label: bool = value(false);
         /// Whether the projections have a bias.
         bias: bool = value(true);
-    }
+    } check check
+}
+
+fn check(head: &Classify, cx: &mut Context<'_>) -> Option<()> {
+    hidden::check(&head.hidden, (head.norm.is_some(), head.hidden_bias.is_some()), &head.places, cx)
 }
 
 impl Classify {
@@ -44,14 +54,12 @@ impl Classify {
         let x = b.argument("x", site.hidden());
         let takes_mask = self.pool.takes_mask(site);
         let mask = if takes_mask { site.mask(&mut b) } else { None };
-        let mut h = self.pool.lower(&mut b, x, mask)?;
-        let mut width = site.d_model;
-        for size in &self.hidden {
-            let member = b.layer("hidden", site.linear("hidden", width, **size, self.bias));
-            h = b.op("h", Op::Layer { member }, &[h])?;
-            h = self.activation.lower(&mut b, h)?;
-            width = **size;
-        }
+        let mut h = self.pool.lower(&mut b, site, x, mask)?;
+        let width = self.pool.width(site.d_model);
+        let bias = self.hidden_bias.unwrap_or(self.bias);
+        let layers = Hidden { widths: &self.hidden, bias, activation: self.activation, norm: &self.norm };
+        let (h_last, width) = layers.lower(&mut b, site, h, width)?;
+        h = h_last;
         h = b.dropout(*self.dropout, h)?;
         let member = b.layer("output", site.linear("output", width, *self.classes, self.bias));
         let logits = b.op("logits", Op::Layer { member }, &[h])?;

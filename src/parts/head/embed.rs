@@ -36,9 +36,10 @@ impl EmbedHead {
         let x = b.argument("x", site.hidden());
         let takes_mask = self.pool.takes_mask(site);
         let mask = if takes_mask { site.mask(&mut b) } else { None };
-        let mut h = self.pool.lower(&mut b, x, mask)?;
+        let mut h = self.pool.lower(&mut b, site, x, mask)?;
         if let Some(width) = self.project {
-            let member = b.layer("project", site.linear("project", site.d_model, *width, self.bias));
+            let member =
+                b.layer("project", site.linear("project", self.pool.width(site.d_model), *width, self.bias));
             h = b.op("h", Op::Layer { member }, &[h])?;
         }
         h = self.activation.lower(&mut b, h)?;

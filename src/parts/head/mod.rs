@@ -2,6 +2,7 @@
 
 pub mod classify;
 pub mod embed;
+pub mod hidden;
 pub mod lm;
 pub mod mlm;
 pub mod pool;

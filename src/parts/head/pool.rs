@@ -17,6 +17,8 @@ choice! {
         "first" => First,
         /// The last position that is not padding
         "last" => Last,
+        /// The class token beside the mean over the positions that follow it, for images (DINOv2)
+        "cls_mean" => ClsMean,
         /// The largest value of every feature over positions that are not padding
         "max" => Max,
     }
@@ -25,13 +27,26 @@ choice! {
 impl Pool {
     /// Whether it looks at the padding mask.
     pub fn takes_mask(self, site: &Site<'_>) -> bool {
-        site.is_padded && !matches!(self, Self::Cls | Self::First)
+        site.is_padded && !matches!(self, Self::Cls | Self::First | Self::ClsMean)
     }
 
-    /// `[B, T, D] → [B, D]`
-    pub fn lower(self, b: &mut Builder, x: ValueId, mask: Option<ValueId>) -> Built {
+    /// Width of the vector.
+    pub fn width(self, d_model: u64) -> u64 {
+        if self == Self::ClsMean { d_model.saturating_mul(2) } else { d_model }
+    }
+
+    /// `[B, T, D] → [B, D]`, twice as wide for the class token beside the mean.
+    pub fn lower(self, b: &mut Builder, site: &Site<'_>, x: ValueId, mask: Option<ValueId>) -> Built {
         let pool = match self {
             Self::Cls | Self::First => op::Pool::First,
+            Self::ClsMean => {
+                let first = b.op("first", Op::Pool(op::Pool::First), &[x])?;
+                let positions = site.sequence.queries().constant().and_then(|n| u64::try_from(n).ok());
+                let len = positions.unwrap_or(1).saturating_sub(1);
+                let rest = b.op("rest", Op::Slice { axis_from_last: 1, start: 1, len }, &[x])?;
+                let mean = b.op("mean", Op::Pool(op::Pool::Mean), &[rest])?;
+                return b.op("pooled", Op::Concat { axis_from_last: 0 }, &[first, mean]);
+            }
             Self::Mean => op::Pool::Mean,
             Self::Last => op::Pool::Last,
             Self::Max => op::Pool::Max,

@@ -1,23 +1,38 @@
 //! Tagging: a score of every class for every token.
 
+use super::hidden::{self, Hidden};
 use super::{Lowered, Site};
 use crate::field::record::record;
-use crate::field::{Probability, Size};
+use crate::field::{Context, Probability, Size};
 use crate::ir::Role;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
+use crate::parts::activation::Activation;
+use crate::parts::norm::Norm;
 
 record! {
     /// A class for every token.
     pub struct Tag as "tag" {
         /// How many classes.
         classes: Size = required;
+        /// Widths of hidden layers before the scores.
+        hidden: Vec<Size> = value(Vec::new());
+        /// Nonlinearity after each hidden layer.
+        activation: Activation = value(Activation::Tanh);
+        /// Norm after each hidden layer's nonlinearity (ModernBERT).
+        norm: Option<Norm> = absent;
+        /// Whether the hidden layers have a bias, where that is not what `bias` says.
+        hidden_bias: Option<bool> = absent;
         /// Dropout before the scores.
         dropout: Probability = value(Probability(0.0));
-        /// Whether the projection has a bias.
+        /// Whether the projections have a bias.
         bias: bool = value(true);
-    }
+    } check check
+}
+
+fn check(head: &Tag, cx: &mut Context<'_>) -> Option<()> {
+    hidden::check(&head.hidden, (head.norm.is_some(), head.hidden_bias.is_some()), &head.places, cx)
 }
 
 impl Tag {
@@ -27,8 +42,11 @@ impl Tag {
         b.at(self.places.whole());
         b.doc("Scores of every class for every token.");
         let x = b.argument("x", site.hidden());
+        let bias = self.hidden_bias.unwrap_or(self.bias);
+        let layers = Hidden { widths: &self.hidden, bias, activation: self.activation, norm: &self.norm };
+        let (x, width) = layers.lower(&mut b, site, x, site.d_model)?;
         let x = b.dropout(*self.dropout, x)?;
-        let member = b.layer("output", site.linear("output", site.d_model, *self.classes, self.bias));
+        let member = b.layer("output", site.linear("output", width, *self.classes, self.bias));
         let logits = b.op("logits", Op::Layer { member }, &[x])?;
         Ok(Lowered { module: b.finish(&[logits]), takes_table: false, takes_mask: false })
     }

@@ -17,13 +17,15 @@ record! {
     pub struct Alibi as "alibi" {
         /// The smallest slope is `2^-max` (the paper and MPT: 8).
         max: Positive = value(Positive(8.0));
+        /// A factor of every slope, `1/sqrt(head_dim)` where scores are scaled after the bias (Falcon).
+        scale: Positive = value(Positive(1.0));
     }
 }
 
 impl Alibi {
     /// One slope a head.
     pub fn slopes(&self, heads: u64) -> Vec<f64> {
-        let of = |n: u64| (1..=n).map(move |i| 2f64.powf(-*self.max * i as f64 / n as f64));
+        let of = |n: u64| (1..=n).map(move |i| *self.scale * 2f64.powf(-*self.max * i as f64 / n as f64));
         if heads.is_power_of_two() {
             return of(heads).collect();
         }

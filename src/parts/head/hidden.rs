@@ -1,0 +1,64 @@
+//! Hidden layers before scores: `norm(activation(W x + b))`, shared by the heads that have them.
+
+use super::Site;
+use crate::diag::{Code, Diagnostic};
+use crate::field::record::Places;
+use crate::field::{Context, Size};
+use crate::ir::ValueId;
+use crate::ir::build::Builder;
+use crate::ir::infer::Mismatch;
+use crate::ir::op::Op;
+use crate::parts::activation::Activation;
+use crate::parts::norm::Norm;
+
+/// Layers one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Hidden<'a> {
+    /// Their widths.
+    pub widths: &'a [Size],
+    /// Whether they have a bias.
+    pub bias: bool,
+    /// After each.
+    pub activation: Activation,
+    /// After that.
+    pub norm: &'a Option<Norm>,
+}
+
+impl Hidden<'_> {
+    /// `[.., width]` to the last layer's width, which is given too.
+    pub fn lower(
+        &self,
+        b: &mut Builder,
+        site: &Site<'_>,
+        x: ValueId,
+        width: u64,
+    ) -> Result<(ValueId, u64), Mismatch> {
+        let (mut h, mut width) = (x, width);
+        for size in self.widths {
+            let member = b.layer("hidden", site.linear("hidden", width, **size, self.bias));
+            h = b.op("h", Op::Layer { member }, &[h])?;
+            h = self.activation.lower(b, h)?;
+            width = **size;
+            if let Some(layer) = self.norm.as_ref().and_then(|norm| norm.layer(width)) {
+                let member = b.layer("norm", layer);
+                h = b.op("h", Op::Layer { member }, &[h])?;
+            }
+        }
+        Ok((h, width))
+    }
+}
+
+/// Reports fields of hidden layers where there are none.
+pub fn check(
+    widths: &[Size],
+    (norm, bias): (bool, bool),
+    places: &Places,
+    cx: &mut Context<'_>,
+) -> Option<()> {
+    let given = [("norm", norm), ("hidden_bias", bias)].into_iter().find(|(_, given)| *given);
+    let (Some((field, _)), true) = (given, widths.is_empty()) else { return Some(()) };
+    let message = format!("the head has no hidden layer, and `{field}` would do nothing");
+    let help = "add `hidden: [d_model]`, or take it away";
+    cx.report(Diagnostic::error(Code::KeysExclude, places.of(field), message).help(help));
+    None
+}
