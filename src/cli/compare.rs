@@ -38,7 +38,8 @@ const SEEDS: u64 = 3;
 #[derive(Debug, Args)]
 #[command(after_help = NAMES)]
 pub struct Compare {
-    /// Specs: files, `-` for stdin, or shipped specs such as `@gpt1`
+    /// Specs: files, `-` for stdin, shipped ones such as `@gpt1`, folders of
+    /// runs, or Hugging Face model directories
     #[arg(value_name = "SPEC", required = true)]
     specs: Vec<String>,
     #[command(flatten)]

@@ -24,7 +24,7 @@ const TRIED: u64 = 4;
 const SEEN: u64 = 50;
 /// What every element of an activation costs while it is trained: the value kept for the way back, its
 /// gradient, and what ops make in between, in bytes. Measured on the shipped specs, and rounded up.
-const BYTES_AN_ACTIVATION: u128 = 12;
+pub const BYTES_AN_ACTIVATION: u128 = 12;
 
 /// What a run needs.
 #[derive(Clone, Copy, Debug)]

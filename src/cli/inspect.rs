@@ -1,6 +1,6 @@
 //! `trafoc inspect`: what a model does, as pictures.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -88,6 +88,10 @@ pub struct Observe {
     /// Inputs by name as nested lists, such as {"tokens": [[1, 2, 3]]}; `-` for stdin
     #[arg(long, short, value_name = "JSON")]
     pub inputs: Option<PathBuf>,
+    /// A text as input, of a run or a model directory with a tokenizer; without it and
+    /// without --inputs an example of a run's own data
+    #[arg(long, value_name = "TEXT", conflicts_with = "inputs")]
+    pub text: Option<String>,
     /// Weights in safetensors, named by the paths of parameters; random ones if not given
     #[arg(long, short, value_name = "FILE")]
     pub weights: Option<PathBuf>,
@@ -162,7 +166,7 @@ impl Inspect {
                 let graphs: Vec<_> = subjects.iter().map(|s| &s.graph).collect();
                 one.to.write(&positions::positions(&graphs), ui)
             }
-            What::Attention(one) if one.inputs.is_none() => {
+            What::Attention(one) if one.inputs.is_none() && one.text.is_none() && !one.is_run() => {
                 one.refuse(&["weights", "seed", "labels", "source-labels", "target"], "masks need no run")?;
                 let subject = one.spec.compile(ui)?;
                 let found = one.chosen(&sites::sites(&subject.graph));
@@ -174,7 +178,8 @@ impl Inspect {
                 one.to.write(&attention::masks(&subject.graph.name, &found, length), ui)
             }
             What::Init(one) => {
-                let unused = ["inputs", "weights", "labels", "source-labels", "layer", "kind", "target"];
+                let unused =
+                    ["inputs", "text", "weights", "labels", "source-labels", "layer", "kind", "target"];
                 one.refuse(&unused, "parameters start from the seed alone")?;
                 one.to.write(&observe(one, ui, Wanted::Init)?, ui)
             }
@@ -222,10 +227,16 @@ fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure
 }
 
 impl Observe {
+    /// Whether what is named is the folder of a run.
+    fn is_run(&self) -> bool {
+        super::subject::is_run(Path::new(&self.spec.spec))
+    }
+
     /// Refuses arguments that would change nothing.
     fn refuse(&self, unused: &[&str], why: &str) -> Result<(), Failure> {
         let given = [
             ("inputs", self.inputs.is_some()),
+            ("text", self.text.is_some()),
             ("weights", self.weights.is_some()),
             ("seed", self.seed != 0),
             ("labels", self.labels.is_some()),

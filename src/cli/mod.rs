@@ -21,6 +21,8 @@ pub mod doctor;
 pub mod draw;
 pub mod eval;
 #[cfg(feature = "interp")]
+mod example;
+#[cfg(feature = "interp")]
 mod execute;
 pub mod expand;
 pub mod explain;

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use super::execute;
+use super::directory::config_of;
 use super::inspect::{Observe, Wanted};
 use super::model::ModelArgs;
 use super::place::{Dtype, PlaceArgs};
 use super::trained::Trained;
 use super::ui::{Failure, Ui};
+use super::{example, execute};
 use crate::inspect::attention::{Heads, grids};
 use crate::inspect::flow::flow;
 use crate::inspect::layers::planes;
@@ -42,17 +43,26 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         let graph = one.spec.compile(ui)?.graph;
         return init(one, ui, graph);
     }
+    let json = match (&one.inputs, &one.text, &trained) {
+        (Some(inputs), _, _) => execute::read_inputs(inputs)?,
+        (None, Some(text), Some(trained)) => example::of_text(trained, text)?,
+        (None, None, Some(trained)) => example::of_data(trained, ui)?,
+        (None, Some(_), None) => {
+            return Err(Failure::usage("a spec has no tokenizer to read `--text` with")
+                .help("a run or a Hugging Face model directory has one; `--inputs FILE` takes ids"));
+        }
+        (None, None, None) => {
+            one.spec.compile(ui)?;
+            return Err(Failure::usage("a run needs inputs")
+                .help("`--inputs FILE` gives them, such as {\"tokens\": [[1, 2, 3]]}"));
+        }
+    };
     let (subject, codebook, ready) = match trained {
         Some(run) => (run.subject, Some(run.codebook), Some((run.weights, run.device))),
         None => (one.spec.compile(ui)?, None, None),
     };
     let name = subject.graph.name.clone();
     let found = sites::sites(&subject.graph);
-    let Some(inputs) = &one.inputs else {
-        return Err(Failure::usage("a run needs inputs")
-            .help("`--inputs FILE` gives them, such as {\"tokens\": [[1, 2, 3]]}"));
-    };
-    let json = execute::read_inputs(inputs)?;
     let words = Words::of(one, &json, codebook.as_ref());
     let all = one.chosen(&found);
     let captures: Vec<String> = match wanted {
@@ -115,7 +125,9 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
 /// The model of a run's folder, if that is what is named.
 fn trained(one: &Observe, ui: &mut Ui) -> Result<Option<Trained>, Failure> {
     let model = one.spec.spec.clone();
-    if !run_dir::is_run(Path::new(&model)) {
+    let root = Path::new(&model);
+    // Of a model directory only a text needs the tokenizer; ids can be shown without.
+    if !run_dir::is_run(root) && (one.text.is_none() || config_of(root).is_none()) {
         return Ok(None);
     }
     let arguments = ModelArgs {

@@ -118,6 +118,10 @@ pub struct Subject {
 /// # Errors
 /// It cannot be read, or no spec is called that.
 pub fn open(spec: &str, lang: Option<Lang>, families: Option<&Path>, ui: &mut Ui) -> Result<Opened, Failure> {
+    if let Some(own) = spec_of_run(Path::new(spec))? {
+        let opened = open(&own.display().to_string(), lang, families, ui)?;
+        return Ok(Opened { name: spec.to_owned(), ..opened });
+    }
     let mut sources = load::sources();
     let mut sink = Sink::new();
     if let Some(config) = config_of(Path::new(spec)) {
@@ -152,6 +156,32 @@ pub fn open(spec: &str, lang: Option<Lang>, families: Option<&Path>, ui: &mut Ui
             .unwrap_or_else(|| Notation::guess(sources.get(id).map_or("", |s| s.text.as_str()))),
     };
     Ok(Opened { sources, id, notation, name, model: None, files })
+}
+
+/// Whether a path is the folder of a run.
+pub fn is_run(path: &Path) -> bool {
+    path.join("run.json").is_file()
+}
+
+/// The spec in the newest whole checkpoint of a run, if the path is the folder of one.
+#[cfg(feature = "interp")]
+fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
+    use crate::learn::session::files;
+    if !is_run(path) {
+        return Ok(None);
+    }
+    let found = super::training::newest(path)?;
+    let missing = || Failure::new(Exit::File, format!("the run `{}` has no checkpoint yet", path.display()));
+    Ok(Some(found.ok_or_else(missing)?.file(files::SPEC)))
+}
+
+/// Says what is missing to read a run.
+#[cfg(not(feature = "interp"))]
+fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
+    match is_run(path) {
+        true => Err(super::ui::without_interp("read the folder of a run")),
+        false => Ok(None),
+    }
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {

@@ -8,18 +8,19 @@ use std::time::Instant;
 
 use super::execute::{choose, plan_failure, run_failure, takes, weights_failure};
 use super::file;
+use super::forecast::BYTES_AN_ACTIVATION;
 use super::generation::step_failure;
 use super::subject::Subject;
 use super::ui::{Exit, Failure, Ui};
 use crate::interp::device::Chosen;
 use crate::interp::{Captures, Inputs, Plan, Weights};
-use crate::ir::{DType, Lengths, Verified};
-use crate::learn::data::{Array, Batch, Labels};
+use crate::ir::Verified;
+use crate::learn::data::Batch;
 use crate::learn::recipe::agree::Task;
 use crate::learn::recipe::{Optimizer, Patterns};
+use crate::learn::sample::sample;
 use crate::learn::step::{self, Rules};
 use crate::learn::update::Updater;
-use crate::parts::Head;
 use crate::report::compare::timing::{Spread, Timed, Timing};
 use crate::report::cost::cost;
 use crate::report::costs::{Element, Scene};
@@ -100,7 +101,7 @@ impl<'s> Prepared<'s> {
         let graph = &subject.graph;
         let plan = Plan::new(graph, &Captures::none()).map_err(plan_failure)?;
         let task = Task::of(&subject.spec);
-        let batch = batch(subject, &plan, task, &scene.whole());
+        let batch = sample(&subject.spec, &plan, task, &scene.whole());
         Ok(Self { name: name.to_owned(), graph, plan, batch, is_trained: task.is_some() })
     }
 
@@ -111,60 +112,6 @@ impl<'s> Prepared<'s> {
         last.to_data().ok_or_else(|| Failure::new(Exit::Device, "the outputs cannot be read back"))?;
         Ok(())
     }
-}
-
-/// The name of an input as a batch has it.
-fn input(name: &str) -> Option<&'static str> {
-    const NAMES: [&str; 8] =
-        ["tokens", "mask", "token_types", "source", "source_mask", "target", "image", "language"];
-    NAMES.into_iter().find(|n| *n == name)
-}
-
-/// Inputs and labels of those lengths: ids spread over the vocabulary, images of a pattern.
-fn batch(subject: &Subject, plan: &Plan, task: Option<Task>, lengths: &Lengths) -> Batch {
-    let mut inputs = Vec::new();
-    for (value, known) in plan.inputs().iter().filter_map(|v| Some((v, input(&v.name)?))) {
-        if value.ty.optional {
-            continue;
-        }
-        let sizes = value.ty.shape.iter().map(|dim| usize::try_from(dim.eval(lengths)).unwrap_or(usize::MAX));
-        let shape: Vec<usize> = sizes.collect();
-        let count: usize = shape.iter().product();
-        let rows = value.rows.as_ref().map_or(1, |(rows, _)| (*rows).max(1));
-        // A multiplicative sequence meets many different words.
-        let id = |i: usize| ((i as u64).wrapping_mul(2_654_435_761) >> 7) % rows;
-        let array = match value.ty.dtype {
-            DType::Int | DType::Bool => {
-                Array::Ints { shape, values: (0..count).map(|i| id(i) as i64).collect() }
-            }
-            DType::Float => {
-                Array::Floats { shape, values: (0..count).map(|i| (i as f32 * 0.7).sin()).collect() }
-            }
-        };
-        inputs.push((known, array));
-    }
-    let size = usize::try_from(lengths.batch).unwrap_or(1);
-    let time = usize::try_from(lengths.time).unwrap_or(1);
-    let positions = || Labels::Positions {
-        shape: [size, time],
-        classes: vec![0; size * time],
-        weights: vec![1.0; size * time],
-    };
-    let labels = match (task, &subject.spec.head) {
-        (Some(Task::Span), _) => Labels::Spans { start: vec![0; size], end: vec![0; size] },
-        (Some(Task::ClassifyText | Task::ClassifyImage), Head::Classify(head)) if head.multi_label => {
-            let classes = usize::try_from(*head.classes).unwrap_or(1);
-            Labels::Several { shape: [size, classes], values: vec![0.0; size * classes] }
-        }
-        (Some(Task::ClassifyText | Task::ClassifyImage), _) => Labels::Classes(vec![0; size]),
-        (_, _) => positions(),
-    };
-    let counted = match &labels {
-        Labels::Positions { weights, .. } => weights.len(),
-        Labels::Several { values, .. } => values.len(),
-        Labels::Classes(_) | Labels::Spans { .. } => size,
-    };
-    Batch { inputs, labels, indices: (0..size).collect(), counted, tokens: size * time }
 }
 
 /// Seconds of the counted runs of each of `count` things, which take turns; the order turns around in
@@ -226,6 +173,11 @@ fn forward(all: &[Prepared<'_>], chosen: &Chosen, ui: &Ui) -> Result<Vec<Spread>
     seconds.iter().map(|own| spread(own)).collect()
 }
 
+/// Bytes of a batch on its way through and back, as `trafoc train` counts them.
+fn on_the_way(need: &Memory) -> u128 {
+    (need.activations / Element::F32.bytes()).saturating_mul(BYTES_AN_ACTIVATION)
+}
+
 /// A training step's time for each model that has one, and why the others have none.
 type Steps = (Vec<Option<Spread>>, Vec<Option<String>>);
 
@@ -234,7 +186,7 @@ fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Re
     let mut left = file::free_memory();
     let mut trained = Vec::new();
     // What stays between the steps adds up; activations are there for one model at a time.
-    let most = all.iter().zip(needs).filter(|(one, _)| one.is_trained).map(|(_, m)| m.activations).max();
+    let most = all.iter().zip(needs).filter(|(one, _)| one.is_trained).map(|(_, m)| on_the_way(m)).max();
     for (i, (one, need)) in all.iter().zip(needs).enumerate() {
         let stays = need.to_train().saturating_sub(need.activations);
         let needed = stays.saturating_add(most.unwrap_or(0));

@@ -7,7 +7,7 @@
 //!
 //! With tensors, `loss` judges outputs, `update` moves parameters, `step` joins both, `session` makes
 //! steps until there are none left and keeps them in a `run_dir`; `evaluate` measures, `decode` writes on,
-//! choosing tokens by `choose`.
+//! choosing tokens by `choose`. `sample` is a batch without data.
 
 #[cfg(feature = "interp")]
 pub mod choose;
@@ -27,6 +27,8 @@ pub mod random;
 pub mod recipe;
 #[cfg(feature = "interp")]
 pub mod run_dir;
+#[cfg(feature = "interp")]
+pub mod sample;
 #[cfg(feature = "interp")]
 pub mod session;
 #[cfg(feature = "interp")]

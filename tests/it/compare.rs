@@ -331,3 +331,27 @@ fn what_was_learned_is_compared_seed_by_seed() {
     assert!(!learning.complete && learning.seeds == [0] && learning.differences[0].noise.is_none());
     assert!(curve(&[]).is_empty());
 }
+
+/// Ten specs on one page, which stays small.
+#[test]
+fn a_page_of_ten_specs_is_small() {
+    let names = [
+        "gpt1",
+        "gpt2-small",
+        "llama3-8b",
+        "mistral-7b",
+        "mixtral-8x7b",
+        "gemma2-2b",
+        "pythia-160m",
+        "qwen2.5-0.5b",
+        "falcon-7b",
+        "bart-base",
+    ];
+    let of = |front: &Front, name: &str| {
+        let graph = front.compilation.graph.as_ref().unwrap();
+        Outline { name: name.to_owned(), ..outline(graph, &front.sources) }
+    };
+    let outlines: Vec<Outline> = names.iter().map(|name| of(&compiled(name), name)).collect();
+    let html = page(&comparison(&names), &outlines).html();
+    assert!(html.len() < 1 << 20, "{}", html.len());
+}

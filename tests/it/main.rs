@@ -44,6 +44,9 @@ mod learn;
 #[cfg(feature = "interp")]
 mod measured;
 #[cfg(test)]
+#[cfg(feature = "interp")]
+mod memory;
+#[cfg(test)]
 mod numeric;
 #[cfg(test)]
 #[cfg(feature = "interp")]

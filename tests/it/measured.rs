@@ -70,3 +70,47 @@ fn models_are_trained_alike_and_runs_go_on() {
     let other = [&["@gbt-mulm", "@d2l-nmt"], train.as_slice()].concat();
     assert_eq!(compare(&other)["status"], "failed");
 }
+
+/// The translator of the figures: trained for a few steps, looked at with an example of its own data and with
+/// a text, compared by its folder.
+#[test]
+fn a_trained_translator_shows_its_three_kinds_of_attention() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let pairs = "Go.\tVa !\nI'm home.\tJe suis chez moi.\nHe's calm.\tIl est calme.\n".repeat(20);
+    std::fs::write(at("fra.txt"), pairs).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).env_remove("TRAFOC_DEVICE");
+        let said = command.args(["--format", "json"]).output().unwrap();
+        let data: Json = serde_json::from_slice(&said.stdout).unwrap_or_else(|e| panic!("{e}: {said:?}"));
+        assert_eq!(data["status"], "ok", "{data}");
+        data["data"].clone()
+    };
+    let (data, trained) = (format!("data.train={}", at("fra.txt")), at("run"));
+    let recipe = ["--recipe", "specs/recipes/d2l-nmt.yaml", "--with", &data, "--with", "epochs=2"];
+    run(&[&["train", "@d2l-nmt", "--out", &trained], recipe.as_slice()].concat());
+    for more in [&[][..], &["--text", "go ."]] {
+        let page = at("attention.html");
+        let shown = run(&[&["inspect", "attention", &trained, "--out", &page], more].concat());
+        let parts: Vec<&str> =
+            shown["parts"].as_array().unwrap().iter().map(|p| p["title"].as_str().unwrap()).collect();
+        for kind in ["encoder", "decoder", "cross"] {
+            assert!(parts.iter().any(|title| title.contains(kind)), "{kind} in {parts:?}");
+        }
+        let html = std::fs::read_to_string(&page).unwrap();
+        assert!(html.contains(">go<"), "tokens are labelled");
+    }
+    let layers = run(&["inspect", "layers", &trained]);
+    assert!(!layers["parts"].as_array().unwrap().is_empty());
+    let beside = compare(&[&trained, "@gbt-mulm"]);
+    assert_eq!(beside["status"], "ok", "{beside}");
+    assert_eq!(beside["data"]["models"][0]["name"], "d2l-nmt");
+}
+
+#[test]
+fn a_model_directory_is_compared() {
+    let data = compare(&["tests/hub/gpt2", "tests/hub/bert-mlm"]);
+    assert_eq!(data["status"], "ok", "{data}");
+    assert!(data["data"]["knobs"].as_array().unwrap().len() > 3);
+}

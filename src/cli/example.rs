@@ -1,0 +1,95 @@
+//! What a model of `trafoc inspect` is looked at with: a text of the user's, or the first example of a run's
+//! own data, as inputs by name.
+
+use serde_json::{Value as Json, json};
+
+use super::generation::step_failure;
+use super::trained::Trained;
+use super::training::prepare_all;
+use super::ui::{Exit, Failure, Ui};
+use crate::learn::data::{Array, Loader};
+use crate::learn::decode::{Beam, Decoder};
+use crate::learn::prompt;
+use crate::learn::recipe::agree::Task;
+use crate::learn::session::{self, files};
+use crate::learn::token::{Tokenizer, Unknown};
+
+/// Tokens a model's own translation has at most.
+const LONGEST: usize = 64;
+
+/// The inputs of a text. A translator's target is its own translation, word by the most probable word.
+///
+/// # Errors
+/// The model reads no text, or a piece of it has no token.
+pub fn of_text(trained: &Trained, text: &str) -> Result<Json, Failure> {
+    let codebook = &trained.codebook;
+    let unknown = |u: Unknown| Failure::usage(format!("the model has no token for `{}`", u.what));
+    let ids = |tokenizer: Option<&Tokenizer>| match tokenizer {
+        Some(tokenizer) => tokenizer.encode(text).map_err(unknown),
+        None => Err(Failure::usage("the model reads no text").help("`--inputs FILE` gives its inputs")),
+    };
+    let inputs = match codebook.task {
+        Task::NextToken => {
+            let found = prompt::of_text(codebook, text).map_err(unknown)?;
+            let found = found.ok_or_else(|| Failure::usage("the text has no token"))?;
+            return Ok(json!({ "tokens": [found.tokens] }));
+        }
+        Task::Translate if !codebook.languages.is_empty() => {
+            return Err(Failure::usage("`--text` does not say which of the languages is meant")
+                .help("without it an example of the run's data is taken"));
+        }
+        Task::Translate => {
+            let source = ids(codebook.source_tokenizer())?;
+            let begun = prompt::of_source(codebook, &source, None);
+            let limits = prompt::limits(codebook, trained.subject.graph.context, Some(LONGEST));
+            let greedy = Beam { width: 1, length_penalty: 0.0 };
+            let decoder = Decoder::new(&trained.plan, &trained.weights);
+            let found = decoder.beam(&begun, &greedy, &limits).map_err(step_failure)?;
+            let made = found.first().map(|d| d.tokens.as_slice()).unwrap_or_default();
+            let target: Vec<u32> = begun.tokens.iter().chain(made).copied().collect();
+            let mut all = object(&begun.memory);
+            all["target"] = json!([target]);
+            return Ok(all);
+        }
+        Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => {
+            let ids = ids(codebook.tokenizer.as_ref())?;
+            let has_types = trained.plan.inputs().iter().any(|input| input.name == "token_types");
+            codebook.inputs(&[vec![ids.as_slice()]], has_types)
+        }
+    };
+    Ok(object(&inputs))
+}
+
+/// The first example of the part of its data that a run is measured on.
+///
+/// # Errors
+/// The data is not there any more.
+pub fn of_data(trained: &Trained, ui: &mut Ui) -> Result<Json, Failure> {
+    let Some(found) = &trained.found else {
+        return Err(Failure::usage("a run needs inputs").help("`--inputs FILE` or `--text TEXT`"));
+    };
+    let subject = trained.again(&found.file(files::SPEC).display().to_string(), ui)?;
+    let prepared = prepare_all(subject, &found.file(files::RECIPE), &[], ui)
+        .map_err(|f| f.help("`--text TEXT` or `--inputs FILE` need no data"))?;
+    let split = session::measured(&prepared.recipe, &prepared.dataset);
+    let batch = Loader::new(&prepared.dataset).part(split, Some(1)).next();
+    let batch = batch.ok_or_else(|| Failure::new(Exit::Failed, "the run's data has no example"))?;
+    ui.note(&format!("note: shows the first example of the {} data", split.word()));
+    Ok(object(&batch.inputs))
+}
+
+fn object(inputs: &[(&'static str, Array)]) -> Json {
+    Json::Object(inputs.iter().map(|(name, array)| ((*name).to_owned(), nested(array))).collect())
+}
+
+/// Numbers as nested lists.
+fn nested(array: &Array) -> Json {
+    let mut values: Vec<Json> = match array {
+        Array::Ints { values, .. } => values.iter().map(|n| json!(n)).collect(),
+        Array::Floats { values, .. } => values.iter().map(|n| json!(n)).collect(),
+    };
+    for size in array.shape().iter().skip(1).rev() {
+        values = values.chunks((*size).max(1)).map(|row| Json::Array(row.to_vec())).collect();
+    }
+    Json::Array(values)
+}
