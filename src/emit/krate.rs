@@ -40,13 +40,6 @@ fn manifest(module: &str, spec: &str) -> String {
          default-features = false\n\
          features = [\"std\", \"flex\", \"simd\", \"rayon\", \"x86-v4\", \"autodiff\", \"safetensors\"]\n\
          \n\
-         # A model that is not optimised is too slow to try.\n\
-         [profile.dev]\n\
-         opt-level = 1\n\
-         \n\
-         [profile.dev.package.\"*\"]\n\
-         opt-level = 3\n\
-         \n\
          # It stands alone, wherever it is put.\n\
          [workspace]\n"
     )
@@ -56,8 +49,9 @@ fn readme(graph: &Verified, module: &str, spec: &str) -> String {
     let doc: Vec<String> = graph.root().doc.iter().map(|line| name::doc(line)).collect();
     format!(
         "# {module}\n\n{}\n\nEmitted by trafoc from `{spec}`. `src/{module}.rs` is the model; it depends on \
-         [burn](https://burn.dev) alone.\n\n    cargo run                        # fresh weights\n    \
-         cargo run -- model.safetensors   # weights by the paths of fields, linear weights `[out, in]`\n\n\
+         [burn](https://burn.dev) alone.\n\n    cargo run --release                        # fresh weights\n    \
+         cargo run --release -- model.safetensors   # weights by the paths of fields, linear weights \
+         `[out, in]`\n\n\
          Both run the model once on a sample and print what comes out.\n",
         doc.join("\n")
     )
@@ -91,7 +85,8 @@ fn program(graph: &Verified, module: &str) -> Result<String, Bug> {
     let prints: Vec<String> =
         outputs.iter().map(|name| format!("show(\"{name}\", &{name}.dims(), {name}.to_data());")).collect();
     let text = format!(
-        "//! Runs the model once on a sample: `cargo run`, or `cargo run -- model.safetensors` with weights.\n\
+        "//! Runs the model once on a sample, `cargo run --release`, or with weights,\n\
+         //! `cargo run --release -- model.safetensors`.\n\
          use burn::prelude::*;\n\
          use {module}::{module}::{model};\n\
          fn main() -> Result<(), String> {{\n\

