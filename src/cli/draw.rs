@@ -18,7 +18,7 @@ pub struct Draw {
     /// The file to write; stdout if not given
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// svg, html, dot, mermaid or json; the file's ending tells if not given
+    /// svg, html, png, dot, mermaid or json; the file's ending tells if not given
     #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     format: Option<Form>,
 }
@@ -30,6 +30,8 @@ enum Form {
     Svg,
     /// A page with the figure, the spec and the layers
     Html,
+    /// A figure in pixels, where trafoc is built with the feature `png`
+    Png,
     /// For Graphviz
     Dot,
     /// For Markdown
@@ -43,7 +45,7 @@ impl Draw {
     pub fn spoken(&self) -> Format {
         match self.format {
             Some(Form::Json) => Format::Json,
-            Some(Form::Svg | Form::Html | Form::Dot | Form::Mermaid) | None => Format::Text,
+            Some(Form::Svg | Form::Html | Form::Png | Form::Dot | Form::Mermaid) | None => Format::Text,
         }
     }
 
@@ -53,6 +55,13 @@ impl Draw {
         let subject = self.spec.compile(ui)?;
         let outline = outline(&subject.graph, &subject.sources);
         let text = match form {
+            Form::Png => {
+                let Some(path) = &self.out else {
+                    return Err(Failure::usage("a png is no text for stdout").help("`--out FILE.png`"));
+                };
+                file::write_png(path, &picture(&outline))?;
+                return Output::new(format!("{}\n", path.display()), json!({ "path": path }));
+            }
             Form::Svg | Form::Json => picture(&outline).svg(),
             Form::Html => page::page(&outline, &subject.graph, &subject.sources).html(),
             Form::Dot => dot::dot(&outline),
@@ -73,10 +82,11 @@ impl Draw {
             (Some(form), _) => Ok(form),
             (None, None | Some("svg")) => Ok(Form::Svg),
             (None, Some("html" | "htm")) => Ok(Form::Html),
+            (None, Some("png")) => Ok(Form::Png),
             (None, Some("dot" | "gv")) => Ok(Form::Dot),
             (None, Some("mmd" | "mermaid")) => Ok(Form::Mermaid),
             (None, Some(other)) => {
-                Err(Failure::usage(format!("`.{other}` is none of svg, html, dot and mmd"))
+                Err(Failure::usage(format!("`.{other}` is none of svg, html, png, dot and mmd"))
                     .help("`--format` says what is drawn"))
             }
         }

@@ -101,6 +101,28 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     write_whole(path, text.as_bytes()).map_err(|e| failed(&e))
 }
 
+/// Writes a figure as png, in the same way.
+///
+/// # Errors
+/// It cannot be drawn, or the system refuses.
+#[cfg(feature = "png")]
+pub fn write_png(path: &Path, figure: &crate::draw::Figure) -> Result<(), Failure> {
+    let bytes = crate::draw::png::png(figure).map_err(|why| Failure::new(Exit::Failed, why))?;
+    let name = path.display();
+    write_whole(path, &bytes)
+        .map_err(|e| Failure::new(Exit::File, format!("cannot write `{name}`: {}", reason(&e))))
+}
+
+/// Says what is missing.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "png"))]
+pub fn write_png(_: &Path, _: &crate::draw::Figure) -> Result<(), Failure> {
+    let message = "this trafoc was built without the feature `png`, and writes no png";
+    Err(Failure::new(Exit::Device, message).help("build it with `cargo build --release --features png`"))
+}
+
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // A link is followed, so that it stays one.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

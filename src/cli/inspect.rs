@@ -42,7 +42,7 @@ enum What {
 /// Where a report goes.
 #[derive(Debug, Args)]
 pub struct Destination {
-    /// The file to write, .svg or .html; only numbers on stdout if not given
+    /// The file to write, .svg, .html or .png; only numbers on stdout if not given
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     /// text or json: what stdout has
@@ -266,11 +266,12 @@ impl Destination {
         let ending = self.out.as_ref().map(|p| p.extension().and_then(|e| e.to_str()).unwrap_or_default());
         let written = match ending {
             None => None,
+            Some("png") => None,
             Some("svg") => Some(report.figure().svg()),
             Some("html" | "htm") => Some(report.page().html()),
             Some(other) => {
                 return Err(Failure::usage(format!(
-                    "pictures are written as .svg or .html, not as `.{other}`"
+                    "pictures are written as .svg, .html or .png, not as `.{other}`"
                 )));
             }
         };
@@ -278,8 +279,11 @@ impl Destination {
         if self.out.is_none() || !ui.is_quiet() {
             text = report.text();
         }
-        if let (Some(path), Some(written)) = (&self.out, written) {
-            file::write(path, &written)?;
+        if let Some(path) = &self.out {
+            match written {
+                Some(written) => file::write(path, &written)?,
+                None => file::write_png(path, &report.figure())?,
+            }
             text += &format!("{}\n", path.display());
         }
         let parts: Vec<_> = report

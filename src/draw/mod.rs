@@ -16,6 +16,8 @@ pub mod comparison;
 pub mod heatmap;
 pub mod model;
 pub mod page;
+#[cfg(feature = "png")]
+pub mod png;
 pub mod raster;
 pub mod scale;
 pub mod text;

@@ -52,6 +52,8 @@ mod numeric;
 #[cfg(feature = "interp")]
 mod observe;
 #[cfg(test)]
+mod png;
+#[cfg(test)]
 mod random;
 #[cfg(test)]
 mod report;

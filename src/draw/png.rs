@@ -1,0 +1,47 @@
+//! A picture as png: the standalone SVG, drawn in its light colours at twice its size.
+//!
+//! Letters are drawn with the fonts of the system. Where there is none a picture would lose its words, and
+//! is refused.
+
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{Options, Tree, fontdb};
+
+use super::Figure;
+
+/// Pixels of the png for a pixel of the figure.
+const SCALE: f32 = 2.0;
+/// The longest side of a png.
+const LONGEST: f32 = 16_384.0;
+/// Fonts of the figures, the best first; any other is better than none.
+const FONTS: [&str; 5] = ["Helvetica", "Arial", "Liberation Sans", "DejaVu Sans", "Noto Sans"];
+/// The same for code.
+const MONO: [&str; 4] = ["Menlo", "Consolas", "Liberation Mono", "DejaVu Sans Mono"];
+
+/// Draws a figure; the same fonts give the same bytes.
+///
+/// # Errors
+/// The system has no font, or the figure is too large.
+pub fn png(figure: &Figure) -> Result<Vec<u8>, String> {
+    let mut options = Options::default();
+    let fonts = options.fontdb_mut();
+    fonts.load_system_fonts();
+    let known = |wanted: &[&str], fonts: &fontdb::Database| {
+        let has = |name: &str| fonts.faces().any(|face| face.families.iter().any(|(own, _)| own == name));
+        let first = wanted.iter().find(|name| has(name)).map(|name| (*name).to_owned());
+        first.or_else(|| Some(fonts.faces().next()?.families.first()?.0.clone()))
+    };
+    let Some(usual) = known(&FONTS, fonts) else {
+        return Err("the system has no font to draw letters with; install one such as DejaVu Sans".to_owned());
+    };
+    let mono = known(&MONO, fonts).unwrap_or_else(|| usual.clone());
+    fonts.set_sans_serif_family(usual.clone());
+    fonts.set_monospace_family(mono);
+    options.font_family = usual;
+    let tree = Tree::from_str(&figure.svg(), &options).map_err(|e| e.to_string())?;
+    let (width, height) = (tree.size().width(), tree.size().height());
+    let scale = SCALE.min(LONGEST / width.max(height));
+    let size = |side: f32| (side * scale).ceil().max(1.0) as u32;
+    let mut pixels = Pixmap::new(size(width), size(height)).ok_or("the picture is too large")?;
+    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
+    pixels.encode_png().map_err(|e| e.to_string())
+}
