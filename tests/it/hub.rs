@@ -9,6 +9,8 @@ mod hostile;
 mod numbers;
 #[cfg(feature = "interp")]
 mod own;
+#[cfg(feature = "interp")]
+mod real;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
