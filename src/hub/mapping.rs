@@ -147,10 +147,7 @@ fn candidate(
     // A row that names the last word itself says the tensor's whole name.
     let first = row.join.iter().map(|name| (name.clone(), 0)).chain(bindings.iter().cloned()).collect();
     let tensor = row.tensor.fill(&first) + last;
-    let joined = match &row.join {
-        Some(name) => Some((row.tensor.bound(bindings).followed(last), name.clone())),
-        None => None,
-    };
+    let joined = row.join.as_ref().map(|name| (row.tensor.bound(bindings).followed(last), name.clone()));
     let misfit = |message: String| Misfit { kind: "layout", message };
     let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
     let columns: usize = rest.iter().product();

@@ -83,6 +83,15 @@ enum Piece {
 /// What the variables of a pattern stand for.
 pub type Bindings = Vec<(String, usize)>;
 
+impl Piece {
+    fn variable(&self) -> Option<&str> {
+        match self {
+            Piece::Variable(name) => Some(name),
+            Piece::Text(_) => None,
+        }
+    }
+}
+
 impl std::fmt::Display for Pattern {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.pieces.iter().try_for_each(|piece| match piece {
@@ -156,11 +165,7 @@ impl Pattern {
 
     /// The variables, in order.
     pub fn variables(&self) -> Vec<&str> {
-        let name = |piece| match piece {
-            &Piece::Variable(ref name) => Some(name.as_str()),
-            &Piece::Text(_) => None,
-        };
-        self.pieces.iter().filter_map(name).collect()
+        self.pieces.iter().filter_map(Piece::variable).collect()
     }
 
     /// Whether it is a path in which `*` stands for any number, or that path without its last word.
