@@ -6,8 +6,8 @@ use trafoc::interp::device::{DeviceError, device_in};
 
 use crate::compiled::repository;
 
-/// The numbers a spec gives in an element type, with weights of seed 1.
-fn computed(spec: &str, inputs: &str, dtype: &str) -> Vec<f64> {
+/// The numbers a spec gives in an element type, with weights of seed 1; none where the device refuses it.
+fn computed(spec: &str, inputs: &str, dtype: &str) -> Option<Vec<f64>> {
     let folder = tempfile::tempdir().unwrap();
     let (inputs_file, outputs) = (folder.path().join("in.json"), folder.path().join("out.json"));
     std::fs::write(&inputs_file, inputs).unwrap();
@@ -21,7 +21,12 @@ fn computed(spec: &str, inputs: &str, dtype: &str) -> Vec<f64> {
         .arg(&outputs)
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(5) && said.contains("does not compute in") {
+        assert!(!matches!(crate::backend::name().as_str(), "flex" | "tch"), "{said}");
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
     fn flat(value: &serde_json::Value, all: &mut Vec<f64>) {
         match value {
             serde_json::Value::Array(items) => items.iter().for_each(|item| flat(item, all)),
@@ -33,7 +38,7 @@ fn computed(spec: &str, inputs: &str, dtype: &str) -> Vec<f64> {
     let mut all = Vec::new();
     let text = std::fs::read_to_string(outputs).unwrap();
     flat(&serde_json::from_str(&text).unwrap(), &mut all);
-    all
+    Some(all)
 }
 
 #[test]
@@ -54,10 +59,10 @@ fn half_precision_is_close_to_single() {
         ("tests/numeric/norm-layer-plain.yaml", decoder),
         ("tests/numeric/t5.yaml", pair),
     ] {
-        let single = computed(spec, inputs, "f32");
+        let single = computed(spec, inputs, "f32").unwrap();
         let scale = single.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         for dtype in ["bf16", "f16"] {
-            let half = computed(spec, inputs, dtype);
+            let Some(half) = computed(spec, inputs, dtype) else { continue };
             assert_eq!(half.len(), single.len());
             let off = half.iter().zip(&single).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
             // bf16 keeps 8 bits of a number, f16 11; a few roundings come together.
