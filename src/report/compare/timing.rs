@@ -243,16 +243,16 @@ impl Timing {
 
     /// Rows of csv: a name, and a value a model.
     pub fn plain(&self) -> Vec<(String, Vec<String>)> {
-        let parts: [(&str, fn(&Spread) -> String); 4] = [
-            ("seconds", |s| s.median.to_string()),
-            ("seconds_low", |s| s.interval[0].to_string()),
-            ("seconds_high", |s| s.interval[1].to_string()),
-            ("runs", |s| s.runs.to_string()),
-        ];
+        let parts = |s: &Spread| {
+            let [low, high] = s.interval;
+            [s.median.to_string(), low.to_string(), high.to_string(), s.runs.to_string()]
+        };
         let mut rows = Vec::new();
         for what in What::ALL {
-            for (part, value) in &parts {
-                let values = self.models.iter().map(|m| m.of(what).as_ref().map(value).unwrap_or_default());
+            let models: Vec<[String; 4]> =
+                self.models.iter().map(|m| m.of(what).as_ref().map(parts).unwrap_or_default()).collect();
+            for (i, part) in ["seconds", "seconds_low", "seconds_high", "runs"].into_iter().enumerate() {
+                let values = models.iter().filter_map(|parts| parts.get(i).cloned());
                 rows.push((format!("{}_{part}", what.word()), values.collect()));
             }
         }
