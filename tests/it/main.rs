@@ -30,6 +30,7 @@ mod good;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+#[cfg(feature = "learn")]
 mod hub;
 #[cfg(test)]
 mod inspect;
