@@ -5,11 +5,11 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
 use super::family::{Default, Family};
-use super::formula::{Scope, eval, same};
-use super::json;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::record::listed;
+use crate::names::formula::{Scope, eval, same};
+use crate::names::json;
 use crate::source::Span;
 use crate::syntax::tree::Node;
 

@@ -1,6 +1,6 @@
 //! A spec → the config of a family that gives the same spec, and its weights under that family's names.
 //!
-//! Formulas of the family's spec are solved for its keys ([`super::formula::solve`]) with what stands in
+//! Formulas of the family's spec are solved for its keys ([`crate::names::formula::solve`]) with what stands in
 //! the same places of the spec; keys that only choose between alternatives are tried. Whatever comes out
 //! is imported again and compared, so an export either says the same or names what it cannot say.
 
@@ -12,13 +12,13 @@ use serde_json::{Map, Value as Json};
 use super::arrange::Place;
 use super::config::Config;
 use super::family::Family;
-use super::formula::{Formula, Operator, Scope, eval, same, solve};
 use super::import;
-use super::json;
 use super::mapping::{Misfit, Parameters, candidates};
-use super::names::{Names, formula_of};
 use super::shelf::Families;
 use crate::diag::Sink;
+use crate::names::formula::{Formula, Operator, Scope, eval, same, solve};
+use crate::names::json;
+use crate::names::{Names, formula_of};
 use crate::source::SourceMap;
 use crate::spec::{ModelSpec, is_part, load};
 use crate::syntax::merge::merge;
@@ -374,7 +374,7 @@ impl<'a> Attempt<'a> {
             let theirs = block.get("block")?.text()?;
             let mut words = ours.split_whitespace().zip(theirs.split_whitespace());
             let (_, number) = words.find(|(word, _)| *word == name)?;
-            number.parse().ok().map(super::formula::number)
+            number.parse().ok().map(crate::names::formula::number)
         })
     }
 

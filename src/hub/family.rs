@@ -8,13 +8,13 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
-use super::formula::Formula;
-use super::json;
-use super::names::{self, Names, formula_of};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::record::{listed, mended};
 use crate::field::value::{DefaultDoc, Field, Shape};
+use crate::names::formula::Formula;
+use crate::names::json;
+use crate::names::{self, Names, formula_of};
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Kind, Node};

@@ -3,11 +3,11 @@
 use serde_json::Value as Json;
 
 use super::config::Config;
-use super::formula::{Formula, Function, Operator, eval};
-use super::json;
-use super::names::formula_of;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::value::plain;
+use crate::names::formula::{Formula, Function, Operator, eval};
+use crate::names::formula_of;
+use crate::names::json;
 use crate::source::{SourceMap, Span};
 use crate::spec::{ModelSpec, is_part, load};
 use crate::syntax::merge::merge;

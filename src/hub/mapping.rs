@@ -5,10 +5,10 @@ use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 
 use super::arrange::Place;
-use super::formula::{Scope, eval};
-use super::names::{Bindings, Names, Pattern, Row};
 use crate::ir::Graph;
 use crate::ir::paths::expanded;
+use crate::names::formula::{Scope, eval};
+use crate::names::{Bindings, Names, Pattern, Row};
 
 /// Every parameter's path and shape, in the order of files.
 pub type Parameters = IndexMap<String, Vec<usize>>;

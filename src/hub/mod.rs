@@ -18,18 +18,16 @@ pub mod mapping;
 pub mod shelf;
 pub mod tensors;
 
-pub use crate::names::{self, formula, json};
-
 use serde_json::{Map, Value as Json};
 
 use config::{Config, model_type};
 use family::Family;
-use formula::Scope;
-use names::Names;
 use shelf::Families;
 
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
+use crate::names::Names;
+use crate::names::formula::Scope;
 use crate::source::{SourceId, SourceMap};
 use crate::syntax::{Notation, parse};
 

@@ -28,7 +28,6 @@ const BOUNDS: &[Bounds] = &[
     // Shaders may use fused multiplication, fast division and their own exp, tanh and erf; the gradient of
     // gelu is that of its approximation with tanh there (burn-backend, ops/activation.rs).
     Bounds { backend: "wgpu", outputs: 1e-4, gradients: 1e-2, ways: 1e-4, hidden: 0.0 },
-    Bounds { backend: "vulkan", outputs: 1e-4, gradients: 1e-2, ways: 1e-4, hidden: 0.0 },
 ];
 
 /// The name of the device: `TRAFOC_TEST_DEVICE`, or flex.

@@ -98,3 +98,17 @@ fn assert_close(a: &[f32], b: &[f32]) {
     let worst = a.iter().zip(b).fold(0.0f32, |m, (x, y)| m.max((x - y).abs()));
     assert!(worst <= tolerance * scale, "they differ by {worst} at a scale of {scale}");
 }
+
+/// The mean of an output's numbers `x_i cos(i)`, which the fixtures' gradients are of.
+fn weighted(value: &Value) -> Tensor<1> {
+    let dims = value.dims().unwrap();
+    let count = dims.iter().product::<usize>();
+    let flat = match dims.len() {
+        2 => value.float::<2>().unwrap().reshape([count]),
+        3 => value.float::<3>().unwrap().reshape([count]),
+        other => panic!("an output of rank {other}"),
+    };
+    let factors: Vec<f32> = (0..count).map(|i| (i as f64).cos() as f32).collect();
+    let factors = Tensor::<1>::from_data(TensorData::new(factors, [count]), &flat.device());
+    (flat * factors).mean()
+}

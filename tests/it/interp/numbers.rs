@@ -94,20 +94,6 @@ fn every_part_computes_what_pytorch_computes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The mean of an output's numbers `x_i cos(i)`, which the fixtures' gradients are of.
-fn loss(value: &Value) -> Tensor<1> {
-    let dims = value.dims().unwrap();
-    let count = dims.iter().product::<usize>();
-    let flat = match dims.len() {
-        2 => value.float::<2>().unwrap().reshape([count]),
-        3 => value.float::<3>().unwrap().reshape([count]),
-        other => panic!("an output of rank {other}"),
-    };
-    let factors: Vec<f32> = (0..count).map(|i| (i as f64).cos() as f32).collect();
-    let factors = Tensor::<1>::from_data(TensorData::new(factors, [count]), &flat.device());
-    (flat * factors).mean()
-}
-
 /// The gradients of all parameters, in their order, those of one rank after another.
 struct Collect<'a> {
     gradients: &'a Gradients,
@@ -142,7 +128,7 @@ fn every_gradient_is_that_of_pytorch() {
         let plan = Plan::new(&graph, &trafoc::interp::Captures::none()).unwrap();
         let outputs = plan.run(&weights, &inputs, false).unwrap();
         let wanted = tensors.names().into_iter().filter_map(|n| n.strip_prefix("runs.0.outputs."));
-        let parts: Vec<Tensor<1>> = wanted.map(|output| loss(&outputs[output])).collect();
+        let parts: Vec<Tensor<1>> = wanted.map(|output| weighted(&outputs[output])).collect();
         let gradients = Tensor::cat(parts, 0).sum().backward();
         let mut collect = Collect { gradients: &gradients, found: Default::default() };
         weights.visit(&mut collect);
