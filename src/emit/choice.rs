@@ -56,9 +56,10 @@ fn within<T: Clone + PartialEq>(start: u64, cycle: &[Option<T>], text: &dyn Fn(&
         return text(&only);
     }
     let length = cycle.len() as u64;
+    // Added, not subtracted: a block before the run, for which no value matters, asks too.
     let index = match start.checked_rem(length) {
         None | Some(0) => format!("i % {length}"),
-        Some(_) => format!("(i - {start}) % {length}"),
+        Some(past) => format!("(i + {}) % {length}", length - past),
     };
     let mut values: Vec<(&T, Vec<String>)> = Vec::new();
     for (i, value) in cycle.iter().enumerate() {

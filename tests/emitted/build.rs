@@ -1,5 +1,5 @@
-//! Emits Rust for every spec of `tests/good`, for those of `specs` made small and for random ones, and a
-//! test for each that `tests/equal.rs` includes.
+//! Emits Rust for every spec of `tests/good`, for those of `specs` made small, for the models of `tests/hub`
+//! and for random ones, and a test for each that `tests/equal.rs` includes.
 
 #[cfg(feature = "models")]
 #[path = "../it/random.rs"]
@@ -12,7 +12,10 @@ mod emission {
 
     use syn::{FnArg, ImplItem, ImplItemFn, Item, Pat, Type};
     use trafoc::compile::compile;
+    use trafoc::diag::Sink;
     use trafoc::emit;
+    use trafoc::hub;
+    use trafoc::hub::shelf::Families;
     use trafoc::ir::{MemberKind, Op, Verified, paths};
     use trafoc::source::{SourceId, SourceMap};
     use trafoc::spec::load::{self, Files};
@@ -44,7 +47,7 @@ mod emission {
     pub fn run() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo names a folder"));
-        for folder in ["specs", "tests/good", "tests/it/random.rs", "tests/emitted/small.txt"] {
+        for folder in ["specs", "tests/good", "tests/hub", "tests/it/random.rs", "tests/emitted/small.txt"] {
             println!("cargo::rerun-if-changed={}", root.join(folder).display());
         }
         let mut specs: Vec<(String, Vec<String>)> = Vec::new();
@@ -63,6 +66,12 @@ mod emission {
         specs.extend(
             yaml_files(&root.join("tests/good")).map(|file| (format!("tests/good/{file}"), Vec::new())),
         );
+        for name in folders(&root.join("tests/hub")) {
+            let path = out.join(format!("hub_{name}.yaml"));
+            let text = imported(&name, &root.join("tests/hub").join(&name).join("config.json"));
+            std::fs::write(&path, text).expect("a spec can be written");
+            specs.push((path.display().to_string(), Vec::new()));
+        }
         for n in 0..RANDOM {
             let path = out.join(format!("random_{n:02}.yaml"));
             std::fs::write(&path, crate::random::spec(&tape(n))).expect("a spec can be written");
@@ -92,6 +101,26 @@ mod emission {
         names.retain(|name| name.ends_with(".yaml"));
         names.sort();
         names.into_iter()
+    }
+
+    fn folders(folder: &Path) -> impl Iterator<Item = String> {
+        let entries = std::fs::read_dir(folder).expect("a folder of models").flatten();
+        let mut names: Vec<String> = entries
+            .filter(|entry| entry.path().is_dir())
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        names.sort();
+        names.into_iter()
+    }
+
+    /// The spec of a Hugging Face config.
+    fn imported(name: &str, config: &Path) -> String {
+        let mut sources = load::sources();
+        let mut sink = Sink::new();
+        let text = std::fs::read_to_string(config).expect("every model has a config");
+        let id = sources.add(config.display().to_string(), text);
+        let found = hub::import(&Families::default(), name, id, &mut sources, &mut sink);
+        found.unwrap_or_else(|| panic!("{name}: {:#?}", sink.into_sorted())).text
     }
 
     fn write_case(root: &Path, out: &Path, spec: &str, settings: &[String], cases: &mut String) {
