@@ -11,10 +11,11 @@ use burn::store::{
     FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter,
     SafetensorsStore,
 };
-use burn::tensor::DType;
-use burn::tensor::activation::{gelu, softmax, tanh};
+use burn::tensor::{DType, activation};
+use burn::tensor::activation::{softmax, tanh};
 use burn::tensor::module::{attention as fused, attention_fallback};
 use burn::tensor::ops::AttentionModuleOptions;
+use std::f64::consts::FRAC_1_SQRT_2;
 use std::path::Path;
 
 /// Token ids the model knows.
@@ -311,7 +312,9 @@ fn attention(
     let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
     let dtype = q.dtype();
     let (q, k, v) = (q.cast(DType::F32), k.cast(DType::F32), v.cast(DType::F32));
-    // LibTorch reads a mask the other way round and leaves the softcap out.
+    // LibTorch's own attention is handed the mask as it is, though it attends where that is true, and no
+    // softcap; its causal mask begins at the first key instead of ending at the last, and it takes no
+    // mask beside it (`attention` in ops/module.rs of burn-tch 0.22.1).
     if format!("{:?}", q.device()).contains("LibTorch") {
         attention_fallback(q, k, v, mask, bias, options).cast(dtype)
     } else {
@@ -367,6 +370,18 @@ fn attention_weights(
         weights = weights.mask_fill(hidden, 0.0);
     }
     weights.cast(dtype)
+}
+
+/// `x/2 (1 + erf(x / sqrt(2)))` (Hendrycks and Gimpel 2016).
+fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    // Burn differentiates the approximation with tanh instead, off by up to 1e-3, wherever a backend brings
+    // no gradient of its own (gelu_backward in ops/activation.rs of burn-backend 0.22.1). All of CubeCL's
+    // bring none, Flex and LibTorch do. The gradient of erf is exact everywhere.
+    let device = x.device();
+    if device.is_autodiff() && format!("{device:?}").contains("Cube") {
+        return x.clone() * ((x * FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
+    }
+    activation::gelu(x)
 }
 
 /// `[B, T, H * D]` → `[B, H, T, D]`

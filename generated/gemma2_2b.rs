@@ -463,7 +463,9 @@ fn attention(
     let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
     let dtype = q.dtype();
     let (q, k, v) = (q.cast(DType::F32), k.cast(DType::F32), v.cast(DType::F32));
-    // LibTorch reads a mask the other way round and leaves the softcap out.
+    // LibTorch's own attention is handed the mask as it is, though it attends where that is true, and no
+    // softcap; its causal mask begins at the first key instead of ending at the last, and it takes no
+    // mask beside it (`attention` in ops/module.rs of burn-tch 0.22.1).
     if format!("{:?}", q.device()).contains("LibTorch") {
         attention_fallback(q, k, v, mask, bias, options).cast(dtype)
     } else {
@@ -484,6 +486,9 @@ fn merge_heads(x: Tensor<4>) -> Tensor<3> {
 }
 
 /// Each head `times` in a row, for queries that share keys: `[B, H, T, D]` → `[B, H * times, T, D]`
+// Burn's attention takes fewer heads of keys than of queries on Flex alone, and not while training: there
+// the fallback runs (`attention` in ops/module.rs of burn-autodiff 0.22.1), whose product of matrices mixes
+// them up without a word.
 fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
     let [batch, heads, length, width] = x.dims();
     x.unsqueeze_dim::<5>(2).expand([batch, heads, times, length, width]).reshape([

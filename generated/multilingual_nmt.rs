@@ -666,7 +666,9 @@ fn attention(
     let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
     let dtype = q.dtype();
     let (q, k, v) = (q.cast(DType::F32), k.cast(DType::F32), v.cast(DType::F32));
-    // LibTorch reads a mask the other way round and leaves the softcap out.
+    // LibTorch's own attention is handed the mask as it is, though it attends where that is true, and no
+    // softcap; its causal mask begins at the first key instead of ending at the last, and it takes no
+    // mask beside it (`attention` in ops/module.rs of burn-tch 0.22.1).
     if format!("{:?}", q.device()).contains("LibTorch") {
         attention_fallback(q, k, v, mask, bias, options).cast(dtype)
     } else {
@@ -762,6 +764,8 @@ fn sinusoid(
     let device = positions.device();
     let [rows, length] = positions.dims();
     let mut table = Vec::with_capacity(rows * length * dim);
+    // `iter` converts: integers have 32 bits on Flex and CubeCL's backends, 64 on LibTorch (`int_dtype` of
+    // burn's device settings), and reading them as a slice takes the right ones only.
     for position in positions.into_data().iter::<f64>() {
         for column in 0..dim {
             let (pair, cosine) = pair_of(column);

@@ -16,6 +16,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "../interp/kernels/attention.rs",
     "../interp/kernels/attention_weights.rs",
     "../interp/kernels/experts.rs",
+    "../interp/kernels/gelu.rs",
     "../interp/kernels/heads.rs",
     "../interp/kernels/masks.rs",
     "../interp/kernels/norms.rs",

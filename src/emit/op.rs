@@ -414,7 +414,7 @@ fn activate(f: &Function<'_>, activation: Activation, x: Code) -> Code {
     match activation {
         Activation::Relu => burn("relu", x),
         Activation::Relu2 => burn("relu", x).method("square", []),
-        Activation::Gelu => burn("gelu", x),
+        Activation::Gelu => Code::call(&f.file.kernel("gelu"), [x]),
         Activation::GeluTanh => burn("gelu_approximate", x),
         Activation::QuickGelu => Code::call(&f.file.kernel("quick_gelu"), [x]),
         Activation::Silu => burn("silu", x),

@@ -15,6 +15,7 @@ use super::kernels::attention::attention;
 use super::kernels::attention_weights::attention_weights;
 use super::kernels::dropout::dropout;
 use super::kernels::experts::mix_experts;
+use super::kernels::gelu::gelu;
 use super::kernels::heads::{merge_heads, repeat_heads, split_heads};
 use super::kernels::masks::{either_mask, mask, padding_mask};
 use super::kernels::norms::{layer_norm_of, rms_norm_of, unit_length};
@@ -403,7 +404,9 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             (Value::Absent, other) => Err(unexpected("numbers", &other)),
             (given, _) => one(given),
         },
-        // linear(x, weight.transpose(), None), the weight being [V, D]
+        // linear(x, weight.transpose(), None), the weight being [V, D]. A tied weight is the one parameter used
+        // a second time: of copies in two fields burn's optimizers update the first alone (`map_float` in
+        // optim/module/module_optimizer.rs of burn-optim 0.22.1 takes the gradient away with it).
         Op::Unembed => {
             let (x, weight) = (inputs.float()?, inputs.float()?.r2()?.transpose());
             one(Value::Float(map!(x, x => linear(x, weight, None))))
@@ -482,7 +485,7 @@ fn activate<const D: usize>(activation: Activation, x: Tensor<D>) -> Tensor<D> {
     match activation {
         Activation::Relu => activation::relu(x),
         Activation::Relu2 => activation::relu(x).square(),
-        Activation::Gelu => activation::gelu(x),
+        Activation::Gelu => gelu(x),
         Activation::GeluTanh => activation::gelu_approximate(x),
         Activation::QuickGelu => x.clone() * activation::sigmoid(x * 1.702),
         Activation::Silu => activation::silu(x),

@@ -6,6 +6,7 @@ mod laws;
 mod numbers;
 mod refusals;
 mod training;
+mod traps;
 
 use burn::prelude::*;
 use trafoc::interp::plan::Input;

@@ -10,6 +10,7 @@ pub mod attention;
 pub mod attention_weights;
 pub mod dropout;
 pub mod experts;
+pub mod gelu;
 pub mod heads;
 pub mod masks;
 pub mod norms;

@@ -4,6 +4,8 @@ use burn::prelude::*;
 use burn::tensor::{DType, module::layer_norm};
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias`, in single precision; an absent weight is ones.
+// Burn promotes nothing (tracel-ai/burn#3218): of two element types Flex panics, CubeCL's backends read one
+// as the other without a word, and only LibTorch converts. Hence the casts.
 pub fn layer_norm_of<const D: usize>(
     x: Tensor<D>,
     weight: Option<Tensor<1>>,

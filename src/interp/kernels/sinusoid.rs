@@ -29,6 +29,8 @@ fn sinusoid(
     let device = positions.device();
     let [rows, length] = positions.dims();
     let mut table = Vec::with_capacity(rows * length * dim);
+    // `iter` converts: integers have 32 bits on Flex and CubeCL's backends, 64 on LibTorch (`int_dtype` of
+    // burn's device settings), and reading them as a slice takes the right ones only.
     for position in positions.into_data().iter::<f64>() {
         for column in 0..dim {
             let (pair, cosine) = pair_of(column);
