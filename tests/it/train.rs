@@ -143,17 +143,29 @@ fn noise(seed: u64) -> impl FnMut(u64) -> u64 {
     move |most| stream.below(most)
 }
 
-/// Kills a run at random moments until it has ended, and compares it with one that was left alone.
+/// Whether a process is writing a checkpoint, or has died doing so.
+fn writes(checkpoints: &Path, process: u32) -> bool {
+    let Ok(entries) = std::fs::read_dir(checkpoints) else { return false };
+    let ending = format!(".{process}.tmp");
+    entries.flatten().any(|entry| entry.file_name().to_string_lossy().ends_with(&ending))
+}
+
+/// Kills runs so many times, every other time within a save and at least a quarter of the times so, and
+/// compares every run that ends at last with one that was left alone.
 fn killed(kills: u32, steps: &str, seed: u64) {
     let place = Place::new();
     let more = ["--with", steps, "--with", "checkpoint.every=1", "--with", "evaluate.every=5"];
+    let last: u64 = steps.trim_start_matches("steps=").parse().unwrap();
+    let checkpoints = place.path("killed/checkpoints");
     let start = std::time::Instant::now();
     place.trained("whole", &more);
     // Moments within a run, however quick it is.
     let mut most = (start.elapsed().as_millis() as u64 * 3 / 4).max(1);
     let mut random = noise(seed);
-    let mut died = 0;
-    for _ in 0..20 * kills {
+    let (mut died, mut within) = (0, 0);
+    for attempt in 0.. {
+        assert!(attempt < 20 * kills, "of {attempt} runs {died} were killed, {within} in a save");
+        let enough = died >= kills && 4 * within >= kills;
         let mut command = place.train("killed", &more);
         let mut child: Child = command
             .arg("--resume")
@@ -162,25 +174,41 @@ fn killed(kills: u32, steps: &str, seed: u64) {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        if died < kills {
+        if !enough && attempt % 2 == 0 {
             std::thread::sleep(Duration::from_millis(random(most)));
+        } else if !enough {
+            // Not always within the first save of a run.
+            let saves = random(8);
+            for _ in 0..=saves {
+                while child.try_wait().unwrap().is_none() && !writes(&checkpoints, child.id()) {
+                    std::thread::yield_now();
+                }
+                std::thread::sleep(Duration::from_micros(random(1500)));
+            }
+        }
+        if !enough {
             let _ = child.kill();
         }
+        let process = child.id();
         let output = child.wait_with_output().unwrap();
         match output.status.code() {
-            // Quicker than the one before, it was over before its first death.
-            Some(0) if died == 0 => {
+            Some(0) => {
+                same(&place.bytes("whole", last), &place.bytes("killed", last));
+                if enough {
+                    break;
+                }
+                // It was over before its death.
                 std::fs::remove_dir_all(place.path("killed")).unwrap();
                 most = (most / 2).max(1);
             }
-            Some(0) => break,
-            None => died += 1,
+            None => {
+                died += 1;
+                within += u32::from(writes(&checkpoints, process));
+            }
             Some(code) => panic!("exit {code}: {}", String::from_utf8_lossy(&output.stderr)),
         }
     }
-    assert!(died > 0);
-    let last: u64 = steps.trim_start_matches("steps=").parse().unwrap();
-    same(&place.bytes("whole", last), &place.bytes("killed", last));
+    println!("{died} deaths, {within} of them within a save");
 }
 
 #[test]
