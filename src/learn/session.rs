@@ -143,11 +143,13 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Begins a run with these weights, or random ones.
+    /// Begins a run with these weights, or random ones. What a run that died before its first checkpoint
+    /// has recorded in the folder is taken out again.
     ///
     /// # Errors
-    /// The model is too large to run.
+    /// The model is too large to run, or the system refuses.
     pub fn begin(job: Job<'a>, run: RunDir, weights: Option<Weights>) -> Result<Self, SessionError> {
+        run.rewind(0)?;
         let seed = *job.recipe.seed;
         let device = job.device.clone().autodiff();
         let weights = match weights {

@@ -119,6 +119,10 @@ fn same(a: &[(String, Vec<u8>)], b: &[(String, Vec<u8>)]) {
     let names = |all: &[(String, Vec<u8>)]| all.iter().map(|(n, _)| n.clone()).collect::<Vec<_>>();
     assert_eq!(names(a), names(b));
     for ((name, a), (_, b)) in a.iter().zip(b) {
+        if let (true, Ok(a), Ok(b)) = (name.ends_with("jsonl"), str::from_utf8(a), str::from_utf8(b)) {
+            let differ = a.lines().zip(b.lines()).find(|(a, b)| a != b);
+            assert!(differ.is_none(), "{name} differs: {differ:#?}");
+        }
         assert!(a == b, "{name} differs");
     }
 }
@@ -263,6 +267,18 @@ fn a_damaged_checkpoint_is_passed_over() {
         resumed.err
     );
     assert!(resumed.err.contains("optimizer.safetensors is damaged"), "{}", resumed.err);
+    same(&good, &place.bytes("run", 12));
+}
+
+#[test]
+fn a_run_that_died_before_its_first_checkpoint_begins_anew() {
+    let place = Place::new();
+    place.trained("run", &[]);
+    let good = place.bytes("run", 12);
+    for entry in std::fs::read_dir(place.path("run/checkpoints")).unwrap() {
+        std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
+    }
+    place.trained("run", &["--resume"]);
     same(&good, &place.bytes("run", 12));
 }
 
