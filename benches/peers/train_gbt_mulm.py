@@ -6,7 +6,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-torch.set_num_threads(int(sys.argv[1]) if len(sys.argv) > 1 else 2)
 BATCH, TIME, VOCAB, WIDTH, HEADS, LAYERS = 16, 31, 30, 64, 4, 4
 
 
@@ -40,17 +39,19 @@ class Gpt(nn.Module):
         return self.head(self.norm(x))
 
 
-model = Gpt()
-optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, betas=(0.9, 0.99), weight_decay=0.01)
-times = []
-for step in range(120):
-    ids = torch.tensor([[(i * 7919 + 13 * step) % VOCAB for i in range(r * TIME, (r + 1) * TIME)] for r in range(BATCH)])
-    begun = time.perf_counter()
-    loss = F.cross_entropy(model(ids).view(-1, VOCAB), ids.view(-1))
-    loss.item()
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()
-    optimizer.step()
-    times.append(time.perf_counter() - begun)
-times = sorted(times[20:])
-print(f"gbt-mulm training step, {BATCH} x {TIME}: PyTorch {torch.__version__} {1e3 * times[len(times) // 2]:.2f} ms")
+if __name__ == "__main__":
+    torch.set_num_threads(int(sys.argv[1]) if len(sys.argv) > 1 else 2)
+    model = Gpt()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, betas=(0.9, 0.99), weight_decay=0.01)
+    times = []
+    for step in range(120):
+        ids = torch.tensor([[(i * 7919 + 13 * step) % VOCAB for i in range(r * TIME, (r + 1) * TIME)] for r in range(BATCH)])
+        begun = time.perf_counter()
+        loss = F.cross_entropy(model(ids).view(-1, VOCAB), ids.view(-1))
+        loss.item()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        times.append(time.perf_counter() - begun)
+    times = sorted(times[20:])
+    print(f"gbt-mulm training step, {BATCH} x {TIME}: PyTorch {torch.__version__} {1e3 * times[len(times) // 2]:.2f} ms")

@@ -1,0 +1,76 @@
+"""The works of benches/devices.rs in PyTorch, with the models of transformers: `python devices.py WORK RUNS`
+prints the seconds of every run but the first."""
+import sys
+import time
+
+import torch
+import transformers
+
+torch.set_num_threads(2)
+work, runs = sys.argv[1], int(sys.argv[2])
+
+
+def tokens(batch, length, vocab):
+    return torch.tensor([(i * 7919 + 13) % vocab for i in range(batch * length)]).view(batch, length)
+
+
+def gpt2():
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config()).eval()
+
+
+def decode(model):
+    ids = torch.tensor([[1]])
+    n = 64
+    with torch.no_grad():
+        out = model.generate(ids, max_new_tokens=n, min_new_tokens=n, do_sample=False, pad_token_id=0)
+    assert out.shape[1] == n + 1
+
+
+if work.startswith("gpt2-small forward"):
+    model, ids = gpt2(), tokens(1, 128, 50257)
+
+    def run():
+        with torch.no_grad():
+            model(ids)
+elif work.startswith("MiniLM"):
+    config = transformers.BertConfig(
+        hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
+    model, ids = transformers.BertModel(config, add_pooling_layer=False).eval(), tokens(32, 64, 30522)
+
+    def run():
+        with torch.no_grad():
+            model(ids)
+elif work.startswith("gbt-mulm"):
+    import train_gbt_mulm as peer
+
+    model = peer.Gpt()
+    optimizer = torch.optim.AdamW(model.parameters())
+    ids = tokens(16, 31, 30)
+
+    def run():
+        loss = torch.nn.functional.cross_entropy(model(ids).view(-1, 30), ids.view(-1))
+        loss.item()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+elif work.startswith("gpt2-small cached"):
+    model = gpt2()
+
+    def run():
+        decode(model)
+elif work.startswith("stories260k"):
+    config = transformers.LlamaConfig(
+        vocab_size=512, hidden_size=64, intermediate_size=172, num_hidden_layers=5, num_attention_heads=8,
+        num_key_value_heads=4, max_position_embeddings=512, tie_word_embeddings=True, rms_norm_eps=1e-5)
+    model = transformers.LlamaForCausalLM(config).eval()
+
+    def run():
+        decode(model)
+else:
+    sys.exit(f"no such work: {work}")
+
+for number in range(runs):
+    begun = time.perf_counter()
+    run()
+    if number > 0:
+        print(time.perf_counter() - begun)
