@@ -72,6 +72,12 @@ fn models() -> &'static [Fixture] {
     &FIXTURES
 }
 
+/// The specs of the directories by name, as they are imported.
+#[cfg(feature = "interp")]
+pub fn texts() -> impl Iterator<Item = (String, &'static str)> {
+    models().iter().map(|model| (model.name.clone(), model.imported.text.as_str()))
+}
+
 fn shown(sink: Sink, sources: &SourceMap) -> String {
     render::render(&sink.into_sorted(), sources, false, 100)
 }

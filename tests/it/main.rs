@@ -6,6 +6,9 @@ mod backend;
 #[cfg(test)]
 mod bad;
 #[cfg(test)]
+#[cfg(feature = "interp")]
+mod capabilities;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod compare;
