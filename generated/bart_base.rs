@@ -11,7 +11,7 @@ use burn::store::{
     FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter,
     SafetensorsStore,
 };
-use burn::tensor::{DType, activation, module};
+use burn::tensor::{DType, activation};
 use burn::tensor::module::{attention as fused, attention_fallback, embedding};
 use burn::tensor::ops::AttentionModuleOptions;
 use std::f64::consts::FRAC_1_SQRT_2;
@@ -418,8 +418,7 @@ impl LmHead {
 
     /// `x [B, T, 768]`, `table [50265, 768]` → `[B, T, 50265]`
     pub fn forward(&self, x: Tensor<3>, table: Tensor<2>) -> Tensor<3> {
-        let logits = module::linear(x, table.transpose(), None);
-        logits + self.fixed_bias.val().unsqueeze::<3>()
+        unembed(x, table) + self.fixed_bias.val().unsqueeze::<3>()
     }
 }
 
@@ -708,6 +707,17 @@ fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
 /// Positions `start, start + 1, ..` as `[1, T]`.
 fn position_ids(start: usize, length: usize, device: &Device) -> Tensor<2, Int> {
     Tensor::<1, Int>::arange(start as i64..(start + length) as i64, device).unsqueeze()
+}
+
+/// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix: where burn's
+/// linear layer multiplies sequence by sequence, as it does for the one new token of cached decoding, it
+/// lays the transposed table out anew for every call (`linear` in burn-backend 0.22.1).
+fn unembed<const D: usize>(x: Tensor<D>, table: Tensor<2>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [words, width] = table.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = words;
+    x.reshape([rows, width]).matmul(table.transpose()).reshape(shape)
 }
 
 /// A table with zeros in one row, which stands for padding.

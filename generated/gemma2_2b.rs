@@ -11,7 +11,7 @@ use burn::store::{
     FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter,
     SafetensorsStore,
 };
-use burn::tensor::{DType, module};
+use burn::tensor::DType;
 use burn::tensor::activation::gelu_approximate;
 use burn::tensor::module::{attention as fused, attention_fallback};
 use burn::tensor::ops::AttentionModuleOptions;
@@ -250,7 +250,7 @@ impl Decoder {
 ///
 /// `x [B, T, 2304]`, `table [256000, 2304]` → `[B, T, 256000]`
 fn lm_head(x: Tensor<3>, table: Tensor<2>) -> Tensor<3> {
-    (module::linear(x, table.transpose(), None) / 30.0).tanh() * 30.0
+    (unembed(x, table) / 30.0).tanh() * 30.0
 }
 
 /// gemma2-2b: a decoder of 26 layers, width 2304.
@@ -574,6 +574,17 @@ fn rotate_half(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>) -> Tensor<4> {
         parts.push(x.narrow(3, 2 * pairs, width - 2 * pairs));
     }
     Tensor::cat(parts, 3)
+}
+
+/// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix: where burn's
+/// linear layer multiplies sequence by sequence, as it does for the one new token of cached decoding, it
+/// lays the transposed table out anew for every call (`linear` in burn-backend 0.22.1).
+fn unembed<const D: usize>(x: Tensor<D>, table: Tensor<2>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [words, width] = table.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = words;
+    x.reshape([rows, width]).matmul(table.transpose()).reshape(shape)
 }
 
 /// `theta^(-2i / dim)` for every pair of features

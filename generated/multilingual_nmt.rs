@@ -10,7 +10,7 @@ use burn::store::{
     FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter,
     SafetensorsStore,
 };
-use burn::tensor::{DType, module};
+use burn::tensor::DType;
 use burn::tensor::activation::{relu, softmax};
 use burn::tensor::module::{attention as fused, attention_fallback, embedding};
 use burn::tensor::ops::AttentionModuleOptions;
@@ -418,7 +418,7 @@ impl Decoder {
 ///
 /// `x [B, T, 256]`, `table [16000, 256]` → `[B, T, 16000]`
 fn lm_head(x: Tensor<3>, table: Tensor<2>) -> Tensor<3> {
-    module::linear(x, table.transpose(), None)
+    unembed(x, table)
 }
 
 /// multilingual-nmt: an encoder of 3 layers and a decoder of 3 layers, width 256.
@@ -774,6 +774,17 @@ fn sinusoid(
         }
     }
     Tensor::from_data(TensorData::new(table, [rows, length, dim]), &device)
+}
+
+/// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix: where burn's
+/// linear layer multiplies sequence by sequence, as it does for the one new token of cached decoding, it
+/// lays the transposed table out anew for every call (`linear` in burn-backend 0.22.1).
+fn unembed<const D: usize>(x: Tensor<D>, table: Tensor<2>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [words, width] = table.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = words;
+    x.reshape([rows, width]).matmul(table.transpose()).reshape(shape)
 }
 
 /// [`attention`] with dropout of its weights, which is active on devices with autodiff.

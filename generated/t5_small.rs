@@ -11,7 +11,7 @@ use burn::store::{
     FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter,
     SafetensorsStore,
 };
-use burn::tensor::{DType, module};
+use burn::tensor::DType;
 use burn::tensor::activation::{relu, softmax};
 use burn::tensor::module::{attention as fused, attention_fallback, embedding};
 use burn::tensor::ops::AttentionModuleOptions;
@@ -452,7 +452,7 @@ impl Decoder {
 ///
 /// `x [B, T, 512]`, `table [32128, 512]` → `[B, T, 32128]`
 fn lm_head(x: Tensor<3>, table: Tensor<2>) -> Tensor<3> {
-    module::linear(x * (1.0 / (D_MODEL as f64).sqrt()), table.transpose(), None)
+    unembed(x * (1.0 / (D_MODEL as f64).sqrt()), table)
 }
 
 /// t5-small: an encoder of 6 layers and a decoder of 6 layers, width 512.
@@ -801,6 +801,17 @@ fn relative_buckets(
     let values: Vec<i64> =
         (start..start + queries).flat_map(|query| (0..keys).map(move |key| bucket(query, key))).collect();
     Tensor::from_data(TensorData::new(values, [queries, keys]), device)
+}
+
+/// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix: where burn's
+/// linear layer multiplies sequence by sequence, as it does for the one new token of cached decoding, it
+/// lays the transposed table out anew for every call (`linear` in burn-backend 0.22.1).
+fn unembed<const D: usize>(x: Tensor<D>, table: Tensor<2>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [words, width] = table.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = words;
+    x.reshape([rows, width]).matmul(table.transpose()).reshape(shape)
 }
 
 /// [`attention`] with dropout of its weights, which is active on devices with autodiff.

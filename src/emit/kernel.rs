@@ -26,6 +26,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "../interp/kernels/rotary.rs",
     "../interp/kernels/route.rs",
     "../interp/kernels/sinusoid.rs",
+    "../interp/kernels/unembed.rs",
     "pieces/activations.rs",
     "pieces/attend.rs",
     "pieces/fresh.rs",

@@ -180,9 +180,8 @@ pub fn code(f: &mut Function<'_>, node: &Node) -> Code {
             given.method("unwrap_or_else", [Code::text("|| ").join(like.method("zeros_like", []))])
         }
         Op::Unembed => {
-            f.file.import("burn::tensor::module");
             let (x, table) = (f.operand(input(0)), f.operand(input(1)));
-            Code::call("module::linear", [x, table.method("transpose", []), Code::text("None")])
+            Code::call(&f.file.kernel("unembed"), [x, table])
         }
         Op::Route(router) => route(f, node, router),
         Op::Pool(pool) => {

@@ -25,6 +25,7 @@ use super::kernels::relative_buckets::relative_buckets;
 use super::kernels::rotary::{dynamic_frequencies, rotary_table, rotate_half, rotate_interleaved};
 use super::kernels::route::{limit_groups, route_sigmoid, route_softmax, route_softmax_of_chosen};
 use super::kernels::sinusoid::{sinusoid_concat, sinusoid_interleaved};
+use super::kernels::unembed::unembed;
 use super::plan::{Action, Body, Operand};
 use super::value::{Ranked, Value, map};
 use super::weights::{Place, Weights};
@@ -404,12 +405,12 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             (Value::Absent, other) => Err(unexpected("numbers", &other)),
             (given, _) => one(given),
         },
-        // linear(x, weight.transpose(), None), the weight being [V, D]. A tied weight is the one parameter used
+        // unembed(x, weight), the weight being [V, D]. A tied weight is the one parameter used
         // a second time: of copies in two fields burn's optimizers update the first alone (`map_float` in
         // optim/module/module_optimizer.rs of burn-optim 0.22.1 takes the gradient away with it).
         Op::Unembed => {
-            let (x, weight) = (inputs.float()?, inputs.float()?.r2()?.transpose());
-            one(Value::Float(map!(x, x => linear(x, weight, None))))
+            let (x, weight) = (inputs.float()?, inputs.float()?.r2()?);
+            one(Value::Float(map!(x, x => unembed(x, weight))))
         }
         Op::Route(router) => route(router, inputs),
         // pool_first(x), pool_last(x, keep), pool_mean(x, keep), pool_max(x, keep)

@@ -2,10 +2,9 @@
 //!
 //! Conventions. To run: every tensor of the model, and the largest set of computed values that are alive at
 //! once. A value lives from the op that makes it to the last one that reads it or a view of it; what a called
-//! module makes lives while it runs; while their op runs live the scores of attention `[B,H,T,K]`, and a tied output
-//! table once more, because kernels lay it out for the product. To train: the tensors, a gradient and Adam's two moments for each trained one, and every computed value,
-//! kept for the backward pass. All numbers are of one size. What a device's allocator and its kernels take
-//! beyond that is not counted.
+//! module makes lives while it runs; while their op runs live the scores of attention `[B,H,T,K]`. To train: the
+//! tensors, a gradient and Adam's two moments for each trained one, and every computed value, kept for the backward
+//! pass. All numbers are of one size. What a device's allocator and its kernels take beyond that is not counted.
 
 use serde::Serialize;
 
@@ -155,9 +154,6 @@ fn during(
         let scores = node.outputs.get(1).map_or(0, |id| size(module, *id, lengths));
         return made
             .max(node.outputs.first().map_or(0, |id| size(module, *id, lengths)).saturating_add(scores));
-    }
-    if let (Op::Unembed, Some(table)) = (&node.op, node.inputs.get(1)) {
-        return made.saturating_add(size(module, *table, lengths));
     }
     let (Op::Call { member } | Op::Scan { member, .. } | Op::Experts { member, .. }) = &node.op else {
         return made;

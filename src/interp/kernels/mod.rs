@@ -20,3 +20,4 @@ pub mod relative_buckets;
 pub mod rotary;
 pub mod route;
 pub mod sinusoid;
+pub mod unembed;
