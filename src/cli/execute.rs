@@ -51,7 +51,7 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
     }
     let subject = run.spec.compile(ui)?;
     let json = read_inputs(&run.inputs)?;
-    let chosen = choose_place(&run.place)?;
+    let chosen = choose_place(&run.place, ui)?;
     let weights = weights(&subject, run.weights.as_deref(), run.seed, &chosen.device, ui)?;
     let graph = subject.graph;
     let takes = takes(&graph);
@@ -129,23 +129,24 @@ fn note_not_finite(path: &str, count: usize, ui: &Ui) {
 }
 
 /// The device of a name, in single precision.
-pub(super) fn choose(name: Option<&str>) -> Result<Chosen, Failure> {
-    opened(name, FloatDType::F32)
+pub(super) fn choose(name: Option<&str>, ui: &Ui) -> Result<Chosen, Failure> {
+    opened(name, FloatDType::F32, ui)
 }
 
 /// The device and element type of arguments.
-pub(super) fn choose_place(place: &PlaceArgs) -> Result<Chosen, Failure> {
+pub(super) fn choose_place(place: &PlaceArgs, ui: &Ui) -> Result<Chosen, Failure> {
     let dtype = match place.dtype {
         Dtype::F32 => FloatDType::F32,
         Dtype::Bf16 => FloatDType::BF16,
         Dtype::F16 => FloatDType::F16,
     };
-    opened(place.device.as_deref(), dtype)
+    opened(place.device.as_deref(), dtype, ui)
 }
 
-fn opened(name: Option<&str>, dtype: FloatDType) -> Result<Chosen, Failure> {
+fn opened(name: Option<&str>, dtype: FloatDType, ui: &Ui) -> Result<Chosen, Failure> {
     let usual = if cfg!(feature = "flex") { "flex" } else { "auto" };
-    device::device_in(name.unwrap_or(usual), dtype).map_err(|e| {
+    let name = name.unwrap_or(usual);
+    let chosen = device::device_in(name, dtype).map_err(|e| {
         let exit = match &e {
             DeviceError::Unknown { .. } | DeviceError::Index { .. } => Exit::Usage,
             DeviceError::NotCompiled { .. } | DeviceError::Absent { .. } | DeviceError::Dtype { .. } => {
@@ -157,7 +158,11 @@ fn opened(name: Option<&str>, dtype: FloatDType) -> Result<Chosen, Failure> {
             _ => "`trafoc doctor` lists the devices that are there",
         };
         Failure::new(exit, e.to_string()).help(help)
-    })
+    })?;
+    if name.trim().eq_ignore_ascii_case("auto") {
+        ui.note(&format!("note: `auto` takes {}", chosen.name));
+    }
+    Ok(chosen)
 }
 
 pub(super) fn read_inputs(path: &Path) -> Result<Json, Failure> {

@@ -131,7 +131,7 @@ pub fn forecast(prepared: &Prepared, device: Option<&str>, ui: &mut Ui) -> Resul
     let steps = recipe.total_steps(loader.steps_of_epoch());
     refuse(&needs)?;
     ui.note("makes a few steps to see how long one takes");
-    let chosen = choose(device)?;
+    let chosen = choose(device, ui)?;
     let failed = |e: String| Failure::new(Exit::Failed, e);
     let plan = Plan::new(&subject.graph, &Captures::none()).map_err(|e| failed(e.to_string()))?;
     let device = chosen.device.clone().autodiff();

@@ -76,7 +76,7 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     let model = match ready {
         Some((weights, device)) => Loaded::of(subject.graph, weights, device)?,
         None => {
-            let chosen = execute::choose(one.device.as_deref())?;
+            let chosen = execute::choose(one.device.as_deref(), ui)?;
             let weights = execute::weights(&subject, one.weights.as_deref(), one.seed, &chosen.device, ui)?;
             Loaded::of(subject.graph, weights, chosen)?
         }
@@ -167,7 +167,7 @@ struct Loaded {
 impl Loaded {
     /// With random weights.
     fn random(one: &Observe, ui: &Ui, graph: Verified) -> Result<Self, Failure> {
-        let chosen = execute::choose(one.device.as_deref())?;
+        let chosen = execute::choose(one.device.as_deref(), ui)?;
         execute::refuse_what_does_not_fit(&graph)?;
         ui.note(&format!("note: random weights, seed {}", one.seed));
         let weights = Weights::init(&graph, &chosen.device, one.seed).map_err(execute::weights_failure)?;

@@ -49,7 +49,7 @@ pub fn learning(
     subjects: Vec<(String, Subject)>,
     ui: &mut Ui,
 ) -> Result<(Learning, Exit), Failure> {
-    let chosen = choose(contest.device)?;
+    let chosen = choose(contest.device, ui)?;
     let own = std::env::temp_dir().join(format!("trafoc-compare-{}", std::process::id()));
     let root = contest.out.map_or(own.clone(), Path::to_owned);
     let (names, mut subjects): (Vec<String>, Vec<Subject>) = subjects.into_iter().unzip();

@@ -50,7 +50,7 @@ pub fn timing(
     let needs: Vec<Memory> =
         subjects.iter().map(|(_, s)| memory(&s.graph, &cost(&s.graph), &scene)).collect();
     refuse_what_does_not_fit(subjects, &needs)?;
-    let chosen = choose(device)?;
+    let chosen = choose(device, ui)?;
     let prepared = subjects.iter().map(|(name, subject)| Prepared::new(name, subject, &scene));
     let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
     let forward = forward(&prepared, &chosen, ui)?;

@@ -83,7 +83,7 @@ impl Trained {
             }
         };
         let subject = arguments.over.compile(&spec, ui)?;
-        let device = choose_place(&arguments.place)?;
+        let device = choose_place(&arguments.place, ui)?;
         let weights = load(&subject, &weights, &device.device, ui)?;
         let plan = Plan::new(&subject.graph, &Captures::none()).map_err(plan_failure)?;
         let codebook = read_codebook(&codebook)?;
@@ -99,7 +99,7 @@ impl Trained {
         let Some(model) = &subject.model else {
             return Err(Failure::usage(format!("`{}` is not a model's directory", arguments.model)));
         };
-        let device = choose_place(&arguments.place)?;
+        let device = choose_place(&arguments.place, ui)?;
         let path = arguments.weights.as_deref().unwrap_or(&model.folder);
         let weights = load(&subject, path, &device.device, ui)?;
         let plan = Plan::new(&subject.graph, &Captures::none()).map_err(plan_failure)?;

@@ -114,7 +114,7 @@ pub fn train(arguments: &Train, ui: &mut Ui) -> Result<Output, Failure> {
         return super::forecast::forecast(&prepared, arguments.device.as_deref(), ui);
     }
     let Some(root) = &arguments.out else { return Err(Failure::usage("`--out DIR` says where it goes")) };
-    let chosen = choose(arguments.device.as_deref())?;
+    let chosen = choose(arguments.device.as_deref(), ui)?;
     let documents = documents(&prepared)?;
     let Prepared { subject, dataset, .. } = &prepared;
     let job = prepared.job(&chosen, &documents);

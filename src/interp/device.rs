@@ -181,7 +181,8 @@ pub fn device_in(name: &str, dtype: FloatDType) -> Result<Chosen, DeviceError> {
     open(backend, index, dtype)
 }
 
-/// The first device of [`AUTO`] that is there and computes in the type.
+/// The first device of [`AUTO`] that is there and computes in the type. Only numbered GPUs count as such: a
+/// graphics adapter in software is slower than the CPU's own backend.
 fn auto(dtype: FloatDType) -> Result<Chosen, DeviceError> {
     for name in AUTO {
         if let Some(backend) = BACKENDS.iter().find(|b| b.name == *name && b.compiled)
@@ -203,7 +204,11 @@ pub fn survey() -> Vec<(Backend, Result<Vec<Chosen>, DeviceError>)> {
         if !backend.indexed {
             return open(backend, None, FloatDType::F32).map(|chosen| vec![chosen]);
         }
-        let mut found = vec![open(backend, Some(0), FloatDType::F32)?];
+        let Ok(first) = open(backend, Some(0), FloatDType::F32) else {
+            // Without a GPU there may be an adapter in software, which has no number.
+            return open(backend, None, FloatDType::F32).map(|chosen| vec![chosen]);
+        };
+        let mut found = vec![first];
         while let Ok(next) = open(backend, Some(found.len()), FloatDType::F32) {
             found.push(next);
         }

@@ -613,6 +613,8 @@ fn running_gives_outputs_by_name_and_refuses_what_does_not_fit() {
     let again = run(&["--inputs", "in.json", "--outputs", "again.json", "--capture", path]);
     assert_eq!(again.code, 0);
     assert_eq!(std::fs::read_to_string(folder.path().join("again.json")).unwrap(), text);
+    let auto = run(&["--inputs", "in.json", "--device", "auto"]);
+    assert!(auto.code == 0 && auto.err.contains("note: `auto` takes "), "{}", auto.err);
     for (arguments, code, says) in [
         (vec!["--inputs", "in.json", "--device", "flexx"], 2, "did you mean `flex`"),
         (vec!["--inputs", "in.json", "--capture", "decoder.nothing"], 2, "no value is called"),
