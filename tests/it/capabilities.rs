@@ -1,5 +1,5 @@
 //! What of the language each target takes: `docs/capabilities.md`, made from the field tables and from what
-//! the tests hold. A knob without a test that computes it, or without a refusal that is seen, fails.
+//! the tests hold. A knob without a test that computes it fails, but for those listed in `UNTESTED`.
 //!
 //! Rows are the parts, keys and words of the tables the decoder reads, so a new part has its row. What a
 //! spec uses is read off the spec as it is decoded and written out again. A fixture counts where it sets a
