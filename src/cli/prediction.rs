@@ -8,10 +8,11 @@ use serde_json::{Value as Json, json};
 use super::file;
 use super::generation::step_failure;
 use super::predict::Predict;
-use super::trained::Trained;
+use super::trained::{PREPROCESSOR, Trained};
 use super::ui::{Exit, Failure, Output, Ui};
 use crate::interp::{Inputs, Outputs};
-use crate::learn::data::{Array, Codebook, picture};
+use crate::learn::data::picture::{Preparation, picture};
+use crate::learn::data::{Array, Codebook};
 use crate::learn::recipe::agree::Task;
 use crate::learn::span;
 use crate::learn::step::array;
@@ -42,7 +43,7 @@ pub fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output, Failure> {
                 .help("`trafoc generate` lets it write"));
         }
         Task::HiddenToken if !is_embed => hidden(&trained, &texts(arguments)?, arguments.top.max(1), ui)?,
-        Task::ClassifyImage => {
+        _ if trained.codebook.image.is_some() => {
             if arguments.image.is_empty() {
                 return Err(takes("images").help("`--image FILE`"));
             }
@@ -54,7 +55,7 @@ pub fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output, Failure> {
             }
             answers(&trained, arguments)?
         }
-        Task::ClassifyText | Task::HiddenToken | Task::Tag => {
+        Task::ClassifyText | Task::ClassifyImage | Task::HiddenToken | Task::Tag => {
             let texts = texts(arguments)?;
             if texts.is_empty() {
                 return Err(takes("texts").help("`--text TEXT`, or `--texts FILE`"));
@@ -173,8 +174,7 @@ fn of_text(trained: &Trained, text: &str, arguments: &Predict, ui: &Ui) -> Resul
     match &trained.subject.spec.head {
         Head::Embed(_) => {
             let vector = numbers(&outputs, "embedding")?;
-            let line: Vec<String> = vector.iter().map(|x| format!("{x}")).collect();
-            Ok(Said { line: line.join(" "), data: json!({ "text": text, "embedding": vector }) })
+            Ok(Said { line: spaced(&vector), data: json!({ "text": text, "embedding": vector }) })
         }
         Head::Tag(_) => {
             let scores = numbers(&outputs, "logits")?;
@@ -254,19 +254,49 @@ fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Ve
 }
 
 fn images(trained: &Trained, arguments: &Predict) -> Result<Vec<Said>, Failure> {
-    let Some(form) = trained.codebook.image else { return Err(Failure::bug("a codebook without images")) };
+    let codebook = &trained.codebook;
+    let Some(form) = codebook.image else { return Err(Failure::bug("a codebook without images")) };
+    let preparation = match (&codebook.preparation, &trained.subject.model) {
+        (Some(own), _) => own.clone(),
+        (None, None) => Preparation::plain(form, true),
+        (None, Some(model)) => {
+            let folder = model.folder.display();
+            let message = format!("`{folder}` has no {PREPROCESSOR}, which says how images become numbers");
+            let example = json!({
+                "image_processor_type": "ViTImageProcessor",
+                "size": {"height": form.side, "width": form.side},
+                "resample": 2, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
+            });
+            return Err(Failure::new(Exit::File, message)
+                .help(format!("ViT's first models were trained with this one: {example}"))
+                .help("`trafoc run` takes an image that is numbers already"));
+        }
+    };
     let mut out = Vec::new();
     for path in &arguments.image {
         let name = path.display().to_string();
-        let values = picture(path, form, true)
-            .map_err(|why| Failure::new(Exit::File, format!("cannot read `{name}`: {why}")))?;
+        let values = picture(path, form, &preparation)
+            .map_err(|why| Failure::new(Exit::File, format!("cannot use `{name}`: {why}")))?;
         let shape = vec![1, form.channels, form.side, form.side];
         let outputs = run(trained, vec![("image", Array::Floats { shape, values })])?;
-        let said = classes(&trained.codebook, &numbers(&outputs, "logits")?, arguments.top);
-        let line = format!("{name}\t{}", said.line);
-        out.push(Said { line, data: json!({ "image": name, "classes": said.data["classes"] }) });
+        let (line, data) = match &trained.subject.spec.head {
+            Head::Embed(_) => {
+                let vector = numbers(&outputs, "embedding")?;
+                (spaced(&vector), json!({ "image": name, "embedding": vector }))
+            }
+            _ => {
+                let said = classes(codebook, &numbers(&outputs, "logits")?, arguments.top);
+                (said.line, json!({ "image": name, "classes": said.data["classes"] }))
+            }
+        };
+        out.push(Said { line: format!("{name}\t{line}"), data });
     }
     Ok(out)
+}
+
+/// Numbers with a space between them.
+fn spaced(vector: &[f32]) -> String {
+    vector.iter().map(f32::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// Answers, each shown in its text.

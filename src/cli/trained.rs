@@ -11,7 +11,8 @@ use super::training::{run_failure, tell_damage};
 use super::ui::{Exit, Failure, Ui};
 use crate::interp::device::Chosen;
 use crate::interp::{Captures, Plan, Weights};
-use crate::learn::data::Codebook;
+use crate::learn::data::picture::Preparation;
+use crate::learn::data::{Codebook, Form};
 use crate::learn::recipe::agree::Task;
 use crate::learn::run_dir::{self, AVERAGED, Found};
 use crate::learn::session::files;
@@ -20,6 +21,9 @@ use crate::parts::Head;
 
 /// The longest codebook that is read.
 const MAX_CODEBOOK: usize = 256 << 20;
+
+/// What says how images become numbers, beside a Hugging Face model.
+pub const PREPROCESSOR: &str = "preprocessor_config.json";
 
 /// A model ready to be used.
 pub struct Trained {
@@ -141,6 +145,7 @@ fn codebook_of(subject: &Subject, folder: &Path, root: &Path) -> Result<Codebook
         }
     }
     classes.sort();
+    let image = Form::of(&subject.spec);
     Ok(Codebook {
         task: Task::of(&subject.spec).unwrap_or(Task::ClassifyText),
         tokenizer,
@@ -148,9 +153,40 @@ fn codebook_of(subject: &Subject, folder: &Path, root: &Path) -> Result<Codebook
         classes: classes.into_iter().map(|(_, name)| name).collect(),
         languages: Vec::new(),
         several: matches!(&subject.spec.head, Head::Classify(head) if head.multi_label),
-        image: None,
+        image,
+        preparation: match image {
+            Some(_) => preparation_of(folder)?,
+            None => None,
+        },
         longest: usize::try_from(subject.graph.context).unwrap_or(usize::MAX),
     })
+}
+
+/// How a Hugging Face model's images become numbers, where a file beside it says so.
+fn preparation_of(folder: &Path) -> Result<Option<Preparation>, Failure> {
+    // The newer file holds the processors of all kinds of input, the older one that of images alone.
+    for (name, inside) in [("processor_config.json", Some("image_processor")), (PREPROCESSOR, None)] {
+        let path = folder.join(name);
+        if !path.is_file() {
+            continue;
+        }
+        let failed =
+            |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
+        let bytes = file::read_bounded(&path, MAX_CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+        let json: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?;
+        let own = match inside {
+            Some(key) => json.get(key),
+            None => Some(&json),
+        };
+        let Some(own) = own else { continue };
+        let read = Preparation::of(own).map_err(|faults| {
+            let mut faults = faults.into_iter();
+            let first = failed(faults.next().unwrap_or_default());
+            faults.fold(first, Failure::help)
+        });
+        return read.map(Some);
+    }
+    Ok(None)
 }
 
 fn pick(root: &Path, name: Option<&str>) -> Result<Found, run_dir::RunDirError> {

@@ -56,6 +56,9 @@ mod numeric;
 #[cfg(feature = "interp")]
 mod observe;
 #[cfg(test)]
+#[cfg(feature = "learn")]
+mod picture;
+#[cfg(test)]
 mod png;
 #[cfg(test)]
 mod random;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::picture::Preparation;
 use super::read::Form;
 use crate::learn::recipe::agree::Task;
 use crate::learn::token::{Marks, Tokenizer};
@@ -28,6 +29,9 @@ pub struct Codebook {
     /// What images look like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<Form>,
+    /// How image files are prepared, where it is not as in training here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<Preparation>,
     /// The most positions an example may have.
     pub longest: usize,
 }

@@ -14,6 +14,7 @@ mod encode;
 mod examples;
 pub mod file;
 mod order;
+pub mod picture;
 mod prepare;
 mod read;
 
@@ -22,7 +23,7 @@ pub use codebook::Codebook;
 pub use examples::{Context, Part, Question, Sequences};
 pub use order::Loader;
 pub use prepare::{Dataset, prepare};
-pub use read::{Form, picture};
+pub use read::Form;
 
 use std::path::PathBuf;
 

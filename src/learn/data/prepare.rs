@@ -134,9 +134,7 @@ impl Plan<'_> {
 
     /// What images look like.
     fn form(&self) -> Option<Form> {
-        let patches = self.embed()?.patches.as_ref()?;
-        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        Some(Form { channels: size(*patches.channels), side: size(*patches.image) })
+        Form::of(self.spec)
     }
 
     fn limit(&self) -> Option<u64> {
@@ -215,6 +213,7 @@ impl Plan<'_> {
             languages: sorted(languages),
             several: matches!(&self.spec.head, Head::Classify(c) if c.multi_label),
             image: self.form(),
+            preparation: None,
             longest,
         };
         self.fits(&codebook, sink);

@@ -5,13 +5,14 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use image::{DynamicImage, ImageReader, Limits, imageops::FilterType};
 use serde::{Deserialize, Serialize};
 
 use super::{Faults, Place, Raw, Visit, each_line};
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
+use crate::learn::data::picture::{Preparation, picture};
 use crate::learn::recipe::data::{Images, Pixels, Side};
+use crate::spec::ModelSpec;
 
 /// What the images of a model look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,54 +24,26 @@ pub struct Form {
 }
 
 impl Form {
+    /// Those of a spec, where its first stack reads an image.
+    pub fn of(spec: &ModelSpec) -> Option<Self> {
+        let stack = spec.encoder.as_ref().or(spec.decoder.as_ref())?;
+        let patches = stack.embed.patches.as_ref()?;
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        Some(Self { channels: size(*patches.channels), side: size(*patches.image) })
+    }
+
     /// Numbers of one image.
     pub fn size(self) -> usize {
         self.channels.saturating_mul(self.side).saturating_mul(self.side)
     }
 
-    fn mismatch(self, height: usize, width: usize) -> String {
+    /// That an image has another size.
+    pub fn mismatch(self, height: usize, width: usize) -> String {
         format!("an image of {height}x{width}, and the model's is {}x{}", self.side, self.side)
     }
 }
 
-/// Pixels an image file may have on a side, and bytes it may take unpacked.
-const MOST_SIDE: u32 = 16_384;
-const MOST_BYTES: u64 = 512 << 20;
-
 const RESIZE: &str = "`{images: {resize: true}}` brings it to the model's size";
-
-/// A png or jpeg file as a model sees it.
-///
-/// # Errors
-/// Why it cannot be used.
-pub fn picture(path: &Path, form: Form, resize: bool) -> Result<Vec<f32>, String> {
-    let reader = ImageReader::open(path).and_then(ImageReader::with_guessed_format);
-    let mut reader = reader.map_err(|e| e.to_string())?;
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MOST_SIDE);
-    limits.max_image_height = Some(MOST_SIDE);
-    limits.max_alloc = Some(MOST_BYTES);
-    reader.limits(limits);
-    let image = reader.decode().map_err(|e| format!("it is no image that can be read: {e}"))?;
-    let side = u32::try_from(form.side).unwrap_or(u32::MAX);
-    let image = match (image.height(), image.width()) {
-        (height, width) if height == side && width == side => image,
-        _ if resize => image.resize_exact(side, side, FilterType::Triangle),
-        (height, width) => return Err(form.mismatch(height as usize, width as usize)),
-    };
-    Ok(planes(&image, form.channels))
-}
-
-/// One plane a channel.
-fn planes(image: &DynamicImage, channels: usize) -> Vec<f32> {
-    let bytes = match channels {
-        1 => image.to_luma8().into_raw(),
-        _ => image.to_rgb8().into_raw(),
-    };
-    (0..channels)
-        .flat_map(|c| bytes.iter().skip(c).step_by(channels).map(|v| f32::from(*v) / 255.0))
-        .collect()
-}
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
     let fail = |error: std::io::Error| file::refused(folder, &error);
@@ -91,6 +64,7 @@ pub fn folders(
     visit: &mut Visit<'_>,
 ) -> Result<(), Refused> {
     let Some(form) = form else { return Ok(()) };
+    let preparation = Preparation::plain(form, images.resize);
     for root in files {
         for folder in entries(&root.path)?.into_iter().filter(|p| p.is_dir()) {
             let label = file::name(&folder);
@@ -101,7 +75,7 @@ pub fn folders(
                 }
                 let file = Named { path: path.clone(), span: root.span };
                 let place = Place { file: &file, line: 0 };
-                let flow = match picture(&path, form, images.resize) {
+                let flow = match picture(&path, form, &preparation) {
                     Ok(pixels) => visit(Raw::Image { pixels, label: label.clone() }, place, faults),
                     Err(why) => faults.line(place, &why, (!images.resize).then_some(RESIZE)),
                 };

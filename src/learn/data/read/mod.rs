@@ -7,7 +7,7 @@ mod squad;
 mod table;
 mod text;
 
-pub use image::{Form, picture};
+pub use image::Form;
 
 use std::ops::ControlFlow;
 

@@ -1,0 +1,101 @@
+//! An image file to the numbers of a model: read, turned upright, resized, cropped, scaled.
+//!
+//! A file that is cut off, too large, or of another kind than png and jpeg is refused with its reason.
+//! Transparency is dropped, CMYK and 16-bit values become 8-bit red, green and blue, or grey.
+
+mod preparation;
+mod resample;
+
+pub use preparation::{Preparation, Size};
+pub use resample::Filter;
+
+use std::fs::File;
+use std::io::{Cursor, Read as _};
+use std::path::Path;
+
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
+
+use super::read::Form;
+use resample::Pixels;
+
+/// Pixels an image may have on a side, and bytes it may take, packed and unpacked.
+const MOST_SIDE: u32 = 16_384;
+const MOST_BYTES: u64 = 512 << 20;
+
+/// A file as a model sees it, `[C, H, W]`.
+///
+/// # Errors
+/// Why it cannot be used.
+pub fn picture(path: &Path, form: Form, preparation: &Preparation) -> Result<Vec<f32>, String> {
+    let image = decode(path)?;
+    let pixels = Pixels {
+        height: image.height() as usize,
+        width: image.width() as usize,
+        channels: form.channels,
+        bytes: match form.channels {
+            1 => image.into_luma8().into_raw(),
+            _ => image.into_rgb8().into_raw(),
+        },
+    };
+    preparation.apply(pixels, form)
+}
+
+/// The image of a file, the first one of several, upright.
+fn decode(path: &Path) -> Result<DynamicImage, String> {
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    if file.metadata().is_ok_and(|m| m.is_dir()) {
+        return Err("it is a folder".to_owned());
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(format!("it is longer than {MOST_BYTES} bytes"));
+    }
+    let format = match image::guess_format(&bytes) {
+        Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg)) => format,
+        Ok(other) => {
+            let name = other.extensions_str().first().copied().unwrap_or("image of another kind");
+            return Err(format!("it is a {name}, and only png and jpeg are read"));
+        }
+        Err(_) => return Err("it is neither png nor jpeg".to_owned()),
+    };
+    if format == ImageFormat::Jpeg && !has_end(&bytes) {
+        return Err("it is cut off".to_owned());
+    }
+    let why = |error: ImageError| match error {
+        ImageError::Limits(_) => {
+            format!("it has more than {MOST_SIDE} pixels on a side, or {MOST_BYTES} bytes")
+        }
+        ImageError::IoError(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => "it is cut off".to_owned(),
+        other => format!("it is damaged: {other}"),
+    };
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MOST_SIDE);
+    limits.max_image_height = Some(MOST_SIDE);
+    limits.max_alloc = Some(MOST_BYTES);
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    reader.limits(limits.clone());
+    let mut decoder = reader.into_decoder().map_err(why)?;
+    limits.reserve(decoder.total_bytes()).map_err(why)?;
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let mut image = DynamicImage::from_decoder(decoder).map_err(why)?;
+    image.apply_orientation(orientation);
+    Ok(image)
+}
+
+/// Whether the pixels of a jpeg end with its mark of the end; a decoder fills in what is missing with grey.
+fn has_end(bytes: &[u8]) -> bool {
+    const START_OF_SCAN: u8 = 0xda;
+    const END: [u8; 2] = [0xff, 0xd9];
+    // Segments up to the first scan: a mark, and a length that counts itself. A picture within one, such as
+    // a camera's small copy, has an end of its own.
+    let mut at = 2;
+    while let Some(&[0xff, mark, high, low]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
+        if mark == START_OF_SCAN {
+            break;
+        }
+        at += 2 + usize::from(u16::from_be_bytes([high, low])).max(2);
+    }
+    bytes.get(at..).is_some_and(|rest| rest.windows(2).any(|pair| pair == END))
+}

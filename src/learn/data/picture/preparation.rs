@@ -1,0 +1,297 @@
+//! How an image becomes numbers, and the `preprocessor_config.json` that says so of a Hugging Face model.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::resample::{Filter, Pixels};
+use crate::diag::suggest::suggest;
+use crate::learn::data::read::Form;
+
+/// The steps from the bytes of an image to a model's input, in this order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Preparation {
+    /// The size it is brought to first.
+    pub resize: Option<(Size, Filter)>,
+    /// Height and width of the middle that is kept.
+    pub crop: Option<[usize; 2]>,
+    /// What bytes are multiplied by.
+    pub factor: f64,
+    /// `(x - mean) / std`, one of each for every channel or one for all; none where nothing is taken away.
+    pub normal: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+/// What an image is resized to, in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Size {
+    /// Height and width, whatever it was.
+    Whole([usize; 2]),
+    /// Its shorter side; the other keeps the proportion.
+    Shorter(usize),
+}
+
+/// Pixels a size may ask for.
+const MOST_PIXELS: usize = 64 << 20;
+
+/// The processors of images that are read, each with what holds where its file is silent.
+const PROCESSORS: &[Processor] = &[
+    Processor {
+        name: "ViTImageProcessor",
+        size: Size::Whole([224; 2]),
+        filter: Filter::Bilinear,
+        crop: None,
+        mean: [0.5; 3],
+        std: [0.5; 3],
+    },
+    Processor {
+        name: "DeiTImageProcessor",
+        size: Size::Whole([256; 2]),
+        filter: Filter::Bicubic,
+        crop: Some([224; 2]),
+        mean: [0.5; 3],
+        std: [0.5; 3],
+    },
+    Processor {
+        name: "BitImageProcessor",
+        size: Size::Shorter(224),
+        filter: Filter::Bicubic,
+        crop: Some([224; 2]),
+        mean: [0.48145466, 0.4578275, 0.40821073],
+        std: [0.26862954, 0.26130258, 0.27577711],
+    },
+];
+
+struct Processor {
+    name: &'static str,
+    size: Size,
+    filter: Filter,
+    crop: Option<[usize; 2]>,
+    mean: [f64; 3],
+    std: [f64; 3],
+}
+
+/// Keys that change no number.
+const IDLE: &[&str] = &[
+    "image_processor_type",
+    "feature_extractor_type",
+    "processor_class",
+    "_valid_processor_keys",
+    "do_convert_rgb",
+    "return_tensors",
+    "data_format",
+    "disable_grouping",
+    "device",
+    "default_to_square",
+];
+
+/// Keys with a meaning here.
+const KEYS: &[&str] = &[
+    "do_resize",
+    "size",
+    "resample",
+    "do_center_crop",
+    "crop_size",
+    "do_rescale",
+    "rescale_factor",
+    "do_normalize",
+    "image_mean",
+    "image_std",
+];
+
+impl Preparation {
+    /// That of a model trained here: black is 0 and white 1; another size is brought to the model's, or is an
+    /// error.
+    pub fn plain(form: Form, resize: bool) -> Self {
+        let resize = resize.then_some((Size::Whole([form.side; 2]), Filter::Bilinear));
+        Self { resize, crop: None, factor: 1.0 / 255.0, normal: None }
+    }
+
+    /// What a `preprocessor_config.json` says.
+    ///
+    /// # Errors
+    /// It says something that is not known here, one sentence each.
+    pub fn of(config: &Json) -> Result<Self, Vec<String>> {
+        let Json::Object(config) = config else { return Err(vec!["it is no map".to_owned()]) };
+        let mut reading = Reading { config, faults: Vec::new() };
+        let found = reading.preparation();
+        match found {
+            Some(found) if reading.faults.is_empty() => Ok(found),
+            Some(_) | None => Err(reading.faults),
+        }
+    }
+
+    /// The numbers of an image, `[C, H, W]`.
+    ///
+    /// # Errors
+    /// They are not as many as the model takes.
+    pub(super) fn apply(&self, mut pixels: Pixels, form: Form) -> Result<Vec<f32>, String> {
+        if let Some((size, filter)) = self.resize {
+            let [height, width] = size.of(pixels.height, pixels.width);
+            if height.checked_mul(width).is_none_or(|n| n > MOST_PIXELS) {
+                return Err(format!("{}x{} would become {height}x{width}", pixels.height, pixels.width));
+            }
+            pixels = pixels.resized(height, width, filter);
+        }
+        if let Some([height, width]) = self.crop {
+            pixels = pixels.cropped(height, width);
+        }
+        if (pixels.height, pixels.width) != (form.side, form.side) {
+            return Err(form.mismatch(pixels.height, pixels.width));
+        }
+        let mut values = Vec::with_capacity(form.size());
+        for channel in 0..form.channels {
+            let of = |all: &[f64]| all.get(channel).or(all.first()).copied();
+            let normal = self.normal.as_ref().and_then(|(mean, std)| of(mean).zip(of(std)));
+            let (mean, std) = normal.unwrap_or((0.0, 1.0));
+            let own = pixels.bytes.iter().skip(channel).step_by(form.channels);
+            values.extend(own.map(|byte| ((f64::from(*byte) * self.factor - mean) / std) as f32));
+        }
+        Ok(values)
+    }
+}
+
+impl Size {
+    /// Height and width an image of a height and width is brought to.
+    fn of(self, height: usize, width: usize) -> [usize; 2] {
+        let longer = |side: usize, long: usize, short: usize| {
+            usize::try_from(side as u128 * long as u128 / short.max(1) as u128).unwrap_or(usize::MAX)
+        };
+        match self {
+            Size::Whole(size) => size,
+            Size::Shorter(side) if width <= height => [longer(side, height, width), side],
+            Size::Shorter(side) => [side, longer(side, width, height)],
+        }
+    }
+}
+
+struct Reading<'a> {
+    config: &'a Map<String, Json>,
+    faults: Vec<String>,
+}
+
+impl Reading<'_> {
+    fn preparation(&mut self) -> Option<Preparation> {
+        let processor = self.processor()?;
+        for (key, value) in self.config {
+            // What is off, or nothing, changes nothing.
+            let is_off = value.is_null() || *value == Json::Bool(false);
+            if is_off || KEYS.contains(&key.as_str()) || IDLE.contains(&key.as_str()) {
+                continue;
+            }
+            let near = suggest(key, KEYS).map(|near| format!("; did you mean `{near}`?"));
+            self.faults.push(format!("`{key}` is not known here{}", near.unwrap_or_default()));
+        }
+        let resize = self.flag("do_resize", true).then(|| {
+            let size = self.size("size", matches!(processor.size, Size::Shorter(_)));
+            (size.unwrap_or(processor.size), self.filter().unwrap_or(processor.filter))
+        });
+        let crop = match self.flag("do_center_crop", processor.crop.is_some()) {
+            true => match self.size("crop_size", false) {
+                Some(Size::Whole(size)) => Some(size),
+                Some(Size::Shorter(side)) => Some([side; 2]),
+                None => processor.crop,
+            },
+            false => None,
+        };
+        let factor = match self.flag("do_rescale", true) {
+            true => self.number("rescale_factor").unwrap_or(1.0 / 255.0),
+            false => 1.0,
+        };
+        let normal = self.flag("do_normalize", true).then(|| {
+            let mean = self.numbers("image_mean").unwrap_or(processor.mean.to_vec());
+            let std = self.numbers("image_std").unwrap_or(processor.std.to_vec());
+            if std.contains(&0.0) {
+                self.faults.push("`image_std` holds a 0, by which nothing can be divided".to_owned());
+            }
+            (mean, std)
+        });
+        Some(Preparation { resize, crop, factor, normal })
+    }
+
+    fn get(&self, key: &str) -> Option<&Json> {
+        self.config.get(key).filter(|value| !value.is_null())
+    }
+
+    fn fault<T>(&mut self, key: &str, needs: &str) -> Option<T> {
+        let found = self.config.get(key).unwrap_or(&Json::Null);
+        self.faults.push(format!("`{key}` is {found}, and needs to be {needs}"));
+        None
+    }
+
+    fn processor(&mut self) -> Option<&'static Processor> {
+        let known = || PROCESSORS.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
+        let given = self.get("image_processor_type").or_else(|| self.get("feature_extractor_type"));
+        let Some(name) = given.and_then(Json::as_str) else {
+            self.faults.push(format!("it has no `image_processor_type`; read are {}", known()));
+            return None;
+        };
+        // Other names of the same: a faster one, one that uses Pillow, one of older days.
+        let plain = ["Fast", "Pil"].iter().fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
+        let plain = plain.replace("FeatureExtractor", "ImageProcessor");
+        let found = PROCESSORS.iter().find(|p| p.name == plain);
+        if found.is_none() {
+            self.faults.push(format!("`{name}` is not known here; read are {}", known()));
+        }
+        found
+    }
+
+    fn flag(&mut self, key: &str, usual: bool) -> bool {
+        match self.get(key) {
+            None => usual,
+            Some(Json::Bool(flag)) => *flag,
+            Some(_) => self.fault(key, "true or false").unwrap_or(usual),
+        }
+    }
+
+    fn number(&mut self, key: &str) -> Option<f64> {
+        match self.get(key)?.as_f64() {
+            Some(number) if number.is_finite() => Some(number),
+            Some(_) | None => self.fault(key, "a number"),
+        }
+    }
+
+    /// One number for every channel, or one for all.
+    fn numbers(&mut self, key: &str) -> Option<Vec<f64>> {
+        let given = self.get(key)?;
+        let found: Option<Vec<f64>> = match given {
+            Json::Array(items) if matches!(items.len(), 1 | 3) => items.iter().map(Json::as_f64).collect(),
+            Json::Array(_) => None,
+            one => one.as_f64().map(|n| vec![n]),
+        };
+        found.or_else(|| self.fault(key, "a number for each channel"))
+    }
+
+    fn filter(&mut self) -> Option<Filter> {
+        let by_number = [
+            Filter::Nearest,
+            Filter::Lanczos,
+            Filter::Bilinear,
+            Filter::Bicubic,
+            Filter::Box,
+            Filter::Hamming,
+        ];
+        let given = self.get("resample")?;
+        let found = given.as_u64().and_then(|n| by_number.get(usize::try_from(n).ok()?).copied());
+        let named = || serde_json::from_value(Json::from(given.as_str()?.to_ascii_lowercase())).ok();
+        found.or_else(named).or_else(|| self.fault("resample", "a filter's number, from 0 to 5"))
+    }
+
+    fn size(&mut self, key: &str, shorter: bool) -> Option<Size> {
+        let side = |value: Option<&Json>| {
+            let side = value?.as_u64().filter(|n| (1..=16_384).contains(n))?;
+            usize::try_from(side).ok()
+        };
+        let given = self.get(key)?;
+        let names: Vec<&str> = given.as_object().into_iter().flatten().map(|(k, _)| k.as_str()).collect();
+        let found = match names.as_slice() {
+            [] if shorter => side(Some(given)).map(Size::Shorter),
+            [] => side(Some(given)).map(|side| Size::Whole([side; 2])),
+            ["shortest_edge"] => side(given.get("shortest_edge")).map(Size::Shorter),
+            ["height", "width"] | ["width", "height"] => side(given.get("height"))
+                .zip(side(given.get("width")))
+                .map(|(height, width)| Size::Whole([height, width])),
+            _ => None,
+        };
+        found.or_else(|| self.fault(key, "`height` and `width`, or `shortest_edge`, in pixels"))
+    }
+}

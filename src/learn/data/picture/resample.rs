@@ -1,0 +1,159 @@
+//! Pixels of one size to those of another.
+//!
+//! A new pixel is a weighted sum of the old ones around its centre; where an image shrinks, the window
+//! grows with it. Each axis by itself, width first, every result rounded to a byte and every weight to
+//! 22 bits behind the point: the numbers that Pillow gives, which models have been trained on.
+
+use std::f64::consts::PI;
+
+use serde::{Deserialize, Serialize};
+
+/// What weights fall off like, with distance from a pixel's centre.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Filter {
+    /// The old pixel in whose area the centre lies.
+    Nearest,
+    /// `sinc(x) sinc(x/3)` up to 3 pixels away.
+    Lanczos,
+    /// `1 - |x|` up to 1 pixel away.
+    Bilinear,
+    /// The cubic of Keys (1981) with a slope of -1/2, up to 2 pixels away.
+    Bicubic,
+    /// 1 up to half a pixel away.
+    Box,
+    /// `sinc(x) (0.54 + 0.46 cos(pi x))` up to 1 pixel away.
+    Hamming,
+}
+
+impl Filter {
+    /// Weights are 0 beyond.
+    fn reach(self) -> f64 {
+        match self {
+            Filter::Nearest => 0.0,
+            Filter::Box => 0.5,
+            Filter::Bilinear | Filter::Hamming => 1.0,
+            Filter::Bicubic => 2.0,
+            Filter::Lanczos => 3.0,
+        }
+    }
+
+    fn weight(self, x: f64) -> f64 {
+        let sinc = |x: f64| if x == 0.0 { 1.0 } else { (PI * x).sin() / (PI * x) };
+        let away = x.abs();
+        match self {
+            Filter::Nearest => 1.0,
+            // The half-open area of a pixel, so that a centre on an edge belongs to one of two.
+            Filter::Box => f64::from(u8::from(x > -0.5 && x <= 0.5)),
+            Filter::Bilinear => (1.0 - away).max(0.0),
+            Filter::Hamming if away < 1.0 => sinc(x) * (0.54 + 0.46 * (PI * x).cos()),
+            Filter::Bicubic if away < 1.0 => (1.5 * away - 2.5) * away * away + 1.0,
+            Filter::Bicubic if away < 2.0 => ((-0.5 * away + 2.5) * away - 4.0) * away + 2.0,
+            Filter::Lanczos if (-3.0..3.0).contains(&x) => sinc(x) * sinc(x / 3.0),
+            Filter::Hamming | Filter::Bicubic | Filter::Lanczos => 0.0,
+        }
+    }
+}
+
+/// An image of bytes, row by row, the channels of a pixel side by side: `[H, W, C]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pixels {
+    /// Rows.
+    pub height: usize,
+    /// Columns.
+    pub width: usize,
+    /// Numbers a pixel.
+    pub channels: usize,
+    /// `height * width * channels` of them.
+    pub bytes: Vec<u8>,
+}
+
+/// Bits behind the point of a weight.
+const BITS: u32 = 22;
+
+/// The old pixels a new one is made of: the first, and the weights from there on.
+struct Window {
+    from: usize,
+    weights: Vec<i64>,
+}
+
+fn windows(old: usize, new: usize, filter: Filter) -> Vec<Window> {
+    let scale = old as f64 / new as f64;
+    let stretch = scale.max(1.0);
+    let reach = filter.reach() * stretch;
+    let window = |i: usize| {
+        let centre = (i as f64 + 0.5) * scale;
+        if filter == Filter::Nearest {
+            return Window { from: (centre as usize).min(old - 1), weights: vec![1 << BITS] };
+        }
+        // A float beyond the ends of an integer becomes its end.
+        let from = (centre - reach + 0.5) as usize;
+        let to = ((centre + reach + 0.5) as usize).min(old);
+        let weights: Vec<f64> =
+            (from..to).map(|j| filter.weight((j as f64 + 0.5 - centre) / stretch)).collect();
+        let sum: f64 = weights.iter().sum();
+        let fixed = |w: &f64| (w / sum * f64::from(1u32 << BITS)).round() as i64;
+        Window { from, weights: weights.iter().map(fixed).collect() }
+    };
+    (0..new).map(window).collect()
+}
+
+impl Pixels {
+    /// The same image with other sizes, neither of them 0.
+    pub fn resized(self, height: usize, width: usize, filter: Filter) -> Self {
+        let wide = if width == self.width { self } else { self.along(filter, width, true) };
+        if height == wide.height { wide } else { wide.along(filter, height, false) }
+    }
+
+    /// Another size along one axis.
+    fn along(&self, filter: Filter, new: usize, across: bool) -> Self {
+        let (height, width) = if across { (self.height, new) } else { (new, self.width) };
+        let windows = windows(if across { self.width } else { self.height }, new, filter);
+        let channels = self.channels;
+        let step = if across { channels } else { self.width * channels };
+        let mut bytes = Vec::with_capacity(height * width * channels);
+        for row in 0..height {
+            for column in 0..width {
+                let (window, start) = match across {
+                    true => (windows.get(column), row * self.width * channels),
+                    false => (windows.get(row), column * channels),
+                };
+                let Some(window) = window else { continue };
+                for channel in 0..channels {
+                    let old = self.bytes.iter().skip(start + window.from * step + channel).step_by(step);
+                    let sum: i64 = old.zip(&window.weights).map(|(byte, w)| i64::from(*byte) * w).sum();
+                    let rounded = (sum + (1 << (BITS - 1))) >> BITS;
+                    bytes.push(rounded.clamp(0, 255) as u8);
+                }
+            }
+        }
+        Self { height, width, channels, bytes }
+    }
+
+    /// The middle of an image, with black around it where it is smaller.
+    pub fn cropped(self, height: usize, width: usize) -> Self {
+        // As the models' library rounds: a margin that is cut away down, one that is added up.
+        let first = |old: usize, new: usize| match old >= new {
+            true => ((old - new) / 2) as isize,
+            false => -((new - old).div_ceil(2) as isize),
+        };
+        let (top, left) = (first(self.height, height), first(self.width, width));
+        let mut bytes = Vec::with_capacity(height * width * self.channels);
+        let place =
+            |i: usize, first: isize, size: usize| i.checked_add_signed(first).filter(|place| *place < size);
+        for row in 0..height {
+            let row = place(row, top, self.height);
+            for column in 0..width {
+                let pixel = row.zip(place(column, left, self.width)).and_then(|(row, column)| {
+                    let at = (row * self.width + column) * self.channels;
+                    self.bytes.get(at..at + self.channels)
+                });
+                match pixel {
+                    Some(pixel) => bytes.extend_from_slice(pixel),
+                    None => bytes.extend(std::iter::repeat_n(0, self.channels)),
+                }
+            }
+        }
+        Self { height, width, channels: self.channels, bytes }
+    }
+}

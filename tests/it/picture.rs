@@ -1,0 +1,150 @@
+//! Image files: prepared as the processors of Hugging Face prepare them, or refused with the reason.
+//!
+//! `tests/picture/make.py` makes the files and `cases.json`, which says what the library makes of them.
+
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+use trafoc::learn::data::Form;
+use trafoc::learn::data::picture::{Preparation, picture};
+
+use crate::compiled::repository;
+
+fn cases() -> Vec<Json> {
+    let text = std::fs::read_to_string(repository("tests/picture/cases.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn numbers(value: &Json) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect()
+}
+
+#[test]
+fn images_become_the_numbers_of_the_library() {
+    for case in cases() {
+        let preparation = Preparation::of(&case["preprocessor"]).unwrap();
+        let wanted = numbers(&case["values"]);
+        let side = (wanted.len() / 3).isqrt();
+        let image = repository("tests/picture").join(case["image"].as_str().unwrap());
+        let found = picture(&image, Form { channels: 3, side }, &preparation).unwrap();
+        assert_eq!(found.len(), wanted.len());
+        let off = found.iter().zip(&wanted).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
+        let scale = wanted.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
+        assert!(off <= 1e-6 * scale, "{} is off by {off}", case["preprocessor"]);
+    }
+}
+
+fn plain(image: &str, channels: usize) -> Result<Vec<f32>, String> {
+    let form = Form { channels, side: 16 };
+    picture(&repository("tests/picture").join(image), form, &Preparation::plain(form, true))
+}
+
+#[test]
+fn other_files_are_read_or_refused_with_their_reason() {
+    let wanted = plain("photo.png", 3).unwrap();
+    // Two decoders of jpeg round differently, and CMYK loses a little more.
+    for (image, most) in [("photo.jpg", 0.03), ("turned.jpg", 0.03), ("cmyk.jpg", 0.06), ("alpha.png", 0.0)] {
+        let found = plain(image, 3).unwrap();
+        let off = found.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(off <= most, "{image} is off by {off}");
+    }
+    let green = &wanted[256..512];
+    for channels in [1, 3] {
+        let grey = plain("grey16.png", channels).unwrap();
+        assert!(grey.chunks(256).all(|plane| plane.iter().zip(green).all(|(a, b)| (a - b).abs() < 1e-6)));
+    }
+    let refused = [
+        ("cut.png", "cut off"),
+        ("cut.jpg", "cut off"),
+        ("flipped.png", "damaged"),
+        ("huge.png", "more than 16384 pixels on a side"),
+        ("moving.gif", "it is a gif, and only png and jpeg are read"),
+        ("words.png", "neither png nor jpeg"),
+        ("absent.png", "No such file"),
+        (".", "it is a folder"),
+    ];
+    for (image, why) in refused {
+        let found = plain(image, 3).unwrap_err();
+        assert!(found.contains(why), "{image}: {found}");
+    }
+}
+
+#[test]
+fn what_a_preprocessor_says_is_known_or_refused() {
+    let of = |more: Json| {
+        let mut config = json!({"image_processor_type": "ViTImageProcessor"});
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Preparation::of(&config).unwrap_err().join("; ")
+    };
+    let cases = [
+        (json!({"image_processor_type": "OwlImageProcessor"}), "`OwlImageProcessor` is not known here"),
+        (json!({"crop_pct": 0.9}), "`crop_pct` is not known here"),
+        (json!({"do_pad": true}), "`do_pad` is not known here"),
+        (json!({"size": {"longest_edge": 9}}), "`size` is {\"longest_edge\":9}"),
+        (json!({"size": {"height": 0, "width": 9}}), "in pixels"),
+        (json!({"size": 1e9}), "in pixels"),
+        (json!({"resample": 9}), "`resample` is 9"),
+        (json!({"image_std": [0, 1, 1]}), "nothing can be divided"),
+        (json!({"image_mean": [1, 1]}), "a number for each channel"),
+        (
+            json!({"do_resize": "yes", "rescale_factor": "x"}),
+            "`do_resize` is \"yes\", and needs to be true or false; `res",
+        ),
+    ];
+    for (config, why) in cases {
+        let found = of(config);
+        assert!(found.contains(why), "{found}");
+    }
+    // What is off, or nothing, does no harm.
+    let idle = json!({"image_processor_type": "ViTImageProcessor", "do_pad": false, "pad_size": null});
+    assert!(Preparation::of(&idle).is_ok());
+    assert!(Preparation::of(&json!({})).is_err() && Preparation::of(&json!([])).is_err());
+    // A strip that would become a sheet.
+    let form = Form { channels: 3, side: 16 };
+    let wide = json!({"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 16_000}});
+    let found = picture(&repository("tests/picture/photo.png"), form, &Preparation::of(&wide).unwrap());
+    assert!(found.unwrap_err().contains("would become 16000x22918"));
+}
+
+#[cfg(feature = "interp")]
+#[test]
+fn imported_models_classify_images() {
+    use std::process::Command;
+    let predict = |model: &Path, image: &Path, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        command.arg("predict").arg(model).arg("--image").arg(image).args(more);
+        let output = command.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    for case in cases() {
+        let folder = tempfile::tempdir().unwrap();
+        let model = repository("tests/hub").join(case["model"].as_str().unwrap());
+        for name in ["config.json", "model.safetensors"] {
+            std::fs::copy(model.join(name), folder.path().join(name)).unwrap();
+        }
+        let image = repository("tests/picture").join(case["image"].as_str().unwrap());
+        let (code, _, err) = predict(folder.path(), &image, &[]);
+        assert!(code == Some(4) && err.contains("has no preprocessor_config.json"), "{err}");
+        let preprocessor = folder.path().join("preprocessor_config.json");
+        std::fs::write(&preprocessor, case["preprocessor"].to_string()).unwrap();
+        let (code, out, err) = predict(folder.path(), &image, &["--format", "json"]);
+        assert_eq!(code, Some(0), "{err}");
+        let said: Json = serde_json::from_str(&out).unwrap();
+        let classes = said["data"]["predictions"][0]["classes"].as_array().unwrap().clone();
+        let logits = numbers(&case["logits"]);
+        let most = logits.iter().fold(f64::MIN, |m, x| m.max(*x));
+        let sum: f64 = logits.iter().map(|x| (x - most).exp()).sum();
+        let config: Json =
+            serde_json::from_str(&std::fs::read_to_string(model.join("config.json")).unwrap()).unwrap();
+        for (i, logit) in logits.iter().enumerate() {
+            let name = &config["id2label"][i.to_string()];
+            let found = classes.iter().find(|class| class["class"] == *name).unwrap();
+            let (found, wanted) = (found["probability"].as_f64().unwrap(), (logit - most).exp() / sum);
+            assert!((found - wanted).abs() < 1e-4, "{name} is {found}, not {wanted}");
+        }
+        std::fs::write(&preprocessor, r#"{"image_processor_type": "ViTImageProcessor", "size": 9}"#).unwrap();
+        let (code, _, err) = predict(folder.path(), &image, &[]);
+        assert!(code == Some(4) && err.contains("an image of 9x9, and the model's is"), "{err}");
+    }
+}
