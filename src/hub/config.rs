@@ -85,9 +85,17 @@ impl<'f> Config<'f> {
                 }
             }
         }
-        for (key, (_, value, span)) in from {
+        let usual = Self::of(family, &config.architecture, IndexMap::new(), &mut Sink::new());
+        for (key, (name, value, span)) in from {
             config.places.insert(key.clone(), span);
-            config.values.insert(key, value);
+            match usual.as_ref().and_then(|usual| expected(usual, &key, &value)) {
+                // The default stands in for it, so that nothing follows from the same slip.
+                Some(expected) => {
+                    let message = format!("`{name}` is {value}, and needs to be {expected}");
+                    sink.push(Diagnostic::error(Code::WrongKind, span, message));
+                }
+                None => drop(config.values.insert(key, value)),
+            }
         }
         config.settle(sink)?;
         Some(config)
@@ -184,15 +192,30 @@ impl<'f> Config<'f> {
     }
 }
 
+/// What a key's value needs to be, where it is of another kind than the family's own.
+fn expected(usual: &Config<'_>, key: &str, value: &Json) -> Option<&'static str> {
+    let is_fixed = usual.family.keys.get(key).is_some_and(|key| key.only.is_some());
+    match (usual.values.get(key)?, value) {
+        (_, Json::Null) => None,
+        _ if is_fixed => None,
+        (Json::Bool(_), value) if !value.is_boolean() => Some("true or false"),
+        (Json::Number(_), value) if !value.is_number() => Some("a number"),
+        (Json::String(_), value) if !value.is_string() => Some("a word"),
+        (Json::Array(_), value) if !value.is_array() => Some("a list"),
+        (Json::Object(_), value) if !value.is_object() => Some("a map"),
+        (_, _) => None,
+    }
+}
+
+/// The class of a config and its head; the family's first ones after reporting that it has no such class.
 fn head_of(family: &Family, node: &Node, sink: &mut Sink) -> Option<(String, String)> {
     let given = node.get("architectures").map(json::of);
     let class = match &given {
         Some(Json::Array(all)) => all.first().and_then(Json::as_str),
         _ => None,
     };
-    let Some(class) = class else {
-        return family.architectures.first().map(|(class, head)| (class.clone(), head.clone()));
-    };
+    let first = || family.architectures.first().map(|(class, head)| (class.clone(), head.clone()));
+    let Some(class) = class else { return first() };
     if let Some(head) = family.architectures.get(class) {
         return Some((class.to_owned(), head.clone()));
     }
@@ -200,7 +223,7 @@ fn head_of(family: &Family, node: &Node, sink: &mut Sink) -> Option<(String, Str
     let message = format!("the family {} has no class `{class}`", family.name);
     let span = node.get("architectures").map_or(node.span, |n| n.span);
     sink.push(Diagnostic::error(Code::UnknownPart, span, message).help(format!("it has {}", listed(&known))));
-    None
+    first()
 }
 
 /// The key a name stands for.
@@ -231,6 +254,13 @@ fn flatten(family: &Family, base: &str, node: &Node, out: &mut Vec<(String, Json
 }
 
 fn unknown(family: &Family, name: &str, span: Span) -> Diagnostic {
+    let inside: Vec<&str> =
+        family.keys.keys().filter_map(|key| key.strip_prefix(name)?.strip_prefix('.')).collect();
+    if !inside.is_empty() {
+        let message = format!("`{name}` needs to be a map");
+        return Diagnostic::error(Code::WrongKind, span, message)
+            .help(format!("it holds {}", listed(&inside)));
+    }
     let message = format!("the family {} has no key `{name}`", family.name);
     let diagnostic = Diagnostic::error(Code::UnknownKey, span, message);
     if name.starts_with("quantization") {

@@ -453,7 +453,7 @@ impl<'a> Attempt<'a> {
         if sink.has_errors() {
             return nothing(values);
         }
-        let tree = import::tree(&config, self.name, &mut sink);
+        let tree = import::tree(&config, self.name, &mut sink).filter(|_| !sink.has_errors());
         let spec = tree.and_then(|tree| load::decode(self.sources, &tree, &mut sink));
         let values = config.values;
         let Some(spec) = spec else { return nothing(values) };

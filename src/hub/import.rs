@@ -14,14 +14,12 @@ use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node, Scalar, Style};
 use crate::syntax::{Notation, parse, print};
 
-/// The spec of a config, every field of the family's in it. `None` after reporting why there is none.
+/// The spec of a config, every field of the family's in it but those whose faults are reported. What the
+/// config decides stands where the config says it.
 pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
-    let mut filler = Filler { config, sink, failed: false };
+    let mut filler = Filler { config, sink };
     let body = filler.fill(&config.family.spec)?;
     let head = config.family.heads.get(&config.head).and_then(|h| filler.fill(&h.spec));
-    if filler.failed {
-        return None;
-    }
     let mut tree = match head {
         Some(head) => merge(&body, &head, &is_part, sink),
         None => body,
@@ -41,7 +39,6 @@ pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
 struct Filler<'a, 'f> {
     config: &'a Config<'f>,
     sink: &'a mut Sink,
-    failed: bool,
 }
 
 impl Filler<'_, '_> {
@@ -50,10 +47,11 @@ impl Filler<'_, '_> {
         match (&node.kind, formula_of(node)) {
             (_, Some(Ok(formula))) => {
                 let value = self.value(&formula, node.span)?;
+                let span = self.place(&formula).unwrap_or(node.span);
                 if let Some(text) = worked(&formula, &value, self.config) {
-                    return Some(Node::plain(text, node.span));
+                    return Some(Node::plain(text, span));
                 }
-                (!value.is_null()).then(|| json::node(&value, node.span))
+                (!value.is_null()).then(|| json::node(&value, span))
             }
             (Kind::Map(entries), _) if node.get("when").is_some() => {
                 let holds = match formula_of(&entries.first()?.value) {
@@ -103,9 +101,13 @@ impl Filler<'_, '_> {
         }
     }
 
+    /// Where the config gives the first key of a formula that it gives.
+    fn place(&self, formula: &Formula) -> Option<Span> {
+        formula.keys().iter().find_map(|key| self.config.places.get(*key)).copied()
+    }
+
     /// Reports where the config gives a key of the formula, or in the family file.
     fn fault(&mut self, formula: &Formula, span: Span, message: String) {
-        self.failed = true;
         let keys = formula.keys();
         let key = keys.iter().find(|k| self.config.places.contains_key(**k));
         let place = key.and_then(|k| self.config.places.get(*k)).copied().unwrap_or(span);
@@ -217,20 +219,69 @@ fn shortest(list: &[String]) -> (&'static str, Node) {
 }
 
 /// The same spec without what equals a default, as text. `None` after reporting why the tree is no spec.
-pub fn clean(tree: &Node, sources: &mut SourceMap, sink: &mut Sink) -> Option<String> {
+pub fn clean(tree: &Node, config: &Config<'_>, sources: &mut SourceMap, sink: &mut Sink) -> Option<String> {
     // Whether a key has an effect is judged by its place, so the tree gets places of its own.
     let text = print::yaml(tree);
     let id = sources.add("<import>", text);
-    let mut tree = parse(sources, id, Notation::Yaml, sink)?;
-    let whole = load::decode(sources, &tree, sink)?;
-    let paths = paths(&tree, &mut Vec::new());
+    let mut parsed = parse(sources, id, Notation::Yaml, sink)?;
+    let mut found = Sink::new();
+    let whole = load::decode(sources, &parsed, &mut found);
+    report(&found, &places(tree, &parsed), config, sources, sink);
+    let whole = whole.filter(|_| !sink.has_errors())?;
+    let paths = paths(&parsed, &mut Vec::new());
     for path in paths {
-        let Some(shorter) = without(&tree, &path) else { continue };
+        let Some(shorter) = without(&parsed, &path) else { continue };
         if holds(&shorter, &whole, sources) {
-            tree = shorter;
+            parsed = shorter;
         }
     }
-    Some(print::yaml(&tidied(&tree)))
+    Some(print::yaml(&tidied(&parsed)))
+}
+
+/// From places in a spec as it is printed to those of the same values before.
+fn places(before: &Node, printed: &Node) -> Vec<(Span, Span)> {
+    let mut found = vec![(printed.span, before.span)];
+    for e in printed.entries().unwrap_or(&[]) {
+        if let Some(value) = before.get(&e.key) {
+            found.push((e.key_span, value.span));
+            found.extend(places(value, &e.value));
+        }
+    }
+    if let (Kind::List(before), Kind::List(printed)) = (&before.kind, &printed.kind) {
+        found.extend(before.iter().zip(printed).flat_map(|(before, printed)| places(before, printed)));
+    }
+    found
+}
+
+/// Reports what is wrong with a spec where the config says it. Where other faults are known already, only
+/// what does not follow from them.
+fn report(found: &Sink, places: &[(Span, Span)], config: &Config<'_>, sources: &SourceMap, sink: &mut Sink) {
+    let given = |span: Span| {
+        let place = places.iter().find(|(printed, _)| *printed == span).map(|(_, before)| *before);
+        place.filter(|place| config.places.values().any(|p| p == place))
+    };
+    let is_first = !sink.has_errors();
+    for diagnostic in found.iter() {
+        let mut diagnostic = diagnostic.clone();
+        let own = given(diagnostic.span());
+        let mut known = diagnostic.labels.iter().filter_map(|label| given(label.span));
+        if !is_first && (own.is_none() || known.any(|place| sink.has_error_in(place))) {
+            continue;
+        }
+        for label in &mut diagnostic.labels {
+            label.span = given(label.span).unwrap_or(label.span);
+        }
+        if let Some(place) = own {
+            let key = sources.text(place).trim_matches('"');
+            diagnostic.message = format!("`{key}`: {}", diagnostic.message);
+        } else if diagnostic.code == Code::MissingKey {
+            let null = |key: &&String| config.values.get(*key).is_some_and(Json::is_null);
+            for (key, place) in config.places.iter().filter(|(key, _)| null(key)) {
+                diagnostic = diagnostic.label(*place, format!("`{key}` is null here"));
+            }
+        }
+        sink.push(diagnostic);
+    }
 }
 
 fn holds(tree: &Node, whole: &ModelSpec, sources: &SourceMap) -> bool {

@@ -109,8 +109,8 @@ pub fn import(
     // An export of ours says what the model is called.
     let own = node.get("trafo_name").and_then(crate::syntax::tree::Node::text);
     let name = own.filter(|n| is_name(n)).unwrap_or(name);
-    let tree = import::tree(&config, name, sink).filter(|_| !sink.has_errors())?;
-    let text = import::clean(&tree, sources, sink)?;
+    let tree = import::tree(&config, name, sink)?;
+    let text = import::clean(&tree, &config, sources, sink)?;
     let Config { architecture, head, values, passed, .. } = config;
     Some(Imported { architecture, head, values, passed, text, family })
 }

@@ -267,6 +267,60 @@ fn shipped_specs_find_a_family() {
     }
 }
 
+/// A config may leave out all but what it is a model of.
+#[test]
+fn what_a_config_leaves_out_has_the_usual_value() {
+    let families = Families::default();
+    let mut sources = SourceMap::new();
+    for name in families.names() {
+        let family = families.read(name, &mut sources, &mut Sink::new()).unwrap();
+        for class in family.architectures.keys() {
+            let config = serde_json::json!({"model_type": family.models[0], "architectures": [class]});
+            imported(name, &config.to_string()).unwrap_or_else(|why| panic!("{class}: {why}"));
+        }
+    }
+}
+
+/// Everything wrong with a config is told in one run, each where the config says it and once.
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let text = std::fs::read_to_string(repository("tests/hub/llama/config.json")).unwrap();
+    let config: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let of = |more: serde_json::Value| {
+        let mut odd = config.clone();
+        odd.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        imported("odd", &serde_json::to_string_pretty(&odd).unwrap()).unwrap_err()
+    };
+    let why = of(serde_json::json!({
+        "hidden_size": "context", "num_hidden_layers": -3, "hidden_act": "cosine", "rms_norm_eps": [1],
+        "vocab_size": 1.5, "attention_bias": "no", "num_key_value_heads": {}, "bar": 1,
+        "rope_parameters": "x", "architectures": ["Foo"], "attention_dropout": 7,
+    }));
+    let wanted = [
+        "`hidden_size` is \"context\", and needs to be a number",
+        "`num_hidden_layers`: -3 is not between 1 and",
+        "`hidden_act`: `cosine` is none of",
+        "`rms_norm_eps` is [1], and needs to be a number",
+        "`vocab_size`: 1.5 is not a whole number",
+        "`attention_bias` is \"no\", and needs to be true or false",
+        "`num_key_value_heads` is {}, and needs to be a number",
+        "the family llama has no key `bar`",
+        "`rope_parameters` needs to be a map",
+        "the family llama has no class `Foo`",
+        "`attention_dropout`: 7 is not",
+    ];
+    for wanted in wanted {
+        assert_eq!(why.matches(wanted).count(), 1, "{wanted}\n{why}");
+    }
+    assert_eq!(why.matches("error[").count(), wanted.len(), "{why}");
+    assert!(!why.contains("<import>"), "{why}");
+    let why = of(serde_json::json!({"num_key_value_heads": 3}));
+    assert!(why.contains("`num_key_value_heads`: kv_heads (3) does not divide heads (4)"), "{why}");
+    assert!(!why.contains("<import>"), "{why}");
+    let why = of(serde_json::json!({"hidden_size": null}));
+    assert!(why.contains("the spec needs `d_model`") && why.contains("`hidden_size` is null here"), "{why}");
+}
+
 #[test]
 fn unknown_keys_are_named_with_their_place() {
     let folder = repository("tests/hub/llama");
