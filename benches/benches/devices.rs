@@ -78,7 +78,7 @@ fn timed(device: &Device, spec: &str, vocab: usize, work: Work, runs: usize) -> 
         Work::Decode => {
             let Some(weights) = &weights else { panic!("no weights") };
             let prompt = Prompt { tokens: vec![1], memory: Vec::new() };
-            let limits = Limits { most: TOKENS, context: 512, stop: Vec::new() };
+            let limits = Limits { most: TOKENS, context: 512, stop: Vec::new(), never: vec![], last: None };
             let made =
                 Decoder::new(&plan, weights)
                     .sample(&[prompt], &Sampling::GREEDY, &limits, 0, &mut |_, _| true);

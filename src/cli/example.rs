@@ -39,8 +39,7 @@ pub fn of_text(trained: &Trained, text: &str) -> Result<Json, Failure> {
                 .help("without it an example of the run's data is taken"));
         }
         Task::Translate => {
-            let source = ids(codebook.source_tokenizer())?;
-            let begun = prompt::of_source(codebook, &source, None);
+            let begun = prompt::of_source_text(codebook, text, None).map_err(unknown)?;
             let limits = prompt::limits(codebook, trained.subject.graph.context, Some(LONGEST));
             let greedy = Beam { width: 1, length_penalty: 0.0 };
             let decoder = Decoder::new(&trained.plan, &trained.weights);

@@ -55,7 +55,7 @@ pub struct Generate {
     /// A text that ends the output, and is not part of it; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub stop: Vec<String>,
-    /// The language of a translation, as the training data names it
+    /// The language of a translation, as the training data names it; of an imported model, its token
     #[arg(long, value_name = "NAME")]
     pub language: Option<String>,
     /// Where random numbers come from

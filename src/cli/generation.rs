@@ -184,12 +184,9 @@ fn made(codebook: &Codebook, text: &str, arguments: &Generate) -> Result<Prompt,
             Failure::usage("the model has no mark of the start, and needs a prompt").help("`--prompt TEXT`")
         });
     }
-    let Some(tokenizer) = codebook.source_tokenizer() else {
-        return Err(Failure::bug("a codebook without a tokenizer"));
-    };
-    let source = tokenizer.encode(text).map_err(|u| unknown(&u.what))?;
     let languages = &codebook.languages;
     let language = match &arguments.language {
+        Some(name) if codebook.writing.is_some() => Some(language_token(codebook, name)?),
         Some(name) => match languages.iter().position(|l| l == name) {
             Some(index) => u32::try_from(index).ok(),
             None if languages.is_empty() => return Err(Failure::usage("the model has one language only")),
@@ -204,7 +201,19 @@ fn made(codebook: &Codebook, text: &str, arguments: &Generate) -> Result<Prompt,
             return Err(failure.help(format!("there are {}", languages.join(", "))));
         }
     };
-    Ok(prompt::of_source(codebook, &source, language))
+    prompt::of_source_text(codebook, text, language).map_err(|u| unknown(&u.what))
+}
+
+/// The token that stands for a language in another library's model: `fr_XX`, or `__fr__`.
+fn language_token(codebook: &Codebook, name: &str) -> Result<u32, Failure> {
+    let Some(Tokenizer::Subword(tokenizer)) = &codebook.tokenizer else {
+        return Err(Failure::bug("a codebook without a tokenizer"));
+    };
+    let found = tokenizer.id(name).or_else(|| tokenizer.id(&format!("__{name}__")));
+    found.ok_or_else(|| {
+        Failure::usage(format!("the model's vocabulary has no token for the language `{name}`"))
+            .help("such models write it like `fr_XX` or `__fr__`")
+    })
 }
 
 fn cut(text: &str) -> String {

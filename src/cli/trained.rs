@@ -17,6 +17,7 @@ use crate::learn::recipe::agree::Task;
 use crate::learn::run_dir::{self, AVERAGED, Found};
 use crate::learn::session::files;
 use crate::learn::token::{Fault, Tokenizer, from_files};
+use crate::learn::writing::Writing;
 use crate::parts::Head;
 
 /// The longest codebook that is read.
@@ -109,7 +110,7 @@ impl Trained {
         let plan = Plan::new(&subject.graph, &Captures::none()).map_err(plan_failure)?;
         let codebook = match &arguments.codebook {
             Some(path) => read_codebook(path)?,
-            None => codebook_of(&subject, &model.folder, root)?,
+            None => codebook_of(&subject, &model.folder, root, ui)?,
         };
         let over = arguments.over.clone();
         Ok(Self { subject, plan, weights, codebook, device, found: None, over })
@@ -117,7 +118,7 @@ impl Trained {
 }
 
 /// What the files beside a Hugging Face model say of ids and classes.
-fn codebook_of(subject: &Subject, folder: &Path, root: &Path) -> Result<Codebook, Failure> {
+fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result<Codebook, Failure> {
     let path = folder.join("tokenizer.json");
     let tokenizer = match path.is_file() {
         true => {
@@ -146,8 +147,9 @@ fn codebook_of(subject: &Subject, folder: &Path, root: &Path) -> Result<Codebook
     }
     classes.sort();
     let image = Form::of(&subject.spec);
+    let task = Task::of(&subject.spec).unwrap_or(Task::ClassifyText);
     Ok(Codebook {
-        task: Task::of(&subject.spec).unwrap_or(Task::ClassifyText),
+        task,
         tokenizer,
         source: None,
         classes: classes.into_iter().map(|(_, name)| name).collect(),
@@ -158,8 +160,44 @@ fn codebook_of(subject: &Subject, folder: &Path, root: &Path) -> Result<Codebook
             Some(_) => preparation_of(folder)?,
             None => None,
         },
+        writing: match task {
+            Task::NextToken | Task::Translate => {
+                Some(writing_of(folder, &config, subject.spec.vocab.unwrap_or(0), ui)?)
+            }
+            Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => None,
+        },
         longest: usize::try_from(subject.graph.context).unwrap_or(usize::MAX),
     })
+}
+
+/// What a Hugging Face model's text begins and ends with: its `generation_config.json` says so, and its config
+/// where it has none.
+fn writing_of(folder: &Path, config: &serde_json::Value, vocab: u64, ui: &Ui) -> Result<Writing, Failure> {
+    let path = folder.join("generation_config.json");
+    let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
+    let own: Option<serde_json::Value> = match path.is_file() {
+        true => {
+            let bytes = file::read_bounded(&path, MAX_CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+            Some(serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?)
+        }
+        false => None,
+    };
+    let aside = own.as_ref().map(Writing::left_aside).unwrap_or_default();
+    if !aside.is_empty() {
+        let aside = aside.join(", ");
+        ui.note(&format!("note: generation_config.json says {aside}; how to search and draw is said here"));
+    }
+    Writing::of(own.as_ref().unwrap_or(config), vocab).map_err(|faults| match &own {
+        Some(_) => first_of(faults, failed),
+        None => first_of(faults, |why| Failure::new(Exit::File, format!("the config: {why}"))),
+    })
+}
+
+/// A failure of several sentences.
+fn first_of(faults: Vec<String>, failed: impl Fn(String) -> Failure) -> Failure {
+    let mut faults = faults.into_iter();
+    let first = failed(faults.next().unwrap_or_default());
+    faults.fold(first, Failure::help)
 }
 
 /// How a Hugging Face model's images become numbers, where a file beside it says so.
@@ -179,12 +217,7 @@ fn preparation_of(folder: &Path) -> Result<Option<Preparation>, Failure> {
             None => Some(&json),
         };
         let Some(own) = own else { continue };
-        let read = Preparation::of(own).map_err(|faults| {
-            let mut faults = faults.into_iter();
-            let first = failed(faults.next().unwrap_or_default());
-            faults.fold(first, Failure::help)
-        });
-        return read.map(Some);
+        return Preparation::of(own).map(Some).map_err(|faults| first_of(faults, failed));
     }
     Ok(None)
 }

@@ -32,6 +32,27 @@ pub struct Limits {
     pub context: usize,
     /// Tokens that end a sequence; they are not part of it.
     pub stop: Vec<u32>,
+    /// Tokens that are never chosen.
+    pub never: Vec<u32>,
+    /// The token a sequence ends with where it becomes as long as it may.
+    pub last: Option<u32>,
+}
+
+impl Limits {
+    /// Takes away what may not follow: `made` tokens behind a prompt of `given`.
+    fn restrict(&self, scores: &mut [f32], given: usize, made: usize) {
+        if self.never.is_empty() && self.last.is_none() {
+            return;
+        }
+        // The last token's own position is needed by none behind it.
+        let most = self.most.min(self.context.saturating_add(1).saturating_sub(given));
+        let last = self.last.filter(|_| made + 1 >= most);
+        for (id, score) in (0u32..).zip(scores) {
+            if last.is_some_and(|last| id != last) || self.never.contains(&id) {
+                *score = f32::NEG_INFINITY;
+            }
+        }
+    }
 }
 
 /// A decoded sequence.
@@ -127,11 +148,12 @@ impl<'a> Decoder<'a> {
             if next.first().is_none_or(|tokens| tokens.len() > room) {
                 break;
             }
-            let rows = self.scores(&next, std::mem::take(&mut memory), &mut cache, &device)?;
+            let mut rows = self.scores(&next, std::mem::take(&mut memory), &mut cache, &device)?;
             let mut kept = Vec::new();
             next.clear();
-            for (row, (index, scores)) in alive.iter().zip(&rows).enumerate() {
+            for (row, (index, scores)) in alive.iter().zip(&mut rows).enumerate() {
                 let decoded = &mut out[*index];
+                limits.restrict(scores, prompts[*index].tokens.len(), decoded.tokens.len());
                 let mut seen = prompts[*index].tokens.clone();
                 seen.extend_from_slice(&decoded.tokens);
                 let Some(stream) = streams.get_mut(index) else { continue };
@@ -203,14 +225,15 @@ impl<'a> Decoder<'a> {
             if next.first().is_none_or(|tokens| tokens.len() > limits.context.saturating_sub(cache.len())) {
                 break;
             }
-            let rows = self.scores(&next, std::mem::take(&mut memory), &mut cache, &device)?;
+            let mut rows = self.scores(&next, std::mem::take(&mut memory), &mut cache, &device)?;
             let mut ways: Vec<(f64, usize, u32)> = Vec::new();
-            for (row, scores) in rows.iter().enumerate() {
+            for (row, scores) in rows.iter_mut().enumerate() {
+                limits.restrict(scores, prompt.tokens.len(), alive[row].tokens.len());
                 let scores: Vec<f64> = scores.iter().map(|s| f64::from(*s)).collect();
                 let mut own: Vec<(f64, usize, u32)> = logs(&scores)
                     .into_iter()
                     .zip(0u32..)
-                    .filter(|(log, _)| !log.is_nan())
+                    .filter(|(log, _)| log.is_finite())
                     .map(|(log, token)| (alive[row].log_probability + log, row, token))
                     .collect();
                 own.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(&b.2)));

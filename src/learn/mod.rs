@@ -7,7 +7,7 @@
 //!
 //! With tensors, `loss` judges outputs, `update` moves parameters, `step` joins both, `session` makes
 //! steps until there are none left and keeps them in a `run_dir`; `evaluate` measures, `decode` writes on,
-//! choosing tokens by `choose`. `sample` is a batch without data.
+//! choosing tokens by `choose`, between the ids that `writing` says of other libraries' models. `sample` is a batch without data.
 
 #[cfg(feature = "interp")]
 pub mod choose;
@@ -39,3 +39,5 @@ pub mod step;
 pub mod token;
 #[cfg(feature = "interp")]
 pub mod update;
+#[cfg(feature = "learn")]
+pub mod writing;

@@ -74,4 +74,7 @@ mod tidy;
 #[cfg(feature = "interp")]
 mod train;
 #[cfg(test)]
+#[cfg(feature = "interp")]
+mod writing;
+#[cfg(test)]
 mod yaml;

@@ -6,6 +6,7 @@ use super::picture::Preparation;
 use super::read::Form;
 use crate::learn::recipe::agree::Task;
 use crate::learn::token::{Marks, Tokenizer};
+use crate::learn::writing::Writing;
 
 /// The meaning of a model's inputs and outputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub struct Codebook {
     /// How image files are prepared, where it is not as in training here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Preparation>,
+    /// How it writes, where it is a model of another library.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writing: Option<Writing>,
     /// The most positions an example may have.
     pub longest: usize,
 }

@@ -214,6 +214,7 @@ impl Plan<'_> {
             several: matches!(&self.spec.head, Head::Classify(c) if c.multi_label),
             image: self.form(),
             preparation: None,
+            writing: None,
             longest,
         };
         self.fits(&codebook, sink);

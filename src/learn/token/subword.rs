@@ -128,6 +128,23 @@ impl Subword {
         Ok(pieces.map(|(id, (start, end))| Piece { id: *id, bytes: *start..*end }).collect())
     }
 
+    /// The ids of a text with the marks its own template puts around it, where it has one.
+    ///
+    /// # Errors
+    /// The tokenizer's own fault.
+    pub fn framed(&self, text: &str) -> Result<Option<Vec<u32>>, String> {
+        if self.inner.get_post_processor().is_none() {
+            return Ok(None);
+        }
+        let encoding = self.inner.encode(text, true).map_err(|e| format!("{e}"))?;
+        Ok(Some(encoding.get_ids().to_vec()))
+    }
+
+    /// The id of a token by how it is written.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+
     /// The text of ids, marks left out.
     pub fn decode(&self, ids: &[u32]) -> String {
         self.inner.decode(ids, true).unwrap_or_default()

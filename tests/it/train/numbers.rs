@@ -268,7 +268,7 @@ fn decoding_is_what_the_model_says_without_a_cache() {
     let prompts: Vec<Prompt> = [vec![1], vec![4, 5], vec![2], vec![8, 0]]
         .map(|tokens| Prompt { tokens, memory: Vec::new() })
         .to_vec();
-    let limits = Limits { most: 100, context: 8, stop: vec![7] };
+    let limits = Limits { most: 100, context: 8, stop: vec![7], never: vec![], last: None };
     let mut told = vec![Vec::new(); 4];
     let decoded = decoder
         .sample(&prompts, &Sampling::GREEDY, &limits, 0, &mut |i, token| {
@@ -300,7 +300,7 @@ fn a_wide_beam_finds_the_most_probable_sequence() {
     let (plan, weights) = taught();
     let decoder = Decoder::new(&plan, &weights);
     let prompt = Prompt { tokens: vec![4], memory: Vec::new() };
-    let limits = Limits { most: 3, context: 8, stop: vec![7] };
+    let limits = Limits { most: 3, context: 8, stop: vec![7], never: vec![], last: None };
     for length_penalty in [0.0, 1.0] {
         let mut best = (f64::NEG_INFINITY, Vec::new());
         let mut open = vec![(Vec::new(), 0.0f64)];

@@ -1,0 +1,135 @@
+//! How a Hugging Face model writes: the ids its decoder begins and ends with, from its
+//! `generation_config.json` or, in its absence, from `config.json`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+/// The ids a model's decoder begins and ends with. What is not said is a tokenizer's mark.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Writing {
+    /// Before the first token of a translation.
+    pub start: Option<u32>,
+    /// The first token of a translation, whatever is most probable: often its language.
+    pub first: Option<u32>,
+    /// Tokens that end a text.
+    pub ends: Vec<u32>,
+    /// The last token, where a text becomes as long as it may.
+    pub last: Option<u32>,
+    /// Tokens that are never written.
+    pub never: Vec<u32>,
+    /// Tokens there may be, what the text begins with among them.
+    pub longest: Option<usize>,
+    /// Tokens that may be made.
+    pub most: Option<usize>,
+}
+
+/// Settings of a search or a draw that are the command line's here, each with the value that changes nothing
+/// and the option that says it.
+const OWN: &[(&str, f64, &str)] = &[
+    ("num_beams", 1.0, "--beam"),
+    ("repetition_penalty", 1.0, "--repetition-penalty"),
+    ("no_repeat_ngram_size", 0.0, ""),
+    ("min_length", 0.0, ""),
+    ("min_new_tokens", 0.0, ""),
+];
+
+/// Settings of a draw, which have an effect with `do_sample`.
+const DRAW: &[(&str, f64, &str)] = &[
+    ("temperature", 1.0, "--temperature"),
+    ("top_k", 50.0, "--top-k"),
+    ("top_p", 1.0, "--top-p"),
+    ("min_p", 0.0, "--min-p"),
+];
+
+impl Writing {
+    /// What a `generation_config.json`, or a config that has none, says for a vocabulary of that size.
+    ///
+    /// # Errors
+    /// What cannot be meant, one sentence each.
+    pub fn of(config: &Json, vocab: u64) -> Result<Self, Vec<String>> {
+        let mut reading = Reading { config, vocab, faults: Vec::new() };
+        let start = reading.one("decoder_start_token_id");
+        let writing = Self {
+            start: start.or_else(|| reading.several("bos_token_id").first().copied()),
+            first: reading.one("forced_bos_token_id"),
+            ends: reading.several("eos_token_id"),
+            last: reading.several("forced_eos_token_id").first().copied(),
+            never: reading.never(),
+            longest: reading.count("max_length"),
+            most: reading.count("max_new_tokens"),
+        };
+        if reading.faults.is_empty() { Ok(writing) } else { Err(reading.faults) }
+    }
+
+    /// What it says of searching and drawing, which is for the command line to say: `num_beams 4 (--beam)`.
+    pub fn left_aside(config: &Json) -> Vec<String> {
+        let draws = config.get("do_sample").and_then(Json::as_bool) == Some(true);
+        let all = OWN.iter().chain(DRAW.iter().filter(|_| draws));
+        let said = all.filter_map(|(key, idle, option)| {
+            let value = config.get(*key)?.as_f64().filter(|value| value != idle)?;
+            let option = if option.is_empty() { String::new() } else { format!(" ({option})") };
+            Some(format!("{key} {value}{option}"))
+        });
+        said.collect()
+    }
+}
+
+struct Reading<'a> {
+    config: &'a Json,
+    vocab: u64,
+    faults: Vec<String>,
+}
+
+impl Reading<'_> {
+    fn fault(&mut self, key: &str, needs: &str) {
+        self.faults.push(format!("`{key}` is {}, and needs to be {needs}", self.config[key]));
+    }
+
+    fn id(&self, value: &Json) -> Option<u32> {
+        value.as_u64().filter(|id| *id < self.vocab).and_then(|id| u32::try_from(id).ok())
+    }
+
+    /// A token that is written whatever the model says, and so has to be one.
+    fn one(&mut self, key: &str) -> Option<u32> {
+        let value = self.config.get(key).filter(|value| !value.is_null())?;
+        let found = self.id(value);
+        if found.is_none() {
+            self.fault(key, &format!("a token's id, below {}", self.vocab));
+        }
+        found
+    }
+
+    /// One id or a list of them. One that no token has never occurs.
+    fn several(&mut self, key: &str) -> Vec<u32> {
+        let given = match self.config.get(key) {
+            None | Some(Json::Null) => return Vec::new(),
+            Some(Json::Array(all)) => all.as_slice(),
+            Some(one) => std::slice::from_ref(one),
+        };
+        if given.iter().any(|id| id.as_i64().is_none()) {
+            self.fault(key, "a token's id, or a list of them");
+        }
+        given.iter().filter_map(|id| self.id(id)).collect()
+    }
+
+    /// Tokens that are kept out, and words of one token that are.
+    fn never(&mut self) -> Vec<u32> {
+        let mut found = self.several("suppress_tokens");
+        for word in self.config.get("bad_words_ids").and_then(Json::as_array).into_iter().flatten() {
+            match word.as_array().map(Vec::as_slice) {
+                Some([one]) => found.extend(self.id(one)),
+                Some(_) | None => self.fault("bad_words_ids", "words of one token each"),
+            }
+        }
+        found
+    }
+
+    fn count(&mut self, key: &str) -> Option<usize> {
+        let value = self.config.get(key).filter(|value| !value.is_null())?;
+        let found = value.as_u64().filter(|n| *n > 0).and_then(|n| usize::try_from(n).ok());
+        if found.is_none() {
+            self.fault(key, "a number of tokens");
+        }
+        found
+    }
+}

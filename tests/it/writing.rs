@@ -1,0 +1,88 @@
+//! What imported models write: between the ids that their `generation_config.json` or config says.
+//!
+//! `tests/writing/make.py` makes `cases.json`, which says what the library's `generate` writes.
+
+use std::process::Command;
+
+use serde_json::{Value as Json, json};
+use trafoc::learn::writing::Writing;
+
+use crate::compiled::repository;
+
+/// A tokenizer with a word for every id, `t0` to `t96`.
+fn words(frame: Json) -> Json {
+    let vocab: serde_json::Map<String, Json> = (0..97).map(|id| (format!("t{id}"), json!(id))).collect();
+    json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": { "type": "Whitespace" }, "post_processor": frame, "decoder": null,
+        "model": { "type": "WordLevel", "vocab": vocab, "unk_token": "t3" },
+    })
+}
+
+fn text(ids: &[Json]) -> String {
+    ids.iter().map(|id| format!("t{id}")).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn imported_models_write_what_the_library_writes() {
+    let cases = std::fs::read_to_string(repository("tests/writing/cases.json")).unwrap();
+    let cases: Vec<Json> = serde_json::from_str(&cases).unwrap();
+    for case in &cases {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let model = repository("tests/hub").join(case["model"].as_str().unwrap());
+        std::fs::copy(model.join("model.safetensors"), path("model.safetensors")).unwrap();
+        let config = std::fs::read_to_string(model.join("config.json")).unwrap();
+        let mut config: Json = serde_json::from_str(&config).unwrap();
+        config.as_object_mut().unwrap().extend(case["config"].as_object().unwrap().clone());
+        std::fs::write(path("config.json"), config.to_string()).unwrap();
+        if !case["generation"].is_null() {
+            std::fs::write(path("generation_config.json"), case["generation"].to_string()).unwrap();
+        }
+        let source = case["source"].as_array().unwrap();
+        let is_translator = case["model"] != "llama";
+        // The last id of a source is its mark of the end, which the tokenizer's template puts there.
+        let (end, inner) = source.split_last().unwrap();
+        let frame = json!({
+            "type": "TemplateProcessing", "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }],
+            "single": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "SpecialToken": { "id": "end", "type_id": 0 } }],
+            "special_tokens": { "end": { "id": "end", "ids": [end], "tokens": ["end"] } },
+        });
+        let tokenizer = words(if is_translator { frame } else { Json::Null });
+        std::fs::write(path("tokenizer.json"), tokenizer.to_string()).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        command.arg("generate").arg(folder.path()).args(["--temperature", "0", "--format", "json"]);
+        command.args(["--repetition-penalty", &case["penalty"].to_string()]);
+        command.args(["--prompt", &text(if is_translator { inner } else { source })]);
+        if let Some(most) = case["most"].as_u64() {
+            // Here, a forced end is one of the tokens asked for, and a forced beginning is not.
+            command.args(["--max-tokens", &most.to_string()]);
+        }
+        let output = command.output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{case}\n{err}");
+        let said: Json = serde_json::from_slice(&output.stdout).unwrap();
+        let said = &said["data"]["texts"][0];
+        let found = said["text"].as_str().unwrap();
+        let found = if is_translator { found } else { found.strip_prefix(&text(source)).unwrap().trim() };
+        assert_eq!(found.trim(), text(case["written"].as_array().unwrap()), "{case}\n{said}");
+        assert_eq!(said["ended"], case["ended"], "{case}");
+    }
+}
+
+#[test]
+fn ids_that_cannot_be_are_refused() {
+    let of = |config: Json| Writing::of(&config, 97).unwrap_err().join("; ");
+    assert!(of(json!({"decoder_start_token_id": 97})).contains("a token's id, below 97"));
+    assert!(of(json!({"forced_bos_token_id": -1})).contains("`forced_bos_token_id` is -1"));
+    let several = of(json!({"eos_token_id": "x", "max_length": 0, "bad_words_ids": [[1, 2]]}));
+    assert!(
+        several.contains("or a list of them; ") && several.contains("words of one token each"),
+        "{several}"
+    );
+    // An end beyond the vocabulary, as of a model cut down, never comes.
+    let idle = json!({"eos_token_id": [2, 50256], "bos_token_id": 50256, "forced_eos_token_id": null});
+    assert_eq!(Writing::of(&idle, 97).unwrap(), Writing { ends: vec![2], ..Writing::default() });
+    let aside = Writing::left_aside(&json!({"num_beams": 4, "temperature": 0.6, "length_penalty": 1.0}));
+    assert_eq!(aside, ["num_beams 4 (--beam)"]);
+}

@@ -1,0 +1,85 @@
+"""Makes `tests/writing/cases.json`: what models of `tests/hub` write by `generate` of a source.
+
+    python tests/writing/make.py tests/writing
+
+Needs torch and transformers. A case is a model, keys of its `config.json` or of a `generation_config.json`, ids of a
+source with the marks around it, how many tokens are asked for (none: as the settings say), the ids that are written
+behind what the decoder begins with, and whether a mark of the end came. Always the best token, with a penalty on
+those that were there, or models of random weights would write one token for ever.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import transformers
+
+CLASSES = {"bart": "BartForConditionalGeneration", "t5": "T5ForConditionalGeneration", "marian": "MarianMTModel",
+           "m2m_100": "M2M100ForConditionalGeneration", "mbart": "MBartForConditionalGeneration",
+           "pegasus": "PegasusForConditionalGeneration", "mt5": "MT5ForConditionalGeneration",
+           "llama": "LlamaForCausalLM"}
+PENALTY = 4.0
+SOURCE = [17, 45, 8, 90, 33, 61, 2]
+BART = dict(decoder_start_token_id=2, bos_token_id=0, eos_token_id=2, pad_token_id=1)
+T5 = dict(decoder_start_token_id=0, eos_token_id=1, pad_token_id=0)
+
+# model, what config.json says besides, generation_config.json, tokens, which own token becomes an end as well
+CASES = [
+    ("bart", {}, BART, 12, None),
+    ("bart", {}, dict(BART, forced_bos_token_id=0, forced_eos_token_id=2), 12, None),
+    ("bart", {}, dict(BART, forced_bos_token_id=30, forced_eos_token_id=2, max_length=9), None, None),
+    ("bart", {}, BART, 14, 3),
+    ("bart", dict(BART, forced_bos_token_id=11, decoder_start_token_id=5), None, 10, None),
+    ("t5", {}, T5, 12, None),
+    ("t5", {}, dict(T5, decoder_start_token_id=40), 12, 4),
+    ("t5", {}, dict(T5, suppress_tokens=[5, 6, 7], max_new_tokens=7), None, None),
+    ("marian", {}, dict(decoder_start_token_id=96, bad_words_ids=[[96]], eos_token_id=0, forced_eos_token_id=0,
+        pad_token_id=96, bos_token_id=0), 12, None),
+    ("m2m_100", {}, dict(BART, forced_bos_token_id=77), 12, None),
+    ("m2m_100", {}, dict(BART, forced_bos_token_id=78), 12, 2),
+    ("mbart", {}, dict(BART, decoder_start_token_id=50), 12, None),
+    ("pegasus", {}, dict(decoder_start_token_id=0, eos_token_id=1, pad_token_id=0, forced_eos_token_id=1), 12, None),
+    ("mt5", {}, T5, 12, 3),
+    ("llama", {}, dict(bos_token_id=1, eos_token_id=2, pad_token_id=0), 12, 5),
+]
+
+
+def case(folder, model, config, generation, most, end):
+    kind = getattr(transformers, CLASSES[model])
+    with tempfile.TemporaryDirectory() as place:
+        place = Path(place)
+        own = json.loads((folder.parent / "hub" / model / "config.json").read_text()) | config
+        (place / "config.json").write_text(json.dumps(own))
+        (place / "model.safetensors").write_bytes((folder.parent / "hub" / model / "model.safetensors").read_bytes())
+        if generation is not None:
+            (place / "generation_config.json").write_text(json.dumps(generation))
+
+        def write():
+            network = kind.from_pretrained(place).eval().float()
+            asked = {} if most is None else {"max_new_tokens": most}
+            forced = network.generation_config.forced_bos_token_id
+            if most is not None and forced is not None:
+                asked["max_new_tokens"] += 1
+            ids = network.generate(torch.tensor([SOURCE]), do_sample=False, num_beams=1,
+                                   repetition_penalty=PENALTY, **asked)[0].tolist()
+            begin = len(SOURCE) if model == "llama" else 1 + (forced is not None)
+            ends = network.generation_config.eos_token_id
+            return ids[begin:], [ends] if isinstance(ends, int) else ends
+
+        ids, ends = write()
+        if end is not None:
+            generation = dict(generation, eos_token_id=[*ends, ids[end]])
+            (place / "generation_config.json").write_text(json.dumps(generation))
+            ids, ends = write()
+    at = next((i for i, id in enumerate(ids) if id in ends), None)
+    return {"model": model, "config": config, "generation": generation, "source": SOURCE, "most": most, "penalty": PENALTY,
+            "written": ids[:at], "ended": at is not None}
+
+
+if __name__ == "__main__":
+    transformers.logging.set_verbosity_error()
+    folder = Path(sys.argv[1])
+    lines = ",\n".join(json.dumps(case(folder, *c)) for c in CASES)
+    (folder / "cases.json").write_text(f"[\n{lines}\n]\n")
