@@ -42,6 +42,23 @@ struct Device {
     fix: Option<String>,
 }
 
+impl Device {
+    /// Its name and its state, with the element types it computes in.
+    fn columns(&self) -> [String; 2] {
+        let dtypes = self.dtypes.join(" ");
+        let state =
+            if dtypes.is_empty() { self.state.to_owned() } else { format!("{}, {dtypes}", self.state) };
+        [self.backend.clone(), state]
+    }
+
+    /// What stands below them, a line each: devices by number, why there is none, what would mend it.
+    fn below(&self) -> Vec<String> {
+        let numbered = self.devices.iter().any(|name| *name != self.backend);
+        let devices = numbered.then(|| self.devices.join(", "));
+        devices.into_iter().chain(self.said.clone()).chain(self.fix.clone()).collect()
+    }
+}
+
 /// Where output goes.
 #[derive(Debug, Serialize)]
 struct Terminal {
@@ -99,18 +116,14 @@ impl Health {
         line("threads", &self.threads.to_string());
         let none = "none: it checks, counts and emits";
         line("features", &if self.features.is_empty() { none.to_owned() } else { self.features.join(", ") });
-        for (i, device) in self.devices.iter().enumerate() {
-            let mut said = format!("{:10}{}", device.backend, device.state);
-            if device.devices.iter().any(|name| *name != device.backend) {
-                said += &format!(": {}", device.devices.join(", "));
-            }
-            if !device.dtypes.is_empty() {
-                said += &format!(", {}", device.dtypes.join(" "));
-            }
-            said += &device.fix.as_ref().map_or(String::new(), |fix| format!(", {fix}"));
-            line(if i == 0 { "devices" } else { "" }, &format!("{said:56}{}", device.about));
-            if let Some(said) = &device.said {
-                line("", &format!("{:10}{said}", ""));
+        let columns: Vec<[String; 2]> = self.devices.iter().map(Device::columns).collect();
+        let [first, second] =
+            [0, 1].map(|i| 2 + columns.iter().map(|c| c[i].len()).max().unwrap_or_default());
+        for (i, (device, [name, state])) in self.devices.iter().zip(&columns).enumerate() {
+            let label = if i == 0 { "devices" } else { "" };
+            line(label, &format!("{name:first$}{state:second$}{}", device.about));
+            for below in device.below() {
+                line("", &format!("{:first$}{below}", ""));
             }
         }
         let Terminal { stdout, stderr, width, utf8 } = &self.terminal;
@@ -168,7 +181,11 @@ fn devices() -> Vec<Device> {
             Err(_) if backend.compiled => Some(backend.remedy.to_owned()),
             Err(_) => Some(format!("build with `--features {}`", backend.feature)),
         };
-        let said = found.as_ref().err().filter(|_| backend.compiled).map(ToString::to_string);
+        let said = match &found {
+            Err(DeviceError::Absent { why, .. }) => Some(why.clone()),
+            Err(error) if backend.compiled => Some(error.to_string()),
+            Ok(_) | Err(_) => None,
+        };
         let found = found.unwrap_or_default();
         let computes = |dtype| found.first().is_some_and(|chosen| chosen.device.supports_dtype(dtype));
         let dtypes = DTYPES.iter().filter(|(_, dtype)| computes(*dtype)).map(|(name, _)| *name).collect();

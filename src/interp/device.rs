@@ -45,8 +45,8 @@ macro_rules! backends {
 
 backends! {
     "flex" "flex" false "CPU, pure Rust" "it needs nothing",
-    "wgpu" "wgpu" true "GPU through WebGPU, any graphics API" "install a graphics driver: `apt install mesa-vulkan-drivers`",
-    "vulkan" "vulkan" true "GPU through Vulkan" "install a Vulkan driver: `apt install mesa-vulkan-drivers`",
+    "wgpu" "wgpu" true "GPU through WebGPU, any graphics API" "`apt install mesa-vulkan-drivers` brings a graphics driver",
+    "vulkan" "vulkan" true "GPU through Vulkan" "`apt install mesa-vulkan-drivers` brings a Vulkan driver",
     "metal" "metal" true "GPU through Metal" "it needs macOS",
     "cuda" "cuda" true "NVIDIA GPU" "install NVIDIA's driver; `nvidia-smi` shows it working",
     "rocm" "rocm" true "AMD GPU" "install ROCm; `rocminfo` shows it working",
@@ -162,7 +162,7 @@ pub fn device_in(name: &str, dtype: FloatDType) -> Result<Chosen, DeviceError> {
     };
     let Some(backend) = BACKENDS.iter().find(|b| b.name == kind) else {
         let names: Vec<&str> = BACKENDS.iter().map(|b| b.name).chain(["auto"]).collect();
-        return Err(DeviceError::Unknown { name: name.to_owned(), like: suggest(kind, &names) });
+        return Err(DeviceError::Unknown { name: name.to_owned(), like: meant(kind, &names) });
     };
     let index = match index {
         None => None,
@@ -179,6 +179,12 @@ pub fn device_in(name: &str, dtype: FloatDType) -> Result<Chosen, DeviceError> {
         },
     };
     open(backend, index, dtype)
+}
+
+/// The name that was meant. Names are short, so that a slip within one leaves its first letter: `tpu` is no
+/// `cpu`.
+fn meant(name: &str, names: &[&str]) -> Option<String> {
+    suggest(name, names).filter(|like| like.chars().next() == name.chars().next())
 }
 
 /// The first device of [`AUTO`] that is there and computes in the type. Only numbered GPUs count as such: a
@@ -266,8 +272,19 @@ fn quietly<T>(f: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, String> {
     panic::set_hook(hook);
     result.map_err(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
-        text.or(payload.downcast_ref::<&str>().copied()).unwrap_or("the driver failed").to_owned()
+        said(text.or(payload.downcast_ref::<&str>().copied()).unwrap_or_default())
     })
+}
+
+/// A driver's words as far as they are a sentence: the first line, up to values printed for programmers.
+fn said(words: &str) -> String {
+    let line = words.lines().next().unwrap_or_default();
+    let end = line.find(['{', '[', '(']).unwrap_or(line.len());
+    // What a value belongs to goes with it.
+    let whole =
+        if end == line.len() { line } else { line[..end].rsplit_once(", ").map_or("", |(said, _)| said) };
+    let whole = whole.trim_end_matches([' ', '.', ':']);
+    if whole.is_empty() { "its driver failed".to_owned() } else { format!("its driver says: {whole}") }
 }
 
 /// Adds one and one.
@@ -308,7 +325,17 @@ fn make(name: &str, index: Option<usize>) -> Result<Device, String> {
 fn nth(kind: burn::tensor::DeviceType, index: Option<usize>) -> Result<Device, String> {
     let found = Device::enumerate(kind).into_vec();
     let count = found.len();
-    found.into_iter().nth(index.unwrap_or(0)).ok_or(format!("{count} found"))
+    found.into_iter().nth(index.unwrap_or(0)).ok_or_else(|| no_gpu(index, count))
+}
+
+/// That there is no GPU, or none of that number.
+#[cfg(any(feature = "cuda", feature = "rocm", feature = "tch"))]
+fn no_gpu(index: Option<usize>, count: usize) -> String {
+    match (index, count) {
+        (_, 0) | (None, _) => "no GPU is seen".to_owned(),
+        (Some(index), 1) => format!("no GPU has the number {index}, only one is seen, which has 0"),
+        (Some(index), _) => format!("no GPU has the number {index}, the last one has {}", count - 1),
+    }
 }
 
 /// Without an index the best adapter, a software one if need be; with one, that GPU.
@@ -316,10 +343,10 @@ fn nth(kind: burn::tensor::DeviceType, index: Option<usize>) -> Result<Device, S
 fn graphics(api: burn::tensor::wgpu::WgpuBackend, index: Option<usize>) -> Result<Device, String> {
     let of = |kind| Device::wgpu_options().graphics_api(api).device_kind(kind).init();
     match index {
-        None => of(DeviceKind::DefaultDevice).map_err(|e| e.to_string()),
+        None => of(DeviceKind::DefaultDevice).map_err(|_| "no graphics adapter is seen".to_owned()),
         Some(i) => of(DeviceKind::DiscreteGpu(i))
-            .or_else(|e| of(DeviceKind::IntegratedGpu(i)).map_err(|_| e))
-            .map_err(|e| e.to_string()),
+            .or_else(|_| of(DeviceKind::IntegratedGpu(i)))
+            .map_err(|_| format!("no GPU has the number {i}; a software one is had without a number")),
     }
 }
 
@@ -328,5 +355,5 @@ fn graphics(api: burn::tensor::wgpu::WgpuBackend, index: Option<usize>) -> Resul
 fn torch(cuda: Option<usize>) -> Result<Device, String> {
     let Some(index) = cuda else { return Ok(Device::libtorch()) };
     let count = Device::enumerate(burn::tensor::DeviceType::LibTorch).len();
-    if index < count { Ok(Device::libtorch_cuda(index)) } else { Err(format!("{count} found")) }
+    if index < count { Ok(Device::libtorch_cuda(index)) } else { Err(no_gpu(cuda, count)) }
 }

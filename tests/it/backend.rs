@@ -17,16 +17,33 @@ pub struct Bounds {
     pub ways: f32,
     /// Between a query's outputs when what it does not see changes.
     pub hidden: f32,
+    /// The element types it computes models in wherever it runs; others are asked for.
+    pub dtypes: &'static [&'static str],
 }
 
-const BOUNDS: &[Bounds] = &[
+/// The devices that the numbers are held to.
+pub const BOUNDS: &[Bounds] = &[
     // PyTorch itself in single precision is off by 3e-6 from double precision, in outputs.
-    Bounds { backend: "flex", outputs: 1e-5, gradients: 1e-4, ways: 1e-5, hidden: 0.0 },
+    Bounds {
+        backend: "flex",
+        outputs: 1e-5,
+        gradients: 1e-4,
+        ways: 1e-5,
+        hidden: 0.0,
+        dtypes: &["f32", "bf16", "f16"],
+    },
     // PyTorch's own kernels; its matrix products block rows by how many there are, and an expert is given as
     // many as chose it.
-    Bounds { backend: "tch", outputs: 1e-5, gradients: 1e-4, ways: 1e-5, hidden: 1e-6 },
+    Bounds {
+        backend: "tch",
+        outputs: 1e-5,
+        gradients: 1e-4,
+        ways: 1e-5,
+        hidden: 1e-6,
+        dtypes: &["f32", "bf16", "f16"],
+    },
     // Shaders may use fused multiplication, fast division and their own exp, tanh and erf.
-    Bounds { backend: "wgpu", outputs: 1e-4, gradients: 1e-3, ways: 1e-4, hidden: 0.0 },
+    Bounds { backend: "wgpu", outputs: 1e-4, gradients: 1e-3, ways: 1e-4, hidden: 0.0, dtypes: &["f32"] },
 ];
 
 /// The name of the device: `TRAFOC_TEST_DEVICE`, or flex.

@@ -1,5 +1,5 @@
 //! What of the language each target takes: `docs/capabilities.md`, made from the field tables and from what
-//! the tests hold. A knob without a test that computes it fails, but for those listed in `UNTESTED`.
+//! the tests hold. A knob that no test computes and no test emits fails.
 //!
 //! Rows are the parts, keys and words of the tables the decoder reads, so a new part has its row. What a
 //! spec uses is read off the spec as it is decoded and written out again. A fixture counts where it sets a
@@ -13,55 +13,21 @@ use trafoc::diag::Sink;
 use trafoc::field::value::{DefaultDoc, Field, Shape, Value as _};
 use trafoc::hub::export::export;
 use trafoc::hub::shelf::Families;
+use trafoc::interp::device::{BACKENDS, DTYPES};
 use trafoc::interp::run::RunError;
 use trafoc::interp::{Inputs, Model, Weights};
 use trafoc::ir::Verified;
 use trafoc::parts::{Attention, Cross, Embed, Ffn, Gain, Head, Init, Norm, Position};
 use trafoc::spec::block::Part;
 use trafoc::spec::{ModelSpec, load, model, stack, wiring};
-use trafoc::syntax::Notation;
 use trafoc::syntax::tree::{Kind, Node};
+use trafoc::syntax::{Notation, parse};
 
+use crate::backend::BOUNDS;
 use crate::compiled::{repository, specs};
 use crate::front::Front;
 
 const COMMAND: &str = "cargo test --test it capabilities";
-
-/// Keys that no spec of the tests sets to another value than their default, or that none that is emitted
-/// does: `none` in the table. Nothing may join them.
-const UNTESTED: &[&str] = &[
-    "attention.latent.bias",
-    "bias.qkv",
-    "clamped.alpha",
-    "clamped.shift",
-    "cross.softcap",
-    "distribution.kaiming_normal.gain",
-    "distribution.xavier_uniform.gain",
-    "expert.glu.dropout",
-    "expert.glu.inner_dropout",
-    "expert.mlp.bias",
-    "expert.mlp.dropout",
-    "expert.mlp.inner_dropout",
-    "extends",
-    "ffn.glu.dropout",
-    "ffn.glu.inner_dropout",
-    "groups.score_of",
-    "head.classify.hidden_bias",
-    "head.classify.norm",
-    "head.embed.bias",
-    "head.lm.fixed_bias",
-    "head.span.dropout",
-    "head.tag.bias",
-    "head.translate.softcap",
-    "norm.layer_norm.unit_offset",
-    "norm.rms_norm.affine",
-    "pool: first",
-    "position.t5.bidirectional",
-    "scaling.llama3.high_freq_factor",
-    "scaling.llama3.low_freq_factor",
-    "scaling.longrope.attention_factor",
-    "scaling.yarn.beta_slow",
-];
 
 /// Keys of the whole spec and of a stack that say where parts stand, and nothing of their own. Names and
 /// lists of words for people are no knobs either.
@@ -192,10 +158,20 @@ fn rows() -> Vec<String> {
     found
 }
 
-/// What a spec uses.
-fn used(spec: &ModelSpec, tree: &Node) -> BTreeSet<String> {
+/// Whether a node says `qkv` of its biases, which is decoded to three keys.
+fn is_short_of_biases(node: &Node) -> bool {
+    node.entries()
+        .unwrap_or(&[])
+        .iter()
+        .any(|e| (e.key == "bias" && e.value.get("qkv").is_some()) || is_short_of_biases(&e.value))
+}
+
+/// What a spec uses: `own` is the text as it stands, `tree` with what it extends.
+fn used(spec: &ModelSpec, own: &Node, tree: &Node) -> BTreeSet<String> {
     let mut used = BTreeSet::new();
+    used.extend(own.entries().unwrap_or(&[]).iter().map(|e| e.key.clone()));
     used.extend(tree.entries().unwrap_or(&[]).iter().map(|e| e.key.clone()));
+    used.extend(is_short_of_biases(own).then(|| "bias.qkv".to_owned()));
     for key in ["encoder", "decoder"] {
         let Some(stack) = tree.get(key) else { continue };
         used.extend(stack.entries().unwrap_or(&[]).iter().map(|e| format!("stack.{}", e.key)));
@@ -239,25 +215,70 @@ struct Fixture {
     used: BTreeSet<String>,
 }
 
+impl Fixture {
+    /// Its name, with the folder where that is of another making.
+    fn shown(&self) -> String {
+        if self.of == "hub" { format!("hub/{}", self.name) } else { self.name.clone() }
+    }
+}
+
+fn fixture(of: &'static str, name: String, (text, notation): (&str, Notation), front: Front) -> Fixture {
+    let found = front.compilation;
+    let (Some(spec), Some(graph), Some(tree)) = (found.spec, found.graph, found.tree) else {
+        panic!("{name} does not compile")
+    };
+    let mut sources = load::sources();
+    let id = sources.add("spec", text);
+    let own = parse(&sources, id, notation, &mut Sink::new()).unwrap();
+    let used = used(&spec, &own, &tree);
+    Fixture { name, of, spec, graph, used }
+}
+
 fn fixtures() -> Vec<Fixture> {
     let mut all = Vec::new();
-    let mut add = |of: &'static str, name: String, front: Front| {
-        let found = front.compilation;
-        let (Some(spec), Some(graph), Some(tree)) = (found.spec, found.graph, found.tree) else {
-            panic!("{name} does not compile")
-        };
-        let used = used(&spec, &tree);
-        all.push(Fixture { name, of, spec, graph, used });
-    };
     for (of, folder) in [("numeric", "tests/numeric"), ("good", "tests/good"), ("specs", "specs")] {
         for (name, path) in specs(folder) {
-            add(of, name, Front::of_file(&path));
+            let text = std::fs::read_to_string(&path).unwrap();
+            let notation = Notation::from_path(path.to_str().unwrap()).unwrap();
+            all.push(fixture(of, name, (&text, notation), Front::of_file(&path)));
         }
     }
     for (name, text) in crate::hub::texts() {
-        add("hub", name, Front::of_text("spec.yaml", text, "tests"));
+        let front = Front::of_text("spec.yaml", &text, "tests");
+        all.push(fixture("hub", name, (&text, Notation::Yaml), front));
     }
     all
+}
+
+/// The fixtures that show a knob. Numbers: those of PyTorch, then of Hugging Face, then of emitted Rust alone.
+struct Evidence<'a> {
+    knob: String,
+    with: Vec<&'a Fixture>,
+    numbers: Option<&'a Fixture>,
+    emitted: Option<&'a Fixture>,
+}
+
+fn evidence(fixtures: &[Fixture]) -> Vec<Evidence<'_>> {
+    let show = |knob: String| {
+        let with: Vec<&Fixture> = fixtures.iter().filter(|f| f.used.contains(&knob)).collect();
+        // The simplest that uses it.
+        let of = |from: &[&str]| {
+            let from = with.iter().filter(|f| from.contains(&f.of));
+            from.min_by_key(|f| (f.of == "specs", f.used.len(), &f.name)).copied()
+        };
+        let emitted = of(&["good", "specs"]).or_else(|| of(&["hub"]));
+        let numbers = of(&["numeric"]).or_else(|| of(&["hub"])).or(emitted);
+        Evidence { knob, with, numbers, emitted }
+    };
+    rows().into_iter().map(show).collect()
+}
+
+/// What no other implementation's numbers show, by name.
+pub fn without_numbers() -> BTreeMap<String, Verified> {
+    let all = fixtures();
+    let shown = evidence(&all);
+    let shown = shown.iter().filter_map(|e| e.numbers).filter(|f| matches!(f.of, "good" | "specs"));
+    shown.map(|f| (f.name.clone(), f.graph.clone())).collect()
 }
 
 /// The family of two usual ones of a spec's form that says it, or what is in the way of the second.
@@ -291,53 +312,46 @@ fn refuses_cache(fixture: &Fixture) -> bool {
 #[test]
 fn every_knob_is_computed_or_refused() {
     let fixtures = fixtures();
-    let (mut missing, mut untested) = (Vec::new(), BTreeSet::new());
+    let mut missing = Vec::new();
+    let backends: Vec<&str> = BOUNDS.iter().map(|bounds| bounds.backend).collect();
+    let ci = std::fs::read_to_string(repository(".ci/run")).unwrap();
+    assert!(
+        ci.contains(&format!("for device in {}; do", backends.join(" "))),
+        "`.ci/run all` runs other devices"
+    );
     let mut text = format!(
         "# What each target takes\n\nMade by `{COMMAND}`; do not edit. A row is a part (`norm: rms_norm`), a word of a key \
          (`pairing: half`) or a key set to something else than its default. A cell names a test \
-         that computes it.\n\n\
-         - **Numbers**: the interpreter's outputs and gradients are PyTorch's (`tests/numeric`), or Hugging Face's \
-         (`hub/`), on flex, tch and wgpu alike, within the bounds of `tests/it/backend.rs`; `bits`: the interpreter is \
-         compared with emitted Rust only, on flex. vulkan, metal, cuda, rocm and cpu share the code and are not tested.\n\
+         that computes it, or what its numbers are compared with.\n\n\
+         - **Numbers** of the interpreter, and the spec they are shown with. On flex, tch and wgpu they are those of \
+         `PyTorch` in double precision, outputs and gradients (`tests/numeric`), or those of `Hugging Face` \
+         (`tests/hub`), within the bounds of `tests/it/backend.rs`. What neither has, as a distribution that parameters \
+         start with, gives on flex the bits of emitted `Rust`, and elsewhere what `flex` gives. \
+         vulkan, metal, cuda, rocm and cpu share the code and are not tested.\n\
          - **Emitted Rust**: gives the interpreter's bits (`tests/emitted`).\n\
-         - **Decoding**: with a cache as without, in the interpreter and emitted. `no-cache`: refused, with \
-         the reason.\n\
-         - **Export**: a Hugging Face model (`tests/hub`) or family that says it. `not shown`: none of these models \
-         has it, and `trafoc export` of the test's spec, as the usual families of its form, stops and names what is in \
-         the way; another spec with it may have a family. `noted`: it is about training only, and named as left out.\n\n\
-         `none`: the part is tested, this key of it with its default only.\n\n\
-         16 bits are asked of the device and refused where it does not compute in them; every kernel keeps its \
-         element type (`tests/it/interp/traps.rs`).\n\n\
-         | knob | numbers | emitted Rust | decoding | export |\n|---|---|---|---|---|\n"
+         - **Decoding**: with a cache as without, in the interpreter and emitted. `refused (2)`: `trafoc generate` ends \
+         with exit code 2 and the reason.\n\
+         - **Export**: a Hugging Face model (`tests/hub`) or family that says it. `refused (3)`: none of these models \
+         has it, and `trafoc export` of the test's spec, as the usual families of its form, ends with exit code 3 and \
+         names what is in the way; another spec with it may have a family. `noted`: it is about training only, and named \
+         as left out.\n\n"
     );
+    text += &dtypes();
+    let cells = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
+    let heads = [&["knob", "spec"][..], &backends, &["emitted Rust", "decoding", "export"]].concat();
+    text += &cells(&heads);
+    text += &cells(&vec!["---"; heads.len()]);
     let mut exports: BTreeMap<&str, Result<String, Vec<String>>> = BTreeMap::new();
-    for knob in rows() {
-        let with: Vec<&Fixture> = fixtures.iter().filter(|f| f.used.contains(&knob)).collect();
-        // The simplest that uses it.
-        let of = |from: &[&str]| {
-            let from = with.iter().filter(|f| from.contains(&f.of));
-            from.min_by_key(|f| (f.of == "specs", f.used.len(), &f.name)).copied()
+    for Evidence { knob, with, numbers, emitted } in evidence(&fixtures) {
+        let (Some(numbers), Some(emitted)) = (numbers, emitted) else {
+            missing.push(format!("no test computes, or emits, `{knob}`"));
+            continue;
         };
-        let (numeric, hub, emitted) = (of(&["numeric"]), of(&["hub"]), of(&["good", "specs"]));
-        let numbers = match (numeric, hub, emitted) {
-            (Some(f), ..) => f.name.clone(),
-            (None, Some(f), _) => format!("hub/{}", f.name),
-            (None, None, Some(_)) => "bits".to_owned(),
-            (None, None, None) => {
-                untested.insert(knob.clone());
-                let _ = writeln!(text, "| `{knob}` | none | none | none | none |");
-                continue;
-            }
-        };
-        let rust = emitted.map(|f| f.name.clone());
-        if rust.is_none() {
-            untested.insert(knob.clone());
-        }
         let decodes = with.iter().filter(|f| f.of != "specs").find(|f| f.graph.decodes);
         let decoding = match decodes.or(with.iter().find(|f| f.graph.decodes)) {
-            Some(f) => f.name.clone(),
+            Some(f) => f.shown(),
             None if with.iter().filter(|f| f.of != "specs").all(|f| refuses_cache(f)) => {
-                "`no-cache`".to_owned()
+                "`refused (2)`".to_owned()
             }
             None => {
                 missing.push(format!("no test decodes `{knob}`, and it is not refused"));
@@ -346,26 +360,25 @@ fn every_knob_is_computed_or_refused() {
         };
         let families: BTreeSet<&str> =
             with.iter().filter(|f| f.of == "hub").map(|f| f.name.as_str()).collect();
-        let said = match (families.iter().next(), emitted.or(numeric)) {
-            (Some(first), _) if families.len() == 1 => (*first).to_owned(),
-            (Some(first), _) => format!("{first} and {} more", families.len() - 1),
-            (None, Some(f)) => match exports.entry(&f.name).or_insert_with(|| export_of(f)) {
+        let said = match families.iter().next() {
+            Some(first) if families.len() == 1 => (*first).to_owned(),
+            Some(first) => format!("{first} and {} more", families.len() - 1),
+            None => match exports.entry(&emitted.name).or_insert_with(|| export_of(emitted)) {
                 Ok(family) => family.clone(),
                 Err(why) if !why.is_empty() && why.iter().all(|w| is_training(w)) => "`noted`".to_owned(),
-                Err(_) => "`not shown`".to_owned(),
+                Err(_) => "`refused (3)`".to_owned(),
             },
-            (None, None) => String::new(),
         };
-        let _ = writeln!(
-            text,
-            "| `{knob}` | {numbers} | {} | {decoding} | {said} |",
-            rust.as_deref().unwrap_or("none")
-        );
+        let compared = |backend: &&str| match (numbers.of, *backend) {
+            ("numeric", _) => "PyTorch",
+            ("hub", _) => "Hugging Face",
+            (_, "flex") => "Rust",
+            (_, _) => "flex",
+        };
+        let compared: Vec<&str> = backends.iter().map(compared).collect();
+        let (knob, spec, rust) = (format!("`{knob}`"), numbers.shown(), emitted.shown());
+        text += &cells(&[&[knob.as_str(), &spec], &compared[..], &[&rust, &decoding, &said]].concat());
     }
-    let known: BTreeSet<String> = UNTESTED.iter().map(|knob| (*knob).to_owned()).collect();
-    missing.extend(untested.difference(&known).map(|knob| format!("no test computes, or emits, `{knob}`")));
-    missing
-        .extend(known.difference(&untested).map(|knob| format!("`{knob}` is tested now: list it no more")));
     assert!(missing.is_empty(), "{}", missing.join("\n"));
     let path = repository("docs/capabilities.md");
     let is_fresh = std::fs::read_to_string(&path).ok().as_deref() == Some(text.as_str());
@@ -373,6 +386,24 @@ fn every_knob_is_computed_or_refused() {
         std::fs::write(&path, &text).unwrap();
     }
     assert!(is_fresh, "docs/capabilities.md was stale; run `{COMMAND}` and commit");
+}
+
+/// The element types of `--dtype` by device.
+fn dtypes() -> String {
+    let mut text = "16 bits are asked of a device before anything is computed, and refused with exit code 5 where it does \
+                    not compute in them; norms, softmax and the loss stay in 32 (`tests/it/interp/traps.rs`). `yes`: \
+                    tested; `asked`: as the device says of itself.\n\n| device | feature |"
+        .to_owned();
+    let names: Vec<&str> = DTYPES.iter().map(|(name, _)| *name).collect();
+    let _ = writeln!(text, " {} |\n{}|", names.join(" | "), "|---".repeat(names.len() + 2));
+    for backend in BACKENDS {
+        let bounds = BOUNDS.iter().find(|bounds| bounds.backend == backend.name);
+        let cell =
+            |dtype: &&str| if bounds.is_some_and(|b| b.dtypes.contains(dtype)) { "yes" } else { "asked" };
+        let cells: Vec<&str> = names.iter().map(cell).collect();
+        let _ = writeln!(text, "| `{}` | `{}` | {} |", backend.name, backend.feature, cells.join(" | "));
+    }
+    text + "\n"
 }
 
 /// Whether a line of an export's is about training alone.
@@ -389,7 +420,7 @@ fn an_export_that_is_refused_says_what_is_in_the_way() {
     let id = sources.add("spec", text);
     let found = compile(&mut sources, id, Notation::Yaml, &[], &mut load::NoFiles).unwrap();
     let (spec, tree) = (found.spec.unwrap(), found.tree.unwrap());
-    let used = used(&spec, &tree);
+    let used = used(&spec, &tree, &tree);
     assert!(used.contains("gate: headwise"), "{used:?}");
     let fixture = Fixture { name: "odd".to_owned(), of: "good", spec, graph: found.graph.unwrap(), used };
     assert_eq!(

@@ -47,6 +47,10 @@ fn noise(seed: u64) -> impl FnMut() -> f64 {
 
 /// A value that an input takes; padding masks keep all.
 fn value(input: &Input, lengths: &Lengths, seed: u64) -> Value {
+    value_on(input, lengths, seed, &device())
+}
+
+fn value_on(input: &Input, lengths: &Lengths, seed: u64, device: &Device) -> Value {
     let shape: Vec<usize> = input.ty.shape.iter().map(|d| d.eval(lengths) as usize).collect();
     let count = shape.iter().product();
     let mut next = noise(seed);
@@ -54,24 +58,27 @@ fn value(input: &Input, lengths: &Lengths, seed: u64) -> Value {
         DType::Float => {
             let numbers: Vec<f32> = (0..count).map(|_| 2.0 * next() as f32 - 1.0).collect();
             let data = TensorData::new(numbers, shape);
-            Value::Float(trafoc::interp::Ranked::from_data(data, &device()).unwrap())
+            Value::Float(trafoc::interp::Ranked::from_data(data, device).unwrap())
         }
         DType::Int | DType::Bool => {
             let rows = input.rows.as_ref().map_or(2, |(rows, _)| *rows) as f64;
             let of = |x: f64| if input.keep { 1 } else { (x * rows) as i64 };
             let numbers: Vec<i64> = (0..count).map(|_| of(next())).collect();
             let data = TensorData::new(numbers, shape);
-            Value::Int(trafoc::interp::Ranked::from_data(data, &device()).unwrap())
+            Value::Int(trafoc::interp::Ranked::from_data(data, device).unwrap())
         }
     }
 }
 
 /// Something for every input.
 fn inputs(plan: &Plan, lengths: &Lengths) -> Inputs {
-    plan.inputs()
-        .iter()
-        .enumerate()
-        .fold(Inputs::new(), |all, (i, input)| all.with(&input.name, value(input, lengths, 17 + i as u64)))
+    inputs_on(plan, lengths, &device())
+}
+
+fn inputs_on(plan: &Plan, lengths: &Lengths, device: &Device) -> Inputs {
+    plan.inputs().iter().enumerate().fold(Inputs::new(), |all, (i, input)| {
+        all.with(&input.name, value_on(input, lengths, 17 + i as u64, device))
+    })
 }
 
 fn run(model: &Model, inputs: &Inputs) -> Outputs {

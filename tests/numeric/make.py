@@ -87,6 +87,7 @@ def t5_attention(**more):
 WITHOUT_BIAS = layer_norm(bias=False)
 T5_FEED = glu(20, "gelu_tanh", bias=False)
 EXPERT = glu(8, "silu", bias=False)
+RELU_20 = mlp(20, "relu")
 SINES = sinusoidal()
 CASES = {
     "attention-plain": (dec(), PLAIN),
@@ -167,6 +168,22 @@ CASES = {
         ),
         [{"tokens": tokens(2, n)} for n in (8, 9)],
     ),
+    "position-rotary-longrope-factor": (
+        rotary(
+            scaling={
+                "kind": "longrope",
+                "short": [1, 1.1, 1.3, 1.7],
+                "long": [1.5, 2, 3, 5],
+                "original": 8,
+                "attention_factor": 1.4,
+            }
+        ),
+        PLAIN,
+    ),
+    "position-rotary-llama3-own": (
+        rotary(16, theta=100.0, scaling={"kind": "llama3", "factor": 4, "low": 2, "high": 9, "original": 64}),
+        PLAIN,
+    ),
     "position-rotary-llama3": (
         rotary(16, theta=100.0, scaling={"kind": "llama3", "factor": 4, "low": 1, "high": 4, "original": 64}),
         PLAIN,
@@ -200,6 +217,10 @@ CASES = {
         [{"tokens": tokens(1, 150)}],
     ),
     "position-t5-own": (dec(attention(score_bias=t5_bias(8, 12, shared=False))), [{"tokens": tokens(1, 20)}]),
+    "position-t5-both-sides": (
+        dec(attention(score_bias=t5_bias(8, 12, bidirectional=True))),
+        [{"tokens": tokens(1, 20)}],
+    ),
     "norm-layer-plain": (dec(norm=layer_norm(0.1, affine=False)), PLAIN),
     "norm-layer-without-bias": (dec(norm=layer_norm(0.01, bias=False)), PLAIN),
     "norm-layer-unit-offset": (dec(norm=layer_norm(unit_offset=True)), PLAIN),
@@ -230,6 +251,7 @@ CASES = {
     "ffn-expansion": (dec(feed=mlp(40, "relu", bias=False)), PLAIN),
     "ffn-glu": (dec(feed=glu(20, "gelu")), PLAIN),
     "ffn-clamped": (dec(feed=clamped_glu(20, limit=1.0)), PLAIN),
+    "ffn-clamped-own": (dec(feed=clamped_glu(20, alpha=1.3, limit=1.0, shift=0.5)), PLAIN),
     "moe-mixtral": (dec(feed=mixture(4, 2, EXPERT, normalize=True)), PLAIN),
     "moe-qwen": (dec(feed=mixture(4, 2, EXPERT, shared=glu(12, bias=False), shared_gate=True)), PLAIN),
     "moe-gpt-oss": (
@@ -262,6 +284,13 @@ CASES = {
         PLAIN,
     ),
     "moe-sigmoid": (dec(feed=mixture(3, 1, mlp(8, "relu"), score="sigmoid")), PLAIN),
+    "moe-dropout": (
+        decoder(
+            [pre_norm(LN, attention(), mixture(3, 2, expert)) for expert in (mlp(8, bias=False), glu(8))],
+            norm=LN,
+        ),
+        PLAIN,
+    ),
     "embed-segments": (
         enc(layers=1, embedded=embed(position=learned(), segments=3, norm=layer_norm(1e-12))),
         PADDED + [{"tokens": tokens(2, 9), "token_types": tokens(2, 9, 3, seed=5)}],
@@ -326,12 +355,36 @@ CASES = {
     "head-classify-last": (enc(layers=1, head=classify(4, "last")), PADDED),
     "head-classify-max": (enc(layers=1, head=classify(4, "max")), PADDED),
     "head-tag": (enc(layers=1, head=tag()), PADDED),
-    "head-span": (enc(layers=1, head=span), PADDED),
+    "head-span": (enc(layers=1, head=span()), PADDED),
     "head-embed": (
         enc(layers=1, head=embedding(project=6, activation="tanh", normalize=True)),
         PADDED,
     ),
     "head-pooler": (enc(layers=1, head=embedding("first", 16, "tanh")), PADDED),
+    "head-embed-first": (enc(layers=1, head=embedding("first", 6, bias=False)), PADDED),
+    "head-tag-plain": (enc(layers=1, head=tag(bias=False)), PADDED),
+    "head-span-plain": (enc(layers=1, head=span(bias=False)), PADDED),
+    "head-classify-norm": (
+        enc(layers=1, head=classify(4, hidden=(8,), activation="gelu", norm=LN, bias=False)),
+        PADDED,
+    ),
+    "head-mlm-bare": (enc(layers=1, head=mlm(bias=False)), PADDED),
+    "head-translate-softcap": (
+        encoder_decoder(
+            [pre_norm(LN, attention(), mlp())],
+            [pre_norm(LN, attention(), mlp(), attention(cross=True))],
+            lm(softcap=1.2),
+            embed(position=learned()),
+            embed(position=learned()),
+            norm=LN,
+        ),
+        PAIRS,
+    ),
+    "stack-runs": (
+        decoder([pre_norm(LN, attention(), feed) for feed in (mlp(), RELU_20, RELU_20, RELU_20)], norm=LN),
+        PLAIN,
+    ),
+    "reuse": (dec(feed=RELU_20), PLAIN),
     "cross": (
         encoder_decoder(
             [post_norm(LN, attention(bias=""), mlp(activation="relu"))],

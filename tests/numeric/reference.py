@@ -646,13 +646,15 @@ def lm(vocab=11, tied=None, bias=False, fixed_bias=False, scale=1.0, softcap=Non
     return head
 
 
-def mlm(vocab=11, activation="gelu", norm=layer_norm(1e-12), tied="embed", width=None, transform=True):
+def mlm(vocab=11, activation="gelu", norm=layer_norm(1e-12), tied="embed", width=None, transform=True, bias=True):
     def head(c, x):
         if transform:
             x = linear(c, "head.transform", x, width or x.shape[-1])
             x = norm(c, "head.norm", ACTIVATIONS[activation](x))
         if tied:
-            logits = x @ c.leaves[f"{tied}.tokens.weight"].T + c.weight("head.bias", (vocab,))
+            logits = x @ c.leaves[f"{tied}.tokens.weight"].T
+            if bias:
+                logits = logits + c.weight("head.bias", (vocab,))
         else:
             logits = linear(c, "head.output", x, vocab)
         return {"logits": logits}
@@ -672,30 +674,37 @@ def pooled(c, x, how):
     return (x * keep.unsqueeze(-1)).sum(1) / keep.sum(1, keepdim=True)
 
 
-def classify(classes=5, pool="first", hidden=(), activation="tanh"):
+def classify(classes=5, pool="first", hidden=(), activation="tanh", norm=no_norm, bias=True):
+    """`bias` is that of the scores; hidden layers have one."""
+
     def head(c, x):
         h = pooled(c, x, pool)
         for i, width in enumerate(hidden):
-            h = ACTIVATIONS[activation](linear(c, f"head.hidden{f'_{i + 1}' if i else ''}", h, width))
-        return {"logits": linear(c, "head.output", h, classes)}
+            number = f"_{i + 1}" if i else ""
+            h = ACTIVATIONS[activation](linear(c, f"head.hidden{number}", h, width))
+            h = norm(c, f"head.norm{number}", h)
+        return {"logits": linear(c, "head.output", h, classes, bias)}
 
     return head
 
 
-def tag(classes=4):
-    return lambda c, x: {"logits": linear(c, "head.output", x, classes)}
+def tag(classes=4, bias=True):
+    return lambda c, x: {"logits": linear(c, "head.output", x, classes, bias)}
 
 
-def span(c, x):
-    both = linear(c, "head.output", x, 2)
-    return {"start_logits": both[..., 0], "end_logits": both[..., 1]}
+def span(bias=True):
+    def head(c, x):
+        both = linear(c, "head.output", x, 2, bias)
+        return {"start_logits": both[..., 0], "end_logits": both[..., 1]}
+
+    return head
 
 
-def embedding(pool="mean", project=None, activation="none", normalize=False):
+def embedding(pool="mean", project=None, activation="none", normalize=False, bias=True):
     def head(c, x):
         h = pooled(c, x, pool)
         if project:
-            h = linear(c, "head.project", h, project)
+            h = linear(c, "head.project", h, project, bias)
         h = ACTIVATIONS[activation](h)
         if normalize:
             h = h / h.norm(dim=-1, keepdim=True).clamp(min=1e-12)

@@ -187,3 +187,23 @@ fn a_start_is_a_function_of_seed_and_path() {
     assert_eq!(a.values(path), b.values(path));
     assert_ne!(a.values(path), c.values(path));
 }
+
+/// What no other implementation's numbers show starts on every device with what it starts with on flex, and
+/// computes what flex computes, which is what emitted Rust does.
+#[test]
+fn what_has_no_stored_numbers_is_as_on_flex() {
+    let flex = trafoc::interp::device::device("flex").unwrap().device;
+    let on = |graph: &Verified, device: &Device| {
+        let weights = Weights::init(graph, device, 1).unwrap();
+        let paths: Vec<String> = weights.layout().keys().cloned().collect();
+        let start: Vec<_> = paths.iter().map(|path| weights.values(path)).collect();
+        let model = Model::new(graph.clone(), weights).unwrap();
+        let outputs = run(&model, &inputs_on(model.plan(), &LENGTHS, device));
+        (start, outputs.values().map(floats).collect::<Vec<_>>())
+    };
+    for (name, graph) in crate::capabilities::without_numbers() {
+        let (wanted, found) = (on(&graph, &flex), on(&graph, &device()));
+        assert_eq!(wanted.0, found.0, "{name}");
+        wanted.1.iter().zip(&found.1).for_each(|(wanted, found)| assert_close(wanted, found));
+    }
+}

@@ -125,7 +125,7 @@ fn devices_by_name() {
     assert!(device::device("auto").is_ok());
     insta::assert_snapshot!([error("flexx"), error("tpu"), error("flex:0"), error("wgpu:x")].join("\n"), @r"
     no device is called `flexx`; did you mean `flex`
-    no device is called `tpu`; did you mean `cpu`
+    no device is called `tpu`; there are auto, flex, wgpu, vulkan, metal, cuda, rocm, tch, tch-cuda, cpu
     `flex:0`: there is only one flex, without a number
     `wgpu:x`: `x` is not a device's number; the first one is wgpu:0
     ");
