@@ -39,7 +39,7 @@ elif work.startswith("MiniLM"):
 
     def run():
         with torch.no_grad():
-            model(ids)
+            model(ids).last_hidden_state.mean(1)
 elif work.startswith("gbt-mulm"):
     import train_gbt_mulm as peer
 
