@@ -11,8 +11,9 @@ use super::file;
 use super::subject::SpecArgs;
 use super::ui::{Exit, Failure, FormatArg, Output, Ui};
 use crate::diag::Sink;
-use crate::hub::export::{Exported, Obstacles, Written, export, tensors};
+use crate::hub::export::{Exported, Obstacles, export};
 use crate::hub::mapping::{Parameters, parameters};
+use crate::hub::written::{Written, tensors};
 use crate::source::SourceMap;
 use crate::tensor_file::{self, Saved, TensorFile};
 
@@ -163,11 +164,10 @@ fn write(path: &Path, tensors: &IndexMap<String, Written>, weights: &mut Weights
     tensor_file::write(path, &shapes, &metadata, |i| {
         let (_, tensor) = tensors.get_index(i).ok_or_else(|| fail("a tensor is gone".to_owned()))?;
         let mut values = vec![0.0; tensor.shape.iter().product()];
-        for (parameter, place) in &tensor.parts {
-            let count = place.parts.get(place.which).copied().unwrap_or(0) * place.columns;
-            let numbers = weights.floats(parameter, count).map_err(fail)?;
-            if !place.put(&numbers, &mut values) {
-                return Err(fail(format!("{parameter} does not fit its tensor")));
+        for part in &tensor.parts {
+            let numbers = weights.floats(&part.path, part.count()).map_err(fail)?;
+            if !part.put(&numbers, &mut values) {
+                return Err(fail(format!("{} does not fit its tensor", part.path)));
             }
         }
         Ok(Saved::floats(tensor.shape.clone(), values))

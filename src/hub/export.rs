@@ -9,16 +9,14 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
-use super::arrange::Place;
 use super::config::Config;
 use super::family::Family;
 use super::import;
-use super::mapping::{Misfit, Parameters, candidates};
 use super::shelf::Families;
 use crate::diag::Sink;
 use crate::names::formula::{Formula, Operator, Scope, eval, same, solve};
+use crate::names::formula_of;
 use crate::names::json;
-use crate::names::{Names, formula_of};
 use crate::source::SourceMap;
 use crate::spec::{ModelSpec, is_part, load};
 use crate::syntax::merge::merge;
@@ -602,95 +600,4 @@ fn settled(node: &Node) -> Option<&Node> {
         }
         Kind::Null | Kind::Delete => None,
     }
-}
-
-impl Exported {
-    /// The config as JSON, for Hugging Face.
-    pub fn config(&self, name: &str) -> Json {
-        let mut all = Map::new();
-        all.insert("architectures".into(), Json::from(vec![self.architecture.clone()]));
-        let model = self.family.models.first().cloned().unwrap_or_default();
-        all.insert("model_type".into(), Json::from(model));
-        for (key, value) in &self.values {
-            // A `null` is written where the library's own default may be another.
-            let is_inner = key.contains('.') || key == "id2label";
-            let is_computed = self
-                .family
-                .keys
-                .get(key)
-                .is_some_and(|k| matches!(k.default, super::family::Default::Formula(_)));
-            let is_absent = value.is_null() && (is_inner || is_computed);
-            // The library checks types: what is a float by default is written as one.
-            let is_float = self.family.keys.get(key).is_some_and(
-                |k| matches!(&k.default, super::family::Default::Value(Json::Number(n)) if n.is_f64()),
-            );
-            let float = value.as_f64().filter(|_| is_float).and_then(serde_json::Number::from_f64);
-            if !is_absent {
-                put(&mut all, key, float.map_or_else(|| value.clone(), Json::Number));
-            }
-        }
-        all.insert("torch_dtype".into(), Json::from("float32"));
-        all.insert("trafo_name".into(), Json::from(name));
-        Json::Object(all)
-    }
-
-    /// The names of its tensors.
-    pub fn names(&self) -> Names {
-        let bare = self.family.heads.get(&self.head).is_some_and(|h| h.bare);
-        self.family.tensor_names(&self.head, !bare)
-    }
-}
-
-fn put(map: &mut Map<String, Json>, key: &str, value: Json) {
-    match key.split_once('.') {
-        None => {
-            map.insert(key.to_owned(), value);
-        }
-        Some((group, rest)) => {
-            let inner = map.entry(group).or_insert_with(|| Json::Object(Map::new()));
-            if let Json::Object(inner) = inner {
-                put(inner, rest, value);
-            }
-        }
-    }
-}
-
-/// A tensor to be written: its shape, and the parameters in it.
-#[derive(Clone, Debug)]
-pub struct Written {
-    /// Sizes.
-    pub shape: Vec<usize>,
-    /// The parameters and where they lie.
-    pub parts: Vec<(String, Place)>,
-}
-
-/// The tensors of a file that holds all parameters under those names.
-///
-/// # Errors
-/// Parameters that have no name there.
-pub fn tensors(
-    parameters: &Parameters,
-    names: &Names,
-    scope: &dyn Scope,
-) -> Result<IndexMap<String, Written>, Vec<Misfit>> {
-    let mut all: IndexMap<String, Written> = IndexMap::new();
-    let mut misfits = Vec::new();
-    for (path, shape) in parameters {
-        match candidates(path, shape, names, parameters, scope) {
-            Ok(found) => match found.into_iter().next() {
-                Some(c) => {
-                    let tensor = all.entry(c.tensor).or_insert(Written { shape: c.shape, parts: Vec::new() });
-                    tensor.parts.push((path.clone(), c.place));
-                }
-                None => {
-                    misfits.push(Misfit {
-                        kind: "missing",
-                        message: format!("{path} has no name in this family"),
-                    });
-                }
-            },
-            Err(misfit) => misfits.push(misfit),
-        }
-    }
-    if misfits.is_empty() { Ok(all) } else { Err(misfits) }
 }

@@ -232,8 +232,9 @@ impl Reading<'_, '_> {
         }
         let heads = family.heads.values().map(|h| &h.names);
         for row in std::iter::once(&family.names).chain(heads).flat_map(|n| n.rows.iter()) {
-            if row.join.is_some() {
-                let message = "`join` is for a spec's own `weights`, which are not written again";
+            if row.join.is_some() && !row.flat {
+                let message =
+                    "tensors that are joined are written again only where each is a row (`flat: true`)";
                 self.cx.report(Diagnostic::error(Code::UnusedKey, row.span, message));
             }
             used.extend(row.groups.iter().chain(&row.when).map(|f| (f.clone(), row.span)));

@@ -51,6 +51,8 @@ pub struct Candidate {
     /// Whether it is one of several tensors, numbered from 0, that lie one above the other in the parameter:
     /// the name with the number's variable in it, and that variable.
     pub joined: Option<(Pattern, String)>,
+    /// The shape of a row, where every tensor that is joined is one.
+    pub row: Option<Vec<usize>>,
 }
 
 /// Where a parameter's numbers come from.
@@ -130,6 +132,7 @@ pub fn candidates(
             place,
             absent: None,
             joined: None,
+            row: None,
         });
     }
     Ok(found)
@@ -204,13 +207,15 @@ fn candidate(
     let rows = place.rows().ok_or_else(|| misfit(format!("`{tensor}` is too large")))?;
     let mut sizes = vec![1; row.lead];
     sizes.extend(place.stack.map(|(count, _)| count));
+    let rest: Vec<usize> = rest.iter().copied().filter(|n| !row.flat || *n != 1).collect();
     if place.transpose {
         sizes.extend([columns, rows]);
     } else {
         sizes.push(rows);
-        sizes.extend(rest);
+        sizes.extend(&rest);
     }
-    Ok(Candidate { tensor, shape: sizes, place, absent: row.absent, joined })
+    let of_row = row.flat.then_some(rest).filter(|_| joined.is_some());
+    Ok(Candidate { tensor, shape: sizes, place, absent: row.absent, joined, row: of_row })
 }
 
 /// Finds every parameter of a graph in a file.
@@ -316,6 +321,12 @@ fn parts(
     for index in 0..*rows {
         let tensor = pattern.fill(&vec![(variable.to_owned(), index)]);
         let Some((_, found)) = header.tensor(&tensor) else { break };
+        if let Some(row) = &chosen.row {
+            check(mapping, &tensor, row, path, header);
+            total += 1;
+            parts.push((tensor, Place::whole(1, rest.iter().product())));
+            continue;
+        }
         let own = if transpose { found.last() } else { found.first() }.copied().unwrap_or(0);
         let mut wanted = vec![own];
         wanted.extend(rest);

@@ -3,7 +3,8 @@
 //! A directory holds a `config.json` and weights. The config's `model_type` chooses a [`family`], which is
 //! data: a YAML file with the meaning of every key, the spec with formulas in it, and the names of the
 //! tensors. [`config`] reads the config by it, [`import`] writes the spec, [`mapping`] finds every
-//! parameter of the spec's graph among the tensors of a [`checkpoint`], and [`export`] goes the other way.
+//! parameter of the spec's graph among the tensors of a [`checkpoint`], [`export`] goes the
+//! other way, and [`written`] is what then stands in files.
 //!
 //! Nothing here runs anything a directory brings along, or opens what lies outside of it. Nothing needs
 //! burn: numbers are given out parameter by parameter, to whoever builds the model.
@@ -17,6 +18,7 @@ pub mod import;
 pub mod mapping;
 pub mod shelf;
 pub mod tensors;
+pub mod written;
 
 use serde_json::{Map, Value as Json};
 

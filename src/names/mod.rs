@@ -56,6 +56,9 @@ pub struct Row {
     pub join: Option<String>,
     /// Axes of length 1 before the parameter's own.
     pub lead: usize,
+    /// Whether the file leaves out the axes of length 1 behind the parameter's first; of tensors that are
+    /// joined, each is a row.
+    pub flat: bool,
     /// What the parameter is filled with where the file does not have the tensor.
     pub absent: Option<f32>,
     /// Only where this holds.
@@ -322,6 +325,7 @@ impl Row {
             stack: None,
             join: None,
             lead: 0,
+            flat: false,
             absent: None,
             when: None,
             span,
@@ -350,7 +354,8 @@ fn field(name: &'static str) -> Field {
 
 /// A row with its layout: `{fuse: [...], groups: 4, transpose: true}`.
 fn laid_out(node: &Node, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut Context<'_>) {
-    let fields = ["to", "fuse", "groups", "transpose", "stack", "join", "lead", "absent", "when"].map(field);
+    let fields =
+        ["to", "fuse", "groups", "transpose", "stack", "join", "lead", "flat", "absent", "when"].map(field);
     if node.get("to").is_none() && node.get("fuse").is_none() {
         let message = "the tensor needs `to` or `fuse`";
         let help = "`to: path of a parameter`; names that go on stand beside an `into: path of a module`";
@@ -381,6 +386,7 @@ fn laid_out(node: &Node, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut C
     row.formulas = ["groups", "when"].map(|key| node.get(key).map_or(node.span, |n| n.span));
     let flag = node.get("transpose").and_then(|n| bool::decode(n, cx));
     row.transpose = flag.unwrap_or(false);
+    row.flat = node.get("flat").and_then(|n| bool::decode(n, cx)).unwrap_or(false);
     row.stack = node.get("stack").and_then(|n| String::decode(n, cx));
     row.join = node.get("join").and_then(|n| String::decode(n, cx));
     if let Some(n) =

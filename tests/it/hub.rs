@@ -19,10 +19,11 @@ use std::sync::LazyLock;
 use trafoc::compile::compile;
 use trafoc::diag::{Sink, render};
 use trafoc::hub::checkpoint::Checkpoint;
-use trafoc::hub::export::{Exported, export, tensors};
+use trafoc::hub::export::{Exported, export};
 use trafoc::hub::mapping::{Mapping, map, parameters};
 use trafoc::hub::shelf::{Families, SHELF};
 use trafoc::hub::tensors::Tensors;
+use trafoc::hub::written::tensors;
 use trafoc::hub::{Imported, import};
 use trafoc::ir::Verified;
 use trafoc::names::formula::same;
@@ -220,9 +221,9 @@ fn weights_come_back_bit_for_bit() {
         assert_eq!(ours, theirs.iter().map(String::as_str).collect(), "{name}");
         for (tensor, made) in &written {
             let mut values = vec![f32::NAN; made.shape.iter().product()];
-            for (path, place) in &made.parts {
-                let count = place.parts[place.which] * place.columns;
-                assert!(place.put(&numbers.sized(path, count).unwrap(), &mut values), "{name}: {path}");
+            for part in &made.parts {
+                let own = numbers.sized(&part.path, part.count()).unwrap();
+                assert!(part.put(&own, &mut values), "{name}: {}", part.path);
             }
             assert_eq!(made.shape, original.entry(tensor).unwrap().shape, "{name}: {tensor}");
             let wanted = original.floats(tensor).unwrap();

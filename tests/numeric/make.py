@@ -19,7 +19,7 @@ import torch
 from reference import *
 
 HERE = Path(__file__).parent
-LN, RMS = layer_norm(), rms_norm()
+LN, RMS, EACH = layer_norm(), rms_norm(), each_head_norm()
 
 
 # Inputs
@@ -100,6 +100,7 @@ CASES = {
     "attention-qk-norm-head": (dec(attention(kv_heads=1, qk_norm=RMS, rotary=Rotary())), PLAIN),
     "attention-qk-norm-full": (dec(attention(qk_norm=RMS, over="full", rotary=Rotary())), PLAIN),
     "attention-qk-norm-after": (dec(attention(qk_norm=LN, after=True, rotary=Rotary())), PLAIN),
+    "attention-qk-norm-each": (dec(attention(kv_heads=1, qk_norm=EACH, over="each_head", rotary=Rotary())), PLAIN),
     "attention-clip": (dec(attention(clip=0.6)), PLAIN),
     "attention-sinks": (dec(attention(heads=4, kv_heads=2, sinks=True)), PADDED),
     "attention-gate-headwise": (dec(attention(gate="headwise")), PLAIN),

@@ -75,6 +75,17 @@ def rms_norm(eps=1e-6, affine=True, unit_offset=False):
     return norm
 
 
+def each_head_norm(eps=1e-5):
+    """Layer norm of each head's features, with weights of its own for every head."""
+
+    def norm(c, path, x):
+        y = layer_norm(eps, affine=False)(c, path, x)
+        shape = (x.shape[1], 1, x.shape[3])
+        return y * c.weight(f"{path}_gain", shape, mean=1.0) + c.weight(f"{path}_shift", shape)
+
+    return norm
+
+
 def no_norm(c, path, x):
     return x
 
@@ -320,6 +331,8 @@ def attention(
         if qk_norm and over == "full":
             q, k = qk_norm(c, f"{path}.query_norm", q), qk_norm(c, f"{path}.key_norm", k)
         q, k, v = heads_of(q, heads), heads_of(k, kv), heads_of(v, kv)
+        if qk_norm and over == "each_head":
+            q, k = qk_norm(c, f"{path}.query", q), qk_norm(c, f"{path}.key", k)
         if qk_norm and over == "head" and not after:
             q, k = qk_norm(c, f"{path}.query_norm", q), qk_norm(c, f"{path}.key_norm", k)
         if rotary:

@@ -1,12 +1,13 @@
 //! Fields and steps that several kinds of attention share.
 
+use super::Site;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{choice, entry, record};
 use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, Probability};
 use crate::ir::build::{Builder, Built};
 use crate::ir::op::{self, MaskRule, Op, Sequence};
-use crate::ir::{Dim, Sym, Type, ValueId};
+use crate::ir::{Dim, Init, Sym, Type, ValueId};
 use crate::parts::norm::Norm;
 use crate::parts::scope::{AmbientId, Masks, Scope};
 use crate::source::Span;
@@ -126,6 +127,8 @@ choice! {
     pub enum Over {
         /// Each head's features (Qwen3, Gemma 3)
         "head" => Head,
+        /// Each head's features, with weights of its own for every head (StableLM 2, Command R+)
+        "each_head" => EachHead,
         /// All features of the projection (OLMo 2)
         "full" => Full,
     }
@@ -146,10 +149,61 @@ record! {
     pub struct QkNorm as "qk_norm" {
         /// Which norm.
         norm: Norm = required;
-        /// Over a head or over all of them.
+        /// Over a head, over a head with weights of its own, or over all of them.
         over: Over = value(Over::Head);
         /// Before or after rotation; a norm over all heads is always before.
         when: When = value(When::Before);
+    }
+}
+
+/// Queries or keys as they are normed.
+pub struct Normed<'a> {
+    /// `query` or `key`, which the parameters are named after.
+    pub name: &'a str,
+    /// How many heads.
+    pub heads: u64,
+    /// Normed features.
+    pub dim: u64,
+}
+
+impl QkNorm {
+    /// Applies the norm where it runs over that much: `[B, T, H*D]` for all heads, `[B, H, T, D]` for each.
+    pub fn lower(&self, b: &mut Builder, site: &Site<'_>, of: &Normed<'_>, x: ValueId) -> Built {
+        let Normed { name, heads, dim } = of;
+        let member = format!("{name}_norm");
+        if self.over != Over::EachHead {
+            return self.norm.lower(b, &member, *dim, x);
+        }
+        let (plain, weights) = self.norm.without_weights();
+        let mut x = plain.lower(b, &member, *dim, x)?;
+        let own = |b: &mut Builder, what: &str, start: Init| {
+            let member = format!("{name}_{what}");
+            let path = format!("{}.{}", site.scope.path, site.path(&member));
+            b.param(&member, site.scope.init.param(&path, vec![*heads, 1, *dim], Some(start)))
+        };
+        if weights.factor {
+            let mut gain = own(b, "gain", if weights.unit_offset { Init::Zeros } else { Init::Ones })?;
+            if weights.unit_offset {
+                gain = b.op("gain", Op::Shift { by: 1.0 }, &[gain])?;
+            }
+            x = b.op("scaled", Op::Mul, &[x, gain])?;
+        }
+        if weights.summand {
+            let shift = own(b, "shift", Init::Zeros)?;
+            x = b.op("shifted", Op::Add, &[x, shift])?;
+        }
+        Ok(x)
+    }
+
+    /// Reports weights of every head where the norm has none.
+    pub fn check(&self) -> Option<Diagnostic> {
+        let is_plain = self.over == Over::EachHead && !self.norm.without_weights().1.factor;
+        is_plain.then(|| {
+            let message = "a norm without a weight is the same for each head as over a head";
+            Diagnostic::error(Code::KeysExclude, self.places.of("over"), message)
+                .label(self.places.of("norm"), "no weight here")
+                .help("`over: head`, or a norm with a weight")
+        })
     }
 }
 

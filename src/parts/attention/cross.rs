@@ -2,7 +2,7 @@
 //! (Vaswani et al. 2017). It has no positions of its own.
 
 use super::Site;
-use super::core::{self, Bias, Dropout, Padding, QkNorm, Scores, When};
+use super::core::{self, Bias, Dropout, Normed, Padding, QkNorm, Scores, When};
 use super::multi_head::repeated;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::record;
@@ -45,6 +45,7 @@ impl Cross {
             (*self.heads, self.places.of("heads")),
             (*self.kv_heads, self.places.of("kv_heads")),
         ));
+        found.extend(self.qk_norm.as_ref().and_then(QkNorm::check));
         if let Some(norm) = &self.qk_norm
             && norm.when == When::After
         {
@@ -90,15 +91,16 @@ impl Cross {
         let (mut q, mut k, v) = (*q, *k, *v);
         let full = self.qk_norm.as_ref().filter(|n| n.over == core::Over::Full);
         if let Some(norm) = full {
-            q = norm.norm.lower(&mut b, "query_norm", heads, q)?;
-            k = norm.norm.lower(&mut b, "key_norm", keys, k)?;
+            q = norm.lower(&mut b, site, &Normed { name: "query", heads: *self.heads, dim: heads }, q)?;
+            k = norm.lower(&mut b, site, &Normed { name: "key", heads: *self.kv_heads, dim: keys }, k)?;
         }
         let mut q = b.op("q", Op::SplitHeads { heads: *self.heads }, &[q])?;
         let mut k = b.op("k", Op::SplitHeads { heads: *self.kv_heads }, &[k])?;
         let v = b.op("v", Op::SplitHeads { heads: *self.kv_heads }, &[v])?;
-        if let Some(norm) = self.qk_norm.as_ref().filter(|n| n.over == core::Over::Head) {
-            q = norm.norm.lower(&mut b, "query_norm", *self.head_dim, q)?;
-            k = norm.norm.lower(&mut b, "key_norm", *self.head_dim, k)?;
+        if let Some(norm) = self.qk_norm.as_ref().filter(|n| n.over != core::Over::Full) {
+            let dim = *self.head_dim;
+            q = norm.lower(&mut b, site, &Normed { name: "query", heads: *self.heads, dim }, q)?;
+            k = norm.lower(&mut b, site, &Normed { name: "key", heads: *self.kv_heads, dim }, k)?;
         }
         let (k, v) = repeated(&mut b, *self.heads / *self.kv_heads, k, v)?;
         let y = Scores {

@@ -2,7 +2,7 @@
 //! (Vaswani et al. 2017). With fewer key/value heads, groups of query heads share them (Ainslie et al. 2023).
 
 use super::Site;
-use super::core::{self, Bias, Dropout, Gate, Over, Padding, QkNorm, Scores, When};
+use super::core::{self, Bias, Dropout, Gate, Normed, Over, Padding, QkNorm, Scores, When};
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::record;
 use crate::field::{Positive, Size};
@@ -67,6 +67,7 @@ impl MultiHead {
             (*self.kv_heads, self.places.of("kv_heads")),
         ));
         found.extend(self.mask.check(is_causal));
+        found.extend(self.qk_norm.as_ref().and_then(QkNorm::check));
         if let Some(norm) = &self.qk_norm
             && norm.over == Over::Full
             && norm.when == When::After
@@ -122,15 +123,24 @@ impl MultiHead {
         let q = project(&mut b, "q", "query", heads, bias.query)?;
         let k = project(&mut b, "k", "key", keys, bias.key)?;
         let v = project(&mut b, "v", "value", values, bias.value)?;
-        let (q, k) = self.normed(&mut b, (q, heads), (k, keys), Over::Full, When::Before)?;
+        let (q, k) = match &self.qk_norm {
+            Some(norm) if norm.over == Over::Full => {
+                self.normed(&mut b, site, norm, (q, heads), (k, keys))?
+            }
+            Some(_) | None => (q, k),
+        };
         let q = b.op("q", Op::SplitHeads { heads: *self.heads }, &[q])?;
         let k = b.op("k", Op::SplitHeads { heads: *self.kv_heads }, &[k])?;
         let v = b.op("v", Op::SplitHeads { heads: *self.kv_heads }, &[v])?;
-        let (q, k) =
-            self.normed(&mut b, (q, *self.head_dim), (k, *self.head_dim), Over::Head, When::Before)?;
+        let by_head = |b: &mut Builder, q: ValueId, k: ValueId, when: When| match &self.qk_norm {
+            Some(norm) if norm.over != Over::Full && norm.when == when => {
+                self.normed(b, site, norm, (q, *self.head_dim), (k, *self.head_dim))
+            }
+            Some(_) | None => Ok((q, k)),
+        };
+        let (q, k) = by_head(&mut b, q, k, When::Before)?;
         let (q, k) = scheme.on_query_key(&mut b, &given_position, q, k)?;
-        let (q, k) =
-            self.normed(&mut b, (q, *self.head_dim), (k, *self.head_dim), Over::Head, When::After)?;
+        let (q, k) = by_head(&mut b, q, k, When::After)?;
         let (k, v) = cached(&mut b, scope, k, v)?;
         let (k, v) = repeated(&mut b, *self.heads / *self.kv_heads, k, v)?;
         let path = format!("{}.blocks.*.{}", scope.path, site.name);
@@ -161,19 +171,14 @@ impl MultiHead {
     fn normed(
         &self,
         b: &mut Builder,
-        q: (ValueId, u64),
-        k: (ValueId, u64),
-        over: Over,
-        when: When,
+        site: &Site<'_>,
+        norm: &QkNorm,
+        (q, query_dim): (ValueId, u64),
+        (k, key_dim): (ValueId, u64),
     ) -> Result<(ValueId, ValueId), Mismatch> {
-        match &self.qk_norm {
-            Some(norm) if norm.over == over && norm.when == when => {
-                let q = norm.norm.lower(b, "query_norm", q.1, q.0)?;
-                let k = norm.norm.lower(b, "key_norm", k.1, k.0)?;
-                Ok((q, k))
-            }
-            Some(_) | None => Ok((q.0, k.0)),
-        }
+        let queries = Normed { name: "query", heads: *self.heads, dim: query_dim };
+        let keys = Normed { name: "key", heads: *self.kv_heads, dim: key_dim };
+        Ok((norm.lower(b, site, &queries, q)?, norm.lower(b, site, &keys, k)?))
     }
 
     /// Joins heads, `[B, H, T, V] → [B, T, H*V]`, gated by the attention's input.

@@ -27,6 +27,17 @@ slot! {
     }
 }
 
+/// The weights of a norm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// A factor a feature.
+    pub factor: bool,
+    /// A summand a feature.
+    pub summand: bool,
+    /// Whether the factor is stored as what it is more than 1.
+    pub unit_offset: bool,
+}
+
 impl Norm {
     /// The layer over that many features, or nothing.
     pub fn layer(&self, dim: u64) -> Option<Layer> {
@@ -34,6 +45,24 @@ impl Norm {
             Norm::LayerNorm(norm) => Some(norm.layer(dim)),
             Norm::RmsNorm(norm) => Some(norm.layer(dim)),
             Norm::None(_) => None,
+        }
+    }
+
+    /// The norm alone, and which weights it had.
+    pub fn without_weights(&self) -> (Norm, Weights) {
+        let plain = |factor, summand, unit_offset| Weights { factor, summand, unit_offset };
+        match self {
+            Norm::LayerNorm(norm) => {
+                let has_bias = norm.affine && norm.bias.unwrap_or(true);
+                let weights = plain(norm.affine, has_bias, norm.unit_offset);
+                let alone = LayerNorm { affine: false, bias: None, unit_offset: false, ..norm.clone() };
+                (Norm::LayerNorm(alone), weights)
+            }
+            Norm::RmsNorm(norm) => {
+                let alone = RmsNorm { affine: false, unit_offset: false, ..norm.clone() };
+                (Norm::RmsNorm(alone), plain(norm.affine, false, norm.unit_offset))
+            }
+            Norm::None(_) => (self.clone(), plain(false, false, false)),
         }
     }
 

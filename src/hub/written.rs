@@ -1,0 +1,134 @@
+//! What an export writes: the config a family reads, and the tensors that hold a spec's parameters.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json};
+
+use super::arrange::Place;
+use super::export::Exported;
+use super::family::Default;
+use super::mapping::{Candidate, Misfit, Parameters, candidates};
+use crate::names::Names;
+use crate::names::formula::Scope;
+
+impl Exported {
+    /// The config as JSON, for Hugging Face.
+    pub fn config(&self, name: &str) -> Json {
+        let mut all = Map::new();
+        all.insert("architectures".into(), Json::from(vec![self.architecture.clone()]));
+        let model = self.family.models.first().cloned().unwrap_or_default();
+        all.insert("model_type".into(), Json::from(model));
+        for (key, value) in &self.values {
+            // A `null` is written where the library's own default may be another.
+            let is_inner = key.contains('.') || key == "id2label";
+            let is_computed =
+                self.family.keys.get(key).is_some_and(|k| matches!(k.default, Default::Formula(_)));
+            let is_absent = value.is_null() && (is_inner || is_computed);
+            // The library checks types: what is a float by default is written as one.
+            let is_float = self
+                .family
+                .keys
+                .get(key)
+                .is_some_and(|k| matches!(&k.default, Default::Value(Json::Number(n)) if n.is_f64()));
+            let float = value.as_f64().filter(|_| is_float).and_then(serde_json::Number::from_f64);
+            if !is_absent {
+                put(&mut all, key, float.map_or_else(|| value.clone(), Json::Number));
+            }
+        }
+        all.insert("torch_dtype".into(), Json::from("float32"));
+        all.insert("trafo_name".into(), Json::from(name));
+        Json::Object(all)
+    }
+
+    /// The names of its tensors.
+    pub fn names(&self) -> Names {
+        let bare = self.family.heads.get(&self.head).is_some_and(|h| h.bare);
+        self.family.tensor_names(&self.head, !bare)
+    }
+}
+
+fn put(map: &mut Map<String, Json>, key: &str, value: Json) {
+    match key.split_once('.') {
+        None => {
+            map.insert(key.to_owned(), value);
+        }
+        Some((group, rest)) => {
+            let inner = map.entry(group).or_insert_with(|| Json::Object(Map::new()));
+            if let Json::Object(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// A tensor to be written: its shape, and the parameters in it.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Sizes.
+    pub shape: Vec<usize>,
+    /// The parameters in it.
+    pub parts: Vec<Part>,
+}
+
+/// A parameter, or a row of one, in a tensor to be written.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The parameter.
+    pub path: String,
+    /// Where it lies.
+    pub place: Place,
+    /// Numbers of the parameter that lie in other tensors, before those of this one.
+    pub before: usize,
+}
+
+impl Part {
+    /// Puts its share of the parameter's numbers into the tensor's; false if they do not fit.
+    pub fn put(&self, numbers: &[f32], tensor: &mut [f32]) -> bool {
+        let own = numbers.get(self.before..self.before + self.count());
+        own.is_some_and(|own| self.place.put(own, tensor))
+    }
+
+    /// How many numbers that are.
+    pub fn count(&self) -> usize {
+        self.place.parts.get(self.place.which).copied().unwrap_or(0) * self.place.columns
+    }
+}
+
+/// The tensors of a file that holds all parameters under those names.
+///
+/// # Errors
+/// Parameters that have no name there.
+pub fn tensors(
+    parameters: &Parameters,
+    names: &Names,
+    scope: &dyn Scope,
+) -> Result<IndexMap<String, Written>, Vec<Misfit>> {
+    let mut all: IndexMap<String, Written> = IndexMap::new();
+    let mut misfits = Vec::new();
+    for (path, shape) in parameters {
+        match candidates(path, shape, names, parameters, scope) {
+            Ok(found) => match found.into_iter().next() {
+                Some(Candidate { joined: Some((pattern, variable)), row: Some(row), place, .. }) => {
+                    for index in 0..shape.first().copied().unwrap_or(0) {
+                        let tensor = pattern.fill(&vec![(variable.clone(), index)]);
+                        let before = index * place.columns;
+                        let place = Place::whole(1, place.columns);
+                        let parts = vec![Part { path: path.clone(), place, before }];
+                        all.insert(tensor, Written { shape: row.clone(), parts });
+                    }
+                }
+                Some(c) => {
+                    let tensor = all.entry(c.tensor).or_insert(Written { shape: c.shape, parts: Vec::new() });
+                    tensor.parts.push(Part { path: path.clone(), place: c.place, before: 0 });
+                }
+                None => {
+                    misfits.push(Misfit {
+                        kind: "missing",
+                        message: format!("{path} has no name in this family"),
+                    });
+                }
+            },
+            Err(misfit) => misfits.push(misfit),
+        }
+    }
+    if misfits.is_empty() { Ok(all) } else { Err(misfits) }
+}
