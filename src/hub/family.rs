@@ -56,6 +56,8 @@ pub struct Key {
     pub only: Option<Vec<Json>>,
     /// What an export writes where the spec does not say it.
     pub write: Option<Formula>,
+    /// Whether the library wants a float, `4.0` and not `4`; it does where the default is one.
+    pub real: bool,
     /// Where the file says so.
     pub span: Span,
 }
@@ -323,9 +325,16 @@ impl Reading<'_, '_> {
             Some(formula) => Default::Formula(formula),
             None => Default::Value(json::of(node)),
         };
-        let plain = |default| Key { default, also: Vec::new(), only: None, write: None, span: node.span };
+        let plain = |default: Default| Key {
+            real: matches!(&default, Default::Value(Json::Number(n)) if n.is_f64()),
+            default,
+            also: Vec::new(),
+            only: None,
+            write: None,
+            span: node.span,
+        };
         let Kind::Map(_) = &node.kind else { return plain(default(self, node)) };
-        let fields = ["default", "also", "only", "write"].map(|name| field(name, any));
+        let fields = ["default", "also", "only", "write", "real"].map(|name| field(name, any));
         let node = &*mended(node, "config key", &fields, &[], self.cx);
         let null = Node { kind: Kind::Null, span: node.span };
         let mut key = plain(default(self, node.get("default").unwrap_or(&null)));
@@ -334,6 +343,7 @@ impl Reading<'_, '_> {
             Json::Array(all) => all,
             one => vec![one],
         });
+        key.real |= node.get("real").and_then(Node::text) == Some("true");
         key.write = node.get("write").and_then(|w| self.formula(w));
         key
     }

@@ -8,7 +8,7 @@ use super::export::Exported;
 use super::family::Default;
 use super::mapping::{Candidate, Misfit, Parameters, candidates};
 use crate::names::Names;
-use crate::names::formula::Scope;
+use crate::names::formula::{Scope, same};
 
 impl Exported {
     /// The config as JSON, for Hugging Face.
@@ -23,20 +23,30 @@ impl Exported {
             let is_computed =
                 self.family.keys.get(key).is_some_and(|k| matches!(k.default, Default::Formula(_)));
             let is_absent = value.is_null() && (is_inner || is_computed);
-            // The library checks types: what is a float by default is written as one.
-            let is_float = self
-                .family
-                .keys
-                .get(key)
-                .is_some_and(|k| matches!(&k.default, Default::Value(Json::Number(n)) if n.is_f64()));
+            // The library checks types.
+            let is_float = self.family.keys.get(key).is_some_and(|k| k.real);
             let float = value.as_f64().filter(|_| is_float).and_then(serde_json::Number::from_f64);
-            if !is_absent {
-                put(&mut all, key, float.map_or_else(|| value.clone(), Json::Number));
+            if is_absent {
+                continue;
             }
+            let value = float.map_or_else(|| value.clone(), Json::Number);
+            if let Some(older) = self.older(key, &value) {
+                put(&mut all, older, value.clone());
+            }
+            put(&mut all, key, value);
         }
         all.insert("torch_dtype".into(), Json::from("float32"));
         all.insert("trafo_name".into(), Json::from(name));
         Json::Object(all)
+    }
+
+    /// The name an older reader knows the value of a map by, the first of its others: `rope_theta` for
+    /// `rope_parameters.rope_theta`. A map of theirs is written only where it says something.
+    fn older(&self, key: &str, value: &Json) -> Option<&str> {
+        let own = self.family.keys.get(key).filter(|_| key.contains('.'))?;
+        let first = own.also.first()?;
+        let is_usual = matches!(&own.default, Default::Value(usual) if same(usual, value));
+        (!(is_usual && first.contains('.'))).then_some(first.as_str())
     }
 
     /// The names of its tensors.

@@ -206,6 +206,32 @@ fn a_config_comes_back_from_its_spec() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Readers of before `rope_parameters` find what they look for.
+#[test]
+fn positions_are_written_for_older_readers_too() {
+    let written = |model: &str, more: serde_json::Value| {
+        let text = std::fs::read_to_string(repository("tests/hub").join(model).join("config.json")).unwrap();
+        let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let model_of = imported(model, &config.to_string()).unwrap();
+        let back = exported(&compiled(&model_of).0, &model_of.family.name).config(model);
+        assert_eq!(imported(model, &back.to_string()).unwrap().text, model_of.text);
+        back
+    };
+    let plain = written("llama", serde_json::json!({}));
+    assert_eq!(plain["rope_theta"], plain["rope_parameters"]["rope_theta"]);
+    assert!(plain["rope_theta"].is_f64() && plain.get("rope_scaling").is_none(), "{plain}");
+    let scaled = serde_json::json!({"rope_type": "yarn", "rope_theta": 5000.0, "factor": 4.0,
+        "original_max_position_embeddings": 10});
+    let scaled = written("llama", serde_json::json!({"rope_parameters": scaled}));
+    assert_eq!((&scaled["rope_theta"], &scaled["rope_scaling"]["factor"]), (&5000.0.into(), &4.0.into()));
+    assert_eq!(scaled["rope_scaling"]["rope_type"], "yarn");
+    let neox = written("gpt_neox", serde_json::json!({}));
+    assert!(neox["rotary_emb_base"].is_f64() && neox["rotary_pct"].is_f64(), "{neox}");
+    let gemma = written("gemma3_text", serde_json::json!({}));
+    assert!(gemma["rope_theta"].is_f64() && gemma["rope_local_base_freq"].is_f64(), "{gemma}");
+}
+
 #[test]
 fn weights_come_back_bit_for_bit() {
     for Fixture { name, folder, imported, spec, graph } in models() {
