@@ -14,7 +14,7 @@ use super::family::Family;
 use super::import;
 use super::shelf::Families;
 use crate::diag::Sink;
-use crate::names::formula::{Formula, Operator, Scope, eval, same, solve};
+use crate::names::formula::{Formula, Function, Operator, Scope, eval, same, solve};
 use crate::names::formula_of;
 use crate::names::json;
 use crate::source::SourceMap;
@@ -522,6 +522,11 @@ fn literals(formula: &Formula, switches: &mut IndexMap<String, Vec<Json>>) {
                 if let Formula::Key(key) = &**side {
                     switches.entry(key.clone()).or_default().extend([Json::Bool(true), Json::Bool(false)]);
                 }
+            }
+        }
+        Formula::Call(Function::If, args) => {
+            if let Some(Formula::Key(key)) = args.first() {
+                switches.entry(key.clone()).or_default().extend([Json::Bool(true), Json::Bool(false)]);
             }
         }
         Formula::Not(inner) => {
