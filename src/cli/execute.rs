@@ -225,10 +225,14 @@ pub(super) fn run_failure(error: RunError, takes: &str) -> Failure {
     }
 }
 
+fn lost(name: &str, why: &str) -> Failure {
+    let first = why.lines().next().unwrap_or_default();
+    Failure::new(Exit::Device, format!("`{name}` cannot be read back from the device: {first}"))
+}
+
 fn show(name: &str, value: &Value) -> Result<Shown, Failure> {
-    let lost = || Failure::new(Exit::Device, format!("`{name}` could not be read back from the device"));
     let shape = value.dims().unwrap_or_default();
-    let data = value.to_data().ok_or_else(lost)?;
+    let data = value.to_data().map_err(|why| lost(name, &why))?;
     let (mut sum, mut min, mut max, mut finite, mut count) =
         (0.0, f64::INFINITY, f64::NEG_INFINITY, 0usize, 0usize);
     for n in data.iter::<f64>() {
@@ -286,9 +290,8 @@ fn save(path: &Path, outputs: &Outputs) -> Result<(), Failure> {
 
 /// A tensor as nested lists. Numbers that are not finite are `null`, which JSON has for them.
 fn nested(name: &str, value: &Value) -> Result<Json, Failure> {
-    let lost = || Failure::new(Exit::Device, format!("`{name}` could not be read back from the device"));
     let shape = value.dims().unwrap_or_default();
-    let data = value.to_data().ok_or_else(lost)?;
+    let data = value.to_data().map_err(|why| lost(name, &why))?;
     let mut values: Vec<Json> = match value {
         Value::Int(_) => data.iter::<i64>().map(Json::from).collect(),
         Value::Bool(_) => data.iter::<bool>().map(Json::from).collect(),

@@ -109,7 +109,8 @@ impl<'s> Prepared<'s> {
         let outputs =
             self.plan.run(weights, inputs, false).map_err(|e| run_failure(e, &takes(self.graph)))?;
         let (_, last) = outputs.iter().last().ok_or_else(|| Failure::bug("a model gave no output"))?;
-        last.to_data().ok_or_else(|| Failure::new(Exit::Device, "the outputs cannot be read back"))?;
+        let lost = |why| Failure::new(Exit::Device, format!("the outputs cannot be read back: {why}"));
+        last.to_data().map_err(lost)?;
         Ok(())
     }
 }

@@ -396,8 +396,9 @@ pub fn save_outputs(file: &Path, outputs: &Outputs) -> Result<(), FileError> {
         .collect();
     tensor_file::write(file, &shapes, &IndexMap::new(), |i| {
         let (name, dtype, shape) = &shapes[i];
-        let lost = || std::io::Error::other(format!("{name} could not be read back from the device"));
-        let data = outputs.get(name).and_then(Value::to_data).ok_or_else(lost)?;
+        let data = outputs.get(name).unwrap_or(&Value::Absent).to_data().map_err(|why| {
+            std::io::Error::other(format!("{name} cannot be read back from the device: {why}"))
+        })?;
         Ok(match *dtype {
             "I64" => Saved::ints(shape.clone(), data.iter::<i64>()),
             "BOOL" => Saved::bools(shape.clone(), data.iter::<bool>()),

@@ -172,21 +172,23 @@ impl Value {
         matches!(self, Value::Absent)
     }
 
-    /// The values on the host, in the element type the device holds; none where the value is absent or
-    /// the device failed.
-    pub fn to_data(&self) -> Option<TensorData> {
+    /// The values on the host, in the element type the device holds.
+    ///
+    /// # Errors
+    /// The value is absent, or the device failed; what it says of that.
+    pub fn to_data(&self) -> Result<TensorData, String> {
         match self {
-            Value::Absent => None,
-            Value::Float(t) => with!(t, t => t.clone().try_into_data().ok()),
-            Value::Int(t) => with!(t, t => t.clone().try_into_data().ok()),
-            Value::Bool(t) => with!(t, t => t.clone().try_into_data().ok()),
+            Value::Absent => Err("there is no such value".to_owned()),
+            Value::Float(t) => with!(t, t => t.clone().try_into_data().map_err(|e| e.to_string())),
+            Value::Int(t) => with!(t, t => t.clone().try_into_data().map_err(|e| e.to_string())),
+            Value::Bool(t) => with!(t, t => t.clone().try_into_data().map_err(|e| e.to_string())),
         }
     }
 
     /// Float numbers on the host, row by row; none for other element types.
     pub fn to_floats(&self) -> Option<Vec<f32>> {
         match self {
-            Value::Float(_) => self.to_data().map(|data| data.iter::<f32>().collect()),
+            Value::Float(_) => self.to_data().ok().map(|data| data.iter::<f32>().collect()),
             Value::Absent | Value::Int(_) | Value::Bool(_) => None,
         }
     }
