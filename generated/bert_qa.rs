@@ -112,16 +112,16 @@ impl Attention {
 
     /// `x [B, T, 768]`, `mask [B, 1, 1, T]` → `[B, T, 768]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
-        let q = split_heads(self.query.forward(x.clone()), HEADS);
-        let k = split_heads(self.key.forward(x.clone()), HEADS);
-        let v = split_heads(self.value.forward(x), HEADS);
+        let q = split_heads(project(&self.query, x.clone()), HEADS);
+        let k = split_heads(project(&self.key, x.clone()), HEADS);
+        let v = split_heads(project(&self.value, x), HEADS);
         let options = AttentionModuleOptions {
             scale: Some(1.0 / (HEAD_DIM as f64).sqrt()),
             softcap: None,
             is_causal: false,
         };
         let y = attention_with_dropout(q, k, v, mask, None, options, &self.dropout);
-        self.dropout.forward(self.output.forward(merge_heads(y)))
+        self.dropout.forward(project(&self.output, merge_heads(y)))
     }
 }
 
@@ -147,7 +147,7 @@ impl FeedForward {
 
     /// `x [B, T, 768]` → `[B, T, 768]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dropout.forward(self.down.forward(gelu(self.up.forward(x))))
+        self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
     }
 }
 
@@ -228,7 +228,7 @@ impl SpanHead {
 
     /// `x [B, T, 768]` → `start_logits [B, T]`, `end_logits [B, T]`
     pub fn forward(&self, x: Tensor<3>) -> (Tensor<2>, Tensor<2>) {
-        let logits = self.output.forward(x);
+        let logits = project(&self.output, x);
         (
             logits.clone().narrow(2, 0, 1).squeeze_dim::<2>(2),
             logits.narrow(2, 1, 1).squeeze_dim::<2>(2),
@@ -395,6 +395,23 @@ fn merge_heads(x: Tensor<4>) -> Tensor<3> {
     x.swap_dims(1, 2).reshape([batch, length, heads * width])
 }
 
+/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
+/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
+/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
+/// autodiff sees as a product that broadcasts).
+fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [width, features] = weight.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = features;
+    let y = x.reshape([rows, width]).matmul(weight);
+    let y = match bias {
+        Some(bias) => y + bias.unsqueeze(),
+        None => y,
+    };
+    y.reshape(shape)
+}
+
 /// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
 fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
     let [batch, keys] = keep.dims();
@@ -431,4 +448,10 @@ fn zero_row(table: Param<Tensor<2>>, row: usize) -> Param<Tensor<2>> {
 /// `N(0, std²)`
 fn normal<const D: usize>(shape: [usize; D], std: f64, device: &Device) -> Param<Tensor<D>> {
     Initializer::Normal { mean: 0.0, std }.init(shape, device)
+}
+
+/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
+fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
+    let bias = layer.bias.as_ref().map(|bias| bias.val());
+    linear_of(x, layer.weight.val(), bias)
 }

@@ -110,11 +110,9 @@ impl LatentAttention {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let query_up = self
-            .query_up
-            .forward(self.query_norm.forward(self.query_down.forward(x.clone())));
-        let q = split_heads(query_up, HEADS);
-        let kv_down = self.kv_down.forward(x);
+        let query_norm = self.query_norm.forward(project(&self.query_down, x.clone()));
+        let q = split_heads(project(&self.query_up, query_norm), HEADS);
+        let kv_down = project(&self.kv_down, x);
         let kv_norm = self.kv_norm.forward(kv_down.clone().narrow(2, 0, 16));
         let k_rotary = split_heads(kv_down.narrow(2, 16, 8), KV_HEADS);
         let k = rotate_interleaved(k_rotary, cos.clone(), sin.clone());
@@ -122,7 +120,7 @@ impl LatentAttention {
             Some(cache) => cache.append(kv_norm, k),
             None => (kv_norm, k),
         };
-        let kv = split_heads(self.kv_up.forward(latent), HEADS);
+        let kv = split_heads(project(&self.kv_up, latent), HEADS);
         let v = kv.clone().narrow(3, 16, 16);
         let q_2 = rotate_interleaved(q.clone().narrow(3, 16, 8), cos, sin);
         let q = Tensor::cat(vec![q.narrow(3, 0, 16), q_2], 3);
@@ -134,7 +132,7 @@ impl LatentAttention {
             is_causal: true,
         };
         let y = merge_heads(attention(q, k, v, mask, None, options));
-        self.output.forward(y)
+        project(&self.output, y)
     }
 }
 
@@ -160,8 +158,8 @@ impl FeedForward {
 
     /// `x [B, T, 64]` → `[B, T, 64]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let h = silu(self.gate.forward(x.clone()));
-        self.down.forward(h * self.up.forward(x))
+        let h = silu(project(&self.gate, x.clone()));
+        project(&self.down, h * project(&self.up, x))
     }
 }
 
@@ -229,8 +227,8 @@ impl Expert {
 
     /// `x [N, 64]` → `[N, 64]`
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        let h = silu(self.gate.forward(x.clone()));
-        self.down.forward(h * self.up.forward(x))
+        let h = silu(project(&self.gate, x.clone()));
+        project(&self.down, h * project(&self.up, x))
     }
 }
 
@@ -256,8 +254,8 @@ impl SharedExpert {
 
     /// `x [B, T, 64]` → `[B, T, 64]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let h = silu(self.gate.forward(x.clone()));
-        self.down.forward(h * self.up.forward(x))
+        let h = silu(project(&self.gate, x.clone()));
+        project(&self.down, h * project(&self.up, x))
     }
 }
 
@@ -288,7 +286,7 @@ impl Mixture {
     /// `x [B, T, 64]` → `[B, T, 64]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let weights = route_sigmoid(
-            self.router.forward(x.clone()),
+            project(&self.router, x.clone()),
             TOP_K,
             true,
             |affinities| limit_groups(
@@ -427,7 +425,7 @@ impl LmHead {
 
     /// `x [B, T, 64]` → `[B, T, 512]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.output.forward(x)
+        project(&self.output, x)
     }
 }
 
@@ -716,6 +714,23 @@ fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
     ])
 }
 
+/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
+/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
+/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
+/// autodiff sees as a product that broadcasts).
+fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [width, features] = weight.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = features;
+    let y = x.reshape([rows, width]).matmul(weight);
+    let y = match bias {
+        Some(bias) => y + bias.unsqueeze(),
+        None => y,
+    };
+    y.reshape(shape)
+}
+
 /// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
 fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
     let [batch, keys] = keep.dims();
@@ -881,4 +896,10 @@ impl<M: ModuleDisplay> ModuleDisplay for Heap<M> {}
 /// `N(0, std²)`
 fn normal<const D: usize>(shape: [usize; D], std: f64, device: &Device) -> Param<Tensor<D>> {
     Initializer::Normal { mean: 0.0, std }.init(shape, device)
+}
+
+/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
+fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
+    let bias = layer.bias.as_ref().map(|bias| bias.val());
+    linear_of(x, layer.weight.val(), bias)
 }

@@ -95,10 +95,10 @@ impl Attention {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let v = split_heads(self.value.forward(x.clone()), KV_HEADS);
-        let q = split_heads(self.query.forward(x.clone()), HEADS);
+        let v = split_heads(project(&self.value, x.clone()), KV_HEADS);
+        let q = split_heads(project(&self.query, x.clone()), HEADS);
         let q = rotate_half(q, cos.clone(), sin.clone());
-        let k = split_heads(self.key.forward(x), KV_HEADS);
+        let k = split_heads(project(&self.key, x), KV_HEADS);
         let k = rotate_half(k, cos, sin);
         let (k, v) = match cache {
             Some(cache) => cache.append(k, v),
@@ -112,7 +112,7 @@ impl Attention {
             is_causal: true,
         };
         let y = merge_heads(attention(q, k, v, mask, None, options));
-        self.output.forward(y)
+        project(&self.output, y)
     }
 }
 
@@ -136,7 +136,7 @@ impl FeedForward {
 
     /// `x [B, T, 4544]` → `[B, T, 4544]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.down.forward(gelu(self.up.forward(x)))
+        project(&self.down, gelu(project(&self.up, x)))
     }
 }
 
@@ -490,6 +490,23 @@ fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
     ])
 }
 
+/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
+/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
+/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
+/// autodiff sees as a product that broadcasts).
+fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [width, features] = weight.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = features;
+    let y = x.reshape([rows, width]).matmul(weight);
+    let y = match bias {
+        Some(bias) => y + bias.unsqueeze(),
+        None => y,
+    };
+    y.reshape(shape)
+}
+
 /// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
 fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
     let [batch, keys] = keep.dims();
@@ -548,4 +565,10 @@ fn frequencies(theta: f64, dim: usize) -> Vec<f64> {
 /// `N(0, std²)`
 fn normal<const D: usize>(shape: [usize; D], std: f64, device: &Device) -> Param<Tensor<D>> {
     Initializer::Normal { mean: 0.0, std }.init(shape, device)
+}
+
+/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
+fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
+    let bias = layer.bias.as_ref().map(|bias| bias.val());
+    linear_of(x, layer.weight.val(), bias)
 }

@@ -95,10 +95,10 @@ impl Attention {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let v = split_heads(self.value.forward(x.clone()), KV_HEADS);
-        let q = split_heads(self.query.forward(x.clone()), HEADS);
+        let v = split_heads(project(&self.value, x.clone()), KV_HEADS);
+        let q = split_heads(project(&self.query, x.clone()), HEADS);
         let q = rotate_half(q, cos.clone(), sin.clone());
-        let k = split_heads(self.key.forward(x), KV_HEADS);
+        let k = split_heads(project(&self.key, x), KV_HEADS);
         let k = rotate_half(k, cos, sin);
         let (k, v) = match cache {
             Some(cache) => cache.append(k, v),
@@ -112,7 +112,7 @@ impl Attention {
             is_causal: true,
         };
         let y = merge_heads(attention(q, k, v, mask, None, options));
-        self.output.forward(y)
+        project(&self.output, y)
     }
 }
 
@@ -138,8 +138,8 @@ impl FeedForward {
 
     /// `x [B, T, 2304]` → `[B, T, 2304]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let h = gelu_approximate(self.gate.forward(x.clone()));
-        self.down.forward(h * self.up.forward(x))
+        let h = gelu_approximate(project(&self.gate, x.clone()));
+        project(&self.down, h * project(&self.up, x))
     }
 }
 
@@ -499,6 +499,23 @@ fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
     ])
 }
 
+/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
+/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
+/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
+/// autodiff sees as a product that broadcasts).
+fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [width, features] = weight.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = features;
+    let y = x.reshape([rows, width]).matmul(weight);
+    let y = match bias {
+        Some(bias) => y + bias.unsqueeze(),
+        None => y,
+    };
+    y.reshape(shape)
+}
+
 /// The mask `[1, 1, T, K]` of a rule: `hidden(query, key)`, in positions from the sequence's start. The
 /// first query is at position `start`.
 fn mask_by(
@@ -612,4 +629,10 @@ impl OffsetRmsNorm {
     fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         rms_norm_of(x, Some(self.weight.val() + 1.0), self.eps)
     }
+}
+
+/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
+fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
+    let bias = layer.bias.as_ref().map(|bias| bias.val());
+    linear_of(x, layer.weight.val(), bias)
 }

@@ -97,9 +97,9 @@ impl EncoderAttention {
         bias: Tensor<4>,
         mask: Option<Tensor<4, Bool>>,
     ) -> Tensor<3> {
-        let q = split_heads(self.query.forward(x.clone()), HEADS);
-        let k = split_heads(self.key.forward(x.clone()), HEADS);
-        let v = split_heads(self.value.forward(x), HEADS);
+        let q = split_heads(project(&self.query, x.clone()), HEADS);
+        let k = split_heads(project(&self.key, x.clone()), HEADS);
+        let v = split_heads(project(&self.value, x), HEADS);
         let options = AttentionModuleOptions {
             scale: Some(1.0),
             softcap: None,
@@ -114,7 +114,7 @@ impl EncoderAttention {
             options,
             &self.dropout,
         );
-        self.dropout.forward(self.output.forward(merge_heads(y)))
+        self.dropout.forward(project(&self.output, merge_heads(y)))
     }
 }
 
@@ -140,7 +140,7 @@ impl FeedForward {
 
     /// `x [B, S, 512]` → `[B, S, 512]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let down = self.down.forward(self.dropout.forward(relu(self.up.forward(x))));
+        let down = project(&self.down, self.dropout.forward(relu(project(&self.up, x))));
         self.dropout.forward(down)
     }
 }
@@ -279,9 +279,9 @@ impl DecoderAttention {
         bias: Tensor<4>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let q = split_heads(self.query.forward(x.clone()), HEADS);
-        let k = split_heads(self.key.forward(x.clone()), HEADS);
-        let v = split_heads(self.value.forward(x), HEADS);
+        let q = split_heads(project(&self.query, x.clone()), HEADS);
+        let k = split_heads(project(&self.key, x.clone()), HEADS);
+        let v = split_heads(project(&self.value, x), HEADS);
         let (k, v) = match cache {
             Some(cache) => cache.append(k, v),
             None => (k, v),
@@ -300,7 +300,7 @@ impl DecoderAttention {
             options,
             &self.dropout,
         );
-        self.dropout.forward(self.output.forward(merge_heads(y)))
+        self.dropout.forward(project(&self.output, merge_heads(y)))
     }
 }
 
@@ -335,16 +335,16 @@ impl CrossAttention {
         memory: Tensor<3>,
         mask: Option<Tensor<4, Bool>>,
     ) -> Tensor<3> {
-        let q = split_heads(self.query.forward(x), HEADS);
-        let k = split_heads(self.key.forward(memory.clone()), HEADS);
-        let v = split_heads(self.value.forward(memory), HEADS);
+        let q = split_heads(project(&self.query, x), HEADS);
+        let k = split_heads(project(&self.key, memory.clone()), HEADS);
+        let v = split_heads(project(&self.value, memory), HEADS);
         let options = AttentionModuleOptions {
             scale: Some(1.0),
             softcap: None,
             is_causal: false,
         };
         let y = attention_with_dropout(q, k, v, mask, None, options, &self.dropout);
-        self.dropout.forward(self.output.forward(merge_heads(y)))
+        self.dropout.forward(project(&self.output, merge_heads(y)))
     }
 }
 
@@ -766,6 +766,23 @@ fn merge_heads(x: Tensor<4>) -> Tensor<3> {
     x.swap_dims(1, 2).reshape([batch, length, heads * width])
 }
 
+/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
+/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
+/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
+/// autodiff sees as a product that broadcasts).
+fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [width, features] = weight.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = features;
+    let y = x.reshape([rows, width]).matmul(weight);
+    let y = match bias {
+        Some(bias) => y + bias.unsqueeze(),
+        None => y,
+    };
+    y.reshape(shape)
+}
+
 /// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
 fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
     let [batch, keys] = keep.dims();
@@ -834,4 +851,10 @@ fn attention_with_dropout(
 /// `N(0, std²)`
 fn normal<const D: usize>(shape: [usize; D], std: f64, device: &Device) -> Param<Tensor<D>> {
     Initializer::Normal { mean: 0.0, std }.init(shape, device)
+}
+
+/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
+fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
+    let bias = layer.bias.as_ref().map(|bias| bias.val());
+    linear_of(x, layer.weight.val(), bias)
 }

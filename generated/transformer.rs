@@ -100,16 +100,16 @@ impl EncoderAttention {
 
     /// `x [B, S, 256]`, `mask [B, 1, 1, S]` → `[B, S, 256]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
-        let q = split_heads(self.query.forward(x.clone()), HEADS);
-        let k = split_heads(self.key.forward(x.clone()), HEADS);
-        let v = split_heads(self.value.forward(x), HEADS);
+        let q = split_heads(project(&self.query, x.clone()), HEADS);
+        let k = split_heads(project(&self.key, x.clone()), HEADS);
+        let v = split_heads(project(&self.value, x), HEADS);
         let options = AttentionModuleOptions {
             scale: Some(1.0 / (HEAD_DIM as f64).sqrt()),
             softcap: None,
             is_causal: false,
         };
         let y = attention_with_dropout(q, k, v, mask, None, options, &self.dropout);
-        self.dropout.forward(self.output.forward(merge_heads(y)))
+        self.dropout.forward(project(&self.output, merge_heads(y)))
     }
 }
 
@@ -135,7 +135,7 @@ impl FeedForward {
 
     /// `x [B, S, 256]` → `[B, S, 256]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dropout.forward(self.down.forward(relu(self.up.forward(x))))
+        self.dropout.forward(project(&self.down, relu(project(&self.up, x))))
     }
 }
 
@@ -257,9 +257,9 @@ impl DecoderAttention {
 
     /// `x [B, T, 256]` → `[B, T, 256]`
     pub fn forward(&self, x: Tensor<3>, cache: Option<&mut KvCache>) -> Tensor<3> {
-        let q = split_heads(self.query.forward(x.clone()), HEADS);
-        let k = split_heads(self.key.forward(x.clone()), HEADS);
-        let v = split_heads(self.value.forward(x), HEADS);
+        let q = split_heads(project(&self.query, x.clone()), HEADS);
+        let k = split_heads(project(&self.key, x.clone()), HEADS);
+        let v = split_heads(project(&self.value, x), HEADS);
         let (k, v) = match cache {
             Some(cache) => cache.append(k, v),
             None => (k, v),
@@ -270,7 +270,7 @@ impl DecoderAttention {
             is_causal: true,
         };
         let y = attention_with_dropout(q, k, v, None, None, options, &self.dropout);
-        self.dropout.forward(self.output.forward(merge_heads(y)))
+        self.dropout.forward(project(&self.output, merge_heads(y)))
     }
 }
 
@@ -305,16 +305,16 @@ impl CrossAttention {
         memory: Tensor<3>,
         mask: Option<Tensor<4, Bool>>,
     ) -> Tensor<3> {
-        let q = split_heads(self.query.forward(x), HEADS);
-        let k = split_heads(self.key.forward(memory.clone()), HEADS);
-        let v = split_heads(self.value.forward(memory), HEADS);
+        let q = split_heads(project(&self.query, x), HEADS);
+        let k = split_heads(project(&self.key, memory.clone()), HEADS);
+        let v = split_heads(project(&self.value, memory), HEADS);
         let options = AttentionModuleOptions {
             scale: Some(1.0 / (HEAD_DIM as f64).sqrt()),
             softcap: None,
             is_causal: false,
         };
         let y = attention_with_dropout(q, k, v, mask, None, options, &self.dropout);
-        self.dropout.forward(self.output.forward(merge_heads(y)))
+        self.dropout.forward(project(&self.output, merge_heads(y)))
     }
 }
 
@@ -414,7 +414,7 @@ impl LmHead {
 
     /// `x [B, T, 256]` → `[B, T, 30000]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.output.forward(x)
+        project(&self.output, x)
     }
 }
 
@@ -732,6 +732,23 @@ fn merge_heads(x: Tensor<4>) -> Tensor<3> {
     x.swap_dims(1, 2).reshape([batch, length, heads * width])
 }
 
+/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
+/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
+/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
+/// autodiff sees as a product that broadcasts).
+fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [width, features] = weight.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = features;
+    let y = x.reshape([rows, width]).matmul(weight);
+    let y = match bias {
+        Some(bias) => y + bias.unsqueeze(),
+        None => y,
+    };
+    y.reshape(shape)
+}
+
 /// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
 fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
     let [batch, keys] = keep.dims();
@@ -785,4 +802,10 @@ fn attention_with_dropout(
     } else {
         attention(q, k, v, mask, bias, options)
     }
+}
+
+/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
+fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
+    let bias = layer.bias.as_ref().map(|bias| bias.val());
+    linear_of(x, layer.weight.val(), bias)
 }

@@ -102,16 +102,16 @@ impl Attention {
 
     /// `x [B, 16, 64]` → `[B, 16, 64]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let q = split_heads(self.query.forward(x.clone()), HEADS);
-        let k = split_heads(self.key.forward(x.clone()), HEADS);
-        let v = split_heads(self.value.forward(x), HEADS);
+        let q = split_heads(project(&self.query, x.clone()), HEADS);
+        let k = split_heads(project(&self.key, x.clone()), HEADS);
+        let v = split_heads(project(&self.value, x), HEADS);
         let options = AttentionModuleOptions {
             scale: Some(1.0 / (HEAD_DIM as f64).sqrt()),
             softcap: None,
             is_causal: false,
         };
         let y = merge_heads(attention(q, k, v, None, None, options));
-        self.dropout.forward(self.output.forward(y))
+        self.dropout.forward(project(&self.output, y))
     }
 }
 
@@ -137,7 +137,7 @@ impl FeedForward {
 
     /// `x [B, 16, 64]` → `[B, 16, 64]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dropout.forward(self.down.forward(gelu(self.up.forward(x))))
+        self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
     }
 }
 
@@ -219,7 +219,7 @@ impl ClassifyHead {
 
     /// `x [B, 16, 64]` → `[B, 10]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<2> {
-        self.output.forward(pool_mean(x, None))
+        project(&self.output, pool_mean(x, None))
     }
 }
 
@@ -329,6 +329,23 @@ fn merge_heads(x: Tensor<4>) -> Tensor<3> {
     x.swap_dims(1, 2).reshape([batch, length, heads * width])
 }
 
+/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
+/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
+/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
+/// autodiff sees as a product that broadcasts).
+fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [width, features] = weight.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = features;
+    let y = x.reshape([rows, width]).matmul(weight);
+    let y = match bias {
+        Some(bias) => y + bias.unsqueeze(),
+        None => y,
+    };
+    y.reshape(shape)
+}
+
 /// The mean over positions that are kept; zeros where none is.
 fn pool_mean(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     let Some(keep) = keep else { return x.mean_dim(1).squeeze_dim(1) };
@@ -340,4 +357,10 @@ fn pool_mean(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
 /// Positions `start, start + 1, ..` as `[1, T]`.
 fn position_ids(start: usize, length: usize, device: &Device) -> Tensor<2, Int> {
     Tensor::<1, Int>::arange(start as i64..(start + length) as i64, device).unsqueeze()
+}
+
+/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
+fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
+    let bias = layer.bias.as_ref().map(|bias| bias.val());
+    linear_of(x, layer.weight.val(), bias)
 }

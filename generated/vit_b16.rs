@@ -95,16 +95,16 @@ impl Attention {
 
     /// `x [B, 197, 768]` → `[B, 197, 768]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let q = split_heads(self.query.forward(x.clone()), HEADS);
-        let k = split_heads(self.key.forward(x.clone()), HEADS);
-        let v = split_heads(self.value.forward(x), HEADS);
+        let q = split_heads(project(&self.query, x.clone()), HEADS);
+        let k = split_heads(project(&self.key, x.clone()), HEADS);
+        let v = split_heads(project(&self.value, x), HEADS);
         let options = AttentionModuleOptions {
             scale: Some(1.0 / (HEAD_DIM as f64).sqrt()),
             softcap: None,
             is_causal: false,
         };
         let y = merge_heads(attention(q, k, v, None, None, options));
-        self.output.forward(y)
+        project(&self.output, y)
     }
 }
 
@@ -128,7 +128,7 @@ impl FeedForward {
 
     /// `x [B, 197, 768]` → `[B, 197, 768]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.down.forward(gelu(self.up.forward(x)))
+        project(&self.down, gelu(project(&self.up, x)))
     }
 }
 
@@ -210,7 +210,7 @@ impl ClassifyHead {
 
     /// `x [B, 197, 768]` → `[B, 1000]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<2> {
-        self.output.forward(pool_first(x))
+        project(&self.output, pool_first(x))
     }
 }
 
@@ -317,6 +317,23 @@ fn merge_heads(x: Tensor<4>) -> Tensor<3> {
     x.swap_dims(1, 2).reshape([batch, length, heads * width])
 }
 
+/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
+/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
+/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
+/// autodiff sees as a product that broadcasts).
+fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [width, features] = weight.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = features;
+    let y = x.reshape([rows, width]).matmul(weight);
+    let y = match bias {
+        Some(bias) => y + bias.unsqueeze(),
+        None => y,
+    };
+    y.reshape(shape)
+}
+
 /// The first position.
 fn pool_first(x: Tensor<3>) -> Tensor<2> {
     x.narrow(1, 0, 1).squeeze_dim(1)
@@ -353,4 +370,10 @@ fn truncated_normal<const D: usize>(
 fn prepend(rows: Tensor<2>, x: Tensor<3>) -> Tensor<3> {
     let ([n, width], batch) = (rows.dims(), x.dims()[0]);
     Tensor::cat(vec![rows.unsqueeze::<3>().expand([batch, n, width]), x], 1)
+}
+
+/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
+fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
+    let bias = layer.bias.as_ref().map(|bias| bias.val());
+    linear_of(x, layer.weight.val(), bias)
 }

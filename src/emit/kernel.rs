@@ -18,6 +18,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "../interp/kernels/experts.rs",
     "../interp/kernels/gelu.rs",
     "../interp/kernels/heads.rs",
+    "../interp/kernels/linear.rs",
     "../interp/kernels/masks.rs",
     "../interp/kernels/norms.rs",
     "../interp/kernels/pool.rs",
@@ -35,6 +36,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "pieces/normal.rs",
     "pieces/offset_norms.rs",
     "pieces/prepend.rs",
+    "pieces/project.rs",
 ];
 
 /// Functions whose names are those of values in most models.

@@ -289,7 +289,11 @@ pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> C
     let field = Code::text(format!("self.{}", name::variable(member)));
     let input: Vec<Code> = input.into_iter().collect();
     match layer {
-        Layer::Linear { .. } | Layer::Embedding { .. } => field.method("forward", input),
+        Layer::Linear { .. } => {
+            let layer = Code::text(format!("&self.{}", name::variable(member)));
+            Code::call(&file.kernel("project"), [layer].into_iter().chain(input))
+        }
+        Layer::Embedding { .. } => field.method("forward", input),
         Layer::LayerNorm { affine: true, .. } | Layer::RmsNorm { affine: true, .. } => {
             field.method("forward", input)
         }

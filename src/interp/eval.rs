@@ -5,7 +5,7 @@
 
 use burn::prelude::*;
 use burn::tensor::activation;
-use burn::tensor::module::{conv2d, embedding, linear};
+use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 
 use super::Fault;
@@ -17,6 +17,7 @@ use super::kernels::dropout::dropout;
 use super::kernels::experts::mix_experts;
 use super::kernels::gelu::gelu;
 use super::kernels::heads::{merge_heads, repeat_heads, split_heads};
+use super::kernels::linear::linear_of;
 use super::kernels::masks::{either_mask, mask, padding_mask};
 use super::kernels::norms::{layer_norm_of, rms_norm_of, unit_length};
 use super::kernels::pool::{pool_first, pool_last, pool_max, pool_mean};
@@ -151,10 +152,10 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
     let vector = |index: &usize| weights.vectors.get(*index).map(|p| p.val()).ok_or_else(no_parameter);
     let matrix = |index: &usize| weights.matrices.get(*index).map(|p| p.val()).ok_or_else(no_parameter);
     match action {
-        // linear(x, weight, bias), the weight being [in, out]
+        // linear_of(x, weight, bias), the weight being [in, out]
         Action::Linear { weight, bias } => {
             let (weight, bias) = (matrix(weight)?, bias.as_ref().map(vector).transpose()?);
-            one(Value::Float(map!(inputs.float()?, x => linear(x, weight, bias))))
+            one(Value::Float(map!(inputs.float()?, x => linear_of(x, weight, bias))))
         }
         // embedding(weight, ids)
         Action::Embedding { weight } => one(embedding(matrix(weight)?, inputs.int()?)),

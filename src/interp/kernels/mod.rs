@@ -12,6 +12,7 @@ pub mod dropout;
 pub mod experts;
 pub mod gelu;
 pub mod heads;
+pub mod linear;
 pub mod masks;
 pub mod norms;
 pub mod pool;

@@ -1,0 +1,20 @@
+//! Linear layers on rows.
+
+use burn::prelude::*;
+
+/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
+/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
+/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
+/// autodiff sees as a product that broadcasts).
+pub fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [width, features] = weight.dims();
+    let rows = shape.iter().take(D - 1).product();
+    shape[D - 1] = features;
+    let y = x.reshape([rows, width]).matmul(weight);
+    let y = match bias {
+        Some(bias) => y + bias.unsqueeze(),
+        None => y,
+    };
+    y.reshape(shape)
+}
