@@ -1,5 +1,6 @@
 //! What a training run would need: `trafoc train --dry-run`, and the refusal of what would not fit.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::json;
@@ -15,16 +16,13 @@ use crate::learn::data::{Batch, Loader};
 use crate::learn::recipe::Optimizer;
 use crate::learn::step::{Rules, step};
 use crate::learn::update::Updater;
-use crate::report::cost::cost;
-use crate::report::number;
+use crate::report::costs::Element;
+use crate::report::{number, tape};
 
 /// Steps that are made to see how long one takes; the first one, which is slower, is not counted.
 const TRIED: u64 = 4;
 /// Batches whose lengths are looked at.
 const SEEN: u64 = 50;
-/// What every element of an activation costs while it is trained: the value kept for the way back, its
-/// gradient, and what ops make in between, in bytes. Measured on the shipped specs, and rounded up.
-pub const BYTES_AN_ACTIVATION: u128 = 12;
 
 /// What a run needs.
 #[derive(Clone, Copy, Debug)]
@@ -79,13 +77,14 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
         Optimizer::Sgd(o) if *o.momentum > 0.0 => trained,
         Optimizer::Sgd(_) => 0,
     };
-    let formulas = cost(graph).formulas();
     let mut loader = Loader::new(dataset);
-    let mut most = 0;
+    let (mut most, mut seen) = (0, BTreeSet::new());
     for at in 0..SEEN.min(loader.steps_of_epoch()) {
         for batch in loader.step(at) {
             let at = lengths(&plan, &batch);
-            most = most.max(formulas.activations.eval(&at) + formulas.attention_weights.eval(&at));
+            if seen.insert((at.batch, at.time, at.source)) {
+                most = most.max(tape::beside(graph, &at, Element::F32.bytes()));
+            }
         }
     }
     let checkpoint = 4 * (parameters + remembered);
@@ -93,7 +92,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
         parameters,
         trained,
         model: 4 * (parameters + trained + remembered),
-        activations: BYTES_AN_ACTIVATION * most,
+        activations: most,
         checkpoint,
         // The best one beside those that are kept, and the one that is being written.
         disk: checkpoint * u128::from(*recipe.checkpoint.keep + 2),

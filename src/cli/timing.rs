@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use super::execute::{choose, plan_failure, run_failure, takes, weights_failure};
 use super::file;
-use super::forecast::BYTES_AN_ACTIVATION;
 use super::generation::step_failure;
 use super::subject::Subject;
 use super::ui::{Exit, Failure, Ui};
@@ -174,11 +173,6 @@ fn forward(all: &[Prepared<'_>], chosen: &Chosen, ui: &Ui) -> Result<Vec<Spread>
     seconds.iter().map(|own| spread(own)).collect()
 }
 
-/// Bytes of a batch on its way through and back, as `trafoc train` counts them.
-fn on_the_way(need: &Memory) -> u128 {
-    (need.activations / Element::F32.bytes()).saturating_mul(BYTES_AN_ACTIVATION)
-}
-
 /// A training step's time for each model that has one, and why the others have none.
 type Steps = (Vec<Option<Spread>>, Vec<Option<String>>);
 
@@ -187,7 +181,7 @@ fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Re
     let mut left = file::free_memory();
     let mut trained = Vec::new();
     // What stays between the steps adds up; activations are there for one model at a time.
-    let most = all.iter().zip(needs).filter(|(one, _)| one.is_trained).map(|(_, m)| on_the_way(m)).max();
+    let most = all.iter().zip(needs).filter(|(one, _)| one.is_trained).map(|(_, m)| m.activations).max();
     for (i, (one, need)) in all.iter().zip(needs).enumerate() {
         let stays = need.to_train().saturating_sub(need.activations);
         let needed = stays.saturating_add(most.unwrap_or(0));

@@ -122,6 +122,8 @@ pub fn step(
         let sum = loss(&outputs, &batch.labels, rules.smoothing).map_err(StepError::Labels)?;
         let mean = sum.div_scalar(counted.max(1) as f64);
         total += number_of(&mean)?;
+        // What the way back needs of them is kept by its ops.
+        drop(outputs);
         let own = GradientsParams::from_grads(mean.backward(), &weights);
         gradients = Some(match gradients {
             None => own,

@@ -3,14 +3,16 @@
 //! Conventions. To run: every tensor of the model, and the largest set of computed values that are alive at
 //! once. A value lives from the op that makes it to the last one that reads it or a view of it; what a called
 //! module makes lives while it runs; while their op runs live the scores of attention `[B,H,T,K]`. To train: the
-//! tensors, a gradient and Adam's two moments for each trained one, and every computed value, kept for the backward
-//! pass. All numbers are of one size. What a device's allocator and its kernels take beyond that is not counted.
+//! tensors, a gradient and Adam's two moments for each trained one, and what a step holds beside them when it holds
+//! most ([`tape`]). All numbers are of one size. What a device's allocator and its kernels take beyond that is not
+//! counted.
 
 use serde::Serialize;
 
 use super::cost::Cost;
 use super::costs::Scene;
 use super::serialize_count;
+use super::tape;
 use super::work::callees;
 use crate::ir::{
     DType, Dim, Graph, Layer, Lengths, Member, MemberKind, Module, ModuleId, Node, Op, Sym, Type, ValueId,
@@ -29,7 +31,8 @@ pub struct Memory {
     /// Adam's two moments.
     #[serde(serialize_with = "serialize_count")]
     pub optimizer: u128,
-    /// All computed values, kept for the backward pass.
+    /// What a training step holds beside those, at the moment it holds most: computed values kept for the
+    /// backward pass, gradients of values, and the scores the loss is made of.
     #[serde(serialize_with = "serialize_count")]
     pub activations: u128,
     /// The most that is alive at once in a forward pass.
@@ -56,13 +59,11 @@ pub fn memory(graph: &Verified, cost: &Cost, scene: &Scene) -> Memory {
     let bytes = scene.element.bytes();
     let trained = cost.parameters.all().total.saturating_mul(bytes);
     let lengths = scene.whole();
-    let kept =
-        cost.work.activations.eval(&lengths).saturating_add(cost.work.attention_weights.eval(&lengths));
     Memory {
         weights: cost.parameters.bytes(bytes),
         gradients: trained,
         optimizer: trained.saturating_mul(2),
-        activations: kept.saturating_mul(bytes),
+        activations: tape::beside(graph, &lengths, bytes),
         peak: peak(graph, graph.root, &lengths, &mut Vec::new()).saturating_mul(bytes),
     }
 }

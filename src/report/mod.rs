@@ -20,6 +20,7 @@ pub mod parameters;
 pub mod scores;
 pub mod summary;
 pub mod table;
+pub mod tape;
 pub mod work;
 
 use serde::{Serialize, Serializer};

@@ -1,5 +1,11 @@
 //! All integration tests in one binary: linked once, run together.
 
+/// Counts the bytes of the heap.
+#[cfg(test)]
+#[cfg(feature = "interp")]
+#[global_allocator]
+static HEAP: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
+
 #[cfg(test)]
 #[cfg(feature = "interp")]
 mod backend;

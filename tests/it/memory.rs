@@ -1,4 +1,5 @@
-//! Memory of training as it is bounded and as it is measured on flex: the growth of the resident set's peak.
+//! Memory of training as it is predicted and as it is measured on flex: the most the heap holds during a step,
+//! and the growth of the resident set's peak.
 //!
 //! Every point runs in a process of its own, whose heap is fresh: this test program once more, told by a
 //! variable what to do. Without it [`one_point`] has nothing to do.
@@ -20,17 +21,33 @@ use crate::front::Front;
 
 const POINT: &str = "TRAFOC_TEST_MEMORY";
 
-/// Spec, batch and length.
-const POINTS: [(&str, u64, u64); 5] = [
-    ("gbt-mulm", 64, 31),
-    ("gbt-mulm", 256, 31),
-    ("gbt-mulm", 512, 16),
-    ("d2l-nmt", 256, 10),
-    ("d2l-nmt", 512, 40),
+/// Spec, batch and length. Between them activations, scores of attention, scores of words and parameters take
+/// most.
+const POINTS: [(&str, u64, u64); 20] = [
+    ("specs/gbt-mulm", 16, 31),
+    ("specs/gbt-mulm", 64, 31),
+    ("specs/gbt-mulm", 256, 31),
+    ("specs/d2l-nmt", 64, 10),
+    ("specs/d2l-nmt", 256, 40),
+    ("specs/d2l-nmt", 512, 16),
+    ("specs/vit", 16, 16),
+    ("specs/vit", 128, 16),
+    ("specs/multilingual-nmt", 32, 16),
+    ("specs/transformer", 4, 16),
+    ("specs/deepseek-v3-tiny", 16, 64),
+    ("tests/memory/llama", 8, 64),
+    ("tests/memory/llama", 4, 256),
+    ("tests/memory/gemma", 8, 64),
+    ("tests/memory/gemma", 2, 256),
+    ("tests/memory/mixtral", 8, 64),
+    ("tests/memory/t5", 16, 32),
+    ("tests/memory/t5", 8, 128),
+    ("tests/memory/falcon", 8, 64),
+    ("tests/memory/falcon", 4, 256),
 ];
 
 /// What the library's threads and tables take beside the model.
-const BESIDE: u128 = 8 << 20;
+const BESIDE: u64 = 8 << 20;
 
 /// Bytes of a line of the process's status.
 fn status(name: &str) -> u64 {
@@ -44,30 +61,38 @@ fn one_point() {
     let Ok(point) = std::env::var(POINT) else { return };
     let words: Vec<&str> = point.split(' ').collect();
     let (batch, tokens) = (words[1].parse().unwrap(), words[2].parse().unwrap());
-    let front = Front::of_file(&repository(&format!("specs/{}.yaml", words[0])));
+    let front = Front::of_file(&repository(&format!("{}.yaml", words[0])));
     let (spec, graph) = (front.compilation.spec.unwrap(), front.compilation.graph.unwrap());
     let scene = Scene { batch, tokens, element: Element::F32 };
     let predicted = memory(&graph, &cost(&graph), &scene);
     let plan = Plan::new(&graph, &Captures::none()).unwrap();
     let task = Task::of(&spec);
     let batch = sample(&spec, &plan, task, &scene.whole());
-    let chosen = device("flex").unwrap().device;
-    let before = status("VmRSS:");
-    let mut weights = Weights::init(&graph, &chosen.autodiff(), 0).unwrap();
-    let mut updater = Updater::new(&Optimizer::usual(), &Patterns::default(), &weights);
-    let rules = Rules { clip: None, smoothing: 0.0, seed: 0 };
-    for number in 1..=3 {
-        let batches = std::slice::from_ref(&batch);
-        (weights, _) = step::step(&plan, weights, &mut updater, batches, number, 1.0, &rules).unwrap();
-    }
-    let bound = predicted.to_train() + 2 * predicted.activations + BESIDE;
-    println!("measured {} {bound}", status("VmHWM:") - before);
+    let learning = device("flex").unwrap().device.autodiff();
+    let train = |steps| {
+        let mut weights = Weights::init(&graph, &learning, 0).unwrap();
+        let mut updater = Updater::new(&Optimizer::usual(), &Patterns::default(), &weights);
+        let rules = Rules { clip: None, smoothing: 0.0, seed: 0 };
+        for number in 1..=steps {
+            let batches = std::slice::from_ref(&batch);
+            (weights, _) = step::step(&plan, weights, &mut updater, batches, number, 1.0, &rules).unwrap();
+        }
+    };
+    let resident = status("VmRSS:");
+    // Kernels take room of their own when they first run, some 3 MiB, and keep it.
+    train(1);
+    let held = crate::HEAP.current_usage();
+    crate::HEAP.reset_peak_usage();
+    train(3);
+    let (heap, resident) = (crate::HEAP.peak_usage() - held, status("VmHWM:") - resident);
+    println!("measured {heap} {resident} {}", predicted.to_train());
 }
 
-/// What refuses to train must not let through what would not fit: a step takes no more than the model, its
-/// gradients and moments, and three times its activations, as `trafoc train` and `compare --measure` count.
+/// A prediction is at most a twentieth below what the heap holds and at most a fifth above. The process grows by
+/// what the allocator keeps beyond that, too.
 #[test]
-fn a_step_takes_no_more_than_is_refused_by() {
+fn memory_of_training_is_what_is_predicted() {
+    let mut wrong = Vec::new();
     for (name, batch, tokens) in POINTS {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "memory::one_point", "--nocapture"]);
@@ -75,8 +100,17 @@ fn a_step_takes_no_more_than_is_refused_by() {
         let said = command.output().unwrap();
         let text = String::from_utf8_lossy(&said.stdout).into_owned();
         let line = text.lines().find_map(|l| l.split_once("measured ")).unwrap_or_else(|| panic!("{said:?}"));
-        let numbers: Vec<u128> = line.1.split(' ').map(|n| n.parse().unwrap()).collect();
-        let [measured, bound] = numbers[..] else { panic!("{line:?}") };
-        assert!(measured <= bound, "{name} {batch} x {tokens}: {measured} > {bound}");
+        let numbers: Vec<u64> = line.1.split(' ').map(|n| n.parse().unwrap()).collect();
+        let [heap, resident, predicted] = numbers[..] else { panic!("{line:?}") };
+        let is_near = predicted * 100 >= heap * 95 && predicted * 100 <= heap * 120;
+        let row = format!(
+            "{name} {batch} x {tokens}: predicted {predicted}, {:.3} of the heap's {heap}; resident {resident}",
+            predicted as f64 / heap as f64
+        );
+        println!("{row}");
+        if !is_near || resident * 100 > predicted * 140 + BESIDE * 100 {
+            wrong.push(row);
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

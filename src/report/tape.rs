@@ -1,0 +1,631 @@
+//! What a training step holds: a forward pass in which every op keeps what its gradient needs, and the way back.
+//!
+//! The graph is walked as it is run, with a buffer for every value: how long each is held follows from who
+//! reads it, who keeps it and who is a view of it. What an op keeps, and what it needs while it computes its
+//! gradient, is stated where the op is walked, for nonlinearities by [`activation`]. The figures are those of
+//! burn's composed ops under autodiff (0.22.1), measured on Flex with a heap that counts. Attention is composed
+//! there while training, so its scores `[B,H,T,K]` are kept.
+//!
+//! Optional inputs are taken to be given: padding is masked.
+
+use std::collections::BTreeMap;
+
+use crate::ir::op::{Activation, Attention, Pool};
+use crate::ir::{
+    DType, Graph, Layer, Lengths, Member, MemberKind, Module, ModuleId, Node, Op, Type, ValueId, Verified,
+    stack_len,
+};
+
+/// Bytes a training step holds beside parameters, gradients and the optimizer's state, at the moment it holds
+/// most.
+pub fn beside(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
+    let mut tape = Tape::new(graph, element);
+    let root = graph.module(graph.root);
+    let arguments: Vec<Held> = (0..root.args)
+        .map(|i| {
+            let bytes = tape.bytes(&root.value(ValueId(i)).ty, lengths);
+            Held { buffer: Some(tape.take(bytes)), bytes, gradient: None }
+        })
+        .collect();
+    let results = tape.module(graph.root, lengths, &arguments, &[]);
+    let is_judged = |id: &ValueId| root.value(*id).name.ends_with("logits");
+    let has_scores = root.results.iter().any(is_judged);
+    for (id, result) in root.results.iter().zip(&results) {
+        if is_judged(id) || !has_scores {
+            tape.loss(result);
+        }
+    }
+    for result in results {
+        tape.release(result.buffer);
+    }
+    tape.back();
+    let gradients: u128 = tape.parameters.values().map(|p| p.bytes).sum();
+    // Adam's rule makes one tensor of a parameter's size beside those that stay, while it moves the parameter.
+    tape.most.saturating_sub(gradients).max(tape.largest)
+}
+
+/// Bytes that burn's tape takes for an op beside what the op keeps.
+const ENTRY: u128 = 1536;
+
+/// A value while the graph is walked.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    /// Where its numbers are; nowhere for parameters, which are counted apart.
+    buffer: Option<usize>,
+    /// Its own size, which may be smaller than that of the buffer it is a view of.
+    bytes: u128,
+    /// Where its gradient is added up, if it has one.
+    gradient: Option<usize>,
+}
+
+/// How an op passes a gradient on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// As it is, or as a view.
+    Shared,
+    /// Computed in its place.
+    Reused,
+    /// As new numbers.
+    Fresh,
+    /// As a product of matrices, whose result is there twice for a moment.
+    Product,
+}
+
+/// What one op does on the way back.
+#[derive(Debug)]
+struct Step {
+    /// Whose gradient it takes.
+    output: usize,
+    /// Whose gradients it adds to, and their sizes.
+    inputs: Vec<(usize, u128)>,
+    way: Way,
+    /// Buffers that are kept until then.
+    kept: Vec<usize>,
+    /// Bytes it needs at once, what it makes included, where that is more than what it leaves.
+    extra: u128,
+}
+
+/// A parameter that has been met.
+#[derive(Debug)]
+struct Parameter {
+    gradient: usize,
+    bytes: u128,
+}
+
+/// What an op that computes feature by feature keeps.
+#[derive(Clone, Copy, Debug)]
+struct Keeps {
+    /// Whether its input is kept.
+    input: bool,
+    /// What else, in sizes of the input.
+    own: u128,
+    way: Way,
+    /// What its gradient needs at once, what it makes included, in sizes of the input.
+    extra: u128,
+}
+
+#[derive(Debug)]
+struct Tape<'a> {
+    graph: &'a Graph,
+    /// Bytes of a number.
+    element: u128,
+    /// Bytes and holders of every buffer.
+    buffers: Vec<(u128, u32)>,
+    /// Bytes of those that are held, and the most there have been.
+    live: u128,
+    most: u128,
+    /// The buffer of every gradient that is there.
+    gradients: Vec<Option<usize>>,
+    steps: Vec<Step>,
+    /// By members from the root down, so that one used twice is met once.
+    parameters: BTreeMap<Vec<u64>, Parameter>,
+    /// Bytes of the largest parameter.
+    largest: u128,
+}
+
+impl<'a> Tape<'a> {
+    fn new(graph: &'a Graph, element: u128) -> Self {
+        Self {
+            graph,
+            element,
+            buffers: Vec::new(),
+            live: 0,
+            most: 0,
+            gradients: Vec::new(),
+            steps: Vec::new(),
+            parameters: BTreeMap::new(),
+            largest: 0,
+        }
+    }
+
+    fn bytes(&self, ty: &Type, lengths: &Lengths) -> u128 {
+        let elements = ty.shape.iter().fold(1u128, |n, dim| n.saturating_mul(dim.eval(lengths)));
+        elements.saturating_mul(match ty.dtype {
+            DType::Float => self.element,
+            DType::Int => 8,
+            DType::Bool => 1,
+        })
+    }
+
+    /// A new buffer with one holder.
+    fn take(&mut self, bytes: u128) -> usize {
+        self.buffers.push((bytes, 1));
+        self.live = self.live.saturating_add(bytes);
+        self.most = self.most.max(self.live);
+        self.buffers.len() - 1
+    }
+
+    /// A new buffer for what is computed that way.
+    fn made(&mut self, bytes: u128, way: Way) -> usize {
+        if way == Way::Product {
+            self.briefly(bytes.saturating_mul(2));
+        }
+        self.take(bytes)
+    }
+
+    /// Bytes that are there for a moment.
+    fn briefly(&mut self, bytes: u128) {
+        self.most = self.most.max(self.live.saturating_add(bytes));
+    }
+
+    fn hold(&mut self, buffer: Option<usize>) {
+        if let Some((_, holders)) = buffer.and_then(|id| self.buffers.get_mut(id)) {
+            *holders += 1;
+        }
+    }
+
+    fn release(&mut self, buffer: Option<usize>) {
+        if let Some((bytes, holders)) = buffer.and_then(|id| self.buffers.get_mut(id)) {
+            *holders = holders.saturating_sub(1);
+            if *holders == 0 {
+                self.live = self.live.saturating_sub(*bytes);
+            }
+        }
+    }
+
+    fn is_own(&self, buffer: usize) -> bool {
+        self.buffers.get(buffer).is_some_and(|(_, holders)| *holders == 1)
+    }
+
+    fn gradient(&mut self) -> usize {
+        self.gradients.push(None);
+        self.gradients.len() - 1
+    }
+
+    /// The gradient of a parameter of one or more tensors.
+    fn parameter(&mut self, path: &[u64], tensors: &[u128]) -> (usize, u128) {
+        if let Some(known) = self.parameters.get(path) {
+            return (known.gradient, known.bytes);
+        }
+        let bytes = tensors.iter().sum();
+        let gradient = self.gradient();
+        self.largest = tensors.iter().copied().fold(self.largest, u128::max);
+        self.parameters.insert(path.to_vec(), Parameter { gradient, bytes });
+        (gradient, bytes)
+    }
+
+    /// A value computed into a buffer of its own, and how its gradient reaches `inputs`, keeping `kept` and
+    /// `own` further bytes.
+    fn computed(&mut self, bytes: u128, inputs: &[Held], kept: &[Held], own: u128, way: Way) -> Held {
+        let to = inputs.iter().filter_map(|v| Some((v.gradient?, v.bytes))).collect();
+        let buffer = self.made(bytes, way);
+        self.recorded(Held { buffer: Some(buffer), bytes, gradient: None }, to, kept, own, way)
+    }
+
+    /// `value` with a gradient, if one of those it comes from has.
+    fn recorded(
+        &mut self,
+        value: Held,
+        inputs: Vec<(usize, u128)>,
+        kept: &[Held],
+        own: u128,
+        way: Way,
+    ) -> Held {
+        if inputs.is_empty() {
+            return Held { gradient: None, ..value };
+        }
+        let output = self.gradient();
+        let mut buffers: Vec<usize> = kept.iter().filter_map(|v| v.buffer).collect();
+        buffers.sort_unstable();
+        buffers.dedup();
+        for buffer in &buffers {
+            self.hold(Some(*buffer));
+        }
+        if own > 0 {
+            buffers.push(self.take(own));
+        }
+        buffers.push(self.take(ENTRY));
+        self.steps.push(Step { output, inputs, way, kept: buffers, extra: 0 });
+        Held { gradient: Some(output), ..value }
+    }
+
+    /// A view of `x`.
+    fn view(&mut self, x: Held, bytes: u128, way: Way) -> Held {
+        self.hold(x.buffer);
+        let to = x.gradient.map(|slot| (slot, x.bytes)).into_iter().collect();
+        self.recorded(Held { buffer: x.buffer, bytes, gradient: None }, to, &[], 0, way)
+    }
+
+    /// What comes of running a module: its results, each held once.
+    fn module(&mut self, id: ModuleId, lengths: &Lengths, arguments: &[Held], path: &[u64]) -> Vec<Held> {
+        let graph = self.graph;
+        let module = graph.module(id);
+        let mut values = vec![Held::default(); module.values.len()];
+        for (slot, argument) in values.iter_mut().zip(arguments) {
+            self.hold(argument.buffer);
+            *slot = *argument;
+        }
+        let last = last_uses(module);
+        let of = |values: &[Held], id: &ValueId| values.get(id.0).copied().unwrap_or_default();
+        for (i, node) in module.nodes.iter().enumerate() {
+            let inputs: Vec<Held> = node.inputs.iter().map(|id| of(&values, id)).collect();
+            let outputs = self.node(module, node, lengths, &inputs, path);
+            for (id, output) in node.outputs.iter().zip(outputs) {
+                if let Some(slot) = values.get_mut(id.0) {
+                    *slot = output;
+                }
+            }
+            for (value, _) in values.iter_mut().zip(&last).filter(|(_, at)| **at == i) {
+                self.release(std::mem::take(value).buffer);
+            }
+        }
+        // What this frame held of them is the caller's now.
+        module.results.iter().map(|id| of(&values, id)).collect()
+    }
+
+    fn node(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        lengths: &Lengths,
+        inputs: &[Held],
+        path: &[u64],
+    ) -> Vec<Held> {
+        let bytes = |tape: &Self, i: usize| {
+            node.outputs.get(i).map_or(0, |id| tape.bytes(&module.value(*id).ty, lengths))
+        };
+        let (x, y) =
+            (inputs.first().copied().unwrap_or_default(), inputs.get(1).copied().unwrap_or_default());
+        let out = bytes(self, 0);
+        let at = |member: u64| path.iter().copied().chain([member]).collect::<Vec<u64>>();
+        let one = match &node.op {
+            Op::Layer { member } => match &module.member(*member).kind {
+                MemberKind::Layer(layer) => self.layer(layer, x, out, &at(member.0 as u64)),
+                MemberKind::Module(_) | MemberKind::Stack(_) => Held::default(),
+            },
+            Op::Weight { path: members } => {
+                let path: Vec<u64> = path.iter().copied().chain(members.iter().map(|m| m.0 as u64)).collect();
+                let (gradient, bytes) = self.parameter(&path, &[out]);
+                Held { buffer: None, bytes, gradient: Some(gradient) }
+            }
+            Op::Call { member } => {
+                let MemberKind::Module(id) = &module.member(*member).kind else { return Vec::new() };
+                return self.module(*id, lengths, inputs, &at(member.0 as u64));
+            }
+            Op::Scan { member, each, args } => {
+                self.scan(module.member(*member), *each, args, lengths, inputs, &at(member.0 as u64))
+            }
+            Op::Experts { member, active } => {
+                let rows = node.inputs.first().map_or(0, |id| rows(&module.value(*id).ty, lengths));
+                self.experts(
+                    module.member(*member),
+                    rows * u128::from(*active),
+                    lengths,
+                    inputs,
+                    &at(member.0 as u64),
+                )
+            }
+            Op::Positions { .. }
+            | Op::Sinusoid { .. }
+            | Op::RotaryTable { .. }
+            | Op::Mask { .. }
+            | Op::AlibiBias { .. }
+            | Op::RelativeBuckets { .. } => {
+                return (0..node.outputs.len())
+                    .map(|i| {
+                        let bytes = bytes(self, i);
+                        Held { buffer: Some(self.take(bytes)), bytes, gradient: None }
+                    })
+                    .collect();
+            }
+            Op::PaddingMask | Op::EitherMask => self.computed(out, &[], &[], 0, Way::Shared),
+            Op::MergeHeads | Op::Concat { .. } | Op::Prepend => {
+                self.computed(out, inputs, &[], 0, Way::Shared)
+            }
+            Op::Cache | Op::Unsqueeze | Op::Squeeze => self.view(x, out, Way::Shared),
+            Op::OrZeros => self.view(if x.bytes > 0 { x } else { y }, out, Way::Shared),
+            Op::SplitHeads { .. } | Op::BiasFromTable => self.view(x, out, Way::Fresh),
+            Op::Slice { .. } => self.view(x, out, Way::Fresh),
+            Op::RepeatHeads { .. } => self.computed(out, &[x], &[], 0, Way::Fresh),
+            Op::Rotate { .. } => {
+                self.briefly(out.saturating_mul(2));
+                let turned = self.computed(out, &[x], &[], 0, Way::Fresh);
+                self.needs(x.bytes.saturating_mul(5) / 2);
+                turned
+            }
+            Op::Attention(attention) => {
+                let scores = bytes(self, 1);
+                return self.attention(attention, inputs, out, scores);
+            }
+            Op::Activate(kind) => self.pointwise(x, activation(*kind)),
+            Op::Add => self.computed(out, &[x, y], &[], 0, Way::Shared),
+            Op::Mul => self.computed(out, &[x, y], &[x, y], 0, Way::Reused),
+            Op::Scale { .. } | Op::Shift { .. } => self.pointwise(x, Keeps::nothing()),
+            Op::Clamp { min, max } => {
+                let bounds = u128::from(min.is_some()) + u128::from(max.is_some());
+                self.computed(out, &[x], &[], bounds.saturating_mul(out / self.element), Way::Reused)
+            }
+            Op::Softcap { .. } => self.pointwise(x, Keeps::own(1)),
+            Op::Dropout { p } if *p > 0.0 => self.pointwise(x, Keeps { way: Way::Reused, ..Keeps::own(1) }),
+            Op::Dropout { .. } => self.view(x, out, Way::Shared),
+            Op::Lookup => self.computed(out, &[x], &[], 0, Way::Fresh),
+            Op::Unembed => self.computed(out, &[x, y], &[x], 0, Way::Product),
+            Op::Route(_) => self.pointwise(x, Keeps::own(3)),
+            Op::Pool(Pool::First | Pool::Last) => self.view(x, out, Way::Fresh),
+            Op::Pool(Pool::Mean | Pool::Max) => self.computed(out, &[x], &[], 0, Way::Fresh),
+            Op::Normalize => self.pointwise(x, Keeps { input: true, extra: 2, ..Keeps::own(0) }),
+        };
+        vec![one]
+    }
+
+    fn layer(&mut self, layer: &Layer, x: Held, out: u128, path: &[u64]) -> Held {
+        let element = self.element;
+        let tensors: Vec<u128> = layer
+            .parameters()
+            .iter()
+            .map(|p| p.shape.iter().fold(element, |n, size| n.saturating_mul(u128::from(*size))))
+            .collect();
+        let (gradient, bytes) = self.parameter(path, &tensors);
+        let weight = Held { buffer: None, bytes, gradient: (bytes > 0).then_some(gradient) };
+        match layer {
+            Layer::Linear { .. } => self.computed(out, &[x, weight], &[x], 0, Way::Product),
+            Layer::Embedding { .. } => self.computed(out, &[weight], &[], 0, Way::Fresh),
+            // The product's two factors; the mean's and the variance's parts are of a row each.
+            Layer::LayerNorm { affine: true, .. } => {
+                self.computed(out, &[x, weight], &[], out.saturating_mul(2), Way::Fresh)
+            }
+            Layer::LayerNorm { .. } => self.pointwise(x, Keeps { extra: 2, ..Keeps::own(1) }),
+            Layer::RmsNorm { affine: true, .. } => self.computed(out, &[x, weight], &[x], out, Way::Fresh),
+            Layer::RmsNorm { .. } => self.pointwise(x, Keeps { input: true, extra: 2, ..Keeps::own(0) }),
+            Layer::Patches { .. } => {
+                let patches = self.computed(out, &[x, weight], &[x], 0, Way::Fresh);
+                self.needs(out.saturating_mul(2));
+                patches
+            }
+            Layer::Param { .. } => weight,
+        }
+    }
+
+    /// An op that computes feature by feature.
+    fn pointwise(&mut self, x: Held, keeps: Keeps) -> Held {
+        let kept: &[Held] = if keeps.input { &[x] } else { &[] };
+        let y = self.computed(x.bytes, &[x], kept, x.bytes.saturating_mul(keeps.own), keeps.way);
+        if y.gradient.is_some() {
+            self.needs(x.bytes.saturating_mul(keeps.extra));
+        }
+        y
+    }
+
+    /// The last op needs that many bytes for a while on the way back.
+    fn needs(&mut self, extra: u128) {
+        if let Some(step) = self.steps.last_mut() {
+            step.extra = extra;
+        }
+    }
+
+    /// Scores and their softmax keep two sizes of the scores, a softcap one more; what is multiplied by the
+    /// values is kept too, and what dropout multiplied it by.
+    fn attention(&mut self, attention: &Attention, inputs: &[Held], out: u128, scores: u128) -> Vec<Held> {
+        let of = |i: usize| inputs.get(i).copied().unwrap_or_default();
+        let (q, k, v) = (of(0), of(1), of(2));
+        let is_composed = attention.dropout > 0.0 || attention.has_sinks;
+        let masks =
+            if is_composed && attention.has_mask && attention.causal { scores / self.element } else { 0 };
+        let own = scores.saturating_mul(2 + u128::from(attention.softcap.is_some())).saturating_add(masks);
+        let extras = usize::from(attention.has_mask);
+        let added = inputs.iter().skip(3 + extras);
+        let from: Vec<Held> = [q, k].into_iter().chain(added.copied()).collect();
+        let weights = self.computed(scores, &from, &[q, k], own, Way::Product);
+        self.needs(scores.saturating_mul(2));
+        let dropped = if attention.dropout > 0.0 {
+            self.pointwise(weights, Keeps { way: Way::Reused, ..Keeps::own(1) })
+        } else {
+            self.hold(weights.buffer);
+            weights
+        };
+        let y = self.computed(out, &[dropped, v], &[dropped, v], 0, Way::Product);
+        self.release(dropped.buffer);
+        vec![y, weights]
+    }
+
+    /// Blocks one after the other.
+    fn scan(
+        &mut self,
+        member: &Member,
+        each: u64,
+        args: &[Vec<Vec<usize>>],
+        lengths: &Lengths,
+        inputs: &[Held],
+        path: &[u64],
+    ) -> Held {
+        let mut x = inputs.first().copied().unwrap_or_default();
+        self.hold(x.buffer);
+        let MemberKind::Stack(runs) = &member.kind else { return x };
+        let mut index = 0;
+        for (run, extra) in runs.iter().zip(args) {
+            for (id, extra) in
+                run.cycle.iter().zip(extra).cycle().take(usize::try_from(run.count).unwrap_or(0))
+            {
+                let block: Vec<u64> = path.iter().copied().chain([index]).collect();
+                for _ in 0..each {
+                    let others = extra.iter().map(|i| inputs.get(*i).copied().unwrap_or_default());
+                    let arguments: Vec<Held> = [x].into_iter().chain(others).collect();
+                    let y =
+                        self.module(*id, lengths, &arguments, &block).first().copied().unwrap_or_default();
+                    self.release(x.buffer);
+                    x = y;
+                }
+                index += 1;
+            }
+        }
+        x
+    }
+
+    /// Every expert has its rows picked for it, and its results weighted and added to the sum.
+    fn experts(
+        &mut self,
+        member: &Member,
+        sent: u128,
+        lengths: &Lengths,
+        inputs: &[Held],
+        path: &[u64],
+    ) -> Held {
+        let x = inputs.first().copied().unwrap_or_default();
+        let mut sum = self.computed(x.bytes, &[], &[], 0, Way::Shared);
+        let MemberKind::Stack(runs) = &member.kind else { return sum };
+        let experts = u128::from(stack_len(runs)).max(1);
+        let rows = u64::try_from(sent.div_ceil(experts)).unwrap_or(u64::MAX);
+        let lengths = Lengths { rows, ..*lengths };
+        let mut index = 0;
+        for run in runs {
+            for id in run.cycle.iter().cycle().take(usize::try_from(run.count).unwrap_or(0)) {
+                let argument = self.graph.module(*id).values.first();
+                let bytes = argument.map_or(0, |value| self.bytes(&value.ty, &lengths));
+                let picked = self.computed(bytes, &[x], &[], 0, Way::Fresh);
+                let expert: Vec<u64> = path.iter().copied().chain([index]).collect();
+                let y = self.module(*id, &lengths, &[picked], &expert).first().copied().unwrap_or_default();
+                self.release(picked.buffer);
+                let to = [sum, y].iter().filter_map(|v| Some((v.gradient?, v.bytes))).collect();
+                sum = self.recorded(sum, to, &[y], 0, Way::Shared);
+                self.release(y.buffer);
+                index += 1;
+            }
+        }
+        sum
+    }
+
+    /// Cross entropy of scores: their logarithm's softmax is kept.
+    fn loss(&mut self, scores: &Held) {
+        let Some(gradient) = scores.gradient else { return };
+        self.briefly(scores.bytes.saturating_mul(2));
+        let kept = self.take(scores.bytes);
+        let output = self.gradient();
+        self.steps.push(Step {
+            output,
+            inputs: vec![(gradient, scores.bytes)],
+            way: Way::Fresh,
+            kept: vec![kept],
+            extra: scores.bytes.saturating_mul(2),
+        });
+        let one = self.take(0);
+        if let Some(slot) = self.gradients.get_mut(output) {
+            *slot = Some(one);
+        }
+    }
+
+    /// The way back.
+    fn back(&mut self) {
+        while let Some(step) = self.steps.pop() {
+            let gradient = self.gradients.get_mut(step.output).and_then(Option::take);
+            if let Some(gradient) = gradient {
+                self.pass_on(&step, gradient);
+            }
+            for buffer in step.kept {
+                self.release(Some(buffer));
+            }
+        }
+    }
+
+    fn pass_on(&mut self, step: &Step, gradient: usize) {
+        self.briefly(step.extra);
+        let own = self.buffers.get(gradient).map_or(0, |(bytes, _)| *bytes);
+        let mut is_free = step.way == Way::Reused && self.is_own(gradient);
+        for (input, bytes) in &step.inputs {
+            let fits = *bytes == own;
+            let passed = match step.way {
+                Way::Shared if fits => true,
+                Way::Reused if fits => std::mem::take(&mut is_free),
+                Way::Shared | Way::Reused | Way::Fresh | Way::Product => false,
+            };
+            let new = if passed {
+                self.hold(Some(gradient));
+                gradient
+            } else {
+                self.made(*bytes, step.way)
+            };
+            self.add_to(*input, new, *bytes);
+        }
+        self.release(Some(gradient));
+    }
+
+    /// Adds to a gradient, in the place of whichever summand nobody else holds.
+    fn add_to(&mut self, slot: usize, new: usize, bytes: u128) {
+        let sum = match self.gradients.get(slot).copied().flatten() {
+            None => new,
+            Some(old) if self.is_own(new) => {
+                self.release(Some(old));
+                new
+            }
+            Some(old) if self.is_own(old) => {
+                self.release(Some(new));
+                old
+            }
+            Some(old) => {
+                let sum = self.take(bytes);
+                self.release(Some(old));
+                self.release(Some(new));
+                sum
+            }
+        };
+        if let Some(slot) = self.gradients.get_mut(slot) {
+            *slot = Some(sum);
+        }
+    }
+}
+
+impl Keeps {
+    /// Nothing, and its gradient takes the place of the one it is given.
+    fn nothing() -> Self {
+        Self { input: false, own: 0, way: Way::Reused, extra: 0 }
+    }
+
+    /// So many sizes of the input that nobody else holds.
+    fn own(sizes: u128) -> Self {
+        Self { own: sizes, way: Way::Fresh, ..Self::nothing() }
+    }
+}
+
+/// What nonlinearities keep, as burn composes them.
+fn activation(kind: Activation) -> Keeps {
+    let (own, way) = match kind {
+        Activation::Relu | Activation::Gelu | Activation::Sigmoid => (0, Way::Reused),
+        Activation::Tanh => (0, Way::Fresh),
+        Activation::Silu => (1, Way::Reused),
+        Activation::Relu2 => (1, Way::Fresh),
+        Activation::QuickGelu => (2, Way::Reused),
+        Activation::GeluTanh => (2, Way::Fresh),
+    };
+    Keeps { input: true, way, ..Keeps::own(own) }
+}
+
+/// For every value the index of the last node that reads it, or of the one that makes it; beyond the last node
+/// for results.
+fn last_uses(module: &Module) -> Vec<usize> {
+    let mut last = vec![0; module.values.len()];
+    let uses = module
+        .nodes
+        .iter()
+        .enumerate()
+        .flat_map(|(i, node)| node.outputs.iter().chain(&node.inputs).map(move |id| (i, *id)));
+    for (i, id) in uses.chain(module.results.iter().map(|id| (module.nodes.len(), *id))) {
+        if let Some(at) = last.get_mut(id.0) {
+            *at = i;
+        }
+    }
+    last
+}
+
+/// Rows of a value: all sizes but the last.
+fn rows(ty: &Type, lengths: &Lengths) -> u128 {
+    ty.shape.iter().rev().skip(1).fold(1, |n, dim| n.saturating_mul(dim.eval(lengths)))
+}
