@@ -6,6 +6,8 @@ use clap::Args;
 use indexmap::IndexMap;
 use serde_json::json;
 
+#[cfg(feature = "interp")]
+use super::beside::OfRun;
 use super::directory::{HubModel, families, tensors_failure};
 use super::file;
 use super::subject::SpecArgs;
@@ -23,7 +25,7 @@ pub struct Export {
     /// The spec.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// Weights in safetensors, named by the paths of parameters; a model directory has its own
+    /// Weights in safetensors, named by the paths of parameters; a run and a model directory have their own
     #[arg(long, short, value_name = "FILE")]
     pub weights: Option<PathBuf>,
     /// The directory to write
@@ -80,13 +82,15 @@ impl Export {
                 Failure::bug(format!("the family {} does not name every parameter", exported.family.name));
             misfits.into_iter().fold(failure, |f, m| f.help(m.message))
         })?;
-        let mut weights = match (&self.weights, &subject.model) {
+        let of_run = self.of_run(ui)?;
+        let own = of_run.as_ref().map(OfRun::weights);
+        let mut weights = match (self.weights.as_ref().or(own), &subject.model) {
             (None, None) => {
                 let message = "an export needs weights";
                 return Err(Failure::usage(message).help("`--weights FILE`, as `trafoc train` writes them"));
             }
             (given, Some(model)) => {
-                let path = given.as_deref().unwrap_or(&model.folder);
+                let path = given.unwrap_or(&model.folder);
                 Weights::Named(Box::new(subject.tensors(path)?))
             }
             (Some(path), None) if subject.spec.weights.is_some() => {
@@ -95,12 +99,18 @@ impl Export {
             (Some(path), None) => Weights::File(open(path, &parameters)?),
         };
         let [config, file] = there;
-        let text = serde_json::to_string_pretty(&exported.config(&subject.spec.name))
-            .map_err(|e| Failure::bug(e.to_string()))?;
+        let mut json = exported.config(&subject.spec.name);
+        if let Some(run) = &of_run {
+            run.name_classes(&mut json);
+        }
+        let text = serde_json::to_string_pretty(&json).map_err(|e| Failure::bug(e.to_string()))?;
         file::write(&config, &(text + "\n"))?;
         write(&file, &tensors, &mut weights)?;
-        let copied =
-            subject.model.as_ref().map(|m| copy_beside(m, &self.to)).transpose()?.unwrap_or_default();
+        let beside = match (&subject.model, &of_run) {
+            (Some(model), _) => copy_beside(model, &self.to)?,
+            (None, Some(run)) => run.write(&self.to, ui)?,
+            (None, None) => Vec::new(),
+        };
         if !exported.lost.is_empty() {
             ui.note("note: about training only, and not kept, because the family has no word for it:");
             exported.lost.iter().for_each(|line| ui.note(&format!("  {line}")));
@@ -109,9 +119,44 @@ impl Export {
         let text = format!("{} ({architecture}, family {})\n", self.to.display(), family.name);
         let data = json!({
             "path": self.to, "family": family.name, "architecture": architecture,
-            "tensors": tensors.len(), "not_kept": lost, "copied": copied,
+            "tensors": tensors.len(), "not_kept": lost, "beside": beside,
         });
         Output::new(text, data)
+    }
+}
+
+/// Without the interpreter no run can be read, and so there is none.
+#[cfg(not(feature = "interp"))]
+enum OfRun {}
+
+#[cfg(not(feature = "interp"))]
+impl OfRun {
+    fn weights(&self) -> &PathBuf {
+        match *self {}
+    }
+
+    fn name_classes(&self, _: &mut serde_json::Value) {
+        match *self {}
+    }
+
+    fn write(&self, _: &Path, _: &Ui) -> Result<Vec<String>, Failure> {
+        match *self {}
+    }
+}
+
+impl Export {
+    /// The run that is exported, with its weights, unless others are given.
+    #[cfg(feature = "interp")]
+    fn of_run(&self, ui: &mut Ui) -> Result<Option<OfRun>, Failure> {
+        match &self.weights {
+            Some(_) => Ok(None),
+            None => OfRun::open(Path::new(&self.spec.spec), ui),
+        }
+    }
+
+    #[cfg(not(feature = "interp"))]
+    fn of_run(&self, _: &mut Ui) -> Result<Option<OfRun>, Failure> {
+        Ok(None)
     }
 }
 

@@ -11,6 +11,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+#[cfg(feature = "interp")]
+mod beside;
 pub mod build;
 pub mod check;
 pub mod compare;

@@ -222,7 +222,11 @@ fn preparation_of(folder: &Path) -> Result<Option<Preparation>, Failure> {
     Ok(None)
 }
 
-fn pick(root: &Path, name: Option<&str>) -> Result<Found, run_dir::RunDirError> {
+/// The checkpoint of that name: averaged if there is one, else the best, where none is named.
+///
+/// # Errors
+/// There is none that can be used.
+pub fn pick(root: &Path, name: Option<&str>) -> Result<Found, run_dir::RunDirError> {
     match name {
         Some("last") => run_dir::newest(root),
         Some("averaged") => run_dir::named(root, AVERAGED),
@@ -243,7 +247,11 @@ fn pick(root: &Path, name: Option<&str>) -> Result<Found, run_dir::RunDirError> 
     }
 }
 
-fn read_codebook(path: &Path) -> Result<Codebook, Failure> {
+/// Reads a codebook.
+///
+/// # Errors
+/// It cannot be read, or is none.
+pub fn read_codebook(path: &Path) -> Result<Codebook, Failure> {
     let failed = |why: String| {
         Failure::new(Exit::File, format!("cannot read the codebook `{}`: {why}", path.display()))
     };

@@ -5,12 +5,25 @@ use super::decode::{Limits, Prompt};
 use super::recipe::agree::Task;
 use super::token::{Tokenizer, Unknown};
 
-/// What a language model writes on from: a text, behind the mark of the start where there is one. None
-/// where there would be no token at all.
+/// What a language model writes on from: a text, behind the mark of the start where there is one, between
+/// those of its template where another library's tokenizer has one. None where there would be no token at
+/// all.
 ///
 /// # Errors
 /// A piece of the text has no token.
 pub fn of_text(codebook: &Codebook, text: &str) -> Result<Option<Prompt>, Unknown> {
+    if let (Some(writing), Some(Tokenizer::Subword(own))) = (&codebook.writing, &codebook.tokenizer)
+        && let Some(mut tokens) = own.framed(text).map_err(|what| Unknown { what })?
+    {
+        // A mark of the end has nothing behind it, unless it is the mark of the start as well.
+        while tokens.len() > 1 && tokens.last().is_some_and(|last| writing.ends.contains(last)) {
+            tokens.pop();
+        }
+        if tokens.is_empty() {
+            tokens.extend(writing.start);
+        }
+        return Ok((!tokens.is_empty()).then_some(Prompt { tokens, memory: Vec::new() }));
+    }
     let ids = match &codebook.tokenizer {
         Some(tokenizer) => tokenizer.encode(text)?,
         None => Vec::new(),

@@ -141,6 +141,28 @@ fn the_same_run_twice_is_the_same_bytes() {
     assert_ne!(model("a"), model("c"));
 }
 
+/// A run goes out with all that its use needs, and writes the same from there.
+#[test]
+fn an_exported_run_writes_what_the_run_writes() {
+    let place = Place::new();
+    place.trained("run", &[]);
+    let told = |arguments: &[&str]| {
+        let said = said(place.command(arguments).output().unwrap());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.out
+    };
+    told(&["export", "run", "--to", "out", "--quiet"]);
+    for more in [&["--temperature", "0", "--prompt", "ank"][..], &["-n", "8", "--seed", "5"]] {
+        let written = |model| told(&[&["generate", model], more].concat());
+        assert_eq!(written("run"), written("out"), "{more:?}");
+    }
+    assert_eq!(told(&["export", "out", "--to", "again", "--quiet"]).lines().count(), 1);
+    for name in ["model.safetensors", "tokenizer.json", "generation_config.json"] {
+        let bytes = |folder: &str| std::fs::read(place.path(folder).join(name)).unwrap();
+        assert!(bytes("out") == bytes("again"), "{name}");
+    }
+}
+
 /// Random numbers for moments of death.
 fn noise(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut stream = trafoc::learn::random::Stream::new(seed, "kill", 0);

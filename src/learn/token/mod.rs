@@ -8,6 +8,7 @@
 
 pub mod bytes;
 pub mod characters;
+pub mod exchange;
 mod maker;
 pub mod merges;
 pub mod subword;

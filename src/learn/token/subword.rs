@@ -178,7 +178,8 @@ fn whole(mut json: Json) -> Json {
     json
 }
 
-fn added(marks: &[&str], id: impl Fn(&str) -> u32) -> Json {
+/// Marks as tokens of their own.
+pub(super) fn added(marks: &[&str], id: impl Fn(&str) -> u32) -> Json {
     let mark = |m: &&str| {
         json!({ "id": id(m), "content": m, "single_word": false, "lstrip": false, "rstrip": false,
                 "normalized": false, "special": true })

@@ -1,7 +1,8 @@
 //! Tokenizers: text to ids and back, saved and read again.
 
 use trafoc::learn::recipe::Tokens;
-use trafoc::learn::token::{Maker, Tokenizer};
+use trafoc::learn::token::exchange::{Frame, tokenizer_json};
+use trafoc::learn::token::{Maker, Subword, Tokenizer};
 
 use super::Pair;
 use crate::compiled::repository;
@@ -70,4 +71,32 @@ fn marks_have_the_names_others_give_them() {
     assert!(made("{wordpiece: {vocab: 60, min_frequency: 1}}", &TEXTS).vocab() <= 60);
     assert_eq!(made("{bpe: {vocab: 264, min_frequency: 1}}", &TEXTS).vocab(), 264);
     assert_eq!(made("{words: {vocab: 6}}", &TEXTS).vocab(), 6);
+}
+
+/// What is written for Hugging Face gives the same ids there, between the same marks.
+#[test]
+fn tokenizers_are_written_as_tokenizer_json() {
+    let kinds =
+        ["bytes", "bpe", "wordpiece", "words", "characters", "{characters: {boundary: \"#\", lower: true}}"];
+    for tokens in kinds {
+        let own = made(tokens, &TEXTS);
+        let read = |start, end| {
+            let text = tokenizer_json(&own, Frame { start, end }).unwrap();
+            Subword::from_json(&text).unwrap_or_else(|why| panic!("{tokens}: {why}\n{text}"))
+        };
+        let (both, none) = (read(true, true), read(false, false));
+        let marks = own.marks();
+        for text in TEXTS.iter().chain(&["newest, low.!", " two  spaces "]) {
+            let Ok(ids) = own.encode(text) else { continue };
+            let found: Vec<u32> = none.pieces(text).unwrap().iter().map(|p| p.id).collect();
+            assert_eq!(found, ids, "{tokens}: {text}");
+            assert_eq!(none.framed(text), Ok(None), "{tokens}");
+            let framed: Vec<u32> = marks.start.into_iter().chain(ids.clone()).chain(marks.end).collect();
+            assert_eq!(both.framed(text).unwrap().unwrap(), framed, "{tokens}: {text}");
+            // A word that is not known is left out there, and shown here.
+            if !ids.iter().any(|id| Some(*id) == marks.unknown) {
+                assert_eq!(both.decode(&framed), own.decode(&ids), "{tokens}: {text}");
+            }
+        }
+    }
 }

@@ -1,0 +1,109 @@
+//! What goes along with the weights of a run that is exported: its tokenizer, the names of its classes, how it
+//! begins and ends a text, how images are prepared, in the files of Hugging Face.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+
+use super::file;
+use super::trained::{PREPROCESSOR, pick, read_codebook};
+use super::training::{run_failure, tell_damage};
+use super::ui::{Failure, Ui};
+use crate::learn::data::Codebook;
+use crate::learn::recipe::agree::Task;
+use crate::learn::run_dir;
+use crate::learn::session::files;
+use crate::learn::token::exchange::{Frame, config_json, tokenizer_json};
+
+/// The checkpoint of a run that is exported.
+pub struct OfRun {
+    weights: PathBuf,
+    codebook: Codebook,
+}
+
+impl OfRun {
+    /// The best checkpoint of a run; `None` if the path is no run's folder.
+    ///
+    /// # Errors
+    /// It has none that can be used.
+    pub fn open(path: &Path, ui: &mut Ui) -> Result<Option<Self>, Failure> {
+        if !run_dir::is_run(path) {
+            return Ok(None);
+        }
+        let found = pick(path, None).map_err(run_failure)?;
+        tell_damage(&found, ui);
+        let codebook = read_codebook(&found.file(files::CODEBOOK))?;
+        Ok(Some(Self { weights: found.file(files::MODEL), codebook }))
+    }
+
+    /// Its weights.
+    pub fn weights(&self) -> &PathBuf {
+        &self.weights
+    }
+
+    /// Names the classes in a config that has as many.
+    pub fn name_classes(&self, config: &mut Json) {
+        let classes = &self.codebook.classes;
+        let count = config["num_labels"].as_u64().or(config["id2label"].as_object().map(|o| o.len() as u64));
+        if classes.is_empty() || count != Some(classes.len() as u64) {
+            return;
+        }
+        let names = classes.iter().enumerate();
+        config["id2label"] = names.clone().map(|(i, name)| (i.to_string(), json!(name))).collect();
+        config["label2id"] = names.map(|(i, name)| (name.clone(), json!(i))).collect();
+    }
+
+    /// Writes the files beside the weights and gives their names.
+    ///
+    /// # Errors
+    /// One cannot be written.
+    pub fn write(&self, folder: &Path, ui: &Ui) -> Result<Vec<String>, Failure> {
+        let mut written = Vec::new();
+        let mut put = |name: &str, text: String| {
+            written.push(name.to_owned());
+            file::write(&folder.join(name), &text)
+        };
+        let pretty = |json: &Json| {
+            serde_json::to_string_pretty(json).map(|t| t + "\n").map_err(|e| Failure::bug(e.to_string()))
+        };
+        let codebook = &self.codebook;
+        let frame = match codebook.task {
+            Task::NextToken => Frame { start: true, end: false },
+            Task::Translate => Frame { start: false, end: true },
+            Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => {
+                Frame { start: true, end: true }
+            }
+        };
+        if codebook.source.is_some() {
+            ui.note("note: source and target have vocabularies of their own, and no one file holds both");
+        } else if let Some(tokenizer) = &codebook.tokenizer {
+            let text = tokenizer_json(tokenizer, frame);
+            put("tokenizer.json", text.ok_or_else(|| Failure::bug("a tokenizer cannot be written"))?)?;
+            put("tokenizer_config.json", pretty(&config_json(tokenizer, codebook.longest as u64))?)?;
+        }
+        let marks = codebook.marks();
+        let mut writing = json!({ "pad_token_id": marks.pad });
+        for (key, id) in [("bos_token_id", marks.start), ("eos_token_id", marks.end)] {
+            if let Some(id) = id {
+                writing[key] = json!(id);
+            }
+        }
+        match codebook.task {
+            Task::NextToken => put("generation_config.json", pretty(&writing)?)?,
+            Task::Translate => {
+                writing["decoder_start_token_id"] = json!(codebook.first_of_target());
+                put("generation_config.json", pretty(&writing)?)?;
+            }
+            Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => {}
+        }
+        if let Some(form) = codebook.image {
+            let size = json!({ "height": form.side, "width": form.side });
+            let preprocessor = json!({
+                "image_processor_type": "ViTImageProcessor", "do_resize": true, "size": size, "resample": 2,
+                "do_rescale": true, "rescale_factor": 1.0 / 255.0, "do_normalize": false,
+            });
+            put(PREPROCESSOR, pretty(&preprocessor)?)?;
+        }
+        Ok(written)
+    }
+}

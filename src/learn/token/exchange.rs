@@ -1,0 +1,135 @@
+//! A tokenizer and the marks a model was trained with, as the files of Hugging Face: `tokenizer.json`,
+//! `tokenizer_config.json`.
+//!
+//! What is read back gives the same ids, marks among them.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::subword::added;
+use super::{Marks, Tokenizer};
+
+/// Which marks stand around a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Before it.
+    pub start: bool,
+    /// Behind it, and behind a second one.
+    pub end: bool,
+}
+
+/// The text of a `tokenizer.json`; `None` if the tokenizer cannot be written.
+pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
+    let every_character = || json!({ "type": "Split", "pattern": { "Regex": "[\\s\\S]" }, "behavior": "Isolated", "invert": false });
+    let byte_level =
+        json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false });
+    let lower = |lower: bool| if lower { json!({ "type": "Lowercase" }) } else { Json::Null };
+    let mut json = match tokenizer {
+        Tokenizer::Subword(own) => serde_json::from_str(own.to_json()).ok()?,
+        Tokenizer::Characters(own) => {
+            words(tokenizer, lower(own.lower), every_character(), json!({ "type": "Fuse" }))
+        }
+        Tokenizer::Words(own) => {
+            // A mark of punctuation begins a word.
+            let split = json!({ "type": "Split", "pattern": { "Regex": "[,.!?]" }, "behavior": "MergedWithNext", "invert": false });
+            let split =
+                json!({ "type": "Sequence", "pretokenizers": [{ "type": "WhitespaceSplit" }, split] });
+            words(tokenizer, lower(own.lower), split, Json::Null)
+        }
+        Tokenizer::Bytes(_) => {
+            let split = json!({ "type": "Sequence", "pretokenizers": [byte_level, every_character()] });
+            let mut json = words(tokenizer, Json::Null, split, byte_level.clone());
+            let marks = json["model"]["vocab"].as_object()?.iter().filter(|(_, id)| id.as_u64() > Some(255));
+            let mut vocab: Map<String, Json> =
+                shown_bytes().zip(0..256).map(|(c, id)| (c.to_string(), json!(id))).collect();
+            vocab.extend(marks.map(|(mark, id)| (mark.clone(), id.clone())));
+            json["model"]["vocab"] = Json::Object(vocab);
+            json
+        }
+    };
+    if json["post_processor"].is_null() {
+        json["post_processor"] = template(tokenizer, frame);
+    }
+    serde_json::to_string_pretty(&json).ok().map(|text| text + "\n")
+}
+
+/// The text of a `tokenizer_config.json`.
+pub fn config_json(tokenizer: &Tokenizer, longest: u64) -> Json {
+    let Marks { pad, start, end, unknown, mask } = tokenizer.marks();
+    let mut json = json!({ "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": longest });
+    let marks = [
+        ("bos_token", start),
+        ("eos_token", end),
+        ("pad_token", Some(pad)),
+        ("unk_token", unknown),
+        ("mask_token", mask),
+    ];
+    for (key, id) in marks {
+        if let Some(token) = id.and_then(|id| tokenizer.token(id)) {
+            json[key] = Json::from(token);
+        }
+    }
+    json
+}
+
+/// A vocabulary of whole tokens, as the split gives them.
+fn words(tokenizer: &Tokenizer, normalizer: Json, split: Json, decoder: Json) -> Json {
+    let ids = 0..u32::try_from(tokenizer.vocab()).unwrap_or(u32::MAX);
+    let vocab: Map<String, Json> =
+        ids.filter_map(|id| Some((tokenizer.token(id)?, Json::from(id)))).collect();
+    let marks = tokenizer.marks();
+    let mut special: Vec<u32> =
+        [marks.unknown, Some(marks.pad), marks.start, marks.end, marks.mask].into_iter().flatten().collect();
+    special.sort_unstable();
+    special.dedup();
+    let named: Vec<(String, u32)> =
+        special.iter().filter_map(|id| Some((tokenizer.token(*id)?, *id))).collect();
+    let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+    let unknown = marks.unknown.and_then(|id| tokenizer.token(id)).unwrap_or_else(|| "<unk>".to_owned());
+    json!({
+        "version": "1.0", "truncation": null, "padding": null,
+        "added_tokens": added(&names, |name| named.iter().find(|(n, _)| n == name).map_or(0, |(_, id)| *id)),
+        "normalizer": normalizer, "pre_tokenizer": split, "post_processor": null, "decoder": decoder,
+        "model": { "type": "WordLevel", "vocab": vocab, "unk_token": unknown },
+    })
+}
+
+/// The characters that stand for the bytes 0 to 255 in GPT-2's alphabet: themselves where they can be seen,
+/// those from U+0100 on for the others.
+fn shown_bytes() -> impl Iterator<Item = char> {
+    let mut other = 256u32;
+    (0u32..256).map(move |byte| {
+        let is_seen = matches!(byte, 33..=126 | 161..=172 | 174..=255);
+        let code = if is_seen { byte } else { other };
+        other += u32::from(!is_seen);
+        char::from_u32(code).unwrap_or('?')
+    })
+}
+
+/// The marks around a text, and around two.
+fn template(tokenizer: &Tokenizer, frame: Frame) -> Json {
+    let marks = tokenizer.marks();
+    let named = |id: Option<u32>, is_there: bool| {
+        let id = id.filter(|_| is_there)?;
+        Some((tokenizer.token(id)?, id))
+    };
+    let (start, end) = (named(marks.start, frame.start), named(marks.end, frame.end));
+    if start.is_none() && end.is_none() {
+        return Json::Null;
+    }
+    let mark = |mark: &Option<(String, u32)>, which: u32| {
+        mark.as_ref().map(|(name, _)| json!({ "SpecialToken": { "id": name, "type_id": which } }))
+    };
+    let text = |name: &str, which: u32| Some(json!({ "Sequence": { "id": name, "type_id": which } }));
+    let single = [mark(&start, 0), text("A", 0), mark(&end, 0)];
+    let pair = single.iter().cloned().chain([text("B", 1), mark(&end, 1)]);
+    let all = start
+        .iter()
+        .chain(&end)
+        .map(|(name, id)| (name.clone(), json!({ "id": name, "ids": [id], "tokens": [name] })));
+    json!({
+        "type": "TemplateProcessing",
+        "pair": pair.flatten().collect::<Vec<_>>(),
+        "single": single.iter().flatten().collect::<Vec<_>>(),
+        "special_tokens": all.collect::<Map<String, Json>>(),
+    })
+}
