@@ -244,8 +244,8 @@ fn fixtures() -> Vec<Fixture> {
         }
     }
     for (name, text) in crate::hub::texts() {
-        let front = Front::of_text("spec.yaml", &text, "tests");
-        all.push(fixture("hub", name, (&text, Notation::Yaml), front));
+        let front = Front::of_text("spec.yaml", text, "tests");
+        all.push(fixture("hub", name, (text, Notation::Yaml), front));
     }
     all
 }
