@@ -157,7 +157,10 @@ fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result
         several: matches!(&subject.spec.head, Head::Classify(head) if head.multi_label),
         image,
         preparation: match image {
-            Some(_) => preparation_of(folder)?,
+            Some(_) => {
+                let usual = subject.model.as_ref().and_then(|m| m.imported.family.processor.as_deref());
+                preparation_of(folder, usual)?
+            }
             None => None,
         },
         writing: match task {
@@ -201,7 +204,7 @@ fn first_of(faults: Vec<String>, failed: impl Fn(String) -> Failure) -> Failure 
 }
 
 /// How a Hugging Face model's images become numbers, where a file beside it says so.
-fn preparation_of(folder: &Path) -> Result<Option<Preparation>, Failure> {
+fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparation>, Failure> {
     // The newer file holds the processors of all kinds of input, the older one that of images alone.
     for (name, inside) in [("processor_config.json", Some("image_processor")), (PREPROCESSOR, None)] {
         let path = folder.join(name);
@@ -217,7 +220,7 @@ fn preparation_of(folder: &Path) -> Result<Option<Preparation>, Failure> {
             None => Some(&json),
         };
         let Some(own) = own else { continue };
-        return Preparation::of(own).map(Some).map_err(|faults| first_of(faults, failed));
+        return Preparation::of(own, usual).map(Some).map_err(|faults| first_of(faults, failed));
     }
     Ok(None)
 }

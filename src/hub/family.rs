@@ -43,6 +43,8 @@ pub struct Family {
     pub prefix: String,
     /// The names of the body's tensors.
     pub names: Names,
+    /// What prepares images where the model's own file does not name it.
+    pub processor: Option<String>,
 }
 
 /// One key of a config.
@@ -164,6 +166,7 @@ impl Reading<'_, '_> {
             "weights",
             "ties",
             "ignore",
+            "processor",
         ];
         let fields = known.map(|name| field(name, any));
         let node = &*mended(node, "family", &fields, &[], self.cx);
@@ -211,9 +214,21 @@ impl Reading<'_, '_> {
         }
         let names = names::read(node, self.cx);
         let prefix = node.get("prefix").and_then(Node::text).unwrap_or_default().to_owned();
+        let processor = node.get("processor").and_then(Node::text).map(str::to_owned);
         let name = name.to_owned();
-        let family =
-            Family { name, models, keys, running, tables, spec, architectures, heads, prefix, names };
+        let family = Family {
+            name,
+            models,
+            keys,
+            running,
+            tables,
+            spec,
+            architectures,
+            heads,
+            prefix,
+            names,
+            processor,
+        };
         self.check_names(&family);
         Some(family)
     }

@@ -22,7 +22,7 @@ fn numbers(value: &Json) -> Vec<f64> {
 #[test]
 fn images_become_the_numbers_of_the_library() {
     for case in cases() {
-        let preparation = Preparation::of(&case["preprocessor"]).unwrap();
+        let preparation = Preparation::of(&case["preprocessor"], None).unwrap();
         let wanted = numbers(&case["values"]);
         let side = (wanted.len() / 3).isqrt();
         let image = repository("tests/picture").join(case["image"].as_str().unwrap());
@@ -74,7 +74,7 @@ fn what_a_preprocessor_says_is_known_or_refused() {
     let of = |more: Json| {
         let mut config = json!({"image_processor_type": "ViTImageProcessor"});
         config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        Preparation::of(&config).unwrap_err().join("; ")
+        Preparation::of(&config, None).unwrap_err().join("; ")
     };
     let cases = [
         (json!({"image_processor_type": "OwlImageProcessor"}), "`OwlImageProcessor` is not known here"),
@@ -97,13 +97,24 @@ fn what_a_preprocessor_says_is_known_or_refused() {
     }
     // What is off, or nothing, does no harm.
     let idle = json!({"image_processor_type": "ViTImageProcessor", "do_pad": false, "pad_size": null});
-    assert!(Preparation::of(&idle).is_ok());
-    assert!(Preparation::of(&json!({})).is_err() && Preparation::of(&json!([])).is_err());
+    assert!(Preparation::of(&idle, None).is_ok());
+    assert!(Preparation::of(&json!({}), None).is_err() && Preparation::of(&json!([]), None).is_err());
+    // A file that names no processor is of the model's usual one.
+    let named = json!({"image_processor_type": "DeiTImageProcessor", "size": 9});
+    assert_eq!(
+        Preparation::of(&json!({"size": 9}), Some("DeiTImageProcessor")),
+        Preparation::of(&named, None)
+    );
     // A strip that would become a sheet.
     let form = Form { channels: 3, side: 16 };
-    let wide = json!({"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 16_000}});
-    let found = picture(&repository("tests/picture/photo.png"), form, &Preparation::of(&wide).unwrap());
-    assert!(found.unwrap_err().contains("would become 16000x22918"));
+    let refused = |config: Json| {
+        let preparation = Preparation::of(&config, None).unwrap();
+        picture(&repository("tests/picture/photo.png"), form, &preparation).unwrap_err()
+    };
+    let wide = json!({"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 16_000}, "crop_size": 16});
+    assert!(refused(wide).contains("would become 16000x22918"));
+    let large = json!({"image_processor_type": "DeiTImageProcessor", "size": 12, "crop_size": 16_000});
+    assert!(refused(large).contains("an image of 16000x16000, and the model's is 16x16"));
 }
 
 #[cfg(feature = "interp")]

@@ -106,13 +106,13 @@ impl Preparation {
         Self { resize, crop: None, factor: 1.0 / 255.0, normal: None }
     }
 
-    /// What a `preprocessor_config.json` says.
+    /// What a `preprocessor_config.json` says, of the processor it names or the model's `usual` one.
     ///
     /// # Errors
     /// It says something that is not known here, one sentence each.
-    pub fn of(config: &Json) -> Result<Self, Vec<String>> {
+    pub fn of(config: &Json, usual: Option<&str>) -> Result<Self, Vec<String>> {
         let Json::Object(config) = config else { return Err(vec!["it is no map".to_owned()]) };
-        let mut reading = Reading { config, faults: Vec::new() };
+        let mut reading = Reading { config, usual, faults: Vec::new() };
         let found = reading.preparation();
         match found {
             Some(found) if reading.faults.is_empty() => Ok(found),
@@ -125,18 +125,22 @@ impl Preparation {
     /// # Errors
     /// They are not as many as the model takes.
     pub(super) fn apply(&self, mut pixels: Pixels, form: Form) -> Result<Vec<f32>, String> {
-        if let Some((size, filter)) = self.resize {
-            let [height, width] = size.of(pixels.height, pixels.width);
-            if height.checked_mul(width).is_none_or(|n| n > MOST_PIXELS) {
-                return Err(format!("{}x{} would become {height}x{width}", pixels.height, pixels.width));
-            }
+        let given = [pixels.height, pixels.width];
+        let resized = self.resize.map_or(given, |(size, _)| size.of(pixels.height, pixels.width));
+        let [height, width] = self.crop.unwrap_or(resized);
+        // Sizes are judged before anything of them is made.
+        if (height, width) != (form.side, form.side) {
+            return Err(form.mismatch(height, width));
+        }
+        let [height, width] = resized;
+        if height.checked_mul(width).is_none_or(|n| n > MOST_PIXELS) {
+            return Err(format!("{}x{} would become {height}x{width}", pixels.height, pixels.width));
+        }
+        if let Some((_, filter)) = self.resize {
             pixels = pixels.resized(height, width, filter);
         }
         if let Some([height, width]) = self.crop {
             pixels = pixels.cropped(height, width);
-        }
-        if (pixels.height, pixels.width) != (form.side, form.side) {
-            return Err(form.mismatch(pixels.height, pixels.width));
         }
         let mut values = Vec::with_capacity(form.size());
         for channel in 0..form.channels {
@@ -166,6 +170,7 @@ impl Size {
 
 struct Reading<'a> {
     config: &'a Map<String, Json>,
+    usual: Option<&'a str>,
     faults: Vec<String>,
 }
 
@@ -221,7 +226,7 @@ impl Reading<'_> {
     fn processor(&mut self) -> Option<&'static Processor> {
         let known = || PROCESSORS.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
         let given = self.get("image_processor_type").or_else(|| self.get("feature_extractor_type"));
-        let Some(name) = given.and_then(Json::as_str) else {
+        let Some(name) = given.and_then(Json::as_str).or(self.usual) else {
             self.faults.push(format!("it has no `image_processor_type`; read are {}", known()));
             return None;
         };
