@@ -1,12 +1,13 @@
 //! `trafoc inspect`: what a model does, as pictures.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::file;
-use super::subject::{OverArgs, SpecArgs};
+use super::subject::{OverArgs, SpecArgs, Subject};
 use super::ui::{Failure, Format, Output, Ui};
 use crate::inspect::{Report, attention, positions, sites};
 
@@ -20,7 +21,7 @@ pub struct Inspect {
 /// What is looked at.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// How tokens know their place, from specs alone
+    /// How tokens know their place: from specs, or as a run or a model learned it
     #[command(before_help = "Example: trafoc inspect positions @transformer --out positions.html")]
     Positions(Positions),
     /// How parameters start, and what that does to activations
@@ -70,7 +71,8 @@ enum Spoken {
 /// Arguments of `inspect positions`.
 #[derive(Debug, Args)]
 struct Positions {
-    /// A spec file, `-` for stdin, or a shipped spec; several stand side by side
+    /// A spec file, `-` for stdin, a shipped spec, a run's folder or a Hugging Face model's; several stand side
+    /// by side
     #[arg(value_name = "SPEC", required = true, num_args = 1..=4)]
     specs: Vec<String>,
     #[command(flatten)]
@@ -141,6 +143,9 @@ impl From<Kind> for sites::Kind {
     }
 }
 
+/// Trained tables of positions, by path.
+pub type Tables = BTreeMap<String, Vec<f32>>;
+
 /// Positions that masks are shown for before there are inputs.
 const MASKED: u64 = 24;
 
@@ -163,8 +168,13 @@ impl Inspect {
             What::Positions(one) => {
                 let subjects = one.specs.iter().map(|spec| one.over.compile(spec, ui));
                 let subjects = subjects.collect::<Result<Vec<_>, _>>()?;
-                let graphs: Vec<_> = subjects.iter().map(|s| &s.graph).collect();
-                one.to.write(&positions::positions(&graphs), ui)
+                let mut tables = Vec::new();
+                for (subject, spec) in subjects.iter().zip(&one.specs) {
+                    tables.push(trained_tables(subject, Path::new(spec), ui)?);
+                }
+                let models = subjects.iter().zip(&tables);
+                let models = models.map(|(s, tables)| positions::Model { graph: &s.graph, tables });
+                one.to.write(&positions::positions(&models.collect::<Vec<_>>()), ui)
             }
             What::Attention(one) if one.inputs.is_none() && one.text.is_none() && !one.is_run() => {
                 one.refuse(&["weights", "seed", "labels", "source-labels", "target"], "masks need no run")?;
@@ -212,6 +222,17 @@ pub enum Wanted {
 #[cfg(feature = "interp")]
 fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
     super::observe::observe(one, ui, wanted)
+}
+
+#[cfg(feature = "interp")]
+fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tables, Failure> {
+    super::observe::trained_tables(subject, path, ui)
+}
+
+/// Without tensors there is what the spec says.
+#[cfg(not(feature = "interp"))]
+fn trained_tables(_: &Subject, _: &Path, _: &mut Ui) -> Result<Tables, Failure> {
+    Ok(Tables::new())
 }
 
 /// Says what is missing, after the spec; what needs no tensors is there.

@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use super::directory::config_of;
-use super::inspect::{Observe, Wanted};
+use super::inspect::{Observe, Tables, Wanted};
 use super::model::ModelArgs;
 use super::place::{Dtype, PlaceArgs};
-use super::trained::Trained;
+use super::subject::{Subject, is_run};
+use super::trained::{self, Trained};
 use super::ui::{Failure, Ui};
 use super::{example, execute};
 use crate::inspect::attention::{Heads, grids};
 use crate::inspect::flow::flow;
 use crate::inspect::layers::planes;
+use crate::inspect::positions;
 use crate::inspect::sites::{self, Kind, Site};
 use crate::inspect::{Matrix, Report, start};
 use crate::interp::device::Chosen;
@@ -155,6 +157,23 @@ fn wants(one: &Observe, layer: &sites::Layer) -> bool {
 fn usual(all: &[Site]) -> Kind {
     let has = |kind| all.iter().any(|s| s.kind == kind);
     if has(Kind::Decoder) { Kind::Decoder } else { Kind::Encoder }
+}
+
+/// The learned tables of positions that a run or a model's directory holds; nothing for a spec.
+///
+/// # Errors
+/// The files do not hold them.
+pub fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tables, Failure> {
+    let wanted = positions::tables(&subject.graph);
+    let file = match &subject.model {
+        _ if wanted.is_empty() => None,
+        _ if is_run(path) => Some(trained::weights_of_run(path, ui)?),
+        Some(model) if path.is_dir() => Some(model.folder.clone()),
+        Some(_) | None => None,
+    };
+    let Some(file) = file else { return Ok(Tables::new()) };
+    let weights = execute::load(subject, &file, &execute::choose(None, ui)?.device, ui)?;
+    Ok(wanted.into_iter().filter_map(|path| Some((path.clone(), weights.values(&path)?))).collect())
 }
 
 /// A model with weights.

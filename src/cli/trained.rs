@@ -225,6 +225,16 @@ fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparati
     Ok(None)
 }
 
+/// The weights of a run, those that are used where no checkpoint is named.
+///
+/// # Errors
+/// There is no whole checkpoint.
+pub fn weights_of_run(root: &Path, ui: &Ui) -> Result<PathBuf, Failure> {
+    let found = pick(root, None).map_err(run_failure)?;
+    tell_damage(&found, ui);
+    Ok(found.file(files::MODEL))
+}
+
 /// The checkpoint of that name: averaged if there is one, else the best, where none is named.
 ///
 /// # Errors

@@ -1,9 +1,12 @@
-//! How a model knows where a token stands, from the spec alone.
+//! How a model knows where a token stands, from the spec and what training made of it.
 //!
 //! Every scheme has its own picture: a sinusoidal table as a map, its first curves and how similar two
 //! positions are by distance; the wavelengths of rotary pairs against the context, and what rotation does
 //! to a score by distance; slopes of ALiBi; buckets of T5. A learned table starts at random and has no
-//! picture before training: its size is told.
+//! picture before training, when its size is told; trained, it is drawn like a computed one, and so are the
+//! biases of buckets.
+
+use std::collections::BTreeMap;
 
 use super::{Part, Report};
 use crate::draw::bars::Bars;
@@ -11,7 +14,7 @@ use crate::draw::chart::{Axis, Chart, Series, Style};
 use crate::draw::heatmap::Heatmap;
 use crate::draw::scale::Colors;
 use crate::ir::op::{LongRule, Op, RotaryTable, SinusoidLayout};
-use crate::ir::{Layer, MemberKind, Verified};
+use crate::ir::{Graph, Layer, MemberId, MemberKind, Module, ModuleId, Verified};
 use crate::report::number::exact;
 
 /// Positions that maps and curves show at most.
@@ -19,20 +22,47 @@ const POSITIONS: u64 = 512;
 /// Features that a map shows at most.
 const FEATURES: u64 = 512;
 
+/// Positions whose similarity to each other is shown at most.
+const COMPARED: usize = 128;
+
+/// A model whose positions are looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Model<'a> {
+    /// What it computes.
+    pub graph: &'a Verified,
+    /// Trained tables `[rows, dim]` by the paths that [`tables`] gives; empty before training.
+    pub tables: &'a BTreeMap<String, Vec<f32>>,
+}
+
+/// Paths of the parameters that tell positions: learned tables and biases of buckets.
+pub fn tables(graph: &Verified) -> Vec<String> {
+    let paths = schemes(graph).into_iter().filter_map(|(scheme, _)| match scheme {
+        Scheme::Learned { path, .. } => Some(path),
+        Scheme::Buckets { path, .. } => path,
+        Scheme::Sinusoid { .. } | Scheme::Rotary(_) | Scheme::Alibi(_) => None,
+    });
+    paths.collect()
+}
+
 /// A scheme of a model.
 #[derive(Clone, Debug, PartialEq)]
 enum Scheme {
     Sinusoid { dim: u64, base: f64, layout: SinusoidLayout },
-    Learned { rows: u64, dim: u64 },
+    Learned { path: String, rows: u64, dim: u64 },
     Rotary(RotaryTable),
     Alibi(Vec<f64>),
-    Buckets { buckets: u64, max_distance: u64, bidirectional: bool },
+    Buckets { path: Option<String>, buckets: u64, max_distance: u64, bidirectional: bool },
 }
 
 /// The schemes of a graph, each once, with the modules they are in.
 fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
     let mut found: Vec<(Scheme, Vec<String>)> = Vec::new();
-    for module in &graph.modules {
+    for (id, module) in graph.modules.iter().enumerate() {
+        let path = |member: MemberId| {
+            let within = place(graph, graph.root, ModuleId(id)).unwrap_or_default();
+            let names = [within.as_str(), &module.member(member).name, "weight"];
+            names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(".")
+        };
         let mut add = |scheme: Scheme| match found.iter_mut().find(|(s, _)| *s == scheme) {
             Some((_, places)) => places.push(module.name.clone()),
             None => found.push((scheme, vec![module.name.clone()])),
@@ -49,7 +79,8 @@ fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
             }
             if let Op::RelativeBuckets { buckets, max_distance, bidirectional, .. } = &node.op {
                 let (buckets, max_distance) = (*buckets, *max_distance);
-                add(Scheme::Buckets { buckets, max_distance, bidirectional: *bidirectional });
+                let path = reader(module, index).map(path);
+                add(Scheme::Buckets { path, buckets, max_distance, bidirectional: *bidirectional });
             }
             if let Op::Layer { member } = &node.op
                 && let MemberKind::Layer(Layer::Embedding { rows, dim, .. }) = &module.member(*member).kind
@@ -57,19 +88,54 @@ fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
                     matches!(before.op, Op::Positions { .. }) && before.outputs.first() == node.inputs.first()
                 })
             {
-                add(Scheme::Learned { rows: *rows, dim: *dim });
+                add(Scheme::Learned { path: path(*member), rows: *rows, dim: *dim });
             }
         }
     }
     found
 }
 
+/// The embedding that reads what the node makes.
+fn reader(module: &Module, index: usize) -> Option<MemberId> {
+    let made = module.nodes.get(index)?.outputs.first();
+    module.nodes.iter().find_map(|node| match &node.op {
+        Op::Layer { member } if node.inputs.first() == made => Some(*member),
+        _ => None,
+    })
+}
+
+/// The path of a module below `from`, of the first block where it is one of several.
+fn place(graph: &Graph, from: ModuleId, wanted: ModuleId) -> Option<String> {
+    if from == wanted {
+        return Some(String::new());
+    }
+    let join =
+        |name: &str, rest: String| if rest.is_empty() { name.to_owned() } else { format!("{name}.{rest}") };
+    graph.module(from).members.iter().find_map(|member| match &member.kind {
+        MemberKind::Layer(_) => None,
+        MemberKind::Module(id) => Some(join(&member.name, place(graph, *id, wanted)?)),
+        MemberKind::Stack(runs) => {
+            let mut first = 0;
+            runs.iter().find_map(|run| {
+                let found = run.cycle.iter().enumerate().find_map(|(i, id)| {
+                    let rest = place(graph, *id, wanted)?;
+                    Some(join(&format!("{}.{}", member.name, first + i as u64), rest))
+                });
+                first += run.count;
+                found
+            })
+        }
+    })
+}
+
 /// The positions of one model, or of several beside each other.
-pub fn positions(graphs: &[&Verified]) -> Report {
-    let names: Vec<&str> = graphs.iter().map(|g| g.name.as_str()).collect();
-    let lead = "how a token's place reaches the model, from the spec alone".to_owned();
+pub fn positions(models: &[Model<'_>]) -> Report {
+    let names: Vec<&str> = models.iter().map(|m| m.graph.name.as_str()).collect();
+    let is_trained = models.iter().any(|m| !m.tables.is_empty());
+    let from = if is_trained { "as it was trained" } else { "from the spec alone" };
+    let lead = format!("how a token's place reaches the model, {from}");
     let mut report = Report { title: format!("{}: positions", names.join(" and ")), lead, parts: Vec::new() };
-    let each: Vec<Vec<Part>> = graphs.iter().map(|graph| of_graph(graph, graphs.len() > 1)).collect();
+    let each: Vec<Vec<Part>> = models.iter().map(|model| of_model(*model, models.len() > 1)).collect();
     // Schemes of the same order stand in one part, so that they are beside each other.
     let rows = each.iter().map(Vec::len).max().unwrap_or(0);
     for row in 0..rows {
@@ -94,7 +160,8 @@ pub fn positions(graphs: &[&Verified]) -> Report {
     report
 }
 
-fn of_graph(graph: &Verified, is_named: bool) -> Vec<Part> {
+fn of_model(model: Model<'_>, is_named: bool) -> Vec<Part> {
+    let Model { graph, tables } = model;
     let found = schemes(graph);
     if found.is_empty() {
         let text = "The model has no positional scheme: without a mask it could not tell orders apart.";
@@ -106,11 +173,15 @@ fn of_graph(graph: &Verified, is_named: bool) -> Vec<Part> {
             Scheme::Sinusoid { dim, base, layout } => {
                 sinusoid(&prefix, graph.context, (*dim, *base, *layout))
             }
-            Scheme::Learned { rows, dim } => learned(*rows, *dim),
+            Scheme::Learned { path, rows, dim } => match tables.get(path) {
+                Some(table) => trained(&prefix, *rows, *dim, table),
+                None => learned(*rows, *dim),
+            },
             Scheme::Rotary(rotary) => rotation(&prefix, graph.context, rotary),
             Scheme::Alibi(slopes) => alibi(&prefix, graph.context, slopes),
-            Scheme::Buckets { buckets, max_distance, bidirectional } => {
-                t5(&prefix, *buckets, *max_distance, *bidirectional)
+            Scheme::Buckets { path, buckets, max_distance, bidirectional } => {
+                let biases = path.as_ref().and_then(|path| tables.get(path));
+                t5(&prefix, *buckets, *max_distance, *bidirectional, biases)
             }
         };
         part.title = format!("{prefix}{}", part.title);
@@ -134,6 +205,62 @@ fn learned(rows: u64, dim: u64) -> Part {
         ],
         ..Part::default()
     }
+}
+
+/// A learned table as it is, and the cosine of every two of its vectors.
+fn trained(prefix: &str, rows: u64, dim: u64, table: &[f32]) -> Part {
+    let title = |text: &str| format!("{prefix}{text}");
+    let width = usize::try_from(dim).unwrap_or(usize::MAX).max(1);
+    let vectors: Vec<&[f32]> = table.chunks(width).collect();
+    let shown = vectors.iter().take(POSITIONS as usize);
+    let values: Vec<Vec<Option<f64>>> = shown
+        .map(|v| {
+            v.iter().take(FEATURES as usize).map(|x| Some(f64::from(*x)).filter(|x| x.is_finite())).collect()
+        })
+        .collect();
+    let largest = values.iter().flatten().flatten().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let range = if largest > 0.0 { (-largest, largest) } else { (-1.0, 1.0) };
+    let map = Heatmap::new(&title("The table"), values, range, Colors::Signed)
+        .axes("position", "feature")
+        .sized((420.0, 300.0), true);
+    let near: Vec<&[f32]> = vectors.iter().take(COMPARED).copied().collect();
+    let cosines: Vec<Vec<Option<f64>>> =
+        near.iter().map(|a| near.iter().map(|b| cosine(a, b)).collect()).collect();
+    let mean = |distance: usize| {
+        let pairs =
+            cosines.iter().enumerate().filter_map(|(i, row)| row.get(i + distance).copied().flatten());
+        let (sum, count) = pairs.fold((0.0, 0u64), |(sum, count), x| (sum + x, count + 1));
+        (count > 0).then(|| (distance as f64, sum / count as f64))
+    };
+    let decay = Chart::new(
+        &title("Similarity of two positions by distance"),
+        Axis::linear("distance"),
+        Axis::linear("mean cosine").holding(0.0),
+    )
+    .with(Series::line("", (0..near.len()).filter_map(mean).collect()));
+    let likeness =
+        Heatmap::new(&title("Similarity of every two positions"), cosines, (-1.0, 1.0), Colors::Signed)
+            .axes("position", "position")
+            .sized((300.0, 300.0), true);
+    let norms = vectors.iter().map(|v| v.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt());
+    let norm = norms.sum::<f64>() / vectors.len().max(1) as f64;
+    Part {
+        text:
+            "A vector a position, added to the embedding, as training left it. A position beyond the table \
+               has no vector."
+                .into(),
+        facts: [learned(rows, dim).facts, vec![("mean norm of a vector".into(), format!("{norm:.3}"))]]
+            .concat(),
+        figures: vec![map.figure(), likeness.figure(), decay.figure()],
+        ..learned(rows, dim)
+    }
+}
+
+/// The cosine of two vectors, if both have a direction.
+fn cosine(a: &[f32], b: &[f32]) -> Option<f64> {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
+    let cosine = dot(a, b) / (dot(a, a) * dot(b, b)).sqrt();
+    cosine.is_finite().then_some(cosine)
 }
 
 /// The table's entry: `sin` or `cos` of `position / base^(2i / dim)`.
@@ -319,7 +446,7 @@ fn bucket(distance: i64, buckets: u64, max_distance: u64, bidirectional: bool) -
     side + beyond.min(one_side.saturating_sub(1))
 }
 
-fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool) -> Part {
+fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool, biases: Option<&Vec<f32>>) -> Part {
     let title = |text: &str| format!("{prefix}{text}");
     let most = i64::try_from(max_distance.min(4096)).unwrap_or(4096) * 5 / 4;
     let last = if bidirectional { most } else { 0 };
@@ -331,6 +458,26 @@ fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool) -> Par
     );
     let steps = Series { style: Style::Steps, ..Series::line("", points.collect()) };
     chart = chart.with(steps).mark_x(-(max_distance as f64), "max_distance");
+    let mut figures = vec![chart.figure()];
+    if let Some(biases) = biases {
+        let heads = biases.len() / usize::try_from(buckets).unwrap_or(usize::MAX).max(1);
+        let mut lines = Chart::new(
+            &title("Learned bias by distance"),
+            Axis::linear("position of the key minus that of the query"),
+            Axis::linear("added to the score"),
+        );
+        for head in (0..heads).step_by(heads.div_ceil(8).max(1)) {
+            let bias = |d: i64| {
+                let row = usize::try_from(bucket(d, buckets, max_distance, bidirectional)).ok()?;
+                let bias = f64::from(*biases.get(row * heads + head)?);
+                bias.is_finite().then_some((d as f64, bias))
+            };
+            let points = (-most..=last).filter_map(bias).collect();
+            lines =
+                lines.with(Series { style: Style::Steps, ..Series::line(&format!("head {head}"), points) });
+        }
+        figures.push(lines.figure());
+    }
     Part {
         title: "T5 buckets".into(),
         text: "Every bucket has a learned bias a head. Near distances have a bucket each, far ones share \
@@ -341,7 +488,7 @@ fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool) -> Par
             ("max_distance".into(), exact(u128::from(max_distance))),
             ("keys after the query".into(), if bidirectional { "own buckets" } else { "bucket 0" }.into()),
         ],
-        figures: vec![chart.figure()],
+        figures,
         table: None,
     }
 }

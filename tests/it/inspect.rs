@@ -1,9 +1,11 @@
 //! What `inspect` finds, against numbers worked by hand.
 
+use std::collections::BTreeMap;
+
 use trafoc::inspect::attention::{Heads, grids, masks};
 use trafoc::inspect::flow::{flow, rollout};
 use trafoc::inspect::layers::{planes, project};
-use trafoc::inspect::positions::positions;
+use trafoc::inspect::positions::{self, Model, positions};
 use trafoc::inspect::sites::{Kind, Site, sites};
 use trafoc::inspect::start::{spread, started};
 use trafoc::inspect::{Matrix, Report};
@@ -118,6 +120,40 @@ fn declared_spreads_are_those_of_the_formulas() {
     assert_eq!((up.declared, up.first.as_str()), (0.02, "decoder.blocks.0.ffn.up.weight"));
 }
 
+static NONE: BTreeMap<String, Vec<f32>> = BTreeMap::new();
+
+fn untrained(graph: &Verified) -> Model<'_> {
+    Model { graph, tables: &NONE }
+}
+
+/// Tables are asked for by paths that files have, and drawn as they are.
+#[test]
+fn trained_positions_are_drawn() {
+    for (name, paths, figures) in [
+        ("gpt1", vec!["embed.positions.weight"], vec![3]),
+        ("vit", vec!["embed.positions.weight"], vec![3]),
+        ("t5-small", vec!["encoder.relative_bias.weight", "decoder.relative_bias.weight"], vec![2, 2]),
+        ("llama3-8b", vec![], vec![2]),
+    ] {
+        let graph = graph(name);
+        let wanted = positions::tables(&graph);
+        assert_eq!(wanted, paths, "{name}");
+        let known = trafoc::ir::paths::folded(&graph);
+        let tables: BTreeMap<String, Vec<f32>> = wanted
+            .into_iter()
+            .map(|path| {
+                let found = known.iter().find(|p| p.path == path).unwrap_or_else(|| panic!("{path}"));
+                let count = usize::try_from(found.elements()).unwrap();
+                (path, (0..count).map(|i| (i as f32 * 0.37).sin()).collect())
+            })
+            .collect();
+        let report = positions(&[Model { graph: &graph, tables: &tables }]);
+        let found: Vec<usize> = report.parts.iter().map(|p| p.figures.len()).collect();
+        assert_eq!(found, figures, "{name}");
+        assert_small(&report);
+    }
+}
+
 #[test]
 fn every_scheme_of_positions_has_its_part() {
     for (name, titles) in [
@@ -127,12 +163,12 @@ fn every_scheme_of_positions_has_its_part() {
         ("t5-small", vec!["T5 buckets", "T5 buckets"]),
         ("vit", vec!["Learned positions"]),
     ] {
-        let report = positions(&[&graph(name)]);
+        let report = positions(&[untrained(&graph(name))]);
         let found: Vec<&str> = report.parts.iter().map(|p| p.title.as_str()).collect();
         assert_eq!(found, titles, "{name}");
         assert_small(&report);
     }
-    let both = positions(&[&graph("transformer"), &graph("llama3-8b")]);
+    let both = positions(&[untrained(&graph("transformer")), untrained(&graph("llama3-8b"))]);
     assert_eq!(both.parts.len(), 1);
     assert_eq!(both.parts[0].figures.len(), 5);
     assert_small(&both);
