@@ -218,8 +218,12 @@ fn trained(prefix: &str, rows: u64, dim: u64, table: &[f32]) -> Part {
             v.iter().take(FEATURES as usize).map(|x| Some(f64::from(*x)).filter(|x| x.is_finite())).collect()
         })
         .collect();
-    let largest = values.iter().flatten().flatten().fold(0.0, |most: f64, x| most.max(x.abs()));
-    let range = if largest > 0.0 { (-largest, largest) } else { (-1.0, 1.0) };
+    // A few features that are far larger than the others would leave these without colour.
+    let mut sizes: Vec<f64> = values.iter().flatten().flatten().map(|x| x.abs()).collect();
+    sizes.sort_by(f64::total_cmp);
+    let most =
+        sizes.get(sizes.len().saturating_sub(1) * 99 / 100).copied().filter(|x| *x > 0.0).unwrap_or(1.0);
+    let range = (-most, most);
     let map = Heatmap::new(&title("The table"), values, range, Colors::Signed)
         .axes("position", "feature")
         .sized((420.0, 300.0), true);
@@ -247,7 +251,7 @@ fn trained(prefix: &str, rows: u64, dim: u64, table: &[f32]) -> Part {
     Part {
         text:
             "A vector a position, added to the embedding, as training left it. A position beyond the table \
-               has no vector."
+               has no vector. Colours of the table end where 99 % of its numbers do."
                 .into(),
         facts: [learned(rows, dim).facts, vec![("mean norm of a vector".into(), format!("{norm:.3}"))]]
             .concat(),
