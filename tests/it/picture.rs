@@ -60,7 +60,7 @@ fn other_files_are_read_or_refused_with_their_reason() {
         ("huge.png", "more than 16384 pixels on a side"),
         ("moving.gif", "it is a gif, and only png and jpeg are read"),
         ("words.png", "neither png nor jpeg"),
-        ("absent.png", "No such file"),
+        ("absent.png", "there is no such file"),
         (".", "it is a folder"),
     ];
     for (image, why) in refused {

@@ -43,14 +43,17 @@ pub fn picture(path: &Path, form: Form, preparation: &Preparation) -> Result<Vec
 
 /// The image of a file, the first one of several, upright.
 fn decode(path: &Path) -> Result<DynamicImage, String> {
-    let file = File::open(path).map_err(|e| e.to_string())?;
+    let file = File::open(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => e.to_string(),
+    })?;
     if file.metadata().is_ok_and(|m| m.is_dir()) {
         return Err("it is a folder".to_owned());
     }
     let mut bytes = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(format!("it is longer than {MOST_BYTES} bytes"));
+        return Err(format!("it is longer than {} MiB", MOST_BYTES >> 20));
     }
     let format = match image::guess_format(&bytes) {
         Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg)) => format,
@@ -65,7 +68,10 @@ fn decode(path: &Path) -> Result<DynamicImage, String> {
     }
     let why = |error: ImageError| match error {
         ImageError::Limits(_) => {
-            format!("it has more than {MOST_SIDE} pixels on a side, or {MOST_BYTES} bytes")
+            format!(
+                "it has more than {MOST_SIDE} pixels on a side, or takes more than {} MiB",
+                MOST_BYTES >> 20
+            )
         }
         ImageError::IoError(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => "it is cut off".to_owned(),
         other => format!("it is damaged: {other}"),
