@@ -140,7 +140,9 @@ fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result
     let config = config_of(root).and_then(|path| file::read_bounded(&path, MAX_CODEBOOK).ok());
     let config: serde_json::Value = config.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
     let mut classes: Vec<(usize, String)> = Vec::new();
-    for (id, name) in config["id2label"].as_object().into_iter().flatten() {
+    // A config has two names of classes even where the model tells none apart.
+    let has_classes = matches!(&subject.spec.head, Head::Classify(_) | Head::Tag(_));
+    for (id, name) in config["id2label"].as_object().filter(|_| has_classes).into_iter().flatten() {
         if let (Ok(id), Some(name)) = (id.parse(), name.as_str()) {
             classes.push((id, name.to_owned()));
         }

@@ -67,8 +67,7 @@ pub fn of_source(codebook: &Codebook, source: &[u32], language: Option<u32>) -> 
 fn begun(codebook: &Codebook, source: &[u32], language: Option<u32>) -> Prompt {
     let values: Vec<i64> = source.iter().copied().map(i64::from).collect();
     let mut memory = vec![("source", Array::Ints { shape: vec![1, values.len()], values })];
-    let (marks, writing) = (codebook.marks(), codebook.writing.as_ref());
-    let start = writing.and_then(|writing| writing.start).or(marks.start).unwrap_or(marks.pad);
+    let (start, writing) = (codebook.first_of_target(), codebook.writing.as_ref());
     let mut first = writing.and_then(|writing| writing.first);
     match (language, writing) {
         // There, a language is the first token.

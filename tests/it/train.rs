@@ -163,6 +163,24 @@ fn an_exported_run_writes_what_the_run_writes() {
     }
 }
 
+/// What is exported is measured like the run, by a recipe whose tokens are its own file's.
+#[test]
+fn an_exported_run_has_the_figures_of_the_run() {
+    let place = Place::new();
+    place.trained("run", &["--set", "vocab=40", "--with", "tokens=characters"]);
+    let told = |arguments: &[&str]| {
+        let said = said(place.command(arguments).output().unwrap());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.out
+    };
+    told(&["export", "run", "--to", "out", "--quiet"]);
+    let tokens = ["--recipe", "recipe.yaml", "--with", "tokens={file: {path: out/tokenizer.json}}"];
+    let metrics = ["--with", "evaluate.metrics=[loss, accuracy]"];
+    let out = told(&[&["eval", "out"][..], &tokens, &metrics].concat());
+    assert_eq!(told(&[&["eval", "run"][..], &metrics].concat()), out);
+    assert!(out.starts_with("loss"), "{out}");
+}
+
 /// Random numbers for moments of death.
 fn noise(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut stream = trafoc::learn::random::Stream::new(seed, "kill", 0);

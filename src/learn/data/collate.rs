@@ -160,11 +160,12 @@ impl Codebook {
         making.add("source", Some("source_mask"), &Rows::new(rows, marks.pad));
     }
 
-    /// The token a target begins with. A vocabulary without a mark of the start begins with padding, as
-    /// T5 does.
+    /// The token a target begins with: what another library's model says, or the mark of the start. A
+    /// vocabulary without one begins with padding, as T5 does.
     pub fn first_of_target(&self) -> u32 {
         let marks = self.marks();
-        marks.start.unwrap_or(marks.pad)
+        let said = self.writing.as_ref().and_then(|writing| writing.start);
+        said.or(marks.start).unwrap_or(marks.pad)
     }
 
     /// The token before a text that is to be continued, where there is one.
