@@ -169,7 +169,7 @@ fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, F
         };
     }
     let other = OverArgs::default().compile(value, ui)?;
-    Ok(Costs::measure(&other.graph, &cost(&other.graph), scene).of(name))
+    Ok(Costs::one(name, &other.graph, &cost(&other.graph), scene).unwrap_or(0))
 }
 
 fn shown(name: Name, n: u128) -> String {

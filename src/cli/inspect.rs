@@ -21,7 +21,7 @@ pub struct Inspect {
 /// What is looked at.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// How tokens know their place: from specs, or as a run or a model learned it
+    /// How tokens know their place, from specs or as trained
     #[command(before_help = "Example: trafoc inspect positions @transformer --out positions.html")]
     Positions(Positions),
     /// How parameters start, and what that does to activations

@@ -199,36 +199,53 @@ impl Costs {
 
     /// Measures a model. An image is one sequence whatever the scene says.
     pub fn measure(graph: &Verified, cost: &Cost, scene: &Scene) -> Costs {
-        let count = cost.parameters.all();
-        let whole = cost.forward(&scene.whole());
-        let sequences = u128::from(scene.batch.max(1));
-        let tokens = sequences.saturating_mul(u128::from(scene.tokens.max(1)));
-        let bytes = scene.element.bytes();
-        let source = cost.attended.per_source_token.saturating_mul(u128::from(scene.tokens));
-        let kept = cost.cache_at(scene.tokens).saturating_add(source).saturating_mul(sequences);
         let memory = memory::memory(graph, cost, scene);
-        let of_role = |role: Role| Some(cost.parameters.of(role).total);
-        let of = |name: Name| match name {
-            Name::Params => Some(count.total),
-            Name::Active => Some(count.active),
-            Name::Embedding => of_role(Role::Embedding),
-            Name::Attention => of_role(Role::Attention),
-            Name::Ffn => of_role(Role::Ffn),
-            Name::Norm => of_role(Role::Norm),
-            Name::Head => of_role(Role::Head),
-            Name::Flops => Some(whole.full),
-            Name::FlopsPerToken => cost.has_time.then_some(whole.full / tokens),
-            Name::AttentionFlops => Some(whole.attention),
-            Name::VisibleFlops => Some(whole.visible),
-            Name::TrainingFlops => Some(whole.training),
-            Name::DecodingFlops => graph.decodes.then(|| cost.decoding(&scene.last()).full),
-            Name::KvPerToken => graph.decodes.then(|| cost.cache_per_token().saturating_mul(bytes)),
-            Name::Kv => graph.decodes.then(|| kept.saturating_mul(bytes)),
-            Name::Weights => Some(memory.weights),
-            Name::RunMemory => Some(memory.to_run()),
-            Name::TrainMemory => Some(memory.to_train()),
-        };
-        Costs { values: Name::ALL.iter().map(|name| (*name, of(*name))).collect(), memory }
+        let of = |name: &Name| (*name, value(*name, graph, cost, scene, || memory));
+        Costs { values: Name::ALL.iter().map(of).collect(), memory }
+    }
+
+    /// One cost alone, for whoever asks many models for it.
+    pub fn one(name: Name, graph: &Verified, cost: &Cost, scene: &Scene) -> Option<u128> {
+        value(name, graph, cost, scene, || memory::memory(graph, cost, scene))
+    }
+}
+
+fn value(
+    name: Name,
+    graph: &Verified,
+    cost: &Cost,
+    scene: &Scene,
+    memory: impl Fn() -> Memory,
+) -> Option<u128> {
+    let count = || cost.parameters.all();
+    let whole = || cost.forward(&scene.whole());
+    let sequences = u128::from(scene.batch.max(1));
+    let tokens = sequences.saturating_mul(u128::from(scene.tokens.max(1)));
+    let bytes = scene.element.bytes();
+    let of_role = |role: Role| Some(cost.parameters.of(role).total);
+    match name {
+        Name::Params => Some(count().total),
+        Name::Active => Some(count().active),
+        Name::Embedding => of_role(Role::Embedding),
+        Name::Attention => of_role(Role::Attention),
+        Name::Ffn => of_role(Role::Ffn),
+        Name::Norm => of_role(Role::Norm),
+        Name::Head => of_role(Role::Head),
+        Name::Flops => Some(whole().full),
+        Name::FlopsPerToken => cost.has_time.then(|| whole().full / tokens),
+        Name::AttentionFlops => Some(whole().attention),
+        Name::VisibleFlops => Some(whole().visible),
+        Name::TrainingFlops => Some(whole().training),
+        Name::DecodingFlops => graph.decodes.then(|| cost.decoding(&scene.last()).full),
+        Name::KvPerToken => graph.decodes.then(|| cost.cache_per_token().saturating_mul(bytes)),
+        Name::Kv => graph.decodes.then(|| {
+            let source = cost.attended.per_source_token.saturating_mul(u128::from(scene.tokens));
+            let kept = cost.cache_at(scene.tokens).saturating_add(source).saturating_mul(sequences);
+            kept.saturating_mul(bytes)
+        }),
+        Name::Weights => Some(memory().weights),
+        Name::RunMemory => Some(memory().to_run()),
+        Name::TrainMemory => Some(memory().to_train()),
     }
 }
 

@@ -155,7 +155,7 @@ impl Fitter {
         let spec = self.wirings.decode(&form)?;
         let Some(wanted) = wanted else { return Some(0) };
         let graph = lower(&spec, &mut Sink::new()).ok().flatten()?;
-        Some(Costs::measure(&graph, &cost(&graph), &wanted.scene).of(wanted.cost))
+        Some(Costs::one(wanted.cost, &graph, &cost(&graph), &wanted.scene).unwrap_or(0))
     }
 
     /// The sizes that come closest, closest first, at most so many.
