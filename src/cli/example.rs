@@ -3,7 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::generation::step_failure;
+use super::generation::{language, step_failure};
 use super::trained::Trained;
 use super::training::prepare_all;
 use super::ui::{Exit, Failure, Ui};
@@ -21,25 +21,25 @@ const LONGEST: usize = 64;
 ///
 /// # Errors
 /// The model reads no text, or a piece of it has no token.
-pub fn of_text(trained: &Trained, text: &str) -> Result<Json, Failure> {
+pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Json, Failure> {
     let codebook = &trained.codebook;
     let unknown = |u: Unknown| Failure::usage(format!("the model has no token for `{}`", u.what));
     let ids = |tokenizer: Option<&Tokenizer>| match tokenizer {
         Some(tokenizer) => tokenizer.encode(text).map_err(unknown),
         None => Err(Failure::usage("the model reads no text").help("`--inputs FILE` gives its inputs")),
     };
+    if named.is_some() && codebook.task != Task::Translate {
+        return Err(Failure::usage("only a translation has a `--language`"));
+    }
     let inputs = match codebook.task {
         Task::NextToken => {
             let found = prompt::of_text(codebook, text).map_err(unknown)?;
             let found = found.ok_or_else(|| Failure::usage("the text has no token"))?;
             return Ok(json!({ "tokens": [found.tokens] }));
         }
-        Task::Translate if !codebook.languages.is_empty() => {
-            return Err(Failure::usage("`--text` does not say which of the languages is meant")
-                .help("without it an example of the run's data is taken"));
-        }
         Task::Translate => {
-            let begun = prompt::of_source_text(codebook, text, None).map_err(unknown)?;
+            let language = language(codebook, named)?;
+            let begun = prompt::of_source_text(codebook, text, language).map_err(unknown)?;
             let limits = prompt::limits(codebook, trained.subject.graph.context, Some(LONGEST));
             let greedy = Beam { width: 1, length_penalty: 0.0 };
             let decoder = Decoder::new(&trained.plan, &trained.weights);

@@ -184,24 +184,27 @@ fn made(codebook: &Codebook, text: &str, arguments: &Generate) -> Result<Prompt,
             Failure::usage("the model has no mark of the start, and needs a prompt").help("`--prompt TEXT`")
         });
     }
-    let languages = &codebook.languages;
-    let language = match &arguments.language {
-        Some(name) if codebook.writing.is_some() => Some(language_token(codebook, name)?),
-        Some(name) => match languages.iter().position(|l| l == name) {
-            Some(index) => u32::try_from(index).ok(),
-            None if languages.is_empty() => return Err(Failure::usage("the model has one language only")),
-            None => {
-                let failure = Failure::usage(format!("the model has no language `{name}`"));
-                return Err(failure.help(format!("there are {}", languages.join(", "))));
-            }
-        },
-        None if languages.is_empty() => None,
-        None => {
-            let failure = Failure::usage("the model has several languages, and needs `--language NAME`");
-            return Err(failure.help(format!("there are {}", languages.join(", "))));
-        }
-    };
+    let language = language(codebook, arguments.language.as_deref())?;
     prompt::of_source_text(codebook, text, language).map_err(|u| unknown(&u.what))
+}
+
+/// What says which language a translation is in: the language's index, or its token in another library's model.
+///
+/// # Errors
+/// The model has no such language, or several and none is named.
+pub fn language(codebook: &Codebook, named: Option<&str>) -> Result<Option<u32>, Failure> {
+    let languages = &codebook.languages;
+    let there_are = |failure: Failure| Err(failure.help(format!("there are {}", languages.join(", "))));
+    match named {
+        Some(name) if codebook.writing.is_some() => language_token(codebook, name).map(Some),
+        Some(name) => match languages.iter().position(|l| l == name) {
+            Some(index) => Ok(u32::try_from(index).ok()),
+            None if languages.is_empty() => Err(Failure::usage("the model has one language only")),
+            None => there_are(Failure::usage(format!("the model has no language `{name}`"))),
+        },
+        None if languages.is_empty() => Ok(None),
+        None => there_are(Failure::usage("the model has several languages, and needs `--language NAME`")),
+    }
 }
 
 /// The token that stands for a language in another library's model: `fr_XX`, or `__fr__`.

@@ -94,6 +94,9 @@ pub struct Observe {
     /// without --inputs an example of a run's own data
     #[arg(long, value_name = "TEXT", conflicts_with = "inputs")]
     pub text: Option<String>,
+    /// The language of a translation of --text, where the model has several
+    #[arg(long, value_name = "NAME", requires = "text")]
+    pub language: Option<String>,
     /// Weights in safetensors, named by the paths of parameters; random ones if not given
     #[arg(long, short, value_name = "FILE")]
     pub weights: Option<PathBuf>,

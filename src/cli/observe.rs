@@ -47,7 +47,7 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     }
     let json = match (&one.inputs, &one.text, &trained) {
         (Some(inputs), _, _) => execute::read_inputs(inputs)?,
-        (None, Some(text), Some(trained)) => example::of_text(trained, text)?,
+        (None, Some(text), Some(trained)) => example::of_text(trained, text, one.language.as_deref())?,
         (None, None, Some(trained)) => example::of_data(trained, ui)?,
         (None, Some(_), None) => {
             return Err(Failure::usage("a spec has no tokenizer to read `--text` with")
