@@ -365,13 +365,17 @@ pub fn without_interp(what: &str) -> Failure {
     Failure::new(Exit::Device, message).help("build it with `--features flex`, its default")
 }
 
-/// Writes to stdout.
+/// Writes to stdout; a terminal is shown characters that steer it as what they are, files keep every byte.
 ///
 /// # Errors
 /// The reader has gone, or the disk behind it is full.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    if out.is_terminal() {
+        out.write_all(render::visible(text).as_bytes())?;
+    } else {
+        out.write_all(text.as_bytes())?;
+    }
     out.flush()
 }
 
