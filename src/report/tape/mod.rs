@@ -1,0 +1,312 @@
+//! What a training step holds: a forward pass in which every op keeps what its gradient needs, and the way back.
+//!
+//! The graph is walked as it is run, with a buffer for every value: how long each is held follows from who
+//! reads it, who keeps it and who is a view of it. What an op keeps, and what it needs while it computes its
+//! gradient, is stated where the op is walked ([`walk`]). The figures are those of burn's composed ops under
+//! autodiff (0.22.1), measured on Flex with a heap that counts. Attention is composed there while training, so
+//! its scores `[B,H,T,K]` are kept.
+//!
+//! Optional inputs are taken to be given: padding is masked.
+
+mod walk;
+
+use std::collections::BTreeMap;
+
+use crate::ir::{DType, Graph, Lengths, Type, ValueId, Verified};
+
+/// Bytes a training step holds beside parameters, gradients and the optimizer's state, at the moment it holds
+/// most.
+pub fn beside(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
+    let mut tape = Tape::new(graph, element);
+    let root = graph.module(graph.root);
+    let arguments: Vec<Held> = (0..root.args)
+        .map(|i| {
+            let bytes = tape.bytes(&root.value(ValueId(i)).ty, lengths);
+            Held { buffer: Some(tape.take(bytes)), bytes, gradient: None }
+        })
+        .collect();
+    let results = tape.module(graph.root, lengths, &arguments, &[]);
+    let is_judged = |id: &ValueId| root.value(*id).name.ends_with("logits");
+    let has_scores = root.results.iter().any(is_judged);
+    for (id, result) in root.results.iter().zip(&results) {
+        if is_judged(id) || !has_scores {
+            tape.loss(result);
+        }
+    }
+    for result in results {
+        tape.release(result.buffer);
+    }
+    tape.back();
+    let gradients: u128 = tape.parameters.values().map(|p| p.bytes).sum();
+    // Adam's rule makes one tensor of a parameter's size beside those that stay, while it moves the parameter.
+    tape.most.saturating_sub(gradients).max(tape.largest)
+}
+
+/// Bytes that burn's tape takes for an op beside what the op keeps.
+const ENTRY: u128 = 1536;
+
+/// A value while the graph is walked.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    /// Where its numbers are; nowhere for parameters, which are counted apart.
+    buffer: Option<usize>,
+    /// Its own size, which may be smaller than that of the buffer it is a view of.
+    bytes: u128,
+    /// Where its gradient is added up, if it has one.
+    gradient: Option<usize>,
+}
+
+/// How an op passes a gradient on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// As it is, or as a view.
+    Shared,
+    /// Computed in its place.
+    Reused,
+    /// As new numbers.
+    Fresh,
+    /// As a product of matrices, whose result is there twice for a moment.
+    Product,
+}
+
+/// What one op does on the way back.
+#[derive(Debug)]
+struct Step {
+    /// Whose gradient it takes.
+    output: usize,
+    /// Whose gradients it adds to, and their sizes.
+    inputs: Vec<(usize, u128)>,
+    way: Way,
+    /// Buffers that are kept until then.
+    kept: Vec<usize>,
+    /// Bytes it needs at once, what it makes included, where that is more than what it leaves.
+    extra: u128,
+}
+
+/// A parameter that has been met.
+#[derive(Debug)]
+struct Parameter {
+    gradient: usize,
+    bytes: u128,
+}
+
+#[derive(Debug)]
+struct Tape<'a> {
+    graph: &'a Graph,
+    /// Bytes of a number.
+    element: u128,
+    /// Bytes and holders of every buffer.
+    buffers: Vec<(u128, u32)>,
+    /// Bytes of those that are held, and the most there have been.
+    live: u128,
+    most: u128,
+    /// The buffer of every gradient that is there.
+    gradients: Vec<Option<usize>>,
+    steps: Vec<Step>,
+    /// By members from the root down, so that one used twice is met once.
+    parameters: BTreeMap<Vec<u64>, Parameter>,
+    /// Bytes of the largest parameter.
+    largest: u128,
+}
+
+impl<'a> Tape<'a> {
+    fn new(graph: &'a Graph, element: u128) -> Self {
+        Self {
+            graph,
+            element,
+            buffers: Vec::new(),
+            live: 0,
+            most: 0,
+            gradients: Vec::new(),
+            steps: Vec::new(),
+            parameters: BTreeMap::new(),
+            largest: 0,
+        }
+    }
+
+    fn bytes(&self, ty: &Type, lengths: &Lengths) -> u128 {
+        let elements = ty.shape.iter().fold(1u128, |n, dim| n.saturating_mul(dim.eval(lengths)));
+        elements.saturating_mul(match ty.dtype {
+            DType::Float => self.element,
+            DType::Int => 8,
+            DType::Bool => 1,
+        })
+    }
+
+    /// A new buffer with one holder.
+    fn take(&mut self, bytes: u128) -> usize {
+        self.buffers.push((bytes, 1));
+        self.live = self.live.saturating_add(bytes);
+        self.most = self.most.max(self.live);
+        self.buffers.len() - 1
+    }
+
+    /// A new buffer for what is computed that way.
+    fn made(&mut self, bytes: u128, way: Way) -> usize {
+        if way == Way::Product {
+            self.briefly(bytes.saturating_mul(2));
+        }
+        self.take(bytes)
+    }
+
+    /// Bytes that are there for a moment.
+    fn briefly(&mut self, bytes: u128) {
+        self.most = self.most.max(self.live.saturating_add(bytes));
+    }
+
+    fn hold(&mut self, buffer: Option<usize>) {
+        if let Some((_, holders)) = buffer.and_then(|id| self.buffers.get_mut(id)) {
+            *holders += 1;
+        }
+    }
+
+    fn release(&mut self, buffer: Option<usize>) {
+        if let Some((bytes, holders)) = buffer.and_then(|id| self.buffers.get_mut(id)) {
+            *holders = holders.saturating_sub(1);
+            if *holders == 0 {
+                self.live = self.live.saturating_sub(*bytes);
+            }
+        }
+    }
+
+    fn is_own(&self, buffer: usize) -> bool {
+        self.buffers.get(buffer).is_some_and(|(_, holders)| *holders == 1)
+    }
+
+    fn gradient(&mut self) -> usize {
+        self.gradients.push(None);
+        self.gradients.len() - 1
+    }
+
+    /// The gradient of a parameter of one or more tensors.
+    fn parameter(&mut self, path: &[u64], tensors: &[u128]) -> (usize, u128) {
+        if let Some(known) = self.parameters.get(path) {
+            return (known.gradient, known.bytes);
+        }
+        let bytes = tensors.iter().sum();
+        let gradient = self.gradient();
+        self.largest = tensors.iter().copied().fold(self.largest, u128::max);
+        self.parameters.insert(path.to_vec(), Parameter { gradient, bytes });
+        (gradient, bytes)
+    }
+
+    /// A value computed into a buffer of its own, and how its gradient reaches `inputs`, keeping `kept` and
+    /// `own` further bytes.
+    fn computed(&mut self, bytes: u128, inputs: &[Held], kept: &[Held], own: u128, way: Way) -> Held {
+        let to = inputs.iter().filter_map(|v| Some((v.gradient?, v.bytes))).collect();
+        let buffer = self.made(bytes, way);
+        self.recorded(Held { buffer: Some(buffer), bytes, gradient: None }, to, kept, own, way)
+    }
+
+    /// `value` with a gradient, if one of those it comes from has.
+    fn recorded(
+        &mut self,
+        value: Held,
+        inputs: Vec<(usize, u128)>,
+        kept: &[Held],
+        own: u128,
+        way: Way,
+    ) -> Held {
+        if inputs.is_empty() {
+            return Held { gradient: None, ..value };
+        }
+        let output = self.gradient();
+        let mut buffers: Vec<usize> = kept.iter().filter_map(|v| v.buffer).collect();
+        buffers.sort_unstable();
+        buffers.dedup();
+        for buffer in &buffers {
+            self.hold(Some(*buffer));
+        }
+        if own > 0 {
+            buffers.push(self.take(own));
+        }
+        buffers.push(self.take(ENTRY));
+        self.steps.push(Step { output, inputs, way, kept: buffers, extra: 0 });
+        Held { gradient: Some(output), ..value }
+    }
+
+    /// A view of `x`.
+    fn view(&mut self, x: Held, bytes: u128, way: Way) -> Held {
+        self.hold(x.buffer);
+        let to = x.gradient.map(|slot| (slot, x.bytes)).into_iter().collect();
+        self.recorded(Held { buffer: x.buffer, bytes, gradient: None }, to, &[], 0, way)
+    }
+
+    /// Cross entropy of scores: their logarithm's softmax is kept.
+    fn loss(&mut self, scores: &Held) {
+        let Some(gradient) = scores.gradient else { return };
+        self.briefly(scores.bytes.saturating_mul(2));
+        let kept = self.take(scores.bytes);
+        let output = self.gradient();
+        self.steps.push(Step {
+            output,
+            inputs: vec![(gradient, scores.bytes)],
+            way: Way::Fresh,
+            kept: vec![kept],
+            extra: scores.bytes.saturating_mul(2),
+        });
+        let one = self.take(0);
+        if let Some(slot) = self.gradients.get_mut(output) {
+            *slot = Some(one);
+        }
+    }
+
+    /// The way back.
+    fn back(&mut self) {
+        while let Some(step) = self.steps.pop() {
+            let gradient = self.gradients.get_mut(step.output).and_then(Option::take);
+            if let Some(gradient) = gradient {
+                self.pass_on(&step, gradient);
+            }
+            for buffer in step.kept {
+                self.release(Some(buffer));
+            }
+        }
+    }
+
+    fn pass_on(&mut self, step: &Step, gradient: usize) {
+        self.briefly(step.extra);
+        let own = self.buffers.get(gradient).map_or(0, |(bytes, _)| *bytes);
+        let mut is_free = step.way == Way::Reused && self.is_own(gradient);
+        for (input, bytes) in &step.inputs {
+            let fits = *bytes == own;
+            let passed = match step.way {
+                Way::Shared if fits => true,
+                Way::Reused if fits => std::mem::take(&mut is_free),
+                Way::Shared | Way::Reused | Way::Fresh | Way::Product => false,
+            };
+            let new = if passed {
+                self.hold(Some(gradient));
+                gradient
+            } else {
+                self.made(*bytes, step.way)
+            };
+            self.add_to(*input, new, *bytes);
+        }
+        self.release(Some(gradient));
+    }
+
+    /// Adds to a gradient, in the place of whichever summand nobody else holds.
+    fn add_to(&mut self, slot: usize, new: usize, bytes: u128) {
+        let sum = match self.gradients.get(slot).copied().flatten() {
+            None => new,
+            Some(old) if self.is_own(new) => {
+                self.release(Some(old));
+                new
+            }
+            Some(old) if self.is_own(old) => {
+                self.release(Some(new));
+                old
+            }
+            Some(old) => {
+                let sum = self.take(bytes);
+                self.release(Some(old));
+                self.release(Some(new));
+                sum
+            }
+        };
+        if let Some(slot) = self.gradients.get_mut(slot) {
+            *slot = Some(sum);
+        }
+    }
+}
