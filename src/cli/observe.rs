@@ -10,6 +10,7 @@ use super::subject::{Subject, is_run};
 use super::trained::{self, Trained};
 use super::ui::{Failure, Ui};
 use super::{example, execute};
+use crate::hub::checkpoint::Checkpoint;
 use crate::inspect::attention::{Heads, grids};
 use crate::inspect::flow::flow;
 use crate::inspect::layers::planes;
@@ -168,8 +169,12 @@ pub fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tab
     let file = match &subject.model {
         _ if wanted.is_empty() => None,
         _ if is_run(path) => Some(trained::weights_of_run(path, ui)?),
-        Some(model) if path.is_dir() => Some(model.folder.clone()),
-        Some(_) | None => None,
+        Some(model) if Checkpoint::is_in(path) => Some(model.folder.clone()),
+        Some(_) => {
+            ui.note("note: there are no weights in safetensors, so positions are as before training");
+            None
+        }
+        None => None,
     };
     let Some(file) = file else { return Ok(Tables::new()) };
     let weights = execute::load(subject, &file, &execute::choose(None, ui)?.device, ui)?;

@@ -73,6 +73,11 @@ impl CheckpointError {
 }
 
 impl Checkpoint {
+    /// Whether a directory has weights that [`open`](Self::open) reads.
+    pub fn is_in(folder: &Path) -> bool {
+        ["model.safetensors", "model.safetensors.index.json"].iter().any(|name| folder.join(name).exists())
+    }
+
     /// Opens the weights of a directory, or one file; only headers are read.
     ///
     /// # Errors

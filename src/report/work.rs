@@ -308,6 +308,6 @@ fn size(ty: Option<&Type>) -> Dim {
 }
 
 /// Rows of a value: all sizes but the last.
-fn rows(ty: &Type) -> Dim {
+pub(super) fn rows(ty: &Type) -> Dim {
     ty.shape.iter().rev().skip(1).cloned().product()
 }

@@ -1,8 +1,10 @@
 //! The way forward: every op of a graph in turn, what it makes, what it keeps and how its gradient goes back.
 
+use super::super::work::rows;
 use super::{Held, Tape, Way};
 use crate::ir::op::{Activation, Attention, Pool};
-use crate::ir::{Layer, Lengths, Member, MemberKind, Module, ModuleId, Node, Op, Type, ValueId, stack_len};
+use crate::ir::paths::elements;
+use crate::ir::{Layer, Lengths, Member, MemberKind, Module, ModuleId, Node, Op, ValueId, stack_len};
 
 /// What an op that computes feature by feature keeps.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +85,7 @@ impl Tape<'_> {
                 self.scan(module.member(*member), *each, args, lengths, inputs, &at(member.0 as u64))
             }
             Op::Experts { member, active } => {
-                let rows = node.inputs.first().map_or(0, |id| rows(&module.value(*id).ty, lengths));
+                let rows = node.inputs.first().map_or(0, |id| rows(&module.value(*id).ty).eval(lengths));
                 self.experts(
                     module.member(*member),
                     rows * u128::from(*active),
@@ -147,11 +149,8 @@ impl Tape<'_> {
 
     fn layer(&mut self, layer: &Layer, x: Held, out: u128, path: &[u64]) -> Held {
         let element = self.element;
-        let tensors: Vec<u128> = layer
-            .parameters()
-            .iter()
-            .map(|p| p.shape.iter().fold(element, |n, size| n.saturating_mul(u128::from(*size))))
-            .collect();
+        let trained = layer.parameters().into_iter().filter(|p| p.trained);
+        let tensors: Vec<u128> = trained.map(|p| elements(&p.shape).saturating_mul(element)).collect();
         let (gradient, bytes) = self.parameter(path, &tensors);
         let weight = Held { buffer: None, bytes, gradient: (bytes > 0).then_some(gradient) };
         match layer {
@@ -322,9 +321,4 @@ fn last_uses(module: &Module) -> Vec<usize> {
         }
     }
     last
-}
-
-/// Rows of a value: all sizes but the last.
-fn rows(ty: &Type, lengths: &Lengths) -> u128 {
-    ty.shape.iter().rev().skip(1).fold(1, |n, dim| n.saturating_mul(dim.eval(lengths)))
 }
