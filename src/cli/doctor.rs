@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::ui::{Failure, FormatArg, Output, Ui};
+use crate::report::number;
 
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
@@ -38,6 +39,8 @@ struct Device {
     devices: Vec<String>,
     /// What the first of them computes in.
     dtypes: Vec<&'static str>,
+    /// The most bytes of one tensor on the first of them, where there is such a bound.
+    largest: Option<u64>,
     said: Option<String>,
     fix: Option<String>,
 }
@@ -55,7 +58,9 @@ impl Device {
     fn below(&self) -> Vec<String> {
         let numbered = self.devices.iter().any(|name| *name != self.backend);
         let devices = numbered.then(|| self.devices.join(", "));
-        devices.into_iter().chain(self.said.clone()).chain(self.fix.clone()).collect()
+        let largest =
+            self.largest.map(|bytes| format!("a tensor has at most {}", number::bytes(bytes.into())));
+        devices.into_iter().chain(largest).chain(self.said.clone()).chain(self.fix.clone()).collect()
     }
 }
 
@@ -189,8 +194,10 @@ fn devices() -> Vec<Device> {
         let found = found.unwrap_or_default();
         let computes = |dtype| found.first().is_some_and(|chosen| chosen.device.supports_dtype(dtype));
         let dtypes = DTYPES.iter().filter(|(_, dtype)| computes(*dtype)).map(|(name, _)| *name).collect();
+        let largest = found.first().and_then(|chosen| chosen.largest);
         let devices = found.into_iter().map(|chosen| chosen.name).collect();
-        Device { backend: backend.name.to_owned(), about: backend.about, state, devices, dtypes, said, fix }
+        let (backend, about) = (backend.name.to_owned(), backend.about);
+        Device { backend, about, state, devices, dtypes, largest, said, fix }
     };
     survey().into_iter().map(device).collect()
 }

@@ -221,6 +221,8 @@ pub(super) fn run_failure(error: RunError, takes: &str) -> Failure {
         RunError::Inputs(error) => inputs_failure(&error.to_string(), takes),
         RunError::Plan(error) => plan_failure(error),
         RunError::NoCache(why) => Failure::bug(why),
+        RunError::TooLarge(why) => Failure::new(Exit::Refused, why)
+            .help("a smaller batch or a shorter sequence fits; `--device flex` has no such bound"),
         RunError::Fault(fault) => Failure::bug(fault.to_string()),
     }
 }

@@ -6,11 +6,13 @@ use std::io::{self, IsTerminal as _};
 use serde::Serialize;
 use serde_json::json;
 
+use super::execute::run_failure;
 use super::file;
 use super::generate::Generate;
 use super::trained::Trained;
 use super::training::prepare_all;
 use super::ui::{Exit, Failure, Format, Output, Ui, print};
+use crate::interp::run::RunError;
 use crate::learn::choose::Sampling;
 use crate::learn::data::{Codebook, Part};
 use crate::learn::decode::{Beam, Decoded, Decoder, Prompt};
@@ -306,6 +308,7 @@ fn known(trained: &Trained, ui: &mut Ui) -> Result<Known, Failure> {
 /// Why a model cannot be run on what it is given.
 pub fn step_failure(error: StepError) -> Failure {
     match error {
+        StepError::Run(error @ RunError::TooLarge(_)) => run_failure(error, ""),
         StepError::Run(error) => Failure::usage(error.to_string().lines().collect::<Vec<_>>().join("; ")),
         StepError::Labels(why) => Failure::new(Exit::Failed, why),
         StepError::Device(why) => Failure::new(Exit::Device, why),

@@ -67,6 +67,25 @@ pub struct Chosen {
     pub device: Device,
     /// What its numbers are unless a tensor says otherwise.
     pub dtype: FloatDType,
+    /// The most bytes one tensor may have there; none where memory alone decides.
+    pub largest: Option<u64>,
+}
+
+impl Chosen {
+    /// Why a tensor cannot be there.
+    pub(super) fn refusal(&self, tensor: &str, elements: u128) -> Option<String> {
+        let element = burn::tensor::DType::from(self.dtype).size();
+        let (bytes, most) = (elements.saturating_mul(element as u128), self.largest?);
+        (bytes > u128::from(most)).then(|| {
+            format!("{tensor} takes {bytes} bytes, and `{}` has at most {most} for one tensor", self.name)
+        })
+    }
+}
+
+/// A device that has been opened, by the device itself or by the one with autodiff over it.
+pub(super) fn known(device: &Device) -> Option<Chosen> {
+    let opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    opened.iter().find(|chosen| chosen.device == *device).cloned()
 }
 
 /// Why a device cannot be had.
@@ -243,7 +262,7 @@ fn open(backend: &Backend, index: Option<usize>, dtype: FloatDType) -> Result<Ch
         return Ok(known.clone());
     }
     let made = quietly(|| make(backend.name, index)).unwrap_or_else(Err);
-    let mut device = made.map_err(|why| DeviceError::Absent { name: name.clone(), why })?;
+    let (mut device, largest) = made.map_err(|why| DeviceError::Absent { name: name.clone(), why })?;
     if dtype != FloatDType::F32 {
         // What it says it can do comes first: some devices would compute nonsense.
         if !device.supports_dtype(dtype) {
@@ -256,7 +275,7 @@ fn open(backend: &Backend, index: Option<usize>, dtype: FloatDType) -> Result<Ch
     }
     match quietly(|| prove(&device)).unwrap_or_else(Err) {
         Ok(()) => {
-            let chosen = Chosen { name, device, dtype };
+            let chosen = Chosen { name, device, dtype, largest };
             opened.push(chosen.clone());
             Ok(chosen)
         }
@@ -296,9 +315,9 @@ fn prove(device: &Device) -> Result<(), String> {
     }
 }
 
-/// Makes a device.
-fn make(name: &str, index: Option<usize>) -> Result<Device, String> {
-    Ok(match name {
+/// Makes a device, and says how many bytes one tensor may have there if it has a bound of its own.
+fn make(name: &str, index: Option<usize>) -> Result<(Device, Option<u64>), String> {
+    let device = match name {
         #[cfg(feature = "flex")]
         "flex" => Device::flex(),
         #[cfg(feature = "cpu")]
@@ -308,17 +327,18 @@ fn make(name: &str, index: Option<usize>) -> Result<Device, String> {
         #[cfg(feature = "rocm")]
         "rocm" => nth(burn::tensor::DeviceType::Rocm, index)?,
         #[cfg(feature = "wgpu")]
-        "wgpu" => graphics(burn::tensor::wgpu::WgpuBackend::Auto, index)?,
+        "wgpu" => return graphics(burn::tensor::wgpu::WgpuBackend::Auto, index),
         #[cfg(feature = "vulkan")]
-        "vulkan" => graphics(burn::tensor::wgpu::WgpuBackend::Vulkan, index)?,
+        "vulkan" => return graphics(burn::tensor::wgpu::WgpuBackend::Vulkan, index),
         #[cfg(feature = "metal")]
-        "metal" => graphics(burn::tensor::wgpu::WgpuBackend::Metal, index)?,
+        "metal" => return graphics(burn::tensor::wgpu::WgpuBackend::Metal, index),
         #[cfg(feature = "tch")]
         "tch" => torch(None)?,
         #[cfg(feature = "tch")]
         "tch-cuda" => torch(Some(index.unwrap_or(0)))?,
         _ => return Err(format!("index {index:?} of a backend that is not compiled in")),
-    })
+    };
+    Ok((device, None))
 }
 
 #[cfg(any(feature = "cuda", feature = "rocm"))]
@@ -338,16 +358,22 @@ fn no_gpu(index: Option<usize>, count: usize) -> String {
     }
 }
 
-/// Without an index the best adapter, a software one if need be; with one, that GPU.
+/// Without an index the best adapter, a software one if need be; with one, that GPU. A tensor is bound to a
+/// shader whole, and graphics APIs bound how large that may be.
 #[cfg(any(feature = "wgpu", feature = "vulkan", feature = "metal"))]
-fn graphics(api: burn::tensor::wgpu::WgpuBackend, index: Option<usize>) -> Result<Device, String> {
-    let of = |kind| Device::wgpu_options().graphics_api(api).device_kind(kind).init();
-    match index {
+fn graphics(
+    api: burn::tensor::wgpu::WgpuBackend,
+    index: Option<usize>,
+) -> Result<(Device, Option<u64>), String> {
+    let of = |kind| Device::wgpu_options().graphics_api(api).device_kind(kind).init_with_setup();
+    let (device, setup) = match index {
         None => of(DeviceKind::DefaultDevice).map_err(|_| "no graphics adapter is seen".to_owned()),
         Some(i) => of(DeviceKind::DiscreteGpu(i))
             .or_else(|_| of(DeviceKind::IntegratedGpu(i)))
             .map_err(|_| format!("no GPU has the number {i}; a software one is had without a number")),
-    }
+    }?;
+    let limits = setup.device.limits();
+    Ok((device, Some(limits.max_storage_buffer_binding_size.min(limits.max_buffer_size))))
 }
 
 #[cfg(feature = "tch")]

@@ -10,13 +10,14 @@ use indexmap::IndexMap;
 
 use super::Fault;
 use super::cache::Cache;
+use super::device;
 use super::eval::{self, Context};
 use super::inputs::{Inputs, InputsError, unknown};
 use super::plan::{Captures, Plan, PlanError};
 use super::value::{Ranked, Value};
 use super::weights::Weights;
 use crate::ir::op::Sequence;
-use crate::ir::{Lengths, Sym, Verified};
+use crate::ir::{Dim, Lengths, Sym, Verified};
 use crate::tensor_file::{self, FileError, Saved};
 
 /// Results by name, in the order of the graph; captured values follow.
@@ -40,6 +41,8 @@ pub enum RunError {
     Plan(PlanError),
     /// Decoding with a cache is asked of a model that does not decode.
     NoCache(String),
+    /// A value is larger than the device takes.
+    TooLarge(String),
     /// A fault of trafoc.
     Fault(Fault),
 }
@@ -49,7 +52,7 @@ impl fmt::Display for RunError {
         match self {
             RunError::Inputs(error) => write!(f, "{error}"),
             RunError::Plan(error) => write!(f, "{error}"),
-            RunError::NoCache(why) => f.write_str(why),
+            RunError::NoCache(why) | RunError::TooLarge(why) => f.write_str(why),
             RunError::Fault(fault) => write!(f, "{fault}"),
         }
     }
@@ -161,6 +164,7 @@ impl Plan {
         let device = device_of(weights)?;
         let fixed = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
         let lengths = self.lengths(inputs, fixed, true)?;
+        self.refuse_what_is_too_large(&lengths, &device)?;
         let constants = self.constants(lengths, &device, weights, true)?;
         let mut frame = self.frame(inputs, &device, true)?;
         let training = training && device.is_autodiff();
@@ -198,6 +202,7 @@ impl Plan {
         };
         let fixed = if first { Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 } } else { known };
         let lengths = self.lengths(inputs, fixed, first)?;
+        self.refuse_what_is_too_large(&lengths, &device)?;
         let constants = self.constants(lengths, &device, weights, first)?;
         let mut frame = self.frame(inputs, &device, first)?;
         let mut memory = vec![Value::Absent; self.kept.len()];
@@ -286,6 +291,21 @@ impl Plan {
             }
         }
         if errors.is_empty() { Ok(lengths) } else { Err(InputsError(errors).into()) }
+    }
+
+    /// A device that takes no tensor beyond a size fails late and in words of its own.
+    fn refuse_what_is_too_large(&self, lengths: &Lengths, device: &Device) -> Result<(), RunError> {
+        let Some(chosen) = device::known(device).filter(|chosen| chosen.largest.is_some()) else {
+            return Ok(());
+        };
+        let refused = |(shape, name): (&Vec<Dim>, &String)| {
+            let elements = shape.iter().map(|dim| dim.eval(lengths)).fold(1, u128::saturating_mul);
+            chosen.refusal(name, elements)
+        };
+        match self.shapes.iter().find_map(refused) {
+            Some(why) => Err(RunError::TooLarge(why)),
+            None => Ok(()),
+        }
     }
 
     /// Values of the constants that are needed.

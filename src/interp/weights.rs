@@ -13,6 +13,7 @@ use burn::module::{Module, Param, ParamId};
 use burn::prelude::*;
 use indexmap::IndexMap;
 
+use super::device;
 use super::init;
 use super::nearest;
 use super::random::Stream;
@@ -52,7 +53,7 @@ pub type Layout = IndexMap<String, Slot>;
 /// Why a graph's parameters cannot be had.
 #[derive(Debug)]
 pub enum WeightsError {
-    /// The model is too large for any memory, or has a shape that cannot be run.
+    /// The model is too large for any memory or for the device, or has a shape that cannot be run.
     Size(String),
     /// A file cannot be read or written.
     File(FileError),
@@ -162,7 +163,7 @@ impl Weights {
     /// Starts every parameter as the graph says, from one seed: each from a stream of its own.
     ///
     /// # Errors
-    /// The model is too large.
+    /// The model is too large for any memory, or one of its tensors for the device.
     pub fn init(graph: &Verified, device: &Device, seed: u64) -> Result<Self, WeightsError> {
         Self::build(graph, device, |path, slot| {
             let mut values = init::start(&slot.init, &slot.shape, seed, path);
@@ -177,13 +178,21 @@ impl Weights {
     /// Makes every parameter from numbers in the order and shape of files.
     ///
     /// # Errors
-    /// The model is too large, `values` gives an error, or not as many numbers as the shape holds.
+    /// The model is too large as in [`Weights::init`], `values` gives an error, or not as many numbers as the shape holds.
     pub fn build(
         graph: &Verified,
         device: &Device,
         mut values: impl FnMut(&str, &Slot) -> Result<Vec<f32>, WeightsError>,
     ) -> Result<Self, WeightsError> {
         let layout = layout(graph)?;
+        if let Some(chosen) = device::known(device) {
+            let elements = |slot: &Slot| slot.shape.iter().map(|n| *n as u128).product();
+            let refused = |(path, slot)| chosen.refusal(&format!("`{path}`"), elements(slot));
+            if let Some(why) = layout.iter().find_map(refused) {
+                let why = format!("{why}\n`--device flex` has no such bound");
+                return Err(WeightsError::Size(why));
+            }
+        }
         let (mut vectors, mut matrices, mut cubes, mut kernels) = (vec![], vec![], vec![], vec![]);
         for (path, slot) in &layout {
             let mut numbers = values(path, slot)?;

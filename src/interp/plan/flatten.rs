@@ -130,6 +130,7 @@ pub(super) fn plan(graph: &Verified, captures: &Captures) -> Result<Plan, PlanEr
             wanted.extend_from_slice(&constants[i].inputs);
         }
     }
+    let shapes = shapes(&flat.names, &flat.values);
     let arguments: Vec<usize> = (0..flat.inputs.len()).collect();
     let results: Vec<Source> = outputs.values().map(|v| flat.values[*v].from).collect();
     let (body, kept) = assign(flat.values.len(), &arguments, flat.nodes, &results, &kept);
@@ -142,7 +143,22 @@ pub(super) fn plan(graph: &Verified, captures: &Captures) -> Result<Plan, PlanEr
         buffers: flat.buffers,
         lookups: flat.lookups,
         decodes: graph.decodes,
+        shapes,
     })
+}
+
+/// Every shape that a value has, with the first such value.
+fn shapes(names: &IndexMap<String, Vec<usize>>, values: &[FlatValue]) -> IndexMap<Vec<Dim>, String> {
+    let mut shapes = IndexMap::new();
+    for (path, times) in names {
+        for value in times {
+            let shape = &values[*value].ty.shape;
+            if !shapes.contains_key(shape) {
+                shapes.insert(shape.clone(), format!("`{path}`"));
+            }
+        }
+    }
+    shapes
 }
 
 pub(super) fn paths(graph: &Verified) -> Result<Vec<(String, Type)>, PlanError> {

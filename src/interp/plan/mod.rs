@@ -20,10 +20,11 @@ use std::fmt;
 use std::sync::Mutex;
 
 use burn::prelude::Device;
+use indexmap::IndexMap;
 
 use super::value::Value;
 use super::weights::{Place, WeightsError};
-use crate::ir::{Lengths, Op, Type, Verified};
+use crate::ir::{Dim, Lengths, Op, Type, Verified};
 
 /// Why a graph cannot be run.
 #[derive(Debug)]
@@ -148,6 +149,8 @@ pub struct Plan {
     pub(super) lookups: Vec<Lookup>,
     /// Whether decoding with a cache is possible.
     pub(super) decodes: bool,
+    /// Every shape that a value has, with the first such value.
+    pub(super) shapes: IndexMap<Vec<Dim>, String>,
 }
 
 impl Plan {

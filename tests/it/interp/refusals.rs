@@ -273,3 +273,26 @@ fn a_model_too_large_for_any_memory_is_refused_at_once() {
     let graph = spec(&LEARNED.replace("layers: 2", "layers: 1_000_000"));
     insta::assert_snapshot!(Weights::init(&graph, &device(), 1).unwrap_err(), @"the model has 16000005 tensors, more than 100000");
 }
+
+/// Graphics APIs bound the size of one tensor (128 MiB with Mesa's software Vulkan); burn says so only when
+/// numbers are read back, without a name.
+#[test]
+fn a_tensor_beyond_the_bound_of_the_device_is_refused_by_name() {
+    let name = crate::backend::name();
+    let chosen = device::device(&name).unwrap();
+    let Some(most) = chosen.largest else {
+        assert!(["flex", "tch"].contains(&name.as_str()), "{name} has no bound");
+        return;
+    };
+    let rows = most / 4 / 8;
+    let graph = spec(&LEARNED.replace("vocab: 11", &format!("vocab: {}", rows + 1)));
+    let why = Weights::init(&graph, &chosen.device, 1).unwrap_err().to_string();
+    let bytes = (rows + 1) * 8 * 4;
+    let said = format!("`embed.tokens.weight` takes {bytes} bytes, and `{name}` has at most {most} for one");
+    assert!(why.starts_with(&said), "{why}");
+
+    let model = model(spec(&LEARNED.replace("vocab: 11", "vocab: 4096")));
+    let batch = usize::try_from(most).unwrap() / 4 / 4096 / 6 + 1;
+    let why = refused(&model, json!({"tokens": vec![[1, 2, 3, 4, 5, 6]; batch]}));
+    assert!(why.starts_with(&format!("`head.logits` takes {} bytes", batch * 6 * 4096 * 4)), "{why}");
+}
