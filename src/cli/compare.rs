@@ -144,6 +144,9 @@ struct Data<'a> {
     conditions: &'a [Judged],
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<&'a Path>,
+    /// The folder of the runs of `--train`, if it is still there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<&'a Path>,
 }
 
 impl Compare {
@@ -189,13 +192,13 @@ impl Compare {
             ui.diagnose(&[diagnostic], &sources);
             Failure::new(Exit::Failed, "a condition has no value")
         })?;
-        let mut ending = Exit::Ok;
+        let (mut ending, mut runs) = (Exit::Ok, None);
         if let Some(recipe) = &self.train {
             let subjects = subjects.into_iter().map(|(_, subject)| subject);
-            let (learning, exit) =
+            let (learning, left, exit) =
                 self.learning(recipe, names.iter().cloned().zip(subjects).collect(), ui)?;
             comparison.learning = Some(learning);
-            ending = exit;
+            (ending, runs) = (exit, left);
         }
         let failed: Vec<&Judged> = judged.iter().filter(|j| j.holds).collect();
         let mut text = match self.format {
@@ -217,8 +220,13 @@ impl Compare {
                 text += &format!("{}{}\n", if text.is_empty() { "" } else { "\n" }, path.display());
             }
         }
-        let data =
-            Data { comparison: &comparison, nearest: &near, conditions: &judged, page: self.html.as_deref() };
+        let data = Data {
+            comparison: &comparison,
+            nearest: &near,
+            conditions: &judged,
+            page: self.html.as_deref(),
+            runs: runs.as_deref(),
+        };
         let output = Output::new(text, &data)?;
         let exit = if failed.is_empty() || ending != Exit::Ok { ending } else { Exit::Failed };
         Ok(Output { exit, ..output })
@@ -252,14 +260,14 @@ impl Compare {
         super::timing::timing(&named, scene, self.device().as_deref(), ui)
     }
 
-    /// What the models learned, and whether the user ended it before.
+    /// What the models learned, the folder of their runs, and whether the user ended it before.
     #[cfg(feature = "interp")]
     fn learning(
         &self,
         recipe: &Path,
         subjects: Vec<(String, Subject)>,
         ui: &mut Ui,
-    ) -> Result<(Learning, Exit), Failure> {
+    ) -> Result<(Learning, Option<PathBuf>, Exit), Failure> {
         let device = self.device();
         let contest = super::rivals::Contest {
             recipe,
@@ -272,7 +280,12 @@ impl Compare {
     }
 
     #[cfg(not(feature = "interp"))]
-    fn learning(&self, _: &Path, _: Vec<(String, Subject)>, _: &mut Ui) -> Result<(Learning, Exit), Failure> {
+    fn learning(
+        &self,
+        _: &Path,
+        _: Vec<(String, Subject)>,
+        _: &mut Ui,
+    ) -> Result<(Learning, Option<PathBuf>, Exit), Failure> {
         Err(super::ui::without_interp("train models"))
     }
 

@@ -5,7 +5,7 @@
 //! taken up again like any other. What the models see must be the same, or their losses say nothing.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::Value as Json;
@@ -40,7 +40,8 @@ pub struct Contest<'a> {
     pub device: Option<&'a str>,
 }
 
-/// Trains models by their names; the exit is that of an interruption where there was one.
+/// Trains models by their names; the exit is that of an interruption where there was one. What was made until
+/// then is shown, and stays: also in a folder of our own. Also returns the folder, if it is still there.
 ///
 /// # Errors
 /// The recipe does not fit a model, the models do not see the same data, or a run fails.
@@ -48,16 +49,58 @@ pub fn learning(
     contest: &Contest<'_>,
     subjects: Vec<(String, Subject)>,
     ui: &mut Ui,
-) -> Result<(Learning, Exit), Failure> {
+) -> Result<(Learning, Option<PathBuf>, Exit), Failure> {
     let chosen = choose(contest.device, ui)?;
     let own = std::env::temp_dir().join(format!("trafoc-compare-{}", std::process::id()));
-    let root = contest.out.map_or(own.clone(), Path::to_owned);
-    let (names, mut subjects): (Vec<String>, Vec<Subject>) = subjects.into_iter().unzip();
-    let mut runs: Vec<(String, Vec<Run>)> = names.iter().map(|name| (name.clone(), Vec::new())).collect();
+    let root = contest.out.unwrap_or(&own);
     let signals = Signals::listen();
+    let mut runs: Vec<(String, Vec<Run>)> = Vec::new();
+    let ended = compete(contest, subjects, &mut runs, root, (&chosen, &signals), ui);
+    let is_over = ended.as_ref().is_ok_and(|known| known.is_whole);
+    let is_kept = !is_over && runs.iter().flat_map(|(_, runs)| runs).any(|run| !run.steps.is_empty());
+    if is_kept {
+        let why = if ended.is_ok() { "interrupted, and saved" } else { "what was trained is kept" };
+        ui.note(&format!("{why}; `--out {}` goes on", root.display()));
+    } else if contest.out.is_none() {
+        // A folder of our own that cannot be removed is only litter.
+        let _ = fs::remove_dir_all(&own);
+    }
+    let Known { is_whole, steps, split } = ended?;
+    let exit = match (is_whole, signals.caught()) {
+        (true, _) => Exit::Ok,
+        (false, SIGTERM) => Exit::Terminated,
+        (false, _) => Exit::Interrupted,
+    };
+    let recipe = contest.recipe.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let asked = usize::try_from(contest.seeds).unwrap_or(usize::MAX);
+    let left = (is_kept || contest.out.is_some()).then(|| root.to_owned());
+    Ok((Learning::of(&recipe, &split, steps, asked, &runs), left, exit))
+}
+
+/// What is known of models that were trained.
+struct Known {
+    /// Whether nobody ended it.
+    is_whole: bool,
+    /// Steps of a run.
+    steps: u64,
+    /// The part of the data that is measured on.
+    split: String,
+}
+
+/// Trains every model with every seed, and adds what they learned to the runs.
+fn compete(
+    contest: &Contest<'_>,
+    subjects: Vec<(String, Subject)>,
+    runs: &mut Vec<(String, Vec<Run>)>,
+    root: &Path,
+    (chosen, signals): (&Chosen, &Signals),
+    ui: &mut Ui,
+) -> Result<Known, Failure> {
+    let (names, mut subjects): (Vec<String>, Vec<Subject>) = subjects.into_iter().unzip();
+    runs.extend(names.iter().map(|name| (name.clone(), Vec::new())));
     let mut first = None;
-    let mut known = (0, String::new());
-    'seeds: for index in 0..contest.seeds {
+    let mut known = Known { is_whole: true, steps: 0, split: String::new() };
+    for index in 0..contest.seeds {
         let mut with = contest.with.to_vec();
         let seed = first.map(|first: u64| first.saturating_add(index));
         with.extend(seed.map(|seed| format!("seed={seed}")));
@@ -70,36 +113,22 @@ pub fn learning(
             }
             all.push(prepared);
         }
-        known = alike(&names, &all)?;
+        (known.steps, known.split) = alike(&names, &all)?;
         let seed = all.first().map_or(0, |p| *p.recipe.seed);
         first = first.or(Some(seed));
-        for (i, (prepared, (name, runs))) in all.iter().zip(&mut runs).enumerate() {
+        for (i, (prepared, (name, runs))) in all.iter().zip(runs.iter_mut()).enumerate() {
             let folder = root.join(format!("{}-{}", i + 1, slug(name))).join(format!("seed-{seed}"));
             let what = format!("{name}, seed {seed} ({} of {})", index + 1, contest.seeds);
-            let is_whole = train(prepared, &folder, &chosen, (&what, &signals), ui)
+            known.is_whole = train(prepared, &folder, chosen, (&what, signals), ui)
                 .map_err(|f| Failure { message: format!("{what}: {}", f.message), ..f })?;
-            if !is_whole {
-                break 'seeds;
+            runs.push(read(&folder, seed, known.is_whole)?);
+            if !known.is_whole {
+                return Ok(known);
             }
-            runs.push(read(&folder, seed)?);
         }
         subjects.extend(all.into_iter().map(|p| p.subject));
     }
-    let exit = match signals.caught() {
-        0 => Exit::Ok,
-        SIGTERM => Exit::Terminated,
-        _ => Exit::Interrupted,
-    };
-    if exit != Exit::Ok {
-        ui.note(&format!("interrupted, and saved; `--out {}` goes on", root.display()));
-    } else if contest.out.is_none() {
-        // A folder of our own that cannot be removed is only litter.
-        let _ = fs::remove_dir_all(&own);
-    }
-    let (steps, split) = known;
-    let recipe = contest.recipe.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let asked = usize::try_from(contest.seeds).unwrap_or(usize::MAX);
-    Ok((Learning::of(&recipe, &split, steps, asked, &runs), exit))
+    Ok(known)
 }
 
 /// Steps and measured part, which are the same for all, as is every example.
@@ -155,24 +184,29 @@ fn train(
     })
 }
 
-/// The losses of a run that came to its end.
-fn read(root: &Path, seed: u64) -> Result<Run, Failure> {
+/// The losses of a run, that at the end only of one that came there.
+fn read(root: &Path, seed: u64, is_whole: bool) -> Result<Run, Failure> {
     let path = root.join("metrics.jsonl");
     let failed = |why: String| Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display()));
+    if !is_whole && !path.exists() {
+        // Ended before its first step.
+        return Ok(Run { seed, steps: Vec::new(), last: None });
+    }
     let bytes = file::read_bounded(&path, MAX_RECORD).map_err(|e| failed(file::reason(&e)))?;
-    let mut run = Run { seed, steps: Vec::new(), last: f64::NAN };
+    let mut run = Run { seed, steps: Vec::new(), last: None };
     for line in bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
         let line: Json = serde_json::from_slice(line).map_err(|e| failed(e.to_string()))?;
         let (step, loss) = (line["step"].as_u64(), line["loss"].as_f64());
         match (step, loss, line.get("split")) {
-            (Some(_), Some(loss), Some(_)) => run.last = loss,
+            (Some(_), Some(loss), Some(_)) => run.last = Some(loss),
             (Some(step), Some(loss), None) => run.steps.push((step, loss)),
             (_, _, _) => {}
         }
     }
-    match run.last.is_finite() {
-        true => Ok(run),
-        false => Err(failed("it does not say the loss at the end".to_owned())),
+    match (is_whole, run.last) {
+        (true, None) => Err(failed("it does not say the loss at the end".to_owned())),
+        (true, Some(_)) => Ok(run),
+        (false, _) => Ok(Run { last: None, ..run }),
     }
 }
 

@@ -268,7 +268,7 @@ fn same_documents(found: &Found, documents: &[(&'static str, String)]) -> Result
                 }
                 None => failure,
             };
-            return Err(failure.help("without SPEC and --recipe the run's own are taken"));
+            return Err(failure.help("`trafoc train --resume` without SPEC and --recipe takes the run's own; another `--out` begins anew"));
         }
     }
     Ok(())
@@ -354,7 +354,7 @@ struct Progress<'u> {
     begun: Instant,
     from: u64,
     tokens: u64,
-    /// The loss as it is shown: a mean that forgets.
+    /// The loss as it is shown: the mean of the first 20 steps, then one that forgets.
     loss: Option<f64>,
     shown: Instant,
     figures: Figures,
@@ -395,7 +395,9 @@ impl<'u> Progress<'u> {
 impl Watcher for Progress<'_> {
     fn stepped(&mut self, state: &State, made: &Made, _: f64) {
         self.tokens += made.tokens;
-        self.loss = Some(self.loss.map_or(made.loss, |before| 0.95 * before + 0.05 * made.loss));
+        let seen = state.step.saturating_sub(self.from).max(1);
+        let share = (1.0 / seen as f64).max(0.05);
+        self.loss = Some(self.loss.map_or(made.loss, |before| before + share * (made.loss - before)));
         let is_first = state.step == self.from + 1;
         if is_first || self.shown.elapsed().as_millis() >= 100 {
             self.shown = Instant::now();

@@ -171,14 +171,28 @@ fn learning(learning: &Learning) -> Section {
         let band = model.curve.iter().map(|p| (p.step as f64, p.low, p.high)).collect();
         chart = chart.with(Series::line(&model.name, points).with_band(band));
     }
-    let mut section = Section::new("What they learned").list(&learning.verdicts());
+    let title =
+        if learning.complete { "What they learned" } else { "What they learned until it was stopped" };
+    let mut section = Section::new(title).list(&learning.verdicts());
     if learning.models.iter().any(|m| !m.curve.is_empty()) {
-        let about = "Lines are means over the seeds, bands reach from the best to the worst of them.";
+        let about = match learning.seeds.is_empty() {
+            true => "Of the seed that was stopped, as far as each model came.",
+            false => "Lines are means over the seeds, bands reach from the best to the worst of them.",
+        };
         section = section.figure(&chart.figure(), about);
     }
-    let (columns, rows) = learning.rows();
-    let caption = format!("{}; {}", learning.caption(), learning.footnote().replace('\n', " "));
-    section.table(&table(&caption, &columns, rows))
+    section = match learning.seeds.is_empty() {
+        true => section.text(&learning.footnote()),
+        false => {
+            let (columns, rows) = learning.rows();
+            let caption = format!("{}; {}", learning.caption(), learning.footnote());
+            section.table(&table(&caption, &columns, rows))
+        }
+    };
+    match learning.rows_of_stopped() {
+        Some((columns, rows, about)) => section.table(&table(&about, &columns, rows)),
+        None => section,
+    }
 }
 
 /// Times with the intervals of their medians.

@@ -301,7 +301,7 @@ fn what_was_learned_is_compared_seed_by_seed() {
     let run = |seed: u64, last: f64| Run {
         seed,
         steps: (1..=250).map(|s| (s, last + 1.0 / s as f64)).collect(),
-        last,
+        last: Some(last),
     };
     let runs = |losses: &[f64]| losses.iter().zip(0..).map(|(l, seed)| run(seed, *l)).collect::<Vec<_>>();
     let all = vec![
@@ -329,6 +329,23 @@ fn what_was_learned_is_compared_seed_by_seed() {
     let part = vec![("a".to_owned(), runs(&[1.0, 2.0])), ("b".to_owned(), runs(&[1.5]))];
     let learning = Learning::of("r.yaml", "train", 250, 2, &part);
     assert!(!learning.complete && learning.seeds == [0] && learning.differences[0].noise.is_none());
+    let stopped = learning.stopped.as_ref().unwrap();
+    assert_eq!((stopped.seed, stopped.step, stopped.models[1].training_loss), (1, 250, None));
+    // Where somebody ended the first seed: how far each came, and the losses where all had been.
+    let mut half = run(0, 2.0);
+    (half.last, half.steps) = (None, half.steps[..20].to_vec());
+    let part = vec![("a".to_owned(), runs(&[1.0])), ("b".to_owned(), vec![half])];
+    let learning = Learning::of("r.yaml", "train", 250, 2, &part);
+    let text = learning.text(60);
+    assert!(learning.seeds.is_empty() && learning.title().ends_with("stopped"));
+    let mean = (11..=20).map(|s| 1.0 / f64::from(s)).sum::<f64>() / 10.0;
+    assert!(text.contains(&format!("   20            {:.4}\n", 2.0 + mean)), "{text}");
+    assert!(text.contains(&format!("  250            {:.4}\n", 1.0 + mean)), "{text}");
+    assert!(text.lines().all(|l| l.chars().count() <= 60), "{text}");
+    let rows = learning.plain();
+    assert_eq!(rows[3], ("stopped_steps_seed_0".to_owned(), vec!["250".to_owned(), "20".to_owned()]));
+    c.learning = Some(learning);
+    assert!(page(&c, &[]).html().contains("What they learned until it was stopped"));
     assert!(curve(&[]).is_empty());
 }
 

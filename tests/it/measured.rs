@@ -1,6 +1,6 @@
 //! `compare` with models that run: times, training, and runs as subjects.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value as Json;
 
@@ -69,6 +69,48 @@ fn models_are_trained_alike_and_runs_go_on() {
     // Another context would show other examples.
     let other = [&["@gbt-mulm", "@d2l-nmt"], train.as_slice()].concat();
     assert_eq!(compare(&other)["status"], "failed");
+}
+
+/// Ctrl-C in the first seed: the next step is the last, what was made until then is shown and stays, and the
+/// same command goes on with it.
+#[test]
+fn what_was_trained_until_an_interruption_is_shown_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = folder.path().join("runs").to_str().unwrap().to_owned();
+    let small = ["--set", "d_model=16", "--set", "decoder.layers=1", "--set", "decoder.attention.heads=2"];
+    let named = ["@gbt-mulm", "@gbt-mulm", "--seeds", "1", "--out", &runs, "--train"];
+    let data = ["specs/recipes/gbt-mulm.yaml", "--with", "data.limit=500", "--with"];
+    let arguments = [named.as_slice(), &data, &["steps=400"], &small].concat();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .arg("compare")
+        .args(&arguments)
+        .args(["--format", "json"]);
+    let child = command.env_remove("TRAFOC_DEVICE").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.unwrap();
+    let record = std::path::Path::new(&runs).join("1--gbt-mulm/seed-3407/metrics.jsonl");
+    while std::fs::read_to_string(&record).map_or(0, |text| text.lines().count()) < 5 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap();
+    let said = child.wait_with_output().unwrap();
+    assert_eq!(said.status.code(), Some(130), "{said:?}");
+    let data: Json = serde_json::from_slice(&said.stdout).unwrap();
+    assert_eq!(data["data"]["runs"], runs.as_str());
+    let learning = &data["data"]["learning"];
+    assert_eq!(
+        (&learning["complete"], &learning["seeds"]),
+        (&Json::from(false), &Json::from([0u64; 0].to_vec()))
+    );
+    let models = &learning["stopped"]["models"];
+    let (made, loss) = (models[0]["steps"].as_u64().unwrap(), models[0]["training_loss"].as_f64().unwrap());
+    assert!((5..400).contains(&made) && loss > 1.0, "{models}");
+    assert_eq!(models[1]["steps"], 0);
+    let again = compare(&arguments);
+    let learning = &again["data"]["learning"];
+    assert_eq!(learning["complete"], true, "{again}");
+    assert_eq!(learning["models"][0]["losses"], learning["models"][1]["losses"]);
 }
 
 /// The translator of the figures: trained for a few steps, looked at with an example of its own data and with

@@ -3,7 +3,8 @@
 //! Every seed trains every model on the same examples in the same order, so that models are compared seed
 //! by seed: what a seed gave all of them (an easy order, say) cancels. A difference counts when the 95 %
 //! interval of the mean of these paired differences (Student's t) does not hold 0; else it is within the
-//! noise. One seed shows no noise, and nothing is said.
+//! noise. One seed shows no noise, and nothing is said. A seed that somebody ended is shown apart: how far
+//! each model came, and the losses in training where all that had begun still were.
 
 use std::fmt::Write as _;
 
@@ -11,9 +12,13 @@ use serde::Serialize;
 
 use crate::report::number;
 use crate::report::table::{Align, Column, Table};
+use crate::spec::explain::wrapped;
 
 /// How many points a curve has at most.
 pub const POINTS: usize = 100;
+
+/// How many steps the loss of a stopped run is the mean of at most.
+const LAST: u64 = 10;
 
 /// Models that were trained alike.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,6 +33,9 @@ pub struct Learning {
     pub seeds: Vec<u64>,
     /// Whether all that were asked for are among them.
     pub complete: bool,
+    /// The seed that was stopped before every model came to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
     /// A model each, in the order of the comparison.
     pub models: Vec<Learned>,
     /// Each model after the first against the first.
@@ -43,8 +51,30 @@ pub struct Learned {
     pub losses: Vec<f64>,
     /// Their mean, smallest and largest.
     pub loss: Option<Point>,
-    /// The loss in training.
+    /// The loss in training; of the stopped seed where there is no other.
     pub curve: Vec<Point>,
+}
+
+/// A seed that somebody ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stopped {
+    /// Which.
+    pub seed: u64,
+    /// The last step that all models have made that had begun.
+    pub step: u64,
+    /// A model each, in the order of the comparison.
+    pub models: Vec<Part>,
+}
+
+/// How far one model came.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Steps it has made.
+    pub steps: u64,
+    /// The mean loss in training of the last steps up to the one that all have made.
+    pub training_loss: Option<f64>,
 }
 
 /// A loss over the seeds.
@@ -75,15 +105,15 @@ pub struct Difference {
     pub noise: Option<bool>,
 }
 
-/// A run to its end.
+/// A run, to its end or to where it was stopped.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
     /// Its seed.
     pub seed: u64,
     /// Step and loss, for every step.
     pub steps: Vec<(u64, f64)>,
-    /// The loss at the end.
-    pub last: f64,
+    /// The loss at the end; none if it was stopped before.
+    pub last: Option<f64>,
 }
 
 fn over(step: u64, values: &[f64]) -> Option<Point> {
@@ -134,20 +164,60 @@ fn difference(name: &str, than: &str, pairs: &[(f64, f64)]) -> Option<Difference
     Some(Difference { name: name.to_owned(), than: than.to_owned(), mean, interval, noise })
 }
 
+/// The seed that not all models finished, if the first had begun it.
+fn stopped(runs: &[(String, Vec<Run>)], finished: &[u64]) -> Option<Stopped> {
+    let begun = |run: &&Run| !finished.contains(&run.seed) && !run.steps.is_empty();
+    let seed = runs.first()?.1.iter().find(begun)?.seed;
+    let of = |runs: &[Run]| runs.iter().find(|run| run.seed == seed).map(|run| run.steps.clone());
+    let made: Vec<(&String, Vec<(u64, f64)>)> =
+        runs.iter().map(|(name, runs)| (name, of(runs).unwrap_or_default())).collect();
+    let last = |steps: &[(u64, f64)]| steps.last().map_or(0, |(step, _)| *step);
+    let step = made.iter().map(|(_, steps)| last(steps)).filter(|step| *step > 0).min()?;
+    let models = made.iter().map(|(name, steps)| {
+        let inside = steps.iter().filter(|(s, _)| (step.saturating_sub(LAST) + 1..=step).contains(s));
+        let losses: Vec<f64> = inside.map(|(_, loss)| *loss).collect();
+        let training_loss = over(step, &losses).map(|point| point.mean);
+        Part { name: (*name).clone(), steps: last(steps), training_loss }
+    });
+    Some(Stopped { seed, step, models: models.collect() })
+}
+
+/// `3, 5 to 9`
+fn listed(seeds: &[u64]) -> String {
+    let mut spans: Vec<(u64, u64)> = Vec::new();
+    for seed in seeds {
+        match spans.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(*seed) => *last = *seed,
+            Some(_) | None => spans.push((*seed, *seed)),
+        }
+    }
+    let said = |(first, last): &(u64, u64)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    };
+    spans.iter().map(said).collect::<Vec<_>>().join(", ")
+}
+
 impl Learning {
-    /// Of the runs of each model that came to their end.
+    /// Of the runs of each model, the last of which may have been stopped.
     pub fn of(recipe: &str, split: &str, steps: u64, asked: usize, runs: &[(String, Vec<Run>)]) -> Self {
+        let ended = |runs: &[Run], seed: u64| runs.iter().any(|r| r.seed == seed && r.last.is_some());
         let mut seeds: Vec<u64> =
             runs.first().map(|(_, r)| r.iter().map(|r| r.seed).collect()).unwrap_or_default();
-        seeds.retain(|seed| runs.iter().all(|(_, r)| r.iter().any(|run| run.seed == *seed)));
-        let shared: Vec<(&String, Vec<Run>)> = runs
-            .iter()
-            .map(|(name, r)| (name, r.iter().filter(|r| seeds.contains(&r.seed)).cloned().collect()))
-            .collect();
+        seeds.retain(|seed| runs.iter().all(|(_, r)| ended(r, *seed)));
+        let stopped = stopped(runs, &seeds);
+        let drawn = |run: &&Run| match &stopped {
+            Some(stopped) if seeds.is_empty() => run.seed == stopped.seed,
+            Some(_) | None => seeds.contains(&run.seed),
+        };
+        let shared: Vec<(&String, Vec<Run>)> =
+            runs.iter().map(|(name, r)| (name, r.iter().filter(drawn).cloned().collect())).collect();
         let models: Vec<Learned> = shared
             .iter()
             .map(|(name, runs)| {
-                let losses: Vec<f64> = runs.iter().map(|r| r.last).collect();
+                let ended = runs.iter().filter(|r| seeds.contains(&r.seed));
+                let losses: Vec<f64> = ended.filter_map(|r| r.last).collect();
                 let loss = over(steps, &losses);
                 Learned { name: (*name).clone(), losses, loss, curve: curve(runs) }
             })
@@ -162,24 +232,28 @@ impl Learning {
         }
         let complete = seeds.len() == asked;
         let (recipe, split) = (recipe.to_owned(), split.to_owned());
-        Self { recipe, split, steps, seeds, complete, models, differences }
+        Self { recipe, split, steps, seeds, complete, stopped, models, differences }
+    }
+
+    /// What it is called: that it was stopped is not to be overlooked.
+    pub fn title(&self) -> &'static str {
+        if self.complete { "what they learned" } else { "what they learned until it was stopped" }
     }
 
     /// How it was trained.
     pub fn footnote(&self) -> String {
-        let seeds: Vec<String> = self.seeds.iter().map(u64::to_string).collect();
-        let word = if seeds.len() == 1 { "seed" } else { "seeds" };
+        let word = if self.seeds.len() == 1 { "seed" } else { "seeds" };
         let steps = number::exact(self.steps.into());
-        let mut text = match seeds.is_empty() {
+        let mut text = match self.seeds.is_empty() {
             true => format!("trained by {}: no seed came to the end of its {steps} steps", self.recipe),
             false => format!(
-                "trained by {} for {steps} steps with {word} {};\nthe same data in the same order for each seed",
+                "trained by {} for {steps} steps with {word} {}; the same data in the same order for each seed",
                 self.recipe,
-                seeds.join(", "),
+                listed(&self.seeds),
             ),
         };
-        if !self.complete {
-            text += "; interrupted before the other seeds";
+        if !self.complete && !self.seeds.is_empty() {
+            text += "; stopped before the other seeds";
         }
         text
     }
@@ -222,6 +296,29 @@ impl Learning {
         (columns, self.models.iter().map(row).collect())
     }
 
+    /// Titles and rows of a table of the seed that was stopped, a model each, and what it shows.
+    pub fn rows_of_stopped(&self) -> Option<(Vec<Column>, Vec<Vec<String>>, String)> {
+        let Stopped { seed, step, models } = self.stopped.as_ref()?;
+        let column = |title: String, align, least| Column { title, align, least };
+        let columns = vec![
+            column(String::new(), Align::Left, Some(8)),
+            column("steps".to_owned(), Align::Right, None),
+            column("loss in training".to_owned(), Align::Right, None),
+        ];
+        let row = |part: &Part| {
+            let loss = part.training_loss.map_or("–".to_owned(), |loss| format!("{loss:.4}"));
+            vec![part.name.clone(), number::exact(part.steps.into()), loss]
+        };
+        let (first, step) = (step.saturating_sub(LAST) + 1, *step);
+        let mean = match first == step {
+            true => format!("at step {step}"),
+            false => format!("mean of the steps {first} to {step}"),
+        };
+        let all = number::exact(self.steps.into());
+        let about = format!("seed {seed} was stopped before all had made their {all} steps; losses {mean}");
+        Some((columns, models.iter().map(row).collect(), about))
+    }
+
     /// What the losses of the table are.
     pub fn caption(&self) -> String {
         format!("loss on the {} data at the end: mean, best and worst seed", self.split)
@@ -229,10 +326,18 @@ impl Learning {
 
     /// For a terminal.
     pub fn text(&self, width: usize) -> String {
-        let (columns, rows) = self.rows();
-        let mut out = Table { columns, rows, total: Vec::new() }.text(width);
-        let _ = writeln!(out, "{}\n{}", self.caption(), self.footnote());
+        let mut out = String::new();
+        if !self.seeds.is_empty() {
+            let (columns, rows) = self.rows();
+            out += &Table { columns, rows, total: Vec::new() }.text(width);
+            let _ = writeln!(out, "{}", self.caption());
+        }
+        wrapped(&self.footnote(), width).iter().for_each(|line| out += &format!("{line}\n"));
         self.verdicts().iter().for_each(|line| out += &format!("{line}\n"));
+        if let Some((columns, rows, about)) = self.rows_of_stopped() {
+            out += &format!("\n{}", Table { columns, rows, total: Vec::new() }.text(width));
+            wrapped(&about, width).iter().for_each(|line| out += &format!("{line}\n"));
+        }
         out
     }
 
@@ -240,8 +345,11 @@ impl Learning {
     pub fn markdown(&self) -> String {
         let (columns, rows) = self.rows();
         let mut out = Table { columns, rows, total: Vec::new() }.markdown();
-        let _ = writeln!(out, "\n{}; {}\n", self.caption(), self.footnote().replace('\n', " "));
+        let _ = writeln!(out, "\n{}; {}\n", self.caption(), self.footnote());
         self.verdicts().iter().for_each(|line| out += &format!("- {line}\n"));
+        if let Some((columns, rows, about)) = self.rows_of_stopped() {
+            out += &format!("\n{}\n{about}\n", Table { columns, rows, total: Vec::new() }.markdown());
+        }
         out
     }
 
@@ -259,6 +367,12 @@ impl Learning {
         for (i, seed) in self.seeds.iter().enumerate() {
             let values = self.models.iter().map(|m| m.losses.get(i).map(f64::to_string).unwrap_or_default());
             rows.push((format!("loss_seed_{seed}"), values.collect()));
+        }
+        if let Some(Stopped { seed, models, .. }) = &self.stopped {
+            let steps = models.iter().map(|part| part.steps.to_string());
+            let loss = |part: &Part| part.training_loss.map(|loss| loss.to_string()).unwrap_or_default();
+            rows.push((format!("stopped_steps_seed_{seed}"), steps.collect()));
+            rows.push((format!("stopped_loss_seed_{seed}"), models.iter().map(loss).collect()));
         }
         rows
     }

@@ -45,7 +45,7 @@ impl Comparison {
             out += &format!("\nhow long it takes\n{}", timing.text(width));
         }
         if let Some(learning) = &self.learning {
-            out += &format!("\nwhat they learned\n{}", learning.text(width));
+            out += &format!("\n{}\n{}", learning.title(), learning.text(width));
         }
         out
     }
