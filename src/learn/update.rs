@@ -83,18 +83,29 @@ fn sgd(o: &recipe::Sgd, decay: f64) -> Rule {
     Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate }
 }
 
-fn muon(o: &recipe::Muon, decay: f64) -> Rule {
+/// burn takes a matrix's first size for its outputs, and a projection lies in memory with its inputs first:
+/// by `adjust: original` it would get `sqrt(max(1, inputs / outputs))` where `sqrt(max(1, outputs / inputs))`
+/// is meant, which is `turned` times as much. Weight decay goes by the rate before that factor.
+fn muon(o: &recipe::Muon, decay: f64, turned: f64) -> Rule {
     let adjust = match o.adjust {
         Adjust::Original => AdjustLrFn::Original,
         Adjust::MatchRmsAdamW => AdjustLrFn::MatchRmsAdamW,
     };
     let config = MuonConfig::new()
-        .with_weight_decay(l2(decay))
+        .with_weight_decay(l2(decay / turned))
         .with_momentum(MomentumConfig { momentum: *o.momentum, dampening: 0.0, nesterov: o.nesterov })
         .with_ns_steps(usize::try_from(*o.iterations).unwrap_or(usize::MAX))
         .with_epsilon(*o.eps as f32)
         .with_adjust_lr_fn(adjust);
-    Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate }
+    Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate * turned }
+}
+
+/// What burn's factor on the learning rate of a projection of this shape is to be multiplied with.
+fn turned(adjust: Adjust, slot: &Slot) -> f64 {
+    match (adjust, slot.shape.as_slice()) {
+        (Adjust::Original, [outputs, inputs]) => (*outputs as f64 / *inputs as f64).sqrt(),
+        (Adjust::Original | Adjust::MatchRmsAdamW, _) => 1.0,
+    }
 }
 
 /// Whether Muon moves a matrix: a projection inside a block, neither a table nor the head.
@@ -102,28 +113,30 @@ fn is_inner(path: &str, slot: &Slot) -> bool {
     slot.place.rank == 2 && slot.transposed && path.contains(".blocks.")
 }
 
-/// The rule of one parameter: its weight decay by its path, and whether it is Muon's own.
-fn rule_of(optimizer: &Optimizer, path: &str, slot: &Slot) -> (Rule, f64, bool) {
+/// The rule of one parameter, and what it goes by: its weight decay by its path, and if it is Muon's own the
+/// factor that its shape gives.
+fn rule_of(optimizer: &Optimizer, path: &str, slot: &Slot) -> (Rule, (f64, Option<f64>)) {
     match optimizer {
         Optimizer::Adam(o) => {
             let decay = o.decay.of(path, *o.weight_decay);
-            (adam(o, decay), decay, false)
+            (adam(o, decay), (decay, None))
         }
         Optimizer::AdamW(o) => {
             let decay = o.decay.of(path, *o.weight_decay);
-            (adamw(o, decay), decay, false)
+            (adamw(o, decay), (decay, None))
         }
         Optimizer::Sgd(o) => {
             let decay = o.decay.of(path, *o.weight_decay);
-            (sgd(o, decay), decay, false)
+            (sgd(o, decay), (decay, None))
         }
         Optimizer::Muon(o) if is_inner(path, slot) => {
             let decay = o.decay.of(path, *o.weight_decay);
-            (muon(o, decay), decay, true)
+            let turned = turned(o.adjust, slot);
+            (muon(o, decay, turned), (decay, Some(turned)))
         }
         Optimizer::Muon(o) => {
             let decay = o.others.decay.of(path, *o.others.weight_decay);
-            (adamw(&o.others, decay), decay, false)
+            (adamw(&o.others, decay), (decay, None))
         }
     }
 }
@@ -133,13 +146,13 @@ impl Updater {
     pub fn new(optimizer: &Optimizer, freeze: &Patterns, weights: &Weights) -> Self {
         let ids = ids(weights);
         let mut rules: Vec<Rule> = Vec::new();
-        let mut known: Vec<(f64, bool)> = Vec::new();
+        let mut known: Vec<(f64, Option<f64>)> = Vec::new();
         let mut entries = IndexMap::new();
         for (path, slot) in weights.layout() {
             let Some(id) = ids.get(&(slot.place.rank, slot.place.index)) else { continue };
-            let (rule, decay, own) = rule_of(optimizer, path, slot);
-            let at = known.iter().position(|k| *k == (decay, own)).unwrap_or_else(|| {
-                known.push((decay, own));
+            let (rule, key) = rule_of(optimizer, path, slot);
+            let at = known.iter().position(|k| *k == key).unwrap_or_else(|| {
+                known.push(key);
                 rules.push(rule);
                 rules.len() - 1
             });

@@ -189,6 +189,40 @@ fn every_optimizer_learns_and_goes_on_from_a_file_as_if_nothing_had_been() {
     }
 }
 
+/// By the two rules a matrix makes the same step but for its length, which goes by its shape as it stands in
+/// files: `sqrt(max(1, outputs / inputs))` and `0.2 sqrt(max(outputs, inputs))`.
+#[test]
+fn steps_of_muon_go_by_the_shape() {
+    let graph = little();
+    let moved = |adjust: &str| {
+        let recipe =
+            format!("optimizer: {{muon: {{learning_rate: 1e-2, weight_decay: 0, adjust: {adjust}}}}}");
+        let mut training = Training::new(&graph, &recipe);
+        let before = training.values();
+        training.step(1, &[batch(&[0, 3, 5])]);
+        let length =
+            |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>().sqrt();
+        let after = training.values();
+        let lengths = before.iter().zip(&after).map(|((path, a), (_, b))| (path.clone(), length(a, b)));
+        lengths.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let (original, matched) = (moved("original"), moved("match_rms_adamw"));
+    let weights = Weights::init(&graph, &device(), 1).unwrap();
+    let mut wide = 0;
+    for (path, slot) in weights.layout() {
+        let [outputs, inputs] = slot.shape[..] else { continue };
+        if !path.contains(".blocks.") {
+            continue;
+        }
+        let (outputs, inputs) = (outputs as f64, inputs as f64);
+        let wanted = (outputs / inputs).max(1.0).sqrt() / (0.2 * outputs.max(inputs).sqrt());
+        let ratio = original[path] / matched[path];
+        assert!((ratio / wanted - 1.0).abs() < 1e-3, "{path}: {ratio} for {wanted}");
+        wide += usize::from(outputs > inputs);
+    }
+    assert!(wide > 0);
+}
+
 #[test]
 fn accumulated_batches_are_one_larger_batch() {
     let graph = little();
