@@ -289,7 +289,7 @@ impl Command {
 
 /// The program.
 pub fn main() -> ExitCode {
-    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let arguments = asked(std::env::args_os().collect());
     let matches = match command(&arguments).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
         Err(error) => return refuse(&error, &arguments),
@@ -312,6 +312,15 @@ pub fn main() -> ExitCode {
         // The hook has spoken; a program that reads the envelope still gets one.
         Err(_) => ui.finish(Err(Failure::bug("it panicked"))),
     }
+}
+
+/// `trafoc help train` is `trafoc train --help`.
+fn asked(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|word| word == "help") {
+        arguments.remove(1);
+        arguments.push("--help".into());
+    }
+    arguments
 }
 
 /// The command line's grammar, in the colours the arguments ask for.

@@ -287,7 +287,22 @@ impl Walk {
 
 fn topic(field: &Field, chain: &[String]) -> Topic {
     let shape = (field.shape)();
-    let items = match shape {
+    let items = items(shape);
+    Topic {
+        sort: Sort::Key,
+        name: field.name.to_owned(),
+        path: path(chain),
+        doc: tidy(field.doc),
+        takes: Some(takes(shape)),
+        default: default(field.default),
+        items,
+        chain: chain.to_vec(),
+    }
+}
+
+/// What may stand in a shape, or in each item of a list or map of it.
+fn items(shape: Shape) -> Vec<Item> {
+    match shape {
         Shape::Choice(words) => {
             words.iter().map(|w| Item { name: w.name.to_owned(), doc: tidy(w.doc) }).collect()
         }
@@ -302,20 +317,9 @@ fn topic(field: &Field, chain: &[String]) -> Topic {
         | Shape::Number
         | Shape::Text
         | Shape::Texts
-        | Shape::List(_)
-        | Shape::Map(_)
         | Shape::Equation
         | Shape::Any => Vec::new(),
-    };
-    Topic {
-        sort: Sort::Key,
-        name: field.name.to_owned(),
-        path: path(chain),
-        doc: tidy(field.doc),
-        takes: Some(takes(shape)),
-        default: default(field.default),
-        items,
-        chain: chain.to_vec(),
+        Shape::List(item) | Shape::Map(item) => items(item()),
     }
 }
 

@@ -170,6 +170,9 @@ fn help_begins_with_an_example_and_fits_eighty_columns() {
     for page in pages {
         let page: Vec<&str> = page.iter().map(String::as_str).collect();
         let said = trafoc(&page);
+        // `help` before a command is `--help` behind it.
+        let asked = trafoc(&[&["help"], &page[..page.len() - 1]].concat());
+        assert_eq!((asked.code, &asked.out), (0, &said.out));
         assert_eq!(said.code, 0);
         assert!(said.out.starts_with("Example: trafoc "), "{page:?}\n{}", said.out);
         if let Some(line) = said.out.lines().find(|l| l.chars().count() > 80) {

@@ -101,23 +101,23 @@ slot! {
     pub enum Format as "format" {
         /// Every line is an example.
         "lines" => Lines(Lines),
-        /// One long text.
+        /// One long text, cut into pieces as long as the context.
         "text" => Text(Text),
         /// A source, a tab and a target a line.
         "pairs" => Pairs(Pairs),
-        /// Two files line by line.
+        /// Two files line by line: `train: [SOURCES, TARGETS]`.
         "parallel" => Parallel(Parallel),
         /// Named columns: csv, tsv or JSON lines.
         "table" => Table(Table),
-        /// Questions about texts.
+        /// Questions about texts, in the JSON of SQuAD.
         "squad" => Squad(Squad),
-        /// A word and its class a line.
+        /// A word, a tab and its class a line; an empty line ends a sentence.
         "tagged" => Tagged(Tagged),
-        /// A folder of images for every class.
+        /// A folder of png and jpeg files for every class; `train` is the folder that holds these.
         "images" => Images(Images),
-        /// Pixels and a class a line.
+        /// Pixels of a grey image, row by row, and its class a line, in a csv file without header.
         "pixels" => Pixels(Pixels),
-        /// Images and classes as MNIST has them.
+        /// Images and classes as MNIST has them: `train: [IMAGES, CLASSES]`.
         "idx" => Idx(Idx),
     }
 }

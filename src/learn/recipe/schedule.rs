@@ -49,13 +49,14 @@ slot! {
     pub enum Schedule as "schedule" {
         /// The same all along.
         "constant" => Constant(Constant),
-        /// Down a line.
+        /// Down a line, from 1 after the warm-up to `floor` at the end.
         "linear" => Linear(Linear),
-        /// Down half a cosine.
+        /// Down half a cosine, from 1 after the warm-up to `floor` at the end (Loshchilov and Hutter 2017).
         "cosine" => Cosine(Cosine),
-        /// Down with the root of the steps, scaled by the width.
+        /// Down with the root of the steps: `d_model^-0.5 min(step^-0.5, step warmup^-1.5)` (Vaswani et al.
+        /// 2017). The learning rate is a factor on it, 1 in the paper.
         "noam" => Noam(Noam),
-        /// Down with the root of the steps.
+        /// Down with the root of the steps: `min(step / warmup, sqrt(warmup / step))`.
         "inverse_sqrt" => InverseSqrt(InverseSqrt),
     }
 }
