@@ -27,19 +27,19 @@ pub struct Generate {
     pub max_tokens: Option<usize>,
     /// Scores are divided by it before the draw; 0 takes the best token. 1 for a language model, 0 for a
     /// translation if not given
-    #[arg(long, value_name = "T", value_parser = at_least_0)]
+    #[arg(long, value_name = "T", value_parser = at_least_0, allow_negative_numbers = true)]
     pub temperature: Option<f64>,
     /// Draw among so many of the best tokens
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     pub top_k: Option<u64>,
     /// Draw among the fewest best tokens that have this probability together
-    #[arg(long, value_name = "P", value_parser = share)]
+    #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
     pub top_p: Option<f64>,
     /// Draw among tokens with at least this share of the best one's probability
-    #[arg(long, value_name = "P", value_parser = share)]
+    #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
     pub min_p: Option<f64>,
     /// Above 1, tokens that have occurred become less probable
-    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = above_0)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = above_0, allow_negative_numbers = true)]
     pub repetition_penalty: f64,
     /// Search with so many hypotheses instead of drawing; gives `--count` of them
     #[arg(
@@ -53,7 +53,7 @@ pub struct Generate {
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "beam", allow_negative_numbers = true)]
     pub length_penalty: f64,
     /// A text that ends the output, and is not part of it; may be repeated
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub stop: Vec<String>,
     /// The language of a translation, as the training data names it; of an imported model, its token
     #[arg(long, value_name = "NAME")]

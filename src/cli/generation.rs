@@ -89,8 +89,10 @@ pub fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output, Failure> {
         }
         None => {
             let usual = if task == Task::NextToken { 1.0 } else { 0.0 };
+            let temperature = arguments.temperature.unwrap_or(usual);
+            refuse_what_draws(arguments, temperature)?;
             let how = Sampling {
-                temperature: arguments.temperature.unwrap_or(usual),
+                temperature,
                 top_k: arguments.top_k.map(|k| usize::try_from(k).unwrap_or(usize::MAX)),
                 top_p: arguments.top_p,
                 min_p: arguments.min_p,
@@ -153,6 +155,23 @@ pub fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output, Failure> {
             .collect(),
     };
     Output::new(text, json!({ "texts": shown }))
+}
+
+/// At temperature 0 nothing is drawn, and what says how would do nothing.
+fn refuse_what_draws(arguments: &Generate, temperature: f64) -> Result<(), Failure> {
+    let given = [
+        ("--top-k", arguments.top_k.is_some()),
+        ("--top-p", arguments.top_p.is_some()),
+        ("--min-p", arguments.min_p.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given && temperature == 0.0) {
+        Some((option, _)) => {
+            let message =
+                format!("`{option}` would change nothing: at temperature 0 the best token is taken");
+            Err(Failure::usage(message).help("`--temperature 1` draws"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn prompts(arguments: &Generate, task: Task) -> Result<Vec<String>, Failure> {

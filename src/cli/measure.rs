@@ -26,7 +26,9 @@ pub fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output, Failure> {
     };
     let spec = own.map_or(arguments.model.model.clone(), |f| f.file(files::SPEC).display().to_string());
     let subject = trained.again(&spec, ui)?;
-    let mut prepared = prepare_all(subject, &recipe, &arguments.with, ui)?;
+    // When training ends early is no matter of figures.
+    let with: Vec<String> = arguments.with.iter().cloned().chain(["stop=none".to_owned()]).collect();
+    let mut prepared = prepare_all(subject, &recipe, &with, ui)?;
     let before = &trained.codebook;
     if before.image.is_some() && trained.subject.model.is_some() {
         let message = "the images of a recipe are prepared as in training here, and not as this model's";
@@ -52,6 +54,13 @@ pub fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output, Failure> {
         );
     }
     let limit = prepared.recipe.evaluate.limit.map(|l| *l);
+    let all = prepared.dataset.part(split).map_or(0, |part| part.len() as u64);
+    if let Some(limit) = limit.filter(|limit| *limit < all) {
+        ui.note(&format!(
+            "note: the first {limit} of {all} examples of `{}`; `--with evaluate.limit=none` takes all",
+            split.word()
+        ));
+    }
     let metrics = std::mem::take(&mut prepared.recipe.evaluate.metrics);
     let figures = evaluate(&trained.plan, &trained.weights, &prepared.dataset, split, limit, &metrics)
         .map_err(step_failure)?;

@@ -29,8 +29,8 @@ pub struct Predict {
     #[arg(long, short, value_name = "FILE")]
     pub image: Vec<PathBuf>,
     /// How many of the most probable classes are shown
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub top: usize,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub top: u64,
     /// How to speak.
     #[command(flatten)]
     pub format: FormatArg,

@@ -37,12 +37,14 @@ pub fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output, Failure> {
     let head = &trained.subject.spec.head;
     let takes = |what: &str| Failure::usage(format!("`{}` takes {what}", head.part()));
     let is_embed = matches!(head, Head::Embed(_));
+    refuse_what_changes_nothing(arguments, &trained)?;
+    let top = usize::try_from(usize::try_from(arguments.top).unwrap_or(usize::MAX)).unwrap_or(usize::MAX);
     let said = match trained.codebook.task {
         Task::NextToken | Task::Translate => {
             return Err(Failure::usage(format!("`{}` predicts no class", head.part()))
                 .help("`trafoc generate` lets it write"));
         }
-        Task::HiddenToken if !is_embed => hidden(&trained, &texts(arguments)?, arguments.top.max(1), ui)?,
+        Task::HiddenToken if !is_embed => hidden(&trained, &texts(arguments)?, top, ui)?,
         _ if trained.codebook.image.is_some() => {
             if arguments.image.is_empty() {
                 return Err(takes("images").help("`--image FILE`"));
@@ -66,6 +68,35 @@ pub fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output, Failure> {
     let text: String = said.iter().map(|s| format!("{}\n", s.line)).collect();
     let data: Vec<&Json> = said.iter().map(|s| &s.data).collect();
     Output::new(text, json!({ "predictions": data }))
+}
+
+/// Every option that is given says something to this model.
+fn refuse_what_changes_nothing(arguments: &Predict, trained: &Trained) -> Result<(), Failure> {
+    let head = &trained.subject.spec.head;
+    let is_image = trained.codebook.image.is_some();
+    let is_answer = !is_image && trained.codebook.task == Task::Span;
+    let is_hidden = trained.codebook.task == Task::HiddenToken && !matches!(head, Head::Embed(_));
+    let is_ranked = is_hidden || matches!(head, Head::Classify(_));
+    let given = [
+        ("--text", !arguments.text.is_empty(), !is_image),
+        ("--texts", arguments.texts.is_some(), !is_image),
+        ("--second", arguments.second.is_some(), !is_image && !is_answer && !is_hidden),
+        ("--question", !arguments.question.is_empty(), is_answer),
+        ("--image", !arguments.image.is_empty(), is_image),
+        ("--top", arguments.top > 1, is_ranked),
+    ];
+    match given.iter().find(|(_, is_given, is_used)| *is_given && !is_used) {
+        Some((option, ..)) => {
+            let input = match (is_image, is_answer) {
+                (true, _) => "`--image FILE`",
+                (false, true) => "`--question TEXT`, and `--text TEXT` it is about",
+                (false, false) => "`--text TEXT`, or `--texts FILE`",
+            };
+            let message = format!("`{}` has no use for `{option}`", head.part());
+            Err(Failure::usage(message).help(format!("it takes {input}")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn texts(arguments: &Predict) -> Result<Vec<String>, Failure> {
@@ -114,9 +145,16 @@ fn has_types(trained: &Trained) -> bool {
     trained.plan.inputs().iter().any(|input| input.name == "token_types")
 }
 
-/// The inputs for texts of one sequence.
-fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Vec<(&'static str, Array)> {
-    trained.codebook.inputs(&[texts], has_types(trained))
+/// The inputs for texts of one sequence, if the model reads as many tokens.
+fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Result<Vec<(&'static str, Array)>, Failure> {
+    let codebook = &trained.codebook;
+    let between = codebook.marks().end.map_or(0, |_| texts.len().saturating_sub(1));
+    let given = texts.iter().map(|text| text.len()).sum::<usize>() + between;
+    if given > codebook.room() {
+        let message = format!("{given} tokens, and the model reads {}", codebook.room());
+        return Err(Failure::usage(message).help("give it a shorter text"));
+    }
+    Ok(codebook.inputs(&[texts], has_types(trained)))
 }
 
 fn softmax(scores: &[f32]) -> Vec<f64> {
@@ -170,7 +208,7 @@ fn of_text(trained: &Trained, text: &str, arguments: &Predict, ui: &Ui) -> Resul
     let first = first.get(..room).unwrap_or(&first);
     let (own, behind) = (ids(first), ids(&second));
     let both: Vec<&[u32]> = if behind.is_empty() { vec![&own] } else { vec![&own, &behind] };
-    let outputs = run(trained, sequence(trained, both))?;
+    let outputs = run(trained, sequence(trained, both)?)?;
     match &trained.subject.spec.head {
         Head::Embed(_) => {
             let vector = numbers(&outputs, "embedding")?;
@@ -184,7 +222,11 @@ fn of_text(trained: &Trained, text: &str, arguments: &Predict, ui: &Ui) -> Resul
             Ok(tags(codebook, text, first, &rows))
         }
         _ => {
-            let mut said = classes(codebook, &numbers(&outputs, "logits")?, arguments.top);
+            let mut said = classes(
+                codebook,
+                &numbers(&outputs, "logits")?,
+                usize::try_from(arguments.top).unwrap_or(usize::MAX),
+            );
             if let Json::Object(object) = &mut said.data {
                 object.insert("text".into(), json!(text));
             }
@@ -233,7 +275,7 @@ fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Ve
             }
             own.extend(ids(&pieces(codebook, part)?));
         }
-        let outputs = run(trained, sequence(trained, vec![&own]))?;
+        let outputs = run(trained, sequence(trained, vec![&own])?)?;
         let scores = numbers(&outputs, "logits")?;
         let before = usize::from(codebook.marks().start.is_some());
         let width = scores.len() / (own.len() + before + usize::from(codebook.marks().end.is_some())).max(1);
@@ -285,7 +327,11 @@ fn images(trained: &Trained, arguments: &Predict) -> Result<Vec<Said>, Failure> 
                 (spaced(&vector), json!({ "image": name, "embedding": vector }))
             }
             _ => {
-                let said = classes(codebook, &numbers(&outputs, "logits")?, arguments.top);
+                let said = classes(
+                    codebook,
+                    &numbers(&outputs, "logits")?,
+                    usize::try_from(arguments.top).unwrap_or(usize::MAX),
+                );
                 (said.line, json!({ "image": name, "classes": said.data["classes"] }))
             }
         };
@@ -314,13 +360,19 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Said>, Failure>
         let marks = codebook.marks();
         let before = usize::from(marks.start.is_some()) + asked.len() + usize::from(marks.end.is_some());
         let room = codebook.longest.saturating_sub(before + usize::from(marks.end.is_some()));
+        if room == 0 && !all.is_empty() {
+            let longest = codebook.longest;
+            let message =
+                format!("the question `{question}` leaves no room for the text: {longest} tokens are read");
+            return Err(Failure::usage(message).help("ask a shorter one"));
+        }
         // A text that is longer than the model reads is read in pieces that overlap by half.
         let mut found: Option<([usize; 2], f64)> = None;
         let mut from = 0;
         loop {
             let piece = all.get(from..all.len().min(from + room)).unwrap_or(&[]);
             let own = ids(piece);
-            let outputs = run(trained, sequence(trained, vec![&asked, &own]))?;
+            let outputs = run(trained, sequence(trained, vec![&asked, &own])?)?;
             let (start, end) = (numbers(&outputs, "start_logits")?, numbers(&outputs, "end_logits")?);
             if let Some(([first, last], score)) = span::best(&start, &end, before..before + own.len())
                 && found.is_none_or(|(_, best)| score > best)

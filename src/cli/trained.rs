@@ -60,7 +60,7 @@ impl Trained {
         let root = PathBuf::from(&arguments.model);
         let found = match run_dir::is_run(&root) {
             true => {
-                let found = pick(&root, arguments.checkpoint.as_deref()).map_err(run_failure)?;
+                let found = chosen(&root, arguments.checkpoint.as_deref())?;
                 tell_damage(&found, ui);
                 Some(found)
             }
@@ -83,6 +83,10 @@ impl Trained {
                 (arguments.model.clone(), weights.clone(), codebook.clone())
             }
             (None, _, _) => {
+                if !root.exists() && !arguments.model.starts_with('@') && arguments.model != "-" {
+                    let message = format!("cannot read `{}`: there is no such file", arguments.model);
+                    return Err(Failure::new(Exit::File, message));
+                }
                 let failure = Failure::usage(format!("`{}` is not the folder of a run", arguments.model));
                 return Err(failure.help("a spec needs --weights FILE and --codebook FILE"));
             }
@@ -225,6 +229,25 @@ fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparati
         return Preparation::of(own, usual).map(Some).map_err(|faults| first_of(faults, failed));
     }
     Ok(None)
+}
+
+/// The checkpoint of that name, or which there are.
+fn chosen(root: &Path, name: Option<&str>) -> Result<Found, Failure> {
+    pick(root, name).map_err(|error| {
+        let (Some(name), Ok(last)) = (name, run_dir::last(root, usize::MAX)) else {
+            return run_failure(error);
+        };
+        let mut there: Vec<String> = last.iter().map(|found| found.state.step.to_string()).collect();
+        if last.iter().any(|found| found.state.step.to_string() == name) || there.is_empty() {
+            return run_failure(error);
+        }
+        there.reverse();
+        if run_dir::named(root, AVERAGED).is_ok() {
+            there.push(AVERAGED.to_owned());
+        }
+        let message = format!("`{}` has no whole checkpoint `{name}`", root.display());
+        Failure::new(Exit::File, message).help(format!("there are {}", there.join(", ")))
+    })
 }
 
 /// The weights of a run, those that are used where no checkpoint is named.

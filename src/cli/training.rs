@@ -16,14 +16,14 @@ use crate::diag::Sink;
 use crate::field::Value as _;
 use crate::interp::Weights;
 use crate::interp::device::Chosen;
-use crate::learn::data::{Dataset, Refused, prepare};
+use crate::learn::data::{Dataset, Refused, prepare, proportions};
 use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
 use crate::learn::run_dir::{self, Found, RunDir, RunDirError, State};
 use crate::learn::session::{self, Ending, Figures, Job, Session, SessionError, Watcher, files};
 use crate::learn::step::Made;
 use crate::report::number;
 use crate::spec::expand::expand;
-use crate::syntax::set::parse_set;
+use crate::syntax::set::parse_setting;
 use crate::syntax::{Notation, print, text};
 
 /// A spec with its recipe and what the recipe names.
@@ -110,6 +110,11 @@ pub fn train(arguments: &Train, ui: &mut Ui) -> Result<Output, Failure> {
     };
     let subject = arguments.over.compile(&spec, ui)?;
     let prepared = prepare_all(subject, &recipe, &arguments.with, ui)?;
+    if found.is_none() {
+        let mut sink = Sink::new();
+        proportions(&prepared.recipe, &prepared.dataset, &mut sink);
+        ui.diagnose(&sink.into_sorted(), &prepared.subject.sources);
+    }
     if arguments.dry_run {
         return super::forecast::forecast(&prepared, arguments.device.as_deref(), ui);
     }
@@ -183,7 +188,7 @@ pub fn prepare_all(
     let mut sink = Sink::new();
     let mut settings = Vec::new();
     for argument in with {
-        match parse_set(&mut subject.sources, argument) {
+        match parse_setting(&mut subject.sources, ("--with", "steps=100"), argument) {
             Ok(setting) => settings.push(setting),
             Err(diagnostic) => sink.push(diagnostic),
         }

@@ -29,15 +29,25 @@ impl std::fmt::Display for Setting {
 
 /// Reads the argument of one `--set`. A key that holds a dot stands in double quotes.
 pub fn parse_set(sources: &mut SourceMap, argument: &str) -> Result<Setting, Diagnostic> {
-    let number = 1 + sources.iter().filter(|(_, s)| s.name.starts_with("--set #")).count();
-    let id = sources.add(format!("--set #{number}"), argument);
+    parse_setting(sources, ("--set", "decoder.layers=24"), argument)
+}
+
+/// The same of an option of another name, such as `--with` of recipes, with an example of its own.
+pub fn parse_setting(
+    sources: &mut SourceMap,
+    (option, example): (&str, &str),
+    argument: &str,
+) -> Result<Setting, Diagnostic> {
+    let named = format!("{option} #");
+    let number = 1 + sources.iter().filter(|(_, s)| s.name.starts_with(&named)).count();
+    let id = sources.add(format!("{named}{number}"), argument);
     let mut sink = Sink::new();
     if !super::text::check(sources, id, &mut sink) {
         return Err(first(sink, id));
     }
     let fail = |start: usize, end: usize, message: &str| {
         Diagnostic::error(Code::BadSetting, Span::new(id, start, end), message)
-            .help("write it like `--set decoder.layers=24`")
+            .help(format!("write it like `{option} {example}`"))
     };
     let mut path = Vec::new();
     let mut at = 0;

@@ -255,7 +255,10 @@ fn fit(mut ids: Vec<u32>, room: usize, too_long: TooLong) -> Result<Option<Vec<u
         TooLong::Skip => Ok(None),
         TooLong::Refuse => {
             let message = format!("{} tokens, and there is room for {room}", ids.len());
-            Err((message, Some("give the spec more `context`, or write `too_long: cut` or `too_long: skip`")))
+            Err((
+                message,
+                Some("raise `longest` or the spec's `context`, or write `too_long: cut` or `too_long: skip`"),
+            ))
         }
     }
 }

@@ -19,6 +19,7 @@ pub fn refused(path: &Path, error: &io::Error) -> Refused {
         io::ErrorKind::PermissionDenied => "reading it is not allowed".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
         io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => format!("it is damaged: {error}"),
+        io::ErrorKind::NotADirectory => "it is not a folder".to_owned(),
         _ => error.to_string(),
     };
     Refused::File { path: path.to_owned(), why }

@@ -8,6 +8,7 @@ use super::codebook::Codebook;
 use super::encode::Encoder;
 use super::examples::Part;
 use super::file::Named;
+use super::order::Loader;
 use super::read::{Faults, Form, Place, Raw, read};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::record::listed;
@@ -73,13 +74,13 @@ pub fn prepare(
     let codebook = plan.codebook(&membership, sink)?;
     let [train, validation, test] = plan.parts(&codebook, &membership, sink)?;
     let Some(train) = train.filter(|p| !p.is_empty()) else {
-        let place = recipe.data.places.of("train");
-        sink.push(
-            Diagnostic::error(Code::BadData, place, "there is no example to learn from")
-                .help("is it the right file, and the right format?"),
-        );
+        sink.push(nothing_to_learn(recipe));
         return Err(Refused::Data);
     };
+    plan.held_back(validation.as_ref(), test.as_ref(), sink);
+    if sink.has_errors() {
+        return Err(Refused::Data);
+    }
     let hides = task == Task::HiddenToken;
     Ok(Dataset {
         codebook,
@@ -97,6 +98,34 @@ pub fn prepare(
             side.saturating_mul(side)
         }),
     })
+}
+
+/// Says what is legal and hardly meant: a batch beyond the data, a warm-up beyond the steps.
+pub fn proportions(recipe: &Recipe, dataset: &Dataset, sink: &mut Sink) {
+    let (batch, examples) = (&recipe.batch, dataset.train.len() as u64);
+    if *batch.size > examples && batch.places.has("size") {
+        let message = format!("a batch of {} examples, and there are {examples} to learn from", *batch.size);
+        sink.push(
+            Diagnostic::warning(Code::DataMismatch, batch.places.of("size"), message)
+                .help(format!("every step takes them all, as with `size: {examples}`")),
+        );
+    }
+    let total = recipe.total_steps(Loader::new(dataset).steps_of_epoch());
+    let warmup = recipe.schedule.warmup();
+    if warmup > total {
+        let message = format!("the learning rate rises for {warmup} steps, and training ends after {total}");
+        sink.push(
+            Diagnostic::warning(Code::DataMismatch, recipe.places.of("schedule"), message)
+                .help(format!("write `warmup: {}`, or train for longer", (total / 10).max(1))),
+        );
+    }
+}
+
+/// No line, or none that is kept.
+fn nothing_to_learn(recipe: &Recipe) -> Diagnostic {
+    let place = recipe.data.places.of("train");
+    Diagnostic::error(Code::BadData, place, "there is no example to learn from")
+        .help("is it the right file, and the right format?")
 }
 
 struct Plan<'a> {
@@ -183,6 +212,30 @@ impl Plan<'_> {
         Ok(membership)
     }
 
+    /// A part that the recipe holds back has an example, or its figures would be those of nothing.
+    fn held_back(&self, validation: Option<&Part>, test: Option<&Part>, sink: &mut Sink) {
+        let data = &self.recipe.data;
+        let split = data.split.as_ref();
+        let parts = [
+            ("validation", validation, data.validation.is_some(), split.map(|s| *s.validation)),
+            ("test", test, data.test.is_some(), split.map(|s| *s.test)),
+        ];
+        for (part, there, is_file, share) in parts {
+            let (place, help) = match (there, split, share) {
+                (Some(_), _, _) => continue,
+                (None, Some(split), Some(share)) if share > 0.0 => {
+                    (split.places.of(part), "hold back a larger share, or take it away")
+                }
+                (None, _, _) if is_file => {
+                    (data.places.of(part), "is it the right file, and the right format?")
+                }
+                (None, _, _) => continue,
+            };
+            let message = format!("no example is held back for `{part}`");
+            sink.push(Diagnostic::error(Code::BadData, place, message).help(help));
+        }
+    }
+
     /// Makes or reads the tokenizers, and collects classes and languages.
     fn codebook(&self, membership: &Membership, sink: &mut Sink) -> Result<Codebook, Refused> {
         let data = &self.recipe.data;
@@ -191,7 +244,9 @@ impl Plan<'_> {
         let mut makers = Makers::of(self)?;
         let mut names: [BTreeSet<String>; 2] = Default::default();
         let [classes, languages] = &mut names;
+        let mut is_empty = true;
         self.each(&data.train, sink, &mut |index, raw, _, _| {
+            is_empty = false;
             let is_learnt = part_of(membership, index) == Split::Train;
             makers.add(&raw, is_learnt);
             match raw {
@@ -203,6 +258,10 @@ impl Plan<'_> {
             }
             ControlFlow::Continue(())
         })?;
+        if is_empty {
+            sink.push(nothing_to_learn(self.recipe));
+            return Err(Refused::Data);
+        }
         let [classes, languages] = names;
         let (tokenizer, source) = makers.finish(self, sink)?;
         let codebook = Codebook {
@@ -234,7 +293,15 @@ impl Plan<'_> {
         for (key, tokenizer, size) in sides {
             let (Some(tokenizer), Some(size)) = (tokenizer, size) else { continue };
             let found = tokenizer.vocab() as u64;
-            if found > size {
+            if let Some((asked, at)) = self.recipe.tokens.as_ref().and_then(Tokens::asked)
+                && found > asked
+            {
+                let message = format!("`vocab` is {asked}, and the data needs {found} tokens at least");
+                sink.push(
+                    Diagnostic::error(Code::VocabMismatch, at, message)
+                        .help(format!("write `vocab: {found}`")),
+                );
+            } else if found > size {
                 sink.push(too_many(found, place, key, size, self.spec));
             } else if found < size {
                 let message = format!("the data has {found} tokens, and `{key}` has room for {size}");
@@ -255,7 +322,15 @@ impl Plan<'_> {
             // A sigmoid alone tells two classes apart.
             let wanted = if what == "classes" && codebook.several && size == 1 { 2 } else { size };
             let place = self.recipe.data.places.of("train");
-            if found > wanted {
+            if let ("classes", [only], false) = (what, codebook.classes.as_slice(), codebook.several) {
+                let message =
+                    format!("every example is of the class `{only}`, and there is nothing to tell apart");
+                sink.push(
+                    Diagnostic::error(Code::DataMismatch, place, message)
+                        .label(at, format!("classes is {size} here"))
+                        .help("is it the right column?"),
+                );
+            } else if found > wanted {
                 let names = if what == "classes" { &codebook.classes } else { &codebook.languages };
                 let shown: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
                 let message = format!("the data has {found} {what}, and the spec {size}");

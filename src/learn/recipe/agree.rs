@@ -229,10 +229,7 @@ impl Agreement<'_> {
         };
         let asked = match tokens {
             Tokens::Bytes(_) => Some((super::BYTES, tokens.places().whole())),
-            Tokens::Bpe(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),
-            Tokens::WordPiece(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),
-            Tokens::Words(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),
-            Tokens::Characters(_) | Tokens::File(_) => None,
+            _ => tokens.asked(),
         };
         let sizes = [("vocab", self.spec.vocab), ("source_vocab", self.spec.source_vocab)];
         for (key, size) in sizes {
@@ -255,6 +252,13 @@ impl Agreement<'_> {
                     .label(self.head, "the head says what can be measured")
                     .help(format!("it can be {}", listed(&words))),
             );
+        }
+        for (i, metric) in evaluate.metrics.iter().enumerate() {
+            if evaluate.metrics.iter().take(i).any(|before| before == metric) {
+                let message = format!("`{}` is named twice", metric.word());
+                let place = evaluate.places.of("metrics");
+                sink.push(Diagnostic::error(Code::KeysExclude, place, message).help("name it once"));
+            }
         }
         let data = &self.recipe.data;
         let held = data.split.as_ref();

@@ -145,6 +145,12 @@ impl Recipe {
                     .help(format!("add `{word}` to `evaluate.metrics`")),
             );
         }
+        if let Some(stop) = self.stop.as_ref().filter(|_| self.evaluate.every.is_none()) {
+            let message = "`stop` waits for evaluations, and the only one is at the end";
+            let place = stop.places.of("patience");
+            let diagnostic = Diagnostic::error(Code::KeysExclude, place, message);
+            report(diagnostic.help("write `evaluate: {every: 100}`, or take `stop` away"));
+        }
         ok
     }
 

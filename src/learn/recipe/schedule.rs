@@ -67,6 +67,17 @@ impl Schedule {
         Self::Constant(Constant { warmup: Count(0), places: Places::default() })
     }
 
+    /// Steps over which the learning rate rises.
+    pub fn warmup(&self) -> u64 {
+        match self {
+            Self::Constant(s) => *s.warmup,
+            Self::Linear(s) => *s.warmup,
+            Self::Cosine(s) => *s.warmup,
+            Self::Noam(s) => *s.warmup,
+            Self::InverseSqrt(s) => *s.warmup,
+        }
+    }
+
     /// The factor on the learning rate at a step, counted from 1, of so many.
     pub fn factor(&self, step: u64, total: u64, d_model: u64) -> f64 {
         let at = step.max(1) as f64;

@@ -4,6 +4,7 @@ use super::value::Location;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{record, slot};
 use crate::field::{Context, Size};
+use crate::source::Span;
 
 record! {
     /// Every character is a token. The alphabet is that of the training data, in the order of Unicode.
@@ -90,5 +91,17 @@ slot! {
         "wordpiece" => WordPiece(WordPiece),
         /// A tokenizer from a file.
         "file" => File(FromFile),
+    }
+}
+
+impl Tokens {
+    /// How many tokens the recipe asks for, and where it says so.
+    pub fn asked(&self) -> Option<(u64, Span)> {
+        match self {
+            Self::Bpe(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),
+            Self::WordPiece(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),
+            Self::Words(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),
+            Self::Characters(_) | Self::Bytes(_) | Self::File(_) => None,
+        }
     }
 }

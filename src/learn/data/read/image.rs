@@ -77,7 +77,10 @@ pub fn folders(
                 let place = Place { file: &file, line: 0 };
                 let flow = match picture(&path, form, &preparation) {
                     Ok(pixels) => visit(Raw::Image { pixels, label: label.clone() }, place, faults),
-                    Err(why) => faults.line(place, &why, (!images.resize).then_some(RESIZE)),
+                    Err(why) => {
+                        let is_size = why.starts_with("an image of") && !images.resize;
+                        faults.line(place, &why, is_size.then_some(RESIZE))
+                    }
                 };
                 if flow.is_break() {
                     return Ok(());

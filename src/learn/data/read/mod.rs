@@ -94,7 +94,12 @@ impl<'a> Faults<'a> {
 
     /// Records a bad line. Reading goes on until enough of them are known.
     pub fn line(&mut self, place: Place<'_>, message: &str, help: Option<&str>) -> ControlFlow<()> {
-        let name = file::name(&place.file.path);
+        let path = &place.file.path;
+        // Images are named with their class's folder: every one may have a `1.png`.
+        let name = match path.parent().filter(|_| place.line == 0).and_then(|folder| folder.file_name()) {
+            Some(folder) => format!("{}/{}", folder.to_string_lossy(), file::name(path)),
+            None => file::name(path),
+        };
         let at = if place.line > 0 { format!(", line {}", place.line) } else { String::new() };
         let message = format!("`{name}`{at}: {message}");
         let diagnostic = Diagnostic::error(Code::BadData, place.file.span, message);

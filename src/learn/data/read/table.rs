@@ -220,7 +220,8 @@ fn columns(
         let value = |column: &str| {
             let found = cells.len();
             let cell = index_of(&names, column).and_then(|i| cells.get(i));
-            let short = || format!("it has {found} columns, and there is no `{column}` among them");
+            let columns = if found == 1 { "column" } else { "columns" };
+            let short = || format!("it has {found} {columns}, and there is no `{column}` among them");
             cell.map(|cell| vec![(*cell).to_owned()]).ok_or_else(short)
         };
         let flow = match (Row { table, value: &value }).raw() {

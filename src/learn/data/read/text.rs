@@ -133,7 +133,8 @@ pub fn tagged(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -
                 }
                 columns => {
                     let found = columns.len();
-                    let message = format!("expected a word, a tab and its class, found {found} columns");
+                    let columns = if found == 1 { "column" } else { "columns" };
+                    let message = format!("expected a word, a tab and its class, found {found} {columns}");
                     faults.line(place, &message, None)
                 }
             }
