@@ -171,7 +171,8 @@ impl TensorFile {
         let mut file = Self { path, source, entries: IndexMap::new(), metadata: IndexMap::new() };
         let size = file.read_at(0, 8).ok().and_then(|b| <[u8; 8]>::try_from(b).ok()).map(u64::from_le_bytes);
         let Some(size) = size else { return Err(file.corrupt("it is shorter than 8 bytes")) };
-        if let Some(what) = foreign(&size.to_le_bytes()) {
+        // Read as a size, any such beginning is beyond every header.
+        if let Some(what) = foreign(&size.to_le_bytes()).filter(|_| size > HEADER_BYTES) {
             return Err(FileError::Foreign(file.path, what));
         }
         if size > HEADER_BYTES {

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
 use super::config::Config;
-use super::family::Family;
+use super::family::{Default, Family};
 use super::import;
 use super::shelf::Families;
 use crate::diag::Sink;
@@ -309,6 +309,7 @@ impl<'a> Attempt<'a> {
                 let mut found = Vec::new();
                 solve(formula, &value, &known, &mut |key, value| found.push((key.to_owned(), value)));
                 for (key, value) in found {
+                    let value = self.whole(&key, value);
                     known.values.entry(key).or_insert(value);
                 }
             }
@@ -325,6 +326,17 @@ impl<'a> Attempt<'a> {
             }
         }
         known.values
+    }
+
+    /// A number for a key as the library wants it: where its default is whole, without what rounding up
+    /// left over on the way.
+    fn whole(&self, key: &str, value: Json) -> Json {
+        let default = self.family.keys.get(key).map(|k| &k.default);
+        let is_whole = matches!(default, Some(Default::Value(Json::Number(n))) if !n.is_f64());
+        match value.as_f64().filter(|n| is_whole && n.fract() != 0.0) {
+            Some(n) => crate::names::formula::number(n.floor()),
+            None => value,
+        }
     }
 
     /// What the spec has where the family's spec has a formula.

@@ -43,6 +43,8 @@ pub struct Family {
     pub prefix: String,
     /// The names of the body's tensors.
     pub names: Names,
+    /// Ends of names and what older files have in their place.
+    pub older: Vec<(String, String)>,
     /// What prepares images where the model's own file does not name it.
     pub processor: Option<String>,
 }
@@ -216,6 +218,8 @@ impl Reading<'_, '_> {
         let prefix = node.get("prefix").and_then(Node::text).unwrap_or_default().to_owned();
         let processor = node.get("processor").and_then(Node::text).map(str::to_owned);
         let name = name.to_owned();
+        let older = shared.get("older").and_then(Node::entries).unwrap_or(&[]).iter();
+        let older = older.filter_map(|e| Some((e.key.clone(), e.value.text()?.to_owned()))).collect();
         let family = Family {
             name,
             models,
@@ -227,6 +231,7 @@ impl Reading<'_, '_> {
             heads,
             prefix,
             names,
+            older,
             processor,
         };
         self.check_names(&family);

@@ -123,6 +123,14 @@ pub fn candidates(
             found.push(candidate(row, which, &bindings, last, shape, parameters, scope)?);
         }
     }
+    for (end, older) in &names.older {
+        let renamed = found.iter().filter_map(|c| {
+            let tensor = c.tensor.strip_suffix(end.as_str())?.to_owned() + older;
+            Some(Candidate { tensor, ..c.clone() })
+        });
+        let renamed: Vec<Candidate> = renamed.collect();
+        found.extend(renamed);
+    }
     if names.or_paths {
         let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
         let place = Place::whole(*rows, rest.iter().product());
@@ -276,10 +284,10 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
     let mut repeats = Vec::new();
     let mut extra = Vec::new();
     for name in left {
-        if let Some(path) = repeated(name, names, parameters) {
-            repeats.push((name.to_owned(), path));
-        } else if names.ignore.iter().any(|p| p.matches(name).is_some()) {
+        if names.ignore.iter().any(|p| p.matches(name).is_some()) {
             ignored.push(name.to_owned());
+        } else if let Some(path) = repeated(name, names, parameters) {
+            repeats.push((name.to_owned(), path));
         } else {
             extra.push(name.to_owned());
         }

@@ -72,10 +72,11 @@ impl Family {
     /// The names of all tensors of a model with that head, the body's behind the prefix or not.
     pub fn tensor_names(&self, head: &str, has_prefix: bool) -> Names {
         let body = if has_prefix { self.names.behind(&self.prefix) } else { self.names.clone() };
-        match self.heads.get(head) {
+        let names = match self.heads.get(head) {
             Some(head) => body.and(&head.names),
             None => body,
-        }
+        };
+        Names { older: self.older.clone(), ..names }
     }
 }
 

@@ -93,6 +93,8 @@ macro_rules! functions {
 functions! {
     /// Square root.
     Sqrt = "sqrt" 1..=1;
+    /// Natural logarithm.
+    Ln = "ln" 1..=1;
     /// The smaller of two.
     Min = "min" 2..=2;
     /// The larger of two.
@@ -334,6 +336,7 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
     };
     match function {
         Function::Sqrt => Ok(number(float(of(0))?.sqrt())),
+        Function::Ln => Ok(number(float(of(0))?.ln())),
         Function::Min => Ok(if float(of(0))? <= float(of(1))? { of(0).clone() } else { of(1).clone() }),
         Function::Max => Ok(if float(of(0))? >= float(of(1))? { of(0).clone() } else { of(1).clone() }),
         Function::Floor => Ok(number(float(of(0))?.floor())),

@@ -37,6 +37,8 @@ pub struct Names {
     pub ignore: Vec<Pattern>,
     /// Whether a parameter may also be found under its own path, after every row.
     pub or_paths: bool,
+    /// Ends of names and what older files have in their place.
+    pub older: Vec<(String, String)>,
 }
 
 /// One tensor of the file and the parameters in it.
@@ -235,6 +237,7 @@ impl Names {
             ties: self.ties.iter().map(row).collect(),
             ignore: self.ignore.iter().map(|p| p.behind(prefix)).collect(),
             or_paths: self.or_paths,
+            older: self.older.clone(),
         }
     }
 

@@ -311,7 +311,7 @@ impl Embed {
             let member = b.layer("project", layer);
             b.op("x", Op::Layer { member }, &[x])
         };
-        let is_narrow = width != site.d_model;
+        let is_narrow = self.dim.is_some();
         let inner = if is_narrow && self.widen == Widen::Last { width } else { site.d_model };
         if is_narrow && self.widen == Widen::First {
             x = widen(&mut b, x)?;

@@ -83,6 +83,15 @@ FAMILIES = {
     "deepseek_v3": ("DeepseekV3ForCausalLM", dict(SMALL, num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=10,
         qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=6, n_routed_experts=8, num_experts_per_tok=2, n_group=4,
         topk_group=2, n_shared_experts=1, moe_intermediate_size=16, first_k_dense_replace=1)),
+    "deepseek_v3-yarn": ("DeepseekV3ForCausalLM", dict(SMALL, num_hidden_layers=1, num_key_value_heads=4,
+        q_lora_rank=None, kv_lora_rank=10, qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=6, rms_norm_eps=1e-3,
+        first_k_dense_replace=1, rope_parameters=dict(rope_type="yarn", rope_theta=5000.0, factor=4.0, mscale=1.0,
+        mscale_all_dim=1.0, original_max_position_embeddings=8))),
+    "llama-longrope": ("LlamaForCausalLM", dict(GROUPED, num_hidden_layers=1, rope_parameters=dict(
+        rope_type="longrope", rope_theta=5000.0, factor=4.0, short_factor=[1.0, 1.5, 2.0, 1.2],
+        long_factor=[2.0, 3.0, 4.0, 2.2], original_max_position_embeddings=20))),
+    "gpt2-classify": ("GPT2ForSequenceClassification", dict(vocab_size=97, n_positions=24, n_embd=32, n_layer=1,
+        n_head=4, pad_token_id=0, bos_token_id=1, eos_token_id=2, num_labels=3)),
     "gpt_oss": ("GptOssForCausalLM", dict(GROUPED, head_dim=8, num_local_experts=4, num_experts_per_tok=2,
         sliding_window=5, layer_types=["sliding_attention", "full_attention"],
         rope_parameters=dict(rope_theta=150000.0, rope_type="default"))),
@@ -93,6 +102,13 @@ FAMILIES = {
         hidden_dim=48, max_position_embeddings=24, num_labels=3)),
     "albert": ("AlbertForMaskedLM", dict(ENCODER, embedding_size=16)),
     "electra": ("ElectraForTokenClassification", dict(ENCODER, embedding_size=16, num_labels=3)),
+    "electra-replaced": ("ElectraForPreTraining", dict(ENCODER, num_hidden_layers=1, embedding_size=32)),
+    "albert-wide": ("AlbertForMaskedLM", dict(ENCODER, num_hidden_layers=2, embedding_size=32, num_hidden_groups=2,
+        tie_word_embeddings=False)),
+    "roberta-untied": ("RobertaForMaskedLM", dict(ENCODER, num_hidden_layers=1, pad_token_id=1,
+        tie_word_embeddings=False)),
+    "modernbert-qa": ("ModernBertForQuestionAnswering", dict(ENCODER, num_hidden_layers=2, local_attention=6,
+        pad_token_id=0, cls_token_id=1, sep_token_id=2)),
     "electra-mlm": ("ElectraForMaskedLM", dict(ENCODER, embedding_size=16)),
     "modernbert-classify": ("ModernBertForSequenceClassification", dict(ENCODER, num_hidden_layers=2,
         local_attention=6, pad_token_id=0, cls_token_id=1, sep_token_id=2, num_labels=3, classifier_pooling="mean")),
@@ -109,6 +125,9 @@ FAMILIES = {
         use_mask_token=False)),
     "mt5": ("MT5ForConditionalGeneration", dict(vocab_size=97, d_model=32, d_kv=12, d_ff=48, num_layers=2,
         num_heads=4, decoder_start_token_id=0)),
+    "t5-encoder": ("T5EncoderModel", dict(vocab_size=97, d_model=32, d_kv=12, d_ff=48, num_layers=1, num_heads=4,
+        pad_token_id=0, decoder_start_token_id=0)),
+    "bart-body": ("BartModel", dict(BOTH, encoder_layers=1, decoder_layers=1)),
     "mbart": ("MBartForConditionalGeneration", BOTH),
     "pegasus": ("PegasusForConditionalGeneration", dict(BOTH, pad_token_id=0)),
     "m2m_100": ("M2M100ForConditionalGeneration", BOTH),
@@ -136,7 +155,7 @@ def inputs_of(model, config):
         return {"image": image}, {"pixel_values": image}
     mask = torch.ones(2, 9, dtype=torch.long)
     mask[1, 6:] = 0
-    if config.is_encoder_decoder:
+    if config.is_encoder_decoder and "EncoderModel" not in type(model).__name__:
         source, target = ids(2, 9), ids(2, 7)
         given = {"source": source, "source_mask": mask, "target": target}
         return given, {"input_ids": source, "attention_mask": mask, "decoder_input_ids": target}
@@ -168,6 +187,8 @@ def make(family, out):
     with torch.no_grad():
         result = model(**call)
     expected = {k: result[k].contiguous() for k in ("logits", "start_logits", "end_logits") if k in result}
+    if not expected:
+        expected["hidden"] = result["last_hidden_state"].contiguous()
     save_file(expected, folder / "expected.safetensors")
     (folder / "inputs.json").write_text(json.dumps({k: v.tolist() for k, v in given.items()}) + "\n")
     facts = {"parameters": sum(p.numel() for p in model.parameters()), "model_class": name}

@@ -40,8 +40,10 @@ pub fn solve(formula: &Formula, wanted: &Json, scope: &dyn Scope, found: &mut dy
         }
         Formula::Binary(Operator::Else, first, _) => solve(first, wanted, scope, found),
         Formula::Binary(Operator::Equal, a, b) if *wanted == Json::Bool(true) => {
-            if let (key @ Formula::Key(_), Formula::Literal(value)) = (&**a, &**b) {
-                solve(key, value, scope, found);
+            for (inner, other) in [(a, b), (b, a)] {
+                if let Some(value) = eval(other, scope).ok().filter(|_| is_known(other)) {
+                    solve(inner, &value, scope, found);
+                }
             }
         }
         Formula::Binary(Operator::And, a, b) if *wanted == Json::Bool(true) => {
@@ -120,6 +122,10 @@ fn call(
             let decided = condition.keys().iter().all(|key| scope.key(key).is_some());
             match eval(condition, scope).ok().filter(|_| decided) {
                 Some(Json::Bool(b)) => solve(if b { yes } else { no }, wanted, scope, found),
+                // What is wanted stands there as it is: the condition decides.
+                _ if matches!(yes, Formula::Literal(v) if same(v, wanted)) => {
+                    solve(condition, &Json::Bool(true), scope, found);
+                }
                 // Whichever of them can be turned round; the check of the whole will tell.
                 Some(_) | None => [yes, no].into_iter().for_each(|f| solve(f, wanted, scope, found)),
             }

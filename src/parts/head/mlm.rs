@@ -43,7 +43,7 @@ impl Mlm {
         b.doc("Transforms hidden states and scores every word.");
         let mut x = b.argument("x", site.hidden());
         let table = self.tied.then(|| b.argument("table", site.table()));
-        let width = if self.tied { site.table_width } else { site.d_model };
+        let width = site.table_width;
         if self.transform {
             let layer = site.linear("transform", site.d_model, width, self.transform_bias);
             let member = b.layer("transform", layer);

@@ -1,21 +1,36 @@
 //! Extractive question answering: scores for the start and the end of the answer (Devlin et al. 2018).
 
+use super::hidden::{self, Hidden};
 use super::{Lowered, Site};
-use crate::field::Probability;
 use crate::field::record::record;
+use crate::field::{Context, Probability, Size};
 use crate::ir::Role;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
+use crate::parts::activation::Activation;
+use crate::parts::norm::Norm;
 
 record! {
     /// Start and end of an answer in the text.
     pub struct SpanHead as "span" {
+        /// Widths of hidden layers before the scores.
+        hidden: Vec<Size> = value(Vec::new());
+        /// Nonlinearity after each hidden layer.
+        activation: Activation = value(Activation::Tanh);
+        /// Norm after each hidden layer's nonlinearity (ModernBERT).
+        norm: Option<Norm> = absent;
+        /// Whether the hidden layers have a bias, where that is not what `bias` says.
+        hidden_bias: Option<bool> = absent;
         /// Dropout before the scores.
         dropout: Probability = value(Probability(0.0));
-        /// Whether the projection has a bias.
+        /// Whether the projections have a bias.
         bias: bool = value(true);
-    }
+    } check check
+}
+
+fn check(head: &SpanHead, cx: &mut Context<'_>) -> Option<()> {
+    hidden::check(&head.hidden, (head.norm.is_some(), head.hidden_bias.is_some()), &head.places, cx)
 }
 
 impl SpanHead {
@@ -25,8 +40,11 @@ impl SpanHead {
         b.at(self.places.whole());
         b.doc("Scores for every token as start and as end of the answer.");
         let x = b.argument("x", site.hidden());
+        let bias = self.hidden_bias.unwrap_or(self.bias);
+        let layers = Hidden { widths: &self.hidden, bias, activation: self.activation, norm: &self.norm };
+        let (x, width) = layers.lower(&mut b, site, x, site.d_model)?;
         let x = b.dropout(*self.dropout, x)?;
-        let member = b.layer("output", site.linear("output", site.d_model, 2, self.bias));
+        let member = b.layer("output", site.linear("output", width, 2, self.bias));
         let both = b.op("logits", Op::Layer { member }, &[x])?;
         let mut scores = Vec::new();
         for (name, start) in [("start_logits", 0), ("end_logits", 1)] {

@@ -94,6 +94,20 @@ fn pickles_are_recognised_and_not_opened() {
     }
 }
 
+/// A header of 640 bytes begins with those of a pickle, 0x80 and 2.
+#[test]
+fn a_header_may_have_any_length() {
+    let folder = tempfile::tempdir().unwrap();
+    for size in [0x280usize, 0x380, 0x480, 0x580] {
+        let mut bytes = size.to_le_bytes().to_vec();
+        let header = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
+        bytes.extend(format!("{header:<size$}").bytes());
+        bytes.extend(1.0f32.to_le_bytes());
+        write(folder.path(), "model.safetensors", &bytes);
+        assert!(Checkpoint::open(folder.path()).is_ok(), "{size}");
+    }
+}
+
 #[test]
 fn an_index_must_say_the_truth() {
     let folder = tempfile::tempdir().unwrap();
