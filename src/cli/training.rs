@@ -81,12 +81,12 @@ pub fn session<'a>(
         ui.note(&format!("goes on from step {}", found.state.step));
         return Session::resume(job, run, found).map_err(session_failure);
     }
+    super::forecast::refuse_what_does_not_fit(prepared)?;
     let run = match run_dir::is_run(root) && resumes {
         true => RunDir::open(root),
         false => RunDir::create(root, &prepared.subject.spec.name),
     };
     let run = run.map_err(run_failure)?;
-    super::forecast::refuse_what_does_not_fit(prepared)?;
     Session::begin(job, run, weights()?).map_err(session_failure)
 }
 
@@ -301,13 +301,18 @@ pub fn tell_damage(found: &Found, ui: &Ui) {
 pub fn run_failure(error: RunDirError) -> Failure {
     let message = match &error {
         RunDirError::Io(path, error) => format!("`{}`: {}", path.display(), file::reason(error)),
-        RunDirError::Foreign(_) | RunDirError::Held { .. } | RunDirError::NoCheckpoint { .. } => {
-            error.to_string()
-        }
+        RunDirError::Foreign(_)
+        | RunDirError::Taken(_)
+        | RunDirError::Held { .. }
+        | RunDirError::NoCheckpoint { .. } => error.to_string(),
     };
     let failure = Failure::new(Exit::File, message);
     match error {
         RunDirError::Foreign(_) => failure.help("give a new folder, or `--resume` for one of trafoc's"),
+        RunDirError::Taken(_) => failure.help("`--resume` goes on with it; another `--out` begins anew"),
+        RunDirError::Io(_, error) if error.kind() == std::io::ErrorKind::StorageFull => {
+            failure.help("what was saved before is whole: `trafoc train --resume` goes on once there is room")
+        }
         RunDirError::Io(..) | RunDirError::Held { .. } | RunDirError::NoCheckpoint { .. } => failure,
     }
 }

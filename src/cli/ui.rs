@@ -321,7 +321,7 @@ impl Ui {
             // A reader such as `head` has seen enough.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(exit.code()),
             Err(e) => {
-                self.say(&format!("error: cannot write to stdout: {e}\n"));
+                self.say(&format!("error: cannot write to stdout: {}\n", super::file::reason(&e)));
                 ExitCode::from(Exit::File.code())
             }
         }

@@ -36,6 +36,8 @@ pub enum RunDirError {
     Io(PathBuf, io::Error),
     /// The folder holds something else.
     Foreign(PathBuf),
+    /// The folder is that of another run.
+    Taken(PathBuf),
     /// Another process trains here.
     Held {
         /// The folder.
@@ -68,6 +70,7 @@ impl fmt::Display for RunDirError {
             RunDirError::Foreign(path) => {
                 write!(f, "`{}` is not empty, and not the folder of a run", path.display())
             }
+            RunDirError::Taken(path) => write!(f, "`{}` is the folder of a run already", path.display()),
             RunDirError::Held { path, by: Some(pid) } => {
                 write!(f, "process {pid} is training in `{}`", path.display())
             }
@@ -184,6 +187,9 @@ impl RunDir {
     /// # Errors
     /// It holds something, or the system refuses.
     pub fn create(root: &Path, name: &str) -> Result<Self, RunDirError> {
+        if is_run(root) {
+            return Err(RunDirError::Taken(root.to_owned()));
+        }
         fs::create_dir_all(root.join("checkpoints")).map_err(io_at(root))?;
         let known = ["checkpoints", "lock"];
         let foreign = fs::read_dir(root).map_err(io_at(root))?.flatten().any(|entry| {

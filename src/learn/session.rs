@@ -20,6 +20,7 @@ use super::recipe::{Metric, Recipe, Split};
 use super::run_dir::{self, Best, Found, RunDir, RunDirError, State};
 use super::step::{Made, Rules, StepError, plain, step};
 use super::update::Updater;
+use crate::interp::tensor_file::FileError;
 use crate::interp::weights::WeightsError;
 use crate::interp::{Plan, Weights};
 use crate::ir::Verified;
@@ -46,7 +47,7 @@ pub enum SessionError {
     /// Parameters cannot be made or read.
     Weights(WeightsError),
     /// The state of the optimizer cannot be read.
-    Optimizer(crate::interp::tensor_file::FileError),
+    Optimizer(FileError),
     /// A step.
     Step(StepError),
     /// The loss is not a number any more.
@@ -322,8 +323,8 @@ impl<'a> Session<'a> {
         let keep = *self.job.recipe.checkpoint.keep;
         let path = self.run.save(&self.state, keep, |folder| {
             write_documents(folder, documents)?;
-            weights.save(&folder.join(files::MODEL), &IndexMap::new()).map_err(io::Error::other)?;
-            updater.save(&folder.join(files::OPTIMIZER)).map_err(io::Error::other)
+            weights.save(&folder.join(files::MODEL), &IndexMap::new()).map_err(refusal)?;
+            updater.save(&folder.join(files::OPTIMIZER)).map_err(|e| refusal(WeightsError::File(e)))
         })?;
         watcher.saved(&self.state, &path);
         Ok(())
@@ -350,9 +351,17 @@ impl<'a> Session<'a> {
         })?;
         self.run.save_averaged(&self.state, |folder| {
             write_documents(folder, self.job.documents)?;
-            weights.save(&folder.join(files::MODEL), &IndexMap::new()).map_err(io::Error::other)
+            weights.save(&folder.join(files::MODEL), &IndexMap::new()).map_err(refusal)
         })?;
         Ok(())
+    }
+}
+
+/// What the system said, where it was the system: that the disk is full is not to be lost.
+fn refusal(error: WeightsError) -> io::Error {
+    match error {
+        WeightsError::File(FileError::Io(_, error)) => error,
+        other => io::Error::other(other),
     }
 }
 

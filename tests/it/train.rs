@@ -334,7 +334,7 @@ fn a_finished_run_is_left_as_it_is_and_another_recipe_is_refused() {
     assert!(other.err.contains("the recipe is not the one the run began with"), "{}", other.err);
     let again = said(place.train("run", &[]).output().unwrap());
     assert_eq!(again.code, Some(4));
-    assert!(again.err.contains("is not empty"), "{}", again.err);
+    assert!(again.err.contains("is the folder of a run already"), "{}", again.err);
 }
 
 #[test]

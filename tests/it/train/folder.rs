@@ -97,6 +97,9 @@ fn a_folder_of_something_else_is_left_alone() {
     std::fs::write(folder.path().join("thesis.tex"), "mine").unwrap();
     assert!(matches!(RunDir::create(folder.path(), "tiny"), Err(RunDirError::Foreign(_))));
     assert!(matches!(RunDir::open(folder.path()), Err(RunDirError::Foreign(_))));
+    let own = folder.path().join("own");
+    drop(RunDir::create(&own, "tiny").unwrap());
+    assert!(matches!(RunDir::create(&own, "tiny"), Err(RunDirError::Taken(_))));
     assert!(matches!(run_dir::newest(&folder.path().join("none")), Err(RunDirError::Io(..))));
 }
 
