@@ -17,6 +17,9 @@ use crate::source::{SourceMap, Span};
 use crate::syntax::expr::{self, NoNames};
 use crate::syntax::tree::Node;
 
+/// A cost that is further off than this share is not what was asked for.
+const FAR: f64 = 0.1;
+
 /// Arguments of `fit`.
 #[derive(Debug, Args)]
 #[command(override_usage = "trafoc fit [OPTIONS] --<COST> <N|SPEC> <SPEC>")]
@@ -111,6 +114,12 @@ impl Fitting {
                 format!("no sizes from an eighth to eight times those of `{}` are sound", subject.name);
             return Err(Failure::new(Exit::Failed, message));
         };
+        if found.iter().all(|fit| fit.off.abs() > FAR) {
+            ui.note(&format!(
+                "note: nothing comes within 10 % of it; sizes from an eighth to eight times those of `{}` are tried",
+                subject.name
+            ));
+        }
         let table = table(&sizes, &wanted, &found);
         let text = match self.format {
             TableFormat::Text => {

@@ -301,7 +301,7 @@ impl Destination {
         };
         let mut text = String::new();
         if self.out.is_none() || !ui.is_quiet() {
-            text = report.text();
+            text = report.text(ui.width());
         }
         if let Some(path) = &self.out {
             match written {

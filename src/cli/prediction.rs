@@ -38,7 +38,7 @@ pub fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output, Failure> {
     let takes = |what: &str| Failure::usage(format!("`{}` takes {what}", head.part()));
     let is_embed = matches!(head, Head::Embed(_));
     refuse_what_changes_nothing(arguments, &trained)?;
-    let top = usize::try_from(usize::try_from(arguments.top).unwrap_or(usize::MAX)).unwrap_or(usize::MAX);
+    let top = usize::try_from(arguments.top).unwrap_or(usize::MAX);
     let said = match trained.codebook.task {
         Task::NextToken | Task::Translate => {
             return Err(Failure::usage(format!("`{}` predicts no class", head.part()))

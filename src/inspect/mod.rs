@@ -16,6 +16,7 @@ pub mod start;
 use crate::draw::page::{Cell, Column, Page, Section, Table};
 use crate::draw::text::width;
 use crate::draw::{Anchor, Canvas, Figure};
+use crate::spec::explain::wrapped;
 
 /// Numbers in rows of one length.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -144,13 +145,14 @@ impl Report {
         Figure::new(canvas, (right, y + 8.0), &self.title, &self.lead)
     }
 
-    /// As text: titles, facts and tables.
-    pub fn text(&self) -> String {
+    /// As text: titles, facts and tables, sentences of at most `width` columns.
+    pub fn text(&self, width: usize) -> String {
         let mut out = format!("{}\n{}\n", self.title, self.lead);
         for part in &self.parts {
             out += &format!("\n{}\n", part.title);
             if !part.text.is_empty() {
-                out += &format!("  {}\n", part.text);
+                let lines = wrapped(&part.text, width.saturating_sub(2));
+                lines.iter().for_each(|line| out += &format!("  {line}\n"));
             }
             let widest = part.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
             for (name, value) in &part.facts {

@@ -127,6 +127,11 @@ pub fn report(
     Report { title: format!("{name}: initialisation"), lead, parts }
 }
 
+/// Four digits: `0.3126`, `4.127e-4`.
+fn digits(x: f64) -> String {
+    if (1e-2..1e4).contains(&x) { format!("{x:.4}") } else { format!("{x:.3e}") }
+}
+
 fn by_depth(depth: &[(String, f64)]) -> Part {
     let points = depth.iter().enumerate().map(|(i, (_, v))| (i as f64, *v)).collect();
     let chart = Chart::new(
@@ -136,8 +141,8 @@ fn by_depth(depth: &[(String, f64)]) -> Part {
     );
     let facts = match (depth.first(), depth.last()) {
         (Some(first), Some(last)) => vec![
-            (first.0.clone(), format!("{:.3}", first.1)),
-            (last.0.clone(), format!("{:.3}", last.1)),
+            (first.0.clone(), digits(first.1)),
+            (last.0.clone(), digits(last.1)),
             ("growth".to_owned(), format!("× {:.2}", last.1 / first.1.max(1e-12))),
         ],
         _ => Vec::new(),
