@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -333,21 +333,30 @@ const SIGINT: usize = 2;
 /// The number of the wish to end.
 pub const SIGTERM: usize = 15;
 
-/// Hears Ctrl-C and the system's wish to end the process. A second Ctrl-C ends it at once.
+/// Hears Ctrl-C and the system's wish to end the process. Another one, a second or more later, ends it at
+/// once; before, it is the same wish said twice, as `timeout` and others do to a process and to its group.
 pub struct Signals(Arc<AtomicUsize>);
 
 impl Signals {
     /// Begins to listen.
     pub fn listen() -> Self {
         let caught = Arc::new(AtomicUsize::new(0));
+        let again = Arc::new(AtomicBool::new(false));
         for (signal, code) in [(SIGINT, 130), (SIGTERM, 143)] {
             let number = signal as i32;
-            let again = Arc::new(std::sync::atomic::AtomicBool::new(false));
             // Where the system gives no signals there is nothing to hear.
             let _ = signal_hook::flag::register_conditional_shutdown(number, code, Arc::clone(&again));
-            let _ = signal_hook::flag::register(number, again);
             let _ = signal_hook::flag::register_usize(number, Arc::clone(&caught), signal);
         }
+        let heard = Arc::clone(&caught);
+        // Without that thread a second wish is heard like the first.
+        let _ = std::thread::Builder::new().spawn(move || {
+            while heard.load(Ordering::SeqCst) == 0 {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            std::thread::sleep(Duration::from_secs(1));
+            again.store(true, Ordering::SeqCst);
+        });
         Self(caught)
     }
 

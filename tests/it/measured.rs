@@ -93,7 +93,8 @@ fn what_was_trained_until_an_interruption_is_shown_and_kept() {
     while std::fs::read_to_string(&record).map_or(0, |text| text.lines().count()) < 5 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap();
+    let child_id = child.id().to_string();
+    Command::new("kill").arg("-INT").args([&child_id, &child_id]).status().unwrap();
     let said = child.wait_with_output().unwrap();
     assert_eq!(said.status.code(), Some(130), "{said:?}");
     let data: Json = serde_json::from_slice(&said.stdout).unwrap();

@@ -278,7 +278,9 @@ fn a_signal_saves_and_says_so() {
         while !place.path(signal).join("metrics.jsonl").exists() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let kill = Command::new("kill").arg(format!("-{signal}")).arg(child.id().to_string()).status();
+        // Said twice at once it is still one wish.
+        let child_id = child.id().to_string();
+        let kill = Command::new("kill").arg(format!("-{signal}")).args([&child_id, &child_id]).status();
         assert!(kill.unwrap().success());
         let ended = said(child.wait_with_output().unwrap());
         assert_eq!(ended.code, Some(code), "{}", ended.err);
