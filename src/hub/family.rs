@@ -253,7 +253,7 @@ impl Reading<'_, '_> {
             collect(tree, &mut used, self.cx);
         }
         let heads = family.heads.values().map(|h| &h.names);
-        for row in std::iter::once(&family.names).chain(heads).flat_map(|n| n.rows.iter()) {
+        for row in std::iter::once(&family.names).chain(heads).flat_map(|n| n.rows.iter().chain(&n.ties)) {
             if row.join.is_some() && !row.flat {
                 let message =
                     "tensors that are joined are written again only where each is a row (`flat: true`)";

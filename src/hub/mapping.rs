@@ -117,7 +117,7 @@ pub fn candidates(
     for row in &names.rows {
         for (which, pattern) in row.parameters.iter().enumerate() {
             let Some((bindings, last)) = pattern.matches(path) else { continue };
-            if row.when.as_ref().is_some_and(|w| eval(w, scope).ok() != Some(serde_json::Value::Bool(true))) {
+            if !holds(row, scope) {
                 continue;
             }
             found.push(candidate(row, which, &bindings, last, shape, parameters, scope)?);
@@ -144,6 +144,11 @@ pub fn candidates(
         });
     }
     Ok(found)
+}
+
+/// Whether a row's condition holds, if it has one.
+fn holds(row: &Row, scope: &dyn Scope) -> bool {
+    row.when.as_ref().is_none_or(|w| eval(w, scope).ok() == Some(serde_json::Value::Bool(true)))
 }
 
 fn candidate(
@@ -228,6 +233,9 @@ fn candidate(
 
 /// Finds every parameter of a graph in a file.
 pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &dyn Header) -> Mapping {
+    let mut names = names.clone();
+    names.ties.retain(|row| holds(row, scope));
+    let names = &names;
     let mut mapping = Mapping::default();
     let mut taken: IndexMap<String, Vec<(String, Place)>> = IndexMap::new();
     let mut missing: Vec<(String, Vec<usize>, Option<String>)> = Vec::new();

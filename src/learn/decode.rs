@@ -1,6 +1,7 @@
 //! Token after token: what a decoder writes on from a prompt, or for a source.
 //!
-//! Keys and values of past positions are kept, so a token costs one position. Sequences whose prompts have
+//! Keys and values of past positions are kept, so a token costs one position; where they change as a sequence
+//! grows, as with rotary angles of its length, every position is computed again. Sequences whose prompts have
 //! one length are decoded together; one that has ended leaves the batch. Beam search keeps the most
 //! probable beginnings of one sequence beside each other.
 
@@ -83,6 +84,50 @@ struct Sampled<'a> {
     seed: u64,
 }
 
+/// What stands before the next tokens of some sequences.
+enum Past {
+    /// Keys and values of its positions.
+    Kept(Cache),
+    /// Its tokens, a row a sequence.
+    Again(Vec<Vec<u32>>),
+}
+
+impl Past {
+    /// Nothing yet.
+    fn new(plan: &Plan) -> Self {
+        let has_memory = plan.inputs().iter().any(|input| input.memory);
+        if plan.decodes() || has_memory { Self::Kept(Cache::new(plan)) } else { Self::Again(Vec::new()) }
+    }
+
+    /// Positions there are.
+    fn len(&self) -> usize {
+        match self {
+            Self::Kept(cache) => cache.len(),
+            Self::Again(rows) => rows.first().map_or(0, Vec::len),
+        }
+    }
+
+    /// Keeps these sequences, in that order, some perhaps twice.
+    fn select(&mut self, sequences: &[usize], device: &Device) {
+        match self {
+            Self::Kept(cache) => cache.select(sequences, device),
+            Self::Again(rows) => *rows = sequences.iter().filter_map(|i| rows.get(*i).cloned()).collect(),
+        }
+    }
+
+    /// The tokens the model is to be given, of which these are the new ones.
+    fn behind<'t>(&'t mut self, tokens: &'t [Vec<u32>]) -> &'t [Vec<u32>] {
+        match self {
+            Self::Kept(_) => tokens,
+            Self::Again(rows) => {
+                rows.resize(tokens.len(), Vec::new());
+                rows.iter_mut().zip(tokens).for_each(|(row, new)| row.extend(new));
+                rows
+            }
+        }
+    }
+}
+
 /// A model that decodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoder<'a> {
@@ -140,15 +185,15 @@ impl<'a> Decoder<'a> {
         let device = self.device()?;
         let mut streams: BTreeMap<usize, Stream> =
             alive.iter().map(|i| (*i, Stream::new(seed, "sampling", *i as u64))).collect();
-        let mut cache = Cache::new(self.plan);
+        let mut past = Past::new(self.plan);
         let mut next: Vec<Vec<u32>> = alive.iter().map(|i| prompts[*i].tokens.clone()).collect();
         let mut memory = together(prompts, &alive)?;
         while !alive.is_empty() {
-            let room = limits.context.saturating_sub(cache.len());
+            let room = limits.context.saturating_sub(past.len());
             if next.first().is_none_or(|tokens| tokens.len() > room) {
                 break;
             }
-            let mut rows = self.scores(&next, std::mem::take(&mut memory), &mut cache, &device)?;
+            let mut rows = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
             let mut kept = Vec::new();
             next.clear();
             for (row, (index, scores)) in alive.iter().zip(&mut rows).enumerate() {
@@ -172,7 +217,7 @@ impl<'a> Decoder<'a> {
                 }
             }
             if kept.len() < alive.len() && !kept.is_empty() {
-                cache.select(&kept, &device);
+                past.select(&kept, &device);
             }
             alive = kept.into_iter().map(|row| alive[row]).collect();
         }
@@ -184,17 +229,21 @@ impl<'a> Decoder<'a> {
         &self,
         tokens: &[Vec<u32>],
         memory: Vec<(&'static str, Array)>,
-        cache: &mut Cache,
+        past: &mut Past,
         device: &Device,
     ) -> Result<Vec<Vec<f32>>, StepError> {
-        let (rows, length) = (tokens.len(), tokens.first().map_or(0, Vec::len));
-        let ids: Vec<i64> = tokens.iter().flatten().map(|id| i64::from(*id)).collect();
+        let given = past.behind(tokens);
+        let (rows, length) = (given.len(), given.first().map_or(0, Vec::len));
+        let ids: Vec<i64> = given.iter().flatten().map(|id| i64::from(*id)).collect();
         let ids = Tensor::<2, Int>::from_data(TensorData::new(ids, [rows, length]), device);
         let mut inputs = Inputs::new().with(self.input()?, ids);
         for (name, values) in memory {
             inputs = inputs.with(name, array(&values, device)?);
         }
-        let outputs = self.plan.run_cached(self.weights, &inputs, cache)?;
+        let outputs = match past {
+            Past::Kept(cache) => self.plan.run_cached(self.weights, &inputs, cache)?,
+            Past::Again(_) => self.plan.run(self.weights, &inputs, false)?,
+        };
         let logits = super::loss::output::<3>(&outputs, "logits").map_err(StepError::Labels)?;
         let [_, length, width] = logits.dims();
         let last = logits.narrow(1, length - 1, 1);
@@ -216,16 +265,16 @@ impl<'a> Decoder<'a> {
             d.log_probability / length.powf(beam.length_penalty)
         };
         let best_first = |all: &mut Vec<Decoded>| all.sort_by(|a, b| score(b).total_cmp(&score(a)));
-        let mut cache = Cache::new(self.plan);
+        let mut past = Past::new(self.plan);
         let mut alive = vec![Decoded::default()];
         let mut next = vec![prompt.tokens.clone()];
         let mut memory = prompt.memory.clone();
         let mut done: Vec<Decoded> = Vec::new();
         for _ in 0..limits.most {
-            if next.first().is_none_or(|tokens| tokens.len() > limits.context.saturating_sub(cache.len())) {
+            if next.first().is_none_or(|tokens| tokens.len() > limits.context.saturating_sub(past.len())) {
                 break;
             }
-            let mut rows = self.scores(&next, std::mem::take(&mut memory), &mut cache, &device)?;
+            let mut rows = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
             let mut ways: Vec<(f64, usize, u32)> = Vec::new();
             for (row, scores) in rows.iter_mut().enumerate() {
                 limits.restrict(scores, prompt.tokens.len(), alive[row].tokens.len());
@@ -275,7 +324,7 @@ impl<'a> Decoder<'a> {
                 alive.clear();
                 break;
             }
-            cache.select(&rows, &device);
+            past.select(&rows, &device);
         }
         done.append(&mut alive);
         best_first(&mut done);

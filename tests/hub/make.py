@@ -128,6 +128,8 @@ FAMILIES = {
     "t5-encoder": ("T5EncoderModel", dict(vocab_size=97, d_model=32, d_kv=12, d_ff=48, num_layers=1, num_heads=4,
         pad_token_id=0, decoder_start_token_id=0)),
     "bart-body": ("BartModel", dict(BOTH, encoder_layers=1, decoder_layers=1)),
+    "marian-parts": ("MarianMTModel", dict(BOTH, encoder_layers=1, decoder_layers=1,
+        share_encoder_decoder_embeddings=False)),
     "mbart": ("MBartForConditionalGeneration", BOTH),
     "pegasus": ("PegasusForConditionalGeneration", dict(BOTH, pad_token_id=0)),
     "m2m_100": ("M2M100ForConditionalGeneration", BOTH),

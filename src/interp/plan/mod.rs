@@ -162,6 +162,11 @@ impl Plan {
         flatten::plan(graph, captures)
     }
 
+    /// Whether a cache can stand for past positions.
+    pub fn decodes(&self) -> bool {
+        self.decodes
+    }
+
     /// The graph's inputs.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs

@@ -278,8 +278,8 @@ freeze: ['*.attention.*', 'embed.*']";
     }
 }
 
-fn taught() -> (Plan, Weights) {
-    let mut training = Training::new(&little(), OPTIMIZERS[1]);
+fn taught(graph: &Verified) -> (Plan, Weights) {
+    let mut training = Training::new(graph, OPTIMIZERS[1]);
     for number in 1..=15 {
         training.step(number, &[batch(&[0, 3, 5, 1, 7])]);
     }
@@ -297,7 +297,17 @@ fn next(plan: &Plan, weights: &Weights, tokens: &[u32]) -> Vec<f64> {
 
 #[test]
 fn decoding_is_what_the_model_says_without_a_cache() {
-    let (plan, weights) = taught();
+    decoding_is_what_is_said(&little());
+    // Angles of a sequence's length leave nothing to cache.
+    let scaling = "{dynamic: {factor: 4, original_context: 3}}";
+    let growing = format!("{{position: {{rotary: {{scaling: {scaling}}}}}}}");
+    let growing = crate::interp::spec(&SPEC.replace("{position: learned}", &growing));
+    assert!(!growing.decodes);
+    decoding_is_what_is_said(&growing);
+}
+
+fn decoding_is_what_is_said(graph: &Verified) {
+    let (plan, weights) = taught(graph);
     let decoder = Decoder::new(&plan, &weights);
     let prompts: Vec<Prompt> = [vec![1], vec![4, 5], vec![2], vec![8, 0]]
         .map(|tokens| Prompt { tokens, memory: Vec::new() })
@@ -331,7 +341,7 @@ fn decoding_is_what_the_model_says_without_a_cache() {
 
 #[test]
 fn a_wide_beam_finds_the_most_probable_sequence() {
-    let (plan, weights) = taught();
+    let (plan, weights) = taught(&little());
     let decoder = Decoder::new(&plan, &weights);
     let prompt = Prompt { tokens: vec![4], memory: Vec::new() };
     let limits = Limits { most: 3, context: 8, stop: vec![7], never: vec![], last: None };
