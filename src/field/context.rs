@@ -17,6 +17,8 @@ pub struct Context<'a> {
     used: RefCell<BTreeSet<Span>>,
     /// What the author calls the next record, where that is not the record's own name.
     title: Option<&'static str>,
+    /// Whether an author can give names of their own, by `let`.
+    has_lets: bool,
 }
 
 /// A name an expression may use.
@@ -52,7 +54,12 @@ pub struct Mark(usize);
 impl<'a> Context<'a> {
     /// A context without names.
     pub fn new(sources: &'a SourceMap, sink: &'a mut Sink) -> Self {
-        Self { sources, sink, names: Vec::new(), used: RefCell::default(), title: None }
+        Self { sources, sink, names: Vec::new(), used: RefCell::default(), title: None, has_lets: true }
+    }
+
+    /// Of a document without `let`, where no name is worth to be offered.
+    pub fn without_lets(self) -> Self {
+        Self { has_lets: false, ..self }
     }
 
     /// The texts.
@@ -211,7 +218,7 @@ impl Scope for Context<'_> {
     }
 
     fn names(&self) -> Vec<String> {
-        let known = |b: &&Binding| matches!(b.value, Bound::Number(_));
+        let known = |b: &&Binding| self.has_lets && matches!(b.value, Bound::Number(_));
         let mut names: Vec<String> = self.names.iter().filter(known).map(|b| b.name.clone()).collect();
         names.sort();
         names.dedup();

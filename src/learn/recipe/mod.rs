@@ -196,6 +196,6 @@ pub fn read(sources: &SourceMap, id: SourceId, settings: &[Setting], sink: &mut 
             sink.push(diagnostic);
         }
     }
-    let recipe = Recipe::decode(&tree, &mut Context::new(sources, sink));
+    let recipe = Recipe::decode(&tree, &mut Context::new(sources, sink).without_lets());
     recipe.filter(|_| !sink.has_errors())
 }

@@ -343,9 +343,13 @@ impl Learning {
 
     /// As a pipe table and a list.
     pub fn markdown(&self) -> String {
-        let (columns, rows) = self.rows();
-        let mut out = Table { columns, rows, total: Vec::new() }.markdown();
-        let _ = writeln!(out, "\n{}; {}\n", self.caption(), self.footnote());
+        let mut out = String::new();
+        if !self.seeds.is_empty() {
+            let (columns, rows) = self.rows();
+            out += &Table { columns, rows, total: Vec::new() }.markdown();
+            let _ = write!(out, "\n{}; ", self.caption());
+        }
+        let _ = writeln!(out, "{}\n", self.footnote());
         self.verdicts().iter().for_each(|line| out += &format!("- {line}\n"));
         if let Some((columns, rows, about)) = self.rows_of_stopped() {
             out += &format!("\n{}\n{about}\n", Table { columns, rows, total: Vec::new() }.markdown());
