@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::file;
+use super::place::Dtype;
 use super::shelf::SHELF;
 use super::show::TableFormat;
 use super::subject::{OverArgs, Subject};
@@ -99,26 +100,16 @@ pub struct SceneArgs {
     /// Their length; the shortest context if not given
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     tokens: Option<u64>,
-    /// What numbers are held in, for bytes: bf16 or f32
+    /// What numbers are held in, for bytes: bf16, f16 or f32
     #[arg(
         long,
         value_enum,
         value_name = "TYPE",
-        default_value_t,
+        default_value_t = Dtype::Bf16,
         hide_default_value = true,
         hide_possible_values = true
     )]
     dtype: Dtype,
-}
-
-/// The size of an element on the command line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Dtype {
-    /// 2 bytes
-    #[default]
-    Bf16,
-    /// 4 bytes
-    F32,
 }
 
 impl SceneArgs {
@@ -128,6 +119,7 @@ impl SceneArgs {
         let tokens = self.tokens.or(contexts.min()).unwrap_or(1);
         let element = match self.dtype {
             Dtype::Bf16 => Element::Bf16,
+            Dtype::F16 => Element::F16,
             Dtype::F32 => Element::F32,
         };
         Scene { batch: self.batch, tokens, element }

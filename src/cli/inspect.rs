@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::file;
 use super::subject::{OverArgs, SpecArgs, Subject};
-use super::ui::{Failure, Format, Output, Ui};
+use super::ui::{Failure, Format, FormatArg, Output, Ui};
 use crate::inspect::{Report, attention, positions, sites};
 
 /// Arguments of `inspect`.
@@ -46,26 +46,9 @@ pub struct Destination {
     /// The file to write, .svg, .html or .png; only numbers on stdout if not given
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// text or json: what stdout has
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value_t,
-        hide_default_value = true,
-        hide_possible_values = true
-    )]
-    format: Spoken,
-}
-
-/// The form of what stdout has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Spoken {
-    /// For people
-    #[default]
-    Text,
-    /// One object
-    Json,
+    /// How to speak.
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 /// Arguments of `inspect positions`.
@@ -159,10 +142,7 @@ impl Inspect {
             What::Positions(p) => &p.to,
             What::Init(o) | What::Attention(o) | What::Flow(o) | What::Layers(o) => &o.to,
         };
-        match to.format {
-            Spoken::Text => Format::Text,
-            Spoken::Json => Format::Json,
-        }
+        to.format.format
     }
 
     /// Looks; the last line is the file's path if there is one.

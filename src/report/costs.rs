@@ -20,6 +20,8 @@ pub enum Element {
     /// 2 bytes.
     #[default]
     Bf16,
+    /// 2 bytes.
+    F16,
 }
 
 impl Element {
@@ -27,15 +29,16 @@ impl Element {
     pub fn bytes(self) -> u128 {
         match self {
             Element::F32 => 4,
-            Element::Bf16 => 2,
+            Element::Bf16 | Element::F16 => 2,
         }
     }
 
-    /// `f32`, `bf16`
+    /// `f32`, `bf16`, `f16`
     pub fn word(self) -> &'static str {
         match self {
             Element::F32 => "f32",
             Element::Bf16 => "bf16",
+            Element::F16 => "f16",
         }
     }
 }
