@@ -1,7 +1,7 @@
 //! Predicts for `trafoc predict`: texts, questions and images to classes, tags, answers, vectors.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
@@ -49,7 +49,7 @@ pub fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output, Failure> {
             if arguments.image.is_empty() {
                 return Err(takes("images").help("`--image FILE`"));
             }
-            images(&trained, arguments)?
+            images(&trained, &arguments.image, top)?
         }
         Task::Span => {
             if arguments.question.is_empty() {
@@ -62,7 +62,8 @@ pub fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output, Failure> {
             if texts.is_empty() {
                 return Err(takes("texts").help("`--text TEXT`, or `--texts FILE`"));
             }
-            texts.iter().map(|text| of_text(&trained, text, arguments, ui)).collect::<Result<_, _>>()?
+            let second = arguments.second.as_deref();
+            texts.iter().map(|text| of_text(&trained, text, second, top, ui)).collect::<Result<_, _>>()?
         }
     };
     let text: String = said.iter().map(|s| format!("{}\n", s.line)).collect();
@@ -196,10 +197,16 @@ fn classes(codebook: &Codebook, scores: &[f32], top: usize) -> Said {
     Said { line: line(&shown), data: json!({ "classes": named(&all) }) }
 }
 
-fn of_text(trained: &Trained, text: &str, arguments: &Predict, ui: &Ui) -> Result<Said, Failure> {
+fn of_text(
+    trained: &Trained,
+    text: &str,
+    second: Option<&str>,
+    top: usize,
+    ui: &Ui,
+) -> Result<Said, Failure> {
     let codebook = &trained.codebook;
     let first = pieces(codebook, text)?;
-    let second = arguments.second.as_deref().map(|s| pieces(codebook, s)).transpose()?.unwrap_or_default();
+    let second = second.map(|s| pieces(codebook, s)).transpose()?.unwrap_or_default();
     let marks = usize::from(!second.is_empty());
     let room = codebook.room().saturating_sub(second.len() + marks);
     if first.len() > room {
@@ -222,11 +229,7 @@ fn of_text(trained: &Trained, text: &str, arguments: &Predict, ui: &Ui) -> Resul
             Ok(tags(codebook, text, first, &rows))
         }
         _ => {
-            let mut said = classes(
-                codebook,
-                &numbers(&outputs, "logits")?,
-                usize::try_from(arguments.top).unwrap_or(usize::MAX),
-            );
+            let mut said = classes(codebook, &numbers(&outputs, "logits")?, top);
             if let Json::Object(object) = &mut said.data {
                 object.insert("text".into(), json!(text));
             }
@@ -295,7 +298,7 @@ fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Ve
     Ok(out)
 }
 
-fn images(trained: &Trained, arguments: &Predict) -> Result<Vec<Said>, Failure> {
+fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Said>, Failure> {
     let codebook = &trained.codebook;
     let Some(form) = codebook.image else { return Err(Failure::bug("a codebook without images")) };
     let preparation = match (&codebook.preparation, &trained.subject.model) {
@@ -315,7 +318,7 @@ fn images(trained: &Trained, arguments: &Predict) -> Result<Vec<Said>, Failure> 
         }
     };
     let mut out = Vec::new();
-    for path in &arguments.image {
+    for path in paths {
         let name = path.display().to_string();
         let values = picture(path, form, &preparation)
             .map_err(|why| Failure::new(Exit::File, format!("cannot use `{name}`: {why}")))?;
@@ -327,11 +330,7 @@ fn images(trained: &Trained, arguments: &Predict) -> Result<Vec<Said>, Failure> 
                 (spaced(&vector), json!({ "image": name, "embedding": vector }))
             }
             _ => {
-                let said = classes(
-                    codebook,
-                    &numbers(&outputs, "logits")?,
-                    usize::try_from(arguments.top).unwrap_or(usize::MAX),
-                );
+                let said = classes(codebook, &numbers(&outputs, "logits")?, top);
                 (said.line, json!({ "image": name, "classes": said.data["classes"] }))
             }
         };
