@@ -159,6 +159,14 @@ pub fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output, Failure> {
 
 /// At temperature 0 nothing is drawn, and what says how would do nothing.
 fn refuse_what_draws(arguments: &Generate, temperature: f64) -> Result<(), Failure> {
+    if arguments.count > 1 && temperature == 0.0 {
+        let count = arguments.count;
+        let message = format!(
+            "`-n {count}` would write {count} times the same: at temperature 0 the best token is taken"
+        );
+        return Err(Failure::usage(message)
+            .help(format!("`--beam {count}` searches for as many, `--temperature 1` draws them")));
+    }
     let given = [
         ("--top-k", arguments.top_k.is_some()),
         ("--top-p", arguments.top_p.is_some()),

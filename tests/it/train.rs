@@ -156,6 +156,10 @@ fn an_exported_run_writes_what_the_run_writes() {
         let written = |model| told(&[&["generate", model], more].concat());
         assert_eq!(written("run"), written("out"), "{more:?}");
     }
+    // The best token is always the same one.
+    let thrice = said(place.command(&["generate", "run", "-n", "3", "--temperature", "0"]).output().unwrap());
+    assert_eq!(thrice.code, Some(2));
+    assert!(thrice.err.contains("`--beam 3` searches for as many"), "{}", thrice.err);
     assert_eq!(told(&["export", "out", "--to", "again", "--quiet"]).lines().count(), 1);
     for name in ["model.safetensors", "tokenizer.json", "generation_config.json"] {
         let bytes = |folder: &str| std::fs::read(place.path(folder).join(name)).unwrap();
