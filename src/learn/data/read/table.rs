@@ -1,5 +1,6 @@
 //! Tables: csv, tsv and lines of JSON.
 
+use std::io::Read as _;
 use std::ops::ControlFlow;
 
 use serde_json::Value as Json;
@@ -161,6 +162,12 @@ fn unknown_columns(table: &Table, file: &Named, names: &[String], faults: &mut F
     any
 }
 
+/// Read behind a file with quotation marks: closes one that is open and ends its row in [`OPEN`], else is
+/// a row [`BEHIND`] that no text has.
+const END: &[u8] = b"\n\"\0\"\n";
+const OPEN: &[u8] = b"\n\0\"";
+const BEHIND: &[u8] = b"\0";
+
 fn columns(
     table: &Table,
     file: &Named,
@@ -173,7 +180,7 @@ fn columns(
         .flexible(true)
         .delimiter(separator)
         .quoting(separator == b',')
-        .from_reader(file::open(&file.path)?);
+        .from_reader(file::open(&file.path)?.chain(if separator == b',' { END } else { b"" }));
     let mut record = csv::ByteRecord::new();
     let mut names: Vec<String> = Vec::new();
     let mut rows = 0u64;
@@ -194,6 +201,17 @@ fn columns(
                     return Ok(faults.line(place, &why, None));
                 }
             },
+        }
+        if record.len() == 1 && record.get(0) == Some(BEHIND) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if separator == b',' && record.iter().next_back().is_some_and(|cell| cell.ends_with(OPEN)) {
+            let help = "close it, or write it twice where it belongs to a text in quotation marks";
+            return Ok(faults.line(
+                place,
+                "a quotation mark is opened in this row and not closed",
+                Some(help),
+            ));
         }
         rows += 1;
         let cells: Result<Vec<&str>, _> = record.iter().map(std::str::from_utf8).collect();
@@ -226,7 +244,14 @@ fn columns(
         };
         let flow = match (Row { table, value: &value }).raw() {
             Ok(raw) => visit(raw, place, faults),
-            Err(why) => faults.line(place, &why, None),
+            Err(why) => {
+                let breaks = cells.iter().map(|cell| cell.matches('\n').count() as u64).sum::<u64>();
+                let last = place.line + breaks;
+                let help = format!(
+                    "its quotation marks take in the lines to {last}; one that is not closed takes too many"
+                );
+                faults.line(place, &why, (breaks > 0).then_some(help.as_str()))
+            }
         };
         if flow.is_break() {
             return Ok(flow);

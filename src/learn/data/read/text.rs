@@ -77,38 +77,45 @@ fn pair(
     visit(Raw::Pair { source, target, language: None }, place, faults)
 }
 
-/// Two files line by line. The first is kept while the second is read.
+/// How many lines a file has.
+fn count(file: &Named) -> Result<u64, Refused> {
+    let mut count = 0;
+    file::lines(&file.path, &mut |line, _| {
+        count = line;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(count)
+}
+
+/// Two files line by line. The first is kept while the second is read. Files of different length do not belong
+/// together, wherever a limit ends.
 pub fn parallel(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
     let [first, second] = files else { return Ok(()) };
+    let (sources, targets) = (count(first)?, count(second)?);
+    if sources != targets {
+        let message = format!("{targets} lines, and `{}` has {sources}", file::name(&first.path));
+        let place = Place { file: second, line: 0 };
+        let _ = faults.line(place, &message, Some("the files belong together line by line"));
+        return Ok(());
+    }
     let mut sources: Vec<String> = Vec::new();
     let flow = each_line(std::slice::from_ref(first), faults, &mut |line, _, _| {
         sources.push(line.to_owned());
         ControlFlow::Continue(())
     })?;
-    if flow.is_break() {
+    if flow.is_break() || faults.any() {
         return Ok(());
     }
-    let mut read = 0u64;
-    let flow = each_line(std::slice::from_ref(second), faults, &mut |line, place, faults| {
-        read = place.line;
+    each_line(std::slice::from_ref(second), faults, &mut |line, place, faults| {
         let source = usize::try_from(place.line - 1).ok().and_then(|i| sources.get(i));
         match source {
             Some(source) if source.is_empty() && line.is_empty() => ControlFlow::Continue(()),
             Some(source) => pair(source, line, place, faults, visit),
-            None => {
-                let (name, lines) = (file::name(&first.path), sources.len());
-                let message = format!("`{name}` has only {lines} lines");
-                let _ = faults.line(place, &message, Some("the files belong together line by line"));
-                ControlFlow::Break(())
-            }
+            // Only where a file grows while it is read.
+            None => ControlFlow::Break(()),
         }
-    })?;
-    if flow.is_continue() && read < sources.len() as u64 {
-        let message = format!("{} lines, and `{}` has {}", read, file::name(&first.path), sources.len());
-        let place = Place { file: second, line: 0 };
-        let _ = faults.line(place, &message, Some("the files belong together line by line"));
-    }
-    Ok(())
+    })
+    .map(|_| ())
 }
 
 /// A word, a tab and its class a line; an empty line ends a sentence.
