@@ -18,7 +18,7 @@ use crate::inspect::positions;
 use crate::inspect::sites::{self, Kind, Site};
 use crate::inspect::{Matrix, Report, start};
 use crate::interp::device::Chosen;
-use crate::interp::{Captures, Inputs, Model, Options, Outputs, Value, Weights};
+use crate::interp::{Captures, Inputs, Model, Options, Outputs, Plan, Value, Weights};
 use crate::ir::paths::elements;
 use crate::ir::{DType, Init, Verified};
 use crate::learn::data::Codebook;
@@ -297,17 +297,16 @@ fn first_sequence(value: &Value) -> Result<(usize, usize, Vec<f64>), Failure> {
 
 fn init(one: &Observe, ui: &mut Ui, graph: Verified) -> Result<Report, Failure> {
     let found = sites::sites(&graph);
-    let name = graph.name.clone();
+    let (name, context) = (graph.name.clone(), graph.context);
     let started = start::started(&graph);
     let sampled: Vec<Option<f64>> = started.iter().map(|p| drawn(p, one.seed)).collect();
     let total = crate::report::cost::cost(&graph).parameters.all().total;
     let mut depth = Vec::new();
     if total <= RUNS {
-        let json = some_inputs(&graph);
         let captures: Vec<String> = found.layers.iter().map(|l| l.path.clone()).collect();
         if !captures.is_empty() {
             let model = Loaded::random(one, ui, graph)?;
-            let outputs = model.run(&json, &captures)?;
+            let outputs = model.run(&some_inputs(model.model.plan(), context), &captures)?;
             for layer in &found.layers {
                 let (_, _, values) = first_sequence(captured(&outputs, &layer.path)?)?;
                 depth.push((format!("{} layer {}", layer.stack, layer.index), variance(&values)));
@@ -340,11 +339,10 @@ fn drawn(one: &start::Started, seed: u64) -> Option<f64> {
     Some(variance(&values).sqrt())
 }
 
-/// Inputs that any graph takes: ids spread over the vocabulary, an image of a pattern.
-fn some_inputs(graph: &Verified) -> serde_json::Value {
-    let vocab = graph.vocab.unwrap_or(2).max(2);
+/// Inputs that a model takes: ids spread over the tables they are looked up in, an image of a pattern.
+fn some_inputs(plan: &Plan, context: u64) -> serde_json::Value {
     let mut all = serde_json::Map::new();
-    for value in graph.root().arguments().iter().filter(|v| !v.ty.optional) {
+    for value in plan.inputs().iter().filter(|v| !v.ty.optional) {
         let sizes: Vec<u64> = value
             .ty
             .shape
@@ -353,15 +351,15 @@ fn some_inputs(graph: &Verified) -> serde_json::Value {
             .map(|(i, dim)| match dim.constant().and_then(|n| u64::try_from(n).ok()) {
                 Some(n) => n,
                 None if i == 0 => 1,
-                None => graph.context.clamp(1, TOKENS),
+                None => context.clamp(1, TOKENS),
             })
             .collect();
         let count: u64 = sizes.iter().product();
-        let is_tokens = sizes.len() == 2;
+        let rows = value.rows.as_ref().map_or(1, |(rows, _)| *rows).max(1);
         let number = |i: u64| match value.ty.dtype {
             // A multiplicative sequence meets many different words.
-            DType::Int if is_tokens => serde_json::json!((i.wrapping_mul(2_654_435_761) >> 7) % vocab),
-            DType::Int | DType::Bool => serde_json::json!(0),
+            DType::Int => serde_json::json!((i.wrapping_mul(2_654_435_761) >> 7) % rows),
+            DType::Bool => serde_json::json!(0),
             DType::Float => serde_json::json!((i as f64 * 0.7).sin()),
         };
         let mut items: Vec<serde_json::Value> = (0..count).map(number).collect();

@@ -159,7 +159,7 @@ impl Report {
                 out += &format!("  {name:widest$}  {value}\n");
             }
             if let Some((header, rows)) = &part.table {
-                out += &aligned(header, rows);
+                out += &aligned(header, rows, width);
             }
         }
         out
@@ -184,14 +184,18 @@ fn sortable(header: &[String], rows: &[Vec<String>]) -> Table {
     table
 }
 
-fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
+/// Columns beside each other; where they are wider than allowed, the first cell of a row stands above the others.
+fn aligned(header: &[String], rows: &[Vec<String>], width: usize) -> String {
     let wide = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).chain(header.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
+    let all = (0..header.len()).map(|i| wide(i) + 2).sum::<usize>();
     let line = |cells: &[String]| {
-        let cells = cells.iter().enumerate().map(|(i, cell)| format!("{cell:w$}", w = wide(i)));
-        format!("  {}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+        let mut cells = cells.iter().enumerate().map(|(i, cell)| format!("{cell:w$}", w = wide(i)));
+        let above = if all > width { cells.next() } else { None };
+        let above = above.map_or(String::new(), |first| format!("  {}\n  ", first.trim_end()));
+        format!("{above}  {}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
     line(header) + &rows.iter().map(|row| line(row)).collect::<String>()
 }

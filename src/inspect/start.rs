@@ -110,9 +110,9 @@ pub fn report(
         }
         figures.push(chart.figure());
     }
-    let header = ["parameter", "shape", "copies", "starts as", "declared std", "drawn std"];
-    let text = "What the spec asks for against what the random streams give; one tensor of every kind is \
-                drawn.";
+    let header = ["parameter", "shape", "copies", "starts as", "declared", "drawn"];
+    let text = "The standard deviation that the spec declares against that of what the random streams give; \
+                one tensor of every kind is drawn.";
     let mut parts = vec![Part {
         title: "Parameters".into(),
         text: text.into(),

@@ -7,7 +7,7 @@ use trafoc::inspect::flow::{flow, rollout};
 use trafoc::inspect::layers::{planes, project};
 use trafoc::inspect::positions::{self, Model, positions};
 use trafoc::inspect::sites::{Kind, Site, sites};
-use trafoc::inspect::start::{spread, started};
+use trafoc::inspect::start::{self, spread, started};
 use trafoc::inspect::{Matrix, Report};
 use trafoc::ir::op::{MaskRule, Window};
 use trafoc::ir::{Init, Verified};
@@ -40,6 +40,19 @@ fn assert_small(report: &Report) {
     assert!(html.len() < 1_000_000 && !html.contains("NaN"), "{}: {}", report.title, html.len());
     assert_eq!(html, report.page().html());
     assert!(!report.figure().svg().contains("NaN"));
+}
+
+#[test]
+fn what_is_too_wide_for_a_line_takes_two() {
+    for name in ["t5-small", "deepseek-v3-tiny", "vit-b16"] {
+        let parameters = started(&graph(name));
+        let report = start::report(name, &parameters, &[], &[]);
+        let (narrow, wide) = (report.text(80), report.text(200));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&narrow), words(&wide));
+        assert_eq!(narrow.lines().count() - wide.lines().count(), parameters.len() + 2, "{narrow}");
+    }
 }
 
 #[test]
