@@ -1,7 +1,7 @@
 //! Trains models beside each other for `trafoc compare --train`: a run for every model and seed.
 //!
 //! A seed trains all models before the next one begins, so that what was finished when somebody ends it is
-//! whole seeds. Every run is one of `trafoc train`, in a folder of its own: it can be used, looked at and
+//! whole seeds. A model that fails is out, and the others go on without it. Every run is one of `trafoc train`, in a folder of its own: it can be used, looked at and
 //! taken up again like any other. What the models see must be the same, or their losses say nothing.
 
 use std::fs;
@@ -40,8 +40,8 @@ pub struct Contest<'a> {
     pub device: Option<&'a str>,
 }
 
-/// Trains models by their names; the exit is that of an interruption where there was one. What was made until
-/// then is shown, and stays: also in a folder of our own. Also returns the folder, if it is still there.
+/// Trains models by their names; the exit is that of an interruption where there was one, and else tells
+/// whether a model failed. What was made until then is shown, and stays: also in a folder of our own. Also returns the folder, if it is still there.
 ///
 /// # Errors
 /// The recipe does not fit a model, the models do not see the same data, or a run fails.
@@ -66,8 +66,15 @@ pub fn learning(
         let _ = fs::remove_dir_all(&own);
     }
     let Known { is_whole, steps, split } = ended?;
+    let fails = runs.iter().flat_map(|(_, runs)| runs).any(|run| run.failed.is_some());
     let exit = match (is_whole, signals.caught()) {
-        (true, _) => Exit::Ok,
+        (true, _) => {
+            if fails {
+                Exit::Failed
+            } else {
+                Exit::Ok
+            }
+        }
         (false, SIGTERM) => Exit::Terminated,
         (false, _) => Exit::Interrupted,
     };
@@ -117,11 +124,26 @@ fn compete(
         let seed = all.first().map_or(0, |p| *p.recipe.seed);
         first = first.or(Some(seed));
         for (i, (prepared, (name, runs))) in all.iter().zip(runs.iter_mut()).enumerate() {
+            if runs.iter().any(|run| run.failed.is_some()) {
+                continue;
+            }
             let folder = root.join(format!("{}-{}", i + 1, slug(name))).join(format!("seed-{seed}"));
             let what = format!("{name}, seed {seed} ({} of {})", index + 1, contest.seeds);
-            known.is_whole = train(prepared, &folder, chosen, (&what, signals), ui)
-                .map_err(|f| Failure { message: format!("{what}: {}", f.message), ..f })?;
-            runs.push(read(&folder, seed, known.is_whole)?);
+            match train(prepared, &folder, chosen, (&what, signals), ui) {
+                Ok(is_whole) => {
+                    known.is_whole = is_whole;
+                    runs.push(read(&folder, seed, is_whole)?);
+                }
+                Err(failure) if matches!(failure.exit, Exit::Failed | Exit::Device) => {
+                    ui.note(&format!("{what}: {}", failure.message));
+                    failure.help.iter().for_each(|help| ui.note(&format!("help: {help}")));
+                    let part = read(&folder, seed, false)?;
+                    runs.push(Run { failed: Some(failure.message), ..part });
+                }
+                Err(failure) => {
+                    return Err(Failure { message: format!("{what}: {}", failure.message), ..failure });
+                }
+            }
             if !known.is_whole {
                 return Ok(known);
             }
@@ -190,10 +212,10 @@ fn read(root: &Path, seed: u64, is_whole: bool) -> Result<Run, Failure> {
     let failed = |why: String| Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display()));
     if !is_whole && !path.exists() {
         // Ended before its first step.
-        return Ok(Run { seed, steps: Vec::new(), last: None });
+        return Ok(Run { seed, ..Run::default() });
     }
     let bytes = file::read_bounded(&path, MAX_RECORD).map_err(|e| failed(file::reason(&e)))?;
-    let mut run = Run { seed, steps: Vec::new(), last: None };
+    let mut run = Run { seed, ..Run::default() };
     for line in bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
         let line: Json = serde_json::from_slice(line).map_err(|e| failed(e.to_string()))?;
         let (step, loss) = (line["step"].as_u64(), line["loss"].as_f64());

@@ -302,6 +302,7 @@ fn what_was_learned_is_compared_seed_by_seed() {
         seed,
         steps: (1..=250).map(|s| (s, last + 1.0 / s as f64)).collect(),
         last: Some(last),
+        failed: None,
     };
     let runs = |losses: &[f64]| losses.iter().zip(0..).map(|(l, seed)| run(seed, *l)).collect::<Vec<_>>();
     let all = vec![
@@ -347,6 +348,27 @@ fn what_was_learned_is_compared_seed_by_seed() {
     c.learning = Some(learning);
     assert!(page(&c, &[]).html().contains("What they learned until it was stopped"));
     assert!(curve(&[]).is_empty());
+    // Who failed is out, also as the first; the others are compared.
+    let mut lost = run(1, 2.0);
+    (lost.last, lost.steps, lost.failed) = (None, lost.steps[..7].to_vec(), Some("no number".to_owned()));
+    let mut part = vec![
+        ("a".to_owned(), vec![run(0, 1.0), lost]),
+        ("b".to_owned(), runs(&[1.0, 2.0])),
+        ("c".to_owned(), runs(&[1.5, 2.5])),
+    ];
+    let learning = Learning::of("r.yaml", "train", 250, 2, &part);
+    assert!(learning.complete && learning.stopped.is_none() && learning.seeds == [0, 1]);
+    assert_eq!((learning.differences[0].than.as_str(), learning.differences[0].mean), ("b", 0.5));
+    let text = learning.text(60);
+    assert!(text.contains("\na failed with seed 1 after 7 steps: no number\n"), "{text}");
+    assert!(text.contains("failed  "), "{text}");
+    assert!(
+        learning.plain().contains(&("failed_after_steps".into(), vec!["7".into(), "".into(), "".into()]))
+    );
+    // All failed: that is no interruption.
+    part.truncate(1);
+    let learning = Learning::of("r.yaml", "train", 250, 2, &part);
+    assert!(learning.complete && learning.title() == "what they learned", "{}", learning.text(60));
 }
 
 /// Ten specs on one page, which stays small.

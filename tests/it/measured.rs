@@ -71,6 +71,31 @@ fn models_are_trained_alike_and_runs_go_on() {
     assert_eq!(compare(&other)["status"], "failed");
 }
 
+/// A model whose scores overflow fails at its first step; the others are trained on and compared.
+#[test]
+fn a_model_that_fails_leaves_the_others_their_comparison() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let spec = std::fs::read_to_string(root.join("specs/gbt-mulm.yaml")).unwrap();
+    let (start, burst) = (spec.find("\ninit:").unwrap(), at("burst.yaml"));
+    std::fs::write(&burst, spec[..start].to_owned() + "\ninit: {weights: {normal: {std: 1e38}}}\n").unwrap();
+    let small = ["--set", "d_model=16", "--set", "decoder.layers=1", "--set", "decoder.attention.heads=2"];
+    let train = ["--train", "specs/recipes/gbt-mulm.yaml", "--with", "data.limit=500", "--with", "steps=6"];
+    let models = [burst.as_str(), "@gbt-mulm", "@gbt-mulm", "--seeds", "2"];
+    let data = compare(&[models.as_slice(), &small, &train].concat());
+    assert_eq!(data["status"], "failed", "{data}");
+    let learning = &data["data"]["learning"];
+    let failed = &learning["models"][0]["failed"];
+    assert_eq!((&failed["steps"], &failed["seed"]), (&Json::from(0), &Json::from(3407)), "{data}");
+    assert!(failed["why"].as_str().unwrap().contains("not a number at step 1"), "{failed}");
+    assert_eq!(
+        (learning["complete"].as_bool(), learning["seeds"].as_array().unwrap().len()),
+        (Some(true), 2)
+    );
+    assert_eq!(learning["differences"][0]["than"], "@gbt-mulm", "{learning}");
+}
+
 /// Ctrl-C in the first seed: the next step is the last, what was made until then is shown and stays, and the
 /// same command goes on with it.
 #[test]

@@ -3,7 +3,8 @@
 //! Every seed trains every model on the same examples in the same order, so that models are compared seed
 //! by seed: what a seed gave all of them (an easy order, say) cancels. A difference counts when the 95 %
 //! interval of the mean of these paired differences (Student's t) does not hold 0; else it is within the
-//! noise. One seed shows no noise, and nothing is said. A seed that somebody ended is shown apart: how far
+//! noise. One seed shows no noise, and nothing is said. A model that failed with a seed is out: the others are
+//! compared without it, and where and why it failed is said. A seed that somebody ended is shown apart: how far
 //! each model came, and the losses in training where all that had begun still were.
 
 use std::fmt::Write as _;
@@ -29,16 +30,16 @@ pub struct Learning {
     pub split: String,
     /// Steps of a run.
     pub steps: u64,
-    /// The seeds that every model was trained with to the end.
+    /// The seeds that every model that did not fail was trained with to the end.
     pub seeds: Vec<u64>,
-    /// Whether all that were asked for are among them.
+    /// Whether all that were asked for are among them, or every model failed.
     pub complete: bool,
     /// The seed that was stopped before every model came to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
     /// A model each, in the order of the comparison.
     pub models: Vec<Learned>,
-    /// Each model after the first against the first.
+    /// Each model against the first that did not fail.
     pub differences: Vec<Difference>,
 }
 
@@ -53,6 +54,20 @@ pub struct Learned {
     pub loss: Option<Point>,
     /// The loss in training; of the stopped seed where there is no other.
     pub curve: Vec<Point>,
+    /// Where it failed; then it has no losses, and its curve is that of all its seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Failed>,
+}
+
+/// The end of a model that failed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Failed {
+    /// With which seed.
+    pub seed: u64,
+    /// Steps it had made.
+    pub steps: u64,
+    /// The reason.
+    pub why: String,
 }
 
 /// A seed that somebody ended.
@@ -62,7 +77,7 @@ pub struct Stopped {
     pub seed: u64,
     /// The last step that all models have made that had begun.
     pub step: u64,
-    /// A model each, in the order of the comparison.
+    /// A model each that did not fail, in the order of the comparison.
     pub models: Vec<Part>,
 }
 
@@ -114,6 +129,17 @@ pub struct Run {
     pub steps: Vec<(u64, f64)>,
     /// The loss at the end; none if it was stopped before.
     pub last: Option<f64>,
+    /// Why it failed.
+    pub failed: Option<String>,
+}
+
+/// Where a model failed.
+fn failed(runs: &[Run]) -> Option<Failed> {
+    let of = |run: &Run| {
+        let steps = run.steps.last().map_or(0, |(step, _)| *step);
+        Some(Failed { seed: run.seed, steps, why: run.failed.clone()? })
+    };
+    runs.iter().find_map(of)
 }
 
 fn over(step: u64, values: &[f64]) -> Option<Point> {
@@ -165,7 +191,7 @@ fn difference(name: &str, than: &str, pairs: &[(f64, f64)]) -> Option<Difference
 }
 
 /// The seed that not all models finished, if the first had begun it.
-fn stopped(runs: &[(String, Vec<Run>)], finished: &[u64]) -> Option<Stopped> {
+fn stopped(runs: &[&(String, Vec<Run>)], finished: &[u64]) -> Option<Stopped> {
     let begun = |run: &&Run| !finished.contains(&run.seed) && !run.steps.is_empty();
     let seed = runs.first()?.1.iter().find(begun)?.seed;
     let of = |runs: &[Run]| runs.iter().find(|run| run.seed == seed).map(|run| run.steps.clone());
@@ -203,34 +229,40 @@ impl Learning {
     /// Of the runs of each model, the last of which may have been stopped.
     pub fn of(recipe: &str, split: &str, steps: u64, asked: usize, runs: &[(String, Vec<Run>)]) -> Self {
         let ended = |runs: &[Run], seed: u64| runs.iter().any(|r| r.seed == seed && r.last.is_some());
+        let whole: Vec<&(String, Vec<Run>)> = runs.iter().filter(|(_, r)| failed(r).is_none()).collect();
         let mut seeds: Vec<u64> =
-            runs.first().map(|(_, r)| r.iter().map(|r| r.seed).collect()).unwrap_or_default();
-        seeds.retain(|seed| runs.iter().all(|(_, r)| ended(r, *seed)));
-        let stopped = stopped(runs, &seeds);
+            whole.first().map(|(_, r)| r.iter().map(|r| r.seed).collect()).unwrap_or_default();
+        seeds.retain(|seed| whole.iter().all(|(_, r)| ended(r, *seed)));
+        let stopped = stopped(&whole, &seeds);
         let drawn = |run: &&Run| match &stopped {
             Some(stopped) if seeds.is_empty() => run.seed == stopped.seed,
             Some(_) | None => seeds.contains(&run.seed),
         };
-        let shared: Vec<(&String, Vec<Run>)> =
-            runs.iter().map(|(name, r)| (name, r.iter().filter(drawn).cloned().collect())).collect();
-        let models: Vec<Learned> = shared
+        let models: Vec<Learned> = runs
             .iter()
             .map(|(name, runs)| {
-                let ended = runs.iter().filter(|r| seeds.contains(&r.seed));
+                let name = name.clone();
+                if let Some(failed) = failed(runs) {
+                    let (losses, curve) = (Vec::new(), curve(runs));
+                    return Learned { name, losses, loss: None, curve, failed: Some(failed) };
+                }
+                let shared: Vec<Run> = runs.iter().filter(drawn).cloned().collect();
+                let ended = shared.iter().filter(|r| seeds.contains(&r.seed));
                 let losses: Vec<f64> = ended.filter_map(|r| r.last).collect();
                 let loss = over(steps, &losses);
-                Learned { name: (*name).clone(), losses, loss, curve: curve(runs) }
+                Learned { name, losses, loss, curve: curve(&shared), failed: None }
             })
             .collect();
         let mut differences = Vec::new();
-        if let Some((first, rest)) = models.split_first() {
+        let compared: Vec<&Learned> = models.iter().filter(|m| m.failed.is_none()).collect();
+        if let Some((first, rest)) = compared.split_first() {
             for model in rest {
                 let pairs: Vec<(f64, f64)> =
                     model.losses.iter().copied().zip(first.losses.iter().copied()).collect();
                 differences.extend(difference(&model.name, &first.name, &pairs));
             }
         }
-        let complete = seeds.len() == asked;
+        let complete = seeds.len() == asked || compared.is_empty();
         let (recipe, split) = (recipe.to_owned(), split.to_owned());
         Self { recipe, split, steps, seeds, complete, stopped, models, differences }
     }
@@ -276,7 +308,12 @@ impl Learning {
                 (_, _) => format!("{name} against {than}: {mean}; one seed does not show what is noise"),
             }
         });
-        said.collect()
+        let failed = self.models.iter().filter_map(|m| Some((&m.name, m.failed.as_ref()?)));
+        let failed = failed.map(|(name, Failed { seed, steps, why })| {
+            let steps = number::exact((*steps).into());
+            format!("{name} failed with seed {seed} after {steps} steps: {why}")
+        });
+        said.chain(failed).collect()
     }
 
     /// Titles and rows of a table, a model each.
@@ -287,9 +324,10 @@ impl Learning {
         columns.extend(titles.into_iter().map(|title| column(title, Align::Right, None)));
         let shown = |n: f64| format!("{n:.4}");
         let row = |model: &Learned| {
-            let values = match model.loss {
-                Some(p) => [shown(p.mean), shown(p.low), shown(p.high)],
-                None => ["–", "–", "–"].map(str::to_owned),
+            let values = match (model.loss, &model.failed) {
+                (Some(p), _) => [shown(p.mean), shown(p.low), shown(p.high)],
+                (None, Some(_)) => ["failed", "–", "–"].map(str::to_owned),
+                (None, None) => ["–", "–", "–"].map(str::to_owned),
             };
             std::iter::once(model.name.clone()).chain(values).collect()
         };
@@ -333,7 +371,9 @@ impl Learning {
             let _ = writeln!(out, "{}", self.caption());
         }
         wrapped(&self.footnote(), width).iter().for_each(|line| out += &format!("{line}\n"));
-        self.verdicts().iter().for_each(|line| out += &format!("{line}\n"));
+        let verdicts = self.verdicts();
+        let lines = verdicts.iter().flat_map(|verdict| wrapped(verdict, width));
+        lines.for_each(|line| out += &format!("{line}\n"));
         if let Some((columns, rows, about)) = self.rows_of_stopped() {
             out += &format!("\n{}", Table { columns, rows, total: Vec::new() }.text(width));
             wrapped(&about, width).iter().for_each(|line| out += &format!("{line}\n"));
@@ -372,11 +412,22 @@ impl Learning {
             let values = self.models.iter().map(|m| m.losses.get(i).map(f64::to_string).unwrap_or_default());
             rows.push((format!("loss_seed_{seed}"), values.collect()));
         }
+        if self.models.iter().any(|m| m.failed.is_some()) {
+            let of = |value: fn(&Failed) -> String| -> Vec<String> {
+                self.models.iter().map(|m| m.failed.as_ref().map(value).unwrap_or_default()).collect()
+            };
+            rows.push(("failed_seed".to_owned(), of(|f| f.seed.to_string())));
+            rows.push(("failed_after_steps".to_owned(), of(|f| f.steps.to_string())));
+            rows.push(("failed_why".to_owned(), of(|f| f.why.clone())));
+        }
         if let Some(Stopped { seed, models, .. }) = &self.stopped {
-            let steps = models.iter().map(|part| part.steps.to_string());
             let loss = |part: &Part| part.training_loss.map(|loss| loss.to_string()).unwrap_or_default();
-            rows.push((format!("stopped_steps_seed_{seed}"), steps.collect()));
-            rows.push((format!("stopped_loss_seed_{seed}"), models.iter().map(loss).collect()));
+            let of = |value: &dyn Fn(&Part) -> String| -> Vec<String> {
+                let part = |m: &Learned| models.iter().find(|part| part.name == m.name);
+                self.models.iter().map(|m| part(m).map(value).unwrap_or_default()).collect()
+            };
+            rows.push((format!("stopped_steps_seed_{seed}"), of(&|part| part.steps.to_string())));
+            rows.push((format!("stopped_loss_seed_{seed}"), of(&loss)));
         }
         rows
     }
