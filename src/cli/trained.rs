@@ -14,7 +14,7 @@ use crate::interp::{Captures, Plan, Weights};
 use crate::learn::data::picture::Preparation;
 use crate::learn::data::{Codebook, Form};
 use crate::learn::recipe::agree::Task;
-use crate::learn::run_dir::{self, AVERAGED, Found};
+use crate::learn::run_dir::{self, AVERAGED, Found, RunDirError};
 use crate::learn::session::files;
 use crate::learn::token::{Fault, Tokenizer, from_files};
 use crate::learn::writing::Writing;
@@ -260,28 +260,59 @@ pub fn weights_of_run(root: &Path, ui: &Ui) -> Result<PathBuf, Failure> {
     Ok(found.file(files::MODEL))
 }
 
-/// The checkpoint of that name: averaged if there is one, else the best, where none is named.
+/// The checkpoint of that name; where none is named, the average if there is one, else the best, else the
+/// newest: the first of these that is not damaged.
 ///
 /// # Errors
 /// There is none that can be used.
-pub fn pick(root: &Path, name: Option<&str>) -> Result<Found, run_dir::RunDirError> {
+pub fn pick(root: &Path, name: Option<&str>) -> Result<Found, RunDirError> {
+    let best = |newest: &Found| match &newest.state.best {
+        Some(best) if best.step != newest.state.step => Some(run_dir::step_name(best.step)),
+        Some(_) | None => None,
+    };
     match name {
         Some("last") => run_dir::newest(root),
         Some("averaged") => run_dir::named(root, AVERAGED),
-        None if root.join("checkpoints").join(AVERAGED).exists() => run_dir::named(root, AVERAGED),
-        None | Some("best") => {
+        Some("best") => {
             let newest = run_dir::newest(root)?;
-            match &newest.state.best {
-                Some(best) if best.step != newest.state.step => {
-                    run_dir::named(root, &run_dir::step_name(best.step))
+            best(&newest).map_or(Ok(newest), |name| run_dir::named(root, &name))
+        }
+        None => {
+            let mut damaged = Vec::new();
+            if root.join("checkpoints").join(AVERAGED).exists() {
+                match run_dir::named(root, AVERAGED) {
+                    Err(RunDirError::NoCheckpoint { found, .. }) => damaged.extend(found),
+                    other => return other,
                 }
-                Some(_) | None => Ok(newest),
             }
+            let newest = run_dir::newest(root).map_err(|error| with(error, &damaged))?;
+            damaged.extend(newest.damaged.clone());
+            let found = match best(&newest).map(|name| run_dir::named(root, &name)) {
+                Some(Ok(found)) => found,
+                Some(Err(RunDirError::NoCheckpoint { found, .. })) => {
+                    damaged.extend(found);
+                    newest
+                }
+                Some(Err(error)) => return Err(error),
+                None => newest,
+            };
+            damaged.dedup();
+            Ok(Found { damaged, ..found })
         }
         Some(step) => {
             let step = step.parse().map_or_else(|_| step.to_owned(), run_dir::step_name);
             run_dir::named(root, &step)
         }
+    }
+}
+
+/// That no checkpoint is whole, with those that were looked at before.
+fn with(error: RunDirError, before: &[run_dir::Damaged]) -> RunDirError {
+    match error {
+        RunDirError::NoCheckpoint { path, found } => {
+            RunDirError::NoCheckpoint { path, found: before.iter().cloned().chain(found).collect() }
+        }
+        other => other,
     }
 }
 

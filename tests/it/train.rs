@@ -316,6 +316,37 @@ fn a_damaged_checkpoint_is_passed_over() {
     same(&good, &place.bytes("run", 12));
 }
 
+/// The average, then the best, then the newest.
+#[test]
+fn a_run_with_a_damaged_checkpoint_is_used_with_the_next_best() {
+    let place = Place::new();
+    place.trained("run", &["--with", "average=2"]);
+    let damage = |name: &str| {
+        let file = place.path("run/checkpoints").join(name).join("model.safetensors");
+        let mut bytes = std::fs::read(&file).unwrap();
+        *bytes.last_mut().unwrap() ^= 4;
+        std::fs::write(&file, bytes).unwrap();
+    };
+    let eval = |more: &[&str]| said(place.command(&[&["eval", "run"], more].concat()).output().unwrap());
+    assert!(!eval(&[]).err.contains("warning"));
+    damage("averaged");
+    let said = eval(&[]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.err.contains("warning: the checkpoint averaged cannot be used, step-0000000"),
+        "{}",
+        said.err
+    );
+    assert_eq!(eval(&["--checkpoint", "averaged"]).code, Some(4));
+    damage("step-000000012");
+    let said = eval(&[]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("checkpoint step-000000012 cannot be used, step-000000009 is"), "{}", said.err);
+    damage("step-000000009");
+    let said = eval(&[]);
+    assert_eq!(said.code, Some(4), "{}", said.err);
+}
+
 #[test]
 fn a_run_that_died_before_its_first_checkpoint_begins_anew() {
     let place = Place::new();
