@@ -332,8 +332,13 @@ impl Value for String {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match node.text() {
             Some(text) if !text.is_empty() && text.chars().all(|c| !c.is_control()) => Some(text.to_owned()),
-            Some(_) | None => {
-                wrong_kind(node, "a text", cx);
+            found => {
+                let wanted = match found {
+                    Some("") => "a text that is not empty",
+                    Some(_) => "a text without control characters",
+                    None => "a text",
+                };
+                wrong_kind(node, wanted, cx);
                 None
             }
         }
