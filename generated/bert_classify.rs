@@ -315,11 +315,18 @@ fn attention(
     // LibTorch's own attention is handed the mask as it is, though it attends where that is true, and no
     // softcap; its causal mask begins at the first key instead of ending at the last, and it takes no
     // mask beside it (`attention` in ops/module.rs of burn-tch 0.22.1).
-    if format!("{:?}", q.device()).contains("LibTorch") {
-        attention_fallback(q, k, v, mask, bias, options).cast(dtype)
-    } else {
-        fused(q, k, v, mask, bias, options).cast(dtype)
+    let place = format!("{:?}", q.device());
+    if place.contains("LibTorch") {
+        return attention_fallback(q, k, v, mask, bias, options).cast(dtype);
     }
+    // Flex takes a query whose scores are all NaN for one that sees no key (ops/attention.rs of burn-flex
+    // 0.22.1). Zero for each query, NaN where it or a key is not finite.
+    let zero = place.contains("Flex").then(|| {
+        let of_keys = k.clone().detach().sum_dim(3).sum_dim(2);
+        (q.clone().detach().sum_dim(3) + of_keys).mul_scalar(0.0)
+    });
+    let y = fused(q, k, v, mask, bias, options);
+    zero.into_iter().fold(y, |y, zero| y + zero).cast(dtype)
 }
 
 /// `softmax(q k^T * scale, softcapped, biased, masked)`: `q [B, H, T, D]`, `k [B, H, K, D]` →

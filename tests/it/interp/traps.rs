@@ -121,6 +121,22 @@ fn causal_is_counted_from_the_last_key() {
     attends(None, true, None);
 }
 
+/// Flex gives zeros to a query whose scores are all NaN.
+#[test]
+fn what_is_not_a_number_stays_none() {
+    for is_causal in [false, true] {
+        let device = device();
+        let of = |length, seed| rows(2, length, seed, &device);
+        let (q, k, v) = (of(QUERIES, 1), of(KEYS, 2), of(KEYS, 3));
+        let nan = |x: &Tensor<4>| x.clone().mul_scalar(f32::NAN);
+        for (q, k) in [(nan(&q), k.clone()), (q.clone(), nan(&k))] {
+            let options = AttentionModuleOptions { scale: None, softcap: None, is_causal };
+            let found = numbers(attention(q, k, v.clone(), None, None, options));
+            assert!(found.iter().all(|x| x.is_nan()), "{found:?}");
+        }
+    }
+}
+
 /// Flex takes fewer heads of keys than of queries, and in training mixes them up.
 #[test]
 fn grouped_heads_are_the_same_in_training() {
