@@ -205,6 +205,14 @@ fn assemble(
             root.inputs.push((place.mask, id));
         }
     }
+    let last = places.last().ok_or(Mismatch("no stack".into()))?;
+    // A decoder that sees only what came before need not know of padding behind it, but a head may.
+    let is_pooled = !matches!(last.scope.sequence, Sequence::Fixed(_)) && spec.head.pools_by_mask();
+    if is_pooled && !last.scope.is_padded {
+        let ty = Type::int([Dim::sym(Sym::Batch), last.scope.sequence.keys()]).or_absent();
+        let id = root.b.argument(last.mask, ty);
+        root.inputs.push((last.mask, id));
+    }
     let mut tables: Vec<Vec<MemberId>> = Vec::new();
     let mut memory: Option<ValueId> = None;
     let mut hidden = None;
@@ -244,7 +252,6 @@ fn assemble(
         memory = Some(value);
         hidden = Some(value);
     }
-    let last = places.last().ok_or(Mismatch("no stack".into()))?;
     let hidden = hidden.ok_or(Mismatch("no stack".into()))?;
     let site = head::Site {
         arena,
@@ -253,7 +260,7 @@ fn assemble(
         sequence: last.scope.sequence,
         vocab: last.vocab,
         table_width: last.stack.embed.width(spec.d_model),
-        is_padded: last.scope.is_padded,
+        is_padded: last.scope.is_padded || is_pooled,
     };
     let lowered = spec.head.lower(&site)?;
     let mut args = vec![hidden];

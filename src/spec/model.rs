@@ -255,6 +255,14 @@ impl Form<'_> {
         given.is_some_and(|patches| patches.text() != Some("none"))
     }
 
+    /// Whether an image has a distillation token.
+    fn is_distilled(&self) -> bool {
+        let stacks = ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key));
+        let patches = |node: &Node| node.get("embed").and_then(|embed| embed.get("patches")).cloned();
+        let found = stacks.chain([self.node]).find_map(patches);
+        found.is_some_and(|p| p.get("distillation_token").and_then(Node::text) == Some("true"))
+    }
+
     fn check(&self, head: Option<&Head>, cx: &mut Context<'_>) {
         let stacks: Vec<&Node> = ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key)).collect();
         if stacks.is_empty() {
@@ -317,6 +325,10 @@ impl Form<'_> {
             Head::Span(_) if decodes => Some((
                 "`span` reads the whole text, and a decoder does not see what follows",
                 "`span` is a head for an encoder",
+            )),
+            Head::Classify(Classify { distilled: true, .. }) if !self.is_distilled() => Some((
+                "a distilled head reads a distillation token, and the input has none",
+                "`embed: {patches: {distillation_token: true, ...}}`",
             )),
             Head::Classify(Classify { pool: Pool::ClsMean, .. })
             | Head::Embed(EmbedHead { pool: Pool::ClsMean, .. })

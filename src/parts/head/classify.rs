@@ -3,12 +3,13 @@
 use super::hidden::{self, Hidden};
 use super::pool::Pool;
 use super::{Lowered, Site};
+use crate::diag::{Code, Diagnostic};
 use crate::field::record::record;
 use crate::field::{Context, Probability, Size};
 use crate::ir::Role;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
-use crate::ir::op::Op;
+use crate::ir::op::{self, Op};
 use crate::parts::activation::Activation;
 use crate::parts::norm::Norm;
 
@@ -34,10 +35,26 @@ record! {
         multi_label: bool = value(false);
         /// Whether the projections have a bias.
         bias: bool = value(true);
+        /// Whether the distillation token has a projection of its own; the scores are the mean of both's (DeiT).
+        distilled: bool = value(false);
     } check check
 }
 
 fn check(head: &Classify, cx: &mut Context<'_>) -> Option<()> {
+    let place = match (head.pool, head.hidden.as_slice()) {
+        (Pool::Cls, []) => None,
+        (Pool::Cls, _) => Some(("hidden", "a hidden layer here")),
+        (_, _) => Some(("pool", "another vector here")),
+    };
+    if let Some((field, what)) = place.filter(|_| head.distilled) {
+        let message = "a distilled head scores the class token and the distillation token as they are";
+        cx.report(
+            Diagnostic::error(Code::KeysExclude, head.places.of("distilled"), message)
+                .label(head.places.of(field), what)
+                .help(format!("take `{field}` or `distilled` away")),
+        );
+        return None;
+    }
     hidden::check(&head.hidden, (head.norm.is_some(), head.hidden_bias.is_some()), &head.places, cx)
 }
 
@@ -62,7 +79,17 @@ impl Classify {
         h = h_last;
         h = b.dropout(*self.dropout, h)?;
         let member = b.layer("output", site.linear("output", width, *self.classes, self.bias));
-        let logits = b.op("logits", Op::Layer { member }, &[h])?;
+        let mut logits = b.op("logits", Op::Layer { member }, &[h])?;
+        if self.distilled {
+            let token = b.op("token", Op::Slice { axis_from_last: 1, start: 1, len: 1 }, &[x])?;
+            let token = b.op("token", Op::Pool(op::Pool::First), &[token])?;
+            let token = b.dropout(*self.dropout, token)?;
+            let layer = site.linear("distillation", site.d_model, *self.classes, self.bias);
+            let member = b.layer("distillation", layer);
+            let second = b.op("second", Op::Layer { member }, &[token])?;
+            logits = b.op("logits", Op::Add, &[logits, second])?;
+            logits = b.op("logits", Op::Scale { by: 0.5 }, &[logits])?;
+        }
         Ok(Lowered { module: b.finish(&[logits]), takes_table: false, takes_mask })
     }
 }

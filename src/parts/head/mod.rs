@@ -126,6 +126,16 @@ impl Head {
         }
     }
 
+    /// Whether it makes one vector of all positions that are not padding.
+    pub fn pools_by_mask(&self) -> bool {
+        match self {
+            Head::Classify(Classify { pool, .. }) | Head::Embed(EmbedHead { pool, .. }) => {
+                pool.looks_at_mask()
+            }
+            Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Tag(_) | Head::Span(_) => false,
+        }
+    }
+
     /// Whether it gives an output for every word of the vocabulary.
     pub fn needs_vocab(&self) -> bool {
         match self {

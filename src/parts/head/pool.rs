@@ -25,9 +25,17 @@ choice! {
 }
 
 impl Pool {
-    /// Whether it looks at the padding mask.
+    /// Whether padding changes it.
+    pub fn looks_at_mask(self) -> bool {
+        match self {
+            Self::Mean | Self::Last | Self::Max => true,
+            Self::Cls | Self::First | Self::ClsMean => false,
+        }
+    }
+
+    /// Whether it is given the padding mask.
     pub fn takes_mask(self, site: &Site<'_>) -> bool {
-        site.is_padded && !matches!(self, Self::Cls | Self::First | Self::ClsMean)
+        site.is_padded && self.looks_at_mask()
     }
 
     /// Width of the vector.
