@@ -52,8 +52,7 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
         }
         Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => {
             let ids = ids(codebook.tokenizer.as_ref())?;
-            let has_types = trained.plan.inputs().iter().any(|input| input.name == "token_types");
-            codebook.inputs(&[vec![ids.as_slice()]], has_types)
+            trained.inputs(vec![ids.as_slice()])
         }
     };
     Ok(object(&inputs))

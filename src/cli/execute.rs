@@ -50,7 +50,7 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
         return Err(Failure::usage(message));
     }
     let subject = run.spec.compile(ui)?;
-    let json = read_inputs(&run.inputs)?;
+    let json = completed(&subject, read_inputs(&run.inputs)?);
     let chosen = choose_place(&run.place, ui)?;
     let weights = weights(&subject, run.weights.as_deref(), run.seed, &chosen.device, ui)?;
     let graph = subject.graph;
@@ -163,6 +163,14 @@ fn opened(name: Option<&str>, dtype: FloatDType, ui: &Ui) -> Result<Chosen, Fail
         ui.note(&format!("note: `auto` takes {}", chosen.name));
     }
     Ok(chosen)
+}
+
+/// Inputs with what a Hugging Face model's library makes itself.
+pub(super) fn completed(subject: &Subject, inputs: Json) -> Json {
+    match subject.model.as_ref().and_then(|model| model.imported.target) {
+        Some(target) => target.completed(inputs),
+        None => inputs,
+    }
 }
 
 pub(super) fn read_inputs(path: &Path) -> Result<Json, Failure> {

@@ -75,6 +75,14 @@ impl Import {
         if !imported.passed.is_empty() {
             ui.note(&format!("note: passed over, being about running only: {}", imported.passed.join(", ")));
         }
+        if let Some(target) = imported.target {
+            let begin = target.begin.map_or("its own last one".to_owned(), |id| format!("token {id}"));
+            ui.note(&format!(
+                "note: where no target is given, the directory takes the source for it, one place on behind \
+                 {begin}, and reads it at the last token {}; the spec takes `target`, and a `mask` up to there",
+                target.end
+            ));
+        }
         let data = json!({
             "family": imported.family.name, "architecture": imported.architecture,
             "passed_over": imported.passed, "text": text, "path": self.out,

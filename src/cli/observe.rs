@@ -64,6 +64,7 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         Some(run) => (run.subject, Some(run.codebook), Some((run.weights, run.device))),
         None => (one.spec.compile(ui)?, None, None),
     };
+    let json = execute::completed(&subject, json);
     let name = subject.graph.name.clone();
     let found = sites::sites(&subject.graph);
     let words = Words::of(one, &json, codebook.as_ref());

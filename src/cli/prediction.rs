@@ -142,10 +142,6 @@ fn numbers(outputs: &Outputs, name: &str) -> Result<Vec<f32>, Failure> {
     value.to_floats().ok_or_else(lost)
 }
 
-fn has_types(trained: &Trained) -> bool {
-    trained.plan.inputs().iter().any(|input| input.name == "token_types")
-}
-
 /// The inputs for texts of one sequence, if the model reads as many tokens.
 fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Result<Vec<(&'static str, Array)>, Failure> {
     let codebook = &trained.codebook;
@@ -155,7 +151,7 @@ fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Result<Vec<(&'static str, 
         let message = format!("{given} tokens, and the model reads {}", codebook.room());
         return Err(Failure::usage(message).help("give it a shorter text"));
     }
-    Ok(codebook.inputs(&[texts], has_types(trained)))
+    Ok(trained.inputs(texts))
 }
 
 fn softmax(scores: &[f32]) -> Vec<f64> {

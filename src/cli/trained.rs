@@ -12,7 +12,7 @@ use super::ui::{Exit, Failure, Ui};
 use crate::interp::device::Chosen;
 use crate::interp::{Captures, Plan, Weights};
 use crate::learn::data::picture::Preparation;
-use crate::learn::data::{Codebook, Form};
+use crate::learn::data::{Array, Codebook, Form};
 use crate::learn::recipe::agree::Task;
 use crate::learn::run_dir::{self, AVERAGED, Found, RunDirError};
 use crate::learn::session::files;
@@ -50,6 +50,25 @@ impl Trained {
     /// It cannot be read any more.
     pub fn again(&self, spec: &str, ui: &mut Ui) -> Result<Subject, Failure> {
         self.over.compile(spec, ui)
+    }
+
+    /// The inputs for texts of one sequence. A model whose library takes the source for the target is given
+    /// both.
+    pub fn inputs(&self, texts: Vec<&[u32]>) -> Vec<(&'static str, Array)> {
+        let has_types = self.plan.inputs().iter().any(|input| input.name == "token_types");
+        let given = self.codebook.inputs(&[texts], has_types);
+        let Some(made) = self.subject.model.as_ref().and_then(|model| model.imported.target) else {
+            return given;
+        };
+        let both = |(name, array): (&'static str, Array)| match (name, array) {
+            ("tokens", Array::Ints { shape, values }) => {
+                let (target, mask) = made.of(&values);
+                let ints = |values| Array::Ints { shape: shape.clone(), values };
+                vec![("source", ints(values)), ("target", ints(target)), ("mask", ints(mask))]
+            }
+            other => vec![other],
+        };
+        given.into_iter().flat_map(both).collect()
     }
 
     /// Opens a model.

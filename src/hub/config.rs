@@ -188,6 +188,15 @@ impl<'f> Config<'f> {
                 sink.push(diagnostic.help(format!("it has {}", known.join(", "))));
             }
         }
+        for (name, formula, span) in self.family.heads.get(&self.head).map_or(&[][..], |head| &head.only) {
+            let wanted = eval(formula, self).unwrap_or(Json::Null);
+            let Some(value) = self.values.get(name).filter(|value| !same(value, &wanted)) else { continue };
+            let message = format!("`{name}` is {value}, which {} is not read with", self.architecture);
+            let place = self.places.get(name).copied().unwrap_or(*span);
+            sink.push(
+                Diagnostic::error(Code::OutOfRange, place, message).help(format!("with {wanted} it is")),
+            );
+        }
         Some(())
     }
 }
@@ -246,7 +255,13 @@ fn flatten(family: &Family, base: &str, node: &Node, out: &mut Vec<(String, Json
         let is_group = |key: &str| key.starts_with(&below);
         let opens = family.keys.iter().any(|(k, key)| is_group(k) || key.also.iter().any(|a| is_group(a)));
         match &e.value.kind {
-            crate::syntax::tree::Kind::Map(_) if opens => flatten(family, &name, &e.value, out),
+            crate::syntax::tree::Kind::Map(_) if opens => {
+                // A key that is a map itself says whether there is one.
+                if canonical(family, &name).is_some() {
+                    out.push((name.clone(), Json::Bool(true), e.key_span));
+                }
+                flatten(family, &name, &e.value, out);
+            }
             crate::syntax::tree::Kind::Null if opens => {}
             _ => out.push((name, json::of(&e.value), e.key_span)),
         }

@@ -504,6 +504,7 @@ fn walk(
                 path.pop();
             }
         }
+        (None, Kind::List(items)) => items.iter().for_each(|item| walk(item, path, leaves, switches)),
         (_, _) => {}
     }
 }
@@ -564,7 +565,8 @@ fn constants(node: &Node, path: &mut Vec<String>, out: &mut Vec<(Vec<String>, Op
                 path.pop();
             }
         }
-        (None, Kind::Null | Kind::List(_) | Kind::Delete) => {}
+        (None, Kind::List(items)) => items.iter().for_each(|item| constants(item, path, out)),
+        (None, Kind::Null | Kind::Delete) => {}
     }
 }
 

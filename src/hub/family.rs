@@ -84,6 +84,19 @@ pub struct Head {
     pub names: Names,
     /// Whether the body's tensors are saved without the prefix.
     pub bare: bool,
+    /// What keys need to be with this head, and where the file says so.
+    pub only: Vec<(String, Formula, Span)>,
+    /// How the library makes a target of the source where none is given.
+    pub target: Option<MadeTarget>,
+}
+
+/// What a family says of [`super::target::Target`].
+#[derive(Clone, Debug)]
+pub struct MadeTarget {
+    /// The key of the token that begins it, and its usual value; `None` is the source's last token.
+    pub begins: Option<(String, i64)>,
+    /// That of the token at whose place it is read.
+    pub ends: (String, i64),
 }
 
 /// The name of the file all families share.
@@ -178,22 +191,27 @@ impl Reading<'_, '_> {
         let mut keys = IndexMap::new();
         let mut spec = node.get("spec").cloned().unwrap_or_else(|| Node::map(Vec::new(), node.span));
         let mut heads = IndexMap::new();
-        let mut trees: Vec<(String, Node, Names, bool)> = Vec::new();
+        let mut trees: Vec<(String, Head)> = Vec::new();
         for e in node.get("heads").and_then(Node::entries).unwrap_or(&[]) {
-            let known = ["spec", "weights", "ties", "ignore", "bare"].map(|name| field(name, any));
+            let known = ["spec", "weights", "ties", "ignore", "bare", "only", "target"];
+            let known = known.map(|name| field(name, any));
             let head = &*mended(&e.value, "head", &known, &[], self.cx);
             let names = names::read(head, self.cx);
-            let tree = head.get("spec").cloned().unwrap_or_else(|| Node::map(Vec::new(), e.value.span));
-            trees.push((e.key.clone(), tree, names, head.get("bare").and_then(Node::text) == Some("true")));
+            let spec = head.get("spec").cloned().unwrap_or_else(|| Node::map(Vec::new(), e.value.span));
+            let bare = head.get("bare").and_then(Node::text) == Some("true");
+            let mut only = Vec::new();
+            for e in head.get("only").and_then(Node::entries).unwrap_or(&[]) {
+                only.extend(self.formula(&e.value).map(|formula| (e.key.clone(), formula, e.key_span)));
+            }
+            let target = head.get("target").and_then(|node| self.target(node));
+            trees.push((e.key.clone(), Head { spec, names, bare, only, target }));
         }
-        for (_, tree, ..) in &mut trees {
-            *tree = self.with_fragments(tree, &mut keys);
+        for (_, head) in &mut trees {
+            head.spec = self.with_fragments(&head.spec, &mut keys);
         }
         spec = self.with_fragments(&spec, &mut keys);
         keys.extend(self.keys(node.get("config")));
-        for (head, tree, names, bare) in trees {
-            heads.insert(head, Head { spec: tree, names, bare });
-        }
+        heads.extend(trees);
         let models = self.words(node.get("models"));
         let mut running = self.words(shared.get("running"));
         running.extend(self.words(node.get("running")));
@@ -238,6 +256,19 @@ impl Reading<'_, '_> {
         Some(family)
     }
 
+    /// `{begins: {key: usual}, ends: {key: usual}}`, or `begins: last`.
+    fn target(&mut self, node: &Node) -> Option<MadeTarget> {
+        let node = &*mended(node, "target", &["begins", "ends"].map(|name| field(name, any)), &[], self.cx);
+        let token = |node: &Node| {
+            let e = node.entries()?.first()?;
+            Some((e.key.clone(), json::of(&e.value).as_i64()?))
+        };
+        Some(MadeTarget {
+            begins: node.get("begins").and_then(token),
+            ends: node.get("ends").and_then(token)?,
+        })
+    }
+
     /// Every formula is over keys and tables that are there.
     fn check_names(&mut self, family: &Family) {
         let mut used: Vec<(Formula, Span)> = Vec::new();
@@ -260,6 +291,9 @@ impl Reading<'_, '_> {
                 self.cx.report(Diagnostic::error(Code::UnusedKey, row.span, message));
             }
             used.extend(row.groups.iter().chain(&row.when).map(|f| (f.clone(), row.span)));
+        }
+        for (key, formula, span) in family.heads.values().flat_map(|head| &head.only) {
+            used.extend([(Formula::Key(key.clone()), *span), (formula.clone(), *span)]);
         }
         for (formula, span) in used {
             formula.visit(&mut |f| {

@@ -14,6 +14,9 @@ use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node, Scalar, Style};
 use crate::syntax::{Notation, parse, print};
 
+/// Layers that may each have a range of their own.
+const MAX_RANGES: u64 = 1000;
+
 /// The spec of a config, every field of the family's in it but those whose faults are reported. What the
 /// config decides stands where the config says it.
 pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
@@ -31,7 +34,7 @@ pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
     entries.retain(|e| !matches!(e.key.as_str(), "trafo" | "name"));
     entries.splice(0..0, [entry("trafo", "1"), entry("name", name)]);
     for e in entries.iter_mut().filter(|e| matches!(e.key.as_str(), "encoder" | "decoder")) {
-        e.value = with_pattern(&e.value, sink);
+        e.value = with_pattern(&with_ranges(&e.value), sink);
     }
     Some(tree)
 }
@@ -69,8 +72,12 @@ impl Filler<'_, '_> {
                 (entries.is_empty() || !filled.is_empty()).then(|| Node::map(filled, node.span))
             }
             (Kind::List(items), _) => {
-                let items: Vec<Node> = items.iter().filter_map(|item| self.fill(item)).collect();
-                Some(Node { kind: Kind::List(items), span: node.span })
+                let filled: Vec<Node> = items.iter().filter_map(|item| self.fill(item)).collect();
+                // What is left of several stands alone.
+                match filled.as_slice() {
+                    [only] if items.len() > 1 => Some(only.clone()),
+                    _ => Some(Node { kind: Kind::List(filled), span: node.span }),
+                }
             }
             (Kind::Null | Kind::Scalar(_) | Kind::Delete, _) => Some(node.clone()),
         }
@@ -159,6 +166,39 @@ fn worked(formula: &Formula, value: &Json, config: &Config<'_>) -> Option<String
     let mut text = String::new();
     write(formula, config, &mut text)?;
     Some(text)
+}
+
+/// A range of every layer for the one called `{i}`, with the layer's number in its place.
+fn with_ranges(stack: &Node) -> Node {
+    const EACH: &str = "{i}";
+    fn numbered(node: &Node, number: &str) -> Node {
+        let kind = match &node.kind {
+            Kind::Map(entries) => {
+                let each = |e: &Entry| Entry { value: numbered(&e.value, number), ..e.clone() };
+                Kind::Map(entries.iter().map(each).collect())
+            }
+            Kind::Scalar(s) if s.text.contains(EACH) => {
+                return Node::plain(s.text.replace(EACH, number), node.span);
+            }
+            Kind::Scalar(_) | Kind::List(_) | Kind::Null | Kind::Delete => node.kind.clone(),
+        };
+        Node { kind, span: node.span }
+    }
+    let each = stack.get("ranges").and_then(|ranges| ranges.get(EACH));
+    let layers = stack.get("layers").and_then(|n| json::of(n).as_u64()).filter(|n| *n <= MAX_RANGES);
+    let (Some(each), Some(layers), Kind::Map(entries)) = (each, layers, &stack.kind) else {
+        return stack.clone();
+    };
+    let range = |i: u64| {
+        let number = i.to_string();
+        let value = numbered(each, &number);
+        Entry { key: number, key_span: stack.span, value }
+    };
+    let mut entries = entries.clone();
+    for e in entries.iter_mut().filter(|e| e.key == "ranges") {
+        e.value = Node::map((0..layers).map(range).collect(), e.value.span);
+    }
+    Node::map(entries, stack.span)
 }
 
 /// Named blocks and the list of which stands where, as short as they go: blocks that stand nowhere are

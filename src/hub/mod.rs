@@ -17,6 +17,7 @@ pub mod family;
 pub mod import;
 pub mod mapping;
 pub mod shelf;
+pub mod target;
 pub mod tensors;
 pub mod written;
 
@@ -25,11 +26,13 @@ use serde_json::{Map, Value as Json};
 use config::{Config, model_type};
 use family::Family;
 use shelf::Families;
+use target::Target;
 
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::names::Names;
 use crate::names::formula::Scope;
+use crate::names::json;
 use crate::source::{SourceId, SourceMap};
 use crate::syntax::{Notation, parse};
 
@@ -48,6 +51,8 @@ pub struct Imported {
     pub passed: Vec<String>,
     /// The spec as text, without what equals a default.
     pub text: String,
+    /// The target that stands for one that is not given.
+    pub target: Option<Target>,
 }
 
 impl Scope for Imported {
@@ -114,8 +119,16 @@ pub fn import(
     let name = own.filter(|n| is_name(n)).unwrap_or(name);
     let tree = import::tree(&config, name, sink)?;
     let text = import::clean(&tree, &config, sources, sink)?;
-    let Config { architecture, head, values, passed, .. } = config;
-    Some(Imported { architecture, head, values, passed, text, family })
+    let Config { architecture, head, values, mut passed, .. } = config;
+    let target = family.heads.get(&head).and_then(|head| head.target.as_ref()).map(|made| {
+        let mut id = |(key, usual): &(String, i64)| {
+            passed.retain(|name| name != key);
+            node.get(key).and_then(|n| json::of(n).as_i64()).unwrap_or(*usual)
+        };
+        let padding = values.get("pad_token_id").and_then(Json::as_i64);
+        Target { begin: made.begins.as_ref().map(&mut id), end: id(&made.ends), padding }
+    });
+    Some(Imported { architecture, head, values, passed, text, target, family })
 }
 
 /// Whether a text may be a model's name without being looked at.

@@ -17,7 +17,7 @@ pub const SHELF: &[(&str, &str)] = shelf! {
     "shared" "gpt2" "openai-gpt" "llama" "mistral" "mixtral" "qwen2" "qwen3" "qwen2_moe" "qwen3_moe" "gemma"
     "gemma2" "gemma3_text" "olmo" "olmo2" "phi" "phi3" "starcoder2" "stablelm" "granite" "nemotron" "cohere"
     "cohere2" "smollm3" "deepseek_v3" "gpt_oss" "gpt_neox" "gptj" "codegen" "gpt_neo" "falcon" "bloom" "mpt"
-    "opt" "bert" "roberta" "distilbert" "electra" "albert" "modernbert" "vit" "deit" "dinov2" "t5" "mt5" "bart"
+    "opt" "bert" "roberta" "xlm-roberta" "distilbert" "electra" "albert" "modernbert" "vit" "deit" "dinov2" "t5" "mt5" "bart"
     "mbart" "pegasus" "m2m_100" "marian"
 };
 

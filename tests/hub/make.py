@@ -38,6 +38,9 @@ FAMILIES = {
     "gemma": ("GemmaForCausalLM", dict(GROUPED, head_dim=12)),
     "gemma3_text": ("Gemma3ForCausalLM", dict(GROUPED, head_dim=12, sliding_window=5, query_pre_attn_scalar=20,
         num_hidden_layers=3, layer_types=["sliding_attention", "sliding_attention", "full_attention"])),
+    "gemma3_text-both": ("Gemma3TextModel", dict(GROUPED, head_dim=12, sliding_window=6, query_pre_attn_scalar=20,
+        num_hidden_layers=2, use_bidirectional_attention=True,
+        layer_types=["sliding_attention", "full_attention"])),
     "olmo": ("OlmoForCausalLM", dict(GROUPED, clip_qkv=0.5)),
     "olmo2": ("Olmo2ForCausalLM", GROUPED),
     "phi": ("PhiForCausalLM", SMALL),
@@ -80,6 +83,9 @@ FAMILIES = {
     "mpt": ("MptForCausalLM", dict(vocab_size=97, d_model=32, n_layers=2, n_heads=4, max_seq_len=24)),
     "opt": ("OPTForCausalLM", dict(vocab_size=97, hidden_size=32, ffn_dim=48, num_hidden_layers=2,
         num_attention_heads=4, max_position_embeddings=24, word_embed_proj_dim=16, pad_token_id=1)),
+    "opt-classify": ("OPTForSequenceClassification", dict(vocab_size=97, hidden_size=32, ffn_dim=48,
+        num_hidden_layers=1, num_attention_heads=4, max_position_embeddings=24, word_embed_proj_dim=16, pad_token_id=1,
+        num_labels=3)),
     "deepseek_v3": ("DeepseekV3ForCausalLM", dict(SMALL, num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=10,
         qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=6, n_routed_experts=8, num_experts_per_tok=2, n_group=4,
         topk_group=2, n_shared_experts=1, moe_intermediate_size=16, first_k_dense_replace=1)),
@@ -90,6 +96,8 @@ FAMILIES = {
     "llama-longrope": ("LlamaForCausalLM", dict(GROUPED, num_hidden_layers=1, rope_parameters=dict(
         rope_type="longrope", rope_theta=5000.0, factor=4.0, short_factor=[1.0, 1.5, 2.0, 1.2],
         long_factor=[2.0, 3.0, 4.0, 2.2], original_max_position_embeddings=20))),
+    "gpt2-inverse": ("GPT2LMHeadModel", dict(vocab_size=97, n_positions=24, n_embd=16, n_layer=3, n_head=2,
+        scale_attn_by_inverse_layer_idx=True, reorder_and_upcast_attn=True, bos_token_id=1, eos_token_id=2)),
     "gpt2-classify": ("GPT2ForSequenceClassification", dict(vocab_size=97, n_positions=24, n_embd=32, n_layer=1,
         n_head=4, pad_token_id=0, bos_token_id=1, eos_token_id=2, num_labels=3)),
     "gpt_oss": ("GptOssForCausalLM", dict(GROUPED, head_dim=8, num_local_experts=4, num_experts_per_tok=2,
@@ -118,6 +126,8 @@ FAMILIES = {
         local_attention=6, pad_token_id=0, cls_token_id=1, sep_token_id=2)),
     "deit": ("DeiTForImageClassification", dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=48, image_size=8, patch_size=4, num_labels=3)),
+    "deit-distilled": ("DeiTForImageClassificationWithTeacher", dict(hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=4, intermediate_size=48, image_size=8, patch_size=4, num_labels=3)),
     "dinov2": ("Dinov2ForImageClassification", dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
         mlp_ratio=2, image_size=8, patch_size=4, num_labels=3, use_mask_token=False)),
     "dinov2-giant": ("Dinov2ForImageClassification", dict(hidden_size=24, num_hidden_layers=1, num_attention_heads=4,
@@ -128,6 +138,8 @@ FAMILIES = {
     "t5-encoder": ("T5EncoderModel", dict(vocab_size=97, d_model=32, d_kv=12, d_ff=48, num_layers=1, num_heads=4,
         pad_token_id=0, decoder_start_token_id=0)),
     "bart-body": ("BartModel", dict(BOTH, encoder_layers=1, decoder_layers=1)),
+    "bart-classify": ("BartForSequenceClassification", dict(BOTH, encoder_layers=1, decoder_layers=1, num_labels=3)),
+    "mbart-classify": ("MBartForSequenceClassification", dict(BOTH, encoder_layers=1, decoder_layers=1, num_labels=2)),
     "marian-parts": ("MarianMTModel", dict(BOTH, encoder_layers=1, decoder_layers=1,
         share_encoder_decoder_embeddings=False)),
     "mbart": ("MBartForConditionalGeneration", BOTH),
@@ -159,12 +171,18 @@ def inputs_of(model, config):
     mask[1, 6:] = 0
     if config.is_encoder_decoder and "EncoderModel" not in type(model).__name__:
         source, target = ids(2, 9), ids(2, 7)
+        if "SequenceClassification" in type(model).__name__:
+            # mBART's texts end with their language.
+            behind = int(config.model_type == "mbart")
+            ends = mask.cumsum(1) * mask == mask.sum(1, keepdim=True) - behind
+            source = torch.where(mask == 1, source, config.pad_token_id).masked_fill(ends, config.eos_token_id)
+            return {"source": source, "source_mask": mask}, {"input_ids": source, "attention_mask": mask}
         given = {"source": source, "source_mask": mask, "target": target}
         return given, {"input_ids": source, "attention_mask": mask, "decoder_input_ids": target}
     if "CausalLM" in type(model).__name__ or "LMHead" in type(model).__name__:
         tokens = ids(2, 11)
         return {"tokens": tokens}, {"input_ids": tokens}
-    tokens = torch.where(mask == 1, ids(2, 9), config.pad_token_id)
+    tokens = torch.where(mask == 1, ids(2, 9), config.pad_token_id or 0)
     return {"tokens": tokens, "mask": mask}, {"input_ids": tokens, "attention_mask": mask}
 
 

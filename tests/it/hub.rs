@@ -347,6 +347,50 @@ fn what_a_config_leaves_out_has_the_usual_value() {
     }
 }
 
+/// Defaults that hang on whether a map is there at all, and heads that one value of a key shuts out.
+#[test]
+fn what_a_config_says_of_a_head_or_a_map_counts() {
+    let of = |config: serde_json::Value| imported("m", &config.to_string());
+    let of_rope = |rope: serde_json::Value| {
+        let mut config = serde_json::json!({"model_type": "gpt_oss"});
+        config.as_object_mut().unwrap().extend(rope.as_object().unwrap().clone());
+        of(config).unwrap().text
+    };
+    for rope in [serde_json::json!({}), serde_json::json!({"rope_theta": 5000.0, "rope_scaling": null})] {
+        assert!(of_rope(rope).contains("yarn: {factor: 32, original_context: 4096, truncate: false}"));
+    }
+    let plain = serde_json::json!({"rope_parameters": {"rope_theta": 5000.0}});
+    assert!(!of_rope(plain).contains("scaling"));
+    let opt = |class: &str, tied: bool| {
+        of(serde_json::json!({"model_type": "opt", "architectures": [class], "word_embed_proj_dim": 512,
+            "tie_word_embeddings": tied}))
+    };
+    assert!(opt("OPTForCausalLM", true).is_ok() && opt("OPTForSequenceClassification", false).is_ok());
+    for (class, tied) in [("OPTForCausalLM", false), ("OPTModel", true)] {
+        let why = opt(class, tied).unwrap_err();
+        assert!(
+            why.contains(&format!("`word_embed_proj_dim` is 512, which {class} is not read with")),
+            "{why}"
+        );
+    }
+}
+
+/// The target that the library makes itself.
+#[test]
+fn a_target_that_is_not_given_is_the_source_one_place_on() {
+    let target = |name: &str| {
+        let model = models().iter().find(|model| model.name == name).unwrap();
+        model.imported.target.unwrap()
+    };
+    let source = serde_json::json!({"source": [[0, 5, 2, 7, 1]]});
+    let found = target("bart-classify").completed(source.clone());
+    assert_eq!(found["target"], serde_json::json!([[2, 0, 5, 2, 7]]));
+    assert_eq!(found["mask"], serde_json::json!([[1, 1, 1, 0, 0]]));
+    assert_eq!(target("mbart-classify").completed(source)["target"], serde_json::json!([[7, 0, 5, 2, 7]]));
+    let given = serde_json::json!({"source": [[0, 5, 2]], "target": [[2, 7]]});
+    assert_eq!(target("bart-classify").completed(given.clone()), given);
+}
+
 /// Everything wrong with a config is told in one run, each where the config says it and once.
 #[test]
 fn all_that_is_wrong_is_told_at_once() {

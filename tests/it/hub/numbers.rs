@@ -33,6 +33,7 @@ fn outputs_are_those_of_the_library() {
         });
         let run = Model::new(graph.clone(), weights.unwrap()).unwrap();
         let given = json(&folder.join("inputs.json"));
+        let given = imported.target.map_or(given.clone(), |target| target.completed(given));
         let inputs = Inputs::from_json(run.plan(), &given, &device).unwrap();
         let options = Options { training: false, captures: Captures::of(["hidden".to_owned()]) };
         let outputs = run.forward(&inputs, &options).unwrap_or_else(|e| panic!("{name}: {e}"));

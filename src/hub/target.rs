@@ -1,0 +1,44 @@
+//! The target that a model's library makes of the source where none is given: the source itself, one place
+//! further, behind a token that begins it (BART), or behind its own last one (mBART). What is read off it is
+//! read at the source's last end token.
+
+use serde_json::Value as Json;
+
+/// How a target is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Its first token; `None` is the source's last one that is not padding.
+    pub begin: Option<i64>,
+    /// The source's token at whose place the target is read.
+    pub end: i64,
+    /// Padding of the source.
+    pub padding: Option<i64>,
+}
+
+impl Target {
+    /// The target of a source, and a mask of the same length: 1 up to the place it is read at.
+    pub fn of(&self, source: &[i64]) -> (Vec<i64>, Vec<i64>) {
+        let end = source.iter().rposition(|id| *id == self.end);
+        let last = source.iter().rposition(|id| Some(*id) != self.padding);
+        let own = last.and_then(|last| source.get(last)).copied().unwrap_or(self.end);
+        let begin = self.begin.unwrap_or(own);
+        let target = std::iter::once(begin).chain(source.iter().copied()).take(source.len()).collect();
+        let read = end.or(last).unwrap_or(source.len());
+        (target, (0..source.len()).map(|at| i64::from(at <= read)).collect())
+    }
+
+    /// Inputs by name, with the target and its mask where there is none.
+    pub fn completed(&self, mut inputs: Json) -> Json {
+        let ids = |row: &Json| row.as_array()?.iter().map(Json::as_i64).collect::<Option<Vec<i64>>>();
+        let rows = inputs.get("source").and_then(Json::as_array);
+        let rows: Option<Vec<Vec<i64>>> = rows.and_then(|rows| rows.iter().map(ids).collect());
+        if let (Some(rows), Some(all)) = (rows, inputs.as_object_mut())
+            && !all.contains_key("target")
+        {
+            let (target, mask): (Vec<_>, Vec<_>) = rows.iter().map(|row| self.of(row)).unzip();
+            all.insert("target".to_owned(), Json::from(target));
+            all.entry("mask").or_insert(Json::from(mask));
+        }
+        inputs
+    }
+}
