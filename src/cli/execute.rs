@@ -11,7 +11,8 @@ use super::directory::tensors_failure;
 use super::file;
 use super::place::{Dtype, PlaceArgs};
 use super::run::Run;
-use super::subject::Subject;
+use super::subject::{Subject, is_run};
+use super::trained::weights_of_run;
 use super::ui::{Exit, Failure, Output, Ui};
 use crate::interp::device::{self, Chosen, DeviceError};
 use crate::interp::plan::PlanError;
@@ -52,7 +53,16 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
     let subject = run.spec.compile(ui)?;
     let json = completed(&subject, read_inputs(&run.inputs)?);
     let chosen = choose_place(&run.place, ui)?;
-    let weights = weights(&subject, run.weights.as_deref(), run.seed, &chosen.device, ui)?;
+    let trained = match is_run(Path::new(&run.spec.spec)) && run.weights.is_none() {
+        true => Some(weights_of_run(Path::new(&run.spec.spec), ui)?),
+        false => None,
+    };
+    if run.seed.is_some() && (trained.is_some() || subject.model.is_some()) {
+        let message = format!("`--seed` would change nothing: `{}` has weights of its own", run.spec.spec);
+        return Err(Failure::usage(message));
+    }
+    let given = run.weights.as_deref().or(trained.as_deref());
+    let weights = weights(&subject, given, run.seed.unwrap_or(0), &chosen.device, ui)?;
     let graph = subject.graph;
     let takes = takes(&graph);
     let model = Model::new(graph, weights).map_err(plan_failure)?;

@@ -20,12 +20,13 @@ pub struct Run {
     /// Where outputs go, .safetensors or .json; only their shapes and ranges are shown if not given
     #[arg(long, short, value_name = "FILE")]
     pub outputs: Option<PathBuf>,
-    /// Weights in safetensors, named by the paths of parameters; random ones if not given
+    /// Weights in safetensors, named by the paths of parameters; if not given, those of a run or a model
+    /// directory, or random ones
     #[arg(long, short, value_name = "FILE")]
     pub weights: Option<PathBuf>,
-    /// Seed of random weights
-    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "weights")]
-    pub seed: u64,
+    /// Seed of random weights; 0 if not given
+    #[arg(long, value_name = "N", conflicts_with = "weights")]
+    pub seed: Option<u64>,
     /// A value to give out too, by its path, such as `decoder.blocks.0.attention.weights`; may be repeated
     #[arg(long, value_name = "PATH")]
     pub capture: Vec<String>,

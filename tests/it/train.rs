@@ -156,6 +156,14 @@ fn an_exported_run_writes_what_the_run_writes() {
         let written = |model| told(&[&["generate", model], more].concat());
         assert_eq!(written("run"), written("out"), "{more:?}");
     }
+    // `trafoc run` too takes the weights of either.
+    std::fs::write(place.path("in.json"), r#"{"tokens": [[1, 2, 3]]}"#).unwrap();
+    let run = |model| told(&["run", model, "--inputs", "in.json"]);
+    let (of_run, of_export) = (run("run"), run("out"));
+    let logits = |text: &str| text.lines().find(|l| l.starts_with("logits")).map(str::to_owned);
+    assert!(logits(&of_run).is_some() && logits(&of_run) == logits(&of_export), "{of_run}\n{of_export}");
+    let seed = said(place.command(&["run", "run", "--inputs", "in.json", "--seed", "3"]).output().unwrap());
+    assert!(seed.code == Some(2) && seed.err.contains("weights of its own"), "{}", seed.err);
     // The best token is always the same one.
     let thrice = said(place.command(&["generate", "run", "-n", "3", "--temperature", "0"]).output().unwrap());
     assert_eq!(thrice.code, Some(2));
