@@ -167,8 +167,8 @@ fn evaluate(node: &Node, cx: &mut Context<'_>, wanted: &str) -> Option<Number> {
     };
     if scalar.style == Style::Quoted {
         let diagnostic = not_of_kind(node, wanted);
-        let is_number = scalar.text.parse::<f64>().is_ok();
-        cx.report(if is_number { diagnostic.help("take the quotes away") } else { diagnostic });
+        let is_expression = scalar.text.parse::<f64>().is_ok() || scalar.text.contains(['(', '*', '/', '+']);
+        cx.report(if is_expression { diagnostic.help("take the quotes away") } else { diagnostic });
         return None;
     }
     cx.number(node)
