@@ -145,7 +145,7 @@ fn numbers(outputs: &Outputs, name: &str) -> Result<Vec<f32>, Failure> {
 /// The inputs for texts of one sequence, if the model reads as many tokens.
 fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Result<Vec<(&'static str, Array)>, Failure> {
     let codebook = &trained.codebook;
-    let between = codebook.marks().end.map_or(0, |_| texts.len().saturating_sub(1));
+    let between = codebook.marks().between() * texts.len().saturating_sub(1);
     let given = texts.iter().map(|text| text.len()).sum::<usize>() + between;
     if given > codebook.room() {
         let message = format!("{given} tokens, and the model reads {}", codebook.room());
@@ -203,7 +203,7 @@ fn of_text(
     let codebook = &trained.codebook;
     let first = pieces(codebook, text)?;
     let second = second.map(|s| pieces(codebook, s)).transpose()?.unwrap_or_default();
-    let marks = usize::from(!second.is_empty());
+    let marks = if second.is_empty() { 0 } else { codebook.marks().between() };
     let room = codebook.room().saturating_sub(second.len() + marks);
     if first.len() > room {
         ui.note(&format!("note: a text of {} tokens is cut to {room}", first.len()));
@@ -353,7 +353,7 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Said>, Failure>
     for question in &arguments.question {
         let asked = ids(&pieces(codebook, question)?);
         let marks = codebook.marks();
-        let before = usize::from(marks.start.is_some()) + asked.len() + usize::from(marks.end.is_some());
+        let before = usize::from(marks.start.is_some()) + asked.len() + marks.between();
         let room = codebook.longest.saturating_sub(before + usize::from(marks.end.is_some()));
         if room == 0 && !all.is_empty() {
             let longest = codebook.longest;

@@ -86,3 +86,51 @@ fn ids_that_cannot_be_are_refused() {
     let aside = Writing::left_aside(&json!({"num_beams": 4, "temperature": 0.6, "length_penalty": 1.0}));
     assert_eq!(aside, ["num_beams 4 (--beam)"]);
 }
+
+/// Two texts stand between the marks that the tokenizer's own template has for them, and a model that
+/// classifies them computes what it does of the ids.
+#[test]
+fn pairs_are_framed_as_their_tokenizer_frames_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for name in ["model.safetensors", "config.json"] {
+        std::fs::copy(repository("tests/hub/bart-classify").join(name), path(name)).unwrap();
+    }
+    let text = |id: &str| json!({ "Sequence": { "id": id, "type_id": 0 } });
+    let mark = |id: &str| json!({ "SpecialToken": { "id": id, "type_id": 0 } });
+    let named = |id: &str, at: u32| json!({ "id": id, "ids": [at], "tokens": [id] });
+    let frame = json!({
+        "type": "TemplateProcessing", "single": [mark("<s>"), text("A"), mark("</s>")],
+        "pair": [mark("<s>"), text("A"), mark("</s>"), mark("</s>"), text("B"), mark("</s>")],
+        "special_tokens": { "<s>": named("<s>", 0), "</s>": named("</s>", 2) },
+    });
+    let mut tokenizer = words(frame);
+    let vocab = tokenizer["model"]["vocab"].as_object_mut().unwrap();
+    for (mark, id) in [("<s>", 0), ("<pad>", 1), ("</s>", 2)] {
+        vocab.remove(&format!("t{id}"));
+        vocab.insert(mark.into(), json!(id));
+    }
+    std::fs::write(path("tokenizer.json"), tokenizer.to_string()).unwrap();
+    let said = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let (first, rest) = arguments.split_first().unwrap();
+        let output = command.arg(first).arg(folder.path()).args(rest).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for (second, ids) in [(None, json!([[0, 5, 70, 2]])), (Some("t8 t9"), json!([[0, 5, 70, 2, 2, 8, 9, 2]]))]
+    {
+        std::fs::write(path("inputs.json"), json!({ "source": ids }).to_string()).unwrap();
+        let (inputs, out) = (path("inputs.json"), path("out.json"));
+        said(&["run", "--inputs", inputs.to_str().unwrap(), "-o", out.to_str().unwrap()]);
+        let logits: Json = serde_json::from_str(&std::fs::read_to_string(&out).unwrap()).unwrap();
+        let logits: Vec<f64> = serde_json::from_value(logits["logits"][0].clone()).unwrap();
+        let sum: f64 = logits.iter().map(|x| x.exp()).sum();
+        let best = logits.iter().map(|x| x.exp() / sum).fold(0.0, f64::max);
+        let mut arguments = vec!["predict", "--format", "json", "--text", "t5 t70"];
+        arguments.extend(second.into_iter().flat_map(|second| ["--second", second]));
+        let found: Json = serde_json::from_str(&said(&arguments)).unwrap();
+        let found = &found["data"]["predictions"][0]["classes"][0]["probability"];
+        assert!((found.as_f64().unwrap() - best).abs() < 1e-5, "{found} {best}");
+    }
+}

@@ -83,8 +83,9 @@ fn between(texts: &[&[u32]], marks: Marks) -> (Vec<u32>, Vec<u32>) {
     let mut ids: Vec<u32> = marks.start.into_iter().collect();
     let mut types = vec![0; ids.len()];
     for (which, text) in (0u32..).zip(texts) {
+        ids.extend(marks.end.filter(|_| marks.twice && which > 0));
         ids.extend(text.iter().copied().chain(marks.end));
-        types.resize(ids.len(), which);
+        types.resize(ids.len(), if marks.twice { 0 } else { which });
     }
     (ids, types)
 }
@@ -323,7 +324,7 @@ impl Dataset {
     /// Tokens before the context of a question of that many tokens.
     pub fn before_context(&self, question: usize) -> usize {
         let marks = self.codebook.marks();
-        usize::from(marks.start.is_some()) + question + usize::from(marks.end.is_some())
+        usize::from(marks.start.is_some()) + question + marks.between()
     }
 
     /// Tokens of the context there is room for beside a question of that many tokens.

@@ -105,9 +105,8 @@ impl<'a> Encoder<'a> {
             ) => {
                 let of = codebook.labels(&of)?;
                 let other = other.map(|o| encoded(tokenizer, &o)).transpose()?;
-                // A second text takes a mark of its own behind it.
-                let taken =
-                    other.as_ref().map_or(0, |o| o.len() + usize::from(codebook.marks().end.is_some()));
+                // A second text takes marks of its own.
+                let taken = other.as_ref().map_or(0, |o| o.len() + codebook.marks().between());
                 let Some(first) = fit(encoded(tokenizer, &first)?, room.saturating_sub(taken), too_long)?
                 else {
                     return Ok(());
@@ -186,7 +185,7 @@ impl<'a> Encoder<'a> {
         let asked = encoded(tokenizer, &text)?;
         // Marks stand before the question, behind it and behind the context.
         let marks = self.codebook.marks();
-        let behind = usize::from(marks.end.is_some());
+        let behind = marks.between();
         let room = self.codebook.room().saturating_sub(behind + asked.len());
         if known.ids.len() > room && self.too_long != TooLong::Cut {
             // Says so, or leaves it out.

@@ -18,7 +18,7 @@ impl Bytes {
 
     /// The ids that are no byte.
     pub fn marks(self) -> Marks {
-        Marks { pad: 256, start: Some(257), end: Some(258), unknown: None, mask: None }
+        Marks { pad: 256, start: Some(257), end: Some(258), unknown: None, mask: None, twice: false }
     }
 
     /// The bytes of a text.

@@ -55,8 +55,12 @@ impl Characters {
     /// The ids that are no character.
     pub fn marks(&self) -> Marks {
         match self.boundary {
-            Some(_) => Marks { pad: 0, start: Some(0), end: Some(0), unknown: None, mask: None },
-            None => Marks { pad: 1, start: Some(2), end: Some(3), unknown: Some(0), mask: None },
+            Some(_) => {
+                Marks { pad: 0, start: Some(0), end: Some(0), unknown: None, mask: None, twice: false }
+            }
+            None => {
+                Marks { pad: 1, start: Some(2), end: Some(3), unknown: Some(0), mask: None, twice: false }
+            }
         }
     }
 

@@ -54,7 +54,7 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
 
 /// The text of a `tokenizer_config.json`.
 pub fn config_json(tokenizer: &Tokenizer, longest: u64) -> Json {
-    let Marks { pad, start, end, unknown, mask } = tokenizer.marks();
+    let Marks { pad, start, end, unknown, mask, twice: _ } = tokenizer.marks();
     let mut json = json!({ "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": longest });
     let marks = [
         ("bos_token", start),

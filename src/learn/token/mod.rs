@@ -37,11 +37,19 @@ pub struct Marks {
     pub unknown: Option<u32>,
     /// Stands for a hidden token, where there is one.
     pub mask: Option<u32>,
+    /// Whether the mark of the end stands twice between two texts, which have no types then (RoBERTa, BART).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub twice: bool,
 }
 
 impl Marks {
     /// No mark but 0 for padding.
-    pub const NONE: Marks = Marks { pad: 0, start: None, end: None, unknown: None, mask: None };
+    pub const NONE: Marks = Marks { pad: 0, start: None, end: None, unknown: None, mask: None, twice: false };
+
+    /// How many marks stand between two texts.
+    pub fn between(&self) -> usize {
+        if self.end.is_some() { 1 + usize::from(self.twice) } else { 0 }
+    }
 }
 
 /// A token and the bytes of the text it stands for.

@@ -72,7 +72,11 @@ impl Subword {
         // GPT-2 has one mark for everything.
         let start = find(START).or(inner.token_to_id("<|endoftext|>").filter(|id| Some(*id) == end));
         let pad = find(PAD).or(end).unwrap_or(0);
-        let marks = Marks { pad, start, end, unknown: find(UNKNOWN), mask: find(MASK) };
+        // Around nothing and nothing, a template's own marks are left.
+        let ends =
+            |frame: tokenizers::Encoding| frame.get_ids().iter().filter(|id| Some(**id) == end).count();
+        let twice = start != end && inner.encode(("", ""), true).is_ok_and(|frame| ends(frame) > 2);
+        let marks = Marks { pad, start, end, unknown: find(UNKNOWN), mask: find(MASK), twice };
         Ok(Self { text, inner, marks, vocab })
     }
 

@@ -105,7 +105,7 @@ impl Words {
 
     /// The ids that are no word.
     pub fn marks(&self) -> Marks {
-        Marks { pad: 1, start: Some(2), end: Some(3), unknown: Some(0), mask: None }
+        Marks { pad: 1, start: Some(2), end: Some(3), unknown: Some(0), mask: None, twice: false }
     }
 
     /// The words of a text.
