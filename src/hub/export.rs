@@ -70,9 +70,9 @@ pub fn export(
         Some(name) => vec![name],
         None => families.names(),
     };
-    let wanted = Knobs::of(spec);
     // What tensors are called elsewhere is no knob of the model.
     let spec = &ModelSpec { weights: None, ..spec.clone() };
+    let wanted = Knobs::of(spec);
     let tree = spec.encode();
     let mut nearest = Obstacles { family: None, knobs: Vec::new() };
     for name in names {

@@ -5,8 +5,11 @@
 
 use std::path::Path;
 
+use trafoc::diag::Sink;
 use trafoc::hub::checkpoint::Checkpoint;
+use trafoc::hub::export::export;
 use trafoc::hub::mapping::{Mapping, map, parameters};
+use trafoc::hub::shelf::Families;
 use trafoc::hub::tensors::Tensors;
 use trafoc::interp::{Inputs, Model, Options, Weights};
 use trafoc::ir::Verified;
@@ -77,6 +80,17 @@ fn checkpoints_with_names_of_their_own_compute_the_same() {
         let off = found.iter().zip(&wanted).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
         assert!(off <= TOLERANCE * scale, "{name} is off by {off} at a scale of {scale}");
     }
+}
+
+/// What a checkpoint calls its tensors does not keep a family from saying the model.
+#[test]
+fn names_of_their_own_do_not_keep_a_spec_from_going_out() {
+    let text = std::fs::read_to_string(repository("tests/weights/fused/spec.yaml")).unwrap();
+    let (spec, _) = compiled("spec.yaml", &text);
+    assert!(spec.weights.is_some());
+    let mut sources = trafoc::spec::load::sources();
+    let found = export(&spec, &Families::default(), None, &mut sources, &mut Sink::new());
+    assert_eq!(found.map(|e| e.family.name).map_err(|o| o.knobs), Ok("gpt2".to_owned()));
 }
 
 #[test]
