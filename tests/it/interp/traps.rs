@@ -124,8 +124,12 @@ fn causal_is_counted_from_the_last_key() {
 /// Flex gives zeros to a query whose scores are all NaN.
 #[test]
 fn what_is_not_a_number_stays_none() {
+    let device = device();
+    // What others make of it is theirs to say: a shader may take it that there are none.
+    if !format!("{device:?}").contains("Flex") {
+        return;
+    }
     for is_causal in [false, true] {
-        let device = device();
         let of = |length, seed| rows(2, length, seed, &device);
         let (q, k, v) = (of(QUERIES, 1), of(KEYS, 2), of(KEYS, 3));
         let nan = |x: &Tensor<4>| x.clone().mul_scalar(f32::NAN);
