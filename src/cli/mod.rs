@@ -99,8 +99,8 @@ pub struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-SPEC is a spec file, `-` for stdin, a spec that comes with trafoc (`@gpt1`), or
-a Hugging Face model directory.
+SPEC is a spec file, `-` for stdin, a spec that comes with trafoc (`@gpt1`), a
+Hugging Face model directory, or the folder of a run.
 Data goes to stdout, everything else to stderr.
 
 Exit codes: 0 ok, 1 the spec failed, 2 usage, 3 refused, 4 file,

@@ -27,7 +27,7 @@ use crate::syntax::tree::Node;
 /// A spec and what is laid over it.
 #[derive(Clone, Debug, Args)]
 pub struct SpecArgs {
-    /// A spec file, `-` for stdin, a shipped spec such as `@gpt1`, or a Hugging Face model directory
+    /// A spec file, `-` for stdin, a shipped spec such as `@gpt1`, a Hugging Face model directory, or a run
     #[arg(value_name = "SPEC")]
     pub spec: String,
     #[command(flatten)]
