@@ -147,7 +147,8 @@ pub(super) fn plan(graph: &Verified, captures: &Captures) -> Result<Plan, PlanEr
     })
 }
 
-/// Every shape that a value has, with the first such value.
+/// Every shape that a value has, with the first such value. Attention's weights are among them though no output
+/// may need them: with a scale of their own, burn's graphics backends have no kernel that goes without.
 fn shapes(names: &IndexMap<String, Vec<usize>>, values: &[FlatValue]) -> IndexMap<Vec<Dim>, String> {
     let mut shapes = IndexMap::new();
     for (path, times) in names {
