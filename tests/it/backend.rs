@@ -15,8 +15,9 @@ pub struct Bounds {
     pub gradients: f32,
     /// Between two ways to the same numbers: whole and cached, fused and composed, trained and used.
     pub ways: f32,
-    /// Between a query's outputs when what it does not see changes.
-    pub hidden: f32,
+    /// Between an expert's outputs for a token when other tokens choose it too. Where there are no experts, what
+    /// a query does not see changes nothing at all.
+    pub experts: f32,
     /// The element types it computes models in wherever it runs; others are asked for.
     pub dtypes: &'static [&'static str],
 }
@@ -29,7 +30,7 @@ pub const BOUNDS: &[Bounds] = &[
         outputs: 1e-5,
         gradients: 1e-4,
         ways: 1e-5,
-        hidden: 0.0,
+        experts: 0.0,
         dtypes: &["f32", "bf16", "f16"],
     },
     // PyTorch's own kernels; its matrix products block rows by how many there are, and an expert is given as
@@ -39,11 +40,12 @@ pub const BOUNDS: &[Bounds] = &[
         outputs: 1e-5,
         gradients: 1e-4,
         ways: 1e-5,
-        hidden: 1e-6,
+        experts: 1e-6,
         dtypes: &["f32", "bf16", "f16"],
     },
-    // Shaders may use fused multiplication, fast division and their own exp, tanh and erf.
-    Bounds { backend: "wgpu", outputs: 1e-4, gradients: 1e-3, ways: 1e-4, hidden: 0.0, dtypes: &["f32"] },
+    // Shaders may use fused multiplication, fast division and their own exp, tanh and erf. Which of several kernels
+    // multiplies matrices is found by trying them, for each size anew, and each adds up in an order of its own.
+    Bounds { backend: "wgpu", outputs: 1e-4, gradients: 1e-3, ways: 1e-4, experts: 1e-6, dtypes: &["f32"] },
 ];
 
 /// The name of the device: `TRAFOC_TEST_DEVICE`, or flex.

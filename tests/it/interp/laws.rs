@@ -125,7 +125,7 @@ fn what_a_causal_mask_hides_changes_nothing() {
         let width = before.len() / batch / time;
         for b in 0..batch {
             let seen = b * time * width..(b * time + at) * width;
-            assert_hidden(&before[seen.clone()], &after[seen], &name);
+            assert_hidden(model.graph(), &before[seen.clone()], &after[seen], &name);
         }
     }
 }
@@ -167,10 +167,10 @@ fn what_padding_hides_changes_nothing() {
                     let width = a.len() / batch / length;
                     for row in 0..batch {
                         let seen = row * length * width..(row * length + kept) * width;
-                        assert_hidden(&a[seen.clone()], &b[seen], &name);
+                        assert_hidden(model.graph(), &a[seen.clone()], &b[seen], &name);
                     }
                 } else {
-                    assert_hidden(&a, &b, &name);
+                    assert_hidden(model.graph(), &a, &b, &name);
                 }
             }
         }
