@@ -101,7 +101,7 @@ mod metric;
 mod random;
 #[cfg(feature = "learn")]
 mod real;
-#[cfg(feature = "learn")]
+#[cfg(feature = "interp")]
 mod span;
 #[cfg(feature = "learn")]
 mod token;

@@ -2,8 +2,6 @@
 //!
 //! `tests/picture/make.py` makes the files and `cases.json`, which says what the library makes of them.
 
-use std::path::Path;
-
 use serde_json::{Value as Json, json};
 use trafoc::learn::data::Form;
 use trafoc::learn::data::picture::{Preparation, picture};
@@ -121,7 +119,7 @@ fn what_a_preprocessor_says_is_known_or_refused() {
 #[test]
 fn imported_models_classify_images() {
     use std::process::Command;
-    let predict = |model: &Path, image: &Path, more: &[&str]| {
+    let predict = |model: &std::path::Path, image: &std::path::Path, more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
         command.arg("predict").arg(model).arg("--image").arg(image).args(more);
         let output = command.output().unwrap();
