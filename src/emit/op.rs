@@ -7,7 +7,7 @@ use super::layer;
 use super::name;
 use super::plan::{Need, dropout_field};
 use crate::ir::op::{
-    Activation, Attention, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router, RouterScore,
+    Activation, Attention, Hidden, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router, RouterScore,
     SinusoidLayout,
 };
 use crate::ir::{MemberId, MemberKind, Module, ModuleId, Node, Op, Type, ValueId};
@@ -321,26 +321,23 @@ pub fn base_of(values: &[f64]) -> Option<f64> {
 
 /// Whether a key is hidden, as a condition on `query` and `key`.
 fn hides(rule: &MaskRule) -> String {
-    let MaskRule { causal, window, chunk, prefix } = rule;
-    let mut any = Vec::new();
-    if *causal {
-        any.push("key > query".to_owned());
+    let mut any: Vec<String> = rule.conditions().map(hidden).collect();
+    if any.len() > 1 {
+        any = any
+            .into_iter()
+            .map(|text| if text.contains("&&") { format!("({text})") } else { text })
+            .collect();
     }
-    if let Some(window) = window {
-        any.push(format!("key + {} <= query", window.left));
-        // Under a causal mask the other side says nothing new.
-        if !(*causal && window.right >= 1) {
-            any.push(format!("query + {} <= key", window.right));
-        }
-    }
-    if let Some(n) = chunk {
-        any.push(format!("key / {n} != query / {n}"));
-    }
-    let any = if any.is_empty() { "false".to_owned() } else { any.join(" || ") };
-    match prefix {
-        Some(n) if any.contains("||") => format!("key >= {n} && ({any})"),
-        Some(n) => format!("key >= {n} && {any}"),
-        None => any,
+    if any.is_empty() { "false".to_owned() } else { any.join(" || ") }
+}
+
+fn hidden(condition: Hidden) -> String {
+    match condition {
+        Hidden::Later { prefix: 0 } => "key > query".to_owned(),
+        Hidden::Later { prefix } => format!("key > query && key >= {prefix}"),
+        Hidden::Behind { window } => format!("key + {window} <= query"),
+        Hidden::Ahead { window } => format!("query + {window} <= key"),
+        Hidden::OtherChunk { chunk } => format!("key / {chunk} != query / {chunk}"),
     }
 }
 

@@ -50,20 +50,8 @@ pub struct Site {
 impl Site {
     /// Whether a rule hides a key from a query.
     pub fn hides(&self, query: u64, key: u64) -> bool {
-        self.rules.iter().any(|rule| hides(rule, query, key))
+        self.rules.iter().any(|rule| rule.hides(query, key))
     }
-}
-
-fn hides(rule: &MaskRule, query: u64, key: u64) -> bool {
-    let MaskRule { causal, window, chunk, prefix } = *rule;
-    let is_prefix = prefix.is_some_and(|prefix| key < prefix);
-    let after = causal && key > query && !is_prefix;
-    let outside = window.is_some_and(|w| {
-        let (left, right) = (query.saturating_sub(key), key.saturating_sub(query));
-        left >= w.left || (right >= w.right && right > 0)
-    });
-    let apart = chunk.is_some_and(|n| n > 0 && query / n != key / n);
-    after || outside || apart
 }
 
 /// The output of one layer.
@@ -132,7 +120,7 @@ impl Walk<'_> {
         if let Op::Attention(op) = &node.op {
             let mut rules = given.get(3).filter(|_| op.has_mask).cloned().unwrap_or_default();
             if op.causal {
-                rules.push(MaskRule { causal: true, ..MaskRule::default() });
+                rules.push(MaskRule::CAUSAL);
             }
             self.attention(module, node, path, layer, rules);
         }

@@ -31,7 +31,7 @@ use super::plan::{Action, Body, Operand};
 use super::value::{Ranked, Value, map};
 use super::weights::{Place, Weights};
 use crate::ir::op::{
-    Activation, Attention, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router, RouterScore, Sequence,
+    Activation, Attention, LongRule, Pairing, Pool, RotaryTable, Router, RouterScore, Sequence,
     SinusoidLayout,
 };
 use crate::ir::{Lengths, Op};
@@ -296,7 +296,8 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         // mask(past, queries, keys, device, |query, key| ..)
         Op::Mask { queries, keys, rule } => {
             let (start, length) = span(*queries, &lengths);
-            one(mask(start, length, keys_of(*keys, &lengths), device, |query, key| hides(rule, query, key)))
+            let hides = |query, key| rule.hides(query as u64, key as u64);
+            one(mask(start, length, keys_of(*keys, &lengths), device, hides))
         }
         // padding_mask(keep), absent if that is
         Op::PaddingMask => match inputs.optional_int()? {
@@ -433,21 +434,6 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         | Op::Experts { .. }
         | Op::Cache => Err(Fault("a plan holds an op with members".into())),
     }
-}
-
-/// The rule of [`MaskRule`] for one query and one key.
-fn hides(rule: &MaskRule, query: usize, key: usize) -> bool {
-    let (query, key) = (query as u64, key as u64);
-    let MaskRule { causal, window, chunk, prefix } = rule;
-    if prefix.is_some_and(|prefix| key < prefix) {
-        return false;
-    }
-    let outside = |w: &crate::ir::op::Window| {
-        key.saturating_add(w.left) <= query || query.saturating_add(w.right) <= key
-    };
-    *causal && key > query
-        || window.as_ref().is_some_and(outside)
-        || chunk.is_some_and(|n| key / n.max(1) != query / n.max(1))
 }
 
 /// The inverse frequencies of a sequence of `n` positions.

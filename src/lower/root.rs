@@ -123,8 +123,7 @@ fn decodes(spec: &ModelSpec) -> bool {
             Part::Attention(crate::parts::Attention::Latent(a)) => &a.mask,
             Part::Norm(_) | Part::Cross(_) | Part::Ffn(_) | Part::Gain(_) => return true,
         };
-        let rule = mask.rule(true);
-        rule.causal && rule.prefix.is_none()
+        !mask.rule(true).looks_ahead()
     };
     let context = spec.context.unwrap_or(0);
     let is_steady = |b: &Block| match &b.position {

@@ -17,15 +17,17 @@ record! {
     pub struct Bidirectional as "bidirectional" {}
 }
 record! {
-    /// A query sees this many positions, itself counted: the last ones in a causal stack, and half of the
-    /// others on each side in a bidirectional one, where the number must be odd.
+    /// A query sees this many positions, its own counted: the last ones where attention is causal, and half
+    /// of the others on each side where it is bidirectional, where the number must be odd. Keys of a prefix
+    /// that come after the query must be nearer than this, too.
     pub struct WindowMask as "window" {
         /// Positions seen, the query's own among them.
         size: Size = required;
     }
 }
 record! {
-    /// The first positions are seen by all; what follows is causal (a prefix language model).
+    /// Causal, but every query may look ahead at the first positions (a prefix language model). A window or
+    /// a chunk given with it still hides what it hides.
     pub struct Prefix as "prefix" {
         /// Length of the prefix.
         size: Size = required;
@@ -46,9 +48,9 @@ slot! {
         "causal" => Causal(Causal),
         /// Everything.
         "bidirectional" => Bidirectional(Bidirectional),
-        /// Only so many positions.
+        /// Only the nearest positions.
         "window" => Window(WindowMask),
-        /// A prefix everyone sees, then causal.
+        /// Nothing after the query but the first positions.
         "prefix" => Prefix(Prefix),
         /// Only one's own chunk.
         "chunk" => Chunk(Chunk),

@@ -4,7 +4,7 @@
 //! are followed through calls and scans: every module is looked at once for each set of rules it is
 //! called with, not once a block. Padding is data and hides nothing here.
 
-use crate::ir::op::MaskRule;
+use crate::ir::op::{MaskRule, reach, visible_pairs};
 use crate::ir::{Dim, Graph, Lengths, MemberKind, Module, ModuleId, Node, Op, Sym, ValueId};
 
 use super::work::{Runs, callees, per_pair};
@@ -148,9 +148,8 @@ impl Seen<'_> {
             set(rules, node, 0, both);
         } else if let Op::Attention(attention) = &node.op {
             let mut hidden = if attention.has_mask { of(rules, 3) } else { Rules::new() };
-            let causal = MaskRule { causal: true, ..MaskRule::default() };
-            if attention.causal && !hidden.contains(&causal) {
-                hidden.push(causal);
+            if attention.causal && !hidden.contains(&MaskRule::CAUSAL) {
+                hidden.push(MaskRule::CAUSAL);
             }
             for cache in caches_behind(node, module) {
                 if let Some(at) = reaches.get_mut(cache) {
@@ -241,114 +240,4 @@ fn caches_behind(attention: &Node, module: &Module) -> Vec<usize> {
         }
     }
     found
-}
-
-/// How many positions back, itself counted, the newest query sees at most.
-fn reach(rules: &[MaskRule]) -> Option<u64> {
-    rules.iter().flat_map(|r| [r.window.map(|w| w.left), r.chunk]).flatten().min()
-}
-
-/// Pairs of a query and a key that no rule hides. Queries are at positions `from..from + queries`,
-/// keys at `0..keys`. The time it takes does not grow with the lengths.
-pub fn visible_pairs(rules: &[MaskRule], from: u128, queries: u128, keys: u128) -> u128 {
-    let clamp = |n: u128| i128::try_from(n).unwrap_or(i128::MAX).min(1 << 62);
-    let (start, keys) = (clamp(from), clamp(keys));
-    let end = (start + clamp(queries)).min(1 << 62);
-    let mut total = 0u128;
-    let mut at = start;
-    while at < end {
-        let (period, repeats) = steady_periods(rules, at, end, keys);
-        let stop = at + period;
-        total = total.saturating_add(pairs_in(rules, at, stop, keys).saturating_mul(repeats.unsigned_abs()));
-        at += period * repeats;
-    }
-    total
-}
-
-/// The next stretch of queries and how many stretches after one another are alike: whole chunks that
-/// neither a prefix nor the last key cuts.
-fn steady_periods(rules: &[MaskRule], at: i128, end: i128, keys: i128) -> (i128, i128) {
-    let mut chunks = rules.iter().filter_map(|r| r.chunk).map(|n| i128::from(n.max(1)));
-    let Some(first) = chunks.next() else { return (end - at, 1) };
-    let period = chunks.fold(first, |a, b| if b > 1 << 62 { a } else { lcm(a, b) });
-    let cuts = rules.iter().filter_map(|r| r.prefix).map(i128::from).chain([keys, end]);
-    let next = cuts.filter(|cut| *cut > at).min().unwrap_or(end);
-    let to_boundary = period - at % period;
-    if at % period != 0 || at + period > next {
-        return (to_boundary.min(end - at), 1);
-    }
-    (period, (next - at) / period)
-}
-
-fn lcm(a: i128, b: i128) -> i128 {
-    let (mut x, mut y) = (a, b);
-    while y != 0 {
-        (x, y) = (y, x % y);
-    }
-    (a / x.max(1)).saturating_mul(b).min(1 << 62)
-}
-
-/// A bound on the visible keys that stays or moves with the query: `offset` or `query + offset`.
-#[derive(Clone, Copy)]
-struct Bound {
-    offset: i128,
-    moves: bool,
-}
-
-impl Bound {
-    fn at(self, query: i128) -> i128 {
-        if self.moves { query + self.offset } else { self.offset }
-    }
-}
-
-/// Visible pairs of the queries `start..stop`. Both ends of what a query sees are straight lines in
-/// the query between a few bends; each piece is an arithmetic series.
-fn pairs_in(rules: &[MaskRule], start: i128, stop: i128, keys: i128) -> u128 {
-    let mut total = 0i128;
-    let mut at = start;
-    while at < stop {
-        let mut next = stop;
-        let mut low = vec![Bound { offset: 0, moves: false }];
-        let mut high = vec![Bound { offset: keys, moves: false }];
-        for rule in rules {
-            if rule.causal {
-                let prefix = i128::from(rule.prefix.unwrap_or(0));
-                if at + 1 < prefix {
-                    high.push(Bound { offset: prefix, moves: false });
-                    next = next.min(prefix - 1);
-                } else {
-                    high.push(Bound { offset: 1, moves: true });
-                }
-            }
-            if let Some(window) = rule.window {
-                low.push(Bound { offset: 1 - i128::from(window.left), moves: true });
-                high.push(Bound { offset: i128::from(window.right), moves: true });
-            }
-            if let Some(chunk) = rule.chunk {
-                let chunk = i128::from(chunk.max(1));
-                let first = at - at % chunk;
-                low.push(Bound { offset: first, moves: false });
-                high.push(Bound { offset: first + chunk, moves: false });
-                next = next.min(first + chunk);
-            }
-        }
-        // Lines cross where a moving one meets a fixed one; the value on the way is the same.
-        let fixed = low.iter().chain(&high).filter(|b| !b.moves);
-        for bound in fixed {
-            for moving in low.iter().chain(&high).filter(|b| b.moves) {
-                let meet = bound.offset - moving.offset;
-                if meet > at {
-                    next = next.min(meet);
-                }
-            }
-        }
-        let seen = |query: i128| {
-            let from = low.iter().map(|b| b.at(query)).max().unwrap_or(0);
-            let to = high.iter().map(|b| b.at(query)).min().unwrap_or(0);
-            (to - from).max(0)
-        };
-        total = total.saturating_add((seen(at) + seen(next - 1)).saturating_mul(next - at) / 2);
-        at = next;
-    }
-    total.unsigned_abs()
 }

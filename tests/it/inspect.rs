@@ -81,6 +81,12 @@ fn rules_hide_what_they_say() {
     assert_eq!(seen(chunk, 5), [4, 5, 6, 7]);
     assert_eq!(seen(prefix, 0), [0, 1]);
     assert_eq!(seen(prefix, 3), [0, 1, 2, 3]);
+    // A prefix lifts causality only.
+    let window = Some(Window { left: 3, right: 3 });
+    assert_eq!(seen(MaskRule { window, ..prefix }, 0), [0, 1]);
+    assert_eq!(seen(MaskRule { window, ..prefix }, 4), [2, 3, 4]);
+    assert_eq!(seen(MaskRule { window, prefix: Some(6), ..prefix }, 2), [0, 1, 2, 3, 4]);
+    assert_eq!(seen(MaskRule { chunk: Some(4), ..prefix }, 5), [4, 5]);
 }
 
 #[test]
@@ -193,7 +199,7 @@ fn masks_and_grids_bear_long_inputs() {
     let report = masks("gemma2-2b", &sites(&gemma).attention, 24);
     assert_eq!(report.parts[0].figures.len(), 2);
     let long = Heads {
-        site: site(Kind::Decoder, vec![MaskRule { causal: true, ..MaskRule::default() }]),
+        site: site(Kind::Decoder, vec![MaskRule::CAUSAL]),
         weights: vec![Matrix::new(1500, 1500, vec![1.0 / 1500.0; 1500 * 1500]); 2],
         queries: (0..1500).map(|i| format!("word{i}")).collect(),
         keys: (0..1500).map(|i| format!("word{i}")).collect(),

@@ -51,6 +51,8 @@ mod laws;
 #[cfg(test)]
 mod learn;
 #[cfg(test)]
+mod masks;
+#[cfg(test)]
 #[cfg(feature = "interp")]
 mod measured;
 #[cfg(test)]

@@ -113,17 +113,23 @@ fn position(t: &mut Tape<'_>, at: Heads, anywhere: bool) -> String {
     }
 }
 
-fn mask(t: &mut Tape<'_>) -> &'static str {
-    const MASKS: &[&str] = &[
-        "causal",
-        "bidirectional",
-        "{window: 3}",
-        "{chunk: 4}",
-        "{prefix: 2}",
-        "[{window: 5}, {chunk: 8}]",
-        "[bidirectional, {window: 3}]",
-    ];
-    MASKS[t.pick(MASKS.len())]
+/// A rule or several that may be together, in any order.
+fn mask(t: &mut Tape<'_>) -> String {
+    const DIRECTIONS: &[&str] = &["causal", "bidirectional", "{prefix: 2}", "{prefix: 4}"];
+    const WINDOWS: &[&str] = &["{window: 3}", "{window: 1}", "{window: 5}"];
+    const CHUNKS: &[&str] = &["{chunk: 4}", "{chunk: 3}", "{chunk: 1}"];
+    let mut rules = vec![t.of(DIRECTIONS)];
+    for others in [WINDOWS, CHUNKS] {
+        if t.one_in(2) {
+            let other = t.of(others);
+            rules.insert(t.pick(rules.len() + 1), other);
+        }
+    }
+    // Without a direction the stack decides.
+    if rules.len() > 1 && t.one_in(2) {
+        rules.retain(|rule| !DIRECTIONS.contains(rule));
+    }
+    if let [rule] = rules[..] { rule.to_owned() } else { format!("[{}]", rules.join(", ")) }
 }
 
 fn attention(t: &mut Tape<'_>, at: Heads) -> String {

@@ -84,6 +84,26 @@ def t5_attention(**more):
     return attention(head_dim=5, bias="", scale=1.0, **more)
 
 
+# Every pair and triple of rules that may be together; a prefix both longer and shorter than the others.
+COMPOSITIONS = [
+    {"causal": True, "window": 3},
+    {"causal": True, "chunk": 4},
+    {"causal": True, "window": 3, "chunk": 4},
+    {"causal": False, "window": 5},
+    {"causal": False, "chunk": 4},
+    {"causal": False, "window": 5, "chunk": 4},
+    {"prefix": 6, "window": 3},
+    {"prefix": 2, "window": 3},
+    {"prefix": 5, "chunk": 4},
+    {"prefix": 6, "window": 3, "chunk": 4},
+]
+TRIPLES = [rules for rules in COMPOSITIONS if "window" in rules and "chunk" in rules]
+
+
+def composed(**more):
+    return [pre_norm(RMS, attention(2, head_dim=2, **rules, **more), mlp(4)) for rules in COMPOSITIONS]
+
+
 WITHOUT_BIAS = layer_norm(bias=False)
 T5_FEED = glu(20, "gelu_tanh", bias=False)
 EXPERT = glu(8, "silu", bias=False)
@@ -118,6 +138,23 @@ CASES = {
     "mask-prefix": (dec(attention(prefix=4)), PLAIN + [{"tokens": tokens(2, 3)}]),
     "mask-chunk": (dec(attention(chunk=3)), PADDED),
     "mask-composed": (dec(attention(window=3, chunk=4)), PADDED),
+    "mask-compositions": (decoder(composed(), norm=RMS), PADDED),
+    "mask-compositions-sinks": (decoder(composed(sinks=True), norm=RMS), PADDED),
+    "mask-compositions-encoder": (encoder(composed(), norm=RMS), PADDED),
+    "mask-compositions-cross": (
+        encoder_decoder(
+            [pre_norm(RMS, attention(2, head_dim=2, **rules), mlp(4)) for rules in TRIPLES],
+            [
+                pre_norm(RMS, attention(2, head_dim=2, **rules), mlp(4), attention(2, head_dim=2, cross=True))
+                for rules in TRIPLES
+            ],
+            lm(),
+            embed(position=learned()),
+            embed(position=learned()),
+            norm=RMS,
+        ),
+        PAIRS,
+    ),
     "mask-bidirectional": (dec(attention(causal=False)), PADDED),
     "mask-padding": (enc(), PADDED),
     "mask-causal-encoder": (enc(attention(causal=True)), PADDED),

@@ -271,14 +271,12 @@ def joined(x):
 def visible(c, queries, keys, window=None, prefix=None, chunk=None, causal=None):
     """[T, K], true where a query sees a key."""
     q, k = torch.arange(queries)[:, None], torch.arange(keys)[None, :]
-    causal = c.causal if causal is None else causal
+    causal = prefix is not None or (c.causal if causal is None else causal)
     keep = torch.ones(queries, keys, dtype=torch.bool)
-    if prefix is not None:
-        keep &= (k <= q) | (k < prefix)
-    elif causal:
-        keep &= k <= q
+    if causal:
+        keep &= (k <= q) | (k < (prefix or 0))
     if window is not None:
-        keep &= (q - k < window) if causal else ((q - k).abs() <= (window - 1) // 2)
+        keep &= (q - k).abs() < (window if causal else (window + 1) // 2)
     if chunk is not None:
         keep &= q // chunk == k // chunk
     return keep

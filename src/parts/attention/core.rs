@@ -229,7 +229,7 @@ pub fn mask(
 ) -> Option<AmbientId> {
     let one = Dim::of(1u64);
     let batch = Dim::sym(Sym::Batch);
-    let has_rule = rule.window.is_some() || rule.chunk.is_some() || rule.prefix.is_some();
+    let has_rule = !rule.is_empty();
     let of_rule = Type::bool([one.clone(), one.clone(), queries.queries(), keys.keys()]);
     let of_padding = Type::bool([batch.clone(), one.clone(), one.clone(), keys.keys()]).or_absent();
     let (ty, padded) = match (has_rule, padding) {

@@ -11,7 +11,7 @@ use crate::field::record::record;
 use crate::field::{Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
-use crate::ir::op::{MaskRule, Op, Sequence};
+use crate::ir::op::{Op, Sequence};
 use crate::ir::{Role, ValueId};
 use crate::parts::mask::Mask;
 use crate::parts::norm::{Norm, RmsNorm};
@@ -81,11 +81,10 @@ impl Latent {
         let geometry = self.geometry(site);
         let scheme = site.position.scheme();
         let rule = self.mask.rule(scope.is_causal);
-        let in_op = rule.causal && rule.prefix.is_none();
-        let beside = MaskRule { causal: rule.causal && !in_op, ..rule };
+        let (in_op, of_mask) = rule.split();
         let padding = if scope.is_padded { Padding::Own } else { Padding::None };
         let of_position = scheme.needs(scope, geometry);
-        let mask = core::mask(scope, scope.sequence, scope.sequence, beside, padding);
+        let mask = core::mask(scope, scope.sequence, scope.sequence, of_mask, padding);
         let needs: Vec<_> = of_position.iter().copied().chain(mask).collect();
 
         let mut b = Builder::new(&scope.arena, format!("{}LatentAttention", scope.prefix), Role::Attention);

@@ -89,12 +89,10 @@ impl MultiHead {
         let geometry = self.geometry(site);
         let scheme = site.position.scheme();
         let rule = self.mask.rule(scope.is_causal);
-        // A prefix lifts `causal` for some keys, so the mask says it all.
-        let in_op = rule.causal && rule.prefix.is_none();
-        let beside = crate::ir::op::MaskRule { causal: rule.causal && !in_op, ..rule };
+        let (in_op, of_mask) = rule.split();
         let padding = if scope.is_padded { Padding::Own } else { Padding::None };
         let of_position = scheme.needs(scope, geometry);
-        let mask = core::mask(scope, sequence, sequence, beside, padding);
+        let mask = core::mask(scope, sequence, sequence, of_mask, padding);
         let needs: Vec<_> = of_position.iter().copied().chain(mask).collect();
 
         let name = format!("{}Attention", scope.prefix);

@@ -4,6 +4,10 @@
 //! the [`Layer`](super::Layer)s of the module around it. Matches on [`Op`] have no wildcard arm, so
 //! that the compiler lists who must learn a new one: `infer`, `interp`, `emit`, `report::cost`.
 
+mod mask;
+
+pub use mask::{Hidden, MaskRule, Window, reach, visible_pairs};
+
 use super::{MemberId, dim::Sym};
 
 /// One operation of a module's body. Shapes: `B` batch, `T` queries, `K` keys (`P + T` in a causal
@@ -284,29 +288,6 @@ pub enum LongRule {
         /// Rotated features (twice the number of frequencies).
         dim: u64,
     },
-}
-
-/// Which keys a query may not see, beside padding. Positions count from the sequence's start, the
-/// cached past included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct MaskRule {
-    /// Hides keys after the query.
-    pub causal: bool,
-    /// Keeps `key > query - left` and `key < query + right`.
-    pub window: Option<Window>,
-    /// Keeps keys of the query's chunk of that many positions.
-    pub chunk: Option<u64>,
-    /// Keys before this position are seen by every query, whatever `causal` says.
-    pub prefix: Option<u64>,
-}
-
-/// Positions on both sides, each counting the query itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// Keys up to `left - 1` before the query are seen.
-    pub left: u64,
-    /// Keys up to `right - 1` after the query are seen.
-    pub right: u64,
 }
 
 /// Fields of [`Op::Attention`].

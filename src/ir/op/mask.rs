@@ -1,0 +1,250 @@
+//! Which keys a query may not see, beside padding.
+//!
+//! This file alone holds the rule. The interpreter and the pictures ask [`MaskRule::hides`], the counts
+//! call [`visible_pairs`] and [`reach`], and an emission target writes each of [`MaskRule::conditions`].
+
+use std::ops::Range;
+
+/// What hides a key from a query: every field that is given must allow a key for it to be seen. Positions
+/// count from the sequence's start, the cached past included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct MaskRule {
+    /// Hides keys after the query.
+    pub causal: bool,
+    /// Keeps `key > query - left` and `key < query + right`.
+    pub window: Option<Window>,
+    /// Keeps keys of the query's chunk of that many positions.
+    pub chunk: Option<u64>,
+    /// Lifts `causal` for keys before this position, and nothing else: a window and a chunk still hold.
+    pub prefix: Option<u64>,
+}
+
+/// Positions on both sides, each counting the query itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Keys up to `left - 1` before the query are seen.
+    pub left: u64,
+    /// Keys up to `right - 1` after the query are seen.
+    pub right: u64,
+}
+
+/// One condition of a rule. A key is hidden where any condition of the rule holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hidden {
+    /// `key > query && key >= prefix`; without a prefix that is 0.
+    Later {
+        /// Keys before this position are not hidden by this condition.
+        prefix: u64,
+    },
+    /// `key + window <= query`
+    Behind {
+        /// How many positions up to the query are seen, its own counted.
+        window: u64,
+    },
+    /// `query + window <= key`
+    Ahead {
+        /// How many positions from the query on are seen, its own counted.
+        window: u64,
+    },
+    /// `key / chunk != query / chunk`, in whole numbers.
+    OtherChunk {
+        /// Positions of a chunk.
+        chunk: u64,
+    },
+}
+
+impl MaskRule {
+    /// Hides keys after the query and nothing else.
+    pub const CAUSAL: Self = Self { causal: true, window: None, chunk: None, prefix: None };
+
+    /// Whether the rule hides nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.conditions().next().is_none()
+    }
+
+    /// The conditions that hide a key. One that follows from the others is left out.
+    pub fn conditions(&self) -> impl Iterator<Item = Hidden> + use<> {
+        let Self { causal, window, chunk, prefix } = *self;
+        let prefix = prefix.unwrap_or(0);
+        // A key that far ahead is after the query and, if the prefix is short, not part of it.
+        let follows = |right: u64| causal && right >= 1 && prefix <= right;
+        let later = causal.then_some(Hidden::Later { prefix });
+        let behind = window.map(|w| Hidden::Behind { window: w.left });
+        let ahead = window.filter(|w| !follows(w.right)).map(|w| Hidden::Ahead { window: w.right });
+        let other = chunk.map(|chunk| Hidden::OtherChunk { chunk });
+        [later, behind, ahead, other].into_iter().flatten()
+    }
+
+    /// Whether a key is hidden from a query.
+    pub fn hides(&self, query: u64, key: u64) -> bool {
+        self.conditions().any(|hidden| hidden.holds(query, key))
+    }
+
+    /// Whether a query sees keys after it.
+    pub fn looks_ahead(&self) -> bool {
+        !self.causal || self.prefix.is_some()
+    }
+
+    /// The rule in two: whether attention's own `causal` says a part of it, and what a mask has to hide
+    /// in addition. Attention knows no prefix, so a mask says everything where there is one.
+    pub fn split(self) -> (bool, Self) {
+        let in_attention = !self.looks_ahead();
+        (in_attention, Self { causal: self.causal && !in_attention, ..self })
+    }
+}
+
+impl Hidden {
+    /// Whether this condition hides a key from a query.
+    pub fn holds(self, query: u64, key: u64) -> bool {
+        !self.seen(clamped(query)).contains(&clamped(key))
+    }
+
+    /// The keys that this condition leaves to a query.
+    fn seen(self, query: i64) -> Range<i64> {
+        let [from, to] = self.ends();
+        from.at(query)..to.at(query)
+    }
+
+    /// Where the keys that it leaves begin and end.
+    fn ends(self) -> [End; 2] {
+        let moving = |offset| End::Query { offset, least: 0 };
+        match self {
+            Hidden::Later { prefix } => [End::START, End::Query { offset: 1, least: clamped(prefix) }],
+            Hidden::Behind { window } => [moving(1 - clamped(window)), End::NEVER],
+            Hidden::Ahead { window } => [End::START, moving(clamped(window))],
+            Hidden::OtherChunk { chunk } => {
+                let size = clamped(chunk).max(1);
+                [End::Chunk { size, offset: 0 }, End::Chunk { size, offset: size }]
+            }
+        }
+    }
+}
+
+/// Larger than any position, with room for sums of three.
+const FAR: i64 = 1 << 60;
+
+fn clamped(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(FAR).min(FAR)
+}
+
+/// The first or the end of the keys that a query sees, as it moves with the query.
+#[derive(Clone, Copy)]
+enum End {
+    /// `query + offset`, or `least` where that is more.
+    Query { offset: i64, least: i64 },
+    /// `offset` after the start of the query's chunk.
+    Chunk { size: i64, offset: i64 },
+}
+
+impl End {
+    const START: Self = End::Query { offset: -FAR, least: 0 };
+    const NEVER: Self = End::Query { offset: FAR, least: 0 };
+
+    fn at(self, query: i64) -> i64 {
+        match self {
+            End::Query { offset, least } => (query + offset).max(least),
+            End::Chunk { size, offset } => query - query % size + offset,
+        }
+    }
+
+    /// Whether it goes up with the query from here on, one position a query.
+    fn moves(self, query: i64) -> bool {
+        match self {
+            End::Query { offset, least } => query + offset >= least,
+            End::Chunk { .. } => false,
+        }
+    }
+
+    /// The next query, after this one, from which on it moves otherwise.
+    fn bend(self, query: i64) -> Option<i64> {
+        match self {
+            End::Query { offset, least } => Some(least - offset).filter(|bend| *bend > query),
+            End::Chunk { size, .. } => Some(query - query % size + size),
+        }
+    }
+}
+
+/// How many positions back, itself counted, the newest query sees at most; `None` without limit.
+pub fn reach(rules: &[MaskRule]) -> Option<u64> {
+    let limit = |hidden: Hidden| match hidden {
+        Hidden::Behind { window } => Some(window),
+        Hidden::OtherChunk { chunk } => Some(chunk),
+        Hidden::Later { .. } | Hidden::Ahead { .. } => None,
+    };
+    rules.iter().flat_map(MaskRule::conditions).filter_map(limit).min()
+}
+
+/// Pairs of a query and a key that no rule hides. Queries are at positions `from..from + queries`,
+/// keys at `0..keys`. The time it takes does not grow with the lengths.
+pub fn visible_pairs(rules: &[MaskRule], from: u128, queries: u128, keys: u128) -> u128 {
+    let clamped = |n: u128| clamped(u64::try_from(n).unwrap_or(u64::MAX));
+    let (start, keys) = (clamped(from), clamped(keys));
+    let end = (start + clamped(queries)).min(FAR);
+    let conditions: Vec<Hidden> = rules.iter().flat_map(MaskRule::conditions).collect();
+    let mut total = 0u128;
+    let mut at = start;
+    while at < end {
+        let (period, repeats) = steady_periods(&conditions, at, end, keys);
+        let stop = at + period;
+        let pairs = pairs_in(&conditions, at, stop, keys);
+        total = total.saturating_add(pairs.saturating_mul(u128::from(repeats.unsigned_abs())));
+        at += period * repeats;
+    }
+    total
+}
+
+/// The next stretch of queries and how many stretches after one another are alike: whole chunks that
+/// neither a prefix nor the last key cuts.
+fn steady_periods(conditions: &[Hidden], at: i64, end: i64, keys: i64) -> (i64, i64) {
+    let sizes = conditions.iter().filter_map(|hidden| match hidden {
+        Hidden::OtherChunk { chunk } => Some(clamped(*chunk).max(1)),
+        Hidden::Later { .. } | Hidden::Behind { .. } | Hidden::Ahead { .. } => None,
+    });
+    let Some(period) = sizes.reduce(least_common_multiple) else { return (end - at, 1) };
+    let prefixes = conditions.iter().filter_map(|hidden| match hidden {
+        Hidden::Later { prefix } => Some(clamped(*prefix)),
+        Hidden::Behind { .. } | Hidden::Ahead { .. } | Hidden::OtherChunk { .. } => None,
+    });
+    let next = prefixes.chain([keys, end]).filter(|cut| *cut > at).min().unwrap_or(end);
+    let to_boundary = period - at % period;
+    if at % period != 0 || at + period > next {
+        return (to_boundary.min(end - at), 1);
+    }
+    (period, (next - at) / period)
+}
+
+fn least_common_multiple(a: i64, b: i64) -> i64 {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    (a / x.max(1)).saturating_mul(b).min(FAR)
+}
+
+/// Visible pairs of the queries `start..stop`. Both ends of what a query sees are straight lines in
+/// the query between a few bends; each piece is an arithmetic series.
+fn pairs_in(conditions: &[Hidden], start: i64, stop: i64, keys: i64) -> u128 {
+    let all = [End::START, End::Query { offset: -FAR, least: keys }];
+    let ends: Vec<[End; 2]> =
+        std::iter::once(all).chain(conditions.iter().map(|hidden| hidden.ends())).collect();
+    let seen = |query: i64| {
+        let from = ends.iter().map(|[from, _]| from.at(query)).max().unwrap_or(0);
+        let to = ends.iter().map(|[_, to]| to.at(query)).min().unwrap_or(0);
+        i128::from((to - from).max(0))
+    };
+    let mut total = 0i128;
+    let mut at = start;
+    while at < stop {
+        // Lines cross where one that moves meets one that does not; the value on the way is the same.
+        let bends = ends.iter().flatten().filter_map(|end| end.bend(at));
+        let moving = ends.iter().flatten().filter(|end| end.moves(at));
+        let crossings = moving.flat_map(|moving| {
+            let still = ends.iter().flatten().filter(|end| !end.moves(at));
+            still.map(move |still| at + still.at(at) - moving.at(at))
+        });
+        let next = bends.chain(crossings).filter(|cut| *cut > at).fold(stop, i64::min);
+        total = total.saturating_add((seen(at) + seen(next - 1)).saturating_mul(i128::from(next - at)) / 2);
+        at = next;
+    }
+    total.unsigned_abs()
+}
