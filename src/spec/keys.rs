@@ -120,6 +120,25 @@ impl Used {
         self.is_partial = true;
     }
 
+    /// Has in `tree` the effect that was noted in `decoded`, a tree of equal content that was decoded in its
+    /// place. Both are walked together, since what is equal may be written in two places.
+    pub fn note_like(&mut self, noted: &Used, decoded: &Node, tree: &Node) {
+        if noted.places.contains(&decoded.span) {
+            self.places.insert(tree.span);
+        }
+        match (&decoded.kind, &tree.kind) {
+            (Kind::Map(_), Kind::Map(entries)) => {
+                for e in entries {
+                    decoded.get(&e.key).into_iter().for_each(|twin| self.note_like(noted, twin, &e.value));
+                }
+            }
+            (Kind::List(twins), Kind::List(items)) => {
+                twins.iter().zip(items).for_each(|(twin, item)| self.note_like(noted, twin, item));
+            }
+            (Kind::Map(_) | Kind::List(_) | Kind::Null | Kind::Scalar(_) | Kind::Delete, _) => {}
+        }
+    }
+
     /// What either has noted.
     pub fn absorb(&mut self, other: Used) {
         self.places.extend(other.places);

@@ -212,6 +212,15 @@ struct Blocks {
     is_complete: bool,
 }
 
+/// A tree of some layers that has been decoded. Trees of equal content are decoded once.
+struct DecodedTree<'n> {
+    tree: &'n Node,
+    /// Which of the blocks it is; `None` where it has a fault.
+    index: Option<usize>,
+    /// What of it has an effect.
+    used: Used,
+}
+
 fn decode_blocks(
     runs: &[layers::Run],
     site: block::Site<'_>,
@@ -219,34 +228,41 @@ fn decode_blocks(
     used: &mut Used,
 ) -> Blocks {
     let mut all = Blocks { blocks: Vec::new(), segments: Vec::new(), is_wired: true, is_complete: true };
-    let mut trees: Vec<(&Node, Option<usize>)> = Vec::new();
+    let mut decoded: Vec<DecodedTree<'_>> = Vec::new();
     for run in runs {
         let mut cycle = Vec::new();
         for (name, tree) in &run.cycle {
-            let known = trees.iter().find(|(t, _)| *t == tree).map(|(_, index)| *index);
-            let index = known.unwrap_or_else(|| {
-                let index = match block::decode(tree, name.as_deref(), site, cx, used) {
-                    Decoded::Block(new) => {
-                        let twin = all.blocks.iter().position(|b| *b == *new);
-                        Some(twin.unwrap_or_else(|| {
-                            all.blocks.push(*new);
-                            all.blocks.len() - 1
-                        }))
-                    }
-                    Decoded::Parts => None,
-                    Decoded::Equation => {
-                        all.is_wired = false;
-                        None
-                    }
-                };
-                trees.push((tree, index));
-                index
-            });
+            let index = match decoded.iter().find(|known| known.tree.is_written_as(tree)) {
+                Some(known) => {
+                    used.note_like(&known.used, known.tree, tree);
+                    known.index
+                }
+                None => {
+                    let mut here = Used::default();
+                    let index = match block::decode(tree, name.as_deref(), site, cx, &mut here) {
+                        Decoded::Block(new) => {
+                            let twin = all.blocks.iter().position(|b| *b == *new);
+                            Some(twin.unwrap_or_else(|| {
+                                all.blocks.push(*new);
+                                all.blocks.len() - 1
+                            }))
+                        }
+                        Decoded::Parts => None,
+                        Decoded::Equation => {
+                            all.is_wired = false;
+                            None
+                        }
+                    };
+                    decoded.push(DecodedTree { tree, index, used: here });
+                    index
+                }
+            };
             cycle.extend(index);
             all.is_complete &= index.is_some();
         }
         all.segments.push(Segment { count: run.count, cycle });
     }
+    decoded.into_iter().for_each(|known| used.absorb(known.used));
     all
 }
 

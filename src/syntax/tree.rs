@@ -109,6 +109,23 @@ impl Node {
         Self { kind: Kind::Scalar(Scalar { text: text.into(), style }), span }
     }
 
+    /// Whether both decode alike: equal, and quoted in the same places, since a quoted text is no number.
+    pub fn is_written_as(&self, other: &Self) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Scalar(a), Kind::Scalar(b)) => {
+                a.text.trim() == b.text.trim() && (a.style == Style::Quoted) == (b.style == Style::Quoted)
+            }
+            (Kind::List(a), Kind::List(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_written_as(b))
+            }
+            (Kind::Map(a), Kind::Map(b)) => {
+                a.len() == b.len()
+                    && a.iter().all(|e| other.get(&e.key).is_some_and(|value| e.value.is_written_as(value)))
+            }
+            (Kind::Null | Kind::Delete | Kind::Scalar(_) | Kind::List(_) | Kind::Map(_), _) => self == other,
+        }
+    }
+
     /// How many nodes this is, itself and everything below.
     pub fn count(&self) -> usize {
         1 + match &self.kind {
