@@ -35,6 +35,8 @@ pub struct Heatmap {
     pub has_legend: bool,
     /// The width and height the cells have together, at most.
     pub room: (f64, f64),
+    /// How many positions a cell covers, down and across; numbers count positions.
+    pub covers: (u64, u64),
 }
 
 impl Heatmap {
@@ -51,6 +53,7 @@ impl Heatmap {
             colors,
             has_legend: true,
             room: (420.0, 420.0),
+            covers: (1, 1),
         }
     }
 
@@ -72,6 +75,12 @@ impl Heatmap {
     pub fn sized(mut self, room: (f64, f64), has_legend: bool) -> Self {
         self.room = room;
         self.has_legend = has_legend;
+        self
+    }
+
+    /// How many positions a row and a column stand for.
+    pub fn each_cell_covers(mut self, down: u64, across: u64) -> Self {
+        self.covers = (down.max(1), across.max(1));
         self
     }
 
@@ -171,14 +180,22 @@ impl Heatmap {
         for (i, row) in self.values.iter().enumerate() {
             for (j, value) in row.iter().enumerate() {
                 let place = (at.0 + j as f64 * cell.0, at.1 + i as f64 * cell.1, cell.0, cell.1);
-                let name =
-                    |names: &[String], i: usize| names.get(i).cloned().unwrap_or_else(|| i.to_string());
+                let name = |names: &[String], i: usize, covers: u64| {
+                    let first = i as u64 * covers;
+                    let numbers =
+                        if covers == 1 { i.to_string() } else { format!("{first}–{}", first + covers - 1) };
+                    names.get(i).cloned().unwrap_or(numbers)
+                };
                 let value = match value {
                     None => "hidden".to_owned(),
                     Some(v) if v.is_finite() => format!("{v:.3}"),
                     Some(_) => "not a number".to_owned(),
                 };
-                let text = format!("{}, {}: {value}", name(&self.rows, i), name(&self.columns, j));
+                let text = format!(
+                    "{}, {}: {value}",
+                    name(&self.rows, i, self.covers.0),
+                    name(&self.columns, j, self.covers.1)
+                );
                 canvas.group("", &[], &text, |canvas| canvas.rect(place, 0.0, "fill-none sensitive"));
             }
         }
@@ -192,9 +209,9 @@ impl Heatmap {
             }
             return;
         }
-        let scale = Scale::tight([0.0, self.values.len().max(2) as f64]);
+        let (scale, middle) = positions(self.values.len(), self.covers.0);
         for (value, word) in whole_ticks(&scale, h) {
-            let y = at.1 + value * cell + cell / 2.0;
+            let y = at.1 + (value / self.covers.0 as f64 + middle) * cell;
             if y <= at.1 + h {
                 canvas.line((at.0 - 4.0, y), (at.0, y), "stroke-line thin");
                 canvas.text((at.0 - 6.0, y + 3.5), Anchor::End, "tiny fill-muted", &word);
@@ -211,9 +228,9 @@ impl Heatmap {
             return;
         }
         let columns = self.values.first().map_or(0, Vec::len);
-        let scale = Scale::tight([0.0, columns.max(2) as f64]);
+        let (scale, middle) = positions(columns, self.covers.1);
         for (value, word) in whole_ticks(&scale, w / 2.0) {
-            let x = at.0 + value * cell + cell / 2.0;
+            let x = at.0 + (value / self.covers.1 as f64 + middle) * cell;
             if x <= at.0 + w {
                 canvas.line((x, at.1), (x, at.1 + 4.0), "stroke-line thin");
                 canvas.text((x, at.1 + 14.0), Anchor::Middle, "tiny fill-muted", &word);
@@ -240,6 +257,13 @@ impl Heatmap {
             canvas.text((at.0 + 18.0, y + 10.0), Anchor::Start, "tiny fill-muted", "hidden");
         }
     }
+}
+
+/// A scale of the positions of some cells, and where in its first cell a position is shown: in the middle
+/// of a cell of its own, else at its beginning.
+fn positions(cells: usize, covers: u64) -> (Scale, f64) {
+    let last = cells.max(2) as f64 * covers as f64;
+    (Scale::tight([0.0, last]), if covers == 1 { 0.5 } else { 0.0 })
 }
 
 /// Ticks at whole numbers, fewer where there is little room.

@@ -32,6 +32,8 @@ pub use init::Init;
 pub use op::Op;
 pub use verify::Verified;
 
+use serde::Serialize;
+
 use crate::source::Span;
 
 /// Index of a module in [`Graph::modules`].
@@ -61,6 +63,31 @@ pub struct Graph {
     pub vocab: Option<u64>,
     /// Whether decoding token by token with a cache is possible (a causal decoder).
     pub decodes: bool,
+    /// What the author built.
+    pub kind: ModelKind,
+}
+
+/// What a model is: the stacks its author wrote, whatever their masks let them see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelKind {
+    /// A decoder alone.
+    Decoder,
+    /// An encoder alone.
+    Encoder,
+    /// An encoder of a text or an image, and a decoder that attends to it.
+    EncoderDecoder,
+}
+
+impl ModelKind {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            ModelKind::Decoder => "decoder",
+            ModelKind::Encoder => "encoder",
+            ModelKind::EncoderDecoder => "encoder-decoder",
+        }
+    }
 }
 
 /// A function from tensors to tensors with members of its own.

@@ -8,7 +8,7 @@ use crate::diag::Diagnostic;
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
-use crate::ir::{Dim, Graph, MemberId, Role, Sym, Type, ValueId};
+use crate::ir::{Dim, Graph, MemberId, ModelKind, Role, Sym, Type, ValueId};
 use crate::parts::embed::{self, Input};
 use crate::parts::init::InitPlan;
 use crate::parts::scope::{Memory, Scope};
@@ -40,7 +40,7 @@ pub fn lower(spec: &ModelSpec) -> Result<(Graph, Vec<Diagnostic>), Bug> {
 }
 
 fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<Place<'a>> {
-    let both = spec.encoder.is_some() && spec.decoder.is_some();
+    let both = spec.kind() == ModelKind::EncoderDecoder;
     let context = spec.context.unwrap_or(0);
     let vocab = spec.vocab.unwrap_or(0);
     let sequence_of = |stack: &Stack, tokens: Sequence| match &stack.embed.patches {
@@ -280,6 +280,7 @@ fn assemble(
         context: last.context,
         vocab: spec.vocab,
         decodes: last.scope.sequence == Sequence::Cached,
+        kind: spec.kind(),
     })
 }
 

@@ -10,39 +10,7 @@ use super::parameters::{self, Parameters};
 use super::scores::{self, Attended};
 use super::work::{self, Work};
 use super::{serialize_count, serialize_dim};
-use crate::ir::{Dim, Graph, Lengths, Sym, Verified};
-
-/// What a model is, as far as its lengths show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Predicts the next token of its own sequence.
-    Decoder,
-    /// Reads a whole sequence or image at once.
-    Encoder,
-    /// Reads a source and predicts a target.
-    EncoderDecoder,
-}
-
-impl Kind {
-    /// The kind of a graph.
-    pub fn of(graph: &Graph) -> Self {
-        match (has_symbol(graph, Sym::Source), graph.decodes) {
-            (true, _) => Kind::EncoderDecoder,
-            (false, true) => Kind::Decoder,
-            (false, false) => Kind::Encoder,
-        }
-    }
-
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Kind::Decoder => "decoder",
-            Kind::Encoder => "encoder",
-            Kind::EncoderDecoder => "encoder-decoder",
-        }
-    }
-}
+use crate::ir::{Dim, Graph, Lengths, ModelKind, Sym, Verified};
 
 /// Whether an input of the model has that length.
 pub(super) fn has_symbol(graph: &Graph, sym: Sym) -> bool {
@@ -53,7 +21,7 @@ pub(super) fn has_symbol(graph: &Graph, sym: Sym) -> bool {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     /// What it is.
-    pub kind: Kind,
+    pub kind: ModelKind,
     /// Parameters by role.
     pub parameters: Parameters,
     /// One forward pass.
@@ -64,6 +32,8 @@ pub struct Cost {
     pub context: u64,
     /// Whether a sequence's length is free; not for images.
     pub has_time: bool,
+    /// Whether a source has a length of its own; not where the encoder reads images.
+    pub has_source: bool,
 }
 
 /// Operations of one forward pass at given lengths.
@@ -112,12 +82,13 @@ pub fn cost(graph: &Verified) -> Cost {
     let parameters = parameters::of_modules(graph).into_iter().nth(at_root).unwrap_or_default();
     let work = work::of_modules(graph).into_iter().nth(at_root).unwrap_or_default();
     Cost {
-        kind: Kind::of(graph),
+        kind: graph.kind,
         parameters,
         work,
         attended: scores::of_graph(graph),
         context: graph.context,
         has_time: has_symbol(graph, Sym::Time),
+        has_source: has_symbol(graph, Sym::Source),
     }
 }
 

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::cost::{Cost, Formulas, Kind, Operations, cost};
+use super::cost::{Cost, Formulas, Operations, cost};
 use super::layers::At;
 use super::parameters::{Count, word};
 use super::{number, serialize_count};
-use crate::ir::{Dim, MemberKind, Op, Role, Sym, ValueId, Verified};
+use crate::ir::{Dim, MemberKind, ModelKind, Op, Role, Sym, ValueId, Verified};
 
 /// Facts about a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,11 +16,14 @@ pub struct Summary {
     /// The spec's name.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ModelKind,
     /// The longest sequence it is meant for; `None` for images.
     pub context: Option<u64>,
     /// How many token ids it knows.
     pub vocab: Option<u64>,
+    /// Whether a source has a length of its own.
+    #[serde(skip)]
+    pub has_source: bool,
     /// All parameters.
     pub parameters: Count,
     /// Parameters by role, every role in the same order.
@@ -124,6 +127,7 @@ pub fn summary(graph: &Verified) -> Summary {
         kind: cost.kind,
         context: cost.has_time.then_some(graph.context),
         vocab: graph.vocab,
+        has_source: cost.has_source,
         parameters: cost.parameters.all(),
         roles: roles.map(|role| RoleCount { role: word(role), count: cost.parameters.of(role) }).into(),
         tied: is_tied(graph),
@@ -237,12 +241,12 @@ impl Summary {
             page.line(if i == 0 { "FLOPs" } else { "" }, line);
         }
         let mut each = format!("{} ", number::operations(operations.full));
-        match (self.context, self.kind) {
+        match (self.context, self.has_source) {
             (None, _) => each += "an image",
-            (Some(_), Kind::EncoderDecoder) => {
+            (Some(_), true) => {
                 let _ = write!(each, "at B=1, S=T={}", number::exact(u128::from(at.time)));
             }
-            (Some(_), Kind::Decoder | Kind::Encoder) => {
+            (Some(_), false) => {
                 let _ = write!(each, "at B=1, T={}", number::exact(u128::from(at.time)));
                 if let Some(token) = operations.full.checked_div(u128::from(at.time)) {
                     let _ = write!(each, ", {} a token", number::operations(token));

@@ -10,6 +10,7 @@ use crate::field::record::{Reader, entry, mended};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
 use crate::field::{Context, Places, Size};
 
+use crate::ir::ModelKind;
 use crate::parts::head::pool::Pool;
 use crate::parts::head::{Classify, EmbedHead};
 use crate::parts::{Embed, Head, Init, Norm, init};
@@ -211,6 +212,15 @@ impl ModelSpec {
             lets.report_unused(cx);
         }
         Some(spec)
+    }
+
+    /// What the model is.
+    pub fn kind(&self) -> ModelKind {
+        match (&self.encoder, &self.decoder) {
+            (Some(_), Some(_)) => ModelKind::EncoderDecoder,
+            (None, Some(_)) => ModelKind::Decoder,
+            (_, None) => ModelKind::Encoder,
+        }
     }
 
     /// The stack the head reads.

@@ -80,6 +80,66 @@ fn every_spec_has_a_picture_in_which_nothing_overlaps() {
                 assert!(!overlap(spot, other), "{name}: {} and {label} overlap", item.label);
             }
         }
+        let words = scene.panels.iter().map(|panel| (panel.spot(), "words beside a frame"));
+        let things = scene.items.iter().map(|(spot, item)| (*spot, item.label.as_str())).chain(words);
+        for (spot, label) in things {
+            let crosses = |pair: &[(f64, f64)]| overlap(&spot, &segment(pair));
+            let crossing = scene.wires.iter().find(|wire| wire.points.windows(2).any(crosses));
+            assert!(crossing.is_none(), "{name}: a wire crosses {label}: {crossing:?}");
+        }
+    }
+}
+
+/// A piece of a wire, as thin as it is; wires end at the borders of boxes, not inside.
+fn segment(pair: &[(f64, f64)]) -> Spot {
+    let &[(x, y), (to_x, to_y)] = pair else { panic!("two points") };
+    Spot { x: (x + to_x) / 2.0, y: (y + to_y) / 2.0, w: (x - to_x).abs(), h: (y - to_y).abs() }
+}
+
+/// A learned gain multiplies, and no picture says that it is added.
+#[test]
+fn products_and_sums_have_their_signs() {
+    let source = std::fs::read_to_string(repository("tests/good/wiring-layer_scale.yaml")).unwrap();
+    let (_, found) = outlined("layer_scale.yaml", &source);
+    let svg = picture(&found).svg();
+    // Items are drawn in groups, a circle with its sign in one.
+    let circles: Vec<&str> = svg.split("<g ").filter(|group| group.contains("<circle")).collect();
+    let is_cross = |group: &&&str| {
+        let lines: Vec<&str> = group.split("<line ").skip(1).collect();
+        let at = |line: &str, name: &str| -> f64 {
+            let (_, rest) = line.split_once(&format!("{name}=\"")).unwrap();
+            rest.split('"').next().unwrap().parse().unwrap()
+        };
+        let leans = |line: &&str| at(line, "x1") != at(line, "x2") && at(line, "y1") != at(line, "y2");
+        let leaning = lines.iter().filter(|line| leans(line)).count();
+        assert!(lines.len() == 2 && leaning != 1, "{group}");
+        leaning == 2
+    };
+    // Two gains and two residual sums.
+    assert_eq!((circles.len(), circles.iter().filter(is_cross).count()), (4, 2));
+    let text = dot::dot(&found);
+    assert_eq!(text.matches("label=\"×\"").count(), 2, "{text}");
+}
+
+/// What an encoder reads leads to the encoder's column, whether that is a text or an image.
+#[test]
+fn every_input_leads_to_its_own_stack() {
+    for name in ["patches-source", "patches-source-registers"] {
+        let source = std::fs::read_to_string(repository(&format!("tests/good/{name}.yaml"))).unwrap();
+        let (_, found) = outlined(&format!("{name}.yaml"), &source);
+        assert_eq!(found.summary[0], "encoder-decoder");
+        let [encoder, decoder] = found.columns.as_slice() else { panic!("two columns") };
+        let labels = |column: &trafoc::draw::model::outline::Column| -> Vec<String> {
+            column.flow.items.iter().map(|item| item.label.clone()).collect()
+        };
+        let (encoder, decoder) = (labels(encoder), labels(decoder));
+        for label in ["image", "Patch embedding", "Class token", "Learned positions"] {
+            assert!(encoder.iter().any(|l| l == label), "{name}: {label} of {encoder:?}");
+        }
+        for label in ["target", "Token embedding", "Learned positions", "logits"] {
+            assert!(decoder.iter().any(|l| l == label), "{name}: {label} of {decoder:?}");
+        }
+        assert!(!decoder.iter().any(|l| l == "image" || l == "Class token"), "{decoder:?}");
     }
 }
 

@@ -5,9 +5,10 @@ use trafoc::ir::op::{self, Activation, MaskRule, Router, RouterScore, Sequence, 
 use trafoc::ir::paths::{elements, expanded};
 use trafoc::ir::verify::verify;
 use trafoc::ir::{
-    Dim, Graph, Init, Layer, Lengths, MemberKind, Module, ModuleId, Op, Role, Run, Sym, Type, Verified,
+    Dim, Graph, Init, Layer, Lengths, MemberKind, ModelKind, Module, ModuleId, Op, Role, Run, Sym, Type,
+    Verified,
 };
-use trafoc::report::cost::{Kind, cost};
+use trafoc::report::cost::cost;
 use trafoc::report::layers::layers;
 use trafoc::report::number;
 use trafoc::report::summary::summary;
@@ -137,6 +138,7 @@ fn decoder(blocks: u64, mixed: bool) -> Verified {
         context: 8,
         vocab: Some(11),
         decodes: true,
+        kind: ModelKind::Decoder,
     };
     verify(graph).unwrap()
 }
@@ -167,7 +169,47 @@ fn parameters_by_hand() {
     assert_eq!(p.all().total, p.all().active);
     assert_eq!(p.all().total, 76 + 360 + 888 + 104);
     assert_eq!(p.bytes(4), 4 * 1428);
-    assert_eq!(cost.kind, Kind::Decoder);
+    assert_eq!(cost.kind, ModelKind::Decoder);
+}
+
+/// A model is called what its author wrote, whatever its masks, its head and its positions let it do.
+#[test]
+fn a_model_is_what_its_author_wrote() {
+    let stacks = [
+        ("decoder: {layers: 1, attention: {heads: 2, mask: {prefix: 2}}}\nhead: lm", "decoder"),
+        ("decoder: {layers: 1, attention: {heads: 2, mask: bidirectional}}\nhead: lm", "decoder"),
+        ("decoder: {layers: 1, attention: {heads: 2}}\nhead: {classify: {classes: 2}}", "decoder"),
+        (
+            "decoder: {layers: 1, position: {rotary: {scaling: {dynamic: {factor: 2}}}}, attention: {heads: 2}}\nhead: lm",
+            "decoder",
+        ),
+        (
+            "encoder: {layers: 1, attention: {heads: 2, mask: causal}}\nhead: {classify: {classes: 2}}",
+            "encoder",
+        ),
+        (
+            "encoder: {layers: 1, attention: {heads: 2}}\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: translate",
+            "encoder-decoder",
+        ),
+        (
+            "encoder: {layers: 1, embed: {patches: {image: 8, size: 4}}, attention: {heads: 2}}\n\
+             decoder: {layers: 1, attention: {heads: 2, mask: {prefix: 2}}}\nhead: translate",
+            "encoder-decoder",
+        ),
+    ];
+    for (stacks, words) in stacks {
+        let text = format!("trafo: 1\nname: m\nvocab: 16\ncontext: 8\nd_model: 8\n{stacks}\n");
+        let front = crate::front::Front::of_text("m.yaml", &text, "specs");
+        let graph = front.compilation.graph.as_ref().unwrap_or_else(|| panic!("{}", front.rendered()));
+        assert_eq!(graph.kind.words(), words, "{text}");
+        let page = trafoc::report::summary::summary(graph).to_string();
+        assert!(page.starts_with(&format!("m: {words}, ")), "{page}");
+        let outline = trafoc::draw::model::outline(graph, &front.sources);
+        assert_eq!(outline.summary[0], words, "{text}");
+        for site in trafoc::inspect::sites::sites(graph).attention {
+            assert!(site.path.starts_with(site.kind.word()) || words == "encoder-decoder", "{site:?}");
+        }
+    }
 }
 
 #[test]

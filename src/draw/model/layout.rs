@@ -71,6 +71,16 @@ pub struct Panel {
     pub lines: Vec<(&'static str, String)>,
 }
 
+impl Panel {
+    /// The room its words take.
+    pub fn spot(&self) -> Spot {
+        let w = self.lines.iter().map(|(class, text)| line_width(class, text)).fold(0f64, f64::max);
+        let h = self.lines.iter().map(|(class, _)| line_height(class)).sum();
+        let middle = if self.is_left { self.x - w / 2.0 } else { self.x + w / 2.0 };
+        Spot { x: middle, y: self.y, w, h }
+    }
+}
+
 /// A line with an arrow head at its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wire {
@@ -91,8 +101,8 @@ pub struct Scene<'a> {
     pub wires: Vec<Wire>,
     /// Words beside frames.
     pub panels: Vec<Panel>,
-    /// Where the encoder's output is wanted.
-    ports: Vec<(f64, f64)>,
+    /// Where the encoder's output is wanted: the last corners of the wire, which comes from the left.
+    ports: Vec<Vec<(f64, f64)>>,
     /// How far it reaches to the left and to the right of its axis.
     pub reach: (f64, f64),
     /// Its height.
@@ -111,7 +121,7 @@ impl<'a> Scene<'a> {
             has_arrow: wire.has_arrow,
         }));
         self.panels.extend(other.panels.into_iter().map(|p| Panel { x: p.x + dx, y: p.y + dy, ..p }));
-        self.ports.extend(other.ports.into_iter().map(point));
+        self.ports.extend(other.ports.into_iter().map(|port| port.into_iter().map(point).collect()));
         self.reach.0 = self.reach.0.max(other.reach.0 - dx);
         self.reach.1 = self.reach.1.max(other.reach.1 + dx);
     }
@@ -160,9 +170,12 @@ pub fn layout(outline: &Outline) -> Scene<'_> {
             && !wanted.is_empty()
         {
             let up = from.1 + 18.0;
-            for (px, py) in wanted {
-                let to = (axis + px, py);
-                scene.wire(vec![from, (from.0, up), (memory_at, up), (memory_at, to.1), to]);
+            for port in wanted {
+                let corners = port.into_iter().map(|(x, y)| (axis + x, y));
+                let height = corners.clone().next().map_or(up, |first| first.1);
+                let mut points = vec![from, (from.0, up), (memory_at, up), (memory_at, height)];
+                points.extend(corners);
+                scene.wire(points);
             }
             scene.height = scene.height.max(up + 4.0);
         }
@@ -180,7 +193,7 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
     let uniform = uniform_width(flow);
     let mut scene = Scene::default();
     let mut spots: Vec<Spot> = vec![Spot { x: 0.0, y: 0.0, w: 0.0, h: 0.0 }; flow.items.len()];
-    let mut extents: Vec<(f64, f64)> = Vec::new();
+    let mut placed: Vec<Row> = Vec::new();
     let starts_inside = flow.items.iter().any(|i| i.inputs.contains(&From::Start));
     let mut y = if starts_inside { GAP + 4.0 } else { 0.0 };
     let mut stacks: Vec<(usize, Scene<'_>)> = Vec::new();
@@ -212,6 +225,13 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
         }
         let height = [&main, &small, &aside].into_iter().flatten().fold(0f64, |h, (_, size)| h.max(size.1));
         let middle = y + height / 2.0;
+        if main.len() > 1 {
+            // Each of several boxes has what feeds it from the side at its own left.
+            for (i, size) in std::mem::take(&mut aside) {
+                let fed = main.iter().position(|(j, _)| is_fed_by(flow, *j, i)).unwrap_or(0);
+                main.insert(fed, (i, size));
+            }
+        }
         let whole = main.iter().map(|(_, s)| s.0).sum::<f64>() + 24.0 * main.len().saturating_sub(1) as f64;
         let mut x = -whole / 2.0;
         let mut put = |i: usize, x: f64, (w, h): (f64, f64)| {
@@ -234,7 +254,7 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
             put(*i, -offset, *size);
             left += 30.0 + size.0;
         }
-        extents.push((left.max(whole / 2.0), right));
+        placed.push(Row { right, bottom: y, top: y + height });
         y += height + GAP;
     }
     scene.height = (y - GAP).max(0.0);
@@ -244,7 +264,7 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
             scene.absorb(inner, 0.0, bottom);
         }
     }
-    wires(flow, &ranks, &spots, &extents, &mut scene);
+    wires(flow, &ranks, &spots, &placed, &mut scene);
     for (spot, item) in spots.iter().zip(&flow.items) {
         if !matches!(item.form, Form::Stack(_)) {
             scene.reach.0 = scene.reach.0.max(spot.w / 2.0 - spot.x);
@@ -254,6 +274,11 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
     }
     scene.end = flow.end().and_then(|i| spots.get(i)).map_or((0.0, 0.0), |spot| (spot.x, spot.top()));
     scene
+}
+
+/// Whether an item feeds another.
+fn is_fed_by(flow: &Flow, item: usize, by: usize) -> bool {
+    flow.items.get(item).is_some_and(|item| item.inputs.contains(&From::Item(by)))
 }
 
 /// The row of every item: one above the highest of its inputs.
@@ -315,18 +340,38 @@ fn size_of(item: &Item, uniform: f64) -> (f64, f64) {
     }
 }
 
+/// The room of a row: how far it reaches to the right of the axis, and from where to where it rises. Wires
+/// turn between rows, where no box is in their way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    right: f64,
+    bottom: f64,
+    top: f64,
+}
+
 /// Arrows between the items of a flow.
-fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], extents: &[(f64, f64)], scene: &mut Scene<'_>) {
+fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], rows: &[Row], scene: &mut Scene<'_>) {
     // Rows that a lane at the right is taken for.
     let mut lanes: Vec<Vec<(usize, usize)>> = Vec::new();
     for (i, item) in flow.items.iter().enumerate() {
         let (Some(to), Some(rank)) = (spots.get(i).copied(), ranks.get(i).copied()) else { continue };
+        let row = |rank: usize| rows.get(rank).copied().unwrap_or_default();
+        let in_row = spots.iter().enumerate().filter(|(j, _)| *j != i && ranks.get(*j) == Some(&rank));
+        let beside: Vec<f64> = in_row.map(|(_, spot)| spot.x).collect();
+        let (has_left, has_right) = (beside.iter().any(|x| *x < to.x), beside.iter().any(|x| *x > to.x));
+        let between_rows = row(rank).bottom - GAP * 0.5;
+        // A circle is entered from a side where nothing is in the way, anything else from below.
         let is_circle = matches!(item.form, Form::Sum | Form::Product);
         for from in &item.inputs {
             let (start, above) = match from {
                 From::Memory => {
                     if !matches!(item.form, Form::Stack(_)) {
-                        scene.ports.push((to.x - to.w / 2.0, to.y));
+                        // What is to its left in the row is passed below.
+                        let (x, turn) = (to.x - to.w / 4.0, row(rank).bottom - GAP * 0.3);
+                        scene.ports.push(match has_left {
+                            true => vec![(x, turn), (x, to.bottom())],
+                            false => vec![(to.x - to.w / 2.0, to.y)],
+                        });
                     }
                     continue;
                 }
@@ -343,7 +388,8 @@ fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], extents: &[(f64, f64)], s
                 }
             };
             if rank <= above {
-                scene.wire(direct(start, to, is_circle));
+                let is_free = if start.0 < to.x { !has_left } else { !has_right };
+                scene.wire(direct(start, to, between_rows, is_circle && is_free));
                 continue;
             }
             // It passes rows `above..rank`.
@@ -353,29 +399,33 @@ fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], extents: &[(f64, f64)], s
                 Some(there) => there.push((above, rank)),
                 None => lanes.push(vec![(above, rank)]),
             }
-            let passed = extents.get(above..=rank).unwrap_or_default();
-            let right = passed.iter().fold(0f64, |most, (_, right)| most.max(*right));
+            let passed = rows.get(above..=rank).unwrap_or_default();
+            let right = passed.iter().fold(0f64, |most, row| most.max(row.right));
             let x = right + 14.0 + LANE * lane as f64;
-            let tap = start.1 + GAP * 0.4;
-            let into = (to.x + to.w / 2.0, to.y);
-            scene.wire(vec![start, (start.0, tap), (x, tap), (x, to.y), into]);
+            let below = above.checked_sub(1).map_or(start.1, |below| row(below).top);
+            let tap = below + GAP * 0.4;
+            let mut points = vec![start, (start.0, tap), (x, tap)];
+            match has_right {
+                true => points.extend([(x, between_rows), (to.x, between_rows), (to.x, to.bottom())]),
+                false => points.extend([(x, to.y), (to.x + to.w / 2.0, to.y)]),
+            }
+            scene.wire(points);
             scene.reach.1 = scene.reach.1.max(x + 4.0);
         }
     }
 }
 
-/// An arrow to the next row.
-fn direct(start: (f64, f64), to: Spot, is_circle: bool) -> Vec<(f64, f64)> {
+/// An arrow to the next row: from the side, or turning below the row.
+fn direct(start: (f64, f64), to: Spot, between_rows: f64, from_side: bool) -> Vec<(f64, f64)> {
     let below = (to.x, to.bottom());
     if (start.0 - to.x).abs() < 0.5 {
         return vec![start, below];
     }
-    if is_circle {
+    if from_side {
         let side = if start.0 < to.x { -1.0 } else { 1.0 };
         return vec![start, (start.0, to.y), (to.x + side * to.w / 2.0, to.y)];
     }
-    let turn = below.1 - GAP * 0.5;
-    vec![start, (start.0, turn), (to.x, turn), below]
+    vec![start, (start.0, between_rows), (to.x, between_rows), below]
 }
 
 /// The blocks of a stack from bottom to top.
@@ -486,6 +536,11 @@ fn panel(frame: &Frame, times: &str, x: f64, y: f64, is_left: bool, is_closed: b
         lines.push(("small fill-muted", format!("{} parameters{each}", number::count(frame.parameters))));
     }
     Panel { x: if is_left { -x } else { x }, y, is_left, lines }
+}
+
+/// Height of a line of a panel.
+pub fn line_height(class: &str) -> f64 {
+    if class.starts_with("big") { 24.0 } else { 15.0 }
 }
 
 /// Width of a line of a panel.

@@ -7,8 +7,8 @@
 use super::facts;
 use crate::ir::op::Op;
 use crate::ir::paths::{elements, join};
-use crate::ir::{DType, MemberId, MemberKind, Module, Node, Run, Sym, Value, Verified};
-use crate::report::cost::{Kind as ModelKind, cost};
+use crate::ir::{DType, MemberId, MemberKind, ModelKind, Module, Node, Run, Value, Verified};
+use crate::report::cost::cost;
 use crate::report::layers::shape_text;
 use crate::report::number;
 use crate::report::parameters::{self, Parameters};
@@ -197,7 +197,9 @@ pub fn outline(graph: &Verified, sources: &SourceMap) -> Outline {
         current: 0,
     };
     let root = graph.root();
-    let arguments = root.arguments().iter().map(|v| build.input(v)).collect();
+    let to_encoder = if both { leads_to_encoder(root) } else { vec![false; root.values.len()] };
+    let inputs = root.arguments().iter().zip(to_encoder);
+    let arguments = inputs.map(|(value, to_encoder)| build.input(value, to_encoder)).collect();
     let results = build.body(root, arguments, "", true);
     build.outputs(root, &results);
     let all = cost.parameters.all();
@@ -214,6 +216,20 @@ pub fn outline(graph: &Verified, sources: &SourceMap) -> Outline {
     Outline { name: graph.name.clone(), summary, columns: build.columns }
 }
 
+/// Which values of the model's body its encoder is made of.
+fn leads_to_encoder(root: &Module) -> Vec<bool> {
+    let mut leads = vec![false; root.values.len()];
+    for node in root.nodes.iter().rev() {
+        let is_encoder = matches!(&node.op, Op::Call { member } if root.member(*member).name == "encoder");
+        if is_encoder || node.outputs.iter().any(|id| leads.get(id.0) == Some(&true)) {
+            for id in &node.inputs {
+                leads.get_mut(id.0).into_iter().for_each(|slot| *slot = true);
+            }
+        }
+    }
+    leads
+}
+
 struct Build<'a> {
     graph: &'a Verified,
     sources: &'a SourceMap,
@@ -225,14 +241,13 @@ struct Build<'a> {
 
 impl Build<'_> {
     /// A root argument: an item where it is what the model reads, a side value where it steers.
-    fn input(&mut self, value: &Value) -> Val {
+    fn input(&mut self, value: &Value, to_encoder: bool) -> Val {
         let is_read = !value.ty.optional
             && (value.ty.dtype == DType::Float || value.ty.dtype == DType::Int && value.ty.shape.len() == 2);
         if !is_read {
             return Val::side(None);
         }
-        let is_source = value.ty.shape.iter().any(|d| d.symbol() == Some(Sym::Source));
-        let column = if is_source { 0 } else { self.columns.len().saturating_sub(1) };
+        let column = if to_encoder { 0 } else { self.columns.len().saturating_sub(1) };
         let shape = shape_text(&value.ty);
         self.add(
             column,

@@ -2,7 +2,7 @@
 
 use super::difference::{Change, Changes};
 use super::facts;
-use super::layout::{Border, Panel, Scene, Spot, layout};
+use super::layout::{Border, Panel, Scene, Spot, layout, line_height};
 use super::outline::{Form, Item, Outline};
 use crate::draw::text::width;
 use crate::draw::{Anchor, Canvas, Figure};
@@ -108,8 +108,12 @@ impl Brush<'_> {
                 Form::Step => canvas.rect(at, 11.0, &format!("fill-other {stroke}")),
                 Form::Sum | Form::Product => {
                     canvas.circle(middle, spot.w / 2.0, &format!("fill-paper {stroke}"));
-                    canvas.line((middle.0 - 5.5, middle.1), (middle.0 + 5.5, middle.1), "stroke-ink");
-                    canvas.line((middle.0, middle.1 - 5.5), (middle.0, middle.1 + 5.5), "stroke-ink");
+                    // A cross is a plus turned by an eighth.
+                    let (along, up) = if item.form == Form::Sum { (5.5, 0.0) } else { (4.0, 4.0) };
+                    for (x, y) in [(along, up), (-up, along)] {
+                        let (from, to) = ((middle.0 - x, middle.1 - y), (middle.0 + x, middle.1 + y));
+                        canvas.line(from, to, "stroke-ink");
+                    }
                 }
                 Form::Input | Form::Output | Form::Stack(_) => {}
             }
@@ -138,12 +142,10 @@ impl Brush<'_> {
     }
 
     fn panel(&self, canvas: &mut Canvas, panel: &Panel) {
-        let step = |class: &str| if class.starts_with("big") { 24.0 } else { 15.0 };
-        let height: f64 = panel.lines.iter().map(|(class, _)| step(class)).sum();
-        let mut y = panel.y + self.at.1 - height / 2.0;
+        let mut y = panel.y + self.at.1 - panel.spot().h / 2.0;
         let anchor = if panel.is_left { Anchor::End } else { Anchor::Start };
         for (class, text) in &panel.lines {
-            y += step(class);
+            y += line_height(class);
             canvas.text(
                 (panel.x + self.at.0, y - if class.starts_with("big") { 9.0 } else { 4.0 }),
                 anchor,

@@ -18,9 +18,9 @@ pub mod timing;
 
 use serde::Serialize;
 
-use super::cost::{Kind, cost};
+use super::cost::cost;
 use super::costs::{Costs, Scene};
-use crate::ir::Verified;
+use crate::ir::{ModelKind, Verified};
 use crate::spec::ModelSpec;
 use effect::{Effect, Found};
 use form::{Form, Wirings};
@@ -62,7 +62,7 @@ pub struct Model {
     /// Its name.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ModelKind,
     /// The longest sequence it is meant for; none for images.
     pub context: Option<u64>,
     /// What it costs.
