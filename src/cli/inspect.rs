@@ -132,9 +132,6 @@ impl From<Kind> for sites::Kind {
 /// Trained tables of positions, by path.
 pub type Tables = BTreeMap<String, Vec<f32>>;
 
-/// Positions that masks are shown for before there are inputs.
-const MASKED: u64 = 24;
-
 impl Inspect {
     /// How diagnostics are told.
     pub fn spoken(&self) -> Format {
@@ -167,8 +164,7 @@ impl Inspect {
                     return Err(Failure::usage("the model has nothing of that kind at that layer"));
                 }
                 ui.note("note: no inputs are given, so only masks are shown; `--inputs FILE` runs the model");
-                let length = subject.graph.context.clamp(1, MASKED);
-                one.to.write(&attention::masks(&subject.graph.name, &found, length), ui)
+                one.to.write(&attention::masks(&subject.graph.name, &found, subject.graph.context), ui)
             }
             What::Init(one) => {
                 let unused =

@@ -13,9 +13,9 @@ use super::{example, execute};
 use crate::hub::checkpoint::Checkpoint;
 use crate::inspect::attention::{Heads, grids};
 use crate::inspect::flow::flow;
-use crate::inspect::layers::planes;
+use crate::inspect::layers::{Outputs as LayerOutputs, planes};
 use crate::inspect::positions;
-use crate::inspect::sites::{self, Kind, Site};
+use crate::inspect::sites::{self, Kind, Sequence, Site};
 use crate::inspect::{Matrix, Report, start};
 use crate::interp::device::Chosen;
 use crate::interp::{Captures, Inputs, Model, Options, Outputs, Plan, Value, Weights};
@@ -68,15 +68,28 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     let name = subject.graph.name.clone();
     let found = sites::sites(&subject.graph);
     let words = Words::of(one, &json, codebook.as_ref());
-    let all = one.chosen(&found);
-    let captures: Vec<String> = match wanted {
-        Wanted::Init => Vec::new(),
-        Wanted::Attention | Wanted::Flow => all.iter().map(|s| s.weights.clone()).collect(),
-        Wanted::Layers => found.layers.iter().filter(|l| wants(one, l)).map(|l| l.path.clone()).collect(),
+    let mut all = one.chosen(&found);
+    if wanted == Wanted::Flow {
+        let kind = one.kind.map_or_else(|| usual(&all), Kind::from);
+        if kind == Kind::Cross {
+            let message = "flow follows self-attention; cross attention has no layers of its own";
+            return Err(Failure::usage(message).help("`--kind encoder` or `--kind decoder`"));
+        }
+        all.retain(|site| site.kind == kind);
+    }
+    let layers: Vec<&sites::Layer> = found.layers.iter().filter(|layer| wants(one, layer)).collect();
+    let (captures, shown): (Vec<String>, Vec<Sequence>) = match wanted {
+        Wanted::Init => (Vec::new(), Vec::new()),
+        Wanted::Attention | Wanted::Flow => {
+            let sequences = all.iter().flat_map(|site| [site.queries, site.keys]);
+            (all.iter().map(|site| site.weights.clone()).collect(), sequences.collect())
+        }
+        Wanted::Layers => layers.iter().map(|layer| (layer.path.clone(), layer.sequence)).unzip(),
     };
     if captures.is_empty() {
         return Err(Failure::usage("the model has nothing of that kind at that layer"));
     }
+    words.refuse_unused(&shown)?;
     let model = match ready {
         Some((weights, device)) => Loaded::of(subject.graph, weights, device)?,
         None => {
@@ -93,15 +106,8 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
             Ok(grids(&name, &heads))
         }
         Wanted::Flow => {
-            let kind = one.kind.map_or_else(|| usual(&all), Kind::from);
-            if kind == Kind::Cross {
-                return Err(Failure::usage(
-                    "flow follows self-attention; cross attention has no layers of its own",
-                )
-                .help("`--kind encoder` or `--kind decoder`"));
-            }
-            let layers = all.iter().filter(|s| s.kind == kind);
-            let layers = layers.map(|site| heads(site, &outputs, &words)).collect::<Result<Vec<_>, _>>()?;
+            let layers =
+                all.iter().map(|site| heads(site, &outputs, &words)).collect::<Result<Vec<_>, _>>()?;
             let size = layers.first().and_then(|l| l.weights.first()).map_or(0, |m| m.rows);
             let target = one.target.unwrap_or(size.saturating_sub(1));
             if target >= size {
@@ -110,18 +116,15 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
             Ok(flow(&name, &layers, target))
         }
         Wanted::Layers => {
-            let mut shown = Vec::new();
-            let mut labels = words.of_kind(Kind::Decoder).to_vec();
-            for layer in found.layers.iter().filter(|l| wants(one, l)) {
-                let value = captured(&outputs, &layer.path)?;
-                let title = format!("{} layer {}", layer.stack, layer.index);
-                let (rows, columns, values) = first_sequence(value)?;
-                if rows == words.source.len() && rows != words.target.len() {
-                    labels.clone_from(&words.source);
-                }
-                shown.push((title, Matrix::new(rows, columns, values)));
-            }
-            Ok(planes(&name, &shown, &labels))
+            let shown = layers.into_iter().map(|layer| {
+                let (rows, columns, values) = first_sequence(captured(&outputs, &layer.path)?)?;
+                Ok(LayerOutputs {
+                    title: format!("{} layer {}", layer.stack, layer.index),
+                    values: Matrix::new(rows, columns, values),
+                    words: words.at(layer.sequence, rows)?,
+                })
+            });
+            Ok(planes(&name, &shown.collect::<Result<Vec<_>, Failure>>()?))
         }
     }
 }
@@ -213,19 +216,25 @@ impl Loaded {
     }
 }
 
-/// Words at queries and keys.
+/// The words at the positions of each sequence.
 struct Words {
-    target: Vec<String>,
-    source: Vec<String>,
+    target: Labels,
+    source: Labels,
+}
+
+/// The words of one sequence.
+struct Labels {
+    /// The option that gives them.
+    option: &'static str,
+    /// Whether the option was given.
+    is_given: bool,
+    words: Vec<String>,
 }
 
 impl Words {
     /// Those given, those a run's tokenizers have for the ids, or the ids.
     fn of(one: &Observe, json: &serde_json::Value, codebook: Option<&Codebook>) -> Self {
-        let given = |text: &Option<String>| -> Vec<String> {
-            text.iter().flat_map(|t| t.split_whitespace()).map(str::to_owned).collect()
-        };
-        let words = |names: &[&str], tokenizer: Option<&Tokenizer>| -> Vec<String> {
+        let ids = |names: &[&str], tokenizer: Option<&Tokenizer>| -> Vec<String> {
             let found = names.iter().find_map(|name| json.get(name)?.get(0)?.as_array());
             let word = |id: &serde_json::Value| {
                 let number = id.as_u64().and_then(|id| u32::try_from(id).ok());
@@ -233,21 +242,62 @@ impl Words {
             };
             found.into_iter().flatten().map(word).collect()
         };
-        let or = |given: Vec<String>, found: Vec<String>| if given.is_empty() { found } else { given };
+        let labels = |option, given: &Option<String>, found: Vec<String>| Labels {
+            option,
+            is_given: given.is_some(),
+            words: match given {
+                Some(text) => text.split_whitespace().map(str::to_owned).collect(),
+                None => found,
+            },
+        };
         let target = codebook.and_then(|c| c.tokenizer.as_ref());
         let source = codebook.and_then(Codebook::source_tokenizer);
         Self {
-            target: or(given(&one.labels), words(&["tokens", "target"], target)),
-            source: or(given(&one.source_labels), words(&["source", "tokens"], source)),
+            target: labels("--labels", &one.labels, ids(&["tokens", "target"], target)),
+            source: labels("--source-labels", &one.source_labels, ids(&["source"], source)),
         }
     }
 
-    fn of_kind(&self, kind: Kind) -> &[String] {
-        match kind {
-            Kind::Encoder => &self.source,
-            Kind::Decoder | Kind::Cross => &self.target,
+    fn of_sequence(&self, sequence: Sequence) -> &Labels {
+        match sequence {
+            Sequence::Target => &self.target,
+            Sequence::Source => &self.source,
         }
     }
+
+    /// The words of a sequence of so many positions; none where only their numbers are known.
+    ///
+    /// # Errors
+    /// Words were given, and there are more or fewer of them.
+    fn at(&self, sequence: Sequence, positions: usize) -> Result<Vec<String>, Failure> {
+        let Labels { option, is_given, words } = self.of_sequence(sequence);
+        if words.len() == positions {
+            return Ok(words.clone());
+        }
+        if !is_given {
+            return Ok(Vec::new());
+        }
+        let words = counted(words.len(), "word");
+        let message =
+            format!("`{option}` gives {words}, and the sequence has {}", counted(positions, "position"));
+        Err(Failure::usage(message).help("give one word for each position, separated by spaces"))
+    }
+
+    /// Refuses words of a sequence that is not shown.
+    fn refuse_unused(&self, shown: &[Sequence]) -> Result<(), Failure> {
+        for (sequence, which) in [(Sequence::Target, "target"), (Sequence::Source, "source")] {
+            let Labels { option, is_given, .. } = self.of_sequence(sequence);
+            if *is_given && !shown.contains(&sequence) {
+                let message = format!("`{option}` would change nothing: nothing of a {which} is shown");
+                return Err(Failure::usage(message));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn heads(site: &Site, outputs: &Outputs, words: &Words) -> Result<Heads, Failure> {
@@ -260,16 +310,7 @@ fn heads(site: &Site, outputs: &Outputs, words: &Words) -> Result<Heads, Failure
     let size = queries * keys;
     let of = |head: usize| numbers.get(head * size..(head + 1) * size).unwrap_or_default().to_vec();
     let weights = (0..*count).map(|head| Matrix::new(*queries, *keys, of(head))).collect();
-    let is_labelled = |words: &[String], n: usize| if words.len() == n { words.to_vec() } else { Vec::new() };
-    let (own, others) = match site.kind {
-        Kind::Encoder => match words.source.len() == *queries {
-            true => (&words.source, &words.source),
-            false => (&words.target, &words.target),
-        },
-        Kind::Decoder => (&words.target, &words.target),
-        Kind::Cross => (&words.target, &words.source),
-    };
-    let (queries, keys) = (is_labelled(own, *queries), is_labelled(others, *keys));
+    let (queries, keys) = (words.at(site.queries, *queries)?, words.at(site.keys, *keys)?);
     Ok(Heads { site: site.clone(), weights, queries, keys })
 }
 

@@ -7,7 +7,9 @@ use super::sites::Site;
 use super::{Matrix, Part, Report};
 use crate::draw::Figure;
 use crate::draw::heatmap::Heatmap;
+use crate::draw::model::facts;
 use crate::draw::scale::Colors;
+use crate::report::number;
 
 /// Heads beyond so many of one layer are left out of its grid.
 const HEADS: usize = 32;
@@ -25,31 +27,100 @@ pub struct Heads {
     pub keys: Vec<String>,
 }
 
-/// What masks hide, one picture for each different one.
-pub fn masks(name: &str, sites: &[Site], length: u64) -> Report {
-    let mut parts: Vec<Part> = Vec::new();
+/// Cells along each side of a picture of a mask.
+const CELLS: u64 = 32;
+/// Positions along each side of a cell whose pairs are looked at.
+const LOOKS: u64 = 8;
+/// How dark a cell is all of whose pairs are seen: a blue of the colour scale.
+const SEEN: f64 = 0.35;
+
+/// What masks hide: pictures for each different one, of so many positions that every rule shows. `context`
+/// is the longest sequence of the model.
+pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
     let mut kinds: Vec<(&Site, Vec<u64>)> = Vec::new();
     for site in sites {
-        let like = kinds.iter_mut().find(|(s, _)| s.kind == site.kind && s.rules == site.rules);
-        match like {
+        let is_like = |s: &Site| s.kind == site.kind && s.rules == site.rules && s.sizes == site.sizes;
+        match kinds.iter_mut().find(|(s, _)| is_like(s)) {
             Some((_, layers)) => layers.push(site.layer),
             None => kinds.push((site, vec![site.layer])),
         }
     }
-    let mut figures = Vec::new();
-    for (site, layers) in &kinds {
-        // A blue of the colour scale; what counts is seen or not.
-        let value = |q, k| if site.hides(q, k) { None } else { Some(0.35) };
-        let rows = (0..length).map(|q| (0..length).map(|k| value(q, k)).collect()).collect();
+    let shown: Vec<Vec<u64>> = kinds.iter().map(|(site, _)| lengths(site, context)).collect();
+    // A mask whose rules have no size is drawn as large as the others, to be compared with them.
+    let largest = shown.iter().flatten().copied().max().unwrap_or(CELLS.min(context));
+    let (mut figures, mut rows) = (Vec::new(), Vec::new());
+    for ((site, layers), lengths) in kinds.iter().zip(shown) {
+        let lengths = if lengths.is_empty() { vec![largest] } else { lengths };
         let title = format!("{} attention, layers {}", site.kind.word(), ranges(layers));
-        let map = Heatmap::new(&title, rows, (0.0, 1.0), Colors::Rising).axes("query", "key");
-        figures.push(map.sized((220.0, 220.0), false).figure());
+        for length in lengths {
+            let [queries, keys] = site.sizes.map(|size| size.unwrap_or(length));
+            figures.push(mask(site, &title, queries, keys));
+            let rules: Vec<String> = site.rules.iter().flat_map(facts::mask).collect();
+            let rules = if rules.is_empty() { "sees everything".to_owned() } else { rules.join(", ") };
+            let positions = number::exact(u128::from(queries.max(keys)));
+            rows.push(vec![title.clone(), rules, positions]);
+        }
     }
-    let text = "Blue pairs are seen, grey ones are hidden by the mask. Padding, which comes with the \
-                inputs, hides more.";
-    parts.push(Part { title: "Masks".into(), text: text.into(), figures, ..Part::default() });
-    let lead = format!("what masks leave of {length} positions, from the spec alone");
-    Report { title: format!("{name}: masks"), lead, parts }
+    let text = "Blue pairs are seen, grey ones are hidden by the mask. A cell that covers several positions is \
+                violet where only some of its pairs are seen. Padding, which comes with the inputs, hides \
+                more.";
+    let header = ["attention", "mask", "positions shown"].map(str::to_owned).to_vec();
+    let table = Some((header, rows));
+    let part = Part { title: "Masks".into(), text: text.into(), figures, table, ..Part::default() };
+    let lead = "what masks leave, from the spec alone".to_owned();
+    Report { title: format!("{name}: masks"), lead, parts: vec![part] }
+}
+
+/// Lengths at which the rules of a mask show: a picture shows what is at least as wide as one of its cells,
+/// and hides something of what it shows. Empty where no rule has a size within the context.
+fn lengths(site: &Site, context: u64) -> Vec<u64> {
+    let sizes = site.rules.iter().flat_map(|rule| {
+        let window = rule.window.into_iter().flat_map(|window| [window.left, window.right]);
+        window.chain(rule.chunk).chain(rule.prefix)
+    });
+    let mut sizes: Vec<u64> = sizes.filter(|size| *size < context).collect();
+    sizes.sort_unstable();
+    // The lengths, each with the smallest size that it shows.
+    let mut lengths: Vec<(u64, u64)> = Vec::new();
+    for size in sizes {
+        let wanted = size.saturating_mul(2).max(CELLS).min(context);
+        match lengths.last_mut() {
+            Some((length, least)) if step(wanted) <= *least => *length = wanted,
+            _ => lengths.push((wanted, size)),
+        }
+    }
+    lengths.into_iter().map(|(length, _)| length).collect()
+}
+
+/// How many positions a cell covers.
+fn step(length: u64) -> u64 {
+    length.div_ceil(CELLS).max(1)
+}
+
+/// The picture of one mask.
+fn mask(site: &Site, title: &str, queries: u64, keys: u64) -> Figure {
+    let (down, across) = (step(queries), step(keys));
+    // Positions of a cell that stand for all of them.
+    let looks = |cell: u64, step: u64, length: u64| {
+        let first = cell * step;
+        let count = step.min(length.saturating_sub(first));
+        let looks = count.min(LOOKS);
+        (0..looks).map(move |i| first + (2 * i + 1) * count / (2 * looks))
+    };
+    let seen = |row: u64, column: u64| {
+        let (mut seen, mut all) = (0u32, 0u32);
+        for q in looks(row, down, queries) {
+            for k in looks(column, across, keys) {
+                seen += u32::from(!site.hides(q, k));
+                all += 1;
+            }
+        }
+        (seen > 0).then(|| SEEN * f64::from(seen) / f64::from(all.max(1)))
+    };
+    let columns = keys.div_ceil(across);
+    let rows = (0..queries.div_ceil(down)).map(|q| (0..columns).map(|k| seen(q, k)).collect()).collect();
+    let map = Heatmap::new(title, rows, (0.0, 1.0), Colors::Rising).axes("query", "key");
+    map.each_cell_covers(down, across).sized((220.0, 220.0), false).figure()
 }
 
 /// `0–5, 7`; `0, 2, .. 24` where every so many are meant.

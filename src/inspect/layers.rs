@@ -96,12 +96,23 @@ fn turn(rows: &mut [Vec<f64>], (p, q): (usize, usize), (c, s): (f64, f64)) {
     }
 }
 
-/// One picture a layer. `layers` are names and outputs `[T, D]`, `words` those of the positions.
-pub fn planes(name: &str, layers: &[(String, Matrix)], words: &[String]) -> Report {
+/// The outputs of one layer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outputs {
+    /// What the layer is called.
+    pub title: String,
+    /// `[T, D]`
+    pub values: Matrix,
+    /// The words of its positions; their numbers where there are none.
+    pub words: Vec<String>,
+}
+
+/// One picture a layer.
+pub fn planes(name: &str, layers: &[Outputs]) -> Report {
     let mut figures = Vec::new();
     let mut rows = Vec::new();
-    for (title, outputs) in layers {
-        let plane = project(outputs);
+    for Outputs { title, values, words } in layers {
+        let plane = project(values);
         let labels = (0..plane.points.len()).map(|i| words.get(i).cloned().unwrap_or_else(|| i.to_string()));
         let (first, second) = (plane.explained.0 * 100.0, plane.explained.1 * 100.0);
         let (x, y) = (format!("component 1 ({first:.0} %)"), format!("component 2 ({second:.0} %)"));

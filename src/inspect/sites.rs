@@ -3,7 +3,7 @@
 
 use crate::ir::op::MaskRule;
 use crate::ir::paths::join;
-use crate::ir::{Dim, Graph, MemberKind, Module, ModuleId, Node, Op, Sym, Verified};
+use crate::ir::{Dim, Graph, MemberKind, ModelKind, Module, ModuleId, Node, Op, Sym, Verified};
 
 /// Sites beyond so many are not listed: nobody looks at them.
 const MOST: usize = 4096;
@@ -11,13 +11,35 @@ const MOST: usize = 4096;
 /// Whose keys a query sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Both are of the whole input.
+    /// Both are of an encoder's sequence.
     Encoder,
-    /// Both are of the target, or of the only sequence of a decoder.
+    /// Both are of a decoder's sequence.
     Decoder,
-    /// Queries of the target, keys of the source.
+    /// Queries of the decoder's sequence, keys of the encoder's.
     Cross,
 }
+
+/// A sequence of a model's positions, which has words of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sequence {
+    /// What the encoder of an encoder-decoder reads.
+    Source,
+    /// What the decoder reads, or the only stack.
+    Target,
+}
+
+impl Sequence {
+    /// The sequence of a stack.
+    pub fn of(model: ModelKind, stack: &str) -> Self {
+        match model {
+            ModelKind::EncoderDecoder if stack == ENCODER => Sequence::Source,
+            ModelKind::EncoderDecoder | ModelKind::Decoder | ModelKind::Encoder => Sequence::Target,
+        }
+    }
+}
+
+/// The stack that is an encoder.
+const ENCODER: &str = "encoder";
 
 impl Kind {
     /// In a word.
@@ -39,6 +61,12 @@ pub struct Site {
     pub weights: String,
     /// Whose keys.
     pub kind: Kind,
+    /// The sequence of the queries.
+    pub queries: Sequence,
+    /// The sequence of the keys.
+    pub keys: Sequence,
+    /// How many queries and keys there always are; nothing where that is up to the inputs.
+    pub sizes: [Option<u64>; 2],
     /// Which layer of its stack, from 0.
     pub layer: u64,
     /// How many heads.
@@ -59,6 +87,8 @@ impl Site {
 pub struct Layer {
     /// `encoder` or `decoder`.
     pub stack: String,
+    /// The sequence of its positions.
+    pub sequence: Sequence,
     /// Which layer, from 0.
     pub index: u64,
     /// The path of its output `[B, T, D]`.
@@ -158,22 +188,37 @@ impl Walk<'_> {
     fn attention(&mut self, module: &Module, node: &Node, path: &str, layer: u64, rules: Rules) {
         let Some(value) = node.outputs.get(1).map(|id| module.value(*id)) else { return };
         let [_, heads, queries, keys] = value.ty.shape.as_slice() else { return };
-        let source = Dim::sym(Sym::Source);
-        let kind = match (*queries == source, *keys == source) {
-            (false, true) => Kind::Cross,
-            (true, _) => Kind::Encoder,
-            (false, false) if queries == keys => Kind::Encoder,
-            (false, false) => Kind::Decoder,
+        let stack = path.split('.').next().unwrap_or_default();
+        let sequence = Sequence::of(self.graph.kind, stack);
+        // A decoder's own keys are as long as its queries, or longer by what is cached.
+        let own = [queries.clone(), queries + &Dim::sym(Sym::Past)];
+        let (kind, of_keys) = match (stack == ENCODER, own.contains(keys)) {
+            (true, _) => (Kind::Encoder, sequence),
+            (false, true) => (Kind::Decoder, sequence),
+            (false, false) => (Kind::Cross, Sequence::Source),
         };
+        let constant = |dim: &Dim| dim.constant().and_then(|n| u64::try_from(n).ok());
+        let sizes = [constant(queries), constant(keys)];
         let heads = heads.constant().and_then(|n| u64::try_from(n).ok()).unwrap_or(1);
         let weights = join(path, &value.name);
-        self.sites.attention.push(Site { path: path.to_owned(), weights, kind, layer, heads, rules });
+        self.sites.attention.push(Site {
+            path: path.to_owned(),
+            weights,
+            kind,
+            queries: sequence,
+            keys: of_keys,
+            sizes,
+            layer,
+            heads,
+            rules,
+        });
     }
 
     fn layer(&mut self, block: ModuleId, stack: &str, path: &str, index: u64) {
         let module = self.graph.module(block);
         let Some(result) = module.results.first() else { return };
         let path = join(path, &module.value(*result).name);
-        self.sites.layers.push(Layer { stack: stack.to_owned(), index, path });
+        let sequence = Sequence::of(self.graph.kind, stack);
+        self.sites.layers.push(Layer { stack: stack.to_owned(), sequence, index, path });
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use trafoc::inspect::attention::{Heads, grids, masks};
 use trafoc::inspect::flow::{flow, rollout};
-use trafoc::inspect::layers::{planes, project};
+use trafoc::inspect::layers::{Outputs, planes, project};
 use trafoc::inspect::positions::{self, Model, positions};
-use trafoc::inspect::sites::{Kind, Site, sites};
+use trafoc::inspect::sites::{Kind, Sequence, Site, sites};
 use trafoc::inspect::start::{self, spread, started};
 use trafoc::inspect::{Matrix, Report};
 use trafoc::ir::op::{MaskRule, Window};
@@ -22,7 +22,9 @@ fn graph(name: &str) -> Verified {
 
 fn site(kind: Kind, rules: Vec<MaskRule>) -> Site {
     let path = "decoder.blocks.0.attention".to_owned();
-    Site { weights: format!("{path}.weights"), path, kind, layer: 0, heads: 1, rules }
+    let (queries, keys) = (Sequence::Target, Sequence::Target);
+    let weights = format!("{path}.weights");
+    Site { weights, path, kind, queries, keys, sizes: [None; 2], layer: 0, heads: 1, rules }
 }
 
 fn heads(values: &[[f64; 3]; 3]) -> Heads {
@@ -120,7 +122,10 @@ fn projections_keep_what_lies_in_a_plane() {
         assert!((point.0.abs() - f64::abs(a)).abs() < 1e-9 && (point.1.abs() - f64::abs(b)).abs() < 1e-9);
     }
     assert_eq!(project(&Matrix::new(1, 3, vec![1.0, 2.0, 3.0])).points, [(0.0, 0.0)]);
-    assert_small(&planes("m", &[("layer 0".into(), Matrix::new(4, 4, vec![0.5; 16]))], &[]));
+    assert_small(&planes(
+        "m",
+        &[Outputs { title: "layer 0".into(), values: Matrix::new(4, 4, vec![0.5; 16]), words: Vec::new() }],
+    ));
 }
 
 #[test]
@@ -193,11 +198,52 @@ fn every_scheme_of_positions_has_its_part() {
     assert_small(&both);
 }
 
+/// A mask's picture is as large as its rules need: what a rule hides shows, and is not all there is.
+#[test]
+fn every_rule_of_a_mask_shows() {
+    let causal = MaskRule { causal: true, ..MaskRule::default() };
+    let window = |left, right| Some(Window { left, right });
+    let rules = [
+        ("window", MaskRule { window: window(4096, 4096), ..causal }),
+        ("small window", MaskRule { window: window(3, 3), ..causal }),
+        ("both sides", MaskRule { window: window(513, 513), ..MaskRule::default() }),
+        ("chunk", MaskRule { chunk: Some(2048), ..causal }),
+        ("prefix", MaskRule { prefix: Some(1000), ..causal }),
+    ];
+    for (name, rule) in rules {
+        let all = [vec![rule], vec![MaskRule { causal: rule.causal, ..MaskRule::default() }]];
+        let all = all.map(|rules| site(Kind::Decoder, rules));
+        let report = masks("m", &all, 8192);
+        let figures: Vec<String> = report.parts[0].figures.iter().map(|figure| figure.svg()).collect();
+        let [with, without] = figures.as_slice() else { panic!("{name}: {} pictures", figures.len()) };
+        assert_ne!(cells(with), cells(without), "{name}");
+        assert_small(&report);
+    }
+    // Two rules of very different sizes take a picture each.
+    let both = MaskRule { window: window(5, 5), chunk: Some(4000), ..causal };
+    let report = masks("m", &[site(Kind::Decoder, vec![both])], 8192);
+    let (_, rows) = report.parts[0].table.clone().unwrap();
+    let lengths: Vec<&str> = rows.iter().map(|row| row[2].as_str()).collect();
+    assert_eq!(lengths, ["32", "8,000"]);
+    // A window as long as the context hides nothing there, and is drawn as long as that.
+    let idle = MaskRule { window: window(64, 64), ..causal };
+    let report = masks("m", &[site(Kind::Decoder, vec![idle])], 64);
+    assert_eq!(report.parts[0].table.clone().unwrap().1[0][2], "32");
+}
+
+/// The image of a heatmap's cells.
+fn cells(svg: &str) -> &str {
+    let (_, rest) = svg.split_once("data:image").unwrap();
+    rest.split('"').next().unwrap()
+}
+
 #[test]
 fn masks_and_grids_bear_long_inputs() {
     let gemma = graph("gemma2-2b");
-    let report = masks("gemma2-2b", &sites(&gemma).attention, 24);
-    assert_eq!(report.parts[0].figures.len(), 2);
+    let report = masks("gemma2-2b", &sites(&gemma).attention, gemma.context);
+    let figures: Vec<String> = report.parts[0].figures.iter().map(|figure| figure.svg()).collect();
+    let [local, global] = figures.as_slice() else { panic!("{} pictures", figures.len()) };
+    assert_ne!(cells(local), cells(global));
     let long = Heads {
         site: site(Kind::Decoder, vec![MaskRule::CAUSAL]),
         weights: vec![Matrix::new(1500, 1500, vec![1.0 / 1500.0; 1500 * 1500]); 2],

@@ -53,6 +53,99 @@ fn flow_and_layers_follow_the_positions() {
     assert!(html.contains("component 1"));
 }
 
+/// What `trafoc inspect` says where it refuses, with its exit code.
+fn refused(what: &str, spec: &str, inputs: &str, more: &[&str]) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.json");
+    std::fs::write(&path, inputs).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    let said = command.args(["inspect", what, spec, "--inputs", path.to_str().unwrap()]).args(more).output();
+    let said = said.unwrap();
+    (said.status.code(), String::from_utf8(said.stderr).unwrap())
+}
+
+/// The charts of a page of layers.
+fn charts(html: &str) -> Vec<&str> {
+    let figures = html.split("<svg").filter_map(|text| Some(text.split_once("</svg>")?.0));
+    figures.filter(|text| text.contains("component 1 (")).collect()
+}
+
+/// Points of the encoder are words of the source, those of the decoder words of the target, whatever their
+/// numbers are.
+#[test]
+fn every_stack_has_the_words_of_its_own_sequence() {
+    for inputs in [
+        r#"{"source": [[15, 16, 17]], "target": [[21, 22, 23]]}"#,
+        r#"{"source": [[15, 16, 17, 18]], "target": [[21, 22, 23]]}"#,
+        r#"{"source": [[15, 16]], "target": [[21, 22, 23]]}"#,
+    ] {
+        let (_, html) = inspect("layers", "@d2l-nmt", inputs, &[]);
+        let charts = charts(&html);
+        assert_eq!(charts.len(), 4, "{inputs}");
+        for chart in charts {
+            let (own, other) = match chart.contains("encoder layer") {
+                true => ("15", "21"),
+                false => ("21", "15"),
+            };
+            let has = |word: &str| chart.contains(&format!(">{word}<"));
+            assert!(has(own) && !has(other), "{inputs}: {chart}");
+        }
+    }
+    let words = ["--labels", "je suis la", "--source-labels", "i am right here"];
+    let (_, html) = inspect("layers", "@d2l-nmt", TRANSLATION, &words);
+    for chart in charts(&html) {
+        let is_encoder = chart.contains("encoder layer");
+        assert_eq!((chart.contains(">right<"), chart.contains(">suis<")), (is_encoder, !is_encoder));
+    }
+}
+
+#[test]
+fn words_that_do_not_fit_are_refused() {
+    let tokens = r#"{"tokens": [[3, 1, 4, 1, 5]]}"#;
+    for (what, spec, inputs, more, wanted) in [
+        (
+            "layers",
+            "@gbt-mulm",
+            tokens,
+            vec!["--labels", "a b c"],
+            vec!["`--labels` gives 3 words", "5 positions"],
+        ),
+        (
+            "attention",
+            "@gbt-mulm",
+            tokens,
+            vec!["--labels", "a"],
+            vec!["`--labels` gives 1 word,", "5 positions"],
+        ),
+        ("flow", "@gbt-mulm", tokens, vec!["--labels", "a b c d e f"], vec!["gives 6 words", "5 positions"]),
+        (
+            "attention",
+            "@d2l-nmt",
+            TRANSLATION,
+            vec!["--source-labels", "a b c"],
+            vec!["`--source-labels` gives 3 words", "4 positions"],
+        ),
+        (
+            "layers",
+            "@gbt-mulm",
+            tokens,
+            vec!["--source-labels", "a b c d e"],
+            vec!["nothing of a source is shown"],
+        ),
+        (
+            "layers",
+            "@d2l-nmt",
+            TRANSLATION,
+            vec!["--kind", "encoder", "--labels", "a b c"],
+            vec!["nothing of a target is shown"],
+        ),
+    ] {
+        let (code, said) = refused(what, spec, inputs, &more);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(wanted.iter().all(|words| said.contains(words)), "{said}");
+    }
+}
+
 #[test]
 fn parameters_start_as_the_spec_declares() {
     let (data, _) = inspect("init", "@gbt-mulm", "", &[]);
