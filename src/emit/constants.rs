@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use super::name;
+use crate::ir::op::FrequencyRule;
 use crate::ir::{Dim, Graph, Init, Layer, MemberKind, Module, ModuleId, Op, Role, stack_len};
 
 /// What a number counts or measures.
@@ -263,8 +264,8 @@ impl Found {
                 }
                 Op::Dropout { p } => self.add(Kind::Dropout, &scope, Number::Float(*p)),
                 Op::RotaryTable { rotary, .. } => {
-                    if let Some(theta) = super::op::base_of(&rotary.inverse_frequencies) {
-                        self.add(Kind::Theta, &scope, Number::Float(theta));
+                    if rotary.rule == FrequencyRule::Plain {
+                        self.add(Kind::Theta, &scope, Number::Float(rotary.theta));
                     }
                 }
                 Op::RepeatHeads { .. } => {

@@ -7,8 +7,8 @@ use super::layer;
 use super::name;
 use super::plan::{Need, dropout_field};
 use crate::ir::op::{
-    Activation, Attention, Hidden, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router, RouterScore,
-    SinusoidLayout,
+    Activation, Attention, FrequencyRule, Hidden, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router,
+    RouterScore, SinusoidLayout,
 };
 use crate::ir::{MemberId, MemberKind, Module, ModuleId, Node, Op, Type, ValueId};
 
@@ -83,7 +83,8 @@ pub fn code(f: &mut Function<'_>, node: &Node) -> Code {
         Op::AlibiBias { queries, keys, slopes } => {
             let (start, length) = f.span(*queries);
             let (keys, device) = (f.keys(*keys), f.need(Need::Device));
-            let slopes = Code::text(format!("&{}", f.file.numbers("SLOPES", slopes)));
+            let slopes: Vec<f64> = (0..slopes.heads).map(|head| slopes.slope(head)).collect();
+            let slopes = Code::text(format!("&{}", f.file.numbers("SLOPES", &slopes)));
             Code::call(&f.file.kernel("alibi_bias"), [slopes, start, length, keys, device])
         }
         Op::RelativeBuckets { queries, keys, buckets, max_distance, bidirectional } => {
@@ -267,56 +268,45 @@ fn repeats(f: &Function<'_>, input: ValueId, times: u64) -> Code {
 
 /// The inverse frequencies as `&[f64]`.
 fn frequencies(f: &mut Function<'_>, rotary: &RotaryTable, total: Code) -> Code {
-    let Some(long) = &rotary.long else { return Code::text("&").join(plain(f, &rotary.inverse_frequencies)) };
+    let usual = |f: &Function<'_>| under(f, rotary, &rotary.rule);
+    let Some(long) = &rotary.long else { return Code::text("&").join(usual(f)) };
     // No choice is written where the length is known.
     let goes_beyond = total.integer().map(|length| length > long.from);
     if goes_beyond == Some(false) {
-        return Code::text("&").join(plain(f, &rotary.inverse_frequencies));
+        return Code::text("&").join(usual(f));
     }
     let grown = match &long.rule {
-        LongRule::Frequencies(values) => plain(f, values),
-        LongRule::Dynamic { theta, factor, dim } => {
-            let sizes = [float(*theta), float(*factor), long.from.to_string()].map(Code::text);
-            let call = sizes.into_iter().chain([total.clone(), Code::text(dim.to_string())]);
+        LongRule::Frequencies(rule) => under(f, rotary, rule),
+        LongRule::Dynamic { factor } => {
+            let sizes = [float(rotary.theta), float(*factor), long.from.to_string()].map(Code::text);
+            let call = sizes.into_iter().chain([total.clone(), Code::text(rotary.dim.to_string())]);
             Code::call(&f.file.kernel("dynamic_frequencies"), call)
         }
     };
     if goes_beyond == Some(true) {
         return Code::text("&").join(grown);
     }
-    let usual = plain(f, &rotary.inverse_frequencies);
+    let usual = usual(f);
     if grown == usual {
         return Code::text("&").join(usual);
     }
+    let is_list = |rule: &FrequencyRule| *rule != FrequencyRule::Plain;
     let same_type = |code: Code, is_list: bool| if is_list { code.method("to_vec", []) } else { code };
-    let usual = same_type(usual, base_of(&rotary.inverse_frequencies).is_none());
-    let grown =
-        same_type(grown, matches!(&long.rule, LongRule::Frequencies(values) if base_of(values).is_none()));
+    let usual = same_type(usual, is_list(&rotary.rule));
+    let grown = same_type(grown, matches!(&long.rule, LongRule::Frequencies(rule) if is_list(rule)));
     let condition = Code::text("&if ").join(total).then(format!(" > {} {{ ", long.from));
     condition.join(grown).then(" } else { ").join(usual).then(" }")
 }
 
-/// `frequencies(theta, dim)` where that gives the numbers, else a constant.
-fn plain(f: &Function<'_>, values: &[f64]) -> Code {
-    match base_of(values) {
-        Some(theta) => {
-            let dim = values.len() as u64 * 2;
-            let dim = f.file.constants.int(&[Kind::HeadDim], dim);
-            let theta = f.file.constants.float(Kind::Theta, theta);
-            Code::call(&f.file.kernel("frequencies"), [theta, dim].map(Code::text))
-        }
-        None => Code::text(f.file.numbers("INVERSE_FREQUENCIES", values)),
+/// The frequencies under a rule: `frequencies(theta, dim)` for plain ones, else a constant.
+fn under(f: &Function<'_>, rotary: &RotaryTable, rule: &FrequencyRule) -> Code {
+    if *rule == FrequencyRule::Plain {
+        let dim = f.file.constants.int(&[Kind::HeadDim], rotary.dim);
+        let theta = f.file.constants.float(Kind::Theta, rotary.theta);
+        return Code::call(&f.file.kernel("frequencies"), [theta, dim].map(Code::text));
     }
-}
-
-/// The base of which these are the inverse frequencies, bit for bit.
-pub fn base_of(values: &[f64]) -> Option<f64> {
-    let dim = (values.len() * 2) as f64;
-    let near = values.get(1)?.powf(-dim / 2.0);
-    let is_base = |theta: &f64| {
-        values.iter().enumerate().all(|(i, value)| *value == theta.powf(-((2 * i) as f64) / dim))
-    };
-    [near.round(), (near * 1e3).round() / 1e3].into_iter().find(is_base)
+    let values: Vec<f64> = (0..rotary.pairs()).map(|i| rotary.frequency_under(rule, i)).collect();
+    Code::text(f.file.numbers("INVERSE_FREQUENCIES", &values))
 }
 
 /// Whether a key is hidden, as a condition on `query` and `key`.

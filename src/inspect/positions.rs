@@ -13,7 +13,7 @@ use crate::draw::bars::Bars;
 use crate::draw::chart::{Axis, Chart, Series, Style};
 use crate::draw::heatmap::Heatmap;
 use crate::draw::scale::Colors;
-use crate::ir::op::{LongRule, Op, RotaryTable, SinusoidLayout};
+use crate::ir::op::{Op, RotaryTable, SinusoidLayout, Slopes};
 use crate::ir::{Graph, Layer, MemberId, MemberKind, Module, ModuleId, Verified};
 use crate::report::number::exact;
 
@@ -21,6 +21,8 @@ use crate::report::number::exact;
 const POSITIONS: u64 = 512;
 /// Features that a map shows at most.
 const FEATURES: u64 = 512;
+/// Pairs of features or heads that a chart has points for at most; of more, evenly spaced ones.
+const POINTS: u64 = 1024;
 
 /// Positions whose similarity to each other is shown at most.
 const COMPARED: usize = 128;
@@ -50,7 +52,7 @@ enum Scheme {
     Sinusoid { dim: u64, base: f64, layout: SinusoidLayout },
     Learned { path: String, rows: u64, dim: u64 },
     Rotary(RotaryTable),
-    Alibi(Vec<f64>),
+    Alibi(Slopes),
     Buckets { path: Option<String>, buckets: u64, max_distance: u64, bidirectional: bool },
 }
 
@@ -75,7 +77,7 @@ fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
                 add(Scheme::Rotary(rotary.clone()));
             }
             if let Op::AlibiBias { slopes, .. } = &node.op {
-                add(Scheme::Alibi(slopes.clone()));
+                add(Scheme::Alibi(*slopes));
             }
             if let Op::RelativeBuckets { buckets, max_distance, bidirectional, .. } = &node.op {
                 let (buckets, max_distance) = (*buckets, *max_distance);
@@ -335,12 +337,13 @@ fn layout_word(layout: SinusoidLayout) -> &'static str {
 
 fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     let title = |text: &str| format!("{prefix}{text}");
-    let waves = |frequencies: &[f64]| -> Vec<(f64, f64)> {
-        let wave = |w: &f64| 2.0 * std::f64::consts::PI / w;
-        frequencies.iter().enumerate().map(|(i, w)| (i as f64, wave(w))).collect()
+    let shown: Vec<u64> = spaced(rotary.pairs());
+    let waves = |frequency: &dyn Fn(u64) -> f64| -> Vec<(f64, f64)> {
+        shown.iter().map(|pair| (*pair as f64, 2.0 * std::f64::consts::PI / frequency(*pair))).collect()
     };
-    let own = waves(&rotary.inverse_frequencies);
-    let beyond = own.iter().filter(|(_, wave)| *wave > context as f64).count();
+    let usual = |pair: u64| rotary.inverse_frequency(pair);
+    let own = waves(&usual);
+    let beyond = pairs_beyond(rotary, context);
     let mut lengths = Chart::new(
         &title("Wavelength of every pair of features"),
         Axis::linear("pair"),
@@ -348,15 +351,16 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     )
     .with(Series::line(if rotary.long.is_some() { "rotary" } else { "" }, own.clone()))
     .mark_y(context as f64, &format!("context {}", exact(u128::from(context))));
-    let mut long = None;
-    if let Some(rule) = &rotary.long {
-        let frequencies = long_frequencies(rotary, rule.from, &rule.rule, context);
-        lengths = lengths.with(Series::line(&format!("beyond {} positions", rule.from), waves(&frequencies)));
-        long = Some(frequencies);
+    // A sequence as long as the context, if that is beyond the trained length, else one twice as long as it.
+    let long = rotary.long.as_ref().map(|rule| (rule.from, context.max(rule.from.saturating_mul(2))));
+    let grown = |pair: u64| long.map_or(0.0, |(_, n)| rotary.inverse_frequency_at(n, pair));
+    if let Some((from, _)) = long {
+        lengths = lengths.with(Series::line(&format!("beyond {from} positions"), waves(&grown)));
     }
     let farthest = context.clamp(2, 8192);
     let step = (farthest / 512).max(1);
-    let decay = |frequencies: &[f64]| -> Vec<(f64, f64)> {
+    let decay = |frequency: &dyn Fn(u64) -> f64| -> Vec<(f64, f64)> {
+        let frequencies: Vec<f64> = shown.iter().map(|pair| frequency(*pair)).collect();
         let n = frequencies.len().max(1) as f64;
         let mean = |d: u64| frequencies.iter().map(|w| (d as f64 * w).cos()).sum::<f64>() / n;
         (0..farthest).step_by(usize::try_from(step).unwrap_or(1)).map(|d| (d as f64, mean(d))).collect()
@@ -366,11 +370,11 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
         Axis::linear("distance"),
         Axis::linear("score, 1 at distance 0").holding(0.0),
     )
-    .with(Series::line(if long.is_some() { "rotary" } else { "" }, decay(&rotary.inverse_frequencies)));
-    if let Some(frequencies) = &long {
-        scores = scores.with(Series::line("beyond", decay(frequencies)));
+    .with(Series::line(if long.is_some() { "rotary" } else { "" }, decay(&usual)));
+    if long.is_some() {
+        scores = scores.with(Series::line("beyond", decay(&grown)));
     }
-    let pairs = rotary.inverse_frequencies.len();
+    let pairs = rotary.pairs();
     Part {
         title: "Rotary positions".into(),
         text: format!(
@@ -379,7 +383,7 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
              context."
         ),
         facts: vec![
-            ("pairs".into(), exact(pairs as u128)),
+            ("pairs".into(), exact(u128::from(pairs))),
             ("shortest wavelength".into(), own.first().map_or(String::new(), |w| format!("{:.2}", w.1))),
             ("longest wavelength".into(), own.last().map_or(String::new(), |w| exact(w.1 as u128))),
             ("context".into(), exact(u128::from(context))),
@@ -390,34 +394,43 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     }
 }
 
-/// The inverse frequencies of a sequence as long as the context, if that is beyond the trained length,
-/// else of one twice as long as it.
-fn long_frequencies(rotary: &RotaryTable, trained: u64, rule: &LongRule, context: u64) -> Vec<f64> {
-    match rule {
-        LongRule::Frequencies(frequencies) => frequencies.clone(),
-        LongRule::Dynamic { theta, factor, dim } => {
-            let n = context.max(trained.saturating_mul(2)) as f64;
-            let d = *dim as f64;
-            let grown = theta * (factor * n / trained as f64 - (factor - 1.0)).powf(d / (d - 2.0));
-            let count = rotary.inverse_frequencies.len();
-            (0..count).map(|i| 1.0 / grown.powf(2.0 * i as f64 / d)).collect()
-        }
-    }
+/// Numbers below `n`, all of them or evenly spaced ones with the first and the last.
+fn spaced(n: u64) -> Vec<u64> {
+    let shown = n.min(POINTS);
+    let last = u128::from(n.saturating_sub(1));
+    let at = |i: u64| u128::from(i) * last / u128::from(shown.saturating_sub(1).max(1));
+    (0..shown).filter_map(|i| u64::try_from(at(i)).ok()).collect()
 }
 
-fn alibi(prefix: &str, context: u64, slopes: &[f64]) -> Part {
+/// Pairs that do not make a full turn within the context. Wavelengths grow from pair to pair.
+fn pairs_beyond(rotary: &RotaryTable, context: u64) -> u64 {
+    let is_beyond = |pair: u64| 2.0 * std::f64::consts::PI / rotary.inverse_frequency(pair) > context as f64;
+    if rotary.pairs() <= POINTS {
+        return (0..rotary.pairs()).filter(|pair| is_beyond(*pair)).count() as u64;
+    }
+    let (mut within, mut beyond) = (0, rotary.pairs());
+    while within < beyond {
+        let middle = within + (beyond - within) / 2;
+        if is_beyond(middle) { beyond = middle } else { within = middle + 1 }
+    }
+    rotary.pairs() - within
+}
+
+fn alibi(prefix: &str, context: u64, slopes: &Slopes) -> Part {
     let title = |text: &str| format!("{prefix}{text}");
-    let names = (0..slopes.len()).map(|h| format!("head {h}")).collect();
+    let shown = spaced(slopes.heads);
+    let names = shown.iter().map(|h| format!("head {h}")).collect();
     let bars =
         Bars::new(&title("Slope of every head"), "lowers a score for each position between", names, |v| {
             format!("{v:.5}")
         })
-        .with("", slopes.to_vec());
+        .with("", shown.iter().map(|head| slopes.slope(*head)).collect());
     let length = context.clamp(2, POSITIONS);
     let mut lines =
         Chart::new(&title("Bias by distance"), Axis::linear("distance"), Axis::linear("added to the score"));
-    let stride = slopes.len().div_ceil(8).max(1);
-    for (head, slope) in slopes.iter().enumerate().step_by(stride) {
+    let stride = shown.len().div_ceil(8).max(1);
+    for head in shown.iter().step_by(stride) {
+        let slope = slopes.slope(*head);
         let points = [0, length - 1].map(|d| (d as f64, -slope * d as f64)).to_vec();
         lines = lines.with(Series::line(&format!("head {head}"), points));
     }
@@ -427,9 +440,9 @@ fn alibi(prefix: &str, context: u64, slopes: &[f64]) -> Part {
                heads look near, flat ones far."
             .into(),
         facts: vec![
-            ("heads".into(), slopes.len().to_string()),
-            ("steepest".into(), slopes.first().map_or(String::new(), |s| format!("{s:.5}"))),
-            ("flattest".into(), slopes.last().map_or(String::new(), |s| format!("{s:.6}"))),
+            ("heads".into(), exact(u128::from(slopes.heads))),
+            ("steepest".into(), format!("{:.5}", slopes.slope(0))),
+            ("flattest".into(), format!("{:.6}", slopes.slope(slopes.heads.saturating_sub(1)))),
         ],
         figures: vec![bars.figure(), lines.figure()],
         table: None,

@@ -23,17 +23,14 @@ use super::kernels::norms::{layer_norm_of, rms_norm_of, unit_length};
 use super::kernels::pool::{pool_first, pool_last, pool_max, pool_mean};
 use super::kernels::positions::positions;
 use super::kernels::relative_buckets::relative_buckets;
-use super::kernels::rotary::{dynamic_frequencies, rotary_table, rotate_half, rotate_interleaved};
+use super::kernels::rotary::{rotary_table, rotate_half, rotate_interleaved};
 use super::kernels::route::{limit_groups, route_sigmoid, route_softmax, route_softmax_of_chosen};
 use super::kernels::sinusoid::{sinusoid_concat, sinusoid_interleaved};
 use super::kernels::unembed::unembed;
 use super::plan::{Action, Body, Operand};
 use super::value::{Ranked, Value, map};
 use super::weights::{Place, Weights};
-use crate::ir::op::{
-    Activation, Attention, LongRule, Pairing, Pool, RotaryTable, Router, RouterScore, Sequence,
-    SinusoidLayout,
-};
+use crate::ir::op::{Activation, Attention, Pairing, Pool, Router, RouterScore, Sequence, SinusoidLayout};
 use crate::ir::{Lengths, Op};
 
 /// Everything an instruction may read beside its inputs.
@@ -289,7 +286,9 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         // rotary_table(inverse_frequencies, magnitude, past, length, device)
         Op::RotaryTable { along, rotary } => {
             let (start, length) = span(*along, &lengths);
-            let frequencies = frequencies(rotary, start + length);
+            let total = (start + length) as u64;
+            let frequencies: Vec<f64> =
+                (0..rotary.pairs()).map(|i| rotary.inverse_frequency_at(total, i)).collect();
             let (cos, sin) = rotary_table(&frequencies, rotary.magnitude, start, length, device);
             Ok(vec![cos.into(), sin.into()])
         }
@@ -312,7 +311,8 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         // alibi_bias(slopes, past, queries, keys, device)
         Op::AlibiBias { queries, keys, slopes } => {
             let (start, length) = span(*queries, &lengths);
-            one(alibi_bias(slopes, start, length, keys_of(*keys, &lengths), device))
+            let slopes: Vec<f64> = (0..slopes.heads).map(|head| slopes.slope(head)).collect();
+            one(alibi_bias(&slopes, start, length, keys_of(*keys, &lengths), device))
         }
         // relative_buckets(past, queries, keys, buckets, max_distance, bidirectional, device)
         Op::RelativeBuckets { queries, keys, buckets, max_distance, bidirectional } => {
@@ -433,19 +433,6 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         | Op::Scan { .. }
         | Op::Experts { .. }
         | Op::Cache => Err(Fault("a plan holds an op with members".into())),
-    }
-}
-
-/// The inverse frequencies of a sequence of `n` positions.
-fn frequencies(rotary: &RotaryTable, n: usize) -> Vec<f64> {
-    match &rotary.long {
-        Some(long) if n as u64 > long.from => match &long.rule {
-            LongRule::Frequencies(frequencies) => frequencies.clone(),
-            LongRule::Dynamic { theta, factor, dim } => {
-                dynamic_frequencies(*theta, *factor, long.from as usize, n, *dim as usize)
-            }
-        },
-        Some(_) | None => rotary.inverse_frequencies.clone(),
     }
 }
 

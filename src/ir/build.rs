@@ -4,6 +4,9 @@
 //! shared [`Arena`], where equal modules become one.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::hash::Hasher;
 use std::rc::Rc;
 
 use super::infer::{Mismatch, infer};
@@ -14,7 +17,35 @@ use crate::source::Span;
 
 /// The modules made so far, children before parents. Clones share.
 #[derive(Clone, Debug, Default)]
-pub struct Arena(Rc<RefCell<Vec<Module>>>);
+pub struct Arena(Rc<RefCell<Modules>>);
+
+/// Modules, and what finds an equal one and a free name without looking at each of them.
+#[derive(Debug, Default)]
+struct Modules {
+    all: Vec<Module>,
+    names: Names,
+    /// By the name that was asked for and a digest of everything but names.
+    known: BTreeMap<(String, u64), Vec<ModuleId>>,
+}
+
+/// Names that are taken, and for each the number its next namesake gets.
+#[derive(Debug, Default)]
+struct Names(BTreeMap<String, u64>);
+
+impl Names {
+    /// The name itself if it is free, else the first free one of `numbered(2)`, `numbered(3)`, ...
+    fn take(&mut self, name: &str, numbered: impl Fn(u64) -> String) -> String {
+        let Some(next) = self.0.get(name).copied() else {
+            self.0.insert(name.to_owned(), 2);
+            return name.to_owned();
+        };
+        let free = (next..).map(|n| (n, numbered(n))).find(|(_, candidate)| !self.0.contains_key(candidate));
+        let (n, candidate) = free.unwrap_or((next, numbered(next)));
+        self.0.insert(name.to_owned(), n.saturating_add(1));
+        self.0.insert(candidate.clone(), 2);
+        candidate
+    }
+}
 
 impl Arena {
     /// An empty arena.
@@ -25,41 +56,43 @@ impl Arena {
     /// Adds a module, or finds the equal one. A different module of the same name gets a number.
     pub fn intern(&self, mut module: Module) -> ModuleId {
         let mut modules = self.0.borrow_mut();
+        let Modules { all, names, known } = &mut *modules;
         let base = module.name.clone();
-        let mut n = 1;
-        loop {
-            if let Some(i) = modules.iter().position(|m| *m == module) {
-                return ModuleId(i);
+        let alike = known.entry((base.clone(), digest(&module))).or_default();
+        for id in alike.iter() {
+            let Some(other) = all.get(id.0) else { continue };
+            module.name.clone_from(&other.name);
+            if *other == module {
+                return *id;
             }
-            if modules.iter().all(|m| m.name != module.name) {
-                modules.push(module);
-                return ModuleId(modules.len() - 1);
-            }
-            n += 1;
-            module.name = format!("{base}{n}");
         }
+        module.name = names.take(&base, |n| format!("{base}{n}"));
+        let id = ModuleId(all.len());
+        alike.push(id);
+        all.push(module);
+        id
     }
 
-    /// All modules, in order.
+    /// All modules, in order; the arena is empty after it.
     pub fn into_modules(self) -> Vec<Module> {
-        self.0.borrow().clone()
+        std::mem::take(&mut self.0.borrow_mut().all)
     }
 
     /// The member of that name in a module.
     pub fn member(&self, id: ModuleId, name: &str) -> Option<MemberId> {
-        let modules = self.0.borrow();
+        let modules = &self.0.borrow().all;
         modules.get(id.0).and_then(|m| m.members.iter().position(|m| m.name == name)).map(MemberId)
     }
 
     /// The names of a module's arguments.
     pub fn arguments(&self, id: ModuleId) -> Vec<String> {
-        let modules = self.0.borrow();
+        let modules = &self.0.borrow().all;
         modules.get(id.0).map_or(Vec::new(), |m| m.arguments().iter().map(|v| v.name.clone()).collect())
     }
 
     /// The types a module returns.
     pub fn results(&self, id: ModuleId) -> Vec<Type> {
-        let modules = self.0.borrow();
+        let modules = &self.0.borrow().all;
         modules.get(id.0).map_or(Vec::new(), |m| m.results.iter().map(|r| m.value(*r).ty.clone()).collect())
     }
 }
@@ -70,6 +103,8 @@ pub struct Builder {
     arena: Arena,
     module: Module,
     at: Option<Span>,
+    members: Names,
+    values: Names,
 }
 
 /// One value, or why the op does not fit.
@@ -89,7 +124,8 @@ impl Builder {
             nodes: Vec::new(),
             results: Vec::new(),
         };
-        Self { arena: arena.clone(), module, at: None }
+        let (members, values) = Default::default();
+        Self { arena: arena.clone(), module, at: None, members, values }
     }
 
     /// The shared modules.
@@ -134,8 +170,7 @@ impl Builder {
     }
 
     fn member(&mut self, name: &str, kind: MemberKind) -> MemberId {
-        let taken = |n: &str| self.module.members.iter().any(|m| m.name == n);
-        let name = numbered(name, &taken);
+        let name = self.members.take(name, |n| format!("{name}_{n}"));
         self.module.members.push(Member { name, kind });
         MemberId(self.module.members.len() - 1)
     }
@@ -146,8 +181,7 @@ impl Builder {
     }
 
     fn value(&mut self, name: &str, ty: Type) -> ValueId {
-        let taken = |n: &str| self.module.values.iter().any(|v| v.name == n);
-        let unique = numbered(name, &taken);
+        let unique = self.values.take(name, |n| format!("{name}_{n}"));
         self.module.values.push(Value { ty, name: unique, variable: name.to_owned() });
         ValueId(self.module.values.len() - 1)
     }
@@ -169,7 +203,7 @@ impl Builder {
     pub fn ops(&mut self, names: &[&str], op: Op, inputs: &[ValueId]) -> Result<Vec<ValueId>, Mismatch> {
         let types = {
             let given: Vec<&Type> = inputs.iter().map(|id| self.ty(*id)).collect();
-            infer(&op, &given, &self.module, &self.arena.0.borrow())?
+            infer(&op, &given, &self.module, &self.arena.0.borrow().all)?
         };
         if types.len() != names.len() {
             return Err(Mismatch(format!("{} results, {} names", types.len(), names.len())));
@@ -213,16 +247,22 @@ impl Builder {
     }
 }
 
-fn numbered(name: &str, taken: &dyn Fn(&str) -> bool) -> String {
-    if !taken(name) {
-        return name.to_owned();
-    }
-    let mut n = 2u64;
-    loop {
-        let candidate = format!("{name}_{n}");
-        if !taken(&candidate) {
-            return candidate;
+/// A number that is equal for equal modules, whatever their names.
+fn digest(module: &Module) -> u64 {
+    struct Digest(std::hash::DefaultHasher);
+    impl std::fmt::Write for Digest {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            self.0.write(text.as_bytes());
+            Ok(())
         }
-        n += 1;
     }
+    // Numbers with a fraction have no `Hash`; their text is as exact.
+    let mut digest = Digest(std::hash::DefaultHasher::new());
+    let Module { name: _, doc, span: _, role, members, args, values, nodes, results } = module;
+    let written =
+        write!(digest, "{doc:?} {role:?} {members:?} {args} {values:?} {results:?}").and_then(|()| {
+            nodes.iter().try_for_each(|n| write!(digest, "{:?} {:?} {:?}", n.op, n.inputs, n.outputs))
+        });
+    debug_assert!(written.is_ok(), "a hasher takes every text");
+    digest.0.finish()
 }

@@ -82,7 +82,7 @@ pub fn infer(op: &Op, inputs: &[&Type], module: &Module, modules: &[Module]) -> 
             Ok(vec![Type::float(shape)])
         }
         Op::RotaryTable { along, rotary } => {
-            let ty = Type::float([along.queries(), Dim::of(rotary.inverse_frequencies.len() as u64)]);
+            let ty = Type::float([along.queries(), Dim::of(rotary.pairs())]);
             Ok(vec![ty.clone(), ty])
         }
         Op::Mask { queries, keys, .. } => {
@@ -105,7 +105,7 @@ pub fn infer(op: &Op, inputs: &[&Type], module: &Module, modules: &[Module]) -> 
             Ok(vec![ty])
         }
         Op::AlibiBias { queries, keys, slopes } => {
-            let heads = Dim::of(slopes.len() as u64);
+            let heads = Dim::of(slopes.heads);
             Ok(vec![Type::float([Dim::of(1u64), heads, queries.queries(), keys.keys()])])
         }
         Op::RelativeBuckets { queries, keys, .. } => Ok(vec![Type::int([queries.queries(), keys.keys()])]),

@@ -145,9 +145,9 @@ pub fn op_text(op: &Op, module: &Module) -> String {
             let long = rotary.long.as_ref().map(|l| format!("{}", l.from));
             format!(
                 "rotary_table {along:?} pairs={} first={:?} last={:?} magnitude={:?}{}",
-                rotary.inverse_frequencies.len(),
-                rotary.inverse_frequencies.first().copied().unwrap_or(0.0),
-                rotary.inverse_frequencies.last().copied().unwrap_or(0.0),
+                rotary.pairs(),
+                rotary.inverse_frequency(0),
+                rotary.inverse_frequency(rotary.pairs().saturating_sub(1)),
                 rotary.magnitude,
                 optional("long_from", long)
             )
@@ -162,7 +162,8 @@ pub fn op_text(op: &Op, module: &Module) -> String {
         Op::PaddingMask => "padding_mask".into(),
         Op::EitherMask => "either_mask".into(),
         Op::AlibiBias { queries, keys, slopes } => {
-            format!("alibi_bias {queries:?} {keys:?} slopes={slopes:?}")
+            let (first, last) = (slopes.slope(0), slopes.slope(slopes.heads.saturating_sub(1)));
+            format!("alibi_bias {queries:?} {keys:?} heads={} first={first:?} last={last:?}", slopes.heads)
         }
         Op::RelativeBuckets { queries, keys, buckets, max_distance, bidirectional } => format!(
             "relative_buckets {queries:?} {keys:?} buckets={buckets} max_distance={max_distance} bidirectional={bidirectional}"

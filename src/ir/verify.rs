@@ -4,7 +4,7 @@
 //! use, types follow the rules of [`super::infer`], members exist and are used, names are unique,
 //! modules come before their parents and no two are equal.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use super::infer::infer;
@@ -46,14 +46,17 @@ pub fn verify(graph: Graph) -> Result<Verified, Vec<Violation>> {
         let message = "the root is not a module".to_owned();
         return Err(vec![Violation { module: graph.name.clone(), message }]);
     }
+    let mut namesakes: BTreeMap<&str, Vec<&Module>> = BTreeMap::new();
     for (index, module) in graph.modules.iter().enumerate() {
         let mut report =
             |message: String| violations.push(Violation { module: module.name.clone(), message });
         check_members(&graph, index, module, &mut report);
         check_body(&graph, module, &mut report);
-        if graph.modules.iter().take(index).any(|other| other == module) {
+        let earlier = namesakes.entry(&module.name).or_default();
+        if earlier.contains(&module) {
             report("equal to another module".to_owned());
         }
+        earlier.push(module);
     }
     if violations.is_empty() { Ok(Verified(graph)) } else { Err(violations) }
 }
@@ -83,13 +86,15 @@ fn check_members(graph: &Graph, index: usize, module: &Module, report: &mut dyn 
             }
         }
     }
-    for (i, member) in module.members.iter().enumerate() {
-        let used = module.nodes.iter().any(|node| match &node.op {
+    let used: BTreeSet<usize> = module
+        .nodes
+        .iter()
+        .filter_map(|node| match &node.op {
             Op::Layer { member }
             | Op::Call { member }
             | Op::Scan { member, .. }
-            | Op::Experts { member, .. } => member.0 == i,
-            Op::Weight { path } => path.first().is_some_and(|m| m.0 == i),
+            | Op::Experts { member, .. } => Some(member.0),
+            Op::Weight { path } => path.first().map(|m| m.0),
             Op::Positions { .. }
             | Op::Sinusoid { .. }
             | Op::RotaryTable { .. }
@@ -123,9 +128,11 @@ fn check_members(graph: &Graph, index: usize, module: &Module, report: &mut dyn 
             | Op::Unembed
             | Op::Route(_)
             | Op::Pool(_)
-            | Op::Normalize => false,
-        });
-        if !used {
+            | Op::Normalize => None,
+        })
+        .collect();
+    for (i, member) in module.members.iter().enumerate() {
+        if !used.contains(&i) {
             report(format!("{} is never used", member.name));
         }
     }

@@ -39,16 +39,22 @@ pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<M
     let mut inputs = vec![x];
     inputs.extend(memory);
     inputs.extend(ambients.iter().flatten());
+    let mut next = 1 + usize::from(memory.is_some());
+    let of_ambients: Vec<std::ops::Range<usize>> = ambients
+        .iter()
+        .map(|values| {
+            let first = next;
+            next += values.len();
+            first..next
+        })
+        .collect();
     let place = |block: &block::Lowered| -> Vec<usize> {
         let mut places: Vec<usize> = Vec::new();
         if block.takes_memory {
             places.push(1);
         }
-        let first = 1 + usize::from(memory.is_some());
         for need in &block.needs {
-            let before: usize = ambients.iter().take(need.index()).map(Vec::len).sum();
-            let len = ambients.get(need.index()).map_or(0, Vec::len);
-            places.extend((0..len).map(|i| first + before + i));
+            places.extend(of_ambients.get(need.index()).cloned().unwrap_or_default());
         }
         places
     };

@@ -4,6 +4,7 @@
 //! once in the stack, however many blocks use it, and handed down as an argument.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::init::InitPlan;
@@ -32,7 +33,13 @@ pub struct Scope {
     pub is_padded: bool,
     /// The encoder's output, where there is one.
     pub memory: Option<Memory>,
-    ambients: RefCell<Vec<Ambient>>,
+    ambients: RefCell<Ambients>,
+}
+
+#[derive(Default)]
+struct Ambients {
+    all: Vec<Ambient>,
+    by_key: BTreeMap<String, AmbientId>,
 }
 
 /// What a decoder sees of the encoder.
@@ -58,7 +65,6 @@ pub struct Masks {
 type Build = Box<dyn Fn(&mut Builder, &Masks) -> Result<Vec<ValueId>, Mismatch>>;
 
 struct Ambient {
-    key: String,
     values: Vec<(&'static str, Type)>,
     build: Build,
 }
@@ -90,7 +96,7 @@ impl Scope {
         is_padded: bool,
         memory: Option<Memory>,
     ) -> Self {
-        let ambients = RefCell::new(Vec::new());
+        let ambients = RefCell::default();
         Self { arena, init, path, prefix, d_model, sequence, is_causal, is_padded, memory, ambients }
     }
 
@@ -107,16 +113,18 @@ impl Scope {
         build: impl Fn(&mut Builder, &Masks) -> Result<Vec<ValueId>, Mismatch> + 'static,
     ) -> AmbientId {
         let mut ambients = self.ambients.borrow_mut();
-        if let Some(i) = ambients.iter().position(|a| a.key == key) {
-            return AmbientId(i);
+        if let Some(id) = ambients.by_key.get(&key) {
+            return *id;
         }
-        ambients.push(Ambient { key, values, build: Box::new(build) });
-        AmbientId(ambients.len() - 1)
+        let id = AmbientId(ambients.all.len());
+        ambients.all.push(Ambient { values, build: Box::new(build) });
+        ambients.by_key.insert(key, id);
+        id
     }
 
     /// Names and types of an ambient's values.
     pub fn ambient_values(&self, id: AmbientId) -> Vec<(&'static str, Type)> {
-        self.ambients.borrow().get(id.0).map_or(Vec::new(), |a| a.values.clone())
+        self.ambients.borrow().all.get(id.0).map_or(Vec::new(), |a| a.values.clone())
     }
 
     /// Adds arguments for these ambients to a module under construction.
@@ -129,7 +137,7 @@ impl Scope {
 
     /// Computes all ambients in the stack's own module: for each, its values.
     pub fn build_ambients(&self, b: &mut Builder, masks: &Masks) -> Result<Vec<Vec<ValueId>>, Mismatch> {
-        self.ambients.borrow().iter().map(|a| (a.build)(b, masks)).collect()
+        self.ambients.borrow().all.iter().map(|a| (a.build)(b, masks)).collect()
     }
 
     /// The values of some ambients, in order, given those of all.

@@ -2,8 +2,11 @@
 //! against its parts.
 
 use proptest::prelude::*;
+use trafoc::ir::verify::verify;
+use trafoc::ir::{Graph, MemberKind, Op, Run, Verified};
 use trafoc::report::cost::cost;
 use trafoc::report::costs::{Costs, Element, Name, Scene};
+use trafoc::report::memory::memory;
 use trafoc::source::{SourceMap, Span};
 use trafoc::syntax::expr::{NoNames, eval, parse};
 use trafoc::syntax::tree::Node;
@@ -21,6 +24,51 @@ proptest! {
         let text = random::spec(&tape).replace("1000000007", "5");
         let graph = Front::of_text("tiny.yaml", &text, "specs").compilation.graph;
         report::self_check(&graph.expect("a sound spec"));
+    }
+}
+
+/// The same model with a run of its own for every block.
+fn written_out(graph: &Graph) -> Verified {
+    let mut graph = graph.clone();
+    for module in &mut graph.modules {
+        let (members, nodes) = (&mut module.members, &mut module.nodes);
+        for (index, member) in members.iter_mut().enumerate() {
+            let MemberKind::Stack(runs) = &mut member.kind else { continue };
+            let blocks = |run: &Run| (0..run.count as usize).map(|i| i % run.cycle.len()).collect::<Vec<_>>();
+            for node in nodes.iter_mut() {
+                if let Op::Scan { member, args, .. } = &mut node.op
+                    && member.0 == index
+                {
+                    let of_run = |(run, args): (&Run, &Vec<Vec<usize>>)| -> Vec<Vec<Vec<usize>>> {
+                        blocks(run).into_iter().map(|i| vec![args[i].clone()]).collect()
+                    };
+                    *args = runs.iter().zip(&*args).flat_map(of_run).collect();
+                }
+            }
+            let alone = |run: &Run, i: usize| Run { count: 1, cycle: vec![run.cycle[i]] };
+            *runs = runs.iter().flat_map(|run| blocks(run).into_iter().map(|i| alone(run, i))).collect();
+        }
+    }
+    verify(graph).unwrap()
+}
+
+proptest! {
+    #![proptest_config(laws::config())]
+
+    /// Memory in closed form over equal blocks is that of the same blocks one by one.
+    #[test]
+    fn memory_of_repeated_blocks_is_that_of_blocks_one_by_one(tape in laws::tape(), more in 0u64..12) {
+        let text = random::spec(&tape);
+        let deeper = |line: &str| match line.trim().strip_prefix("layers: ").map(str::parse::<u64>) {
+            Some(Ok(layers)) => format!("  layers: {}\n", layers % 1_000_000_000 + more),
+            _ => format!("{line}\n"),
+        };
+        let text: String = text.lines().map(deeper).collect();
+        // A spec that lists its layers one by one has a fixed number of them.
+        let Some(graph) = Front::of_text("tiny.yaml", &text, "specs").compilation.graph else { return Ok(()) };
+        let scene = Scene { batch: 3, tokens: 7, element: Element::F32 };
+        let of = |graph: &Verified| memory(graph, &cost(graph), &scene);
+        prop_assert_eq!(of(&graph), of(&written_out(&graph)), "{}", text);
     }
 }
 

@@ -326,8 +326,7 @@ impl Build<'_> {
                 one(self.add_aside(item))
             }
             Op::RotaryTable { rotary, .. } => {
-                let pairs = rotary.inverse_frequencies.len();
-                one(Val::side(Some(format!("rotary {}", 2 * pairs))))
+                one(Val::side(Some(format!("rotary {}", number::exact(u128::from(rotary.dim))))))
             }
             Op::Mask { rule, .. } => one(Val::Side { notes: facts::mask(rule), is_bias: false }),
             Op::EitherMask => {

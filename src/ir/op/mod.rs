@@ -5,8 +5,10 @@
 //! that the compiler lists who must learn a new one: `infer`, `interp`, `emit`, `report::cost`.
 
 mod mask;
+mod table;
 
 pub use mask::{Hidden, MaskRule, Window, reach, visible_pairs};
+pub use table::{FrequencyRule, LongRotary, LongRule, RotaryTable, Slopes};
 
 use super::{MemberId, dim::Sym};
 
@@ -68,7 +70,7 @@ pub enum Op {
     RotaryTable {
         /// Whose length.
         along: Sequence,
-        /// Inverse frequencies and factors.
+        /// Inverse frequencies and factors, as a rule.
         rotary: RotaryTable,
     },
     /// Which keys a query may not see: `[] → Bool [1,1,T,K]`, true = hidden.
@@ -90,8 +92,8 @@ pub enum Op {
         queries: Sequence,
         /// Length of keys.
         keys: Sequence,
-        /// One slope a head.
-        slopes: Vec<f64>,
+        /// One slope a head, as a rule.
+        slopes: Slopes,
     },
     /// Bucket of `key - query` (Raffel et al. 2020): `[] → Int [T,K]`.
     RelativeBuckets {
@@ -251,43 +253,6 @@ pub enum Pairing {
     Half,
     /// `2i` with `2i + 1` (RoFormer, GPT-J).
     Interleaved,
-}
-
-/// Angles of rotary positions, as numbers: parts compute them once while lowering.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RotaryTable {
-    /// One a pair: the angle of position `p` is `p * inverse_frequency`.
-    pub inverse_frequencies: Vec<f64>,
-    /// Used instead from sequences longer than `long_from` on (LongRoPE).
-    pub long: Option<LongRotary>,
-    /// Multiplies sines and cosines (YaRN's attention factor).
-    pub magnitude: f64,
-}
-
-/// What replaces a rotary table once a sequence grows beyond the length a model was trained with.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LongRotary {
-    /// Sequences of more positions than this use what follows.
-    pub from: u64,
-    /// What changes.
-    pub rule: LongRule,
-}
-
-/// How a long sequence changes the angles.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LongRule {
-    /// Other inverse frequencies, given as numbers (LongRoPE).
-    Frequencies(Vec<f64>),
-    /// Dynamic NTK: with `n` positions the base grows to
-    /// `theta * (factor * n / from - (factor - 1)) ^ (dim / (dim - 2))`.
-    Dynamic {
-        /// The base.
-        theta: f64,
-        /// The factor.
-        factor: f64,
-        /// Rotated features (twice the number of frequencies).
-        dim: u64,
-    },
 }
 
 /// Fields of [`Op::Attention`].

@@ -1,13 +1,12 @@
 //! How rotary angles change for sequences longer than those of training.
 //!
-//! All of them are numbers once sizes are known: inverse frequencies and a factor on sines and
-//! cosines. The definitions are those of the Hugging Face library's `modeling_rope_utils`, which
+//! Each is a rule for the inverse frequencies and a factor on sines and cosines. The definitions are those of the Hugging Face library's `modeling_rope_utils`, which
 //! published checkpoints were made for.
 
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{record, slot};
 use crate::field::{Positive, Size};
-use crate::ir::op::{LongRotary, LongRule, RotaryTable};
+use crate::ir::op::{FrequencyRule, LongRotary, LongRule, RotaryTable};
 
 record! {
     /// Angles as they are.
@@ -102,38 +101,39 @@ impl Scaling {
         Self::None(Unscaled { places: Default::default() })
     }
 
-    /// Inverse frequencies of `dim` rotated features, and what changes for long sequences.
+    /// The angles of `dim` rotated features, and what changes for long sequences.
     pub fn table(&self, theta: f64, dim: u64, context: u64) -> RotaryTable {
-        let plain: Vec<f64> = (0..dim / 2).map(|i| theta.powf(-((2 * i) as f64) / dim as f64)).collect();
-        let of = |inverse_frequencies| RotaryTable { inverse_frequencies, long: None, magnitude: 1.0 };
+        let of = |rule| RotaryTable { dim, theta, rule, long: None, magnitude: 1.0 };
         match self {
-            Self::None(_) => of(plain),
-            Self::Linear(s) => of(plain.iter().map(|f| f / *s.factor).collect()),
+            Self::None(_) => of(FrequencyRule::Plain),
+            Self::Linear(s) => of(FrequencyRule::Divided { by: *s.factor }),
             Self::Dynamic(s) => RotaryTable {
                 long: Some(LongRotary {
                     from: *s.original_context,
-                    rule: LongRule::Dynamic { theta, factor: *s.factor, dim },
+                    rule: LongRule::Dynamic { factor: *s.factor },
                 }),
-                ..of(plain)
+                ..of(FrequencyRule::Plain)
             },
-            Self::Yarn(s) => {
-                RotaryTable { magnitude: s.magnitude(), ..of(s.frequencies(&plain, theta, dim)) }
-            }
+            Self::Yarn(s) => RotaryTable { magnitude: s.magnitude(), ..of(s.ramp(theta, dim)) },
             Self::LongRope(s) => {
-                let divided = |by: &[Positive]| plain.iter().zip(by).map(|(f, by)| f / **by).collect();
                 let original = *s.original_context as f64;
                 let factor = context as f64 / original;
                 let magnitude = if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / original.ln()).sqrt() };
                 RotaryTable {
-                    inverse_frequencies: divided(&s.short_factor),
                     long: Some(LongRotary {
                         from: *s.original_context,
                         rule: LongRule::Frequencies(divided(&s.long_factor)),
                     }),
                     magnitude: s.attention_factor.map_or(magnitude, |f| *f),
+                    ..of(divided(&s.short_factor))
                 }
             }
-            Self::Llama3(s) => of(plain.into_iter().map(|f| s.frequency(f)).collect()),
+            Self::Llama3(s) => of(FrequencyRule::ByWavelength {
+                factor: *s.factor,
+                original: *s.original_context as f64,
+                low: *s.low_freq_factor,
+                high: *s.high_freq_factor,
+            }),
         }
     }
 
@@ -203,7 +203,7 @@ impl Yarn {
         }
     }
 
-    fn frequencies(&self, plain: &[f64], theta: f64, dim: u64) -> Vec<f64> {
+    fn ramp(&self, theta: f64, dim: u64) -> FrequencyRule {
         let dim = dim as f64;
         let turns = |beta: f64| {
             let original = *self.original_context as f64;
@@ -215,29 +215,14 @@ impl Yarn {
         if low == high {
             high += 0.001;
         }
-        plain
-            .iter()
-            .enumerate()
-            .map(|(i, f)| {
-                let ramp = ((i as f64 - low) / (high - low)).clamp(0.0, 1.0);
-                f / *self.factor * ramp + f * (1.0 - ramp)
-            })
-            .collect()
+        FrequencyRule::Ramp { factor: *self.factor, low, high }
     }
 }
 
-impl Llama3 {
-    fn frequency(&self, f: f64) -> f64 {
-        let wavelength = 2.0 * std::f64::consts::PI / f;
-        let original = *self.original_context as f64;
-        let (low, high) = (*self.low_freq_factor, *self.high_freq_factor);
-        if wavelength < original / high {
-            f
-        } else if wavelength > original / low {
-            f / *self.factor
-        } else {
-            let smooth = (original / wavelength - low) / (high - low);
-            (1.0 - smooth) * f / *self.factor + smooth * f
-        }
+/// Each frequency divided by its number; plain frequencies where that changes none.
+fn divided(by: &[Positive]) -> FrequencyRule {
+    if by.iter().all(|by| **by == 1.0) {
+        return FrequencyRule::Plain;
     }
+    FrequencyRule::DividedEach(by.iter().map(|by| **by).collect())
 }

@@ -37,9 +37,8 @@ pub fn beside(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
         tape.release(result.buffer);
     }
     tape.back();
-    let gradients: u128 = tape.parameters.values().map(|p| p.bytes).sum();
-    // Adam's rule makes one tensor of a parameter's size beside those that stay, while it moves the parameter.
-    tape.most.saturating_sub(gradients).max(tape.largest)
+    // Adam's rule makes one more tensor of a parameter's size while it moves the parameter.
+    tape.most.saturating_sub(tape.parameter_bytes).max(tape.largest)
 }
 
 /// Bytes that burn's tape takes for an op beside what the op keeps.
@@ -81,6 +80,8 @@ struct Step {
     kept: Vec<usize>,
     /// Bytes it needs at once, what it makes included, where that is more than what it leaves.
     extra: u128,
+    /// Bytes of parameters' gradients that it makes and that stay until the end.
+    staying: u128,
 }
 
 /// A parameter that has been met.
@@ -105,6 +106,8 @@ struct Tape<'a> {
     steps: Vec<Step>,
     /// By members from the root down, so that one used twice is met once.
     parameters: BTreeMap<Vec<u64>, Parameter>,
+    /// Bytes of all parameters that have been met, and of those that were counted without a walk.
+    parameter_bytes: u128,
     /// Bytes of the largest parameter.
     largest: u128,
 }
@@ -120,6 +123,7 @@ impl<'a> Tape<'a> {
             gradients: Vec::new(),
             steps: Vec::new(),
             parameters: BTreeMap::new(),
+            parameter_bytes: 0,
             largest: 0,
         }
     }
@@ -183,7 +187,8 @@ impl<'a> Tape<'a> {
         if let Some(known) = self.parameters.get(path) {
             return (known.gradient, known.bytes);
         }
-        let bytes = tensors.iter().sum();
+        let bytes = tensors.iter().fold(0u128, |sum, bytes| sum.saturating_add(*bytes));
+        self.parameter_bytes = self.parameter_bytes.saturating_add(bytes);
         let gradient = self.gradient();
         self.largest = tensors.iter().copied().fold(self.largest, u128::max);
         self.parameters.insert(path.to_vec(), Parameter { gradient, bytes });
@@ -221,7 +226,7 @@ impl<'a> Tape<'a> {
             buffers.push(self.take(own));
         }
         buffers.push(self.take(ENTRY));
-        self.steps.push(Step { output, inputs, way, kept: buffers, extra: 0 });
+        self.steps.push(Step { output, inputs, way, kept: buffers, extra: 0, staying: 0 });
         Held { gradient: Some(output), ..value }
     }
 
@@ -244,11 +249,45 @@ impl<'a> Tape<'a> {
             way: Way::Fresh,
             kept: vec![kept],
             extra: scores.bytes.saturating_mul(2),
+            staying: 0,
         });
         let one = self.take(0);
         if let Some(slot) = self.gradients.get_mut(output) {
             *slot = Some(one);
         }
+    }
+
+    /// Folds a value through equal repetitions of something, in time and room that do not grow with their number.
+    ///
+    /// From the second repetition on each adds the same bytes to the tape and the same gradients to the
+    /// parameters', so what is held after or within repetition `i` is linear in `i`, forward and backward, and is
+    /// largest at an end. The first two and the last two are therefore walked one by one, and one step of the
+    /// tape takes the place of those between.
+    fn repeated(&mut self, times: u64, x: Held, mut one: impl FnMut(&mut Self, Held, u64) -> Held) -> Held {
+        const ENDS: u64 = 2;
+        let between = times.saturating_sub(2 * ENDS);
+        if between == 0 {
+            return (0..times).fold(x, |x, i| one(self, x, i));
+        }
+        let first = one(self, x, 0);
+        let (live, parameters) = (self.live, self.parameter_bytes);
+        let second = one(self, first, 1);
+        let kept = self.live.saturating_sub(live).saturating_mul(u128::from(between));
+        let staying = self.parameter_bytes.saturating_sub(parameters).saturating_mul(u128::from(between));
+        let after = self.skipped(second, kept, staying);
+        (times - ENDS..times).fold(after, |x, i| one(self, x, i))
+    }
+
+    /// A value after steps that are not walked, which keep that many bytes for the backward pass and leave
+    /// gradients of parameters.
+    fn skipped(&mut self, x: Held, kept: u128, staying: u128) -> Held {
+        self.parameter_bytes = self.parameter_bytes.saturating_add(staying);
+        let kept = self.take(kept);
+        let Some(input) = x.gradient else { return x };
+        let output = self.gradient();
+        let inputs = vec![(input, x.bytes)];
+        self.steps.push(Step { output, inputs, way: Way::Shared, kept: vec![kept], extra: 0, staying });
+        Held { gradient: Some(output), ..x }
     }
 
     /// The way back.
@@ -261,6 +300,7 @@ impl<'a> Tape<'a> {
             for buffer in step.kept {
                 self.release(Some(buffer));
             }
+            self.take(step.staying);
         }
     }
 

@@ -4,7 +4,7 @@ use super::super::work::rows;
 use super::{Held, Tape, Way};
 use crate::ir::op::{Activation, Attention, Pool};
 use crate::ir::paths::elements;
-use crate::ir::{Layer, Lengths, Member, MemberKind, Module, ModuleId, Node, Op, ValueId, stack_len};
+use crate::ir::{Layer, Lengths, Member, MemberKind, Module, ModuleId, Node, Op, Run, ValueId, stack_len};
 
 /// What an op that computes feature by feature keeps.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ impl Tape<'_> {
             self.hold(argument.buffer);
             *slot = *argument;
         }
-        let last = last_uses(module);
+        let released = released_after(module);
         let of = |values: &[Held], id: &ValueId| values.get(id.0).copied().unwrap_or_default();
         for (i, node) in module.nodes.iter().enumerate() {
             let inputs: Vec<Held> = node.inputs.iter().map(|id| of(&values, id)).collect();
@@ -44,8 +44,9 @@ impl Tape<'_> {
                     *slot = output;
                 }
             }
-            for (value, _) in values.iter_mut().zip(&last).filter(|(_, at)| **at == i) {
-                self.release(std::mem::take(value).buffer);
+            for id in released.get(i).into_iter().flatten() {
+                let value = values.get_mut(id.0).map(std::mem::take).unwrap_or_default();
+                self.release(value.buffer);
             }
         }
         // What this frame held of them is the caller's now.
@@ -227,24 +228,40 @@ impl Tape<'_> {
         let mut x = inputs.first().copied().unwrap_or_default();
         self.hold(x.buffer);
         let MemberKind::Stack(runs) = &member.kind else { return x };
-        let mut index = 0;
+        let mut first = 0u64;
         for (run, extra) in runs.iter().zip(args) {
-            for (id, extra) in
-                run.cycle.iter().zip(extra).cycle().take(usize::try_from(run.count).unwrap_or(0))
-            {
-                let block: Vec<u64> = path.iter().copied().chain([index]).collect();
-                for _ in 0..each {
+            x = self.blocks(run, x, |tape, x, at, i| {
+                let (Some(id), Some(extra)) = (run.cycle.get(at), extra.get(at)) else { return x };
+                let block: Vec<u64> = path.iter().copied().chain([first.saturating_add(i)]).collect();
+                tape.repeated(each, x, |tape, x, _| {
                     let others = extra.iter().map(|i| inputs.get(*i).copied().unwrap_or_default());
                     let arguments: Vec<Held> = [x].into_iter().chain(others).collect();
                     let y =
-                        self.module(*id, lengths, &arguments, &block).first().copied().unwrap_or_default();
-                    self.release(x.buffer);
-                    x = y;
-                }
-                index += 1;
-            }
+                        tape.module(*id, lengths, &arguments, &block).first().copied().unwrap_or_default();
+                    tape.release(x.buffer);
+                    y
+                })
+            });
+            first = first.saturating_add(run.count);
         }
         x
+    }
+
+    /// Folds a value through the blocks of a run; `one` is told a block's place in the cycle and its index in
+    /// the run.
+    fn blocks(
+        &mut self,
+        run: &Run,
+        x: Held,
+        mut one: impl FnMut(&mut Self, Held, usize, u64) -> Held,
+    ) -> Held {
+        let cycle = run.cycle.len() as u64;
+        let Some(cycles) = run.count.checked_div(cycle) else { return x };
+        let mut part = |tape: &mut Self, x: Held, start: u64, blocks: u64| {
+            (0..blocks).zip(0..).fold(x, |x, (i, at)| one(tape, x, at, start.saturating_add(i)))
+        };
+        let whole = self.repeated(cycles, x, |tape, x, n| part(tape, x, n.saturating_mul(cycle), cycle));
+        part(self, whole, cycles.saturating_mul(cycle), run.count % cycle)
     }
 
     /// Every expert has its rows picked for it, and its results weighted and added to the sum.
@@ -262,20 +279,22 @@ impl Tape<'_> {
         let experts = u128::from(stack_len(runs)).max(1);
         let rows = u64::try_from(sent.div_ceil(experts)).unwrap_or(u64::MAX);
         let lengths = Lengths { rows, ..*lengths };
-        let mut index = 0;
+        let mut first = 0u64;
         for run in runs {
-            for id in run.cycle.iter().cycle().take(usize::try_from(run.count).unwrap_or(0)) {
-                let argument = self.graph.module(*id).values.first();
-                let bytes = argument.map_or(0, |value| self.bytes(&value.ty, &lengths));
-                let picked = self.computed(bytes, &[x], &[], 0, Way::Fresh);
-                let expert: Vec<u64> = path.iter().copied().chain([index]).collect();
-                let y = self.module(*id, &lengths, &[picked], &expert).first().copied().unwrap_or_default();
-                self.release(picked.buffer);
+            sum = self.blocks(run, sum, |tape, sum, at, i| {
+                let Some(id) = run.cycle.get(at) else { return sum };
+                let argument = tape.graph.module(*id).values.first();
+                let bytes = argument.map_or(0, |value| tape.bytes(&value.ty, &lengths));
+                let picked = tape.computed(bytes, &[x], &[], 0, Way::Fresh);
+                let expert: Vec<u64> = path.iter().copied().chain([first.saturating_add(i)]).collect();
+                let y = tape.module(*id, &lengths, &[picked], &expert).first().copied().unwrap_or_default();
+                tape.release(picked.buffer);
                 let to = [sum, y].iter().filter_map(|v| Some((v.gradient?, v.bytes))).collect();
-                sum = self.recorded(sum, to, &[y], 0, Way::Shared);
-                self.release(y.buffer);
-                index += 1;
-            }
+                let sum = tape.recorded(sum, to, &[y], 0, Way::Shared);
+                tape.release(y.buffer);
+                sum
+            });
+            first = first.saturating_add(run.count);
         }
         sum
     }
@@ -306,19 +325,27 @@ fn activation(kind: Activation) -> Keeps {
     Keeps { input: true, way, ..Keeps::own(own) }
 }
 
-/// For every value the index of the last node that reads it, or of the one that makes it; beyond the last node
-/// for results.
-fn last_uses(module: &Module) -> Vec<usize> {
-    let mut last = vec![0; module.values.len()];
-    let uses = module
-        .nodes
-        .iter()
-        .enumerate()
-        .flat_map(|(i, node)| node.outputs.iter().chain(&node.inputs).map(move |id| (i, *id)));
-    for (i, id) in uses.chain(module.results.iter().map(|id| (module.nodes.len(), *id))) {
-        if let Some(at) = last.get_mut(id.0) {
-            *at = i;
+/// For every node the values that nothing needs after it: those it reads or makes that no later node reads and
+/// that are no result.
+fn released_after(module: &Module) -> Vec<Vec<ValueId>> {
+    let mut released = vec![Vec::new(); module.nodes.len()];
+    let mut is_needed = vec![false; module.values.len()];
+    for id in &module.results {
+        if let Some(needed) = is_needed.get_mut(id.0) {
+            *needed = true;
         }
     }
-    last
+    for (node, released) in module.nodes.iter().zip(&mut released).rev() {
+        for id in node.outputs.iter().chain(&node.inputs) {
+            let is_later = is_needed.get_mut(id.0).is_none_or(|needed| std::mem::replace(needed, true));
+            if !is_later {
+                released.push(*id);
+            }
+        }
+    }
+    if let Some(first) = released.first_mut() {
+        let arguments = is_needed.iter().take(module.args).enumerate();
+        first.extend(arguments.filter(|(_, needed)| !**needed).map(|(i, _)| ValueId(i)));
+    }
+    released
 }

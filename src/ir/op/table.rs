@@ -1,0 +1,163 @@
+//! Tables that follow from a few numbers: angles of rotary positions and the slopes of ALiBi.
+//!
+//! A graph holds the numbers and the rule, never the table, so its size does not grow with a head's width or
+//! with the number of heads. Whoever runs a model computes the table; whoever shows one asks for some entries.
+
+/// Angles of rotary positions: position `p` turns pair `i` by `p * inverse_frequency(i)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RotaryTable {
+    /// Rotated features of a head, twice the number of pairs.
+    pub dim: u64,
+    /// Base of the wavelengths.
+    pub theta: f64,
+    /// How the frequencies `theta^(-2i/dim)` are changed.
+    pub rule: FrequencyRule,
+    /// What holds instead for sequences longer than some length.
+    pub long: Option<LongRotary>,
+    /// Multiplies sines and cosines (YaRN's attention factor).
+    pub magnitude: f64,
+}
+
+/// How the frequencies of training are changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FrequencyRule {
+    /// Not at all.
+    Plain,
+    /// All are divided by one number (Chen et al. 2023).
+    Divided {
+        /// The divisor.
+        by: f64,
+    },
+    /// Each is divided by a number of its own (LongRoPE, Ding et al. 2024).
+    DividedEach(Vec<f64>),
+    /// Kept up to pair `low`, divided from pair `high` on, a linear ramp between (YaRN, Peng et al. 2023).
+    Ramp {
+        /// The divisor.
+        factor: f64,
+        /// The pair at which the ramp begins.
+        low: f64,
+        /// The pair at which the ramp ends.
+        high: f64,
+    },
+    /// Kept below one wavelength, divided above another one, interpolated between (Llama 3.1).
+    ByWavelength {
+        /// The divisor.
+        factor: f64,
+        /// Positions of training.
+        original: f64,
+        /// Wavelengths above `original / low` are divided.
+        low: f64,
+        /// Wavelengths below `original / high` are kept.
+        high: f64,
+    },
+}
+
+/// What replaces a rotary table once a sequence grows beyond the length a model was trained with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LongRotary {
+    /// Sequences of more positions than this use what follows.
+    pub from: u64,
+    /// What changes.
+    pub rule: LongRule,
+}
+
+/// How a long sequence changes the angles.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LongRule {
+    /// The frequencies follow another rule (LongRoPE).
+    Frequencies(FrequencyRule),
+    /// Dynamic NTK: with `n` positions the base grows to
+    /// `theta * (factor * n / from - (factor - 1)) ^ (dim / (dim - 2))`.
+    Dynamic {
+        /// The factor.
+        factor: f64,
+    },
+}
+
+impl RotaryTable {
+    /// Pairs of features that are turned.
+    pub fn pairs(&self) -> u64 {
+        self.dim / 2
+    }
+
+    /// The inverse frequency of a pair in sequences as long as those of training.
+    pub fn inverse_frequency(&self, pair: u64) -> f64 {
+        self.frequency_under(&self.rule, pair)
+    }
+
+    /// The inverse frequency of a pair under a rule.
+    pub fn frequency_under(&self, rule: &FrequencyRule, pair: u64) -> f64 {
+        let plain = self.theta.powf(-(pair.saturating_mul(2) as f64) / self.dim as f64);
+        rule.changed(plain, pair)
+    }
+
+    /// The inverse frequency of a pair in a sequence of `n` positions.
+    pub fn inverse_frequency_at(&self, n: u64, pair: u64) -> f64 {
+        match self.long.as_ref().filter(|long| n > long.from) {
+            None => self.inverse_frequency(pair),
+            Some(LongRotary { rule: LongRule::Frequencies(rule), .. }) => self.frequency_under(rule, pair),
+            Some(LongRotary { rule: LongRule::Dynamic { factor }, from }) => {
+                let dim = self.dim as f64;
+                let grown =
+                    self.theta * (factor * n as f64 / *from as f64 - (factor - 1.0)).powf(dim / (dim - 2.0));
+                1.0 / grown.powf(2.0 * pair as f64 / dim)
+            }
+        }
+    }
+}
+
+impl FrequencyRule {
+    /// A plain frequency as the rule changes it.
+    fn changed(&self, plain: f64, pair: u64) -> f64 {
+        match self {
+            FrequencyRule::Plain => plain,
+            FrequencyRule::Divided { by } => plain / by,
+            FrequencyRule::DividedEach(by) => {
+                plain / usize::try_from(pair).ok().and_then(|i| by.get(i)).copied().unwrap_or(1.0)
+            }
+            FrequencyRule::Ramp { factor, low, high } => {
+                let ramp = ((pair as f64 - low) / (high - low)).clamp(0.0, 1.0);
+                plain / factor * ramp + plain * (1.0 - ramp)
+            }
+            FrequencyRule::ByWavelength { factor, original, low, high } => {
+                let wavelength = 2.0 * std::f64::consts::PI / plain;
+                if wavelength < original / high {
+                    plain
+                } else if wavelength > original / low {
+                    plain / factor
+                } else {
+                    let smooth = (original / wavelength - low) / (high - low);
+                    (1.0 - smooth) * plain / factor + smooth * plain
+                }
+            }
+        }
+    }
+}
+
+/// Slopes of ALiBi (Press, Smith, Lewis 2021): the geometric sequence `scale * 2^(-max * i / heads)`. For a number
+/// of heads that is no power of two, those of the next lower power and then every second one of the next higher,
+/// as BLOOM and MPT have them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slopes {
+    /// How many heads.
+    pub heads: u64,
+    /// The smallest slope of a power of two heads is `2^-max`.
+    pub max: f64,
+    /// A factor of every slope.
+    pub scale: f64,
+}
+
+impl Slopes {
+    /// The slope of a head.
+    pub fn slope(&self, head: u64) -> f64 {
+        let of = |i: u64, n: u64| self.scale * 2f64.powf(-self.max * i as f64 / n as f64);
+        let below = match self.heads.checked_ilog2() {
+            Some(power) => 1u64 << power,
+            None => 1,
+        };
+        match head.checked_sub(below) {
+            None => of(head.saturating_add(1), below),
+            Some(rest) => of(rest.saturating_mul(2).saturating_add(1), below.saturating_mul(2)),
+        }
+    }
+}
