@@ -1,8 +1,9 @@
-//! Answers compared as SQuAD compares them (Rajpurkar et al. 2016): without case, marks and articles.
+//! Compares answers as SQuAD does (Rajpurkar et al. 2016): case, punctuation and articles do not count.
 
 use std::collections::BTreeMap;
 
-/// A text in lower case, without ASCII punctuation, without `a`, `an` and `the`, words one space apart.
+/// The text in lower case, without ASCII punctuation and without `a`, `an` and `the`, with one space
+/// between words.
 pub fn plain(text: &str) -> String {
     let lower = text.to_lowercase();
     let bare: String = lower.chars().filter(|c| !c.is_ascii_punctuation()).collect();
@@ -27,13 +28,13 @@ pub fn plain(text: &str) -> String {
     out.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
-/// Whether an answer is one of the right ones.
+/// Whether an answer equals one of the reference answers.
 pub fn exact_match<S: AsRef<str>>(given: &str, right: &[S]) -> bool {
     let given = plain(given);
     right.iter().any(|r| plain(r.as_ref()) == given)
 }
 
-/// How much of its words an answer shares with the right one most like it, `2 P R / (P + R)`.
+/// The F1 of an answer's words against the closest reference answer: `2 P R / (P + R)`.
 pub fn f1<S: AsRef<str>>(given: &str, right: &[S]) -> f64 {
     right.iter().map(|r| overlap(given, r.as_ref())).fold(0.0, f64::max)
 }

@@ -1,11 +1,11 @@
-//! BLEU of a corpus as sacreBLEU counts it, and of a sentence as "Dive into Deep Learning" does.
+//! BLEU of a corpus as sacreBLEU computes it, and of a sentence as "Dive into Deep Learning" does.
 
 use std::collections::BTreeMap;
 
-/// The longest run of words BLEU compares.
+/// The longest n-gram that BLEU compares.
 const ORDER: usize = 4;
 
-/// How often every run of `n` words occurs.
+/// How often each n-gram of `n` words occurs.
 fn runs<'w>(words: &'w [&'w str], n: usize) -> BTreeMap<&'w [&'w str], u64> {
     let mut counts = BTreeMap::new();
     for run in words.windows(n) {
@@ -14,10 +14,10 @@ fn runs<'w>(words: &'w [&'w str], n: usize) -> BTreeMap<&'w [&'w str], u64> {
     counts
 }
 
-/// BLEU of pairs of what was written and what is right, 0 to 100:
-/// `min(1, exp(1 - r/c)) · (p1 p2 p3 p4)^(1/4)` over the whole corpus (Papineni et al. 2002), cased, words
-/// taken apart as mteval 13a does, a precision of nothing halved each time (`exp` smoothing): the defaults
-/// of sacreBLEU's `corpus_bleu` (Post 2018).
+/// BLEU of pairs of hypothesis and reference, 0 to 100: `min(1, exp(1 - r/c)) · (p1 p2 p3 p4)^(1/4)` over
+/// the whole corpus (Papineni et al. 2002), cased, tokenized as mteval 13a does, where the k-th
+/// precision without a match is `1 / (2^k · n-grams)` (`exp` smoothing). These are the defaults of
+/// sacreBLEU's `corpus_bleu` (Post 2018).
 pub fn corpus<W: AsRef<str>, R: AsRef<str>>(pairs: &[(W, R)]) -> f64 {
     let (mut written, mut right) = (0usize, 0usize);
     let mut hits = [0u64; ORDER];
@@ -53,8 +53,8 @@ pub fn corpus<W: AsRef<str>, R: AsRef<str>>(pairs: &[(W, R)]) -> f64 {
     brevity * mean.exp()
 }
 
-/// BLEU of a sentence of words between spaces, 0 to 1:
-/// `exp(min(0, 1 - r/c)) · Π p_n^(1/2^n)` for `n` up to `k`.
+/// BLEU of a sentence whose words are separated by spaces, 0 to 1: `exp(min(0, 1 - r/c)) · Π p_n^(1/2^n)`
+/// for `n` up to `k`.
 pub fn sentence(written: &str, right: &str, k: usize) -> f64 {
     let own: Vec<&str> = written.split(' ').collect();
     let reference: Vec<&str> = right.split(' ').collect();
@@ -71,8 +71,8 @@ pub fn sentence(written: &str, right: &str, k: usize) -> f64 {
     score
 }
 
-/// The words of a line as mteval 13a takes it apart: most marks stand alone, full stops and commas unless
-/// between digits, a dash behind a digit.
+/// The words of a line as mteval 13a tokenizes it: most punctuation marks are words of their own; full
+/// stops and commas are, except between digits; a dash is where it follows a digit.
 pub fn words(line: &str) -> Vec<String> {
     let line = line.replace("<skipped>", "").replace("-\n", "").replace('\n', " ");
     let line = line.replace("&quot;", "\"").replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">");
@@ -93,7 +93,8 @@ pub fn words(line: &str) -> Vec<String> {
     spread.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Replaces neighbours from the left; what has been replaced is no neighbour of what follows.
+/// Replaces pairs of neighbouring characters from left to right. The second character of a replaced pair
+/// cannot be the first of the next one.
 fn apart(text: &str, are: impl Fn(char, char) -> bool, by: impl Fn(char, char) -> [char; 4]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

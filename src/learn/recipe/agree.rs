@@ -1,7 +1,7 @@
-//! A recipe held against the spec it is for, before any data is read.
+//! Checks a recipe against the spec it is for, before any data is read.
 //!
-//! The head fixes what the data must hold and which figures make sense; paths of parameters must exist;
-//! a vocabulary whose size the recipe gives must fit the spec's. Both places are shown.
+//! The head determines what the data must hold and which metrics make sense; paths of parameters must
+//! exist; a vocabulary whose size the recipe gives must fit the spec's. Diagnostics show both places.
 
 use std::collections::BTreeSet;
 
@@ -20,31 +20,32 @@ use crate::parts::init::matches;
 use crate::source::Span;
 use crate::spec::ModelSpec;
 
-/// Tensors of a model beyond which nobody trains it here.
+/// A model with more tensors than this is not trained on one machine, so its paths are not listed one by
+/// one.
 const MANY: u128 = 1_000_000;
 
 /// What a head is trained for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// Next tokens.
+    /// Predicts the next token (`lm`).
     NextToken,
-    /// Hidden tokens.
+    /// Predicts masked tokens (`mlm`).
     HiddenToken,
-    /// Target tokens of a source.
+    /// Predicts the target tokens of a source (`translate`).
     Translate,
-    /// Classes of a text.
+    /// Predicts the class of a text, or several with `multi_label`.
     ClassifyText,
-    /// Classes of an image.
+    /// Predicts the class of an image.
     ClassifyImage,
-    /// A class for every token.
+    /// Predicts a class for every token.
     Tag,
-    /// Start and end of an answer.
+    /// Predicts the start and the end of an answer.
     Span,
 }
 
 impl Task {
-    /// The task of a spec, where it can be trained.
+    /// The task of a spec; `None` if its head cannot be trained.
     pub fn of(spec: &ModelSpec) -> Option<Self> {
         match &spec.head {
             Head::Lm(_) => Some(Self::NextToken),
@@ -58,7 +59,7 @@ impl Task {
         }
     }
 
-    /// The formats that can hold its data.
+    /// The data formats that can hold examples of the task.
     fn formats(self) -> &'static [&'static str] {
         match self {
             Self::NextToken | Self::HiddenToken => &["lines", "text", "table"],
@@ -70,7 +71,7 @@ impl Task {
         }
     }
 
-    /// What its data must hold, in words.
+    /// What the data must hold, for messages.
     fn needs(self) -> &'static str {
         match self {
             Self::NextToken | Self::HiddenToken => "text",
@@ -82,7 +83,7 @@ impl Task {
         }
     }
 
-    /// The figures that can be measured on it.
+    /// The metrics that can be computed for the task.
     pub fn metrics(self) -> &'static [Metric] {
         use Metric::{Accuracy, BitsPerCharacter, Bleu, ExactMatch, F1, Loss, MacroF1, Perplexity};
         match self {
@@ -95,14 +96,14 @@ impl Task {
     }
 }
 
-/// Reports everything in which a recipe and a spec do not agree.
+/// Reports every disagreement between a recipe and a spec.
 pub fn check(recipe: &Recipe, spec: &ModelSpec, graph: &Graph, sink: &mut Sink) {
     let head = spec.places.of("head");
     let Some(task) = Task::of(spec) else {
-        let message = format!("`{}` has nothing to be trained towards", spec.head.part());
+        let message = format!("a model with the head `{}` has no target to be trained on", spec.head.part());
         sink.push(
             Diagnostic::error(Code::HeadMismatch, head, message)
-                .help("`trafoc predict` uses such a model; train it with another head"),
+                .help("use such a model with `trafoc predict`; train it with another head"),
         );
         return;
     };
@@ -133,16 +134,20 @@ impl Agreement<'_> {
         let part = data.format.part();
         if !self.task.formats().contains(&part) {
             let needs = self.task.needs();
-            let message = format!("`{}` needs {needs}, and `{part}` holds none", self.spec.head.part());
+            let message =
+                format!("`{}` needs {needs}, and the format `{part}` has none", self.spec.head.part());
             sink.push(
                 Diagnostic::error(Code::DataMismatch, data.places.of("format"), message)
-                    .label(self.head, "the head says what the data must hold")
+                    .label(self.head, "the head determines what the data must hold")
                     .help(format!("it can be {}", listed(self.task.formats()))),
             );
             return;
         }
         if self.has_input("language") && !matches!(data.format, Format::Table(_)) {
-            let message = format!("the spec has languages, and `{part}` does not say which one is meant");
+            let message = format!(
+                "the spec has several languages, and the format `{part}` does not name \
+                the language of an example"
+            );
             sink.push(
                 Diagnostic::error(Code::DataMismatch, data.places.of("format"), message)
                     .help("write `{table: {source: ..., target: ..., language: ...}}`"),
@@ -152,10 +157,10 @@ impl Agreement<'_> {
             self.columns(table, sink);
         }
         if matches!(data.format, Format::Text(_)) && data.limit.is_some() {
-            let message = "one long text has no examples that could be counted";
+            let message = "the format `text` is one long text, which has no examples to count";
             sink.push(
                 Diagnostic::error(Code::UnusedKey, data.places.of("limit"), message)
-                    .help("take it away, or read `lines`"),
+                    .help("remove it, or use the format `lines`"),
             );
         }
         if self.task == Task::ClassifyImage || data.longest.is_none() {
@@ -167,12 +172,12 @@ impl Agreement<'_> {
             sink.push(
                 Diagnostic::error(Code::DataMismatch, data.places.of("longest"), message)
                     .label(self.spec.places.of("context"), "the spec's context")
-                    .help(format!("write `longest: {context}`, or take it away")),
+                    .help(format!("write `longest: {context}`, or remove it")),
             );
         }
     }
 
-    /// The columns of a table are those the task reads, no fewer and no more.
+    /// The columns of a table must be exactly those that the task reads.
     fn columns(&self, table: &Table, sink: &mut Sink) {
         let given = [
             ("text", table.text.is_some()),
@@ -194,14 +199,17 @@ impl Agreement<'_> {
                 let message = format!("`{}` needs the column of `{key}`", self.spec.head.part());
                 sink.push(
                     Diagnostic::error(Code::MissingKey, table.places.whole(), message)
-                        .label(self.head, "the head says what the data must hold")
-                        .help(format!("add `{key}: ...`, the column's name or its number from 1")),
+                        .label(self.head, "the head determines what the data must hold")
+                        .help(format!(
+                            "add `{key}: ...` with the column's name, or its number counted \
+                            from 1"
+                        )),
                 );
             }
             if is_given && !needed.contains(&key) && !allowed.contains(&key) {
                 let message = format!("`{}` does not read a column of `{key}`", self.spec.head.part());
                 sink.push(
-                    Diagnostic::error(Code::UnusedKey, table.places.of(key), message).help("take it away"),
+                    Diagnostic::error(Code::UnusedKey, table.places.of(key), message).help("remove it"),
                 );
             }
         }
@@ -212,9 +220,9 @@ impl Agreement<'_> {
         let tokens = match (&recipe.tokens, self.task) {
             (None, Task::ClassifyImage) => return,
             (Some(_), Task::ClassifyImage) => {
-                let message = "the input is an image, and `tokens` would do nothing";
+                let message = "the input is an image, so `tokens` would have no effect";
                 let place = recipe.places.of("tokens");
-                sink.push(Diagnostic::error(Code::UnusedKey, place, message).help("take it away"));
+                sink.push(Diagnostic::error(Code::UnusedKey, place, message).help("remove it"));
                 return;
             }
             (None, _) => {
@@ -246,18 +254,22 @@ impl Agreement<'_> {
         let evaluate = &self.recipe.evaluate;
         for metric in evaluate.metrics.iter().filter(|m| !allowed.contains(m)) {
             let words: Vec<&str> = allowed.iter().map(|m| m.word()).collect();
-            let message = format!("`{}` is not measured on `{}`", metric.word(), self.spec.head.part());
+            let message = format!(
+                "the metric `{}` cannot be computed for the head `{}`",
+                metric.word(),
+                self.spec.head.part()
+            );
             sink.push(
                 Diagnostic::error(Code::DataMismatch, evaluate.places.of("metrics"), message)
-                    .label(self.head, "the head says what can be measured")
+                    .label(self.head, "the head determines which metrics can be computed")
                     .help(format!("it can be {}", listed(&words))),
             );
         }
         for (i, metric) in evaluate.metrics.iter().enumerate() {
             if evaluate.metrics.iter().take(i).any(|before| before == metric) {
-                let message = format!("`{}` is named twice", metric.word());
+                let message = format!("`{}` is listed twice", metric.word());
                 let place = evaluate.places.of("metrics");
-                sink.push(Diagnostic::error(Code::KeysExclude, place, message).help("name it once"));
+                sink.push(Diagnostic::error(Code::KeysExclude, place, message).help("list it once"));
             }
         }
         let data = &self.recipe.data;
@@ -269,7 +281,7 @@ impl Agreement<'_> {
         };
         if let Some(split) = evaluate.split.filter(|s| !has(*s)) {
             let word = split.word();
-            let message = format!("the recipe measures on `{word}`, and its data has no such part");
+            let message = format!("the recipe evaluates on `{word}`, but its data has no such part");
             sink.push(
                 Diagnostic::error(Code::DataMismatch, evaluate.places.of("split"), message)
                     .label(data.places.whole(), "the data")
@@ -278,34 +290,32 @@ impl Agreement<'_> {
         }
     }
 
-    /// Keys that would change nothing with this head.
+    /// Reports keys that would have no effect with this head.
     fn keys(&self, sink: &mut Sink) {
         let recipe = self.recipe;
         let head = self.spec.head.part();
         let mut unused = |key: &str, why: String| {
             let place = recipe.places.of(key);
             sink.push(
-                Diagnostic::error(Code::UnusedKey, place, why)
-                    .label(self.head, "the head")
-                    .help("take it away"),
+                Diagnostic::error(Code::UnusedKey, place, why).label(self.head, "the head").help("remove it"),
             );
         };
         let is_sigmoid = matches!(&self.spec.head, Head::Classify(c) if c.multi_label);
         if *recipe.label_smoothing > 0.0 && is_sigmoid {
-            unused("label_smoothing", "labels of sigmoids are not smoothed".to_owned());
+            unused("label_smoothing", "label smoothing does not apply to labels of sigmoids".to_owned());
         }
         if *recipe.label_smoothing > 0.0 && self.task == Task::Span {
-            unused("label_smoothing", format!("`{head}` does not smooth its labels"));
+            unused("label_smoothing", format!("the head `{head}` does not use label smoothing"));
         }
         if recipe.masking.is_some() && self.task != Task::HiddenToken {
-            unused("masking", format!("`{head}` hides no tokens"));
+            unused("masking", format!("the head `{head}` masks no tokens"));
         }
     }
 
-    /// Every pattern matches some parameter.
+    /// Reports patterns that match no parameter.
     fn patterns(&self, sink: &mut Sink) {
-        // A pattern may name one block by its index, so paths are looked at one by one where they are few
-        // enough to train.
+        // A pattern may name one block by its index, so it is compared with the path of each block, if
+        // there are few enough.
         let folded = paths::folded(self.graph);
         let few = folded.iter().fold(0u128, |n, p| n.saturating_add(p.count)) < MANY;
         let known: BTreeSet<String> = match few {
@@ -325,13 +335,13 @@ impl Agreement<'_> {
         let all_frozen = known.iter().all(|path| self.recipe.freeze.matches(path));
         if all_frozen && !self.recipe.freeze.0.is_empty() {
             let place = self.recipe.places.of("freeze");
-            let message = "every parameter is frozen, and nothing would be trained";
+            let message = "every parameter is frozen, so nothing would be trained";
             sink.push(Diagnostic::error(Code::OutOfRange, place, message).help("freeze fewer parameters"));
         }
     }
 }
 
-/// More tokens than the spec's table has rows.
+/// The diagnostic for a tokenizer with more tokens than the spec's embedding table has rows.
 pub fn too_many(found: u64, place: Span, key: &str, size: u64, spec: &ModelSpec) -> Diagnostic {
     let message = format!("{found} tokens do not fit a `{key}` of {size}");
     Diagnostic::error(Code::VocabMismatch, place, message)

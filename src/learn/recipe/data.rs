@@ -1,4 +1,5 @@
-//! What is learnt from: files, what they hold, and how they are divided.
+//! The recipe's `data`: the files, their format, and how they are divided into training, validation and
+//! test data.
 
 use super::value::Locations;
 use crate::diag::{Code, Diagnostic};
@@ -10,7 +11,7 @@ record! {
     pub struct Lines as "lines" {}
 }
 record! {
-    /// The files are one text, cut into pieces as long as the context.
+    /// The files are one text, which is cut into pieces as long as the context.
     pub struct Text as "text" {}
 }
 record! {
@@ -18,112 +19,114 @@ record! {
     pub struct Pairs as "pairs" {}
 }
 record! {
-    /// Two files, whose lines belong together: sources and targets.
+    /// Two files with corresponding lines: sources and targets.
     pub struct Parallel as "parallel" {}
 }
 
 choice! {
-    /// What stands between the columns of a table.
+    /// What separates the columns of a table.
     pub enum Separator {
-        /// A comma; a field may stand in double quotes
+        /// A comma; a field may be enclosed in double quotes
         "comma" => Comma,
-        /// A tab, and quotes are ordinary characters
+        /// A tab; quotes are ordinary characters
         "tab" => Tab,
-        /// Nothing: every line is a JSON object, whose keys are the columns
+        /// None: every line is a JSON object, whose keys are the columns
         "json" => Json,
     }
 }
 
 record! {
-    /// A table: csv, tsv, or an object of JSON a line. Columns are named by the header, or by their
-    /// number from 1.
+    /// A table: csv, tsv, or one JSON object per line. A column is named as in the header, or by its number
+    /// counted from 1.
     pub struct Table as "table" {
-        /// What stands between the columns; by default what the file's name says.
+        /// What separates the columns; by default, the file's extension decides.
         separator: Option<Separator> = absent;
-        /// Lines before the first example; the first of them names the columns. JSON has none.
+        /// Lines before the first example; the first of them names the columns. JSON has no header.
         header: Count = value(Count(1));
-        /// The text that is read, or classified.
+        /// The column of the text that is read or classified.
         text: Option<String> = absent;
-        /// A second text, behind the first.
+        /// The column of a second text, which follows the first.
         second: Option<String> = absent;
-        /// The class; with `multi_label` several, between bars or in a list.
+        /// The column of the class; with `multi_label` it holds several, separated by `|` or as a list.
         label: Option<String> = absent;
-        /// What is translated.
+        /// The column of the text that is translated.
         source: Option<String> = absent;
-        /// Its translation.
+        /// The column of the translation.
         target: Option<String> = absent;
-        /// The language of the translation.
+        /// The column of the translation's language.
         language: Option<String> = absent;
     }
 }
 record! {
-    /// Questions about texts in the JSON of SQuAD (Rajpurkar et al. 2016).
+    /// Questions about texts in the JSON format of SQuAD (Rajpurkar et al. 2016).
     pub struct Squad as "squad" {}
 }
 record! {
-    /// A word, a tab and its class a line; an empty line ends a sentence.
+    /// A word, a tab and its class on each line; an empty line ends a sentence.
     pub struct Tagged as "tagged" {}
 }
 record! {
-    /// A folder of png and jpeg files for every class.
+    /// A folder for each class, with its png and jpeg files.
     pub struct Images as "images" {
-        /// Whether an image of another size is brought to the model's.
+        /// Whether images of other sizes are resized to the size the model takes; otherwise they are
+        /// refused.
         resize: bool = value(false);
     }
 }
 
 choice! {
-    /// The first or the last column.
+    /// Whether the class is in the first or the last column.
     pub enum Side {
-        /// The first
+        /// The first column
         "first" => First,
-        /// The last
+        /// The last column
         "last" => Last,
     }
 }
 
 record! {
-    /// A csv file without header: every line the pixels of a grey image, row by row, and its class.
+    /// A csv file without a header: each line holds the pixels of a grey image, row by row, and its class.
     pub struct Pixels as "pixels" {
         /// The value of white; pixels are divided by it.
         white: Positive = value(Positive(255.0));
-        /// In which column the class stands.
+        /// The column that holds the class.
         label: Side = value(Side::Last);
     }
 }
 record! {
-    /// Two files in the IDX format of MNIST: images, then their classes.
+    /// Two files in the IDX format of MNIST: images and their classes.
     pub struct Idx as "idx" {}
 }
 
 slot! {
-    /// What the files hold.
+    /// The format of the files.
     pub enum Format as "format" {
         /// Every line is an example.
         "lines" => Lines(Lines),
-        /// One long text, cut into pieces as long as the context.
+        /// One long text, which is cut into pieces as long as the context.
         "text" => Text(Text),
-        /// A source, a tab and a target a line.
+        /// A source, a tab and a target on each line.
         "pairs" => Pairs(Pairs),
-        /// Two files line by line: `train: [SOURCES, TARGETS]`.
+        /// Two files with corresponding lines: `train: [SOURCES, TARGETS]`.
         "parallel" => Parallel(Parallel),
         /// Named columns: csv, tsv or JSON lines.
         "table" => Table(Table),
-        /// Questions about texts, in the JSON of SQuAD.
+        /// Questions about texts, in the JSON format of SQuAD.
         "squad" => Squad(Squad),
-        /// A word, a tab and its class a line; an empty line ends a sentence.
+        /// A word, a tab and its class on each line; an empty line ends a sentence.
         "tagged" => Tagged(Tagged),
-        /// A folder of png and jpeg files for every class; `train` is the folder that holds these.
+        /// A folder for each class, with its png and jpeg files; `train` is the folder that contains them.
         "images" => Images(Images),
-        /// Pixels of a grey image, row by row, and its class a line, in a csv file without header.
+        /// A csv file without a header: each line holds the pixels of a grey image, row by row, and its
+        /// class.
         "pixels" => Pixels(Pixels),
-        /// Images and classes as MNIST has them: `train: [IMAGES, CLASSES]`.
+        /// Images and classes in MNIST's format: `train: [IMAGES, CLASSES]`.
         "idx" => Idx(Idx),
     }
 }
 
 impl Format {
-    /// How many files belong together; any number where it does not matter.
+    /// How many files belong together, with a description of them; `None` if any number is possible.
     pub fn files(&self) -> Option<(usize, &'static str)> {
         match self {
             Self::Parallel(_) => Some((2, "a file of sources and a file of targets")),
@@ -139,7 +142,7 @@ impl Format {
         }
     }
 
-    /// Whether it holds images.
+    /// Whether the files hold images.
     pub fn is_image(&self) -> bool {
         match self {
             Self::Images(_) | Self::Pixels(_) | Self::Idx(_) => true,
@@ -155,19 +158,19 @@ impl Format {
 }
 
 record! {
-    /// Shares of the training files that are held back, chosen by the seed.
-    pub struct Held as "split" {
-        /// To choose by.
+    /// Shares of the training data that are held out; the seed selects the examples.
+    pub struct HeldOut as "split" {
+        /// The share for validation, by which the best checkpoint is chosen.
         validation: Probability = value(Probability(0.0));
-        /// To the end.
+        /// The share for the final test.
         test: Probability = value(Probability(0.0));
     }
 }
 
 choice! {
-    /// What becomes of an example that is too long.
+    /// What happens to an example that is too long.
     pub enum TooLong {
-        /// Training is refused, with the place of the first such example
+        /// Training is refused with the place of the first such example
         "refuse" => Refuse,
         /// Its end is cut off
         "cut" => Cut,
@@ -177,25 +180,24 @@ choice! {
 }
 
 record! {
-    /// What is learnt from. Files that end in `.gz` are unpacked as they are read. A path is seen from
-    /// the recipe's folder.
+    /// The data a model is trained on. Files that end in `.gz` are decompressed as they are read. Paths are
+    /// relative to the recipe's folder.
     pub struct Data as "data" {
-        /// What the files hold.
+        /// The format of the files.
         format: Format = required;
-        /// What is learnt from: a path, or a list of paths.
+        /// The training data: a path, or a list of paths.
         train: Locations = required;
-        /// What is held back to choose by.
+        /// The validation data, by which the best checkpoint is chosen.
         validation: Option<Locations> = absent;
-        /// What is held back to the end.
+        /// The data for the final test.
         test: Option<Locations> = absent;
-        /// Shares of `train` that are held back.
-        split: Option<Held> = absent;
-        /// Examples of every part that are read, the first ones; all where absent.
+        /// Shares of `train` that are held out for validation and test.
+        split: Option<HeldOut> = absent;
+        /// How many examples of each part are read, from its start; all by default.
         limit: Option<Size> = absent;
-        /// The most tokens of an example, marks of start and end among them; the spec's `context` where
-        /// absent.
+        /// The most tokens an example may have, special tokens included; by default the spec's `context`.
         longest: Option<Size> = absent;
-        /// What becomes of a longer one.
+        /// What happens to a longer example.
         too_long: TooLong = value(TooLong::Refuse);
     } check Self::check
 }
@@ -209,7 +211,11 @@ impl Data {
             for (key, paths) in all.filter_map(|(key, paths)| paths.map(|p| (key, p))) {
                 if paths.0.len() != count {
                     let found = paths.0.len();
-                    let message = format!("`{}` needs {what}, and there is {found}", self.format.part());
+                    let message = format!(
+                        "the format `{}` needs {what}, and the number of paths here is \
+                        {found}",
+                        self.format.part()
+                    );
                     let place = self.places.of(key);
                     cx.report(
                         Diagnostic::error(Code::LengthMismatch, place, message)
@@ -223,7 +229,7 @@ impl Data {
         let shares = [("validation", *split.validation, &self.validation), ("test", *split.test, &self.test)];
         for (key, share, paths) in shares {
             if share > 0.0 && paths.is_some() {
-                let message = format!("`{key}` is both a file and a share of `train`");
+                let message = format!("`{key}` is given both as a file and as a share of `train`");
                 cx.report(
                     Diagnostic::error(Code::KeysExclude, split.places.of(key), message)
                         .label(self.places.of(key), "the file")
@@ -234,13 +240,16 @@ impl Data {
         }
         let sum = *split.validation + *split.test;
         let fault = match sum {
-            0.0 => Some("nothing is held back".to_owned()),
-            sum if sum >= 1.0 => Some(format!("{sum} of the data is held back, and nothing is left")),
+            0.0 => Some("the split holds out nothing".to_owned()),
+            sum if sum >= 1.0 => Some(format!(
+                "the split holds out {sum} of the data, which leaves \
+                nothing to train on"
+            )),
             _ => None,
         };
         if let Some(message) = fault {
             let diagnostic = Diagnostic::error(Code::OutOfRange, self.places.of("split"), message);
-            cx.report(diagnostic.help("write `split: {validation: 0.1}`, or take it away"));
+            cx.report(diagnostic.help("write `split: {validation: 0.1}`, or remove it"));
             ok = None;
         }
         ok

@@ -1,4 +1,4 @@
-//! The recipe: how a spec is trained. A YAML document of its own, as strict as a spec.
+//! The recipe: how a spec is trained. It is a YAML document of its own, as strict as a spec.
 //!
 //! ```text
 //! recipe: 1
@@ -8,11 +8,11 @@
 //! batch: {size: 16}
 //! steps: 4000
 //! ```
-//! A text becomes a [`Recipe`] by [`read`]; [`agree::check`] holds it against the spec it is for, whose
-//! head says what the data must hold. Fields, defaults and documentation stand in one table each, so
-//! `explain` and the schema know the recipe as they know the spec.
+//! [`read`] turns a text into a [`Recipe`]; [`agree::check`] compares it with the spec it is for, whose
+//! head determines what the data must hold. Each part's fields, defaults and documentation are in one
+//! table, from which `explain` and the schema are derived, as they are for the spec.
 //!
-//! Adding an optimizer, a schedule, a data format or a way to make tokens: a record and a row in its slot.
+//! To add an optimizer, a schedule, a data format or a tokenizer, add a record and a row in its slot.
 
 pub mod agree;
 pub mod data;
@@ -43,45 +43,47 @@ use crate::syntax::{Notation, parse};
 /// The version of the recipe language this program reads.
 pub const VERSION: u64 = 1;
 
-/// How many tokens `bytes` has: every byte, and marks to pad, to begin and to end.
+/// The vocabulary of `tokens: bytes`: all bytes, padding, start and end.
 pub const BYTES: u64 = 256 + 3;
 
 record! {
-    /// How a spec is trained: on what, how, for how long, and what is measured.
+    /// How a spec is trained: the data, the optimizer, the number of steps, and the metrics.
     pub struct Recipe as "recipe" {
-        /// Version of the language.
+        /// The version of the recipe language.
         recipe: Size = value(Size(VERSION));
-        /// What is learnt from.
+        /// The data the model is trained on.
         data: Data = required;
-        /// How text becomes tokens. Needed unless the input is an image.
+        /// How text is divided into tokens. Required unless the input is an image.
         tokens: Option<Tokens> = absent;
         /// How gradients change parameters.
         optimizer: Optimizer = value(Optimizer::usual());
-        /// How the learning rate goes over the steps.
+        /// How the learning rate changes over the steps.
         schedule: Schedule = value(Schedule::usual());
         /// How many examples make a step.
         batch: Batch = value(Batch::usual());
-        /// How many steps are made. This or `epochs`.
+        /// The number of steps. Give this or `epochs`.
         steps: Option<Size> = absent;
-        /// How often the data is gone through. This or `steps`.
+        /// How many times training goes through the data. Give this or `steps`.
         epochs: Option<Size> = absent;
-        /// The longest the gradient of all parameters together may be; a longer one is scaled to it.
+        /// The largest norm of the gradient of all parameters together; a larger gradient is scaled down to
+        /// it.
         clip: Option<Positive> = absent;
-        /// Share of the probability that is spread over all classes but the right one (Szegedy et al. 2016).
+        /// The share of the probability that is spread over all classes except the right one (Szegedy et
+        /// al. 2016).
         label_smoothing: Probability = value(Probability(0.0));
-        /// Which tokens are hidden; for the head `mlm`.
+        /// Which tokens are masked; for the head `mlm`.
         masking: Option<Masking> = absent;
-        /// Parameters that are not trained, by path; `*` is any text.
+        /// Parameters that are not trained, by path; `*` matches any text.
         freeze: Patterns = value(Patterns::default());
         /// When a checkpoint is written, and how many are kept.
         checkpoint: Checkpoint = value(Checkpoint::usual());
-        /// The finished model is the mean of this many last checkpoints.
+        /// The finished model is the mean of this many of the last checkpoints.
         average: Option<Size> = absent;
-        /// What is measured, when, on which part of the data.
+        /// Which metrics are computed, when, and on which part of the data.
         evaluate: Evaluate = value(Evaluate::usual());
-        /// When training ends early.
+        /// When training ends before its last step.
         stop: Option<Stop> = absent;
-        /// Everything random comes from it: the start, the order, dropout, masking.
+        /// The seed of everything random: initial parameters, the order of examples, dropout, masking.
         seed: Count = value(Count(0));
     } check Self::check
 }
@@ -104,7 +106,7 @@ impl Recipe {
                 Diagnostic::error(
                     Code::KeysExclude,
                     self.places.of("epochs"),
-                    "`steps` and `epochs` both say how long training lasts",
+                    "`steps` and `epochs` both set how long training lasts",
                 )
                 .label(self.places.of("steps"), "the other one")
                 .help("keep one of them"),
@@ -121,9 +123,10 @@ impl Recipe {
         }
         if let Some(average) = self.average.filter(|n| **n > *self.checkpoint.keep) {
             let kept = *self.checkpoint.keep;
-            let message = format!("the mean of {} checkpoints is asked for, and {kept} are kept", *average);
+            let message =
+                format!("`average` asks for the mean of {} checkpoints, but only {kept} are kept", *average);
             let diagnostic = Diagnostic::error(Code::KeysExclude, self.places.of("average"), message);
-            // A default stands nowhere.
+            // A default has no place in the text that could be shown.
             let given = Some(self.checkpoint.places.of("keep")).filter(|_| self.places.has("checkpoint"));
             report(
                 given
@@ -134,27 +137,27 @@ impl Recipe {
         }
         if let Some(stop) = self.stop.as_ref().filter(|s| !self.evaluate.metrics.contains(&s.metric)) {
             let word = stop.metric.word();
-            let message = format!("`stop` waits for `{word}`, which is not measured");
+            let message = format!("`stop` waits for the metric `{word}`, which is not computed");
             let place = if stop.places.has("metric") { "metric" } else { "patience" };
             let diagnostic = Diagnostic::error(Code::KeysExclude, stop.places.of(place), message);
             let given = Some(self.evaluate.places.of("metrics")).filter(|_| self.places.has("evaluate"));
             report(
                 given
                     .into_iter()
-                    .fold(diagnostic, |d, place| d.label(place, "what is measured"))
+                    .fold(diagnostic, |d, place| d.label(place, "the metrics that are computed"))
                     .help(format!("add `{word}` to `evaluate.metrics`")),
             );
         }
         if let Some(stop) = self.stop.as_ref().filter(|_| self.evaluate.every.is_none()) {
-            let message = "`stop` waits for evaluations, and the only one is at the end";
+            let message = "`stop` waits for evaluations, but the only one is at the end";
             let place = stop.places.of("patience");
             let diagnostic = Diagnostic::error(Code::KeysExclude, place, message);
-            report(diagnostic.help("write `evaluate: {every: 100}`, or take `stop` away"));
+            report(diagnostic.help("write `evaluate: {every: 100}`, or remove `stop`"));
         }
         ok
     }
 
-    /// How many steps are made, where one epoch has that many.
+    /// The number of steps, given the number of steps in one epoch.
     pub fn total_steps(&self, steps_of_epoch: u64) -> u64 {
         match (self.steps, self.epochs) {
             (Some(steps), _) => *steps,
@@ -164,10 +167,10 @@ impl Recipe {
     }
 }
 
-/// What `explain` and the schema say of a recipe as a whole.
+/// The description of the whole recipe in `explain` and the schema.
 const DOC: &str = "How a spec is trained: a YAML document of its own.";
 
-/// Everything there is to explain about recipes.
+/// The topics of `trafoc explain` about recipes.
 pub fn catalogue() -> Vec<Topic> {
     explain::catalogue_of("recipe", DOC, &Recipe::fields())
 }
@@ -177,16 +180,17 @@ pub fn schema() -> serde_json::Value {
     schema::document("recipe", DOC, &Recipe::fields(), true)
 }
 
-/// Whether a word is the name of a part, which laying settings over a recipe must know.
+/// Whether a word names a part. The code that applies settings to a recipe needs to know this.
 pub fn is_part(word: &str) -> bool {
     [Optimizer::PARTS, Schedule::PARTS, Format::PARTS, Tokens::PARTS].iter().any(|p| p.contains(&word))
 }
 
-/// Decodes one source, with settings laid over it. `None` if there is any error; the sink says which.
+/// Decodes one source with settings applied to it. Returns `None` if there is any error; the errors are in
+/// the sink.
 pub fn read(sources: &SourceMap, id: SourceId, settings: &[Setting], sink: &mut Sink) -> Option<Recipe> {
     let tree = parse(sources, id, Notation::Yaml, sink)?;
     if matches!(tree.kind, Kind::Null) {
-        let diagnostic = Diagnostic::error(Code::MissingKey, tree.span, "the text holds no recipe");
+        let diagnostic = Diagnostic::error(Code::MissingKey, tree.span, "the recipe is empty");
         sink.push(diagnostic.help("`trafoc explain recipe` lists the keys"));
         return None;
     }

@@ -1,4 +1,4 @@
-//! How gradients change parameters. Defaults are PyTorch's.
+//! How gradients change parameters. The defaults are PyTorch's.
 
 use super::value::{Betas, Decay};
 use crate::diag::{Code, Diagnostic};
@@ -6,49 +6,50 @@ use crate::field::record::{Places, choice, record, slot};
 use crate::field::{Context, Positive, Probability, Size};
 
 record! {
-    /// Steps by the gradient's running mean over the root of its running square (Kingma and Ba 2015).
+    /// Divides the gradient's running mean by the root of its running square (Kingma and Ba 2015).
     pub struct Adam as "adam" {
-        /// Factor on every step.
+        /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
-        /// How slowly the mean and the square forget.
+        /// The decay rates of the running mean and of the running square.
         betas: Betas = value(Betas(0.9, 0.999));
-        /// Added to the root.
+        /// Added to the root, so that nothing is divided by zero.
         eps: Positive = value(Positive(1e-8));
-        /// The parameter's share that is added to its gradient.
+        /// The share of a parameter that is added to its gradient.
         weight_decay: Probability = value(Probability(0.0));
-        /// Other weight decays by parameter path; the last pattern that matches holds.
+        /// Other weight decays by parameter path; the last pattern that matches applies.
         decay: Decay = value(Decay::default());
     }
 }
 record! {
-    /// Adam whose weight decay does not pass through the gradient (Loshchilov and Hutter 2019).
+    /// Adam with decoupled weight decay, which does not pass through the gradient (Loshchilov and Hutter
+    /// 2019).
     pub struct AdamW as "adamw" {
-        /// Factor on every step.
+        /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
-        /// How slowly the mean and the square forget.
+        /// The decay rates of the running mean and of the running square.
         betas: Betas = value(Betas(0.9, 0.999));
-        /// Added to the root.
+        /// Added to the root, so that nothing is divided by zero.
         eps: Positive = value(Positive(1e-8));
-        /// The parameter's share that is taken away in a step, times the learning rate.
+        /// The share of a parameter that is subtracted in each step, times the learning rate.
         weight_decay: Probability = value(Probability(0.01));
-        /// Other weight decays by parameter path; the last pattern that matches holds.
+        /// Other weight decays by parameter path; the last pattern that matches applies.
         decay: Decay = value(Decay::default());
     }
 }
 record! {
-    /// Steps along the gradient, with momentum where asked for.
+    /// Stochastic gradient descent, optionally with momentum.
     pub struct Sgd as "sgd" {
-        /// Factor on every step.
+        /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
-        /// Share of the last step that is made again.
+        /// The factor on the running sum of gradients (momentum) in each step.
         momentum: Probability = value(Probability(0.0));
-        /// Share by which a gradient counts less beside that momentum.
+        /// The share by which a new gradient is reduced as it is added to the momentum.
         dampening: Probability = value(Probability(0.0));
-        /// Whether the gradient is taken ahead of the momentum (Sutskever et al. 2013).
+        /// Whether Nesterov's momentum is used, which looks one step ahead (Sutskever et al. 2013).
         nesterov: bool = value(false);
-        /// The parameter's share that is added to its gradient.
+        /// The share of a parameter that is added to its gradient.
         weight_decay: Probability = value(Probability(0.0));
-        /// Other weight decays by parameter path; the last pattern that matches holds.
+        /// Other weight decays by parameter path; the last pattern that matches applies.
         decay: Decay = value(Decay::default());
     } check Self::check
 }
@@ -58,7 +59,7 @@ impl Sgd {
         let said = [("nesterov", self.nesterov), ("dampening", *self.dampening > 0.0)];
         let idle = said.iter().find(|(_, given)| *given && *self.momentum == 0.0);
         let Some((key, _)) = idle else { return Some(()) };
-        let message = format!("without `momentum`, `{key}` does nothing");
+        let message = format!("without `momentum`, `{key}` has no effect");
         cx.report(
             Diagnostic::error(Code::KeysExclude, self.places.of(key), message).help("add `momentum: 0.9`"),
         );
@@ -67,42 +68,42 @@ impl Sgd {
 }
 
 choice! {
-    /// How a matrix's shape changes its learning rate.
+    /// How a matrix's shape scales its learning rate.
     pub enum Adjust {
         /// `sqrt(max(1, rows / columns))`
         "original" => Original,
-        /// `0.2 sqrt(max(rows, columns))`, so that learning rates of AdamW fit (Liu et al. 2025)
+        /// `0.2 sqrt(max(rows, columns))`, so that the learning rates of AdamW fit (Liu et al. 2025)
         "match_rms_adamw" => MatchRmsAdamW,
     }
 }
 
 record! {
-    /// Steps along the orthogonalised momentum of matrices (Jordan et al. 2024). Everything else
-    /// (embeddings, norms, biases, the head) is trained by `others`.
+    /// Updates matrices with their orthogonalised momentum (Jordan et al. 2024). All other parameters
+    /// (embeddings, norms, biases, the head) are trained by `others`.
     pub struct Muon as "muon" {
-        /// Factor on every step.
+        /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
-        /// Share of the last step that is made again.
+        /// The factor on the running sum of gradients (momentum) in each step.
         momentum: Probability = value(Probability(0.95));
-        /// Whether the gradient is taken ahead of the momentum.
+        /// Whether Nesterov's momentum is used, which looks one step ahead.
         nesterov: bool = value(true);
-        /// Iterations of Newton and Schulz.
+        /// The number of Newton-Schulz iterations.
         iterations: Size = value(Size(5));
-        /// How a matrix's shape changes its learning rate.
+        /// How a matrix's shape scales its learning rate.
         adjust: Adjust = value(Adjust::Original);
-        /// Added to the norm a momentum is divided by.
+        /// Added to the norm by which the momentum is divided.
         eps: Positive = value(Positive(1e-7));
-        /// The parameter's share that is taken away in a step, times the learning rate.
+        /// The share of a parameter that is subtracted in each step, times the learning rate.
         weight_decay: Probability = value(Probability(0.1));
-        /// Other weight decays by parameter path; the last pattern that matches holds.
+        /// Other weight decays by parameter path; the last pattern that matches applies.
         decay: Decay = value(Decay::default());
-        /// How parameters that are no matrices of a block are trained.
+        /// How parameters that are not matrices of a block are trained.
         others: AdamW = value(AdamW::usual());
     }
 }
 
 impl AdamW {
-    /// All defaults.
+    /// AdamW with the default of each field.
     pub fn usual() -> Self {
         Self {
             learning_rate: Positive(1e-3),
@@ -118,24 +119,24 @@ impl AdamW {
 slot! {
     /// How gradients change parameters.
     pub enum Optimizer as "optimizer" {
-        /// Adam without its weight decay set apart.
+        /// Adam; weight decay passes through the gradient.
         "adam" => Adam(Adam),
-        /// Adam with its weight decay set apart.
+        /// Adam with decoupled weight decay.
         "adamw" => AdamW(AdamW),
-        /// Along the gradient.
+        /// Stochastic gradient descent, optionally with momentum.
         "sgd" => Sgd(Sgd),
-        /// Along the orthogonalised momentum.
+        /// Orthogonalised momentum for matrices.
         "muon" => Muon(Muon),
     }
 }
 
 impl Optimizer {
-    /// What holds where a recipe says nothing.
+    /// The optimizer of a recipe that names none.
     pub fn usual() -> Self {
         Self::AdamW(AdamW::usual())
     }
 
-    /// Factor on every step, before the schedule's.
+    /// The learning rate, before the schedule's factor.
     pub fn learning_rate(&self) -> f64 {
         match self {
             Self::Adam(o) => *o.learning_rate,
@@ -145,7 +146,7 @@ impl Optimizer {
         }
     }
 
-    /// Every rule of weight decay.
+    /// The rules of weight decay; `muon` has a second one for its other parameters.
     pub fn decays(&self) -> Vec<&Decay> {
         match self {
             Self::Adam(o) => vec![&o.decay],

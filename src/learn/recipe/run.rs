@@ -1,4 +1,4 @@
-//! How long, in which portions, what is kept and what is measured.
+//! How long training lasts, the batches, the checkpoints that are kept and the metrics.
 
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{Places, choice, record};
@@ -7,66 +7,66 @@ use crate::field::{Context, Count, Probability, Size};
 record! {
     /// How many examples make a step.
     pub struct Batch as "batch" {
-        /// Examples that are computed together.
+        /// The number of examples that are computed together.
         size: Size = value(Size(32));
-        /// Batches whose gradients are summed before a step; the step is that of one larger batch.
+        /// How many batches' gradients are summed before a step; the result is that of one larger batch.
         accumulate: Size = value(Size(1));
-        /// Batches' worth of examples that are sorted by length among themselves, so that a batch holds
-        /// examples of like length and little padding; 0 for none.
+        /// How many batches' worth of examples are sorted by length at a time, so that a batch holds
+        /// examples of similar length and little padding; 0 turns this off.
         bucket: Count = value(Count(0));
     }
 }
 
 impl Batch {
-    /// What holds where a recipe says nothing.
+    /// The batch of a recipe that does not describe one.
     pub fn usual() -> Self {
         Self { size: Size(32), accumulate: Size(1), bucket: Count(0), places: Places::default() }
     }
 }
 
 record! {
-    /// When a checkpoint is written, and how many are kept.
+    /// When checkpoints are written, and how many are kept.
     pub struct Checkpoint as "checkpoint" {
-        /// Steps from one to the next.
+        /// The number of steps between two checkpoints.
         every: Size = value(Size(500));
-        /// How many of the last are kept; the best is kept beside them.
+        /// How many of the last checkpoints are kept; the best one is kept in addition.
         keep: Size = value(Size(2));
     }
 }
 
 impl Checkpoint {
-    /// What holds where a recipe says nothing.
+    /// The checkpoints of a recipe that does not describe them.
     pub fn usual() -> Self {
         Self { every: Size(500), keep: Size(2), places: Places::default() }
     }
 }
 
 choice! {
-    /// A figure that says how good a model is.
+    /// A metric: how good a model is.
     pub enum Metric {
-        /// Cross-entropy in nats, the mean over everything that is predicted
+        /// Cross-entropy in nats, the mean over all predictions
         "loss" => Loss,
         /// `exp(loss)`
         "perplexity" => Perplexity,
         /// Bits per character of the text
         "bits_per_character" => BitsPerCharacter,
-        /// Share that is predicted right: of tokens, or of examples
+        /// The share of right predictions, of tokens or of examples
         "accuracy" => Accuracy,
-        /// Mean over the classes of the harmonic mean of precision and recall
+        /// The mean over the classes of F1, the harmonic mean of precision and recall
         "macro_f1" => MacroF1,
-        /// BLEU of the whole corpus, 0 to 100 (Papineni et al. 2002), as sacreBLEU counts it
+        /// BLEU of the whole corpus, 0 to 100 (Papineni et al. 2002), as sacreBLEU computes it
         "bleu" => Bleu,
-        /// Mean over sentences of the BLEU of "Dive into Deep Learning" with `k = 2`, 0 to 1
+        /// The mean over sentences of the BLEU of "Dive into Deep Learning" with `k = 2`, 0 to 1
         "sentence_bleu" => SentenceBleu,
-        /// Share of examples whose whole output is right
+        /// The share of examples whose whole output is right
         "exact_match" => ExactMatch,
-        /// Overlap in words of the answer with the nearest right one (Rajpurkar et al. 2016)
+        /// F1 of the words of the answer and of the closest reference answer (Rajpurkar et al. 2016)
         "f1" => F1,
     }
 }
 
 impl Metric {
-    /// As a recipe spells it.
+    /// The word for it in a recipe.
     pub fn word(self) -> &'static str {
         match self {
             Self::Loss => "loss",
@@ -81,7 +81,7 @@ impl Metric {
         }
     }
 
-    /// Whether less is better.
+    /// Whether a smaller value is better.
     pub fn falls(self) -> bool {
         match self {
             Self::Loss | Self::Perplexity | Self::BitsPerCharacter => true,
@@ -98,17 +98,17 @@ impl Metric {
 choice! {
     /// A part of the data.
     pub enum Split {
-        /// What is learnt from
+        /// The training data
         "train" => Train,
-        /// What is held back to choose by
+        /// The validation data, by which the best checkpoint is chosen
         "validation" => Validation,
-        /// What is held back to the end
+        /// The data for the final test
         "test" => Test,
     }
 }
 
 impl Split {
-    /// As a recipe spells it.
+    /// The word for it in a recipe.
     pub fn word(self) -> &'static str {
         match self {
             Self::Train => "train",
@@ -119,21 +119,21 @@ impl Split {
 }
 
 record! {
-    /// What is measured, when, on which part of the data.
+    /// Which metrics are computed, when, and on which part of the data.
     pub struct Evaluate as "evaluate" {
-        /// Steps from one evaluation to the next; at the end alone where absent.
+        /// The number of steps between two evaluations; by default there is one, at the end.
         every: Option<Size> = absent;
-        /// What is measured; the first figure says which checkpoint is the best.
+        /// The metrics; the first one decides which checkpoint is the best.
         metrics: Vec<Metric> = value(vec![Metric::Loss]);
-        /// On which part of the data; `validation` where there is one, else `train`.
+        /// The part of the data; by default `validation` if there is any, else `train`.
         split: Option<Split> = absent;
-        /// Examples that are looked at, the first ones of the part; all where absent.
+        /// How many examples are evaluated, from the start of the part; all by default.
         limit: Option<Size> = absent;
     } check Self::check
 }
 
 impl Evaluate {
-    /// What holds where a recipe says nothing.
+    /// The evaluation of a recipe that does not describe one.
     pub fn usual() -> Self {
         Self { every: None, metrics: vec![Metric::Loss], split: None, limit: None, places: Places::default() }
     }
@@ -142,7 +142,7 @@ impl Evaluate {
         if !self.metrics.is_empty() {
             return Some(());
         }
-        let message = "an evaluation measures nothing";
+        let message = "the evaluation has no metrics";
         let diagnostic = Diagnostic::error(Code::MissingKey, self.places.of("metrics"), message);
         cx.report(diagnostic.help("write `metrics: [loss]`"));
         None
@@ -150,29 +150,30 @@ impl Evaluate {
 }
 
 record! {
-    /// When training ends early: a figure has not become better for some evaluations.
+    /// Ends training early when a metric has not improved for some evaluations.
     pub struct Stop as "stop" {
-        /// The figure.
+        /// The metric that must improve.
         metric: Metric = value(Metric::Loss);
-        /// Evaluations in a row without a better one.
+        /// The number of evaluations in a row without an improvement after which training ends.
         patience: Size = required;
     }
 }
 
 record! {
-    /// Which tokens are hidden (Devlin et al. 2018). Of those that are chosen, the rest stays as it is.
+    /// Which tokens are masked (Devlin et al. 2018). Selected tokens that are neither hidden nor replaced
+    /// stay as they are.
     pub struct Masking as "masking" {
-        /// Share of the tokens that is chosen.
+        /// The share of the tokens that is selected.
         share: Probability = value(Probability(0.15));
-        /// Of these, the share that becomes the mask token.
+        /// The share of the selected tokens that become the mask token.
         hide: Probability = value(Probability(0.8));
-        /// Of these, the share that becomes a random token.
+        /// The share of the selected tokens that become a random token.
         replace: Probability = value(Probability(0.1));
     } check Self::check
 }
 
 impl Masking {
-    /// What holds where a recipe says nothing.
+    /// The masking of a recipe that does not describe it.
     pub fn usual() -> Self {
         Self {
             share: Probability(0.15),
@@ -188,11 +189,11 @@ impl Masking {
             return Some(());
         }
         let (key, message) = match *self.share > 0.0 {
-            true => ("replace", format!("`hide` and `replace` are {sum} together, more than all")),
-            false => ("share", "no token would be hidden".to_owned()),
+            true => ("replace", format!("`hide` and `replace` add up to {sum}, which is more than 1")),
+            false => ("share", "no token would be masked".to_owned()),
         };
         let diagnostic = Diagnostic::error(Code::OutOfRange, self.places.of(key), message);
-        cx.report(diagnostic.help("the usual ones are `{share: 0.15, hide: 0.8, replace: 0.1}`"));
+        cx.report(diagnostic.help("the usual values are `{share: 0.15, hide: 0.8, replace: 0.1}`"));
         None
     }
 }

@@ -1,30 +1,30 @@
-//! How the learning rate goes over the steps.
+//! How the learning rate changes over the steps.
 
 use crate::field::record::{Places, record, slot};
 use crate::field::{Count, Probability, Size};
 
 record! {
-    /// The same all along, after a linear warm-up.
+    /// Constant after a linear warm-up.
     pub struct Constant as "constant" {
-        /// Steps over which it rises from 0.
+        /// The number of steps in which the learning rate rises from 0.
         warmup: Count = value(Count(0));
     }
 }
 record! {
-    /// Down a line to the last step, after a linear warm-up.
+    /// Falls linearly to the last step, after a linear warm-up.
     pub struct Linear as "linear" {
-        /// Steps over which it rises from 0.
+        /// The number of steps in which the learning rate rises from 0.
         warmup: Count = value(Count(0));
-        /// Share that is left at the end.
+        /// The share of the learning rate at the last step.
         floor: Probability = value(Probability(0.0));
     }
 }
 record! {
-    /// Down half a cosine to the last step, after a linear warm-up (Loshchilov and Hutter 2017).
+    /// Falls along half a cosine to the last step, after a linear warm-up (Loshchilov and Hutter 2017).
     pub struct Cosine as "cosine" {
-        /// Steps over which it rises from 0.
+        /// The number of steps in which the learning rate rises from 0.
         warmup: Count = value(Count(0));
-        /// Share that is left at the end.
+        /// The share of the learning rate at the last step.
         floor: Probability = value(Probability(0.0));
     }
 }
@@ -32,42 +32,43 @@ record! {
     /// `d_model^-0.5 min(step^-0.5, step warmup^-1.5)` (Vaswani et al. 2017); the optimizer's learning
     /// rate is a factor on it, 1 in the paper.
     pub struct Noam as "noam" {
-        /// Steps over which it rises.
+        /// The number of steps in which the learning rate rises.
         warmup: Size = value(Size(4000));
     }
 }
 record! {
     /// `min(step / warmup, sqrt(warmup / step))`: the learning rate is reached at the end of the warm-up.
     pub struct InverseSqrt as "inverse_sqrt" {
-        /// Steps over which it rises.
+        /// The number of steps in which the learning rate rises.
         warmup: Size = value(Size(4000));
     }
 }
 
 slot! {
-    /// How the learning rate goes over the steps.
+    /// How the learning rate changes over the steps.
     pub enum Schedule as "schedule" {
-        /// The same all along.
+        /// Constant after a linear warm-up.
         "constant" => Constant(Constant),
-        /// Down a line, from 1 after the warm-up to `floor` at the end.
+        /// Falls linearly from 1 after the warm-up to `floor` at the end.
         "linear" => Linear(Linear),
-        /// Down half a cosine, from 1 after the warm-up to `floor` at the end (Loshchilov and Hutter 2017).
+        /// Falls along half a cosine from 1 after the warm-up to `floor` at the end (Loshchilov and Hutter
+        /// 2017).
         "cosine" => Cosine(Cosine),
-        /// Down with the root of the steps: `d_model^-0.5 min(step^-0.5, step warmup^-1.5)` (Vaswani et al.
-        /// 2017). The learning rate is a factor on it, 1 in the paper.
+        /// Falls with the root of the steps: `d_model^-0.5 min(step^-0.5, step warmup^-1.5)` (Vaswani et
+        /// al. 2017). The learning rate is a factor on it, 1 in the paper.
         "noam" => Noam(Noam),
-        /// Down with the root of the steps: `min(step / warmup, sqrt(warmup / step))`.
+        /// Falls with the root of the steps: `min(step / warmup, sqrt(warmup / step))`.
         "inverse_sqrt" => InverseSqrt(InverseSqrt),
     }
 }
 
 impl Schedule {
-    /// What holds where a recipe says nothing.
+    /// The schedule of a recipe that names none.
     pub fn usual() -> Self {
         Self::Constant(Constant { warmup: Count(0), places: Places::default() })
     }
 
-    /// Steps over which the learning rate rises.
+    /// The number of steps in which the learning rate rises.
     pub fn warmup(&self) -> u64 {
         match self {
             Self::Constant(s) => *s.warmup,
@@ -78,10 +79,11 @@ impl Schedule {
         }
     }
 
-    /// The factor on the learning rate at a step, counted from 1, of so many.
+    /// The factor on the learning rate at a `step`, counted from 1, of `total` steps.
     pub fn factor(&self, step: u64, total: u64, d_model: u64) -> f64 {
         let at = step.max(1) as f64;
-        // The first step after the warm-up has the whole rate; one behind the last would have the floor.
+        // The first step after the warm-up has the full rate; the step after the last one would have the
+        // floor.
         let after = |warmup: u64| {
             let length = total.saturating_sub(warmup).max(1) as f64;
             (step.saturating_sub(warmup + 1) as f64 / length).min(1.0)

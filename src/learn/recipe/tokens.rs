@@ -1,4 +1,4 @@
-//! How text becomes tokens.
+//! How text is divided into tokens.
 
 use super::value::Location;
 use crate::diag::{Code, Diagnostic};
@@ -9,10 +9,10 @@ use crate::source::Span;
 record! {
     /// Every character is a token. The alphabet is that of the training data, in the order of Unicode.
     pub struct Characters as "characters" {
-        /// One character that marks start and end and fills up batches, the only token that is not in
-        /// the text (id 0). Without it there are `<unk>`, `<pad>`, `<bos>` and `<eos>`.
+        /// One character that marks start and end and is used as padding; it is the only token that is not
+        /// part of the text (id 0). Without it there are `<unk>`, `<pad>`, `<bos>` and `<eos>`.
         boundary: Option<String> = absent;
-        /// Whether text becomes lower case first.
+        /// Whether text is first converted to lower case.
         lower: bool = value(false);
     } check Self::check
 }
@@ -20,7 +20,7 @@ record! {
 impl Characters {
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         let Some(mark) = self.boundary.as_ref().filter(|b| b.chars().count() != 1) else { return Some(()) };
-        let message = format!("`{mark}` is not one character");
+        let message = format!("`{mark}` is not a single character");
         let diagnostic = Diagnostic::error(Code::WrongKind, self.places.of("boundary"), message);
         cx.report(diagnostic.help("write `boundary: \".\"`"));
         None
@@ -28,14 +28,15 @@ impl Characters {
 }
 
 record! {
-    /// Words between spaces, as "Dive into Deep Learning" makes them: no-break spaces become spaces, and
-    /// `,`, `.`, `!` and `?` words of their own. Ids begin with `<unk>`, `<pad>`, `<bos>`, `<eos>`.
+    /// Words separated by spaces, as in "Dive into Deep Learning": no-break spaces become spaces, and `,`,
+    /// `.`, `!` and `?` are words of their own. The first ids are `<unk>`, `<pad>`, `<bos>`, `<eos>`.
     pub struct Words as "words" {
-        /// Whether text becomes lower case first.
+        /// Whether text is first converted to lower case.
         lower: bool = value(true);
-        /// A word seen less often in the training data is `<unk>`.
+        /// A word that occurs less often in the training data becomes `<unk>`.
         min_frequency: Size = value(Size(1));
-        /// The most words that are known, marks among them, the frequent ones first; all where absent.
+        /// The largest vocabulary, special tokens included; the most frequent words are kept. By default
+        /// all of them are.
         vocab: Option<Size> = absent;
     }
 }
@@ -44,50 +45,50 @@ record! {
     pub struct Bytes as "bytes" {}
 }
 record! {
-    /// Byte pair encoding, learnt from the training data (Sennrich et al. 2016), over bytes as GPT-2 has
-    /// it: every text can be said.
+    /// Byte pair encoding, learnt from the training data (Sennrich et al. 2016), over bytes as in GPT-2, so
+    /// that any text can be encoded.
     pub struct Bpe as "bpe" {
-        /// Tokens, marks among them; the spec's `vocab` where absent.
+        /// The size of the vocabulary, special tokens included; by default the spec's `vocab`.
         vocab: Option<Size> = absent;
-        /// A pair seen less often is not joined.
+        /// A pair that occurs less often is not merged.
         min_frequency: Size = value(Size(2));
-        /// Whether text becomes lower case first.
+        /// Whether text is first converted to lower case.
         lower: bool = value(false);
     }
 }
 record! {
-    /// Pieces of words as BERT has them, learnt from the training data (Devlin et al. 2018).
+    /// Word pieces as in BERT, learnt from the training data (Devlin et al. 2018).
     pub struct WordPiece as "wordpiece" {
-        /// Tokens, marks among them; the spec's `vocab` where absent.
+        /// The size of the vocabulary, special tokens included; by default the spec's `vocab`.
         vocab: Option<Size> = absent;
-        /// A pair seen less often is not joined.
+        /// A pair that occurs less often is not merged.
         min_frequency: Size = value(Size(2));
-        /// Whether text becomes lower case, and letters lose their accents, first.
+        /// Whether text is first converted to lower case and stripped of accents.
         lower: bool = value(true);
     }
 }
 record! {
     /// A tokenizer from a file: `tokenizer.json`, or the `encoder.json` and `vocab.bpe` of GPT-2.
     pub struct FromFile as "file" {
-        /// The file.
+        /// The path of the file.
         path: Location = required;
-        /// The merges beside an `encoder.json`.
+        /// The path of the merges that belong to an `encoder.json`.
         merges: Option<Location> = absent;
     }
 }
 
 slot! {
-    /// How text becomes tokens.
+    /// How text is divided into tokens.
     pub enum Tokens as "tokens" {
-        /// Characters.
+        /// Every character is a token.
         "characters" => Characters(Characters),
-        /// Words between spaces.
+        /// Words separated by spaces.
         "words" => Words(Words),
-        /// Bytes.
+        /// Every byte is a token.
         "bytes" => Bytes(Bytes),
-        /// Byte pairs, learnt from the data.
+        /// Byte pair encoding, learnt from the training data.
         "bpe" => Bpe(Bpe),
-        /// Pieces of words, learnt from the data.
+        /// Word pieces, learnt from the training data.
         "wordpiece" => WordPiece(WordPiece),
         /// A tokenizer from a file.
         "file" => File(FromFile),
@@ -95,7 +96,7 @@ slot! {
 }
 
 impl Tokens {
-    /// How many tokens the recipe asks for, and where it says so.
+    /// The vocabulary size the recipe asks for, and the place where it does.
     pub fn asked(&self) -> Option<(u64, Span)> {
         match self {
             Self::Bpe(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),

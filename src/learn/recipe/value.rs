@@ -1,4 +1,5 @@
-//! Values only recipes have: paths of files, patterns of parameter paths, rules of weight decay.
+//! Types of values that occur only in recipes: paths of files, patterns of parameter paths, rules of weight
+//! decay.
 
 use std::path::{Path, PathBuf};
 
@@ -11,9 +12,9 @@ use crate::syntax::tree::{Kind, Node};
 /// The path of a file or folder, and where the recipe names it.
 #[derive(Clone, Debug)]
 pub struct Location {
-    /// As written.
+    /// The path as it is written.
     pub text: String,
-    /// Where.
+    /// The place in the recipe.
     pub span: Span,
 }
 
@@ -24,7 +25,7 @@ impl PartialEq for Location {
 }
 
 impl Location {
-    /// The path as the program opens it: seen from the folder of the recipe that names it, or from the
+    /// The path as the program opens it: relative to the folder of the recipe that names it, or to the
     /// working folder where it was given on the command line.
     pub fn path(&self, sources: &SourceMap) -> PathBuf {
         let name = sources.get(self.span.source).map_or("", |s| s.name.as_str());
@@ -75,12 +76,12 @@ impl Value for Locations {
     }
 }
 
-/// A pattern of parameter paths, `*` for any text.
+/// A pattern of parameter paths, in which `*` matches any text.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// As written.
+    /// The pattern as it is written.
     pub text: String,
-    /// Where.
+    /// The place in the recipe.
     pub span: Span,
 }
 
@@ -102,12 +103,12 @@ impl Value for Pattern {
     }
 }
 
-/// Several patterns.
+/// A list of patterns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Patterns(pub Vec<Pattern>);
 
 impl Patterns {
-    /// Whether one of them is the whole path.
+    /// Whether one of them matches the whole path.
     pub fn matches(&self, path: &str) -> bool {
         self.0.iter().any(|p| crate::parts::init::matches(&p.text, path))
     }
@@ -125,12 +126,13 @@ impl Value for Patterns {
     }
 }
 
-/// Weight decay by parameter path; the last pattern that matches holds.
+/// Weight decay by parameter path; the last pattern that matches applies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decay(pub Vec<(Pattern, Probability)>);
 
 impl Decay {
-    /// The decay of a parameter, where the optimizer's own is `otherwise`.
+    /// The weight decay of a parameter; `otherwise` is the optimizer's own, which applies if no pattern
+    /// matches.
     pub fn of(&self, path: &str, otherwise: f64) -> f64 {
         let mut hits = self.0.iter().filter(|(p, _)| crate::parts::init::matches(&p.text, path));
         hits.next_back().map_or(otherwise, |(_, decay)| **decay)
@@ -161,7 +163,7 @@ impl Value for Decay {
     }
 }
 
-/// The two rates by which Adam forgets.
+/// Adam's decay rates of the running mean and of the running square.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Betas(pub f64, pub f64);
 
