@@ -1,5 +1,5 @@
-//! What a decoder remembers between calls: keys and values of past positions, and what it needs of the
-//! encoder.
+//! The state of incremental decoding: keys and values of past positions, and the encoder results that later
+//! steps need.
 
 use burn::prelude::*;
 
@@ -8,38 +8,39 @@ use super::kernels::append::Appended;
 use super::plan::Plan;
 use super::value::{Ranked, Value};
 
-/// The state of one cached decoding. It belongs to the caller and to one plan.
+/// The state of one incremental decoding. It belongs to the caller and fits only the plan it was made from.
 #[derive(Debug, Default)]
 pub struct Cache {
     pub(super) buffers: Vec<Buffer>,
-    /// Values of the memory that later calls read, in the order of the plan's kept registers.
+    /// Values computed from the encoder output that later calls read, in the order of the plan's kept
+    /// registers.
     pub(super) memory: Vec<Value>,
-    /// Positions decoded so far.
+    /// The number of positions decoded so far.
     pub(super) past: usize,
-    /// Length of the source.
+    /// The length of the source, in tokens.
     pub(super) source: u64,
-    /// Sequences.
+    /// The number of sequences in the batch.
     pub(super) batch: usize,
 }
 
 impl Cache {
-    /// Nothing remembered yet.
+    /// An empty cache for a plan.
     pub fn new(plan: &Plan) -> Self {
         Self { buffers: vec![Buffer::default(); plan.buffers], ..Self::default() }
     }
 
-    /// `P`: positions decoded so far.
+    /// `P`: the number of positions decoded so far.
     pub fn len(&self) -> usize {
         self.past
     }
 
-    /// Whether nothing is decoded yet.
+    /// Whether no position has been decoded yet.
     pub fn is_empty(&self) -> bool {
         self.past == 0
     }
 
-    /// Keeps these sequences of the batch, in that order, some perhaps twice: the hypotheses of a beam
-    /// search.
+    /// Keeps the listed sequences of the batch, in this order. A sequence may be listed more than once, as
+    /// a beam search needs where one hypothesis has several continuations.
     pub fn select(&mut self, sequences: &[usize], device: &Device) {
         let rows: Vec<i64> =
             sequences.iter().map(|row| (*row).min(self.batch.saturating_sub(1)) as i64).collect();
@@ -56,7 +57,7 @@ impl Cache {
     }
 }
 
-/// One growing buffer, of the rank of what is first put into it.
+/// A buffer that grows along the positions. Its rank is that of the first tensor appended.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Buffer {
     #[default]
@@ -67,7 +68,8 @@ pub(super) enum Buffer {
 }
 
 impl Buffer {
-    /// Puts `x [.., T, D]` behind the first `len` positions and returns all of them.
+    /// Appends `x [.., T, D]` after the first `len` positions and returns all positions, `[.., len + T,
+    /// D]`.
     pub fn append(&mut self, x: Ranked<Float>, len: usize) -> Result<Ranked<Float>, Fault> {
         if let Buffer::Empty = self {
             *self = match &x {

@@ -1,7 +1,8 @@
-//! Devices by name: `flex`, `wgpu:0`, `cuda:1`, ... → a burn device, or one of three refusals.
+//! Devices by name: `flex`, `wgpu:0`, `cuda:1`, ... → a burn device, or the reason why there is none.
 //!
-//! A name may be unknown, known but not compiled in, or compiled in without the hardware being there:
-//! three messages, and no panic. A device is opened once in a process and remembered.
+//! A name may be unknown, may be known but not compiled in, or may be compiled in while the hardware is
+//! missing: each has a message of its own, and none panics. Each device is opened once per process and
+//! remembered.
 
 use std::fmt;
 use std::panic;
@@ -15,23 +16,23 @@ use crate::diag::suggest::suggest;
 /// A family of devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backend {
-    /// What `--device` takes, before `:index`.
+    /// The name that `--device` takes, before `:index`.
     pub name: &'static str,
     /// The cargo feature that compiles it in.
     pub feature: &'static str,
-    /// Whether it is compiled in.
+    /// Whether this build contains it.
     pub compiled: bool,
-    /// What it is.
+    /// What it runs on, in a few words.
     pub about: &'static str,
-    /// What to do where it is compiled in but not there.
+    /// What to do if it is compiled in but finds no hardware or driver.
     pub remedy: &'static str,
-    /// Whether an index may follow.
+    /// Whether `:index` may follow the name.
     indexed: bool,
 }
 
 macro_rules! backends {
     ($($name:literal $feature:literal $indexed:literal $about:literal $remedy:literal),* $(,)?) => {
-        /// Every backend trafoc knows.
+        /// Every backend that trafoc supports.
         pub const BACKENDS: &[Backend] = &[$(Backend {
             name: $name,
             feature: $feature,
@@ -50,82 +51,85 @@ backends! {
     "metal" "metal" true "GPU through Metal" "it needs macOS",
     "cuda" "cuda" true "NVIDIA GPU" "install NVIDIA's driver; `nvidia-smi` shows it working",
     "rocm" "rocm" true "AMD GPU" "install ROCm; `rocminfo` shows it working",
-    "tch" "tch" false "CPU through LibTorch" "name LibTorch's folder: `LD_LIBRARY_PATH=libtorch/lib`",
+    "tch" "tch" false "CPU through LibTorch" "set `LD_LIBRARY_PATH=libtorch/lib` to LibTorch's folder",
     "tch-cuda" "tch" true "NVIDIA GPU through LibTorch" "install NVIDIA's driver and a LibTorch built for CUDA",
     "cpu" "cpu" false "CPU, kernels compiled at run time" "it needs nothing",
 }
 
-/// The order in which `auto` looks for a device that is there.
+/// The order in which `auto` looks for a device.
 const AUTO: &[&str] = &["cuda", "rocm", "metal", "vulkan", "wgpu", "flex", "cpu", "tch"];
 
 /// A device that was asked for.
 #[derive(Clone, Debug)]
 pub struct Chosen {
-    /// Its name with its index, as `--device` takes it: what `auto` took.
+    /// Its name with its index, as `--device` takes it; for `auto`, the device it found.
     pub name: String,
     /// The device, without autodiff.
     pub device: Device,
-    /// What its numbers are unless a tensor says otherwise.
+    /// The element type of floating-point tensors, unless a tensor says otherwise.
     pub dtype: FloatDType,
-    /// The most bytes one tensor may have there; none where memory alone decides.
+    /// The most bytes that one tensor may have; `None` where memory is the only limit.
     pub largest: Option<u64>,
 }
 
 impl Chosen {
-    /// Why a tensor cannot be there.
+    /// The message if a tensor of this many elements cannot be on the device.
     pub(super) fn refusal(&self, tensor: &str, elements: u128) -> Option<String> {
         let element = burn::tensor::DType::from(self.dtype).size();
         let (bytes, most) = (elements.saturating_mul(element as u128), self.largest?);
         (bytes > u128::from(most)).then(|| {
-            format!("{tensor} takes {bytes} bytes, and `{}` has at most {most} for one tensor", self.name)
+            format!(
+                "{tensor} takes {bytes} bytes, but on `{}` a single tensor can have at most {most}",
+                self.name
+            )
         })
     }
 }
 
-/// A device that has been opened, by the device itself or by the one with autodiff over it.
+/// A device that has been opened, found by the device itself or by its autodiff device.
 pub(super) fn known(device: &Device) -> Option<Chosen> {
     let opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     opened.iter().find(|chosen| chosen.device == *device).cloned()
 }
 
-/// Why a device cannot be had.
+/// Why a device cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceError {
-    /// Nothing is called that.
+    /// No backend has this name.
     Unknown {
-        /// As given.
+        /// The name as given.
         name: String,
-        /// The name that was probably meant.
+        /// The backend that was probably meant.
         like: Option<String>,
     },
-    /// Not a number after the colon, or a colon where none belongs.
+    /// The part after the colon is not a number, or the backend takes no index.
     Index {
-        /// As given.
+        /// The name as given.
         name: String,
-        /// What is wrong.
+        /// What is wrong with the index.
         why: String,
     },
-    /// Known, but this program was built without it.
+    /// A backend that this build does not contain.
     NotCompiled {
-        /// The backend.
+        /// The name of the backend.
         name: &'static str,
-        /// The feature that would bring it.
+        /// The cargo feature that compiles it in.
         feature: &'static str,
     },
-    /// It does not compute in this element type.
+    /// The device does not compute in this element type.
     Dtype {
-        /// The device.
+        /// The name of the device.
         name: String,
-        /// The element type.
+        /// The element type that was asked for.
         dtype: FloatDType,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// Compiled in, but the hardware or its driver is not there.
+    /// The backend is compiled in, but the hardware or its driver is missing.
     Absent {
-        /// The device.
+        /// The name of the device.
         name: String,
-        /// What the system said.
+        /// What the driver reported.
         why: String,
     },
 }
@@ -138,7 +142,7 @@ impl fmt::Display for DeviceError {
                 match like {
                     None => {
                         let all: Vec<&str> = BACKENDS.iter().map(|b| b.name).collect();
-                        write!(f, "; there are auto, {}", all.join(", "))
+                        write!(f, "; the devices are auto, {}", all.join(", "))
                     }
                     Some(like) => write!(f, "; did you mean `{like}`"),
                 }
@@ -146,19 +150,19 @@ impl fmt::Display for DeviceError {
             DeviceError::Index { name, why } => write!(f, "`{name}`: {why}"),
             DeviceError::NotCompiled { name, feature } => write!(
                 f,
-                "this program was built without `{name}`; build it with `--features {feature}` to have it"
+                "this program was built without `{name}`; build it with `--features {feature}` to use it"
             ),
             DeviceError::Dtype { name, dtype, why } => {
                 write!(f, "`{name}` does not compute in {}: {why}", format!("{dtype:?}").to_lowercase())
             }
-            DeviceError::Absent { name, why } => write!(f, "`{name}` is not there: {why}"),
+            DeviceError::Absent { name, why } => write!(f, "`{name}` is not available: {why}"),
         }
     }
 }
 
 impl std::error::Error for DeviceError {}
 
-/// The device of a name: a backend, with `:index` where there may be several, or `auto`.
+/// Opens a device by name: a backend, followed by `:index` if there may be several, or `auto`.
 ///
 /// # Errors
 /// The name is unknown, not compiled in, or names a device that is not there.
@@ -166,7 +170,7 @@ pub fn device(name: &str) -> Result<Chosen, DeviceError> {
     device_in(name, FloatDType::F32)
 }
 
-/// The same, for numbers of an element type. A process opens a device in one type only.
+/// As [`device`], for a given element type. A process can open a device in one element type only.
 ///
 /// # Errors
 /// As [`device`]'s, or the device does not compute in that type.
@@ -186,13 +190,13 @@ pub fn device_in(name: &str, dtype: FloatDType) -> Result<Chosen, DeviceError> {
     let index = match index {
         None => None,
         Some(_) if !backend.indexed => {
-            let why = format!("there is only one {kind}, without a number");
+            let why = format!("there is only one {kind}, so it takes no number");
             return Err(DeviceError::Index { name: name.to_owned(), why });
         }
         Some(digits) => match digits.parse::<usize>() {
             Ok(index) => Some(index),
             Err(_) => {
-                let why = format!("`{digits}` is not a device's number; the first one is {kind}:0");
+                let why = format!("`{digits}` is not the number of a device; the first one is {kind}:0");
                 return Err(DeviceError::Index { name: name.to_owned(), why });
             }
         },
@@ -200,14 +204,14 @@ pub fn device_in(name: &str, dtype: FloatDType) -> Result<Chosen, DeviceError> {
     open(backend, index, dtype)
 }
 
-/// The name that was meant. Names are short, so that a slip within one leaves its first letter: `tpu` is no
-/// `cpu`.
+/// The name that was probably meant. Names are short, so a suggestion must have the same first letter:
+/// `tpu` must not suggest `cpu`.
 fn meant(name: &str, names: &[&str]) -> Option<String> {
     suggest(name, names).filter(|like| like.chars().next() == name.chars().next())
 }
 
-/// The first device of [`AUTO`] that is there and computes in the type. Only numbered GPUs count as such: a
-/// graphics adapter in software is slower than the CPU's own backend.
+/// The first device of [`AUTO`] that is available and computes in the type. Only numbered GPUs count: a
+/// software graphics adapter is slower than the CPU's own backend.
 fn auto(dtype: FloatDType) -> Result<Chosen, DeviceError> {
     for name in AUTO {
         if let Some(backend) = BACKENDS.iter().find(|b| b.name == *name && b.compiled)
@@ -219,18 +223,18 @@ fn auto(dtype: FloatDType) -> Result<Chosen, DeviceError> {
     Err(DeviceError::NotCompiled { name: "auto", feature: "flex" })
 }
 
-/// The element types that models can be computed in, by the names of `--dtype`.
+/// The element types that models can be computed in, with their names for `--dtype`.
 pub const DTYPES: &[(&str, FloatDType)] =
     &[("f32", FloatDType::F32), ("bf16", FloatDType::BF16), ("f16", FloatDType::F16)];
 
-/// Every backend with the devices that are there, or why there are none. Opens them.
+/// Every backend with its available devices, or the reason why there are none. Opens all of them.
 pub fn survey() -> Vec<(Backend, Result<Vec<Chosen>, DeviceError>)> {
     let devices = |backend: &Backend| {
         if !backend.indexed {
             return open(backend, None, FloatDType::F32).map(|chosen| vec![chosen]);
         }
         let Ok(first) = open(backend, Some(0), FloatDType::F32) else {
-            // Without a GPU there may be an adapter in software, which has no number.
+            // Without a GPU there may still be a software adapter, which has no number.
             return open(backend, None, FloatDType::F32).map(|chosen| vec![chosen]);
         };
         let mut found = vec![first];
@@ -242,7 +246,7 @@ pub fn survey() -> Vec<(Backend, Result<Vec<Chosen>, DeviceError>)> {
     BACKENDS.iter().map(|backend| (*backend, devices(backend))).collect()
 }
 
-/// Devices opened so far. Some can be opened only once.
+/// The devices opened so far; some can be opened only once per process.
 static OPEN: Mutex<Vec<Chosen>> = Mutex::new(Vec::new());
 
 fn open(backend: &Backend, index: Option<usize>, dtype: FloatDType) -> Result<Chosen, DeviceError> {
@@ -256,7 +260,7 @@ fn open(backend: &Backend, index: Option<usize>, dtype: FloatDType) -> Result<Ch
     let mut opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = opened.iter().find(|chosen| chosen.name == name) {
         if known.dtype != dtype {
-            let why = format!("it is in use already, in {:?}", known.dtype).to_lowercase();
+            let why = format!("it is already in use, in {:?}", known.dtype).to_lowercase();
             return Err(DeviceError::Dtype { name, dtype, why });
         }
         return Ok(known.clone());
@@ -264,9 +268,10 @@ fn open(backend: &Backend, index: Option<usize>, dtype: FloatDType) -> Result<Ch
     let made = quietly(|| make(backend.name, index)).unwrap_or_else(Err);
     let (mut device, largest) = made.map_err(|why| DeviceError::Absent { name: name.clone(), why })?;
     if dtype != FloatDType::F32 {
-        // What it says it can do comes first: some devices would compute nonsense.
+        // This is asked before the computation below, because some devices compute nonsense in types they
+        // do not support.
         if !device.supports_dtype(dtype) {
-            let why = "it says so itself".to_owned();
+            let why = "it reports that it does not support this type".to_owned();
             return Err(DeviceError::Dtype { name, dtype, why });
         }
         if let Err(why) = device.configure(dtype) {
@@ -283,7 +288,8 @@ fn open(backend: &Backend, index: Option<usize>, dtype: FloatDType) -> Result<Ch
     }
 }
 
-/// Drivers panic where hardware is missing: their words become the error, without a trace on the screen.
+/// Drivers panic where hardware is missing. This turns the panic's message into an error and prints no
+/// trace.
 fn quietly<T>(f: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, String> {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| ()));
@@ -295,27 +301,27 @@ fn quietly<T>(f: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, String> {
     })
 }
 
-/// A driver's words as far as they are a sentence: the first line, up to values printed for programmers.
+/// The readable part of a driver's message: its first line, up to values that are printed for programmers.
 fn said(words: &str) -> String {
     let line = words.lines().next().unwrap_or_default();
     let end = line.find(['{', '[', '(']).unwrap_or(line.len());
-    // What a value belongs to goes with it.
+    // A label before such a value is cut off with it.
     let whole =
         if end == line.len() { line } else { line[..end].rsplit_once(", ").map_or("", |(said, _)| said) };
     let whole = whole.trim_end_matches([' ', '.', ':']);
     if whole.is_empty() { "its driver failed".to_owned() } else { format!("its driver says: {whole}") }
 }
 
-/// Adds one and one.
+/// Checks that the device computes at all: adds one and one.
 fn prove(device: &Device) -> Result<(), String> {
     let two = Tensor::<1>::ones([1], device) + 1.0;
     match two.try_into_data().map_err(|e| e.to_string())?.iter::<f32>().next() {
         Some(2.0) => Ok(()),
-        other => Err(format!("it says that one and one are {other:?}")),
+        other => Err(format!("it computes one plus one as {other:?}")),
     }
 }
 
-/// Makes a device, and says how many bytes one tensor may have there if it has a bound of its own.
+/// Opens a device, and returns with it the most bytes one tensor may have there, if it has such a limit.
 fn make(name: &str, index: Option<usize>) -> Result<(Device, Option<u64>), String> {
     let device = match name {
         #[cfg(feature = "flex")]
@@ -348,18 +354,22 @@ fn nth(kind: burn::tensor::DeviceType, index: Option<usize>) -> Result<Device, S
     found.into_iter().nth(index.unwrap_or(0)).ok_or_else(|| no_gpu(index, count))
 }
 
-/// That there is no GPU, or none of that number.
+/// The message that there is no GPU, or none with this number.
 #[cfg(any(feature = "cuda", feature = "rocm", feature = "tch"))]
 fn no_gpu(index: Option<usize>, count: usize) -> String {
     match (index, count) {
-        (_, 0) | (None, _) => "no GPU is seen".to_owned(),
-        (Some(index), 1) => format!("no GPU has the number {index}, only one is seen, which has 0"),
-        (Some(index), _) => format!("no GPU has the number {index}, the last one has {}", count - 1),
+        (_, 0) | (None, _) => "no GPU was found".to_owned(),
+        (Some(index), 1) => format!("there is no GPU with the number {index}; the only one has the number 0"),
+        (Some(index), _) => format!(
+            "there is no GPU with the number {index}; the last one has the number \
+            {}",
+            count - 1
+        ),
     }
 }
 
-/// Without an index the best adapter, a software one if need be; with one, that GPU. A tensor is bound to a
-/// shader whole, and graphics APIs bound how large that may be.
+/// Without an index, the best adapter, even a software one; with an index, that GPU. A whole tensor is
+/// bound to a shader at once, and graphics APIs limit the size of a binding.
 #[cfg(any(feature = "wgpu", feature = "vulkan", feature = "metal"))]
 fn graphics(
     api: burn::tensor::wgpu::WgpuBackend,
@@ -367,10 +377,10 @@ fn graphics(
 ) -> Result<(Device, Option<u64>), String> {
     let of = |kind| Device::wgpu_options().graphics_api(api).device_kind(kind).init_with_setup();
     let (device, setup) = match index {
-        None => of(DeviceKind::DefaultDevice).map_err(|_| "no graphics adapter is seen".to_owned()),
+        None => of(DeviceKind::DefaultDevice).map_err(|_| "no graphics adapter was found".to_owned()),
         Some(i) => of(DeviceKind::DiscreteGpu(i))
             .or_else(|_| of(DeviceKind::IntegratedGpu(i)))
-            .map_err(|_| format!("no GPU has the number {i}; a software one is had without a number")),
+            .map_err(|_| format!("there is no GPU with the number {i}; the software adapter has no number")),
     }?;
     let limits = setup.device.limits();
     Ok((device, Some(limits.max_storage_buffer_binding_size.min(limits.max_buffer_size))))

@@ -1,11 +1,12 @@
-//! How a parameter starts: [`Init`] → numbers, on the host, in single precision.
+//! Initial values of parameters: [`Init`] → numbers, on the host, in single precision.
 //!
-//! Element `i` of a parameter is a function of seed, path and `i`, whatever the number of threads.
+//! Element `i` of a parameter is a function of seed, path and `i` alone, so the number of threads does not
+//! change it.
 
 use super::random::{Stream, unit};
 use crate::ir::Init;
 
-/// A parameter's first values, in its stored order. `shape` is the stored one, `[out, in, ..]`.
+/// The initial values of a parameter, in its stored order. `shape` is the stored one, `[out, in, ..]`.
 pub fn start(init: &Init, shape: &[usize], seed: u64, path: &str) -> Vec<f32> {
     let stream = Stream::new(seed, path);
     let n = shape.iter().product();
@@ -37,7 +38,7 @@ pub fn start(init: &Init, shape: &[usize], seed: u64, path: &str) -> Vec<f32> {
     }
 }
 
-/// Inputs and outputs of one unit: `[out, in, ..]`, what follows belonging to both.
+/// `fan_in` and `fan_out` of a shape `[out, in, ..]`; the axes after the second multiply both.
 fn fans(shape: &[usize]) -> (f64, f64) {
     let field: usize = shape.iter().skip(2).product();
     match shape {
@@ -53,8 +54,8 @@ fn normals(stream: &Stream, block: u64) -> [f64; 4] {
     [w, x, y, z]
 }
 
-/// A standard normal number within `± cut`. Proposals are normal, or uniform where the cut is so narrow
-/// that normal ones would rarely fall inside.
+/// A standard normal number within `± cut`. Proposals come from the normal distribution, or from the
+/// uniform one if the cut is so narrow that normal proposals would rarely fall inside.
 fn truncated(stream: &Stream, element: u64, cut: f64) -> f64 {
     for attempt in 1..=1000 {
         let [a, b, c, _] = stream.block(element, attempt);
@@ -73,7 +74,7 @@ fn truncated(stream: &Stream, element: u64, cut: f64) -> f64 {
     0.0
 }
 
-/// `n` numbers, four to a block, filled by all cores.
+/// `n` numbers, four per block, computed by all cores.
 fn fill<T: Copy + Default + Send>(n: usize, block: impl Fn(u64) -> [T; 4] + Sync) -> Vec<T> {
     let mut values = vec![T::default(); n];
     let write = |first: usize, part: &mut [T]| {
@@ -99,8 +100,8 @@ fn fill<T: Copy + Default + Send>(n: usize, block: impl Fn(u64) -> [T; 4] + Sync
     values
 }
 
-/// Orthonormal rows (or columns, where there are more rows than columns) from a matrix of normal numbers,
-/// by Gram and Schmidt, twice for accuracy.
+/// Orthonormal rows (or columns, if there are more rows than columns) from a matrix of normal numbers, by
+/// the Gram-Schmidt process, applied twice for accuracy.
 fn orthogonal(normal: Vec<f64>, rows: usize, columns: usize) -> Vec<f64> {
     let (count, width, transposed) =
         if rows <= columns { (rows, columns, false) } else { (columns, rows, true) };

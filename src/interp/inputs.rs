@@ -11,13 +11,13 @@ use super::value::{Ranked, Value};
 use crate::diag::suggest::suggest;
 use crate::ir::DType;
 
-/// Named tensors to run a graph on.
+/// The named tensors a graph is run on.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     pub(super) values: IndexMap<String, Value>,
 }
 
-/// Everything wrong with the inputs, one sentence each.
+/// Everything that is wrong with the inputs, one sentence each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputsError(pub Vec<String>);
 
@@ -30,31 +30,31 @@ impl fmt::Display for InputsError {
 impl std::error::Error for InputsError {}
 
 impl Inputs {
-    /// None yet.
+    /// No inputs.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// These and one more. Ids in tensors are not looked at: they must lie within the tables they are
-    /// looked up in. [`Inputs::from_json`] checks.
+    /// Adds an input. Ids in tensors are not checked here: they must lie within the tables in which they
+    /// are looked up. [`Inputs::from_json`] checks them.
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.values.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The value of that name.
+    /// The input with this name.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
     }
 
-    /// From an object of nested lists, `{"tokens": [[1, 2, 3]], "mask": [[1, 1, 0]]}`.
+    /// Reads an object of nested lists, `{"tokens": [[1, 2, 3]], "mask": [[1, 1, 0]]}`.
     ///
     /// # Errors
-    /// Every name that is not an input, every list that is ragged or of another depth, every number that
-    /// is not one the graph can take.
+    /// Lists every name that is not an input, every list that is ragged or has the wrong depth, and every
+    /// number that the graph cannot take.
     pub fn from_json(plan: &Plan, json: &Json, device: &Device) -> Result<Self, InputsError> {
         let Json::Object(object) = json else {
-            return Err(InputsError(vec!["inputs are an object of lists by name".into()]));
+            return Err(InputsError(vec!["inputs must be an object that maps names to nested lists".into()]));
         };
         let mut errors = Vec::new();
         let mut inputs = Self::new();
@@ -74,7 +74,7 @@ impl Inputs {
     }
 }
 
-/// The sentence on a name that is not an input.
+/// The message about a name that is not an input.
 pub(super) fn unknown(name: &str, inputs: &[Input]) -> String {
     let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
     match suggest(name, &names) {
@@ -105,7 +105,7 @@ fn read(input: &Input, json: &Json, device: &Device) -> Result<Value, String> {
     })
 }
 
-/// Numbers of nested lists, row by row. Whole numbers up to 2^53 are exact.
+/// The numbers of nested lists in row-major order. Integers up to 2^53 are exact.
 struct Numbers {
     rank: usize,
     shape: Vec<Option<usize>>,
@@ -122,7 +122,10 @@ impl Numbers {
                 let size = self.shape[depth].get_or_insert(items.len());
                 if *size != items.len() {
                     let place = place();
-                    return Err(format!("the list at {place} has {}, the first has {size}", items.len()));
+                    return Err(format!(
+                        "the list at {place} has {}, but the first one has {size}",
+                        items.len()
+                    ));
                 }
                 for (i, item) in items.iter().enumerate() {
                     self.place.push(i);
@@ -137,10 +140,13 @@ impl Numbers {
                 self.found.push(x);
                 Ok(())
             }
-            Json::Number(_) => {
-                Err(format!("numbers stand in {depth} lists, those of {} in {}", input.ty, self.rank))
+            Json::Number(_) => Err(format!(
+                "numbers must be nested {depth} lists deep; those of {} are nested {} deep",
+                input.ty, self.rank
+            )),
+            Json::Array(_) => {
+                Err(format!("there is a list at {}, where {} must have a number", place(), input.ty))
             }
-            Json::Array(_) => Err(format!("a list stands at {}, where {} has a number", place(), input.ty)),
             Json::Null | Json::Bool(_) | Json::String(_) | Json::Object(_) => {
                 Err(format!("`{json}` at {} is not a number", place()))
             }
@@ -160,7 +166,7 @@ fn check(x: f64, input: &Input) -> Result<(), String> {
     }
     match &input.rows {
         Some((rows, path)) if x >= *rows as f64 => {
-            Err(format!("is beyond {path}, whose rows are 0 to {}", rows.saturating_sub(1)))
+            Err(format!("is outside of {path}, whose rows are 0 to {}", rows.saturating_sub(1)))
         }
         Some(_) | None => Ok(()),
     }

@@ -1,12 +1,12 @@
 //! Runs a verified graph on tensors.
 //!
-//! [`weights`] holds the parameters, [`plan`] turns the graph into a flat list of instructions once,
-//! [`eval`] executes it, and [`run`] is the door to all of it: a [`Model`] with its inputs, outputs and
-//! cache. [`device`] names backends. Every op is a fixed sequence of burn calls; what is more than one
-//! call is a function in [`kernels`], whose text the emitter puts into the models it writes, so that both
-//! compute the same numbers.
+//! [`weights`] holds the parameters, [`plan`] turns the graph into a flat list of instructions once, and
+//! [`eval`] executes it. [`run`] is the entry point: a [`Model`] with its inputs, outputs and cache.
+//! [`device`] opens backends by name. Every op is a fixed sequence of burn calls; a sequence of more than
+//! one call is a function in [`kernels`], whose text the emitter puts into the models it writes, so that
+//! both compute the same numbers.
 //!
-//! Nothing here panics on what a user gives: inputs are checked against the graph before the first op.
+//! Nothing here panics on a user's input: inputs are checked against the graph before the first op.
 
 pub mod cache;
 pub mod device;
@@ -30,26 +30,26 @@ pub use weights::Weights;
 
 use std::fmt;
 
-/// A graph that contradicts itself. `verify` lets none through, so this is a fault of trafoc.
+/// The graph contradicts itself. `verify` rejects such graphs, so this is a bug in trafoc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 
 impl Fault {
-    /// A tensor of a rank the op does not take.
+    /// A tensor has a rank that the op does not take.
     pub(crate) fn rank(rank: usize) -> Self {
-        Fault(format!("a tensor of rank {rank} where the op takes another"))
+        Fault(format!("a tensor has rank {rank}, which the op does not take"))
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the graph contradicts itself, which is a fault of trafoc: {}", self.0)
+        write!(f, "the graph contradicts itself, which is a bug in trafoc: {}", self.0)
     }
 }
 
 impl std::error::Error for Fault {}
 
-/// The candidates most like a word, the best first.
+/// The candidates most similar to a word, the best first.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,

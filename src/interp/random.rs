@@ -1,11 +1,12 @@
 //! Random numbers for initialisation: Philox 4x32-10 (Salmon et al. 2011).
 //!
-//! A counter-based generator: block `n` of a stream is a function of `n` and the key alone. So every
-//! parameter has a stream of its own, keyed by seed and path, no parameter's start depends on another,
-//! and threads can fill parts of one tensor without changing a number. Written here rather than taken
-//! from a crate because a model's start must stay the same across versions of everything.
+//! The generator is counter-based: block `n` of a stream is a function of `n` and the key alone. Every
+//! parameter has its own stream, keyed by seed and path. So the initial values of one parameter do not
+//! depend on another, and threads can fill parts of one tensor without changing a number. It is written
+//! here instead of taken from a crate because initial values must stay the same across versions of all
+//! dependencies.
 
-/// A stream of random blocks.
+/// A stream of blocks of random bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
     key: [u32; 2],
@@ -15,12 +16,12 @@ const MULTIPLIERS: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 
 impl Stream {
-    /// The stream of a key.
+    /// The stream with this key.
     pub fn of_key(key: [u32; 2]) -> Self {
         Self { key }
     }
 
-    /// The stream of a path under a seed.
+    /// The stream of a parameter's path under a seed.
     pub fn new(seed: u64, path: &str) -> Self {
         // FNV-1a of the path, mixed with the seed by the finaliser of SplitMix64.
         let hash = path
@@ -51,7 +52,7 @@ impl Stream {
         counter
     }
 
-    /// Two standard normal numbers of a block half (Box and Muller 1958).
+    /// Two standard normal numbers from half a block (Box and Muller 1958).
     pub fn normals(bits: [u32; 2]) -> [f64; 2] {
         let radius = (-2.0 * unit(bits[0]).ln()).sqrt();
         let (sin, cos) = (std::f64::consts::TAU * unit(bits[1])).sin_cos();
@@ -59,7 +60,7 @@ impl Stream {
     }
 }
 
-/// A number in the open interval from 0 to 1.
+/// A number in the open interval (0, 1).
 pub fn unit(bits: u32) -> f64 {
     (f64::from(bits) + 0.5) / 4_294_967_296.0
 }

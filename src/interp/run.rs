@@ -1,4 +1,4 @@
-//! A model: graph, weights and plans, and what it is to run them.
+//! Runs a model: its graph, its weights and the plans made from them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,15 +20,15 @@ use crate::ir::op::Sequence;
 use crate::ir::{Dim, Lengths, Sym, Verified};
 use crate::tensor_file::{self, FileError, Saved};
 
-/// Results by name, in the order of the graph; captured values follow.
+/// Outputs by name, in the order of the graph, followed by captured values.
 pub type Outputs = IndexMap<String, Value>;
 
-/// How to run.
+/// The options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Dropout is active; it needs weights on a device with autodiff.
+    /// Whether dropout is active; this needs weights on a device with autodiff.
     pub training: bool,
-    /// Values to return beside the outputs.
+    /// Values that are returned in addition to the outputs.
     pub captures: Captures,
 }
 
@@ -39,11 +39,11 @@ pub enum RunError {
     Inputs(InputsError),
     /// The graph cannot be planned.
     Plan(PlanError),
-    /// Decoding with a cache is asked of a model that does not decode.
+    /// The model cannot decode with a cache; the reason.
     NoCache(String),
-    /// A value is larger than the device takes.
+    /// A value is larger than the device allows.
     TooLarge(String),
-    /// A fault of trafoc.
+    /// A bug in trafoc.
     Fault(Fault),
 }
 
@@ -82,7 +82,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Plans the graph. The weights are the graph's: [`Weights::init`] or [`Weights::load`].
+    /// Makes a plan of the graph. The weights must be those of the same graph, from [`Weights::init`] or
+    /// [`Weights::load`].
     ///
     /// # Errors
     /// The graph is too large to run.
@@ -91,17 +92,17 @@ impl Model {
         Ok(Self { graph, weights, plan, capturing: Mutex::default() })
     }
 
-    /// The graph.
+    /// The graph that is run.
     pub fn graph(&self) -> &Verified {
         &self.graph
     }
 
-    /// The parameters.
+    /// The parameters and buffers.
     pub fn weights(&self) -> &Weights {
         &self.weights
     }
 
-    /// The plan without captures.
+    /// The plan that captures nothing.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -122,7 +123,7 @@ impl Model {
     /// Runs the whole graph.
     ///
     /// # Errors
-    /// The inputs do not fit, or a capture names nothing.
+    /// The inputs do not fit, or no value has the path of a capture.
     pub fn forward(&self, inputs: &Inputs, options: &Options) -> Result<Outputs, RunError> {
         let plan = if options.captures.is_empty() {
             Arc::clone(&self.plan)
@@ -141,8 +142,8 @@ impl Model {
         plan.run(&self.weights, inputs, options.training)
     }
 
-    /// Decodes on: the inputs hold the new positions only, the cache the past. What belongs to the memory
-    /// (a source) is given in the first call and not again. Padding masks cover all positions.
+    /// Decodes the next positions: the inputs hold only these, and the cache holds the past. Inputs of the
+    /// encoder (a source) are given in the first call only. Padding masks cover all positions.
     ///
     /// # Errors
     /// The inputs do not fit, or the model does not decode.
@@ -156,7 +157,7 @@ fn device_of(weights: &Weights) -> Result<Device, Fault> {
 }
 
 impl Plan {
-    /// Runs everything. `training` makes dropout active where the weights' device has autodiff.
+    /// Runs the whole plan. With `training`, dropout is active if the weights' device has autodiff.
     ///
     /// # Errors
     /// The inputs do not fit.
@@ -174,7 +175,7 @@ impl Plan {
         self.named(results)
     }
 
-    /// Runs on from what the cache holds, and puts the new positions into it.
+    /// Runs the positions that follow those in the cache, and adds them to it.
     ///
     /// # Errors
     /// The inputs do not fit, or the graph does not decode.
@@ -185,11 +186,11 @@ impl Plan {
         cache: &mut Cache,
     ) -> Result<Outputs, RunError> {
         if !self.decodes {
-            let why = "the model does not decode position by position: its decoder is not causal";
+            let why = "the model cannot decode position by position: its decoder is not causal";
             return Err(RunError::NoCache(why.into()));
         }
         if cache.buffers.len() != self.buffers {
-            return Err(RunError::NoCache("the cache belongs to another model".into()));
+            return Err(RunError::NoCache("the cache was made for another model".into()));
         }
         let device = device_of(weights)?;
         let first = cache.is_empty();
@@ -238,7 +239,8 @@ impl Plan {
         self.named(results)
     }
 
-    /// Lengths from the inputs' shapes, all of which must agree. Fixed ones are not 0.
+    /// The lengths that follow from the inputs' shapes, which must all agree. A length of `fixed` that is
+    /// not 0 is given.
     fn lengths(&self, inputs: &Inputs, fixed: Lengths, first: bool) -> Result<Lengths, RunError> {
         let mut errors = Vec::new();
         let mut lengths = fixed;
@@ -249,7 +251,7 @@ impl Plan {
         for (input, value) in given() {
             match value.and_then(Value::dims) {
                 None if input.ty.optional => {}
-                None => errors.push(format!("input `{}` ({}) is missing", input.name, input.ty)),
+                None => errors.push(format!("the input `{}` ({}) is missing", input.name, input.ty)),
                 Some(dims) => {
                     for (dim, size) in input.ty.shape.iter().zip(dims) {
                         let length = match dim.symbol() {
@@ -270,9 +272,12 @@ impl Plan {
             let dims = value.dims().unwrap_or_default();
             let wanted: Vec<u128> = input.ty.shape.iter().map(|dim| dim.eval(&lengths)).collect();
             if dims.iter().map(|n| *n as u128).collect::<Vec<_>>() != wanted || dims.contains(&0) {
-                errors.push(format!("input `{}` is {dims:?} where {} is {wanted:?}", input.name, input.ty));
+                errors.push(format!(
+                    "the input `{}` has the shape {dims:?}, but {} is {wanted:?}",
+                    input.name, input.ty
+                ));
             } else if !fits(value, input.ty.dtype) {
-                errors.push(format!("input `{}` holds another element type than {}", input.name, input.ty));
+                errors.push(format!("the input `{}` has another element type than {}", input.name, input.ty));
             }
         }
         for lookup in &self.lookups {
@@ -285,7 +290,7 @@ impl Plan {
             let most = lookup.rows.saturating_sub(lookup.offset);
             if length > most {
                 errors.push(format!(
-                    "the sequence has {length} positions, `{}` has rows for {most}",
+                    "the sequence has {length} positions, but `{}` has only {most} rows",
                     lookup.path
                 ));
             }
@@ -293,7 +298,8 @@ impl Plan {
         if errors.is_empty() { Ok(lengths) } else { Err(InputsError(errors).into()) }
     }
 
-    /// A device that takes no tensor beyond a size fails late and in words of its own.
+    /// Refuses values that the device cannot hold: it would fail late and with a message that does not
+    /// help.
     fn refuse_what_is_too_large(&self, lengths: &Lengths, device: &Device) -> Result<(), RunError> {
         let Some(chosen) = device::known(device).filter(|chosen| chosen.largest.is_some()) else {
             return Ok(());
@@ -308,7 +314,7 @@ impl Plan {
         }
     }
 
-    /// Values of the constants that are needed.
+    /// The values of the constants that are needed.
     fn constants(
         &self,
         lengths: Lengths,
@@ -340,7 +346,7 @@ impl Plan {
             let inputs = constant.inputs.iter().map(|i| values[*i].clone()).collect();
             let results = eval::constant(&constant.op, inputs, lengths, device, weights)?;
             let value = results.into_iter().nth(constant.result).unwrap_or_default();
-            // Lengths come and go; a few are remembered, so that batches of equal lengths share.
+            // Constants of a few lengths are remembered, so that batches of equal lengths share them.
             if known.len() == 4 {
                 known.remove(0);
             }
@@ -350,7 +356,7 @@ impl Plan {
         Ok(values)
     }
 
-    /// Registers with the inputs in them.
+    /// The registers, with the inputs in them.
     fn frame(&self, inputs: &Inputs, device: &Device, first: bool) -> Result<Vec<Value>, RunError> {
         let mut frame = vec![Value::Absent; self.body.registers];
         for (input, register) in self.inputs.iter().zip(&self.body.arguments) {
@@ -364,7 +370,7 @@ impl Plan {
     }
 
     fn named(&self, results: Vec<Value>) -> Result<Outputs, RunError> {
-        let absent = |name: &String| format!("`{name}` is absent, because an optional input is not given");
+        let absent = |name: &String| format!("`{name}` is absent because an optional input was not given");
         let outputs: Outputs = self.names.iter().cloned().zip(results).collect();
         let missing: Vec<String> =
             outputs.iter().filter(|(_, value)| value.is_absent()).map(|(name, _)| absent(name)).collect();
@@ -381,7 +387,7 @@ fn fits(value: &Value, dtype: crate::ir::DType) -> bool {
     }
 }
 
-/// The value on a device, autodiff or not as the device is.
+/// The value on a device, with autodiff if the device has it.
 fn on_device(value: &Value, device: &Device) -> Result<Value, Fault> {
     fn moved<K: burn::tensor::kind::Basic>(t: &Ranked<K>, device: &Device) -> Result<Ranked<K>, Fault> {
         let at = super::value::with!(t, t => t.device());
@@ -400,10 +406,10 @@ fn on_device(value: &Value, device: &Device) -> Result<Value, Fault> {
     })
 }
 
-/// Writes outputs to a safetensors file under their names. The file appears whole or not at all.
+/// Writes outputs to a safetensors file under their names. The file is replaced atomically.
 ///
 /// # Errors
-/// The system refuses, or the device fails.
+/// The file cannot be written, or the device fails.
 pub fn save_outputs(file: &Path, outputs: &Outputs) -> Result<(), FileError> {
     let dtype = |value: &Value| match value {
         Value::Float(_) | Value::Absent => "F32",

@@ -1,7 +1,7 @@
 //! Tensors whose element type and rank are known only when a graph is run.
 //!
-//! Burn's tensors carry both in their type; a register of the interpreter holds any of them. Ranks are
-//! 1 to 4. Matching costs nanoseconds, an operation microseconds.
+//! Burn's tensors carry both in their type, while a register of the interpreter can hold any of them. Ranks
+//! are 1 to 4. Matching costs nanoseconds, an operation microseconds.
 
 use burn::prelude::*;
 use burn::tensor::DType;
@@ -22,21 +22,21 @@ pub enum Ranked<K: Basic> {
     R4(Tensor<4, K>),
 }
 
-/// What a register holds.
+/// The content of a register.
 #[derive(Clone, Debug, Default)]
 pub enum Value {
-    /// Nothing: an optional input that was not given, or a register that is free.
+    /// No value: an optional input that was not given, or a register that is free.
     #[default]
     Absent,
-    /// Numbers.
+    /// Floating-point numbers.
     Float(Ranked<Float>),
-    /// Ids, positions, padding masks of inputs.
+    /// Ids, positions, and the padding masks of inputs.
     Int(Ranked<Int>),
     /// Attention masks, true = hidden.
     Bool(Ranked<Bool>),
 }
 
-/// Applies an expression to the tensor of any rank and wraps what comes out, of the same rank.
+/// Applies an expression to a tensor of any rank and wraps the result, which has the same rank.
 macro_rules! map {
     ($ranked:expr, $t:ident => $body:expr) => {
         match $ranked {
@@ -48,7 +48,7 @@ macro_rules! map {
     };
 }
 
-/// Applies an expression to the tensor of any rank; what comes out has one type.
+/// Applies an expression to a tensor of any rank; the result has the same type for every rank.
 macro_rules! with {
     ($ranked:expr, $t:ident => $body:expr) => {
         match $ranked {
@@ -63,17 +63,17 @@ macro_rules! with {
 pub(super) use {map, with};
 
 impl<K: Basic> Ranked<K> {
-    /// Sizes, outermost first.
+    /// Sizes of the axes, outermost first.
     pub fn dims(&self) -> Vec<usize> {
         with!(self, t => t.dims().to_vec())
     }
 
-    /// Number of axes.
+    /// The number of axes.
     pub fn rank(&self) -> usize {
         with!(self, t => t.dims().len())
     }
 
-    /// From host data of rank 1 to 4.
+    /// A tensor from host data of rank 1 to 4.
     pub fn from_data(data: TensorData, device: &Device) -> Result<Self, Fault> {
         Ok(match data.shape().num_dims() {
             1 => Ranked::R1(Tensor::from_data(data, device)),
@@ -84,7 +84,7 @@ impl<K: Basic> Ranked<K> {
         })
     }
 
-    /// The same tensor with leading axes of size 1 up to a rank.
+    /// The same tensor with leading axes of size 1, so that it has this rank.
     pub(super) fn lift(self, rank: usize) -> Self {
         match (self, rank) {
             (Ranked::R1(t), 2) => Ranked::R2(t.unsqueeze()),
@@ -129,17 +129,17 @@ impl<K: Basic> Ranked<K> {
         }
     }
 
-    /// A range of one axis.
+    /// A range of indices of one axis.
     pub(super) fn narrow(self, axis: usize, start: usize, len: usize) -> Self {
         map!(self, t => t.narrow(axis, start, len))
     }
 
-    /// Rows of the first axis, in that order.
+    /// The rows of the first axis with these indices, in their order.
     pub(super) fn rows(self, indices: &Tensor<1, Int>) -> Self {
         map!(self, t => t.select(0, indices.clone()))
     }
 
-    /// Tensors of one rank, joined along an axis.
+    /// Joins tensors of equal rank along an axis.
     pub(super) fn concat(parts: Vec<Self>, axis: usize) -> Result<Self, Fault> {
         let rank = parts.first().map_or(0, Self::rank);
         Ok(match rank {
@@ -157,7 +157,7 @@ fn all<T, U>(parts: Vec<T>, f: impl Fn(T) -> Result<U, Fault>) -> Result<Vec<U>,
 }
 
 impl Value {
-    /// Sizes, outermost first; none where the value is absent.
+    /// Sizes of the axes, outermost first; `None` if the value is absent.
     pub fn dims(&self) -> Option<Vec<usize>> {
         match self {
             Value::Absent => None,
@@ -167,15 +167,15 @@ impl Value {
         }
     }
 
-    /// Whether there is nothing.
+    /// Whether the register holds no value.
     pub fn is_absent(&self) -> bool {
         matches!(self, Value::Absent)
     }
 
-    /// The values on the host, in the element type the device holds.
+    /// The values on the host, in the device's element type.
     ///
     /// # Errors
-    /// The value is absent, or the device failed; what it says of that.
+    /// The value is absent, or the device failed; the message is the device's.
     pub fn to_data(&self) -> Result<TensorData, String> {
         match self {
             Value::Absent => Err("there is no such value".to_owned()),
@@ -185,7 +185,7 @@ impl Value {
         }
     }
 
-    /// Float numbers on the host, row by row; none for other element types.
+    /// Floating-point numbers on the host, in row-major order; `None` for other element types.
     pub fn to_floats(&self) -> Option<Vec<f32>> {
         match self {
             Value::Float(_) => self.to_data().ok().map(|data| data.iter::<f32>().collect()),
@@ -193,7 +193,7 @@ impl Value {
         }
     }
 
-    /// The float tensor of that rank.
+    /// The tensor, if it holds floating-point numbers and has this rank.
     pub fn float<const D: usize>(&self) -> Option<Tensor<D>> {
         match self {
             Value::Float(t) if t.rank() == D => Some(with!(t.clone(), t => t.unsqueeze::<D>())),
@@ -211,7 +211,7 @@ impl Value {
         }
     }
 
-    /// Rows of the first axis, in that order.
+    /// The rows of the first axis with these indices, in their order.
     pub(super) fn rows(self, indices: &Tensor<1, Int>) -> Self {
         match self {
             Value::Absent => Value::Absent,

@@ -1,8 +1,8 @@
 //! The parameters of a graph as a burn module.
 //!
-//! Parameters lie in one list a rank, in the order of files; the plan binds them by index once. On disk
-//! and in paths the weight of a projection is `[out, in]` as PyTorch has it, in memory `[in, out]` as
-//! burn multiplies. Everything else is the same in both.
+//! Parameters are in one list per rank, in the order of files; the plan looks up their indices once. The
+//! weight of a projection is `[out, in]` in files and paths, as in PyTorch, and `[in, out]` in memory, as
+//! burn multiplies. All other tensors are the same in both.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -21,47 +21,48 @@ use crate::ir::paths::{elements, folded, layers};
 use crate::ir::{Init, Layer, Verified};
 use crate::tensor_file::{self, FileError, Saved, TENSORS, TensorFile};
 
-/// Where a parameter lies in [`Weights`]: its rank and its index among those of that rank.
+/// Where a parameter is in [`Weights`]: its rank, and its index among the parameters of that rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// 1 to 4.
+    /// The rank of the tensor, 1 to 4.
     pub rank: usize,
-    /// Index in the list of that rank.
+    /// The index in the list of that rank.
     pub index: usize,
 }
 
 /// One parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slot {
-    /// Where it lies.
+    /// Where its tensor is in [`Weights`].
     pub place: Place,
-    /// Sizes as in files.
+    /// The shape in files.
     pub shape: Vec<usize>,
-    /// How it starts.
+    /// The initial values.
     pub init: Init,
     /// Whether training changes it.
     pub trained: bool,
-    /// Whether memory holds it transposed: the weight of a projection.
+    /// Whether it is transposed in memory: true for the weight of a projection.
     pub transposed: bool,
-    /// A row that starts at zero.
+    /// A row that is initialised to zero.
     pub padding: Option<usize>,
 }
 
 /// Every parameter of a graph by path, in the order of files.
 pub type Layout = IndexMap<String, Slot>;
 
-/// Why a graph's parameters cannot be had.
+/// Why the parameters of a graph cannot be created or read.
 #[derive(Debug)]
 pub enum WeightsError {
-    /// The model is too large for any memory or for the device, or has a shape that cannot be run.
+    /// The model is too large for any memory or for the device, or a parameter has a shape that is not
+    /// supported.
     Size(String),
     /// A file cannot be read or written.
     File(FileError),
-    /// The file holds other tensors than the graph: one line each.
+    /// The file holds other tensors than the graph.
     Differ {
-        /// The file.
+        /// The path of the file.
         file: String,
-        /// What is missing, not known or of another shape.
+        /// One line for each tensor that is missing, unknown or of another shape.
         lines: Vec<String>,
     },
 }
@@ -90,30 +91,31 @@ impl From<FileError> for WeightsError {
     }
 }
 
-/// The parameters of a graph. A burn module: optimisers, devices and gradients work on it as on any.
+/// The parameters of a graph. This is a burn module, so optimisers, devices and gradients handle it like
+/// any other.
 #[derive(Module, Debug)]
 pub struct Weights {
-    /// Biases, norms, sinks.
+    /// Biases, norm weights, attention sinks.
     pub vectors: Vec<Param<Tensor<1>>>,
     /// Projections `[in, out]` and tables `[rows, dim]`.
     pub matrices: Vec<Param<Tensor<2>>>,
-    /// Other tensors used as they are.
+    /// Parameters of rank 3, used as they are stored.
     pub cubes: Vec<Param<Tensor<3>>>,
     /// Patch projections.
     pub kernels: Vec<Param<Tensor<4>>>,
-    /// Paths and places.
+    /// The path and index of every parameter.
     #[module(skip)]
     layout: Arc<Layout>,
 }
 
-/// What was found while reading values from a file.
+/// What was noticed while values were read from a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadReport {
-    /// How many numbers are NaN or infinite, by path.
+    /// The number of NaN or infinite values, by path.
     pub not_finite: BTreeMap<String, usize>,
 }
 
-/// Where every parameter of a graph lies. [`Weights`] and plans of one graph agree on it.
+/// The index of every parameter of a graph. [`Weights`] and the plans of one graph agree on it.
 ///
 /// # Errors
 /// There are too many tensors, or one is too large or of a rank above 4.
@@ -121,7 +123,10 @@ pub fn layout(graph: &Verified) -> Result<Layout, WeightsError> {
     let folded = folded(graph);
     let count = folded.iter().fold(0u128, |n, p| n.saturating_add(p.count));
     if count > TENSORS as u128 {
-        return Err(WeightsError::Size(format!("the model has {count} tensors, more than {TENSORS}")));
+        return Err(WeightsError::Size(format!(
+            "the model has {count} tensors, but at most {TENSORS} are \
+            supported"
+        )));
     }
     let bytes = folded.iter().fold(0u128, |n, p| n.saturating_add(p.elements().saturating_mul(4)));
     if bytes > isize::MAX as u128 {
@@ -160,7 +165,8 @@ pub fn layout(graph: &Verified) -> Result<Layout, WeightsError> {
 }
 
 impl Weights {
-    /// Starts every parameter as the graph says, from one seed: each from a stream of its own.
+    /// Initialises every parameter as the graph prescribes. All streams of random numbers follow from one
+    /// seed.
     ///
     /// # Errors
     /// The model is too large for any memory, or one of its tensors for the device.
@@ -175,10 +181,11 @@ impl Weights {
         })
     }
 
-    /// Makes every parameter from numbers in the order and shape of files.
+    /// Creates every parameter from numbers in the order and shape of files.
     ///
     /// # Errors
-    /// The model is too large as in [`Weights::init`], `values` gives an error, or not as many numbers as the shape holds.
+    /// The model is too large as in [`Weights::init`], `values` returns an error, or the number of values
+    /// is not that of the shape.
     pub fn build(
         graph: &Verified,
         device: &Device,
@@ -189,7 +196,7 @@ impl Weights {
             let elements = |slot: &Slot| slot.shape.iter().map(|n| *n as u128).product();
             let refused = |(path, slot)| chosen.refusal(&format!("`{path}`"), elements(slot));
             if let Some(why) = layout.iter().find_map(refused) {
-                let why = format!("{why}\n`--device flex` has no such bound");
+                let why = format!("{why}\n`--device flex` has no such limit");
                 return Err(WeightsError::Size(why));
             }
         }
@@ -198,7 +205,7 @@ impl Weights {
             let mut numbers = values(path, slot)?;
             let wanted: usize = slot.shape.iter().product();
             if numbers.len() != wanted {
-                let why = format!("{path} has {wanted} numbers, {} are given", numbers.len());
+                let why = format!("{path} has {wanted} numbers, but {} are given", numbers.len());
                 return Err(WeightsError::Size(why));
             }
             let mut shape = slot.shape.clone();
@@ -217,16 +224,17 @@ impl Weights {
         Ok(Self { vectors, matrices, cubes, kernels, layout: Arc::new(layout) })
     }
 
-    /// Reads every parameter from a safetensors file: names are paths, shapes those of files, element
+    /// Reads every parameter from a safetensors file: names are paths, shapes are those of files, element
     /// types F32, F16, BF16 or F64.
     ///
     /// # Errors
-    /// The file is not sound, or does not hold exactly this graph's parameters: all differences at once.
+    /// The file is invalid, or does not hold exactly this graph's parameters; then all differences are
+    /// listed.
     pub fn load(graph: &Verified, file: &Path, device: &Device) -> Result<(Self, LoadReport), WeightsError> {
         Self::load_from(graph, TensorFile::open(file)?, device)
     }
 
-    /// The same from an open file.
+    /// As [`Weights::load`], from an open file.
     ///
     /// # Errors
     /// As [`Weights::load`].
@@ -251,11 +259,10 @@ impl Weights {
         Ok((weights, report))
     }
 
-    /// Writes every parameter to a safetensors file in single precision. The file appears whole or not
-    /// at all.
+    /// Writes every parameter to a safetensors file in single precision. The file is replaced atomically.
     ///
     /// # Errors
-    /// The system refuses, or the device fails.
+    /// The file cannot be written, or the device fails.
     pub fn save(&self, file: &Path, metadata: &IndexMap<String, String>) -> Result<(), WeightsError> {
         let shapes: Vec<_> =
             self.layout.iter().map(|(path, slot)| (path.clone(), "F32", slot.shape.clone())).collect();
@@ -267,7 +274,7 @@ impl Weights {
         Ok(())
     }
 
-    /// A parameter's numbers, in the order and shape of files; none if there is no such path or the
+    /// A parameter's numbers, in the order and shape of files; `None` if there is no such path or the
     /// device failed.
     pub fn values(&self, path: &str) -> Option<Vec<f32>> {
         let slot = self.layout.get(path)?;
@@ -282,12 +289,12 @@ impl Weights {
         Some(if slot.transposed { transpose(&values, slot.shape[1], slot.shape[0]) } else { values })
     }
 
-    /// Paths, shapes and places, in the order of files.
+    /// Paths, shapes and indices, in the order of files.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The device the parameters are on; none where there are no parameters.
+    /// The device of the parameters; `None` if there are no parameters.
     pub fn device(&self) -> Option<Device> {
         let vector = self.vectors.first().map(|p| p.val().device());
         let matrix = || self.matrices.first().map(|p| p.val().device());
@@ -297,8 +304,8 @@ impl Weights {
     }
 }
 
-/// A parameter whose id is a function of its path: the state of an optimiser finds it again in another
-/// process.
+/// A parameter whose id is derived from its path, so that an optimiser's saved state belongs to it in
+/// another process too.
 fn parameter<const D: usize>(path: &str, value: Tensor<D>, trained: bool) -> Param<Tensor<D>> {
     let mut parameter = Param::from_tensor(value);
     let [a, b, ..] = Stream::new(0, path).block(0, 0);
@@ -322,7 +329,7 @@ fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     out
 }
 
-/// Every way in which a file's tensors are not the graph's parameters, one line each.
+/// Every difference between a file's tensors and the graph's parameters, one line each.
 fn differences(layout: &Layout, file: &TensorFile) -> Vec<String> {
     let mut lines = Vec::new();
     for (path, slot) in layout {
@@ -336,7 +343,10 @@ fn differences(layout: &Layout, file: &TensorFile) -> Vec<String> {
                 lines.push(line);
             }
             Some(entry) if entry.shape != slot.shape => {
-                lines.push(format!("{path} is {:?}, the model's is {:?}", entry.shape, slot.shape));
+                lines.push(format!(
+                    "{path} has the shape {:?}, the model's has {:?}",
+                    entry.shape, slot.shape
+                ));
             }
             Some(entry) if !matches!(entry.dtype.as_str(), "F32" | "F16" | "BF16" | "F64") => {
                 lines.push(format!("{path} holds {}, which is not a float type", entry.dtype));

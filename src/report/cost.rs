@@ -1,8 +1,8 @@
 //! Everything a model costs, in one value: parameters, operations, activations, caches, bytes.
 //!
-//! [`Cost`] is made from a graph alone and kept symbolic; [`Cost::forward`] and its like put lengths
-//! in. The conventions are in [`super::work`] (what is an operation), [`super::parameters`] (what is
-//! counted once) and [`super::scores`] (what masks leave).
+//! [`Cost`] is computed from a graph alone and remains symbolic; [`Cost::forward`] and similar functions
+//! insert lengths. The conventions are in [`super::work`] (what counts as an operation),
+//! [`super::parameters`] (what counts once) and [`super::scores`] (which pairs masks leave).
 
 use serde::Serialize;
 
@@ -12,25 +12,25 @@ use super::work::{self, Work};
 use super::{serialize_count, serialize_dim};
 use crate::ir::{Dim, Graph, Lengths, ModelKind, Sym, Verified};
 
-/// Whether an input of the model has that length.
+/// Whether an input of the model has this length.
 pub(super) fn has_symbol(graph: &Graph, sym: Sym) -> bool {
     graph.root().arguments().iter().any(|v| v.ty.shape.contains(&Dim::sym(sym)))
 }
 
-/// What a model costs.
+/// The costs of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     /// What it is.
     pub kind: ModelKind,
     /// Parameters by role.
     pub parameters: Parameters,
-    /// One forward pass.
+    /// The operations and activations of one forward pass.
     pub work: Work,
-    /// Its attention, by what masks leave, and what decoding keeps.
+    /// The pairs of query and key that masks leave, and what decoding caches.
     pub attended: Attended,
     /// The longest sequence it is meant for.
     pub context: u64,
-    /// Whether a sequence's length is free; not for images.
+    /// Whether the length of a sequence can vary; it cannot for images.
     pub has_time: bool,
     /// Whether a source has a length of its own; not where the encoder reads images.
     pub has_source: bool,
@@ -39,24 +39,24 @@ pub struct Cost {
 /// Operations of one forward pass at given lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Operations {
-    /// Products with weights, and attention over all pairs.
+    /// Products with weights, and attention over all pairs of query and key.
     #[serde(serialize_with = "serialize_count")]
     pub full: u128,
-    /// The same with only the pairs that masks leave (half of them under a causal mask).
+    /// As `full`, with only the pairs that masks leave (half of them under a causal mask).
     #[serde(serialize_with = "serialize_count")]
     pub visible: u128,
-    /// The attention in `full`.
+    /// The part of `full` that is attention.
     #[serde(serialize_with = "serialize_count")]
     pub attention: u128,
-    /// Element by element; in neither of the others.
+    /// Operations on single elements, which no other number here includes.
     #[serde(serialize_with = "serialize_count")]
     pub elementwise: u128,
-    /// A training step: three times `full`.
+    /// The operations of a training step: three times `full`.
     #[serde(serialize_with = "serialize_count")]
     pub training: u128,
 }
 
-/// The formulas behind [`Operations`] and activations.
+/// The formulas from which [`Operations`] and activations are computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Formulas {
     /// Operations of products with weights.
@@ -65,10 +65,10 @@ pub struct Formulas {
     /// Operations of attention over all pairs.
     #[serde(serialize_with = "serialize_dim")]
     pub attention: Dim,
-    /// Operations element by element.
+    /// Operations on single elements.
     #[serde(serialize_with = "serialize_dim")]
     pub elementwise: Dim,
-    /// Elements of activations, attention weights aside.
+    /// Elements of activations, without attention weights.
     #[serde(serialize_with = "serialize_dim")]
     pub activations: Dim,
     /// Elements of attention weights.
@@ -76,7 +76,8 @@ pub struct Formulas {
     pub attention_weights: Dim,
 }
 
-/// Counts a model. The time it takes grows with the number of different modules, not of layers.
+/// Counts a model. The time it takes grows with the number of different modules, not with the number of
+/// layers.
 pub fn cost(graph: &Verified) -> Cost {
     let at_root = graph.root.0;
     let parameters = parameters::of_modules(graph).into_iter().nth(at_root).unwrap_or_default();
@@ -93,17 +94,17 @@ pub fn cost(graph: &Verified) -> Cost {
 }
 
 impl Cost {
-    /// One sequence as long as the context, nothing cached; its source is as long.
+    /// One sequence as long as the context, with nothing cached; a source has the same length.
     pub fn whole_context(&self) -> Lengths {
         Lengths { batch: 1, time: self.context, source: self.context, past: 0, rows: 0 }
     }
 
-    /// One new token at the end of the context, the tokens before it cached.
+    /// One new token at the end of the context, with the tokens before it cached.
     pub fn last_token(&self) -> Lengths {
         Lengths { time: 1, past: self.context.saturating_sub(1), ..self.whole_context() }
     }
 
-    /// Operations of a forward pass.
+    /// The operations of a forward pass.
     pub fn forward(&self, lengths: &Lengths) -> Operations {
         let full = self.work.operations().eval(lengths);
         let visible = self.attended.scores.iter().map(|s| s.visible(lengths));
@@ -116,8 +117,7 @@ impl Cost {
         }
     }
 
-    /// Operations of a decoding step: a forward pass without what only the source needs, which is encoded
-    /// once.
+    /// The operations of a decoding step: a forward pass without the encoder, which runs once per source.
     pub fn decoding(&self, lengths: &Lengths) -> Operations {
         let step = self.forward(lengths);
         let source = self.forward(&Lengths { time: 0, ..*lengths });
@@ -130,7 +130,7 @@ impl Cost {
         }
     }
 
-    /// The formulas.
+    /// The symbolic costs.
     pub fn formulas(&self) -> Formulas {
         Formulas {
             matmul: self.work.matmul.clone(),
@@ -141,13 +141,14 @@ impl Cost {
         }
     }
 
-    /// Elements a decoded token adds to the key/value cache: grouped keys and values, or latents.
+    /// The elements that a decoded token adds to the key/value cache: keys and values of all key/value
+    /// heads, or latents.
     pub fn cache_per_token(&self) -> u128 {
         self.attended.caches.iter().fold(0, |sum, c| sum.saturating_add(c.per_token))
     }
 
-    /// Elements of the cache that a query at position `n` can still see: where a window or a chunk
-    /// bounds the reach, no more than that.
+    /// The elements of the cache that a query at position `n` can see; a window or a chunk limits how far
+    /// it can look back.
     pub fn cache_at(&self, n: u64) -> u128 {
         self.attended.caches.iter().fold(0, |sum, cached| {
             let kept = cached.reach.map_or(n, |reach| reach.min(n));

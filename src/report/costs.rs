@@ -1,7 +1,7 @@
-//! Costs by name: what comparisons show, conditions ask for and `fit` looks for.
+//! Costs by name, as comparisons show them, conditions test them and `fit` searches for them.
 //!
-//! Each name is one number of a model at given lengths and a given size of an element. The names are the
-//! same in tables, in `--fail-if` and in JSON.
+//! Each name is one number of a model at given lengths and a given element type. The names are the same in
+//! tables, in `--fail-if` and in JSON.
 
 use indexmap::IndexMap;
 use serde::{Serialize, Serializer};
@@ -11,7 +11,7 @@ use super::memory::{self, Memory};
 use super::number;
 use crate::ir::{Lengths, Role, Verified};
 
-/// How many numbers are held in how many bytes.
+/// The element type of all tensors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Element {
@@ -25,7 +25,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// Bytes of one.
+    /// The size of one element in bytes.
     pub fn bytes(self) -> u128 {
         match self {
             Element::F32 => 4,
@@ -33,7 +33,7 @@ impl Element {
         }
     }
 
-    /// `f32`, `bf16`, `f16`
+    /// `f32`, `bf16` or `f16`.
     pub fn word(self) -> &'static str {
         match self {
             Element::F32 => "f32",
@@ -43,14 +43,14 @@ impl Element {
     }
 }
 
-/// At what a model is measured.
+/// The lengths and the element type for which costs are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Scene {
-    /// Sequences in a batch.
+    /// The number of sequences in a batch.
     pub batch: u64,
-    /// Their tokens; those of the source too.
+    /// The tokens of each sequence, and of each source.
     pub tokens: u64,
-    /// The size of every number.
+    /// The type of every element.
     pub element: Element,
 }
 
@@ -60,13 +60,13 @@ impl Scene {
         Lengths { batch: self.batch, time: self.tokens, source: self.tokens, past: 0, rows: 0 }
     }
 
-    /// The lengths of decoding one more token of each sequence.
+    /// The lengths of a step that decodes one more token of each sequence.
     pub fn last(&self) -> Lengths {
         Lengths { time: 1, past: self.tokens.saturating_sub(1), ..self.whole() }
     }
 }
 
-/// In what a cost is counted.
+/// The unit of a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Numbers that are learned.
@@ -78,7 +78,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// A number of it in a few characters, `124.4 M`, `284.8 G`, `36.0 KiB`.
+    /// A number with its unit in a few characters: `124.4 M`, `284.8 G`, `36.0 KiB`.
     pub fn short(self, n: u128) -> String {
         match self {
             Unit::Parameters => number::count(n),
@@ -95,23 +95,23 @@ macro_rules! names {
         pub enum Name { $($(#[doc = $doc])* $name),* }
 
         impl Name {
-            /// All of them, in the order of tables.
+            /// All costs, in the order of tables.
             pub const ALL: &'static [Name] = &[$(Name::$name),*];
 
-            /// As conditions and JSON spell it.
+            /// The name in conditions and JSON.
             pub fn word(self) -> &'static str {
                 match self { $(Name::$name => $word),* }
             }
 
-            /// As tables head it.
+            /// The name in tables; names that belong to the one above are indented.
             pub fn title(self) -> &'static str {
                 match self { $(Name::$name => $title),* }
             }
 
-            /// The same without the margin that groups it under another one.
+            /// The name in sentences.
             pub fn phrase(self) -> &'static str {
                 match self {
-                    Name::FlopsPerToken => "FLOPs a token",
+                    Name::FlopsPerToken => "FLOPs per token",
                     Name::AttentionFlops => "FLOPs of attention",
                     Name::VisibleFlops => "FLOPs, visible pairs only",
                     Name::TrainingFlops => "FLOPs of a training step",
@@ -123,12 +123,12 @@ macro_rules! names {
                 }
             }
 
-            /// What it counts.
+            /// The unit of the cost.
             pub fn unit(self) -> Unit {
                 match self { $(Name::$name => Unit::$unit),* }
             }
 
-            /// What it is, in a sentence.
+            /// A description of the cost.
             pub fn explanation(self) -> &'static str {
                 match self { $(Name::$name => concat!($($doc),*).trim_ascii_start()),* }
             }
@@ -137,9 +137,9 @@ macro_rules! names {
 }
 
 names! {
-    /// Parameters, ties once
+    /// Parameters; tied ones count once
     Params = "params", "parameters", Parameters;
-    /// Parameters a token meets: of experts only those it is sent to
+    /// Parameters that a token uses: of the experts, only those it is sent to
     Active = "active", "  active", Parameters;
     /// Parameters of embeddings
     Embedding = "embedding", "  embedding", Parameters;
@@ -151,27 +151,27 @@ names! {
     Norm = "norm", "  norm", Parameters;
     /// Parameters of the head
     Head = "head", "  head", Parameters;
-    /// Operations of one forward pass, attention over all pairs
+    /// Operations of one forward pass, with attention over all pairs
     Flops = "flops", "FLOPs", Operations;
-    /// The same a token
-    FlopsPerToken = "flops_per_token", "  a token", Operations;
-    /// Operations of attention's scores and sums, over all pairs
+    /// Operations of one forward pass per token
+    FlopsPerToken = "flops_per_token", "  per token", Operations;
+    /// Operations of attention scores and weighted sums, over all pairs
     AttentionFlops = "attention_flops", "  attention", Operations;
-    /// Operations with only the pairs that masks leave
+    /// Operations with only the pairs of query and key that masks leave
     VisibleFlops = "visible_flops", "  visible", Operations;
-    /// Operations of a training step, three forward passes
+    /// Operations of a training step, counted as three forward passes
     TrainingFlops = "training_flops", "  training", Operations;
-    /// Operations of decoding the last token, the others cached and the source encoded
+    /// Operations of decoding the last token when all others are cached and the source is encoded
     DecodingFlops = "decoding_flops", "  next token", Operations;
     /// Bytes of keys and values that a decoded token adds to the cache
-    KvPerToken = "kv_per_token", "KV a token", Bytes;
-    /// Bytes of the cache at that length, those of the source among them
+    KvPerToken = "kv_per_token", "KV per token", Bytes;
+    /// Bytes of the cache at this length, including those of the source
     Kv = "kv", "  whole cache", Bytes;
     /// Bytes of all tensors of the model
     Weights = "weights", "weights", Bytes;
-    /// Bytes of one forward pass: weights and what lives at the same time
+    /// Memory of one forward pass: weights and the values that are alive at the same time
     RunMemory = "run_memory", "  to run", Bytes;
-    /// Bytes of a training step with Adam: weights, gradients, two moments, activations
+    /// Memory of a training step with Adam: weights, gradients, two moments, activations
     TrainMemory = "train_memory", "  to train", Bytes;
 }
 
@@ -181,33 +181,33 @@ impl Serialize for Name {
     }
 }
 
-/// The costs of a model.
+/// The costs of a model at some lengths.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Costs {
     values: IndexMap<Name, Option<u128>>,
-    /// What its memory is made of.
+    /// The composition of its memory.
     pub memory: Memory,
 }
 
 impl Costs {
-    /// One cost; 0 where a model has none of it.
+    /// One cost; 0 if the model does not have it.
     pub fn of(&self, name: Name) -> u128 {
         self.get(name).unwrap_or(0)
     }
 
-    /// One cost, if the model has it: an image has no tokens, an encoder no cache.
+    /// One cost, if the model has it: a model of images has no tokens, an encoder has no cache.
     pub fn get(&self, name: Name) -> Option<u128> {
         self.values.get(&name).copied().flatten()
     }
 
-    /// Measures a model. An image is one sequence whatever the scene says.
+    /// Computes all costs. For an image model, every sequence is one image, whatever the lengths say.
     pub fn measure(graph: &Verified, cost: &Cost, scene: &Scene) -> Costs {
         let memory = memory::memory(graph, cost, scene);
         let of = |name: &Name| (*name, value(*name, graph, cost, scene, || memory));
         Costs { values: Name::ALL.iter().map(of).collect(), memory }
     }
 
-    /// One cost alone, for whoever asks many models for it.
+    /// Computes a single cost, for code that needs only one of many models.
     pub fn one(name: Name, graph: &Verified, cost: &Cost, scene: &Scene) -> Option<u128> {
         value(name, graph, cost, scene, || memory::memory(graph, cost, scene))
     }
@@ -252,7 +252,7 @@ fn value(
     }
 }
 
-/// An object from names to numbers, `null` for what a model does not have.
+/// Serialized as an object from names to numbers, with `null` for what a model does not have.
 impl Serialize for Costs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         struct Big(u128);

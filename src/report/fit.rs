@@ -1,9 +1,10 @@
-//! Sizes that give a model a wanted cost: `d_model` and `layers` for 124 million parameters.
+//! Finds sizes that give a model a wanted cost: `d_model` and `layers` for 124 million parameters.
 //!
-//! Sizes are numbers of a spec's normal form. All but one are tried one by one, from an eighth to eight
-//! times what they are; costs grow with every size, so the remaining one is searched for along them. A
-//! combination counts only if it compiles, which is how divisibility is respected. Of combinations that
-//! come about as close, those come first that keep the spec's proportions.
+//! Sizes are numbers of a spec's normal form. All but one are tried value by value, from an eighth of to
+//! eight times their present value. Costs grow with every size, so the remaining one is found by a search
+//! for the wanted cost. A combination counts only if it compiles, which takes care of divisibility. Of
+//! combinations that are about as close to the wanted cost, those come first that keep the spec's
+//! proportions.
 
 use serde::Serialize;
 
@@ -14,83 +15,83 @@ use crate::diag::Sink;
 use crate::lower::lower;
 use crate::syntax::tree::Node;
 
-/// What is looked for.
+/// The cost that is wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Which cost.
+    /// The name of the cost.
     pub cost: Name,
-    /// How much of it.
+    /// The value it should have.
     pub value: u128,
-    /// At what it is measured.
+    /// The lengths and the element type for which it is computed.
     pub scene: Scene,
 }
 
 /// A size that may change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Size {
-    /// `decoder.layers`
+    /// The path, such as `decoder.layers`.
     pub path: String,
-    /// What it is now.
+    /// The present value.
     pub now: u64,
-    /// It changes in steps of this.
+    /// The value changes in multiples of this.
     pub step: u64,
-    /// Where it stands; in an encoder-decoder a size may stand in both stacks.
+    /// The paths of the number; an encoder-decoder may have it in both stacks.
     pub paths: Vec<String>,
     #[serde(skip)]
     places: Vec<Vec<String>>,
 }
 
-/// A size that another one, which stands beside it, gives as a factor: one of them is enough.
+/// `hidden` is also determined by its neighbour `expansion`: changing one of them is enough.
 const GIVEN_BY: (&str, &str) = ("hidden", "expansion");
 
-/// Sizes that come close.
+/// Sizes that come close to the wanted cost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
-    /// The sizes, in the order asked for.
+    /// The sizes, in the order in which they were asked for.
     pub sizes: Vec<u64>,
-    /// The cost they give.
+    /// The cost with these sizes.
     #[serde(serialize_with = "super::serialize_count")]
     pub value: u128,
-    /// How far that is from what is wanted, as a part of it; negative below.
+    /// The difference from the wanted cost, relative to it; negative if below.
     pub off: f64,
 }
 
-/// Why a name is no size that can change.
+/// Why a name is not a size that can change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// No number of the spec is called that; these are.
+    /// No number of the spec has this name; these exist.
     Unknown(Vec<String>),
-    /// Several are.
+    /// Several numbers have this name; these are their paths.
     Several(Vec<String>),
 }
 
-/// The most combinations that are tried, of all sizes but the one searched along.
+/// The most combinations that are tried, of all sizes except the one that is searched.
 const MOST: usize = 600;
 
-/// What is about as close: one part in a hundred.
+/// Costs within one part in a hundred of each other count as equally close.
 const CLOSE: f64 = 0.01;
 
-/// The least width that keeps being a multiple of a power of two.
+/// From this width on, a size remains a multiple of a power of two.
 const WIDE: u64 = 128;
 
-/// A spec whose sizes are looked for.
+/// A spec whose sizes are varied.
 pub struct Fitter {
     wirings: Wirings,
     form: Form,
 }
 
 impl Fitter {
-    /// For a spec.
+    /// Prepares a spec.
     pub fn new(spec: &crate::spec::ModelSpec) -> Self {
         let wirings = Wirings::default();
         let form = wirings.normal(spec);
         Self { wirings, form }
     }
 
-    /// The size of that name: a path, or its end where only one path ends so.
+    /// The size with this name: a path, or the end of one if only one path ends so.
     ///
     /// # Errors
-    /// There is none, or there are several.
+    /// There is no such size, or there are several.
     pub fn size(&self, name: &str) -> Result<Size, Unfit> {
         let mut all = Vec::new();
         numbers(&self.form, &mut Vec::new(), &mut all);
@@ -111,7 +112,7 @@ impl Fitter {
         Ok(size)
     }
 
-    /// The paths of those numbers that a cost depends on.
+    /// The paths of those numbers on which a cost depends.
     fn names(&self, all: &[(Vec<String>, u64)]) -> Vec<String> {
         let scene = Scene { batch: 1, tokens: 1, element: super::costs::Element::F32 };
         let wanted = Wanted { cost: Name::TrainMemory, value: 1, scene };
@@ -129,7 +130,8 @@ impl Fitter {
         all.iter().filter(counts).map(|(keys, _)| self.form.spelled(keys)).collect()
     }
 
-    /// The coarsest power of two up to 64 that a width has, times the least that compiles on both sides.
+    /// The largest power of two up to 64 that divides a width, times the least factor for which the
+    /// neighbours on both sides compile.
     fn step(&self, size: &Size) -> u64 {
         let grain = if size.now < WIDE { 1 } else { 1u64 << size.now.trailing_zeros().min(6) };
         let works = |step: u64| {
@@ -139,7 +141,7 @@ impl Fitter {
         (1..=64).map(|k| k * grain).find(|step| works(*step)).unwrap_or(grain)
     }
 
-    /// The cost with these sizes, or with none asked for 0; `None` if they give no sound spec.
+    /// The cost with these sizes (0 if no cost is wanted); `None` if they do not give a valid spec.
     fn measure(&self, sizes: &[&Size], values: &[u64], wanted: Option<&Wanted>) -> Option<u128> {
         let mut form = self.form.clone();
         for (size, n) in sizes.iter().zip(values) {
@@ -158,9 +160,10 @@ impl Fitter {
         Some(Costs::one(wanted.cost, &graph, &cost(&graph), &wanted.scene).unwrap_or(0))
     }
 
-    /// The sizes that come closest, closest first, at most so many.
+    /// At most `most` combinations of sizes, those closest to the wanted cost first.
     pub fn fit(&self, sizes: &[Size], wanted: &Wanted, most: usize) -> Vec<Fit> {
-        // The finest size that matters is searched along, so that the others are few.
+        // The size with the smallest step that matters is the one that is searched, so that few
+        // combinations remain.
         let matters = |size: &Size| {
             let at = |n: u64| self.measure(&[size], &[n], Some(wanted));
             at(size.now) != at(size.now.saturating_mul(2))
@@ -192,7 +195,7 @@ impl Fitter {
             let by = a1.total_cmp(&b1).then(a2.total_cmp(&b2)).then(a3.total_cmp(&b3));
             by.then_with(|| a.sizes.cmp(&b.sizes))
         });
-        // Sizes that do not matter to the cost would fill the list.
+        // Combinations that differ only in sizes without influence on the cost would fill the list.
         let mut told = Vec::new();
         found.retain(|fit| {
             !told.contains(&fit.value) && {
@@ -205,14 +208,14 @@ impl Fitter {
     }
 }
 
-/// How unevenly sizes have grown: the largest ratio to what they were over the smallest, as a logarithm.
+/// How unevenly sizes have grown: the logarithm of the largest growth factor over the smallest.
 fn skew(sizes: &[Size], fit: &Fit) -> f64 {
     let grown = sizes.iter().zip(&fit.sizes).map(|(size, n)| (*n as f64 / size.now as f64).ln());
     let (least, most) = grown.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), g| (a.min(g), b.max(g)));
     most - least
 }
 
-/// Whole numbers of a form with their paths.
+/// The whole numbers of a form, with their paths.
 fn numbers(form: &Form, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, u64)>) {
     if let Form::Word { node, .. } = form
         && let Some(n) = whole(node)
@@ -230,7 +233,7 @@ fn whole(node: &Node) -> Option<u64> {
     node.text()?.trim().parse().ok().filter(|n| *n > 0)
 }
 
-/// Steps from about an eighth of a size to eight times.
+/// Values from about an eighth of a size to eight times it.
 fn candidates(size: &Size) -> Vec<u64> {
     let step = size.step.max(1);
     let offset = size.now % step;
@@ -244,13 +247,13 @@ fn candidates(size: &Size) -> Vec<u64> {
         .collect()
 }
 
-/// Every combination of candidates; where that were too many, of evenly chosen ones.
+/// Every combination of candidates; if there are too many, the combinations of evenly chosen ones.
 fn combinations(sizes: &[&Size]) -> Vec<Vec<u64>> {
     let each = (MOST as f64).powf(1.0 / sizes.len().max(1) as f64).floor().max(2.0) as usize;
     sizes.iter().fold(vec![Vec::new()], |all, size| {
         let every = candidates(size);
         let step = every.len().div_ceil(each).max(1);
-        // The size as it is stays among those chosen.
+        // The present value is always among those chosen.
         let offset = every.iter().position(|n| *n == size.now).unwrap_or(0) % step;
         let chosen: Vec<u64> = every.into_iter().skip(offset).step_by(step).collect();
         let longer = |values: &Vec<u64>, n: u64| values.iter().copied().chain([n]).collect();
@@ -258,16 +261,17 @@ fn combinations(sizes: &[&Size]) -> Vec<Vec<u64>> {
     })
 }
 
-/// The values on both sides of the wanted cost, and their costs. Costs run nearly along a straight line, so
-/// the next value tried is where the line through the last two meets what is wanted; every fourth is the
-/// middle of what is left, which ends the search whatever the costs are like. `near` is likely close.
+/// The values on both sides of the wanted cost, with their costs. Costs are nearly linear, so the next
+/// value tried is where the line through the last two meets the wanted cost. Every fourth value bisects the
+/// remaining interval, which ends the search for any cost function. `near` is a value that is likely to be
+/// close.
 fn around(
     values: &[u64],
     wanted: u128,
     near: Option<u64>,
     of: impl Fn(u64) -> Option<u128>,
 ) -> Vec<(u64, u128)> {
-    // A value that gives no sound spec is passed over for the next one that does.
+    // A value that does not give a valid spec is skipped in favour of the next one that does.
     let at = |from: usize| {
         (from..values.len().min(from + 16)).find_map(|i| {
             let n = *values.get(i)?;
@@ -282,7 +286,7 @@ fn around(
         let guess = match tried.as_slice() {
             [] => near.map(|n| n as f64),
             all if all.len() % 4 == 3 => None,
-            // As if the cost were in proportion.
+            // As if the cost were proportional to the size.
             [(n, cost)] => Some(*n as f64 * wanted as f64 / (*cost as f64).max(1.0)),
             [.., (a, at_a), (b, at_b)] => {
                 let slope = (*at_b as f64 - *at_a as f64) / (*b as f64 - *a as f64);

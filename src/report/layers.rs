@@ -1,8 +1,8 @@
 //! The layer table: every module and layer by its path, with shape, parameters and operations.
 //!
-//! Blocks of a stack that are the same module are one row (`blocks.0..11 ×12`), whose numbers are
-//! those of all of them together, so the rows below a module add up to no more than its own. What is
-//! missing then is done by the module itself: attention between its projections, a tied output table.
+//! Blocks of a stack that are the same module share a row (`blocks.0..11 ×12`) with the sum of their
+//! numbers. The rows below a module therefore add up to no more than its own row. The difference is what
+//! the module does itself: attention between its projections, a tied output table.
 
 use serde::Serialize;
 
@@ -13,29 +13,29 @@ use super::work::{self, Runs, Work, callees, of_node};
 use super::{number, serialize_count};
 use crate::ir::{Graph, Layer, Lengths, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Verified};
 
-/// The table.
+/// The layer table of a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Layers {
     /// The model's name.
     pub model: String,
-    /// The lengths that operations are counted at.
+    /// The lengths for which operations are counted.
     pub at: At,
     /// Modules and layers in order of their paths, parents before children.
     pub rows: Vec<Row>,
-    /// The model itself.
+    /// The row of the whole model.
     pub total: Row,
 }
 
 /// Lengths of one forward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct At {
-    /// `B`
+    /// `B`: the batch size.
     pub batch: u64,
-    /// `T`
+    /// `T`: the length of the sequence.
     pub time: u64,
-    /// `S`
+    /// `S`: the length of the source.
     pub source: u64,
-    /// `P`
+    /// `P`: the number of cached positions.
     pub past: u64,
 }
 
@@ -46,40 +46,40 @@ impl From<Lengths> for At {
     }
 }
 
-/// A module or a layer, or as many equal ones as the path says.
+/// A module or a layer, or several equal ones.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// `decoder.blocks.0..11.attention`; empty for the model itself.
+    /// `decoder.blocks.0..11.attention`; empty for the whole model.
     pub path: String,
-    /// How many modules it is inside of.
+    /// The number of modules that contain it.
     pub depth: usize,
-    /// How many equal ones the row stands for, those around it included.
+    /// How many equal ones the row summarizes, counting copies of the modules around it.
     #[serde(serialize_with = "serialize_count")]
     pub copies: u128,
-    /// `DecoderBlock`, `Linear`.
+    /// The type of the module or layer: `DecoderBlock`, `Linear`.
     pub r#type: String,
     /// The shape of its first result: `[B,T,768]`.
     pub shape: Option<String>,
-    /// Parameters, ties once, buffers not.
+    /// Parameters without buffers; tied ones count once.
     #[serde(serialize_with = "serialize_count")]
     pub parameters: u128,
-    /// Those a token meets.
+    /// The parameters that a token uses.
     #[serde(serialize_with = "serialize_count")]
     pub active: u128,
-    /// Parameters as a part of the model's.
+    /// The share of the model's parameters.
     pub share: f64,
-    /// Operations of a forward pass as a formula.
+    /// Operations of a forward pass, as a formula.
     pub formula: String,
-    /// Operations at the table's lengths.
+    /// Operations at the lengths of the table.
     #[serde(serialize_with = "serialize_count")]
     pub operations: u128,
-    /// The path's last segment and how many of it, for the tree.
+    /// The path's last segment and the number of copies, for the tree.
     #[serde(skip)]
     label: String,
 }
 
-/// The table of a model down to `depth` (1 for the members of the model), operations counted at the
-/// given lengths.
+/// The table of a model to a depth (1 for the members of the model), with operations counted at the given
+/// lengths.
 pub fn layers(graph: &Verified, depth: usize, lengths: &Lengths) -> Layers {
     let walk = Walk {
         graph,
@@ -107,16 +107,16 @@ fn count_of(parameters: Option<&Parameters>) -> Count {
     parameters.map(Parameters::all).unwrap_or_default()
 }
 
-/// Where the walk is: a path, and how often what is there runs in one forward pass.
+/// The position of the walk: a path, and how often the code there runs in one forward pass.
 #[derive(Clone)]
 struct Place {
     path: String,
     label: String,
     depth: usize,
     copies: u128,
-    /// Of `copies`, those a token meets, as a fraction.
+    /// The fraction of `copies` that a token uses.
     active: (u128, u128),
-    /// The calls on the way, outermost first; a member may be called by several nodes.
+    /// The calls on the path, outermost first; several nodes may call a member.
     calls: Vec<Vec<Runs>>,
 }
 
@@ -139,7 +139,7 @@ impl Place {
         Place { path, label: name.to_owned(), depth: self.depth + 1, ..self.clone() }
     }
 
-    /// The work of everything here, from that of one run.
+    /// The work of all copies, from that of one run.
     fn total(&self, once: &Work) -> Work {
         self.calls.iter().rev().fold(once.clone(), |work, calls| {
             let mut sum = Work::default();
@@ -190,7 +190,7 @@ impl Walk<'_> {
         for run in runs {
             for (i, child) in run.cycle.iter().enumerate() {
                 let blocks = run.blocks(i);
-                // The same walk over runs and cycles as `callees` makes.
+                // The same iteration over runs and cycles as in `callees`.
                 let calls: Vec<Runs> = nodes
                     .iter()
                     .filter_map(|node| {
@@ -289,7 +289,7 @@ fn uses(module: &Module, id: MemberId) -> impl Iterator<Item = &Node> {
     })
 }
 
-/// How many times in a row a scan applies each block, where that is more than once.
+/// How often in a row a scan applies each block, if more than once.
 fn applied(node: &Node) -> Option<u64> {
     if let Op::Scan { each, .. } = &node.op
         && *each > 1
@@ -310,7 +310,7 @@ pub fn shape_text(ty: &crate::ir::Type) -> String {
     format!("[{}]", sizes.join(","))
 }
 
-/// Blocks `first, first + step, ...`: `3`, `0..11`, `0,2..10`.
+/// Blocks `first, first + step, ...` as `3`, `0..11` or `0,2..10`.
 fn indices(first: u64, step: u64, count: u64) -> String {
     let at = |i: u64| first.saturating_add(step.saturating_mul(i));
     match (count, step) {
@@ -334,8 +334,8 @@ fn layer_name(layer: &Layer) -> &'static str {
 }
 
 impl Layers {
-    /// Aligned text of at most `width` columns: exact numbers where they fit, short ones else, and
-    /// without the share of operations where even those do not.
+    /// Aligned text of at most `width` columns: exact numbers if they fit, otherwise short ones, and
+    /// without the share of operations if even these do not fit.
     pub fn text(&self, width: usize) -> String {
         let exact = Layout { n: number::exact, operations: number::exact, both_shares: true };
         let short = Layout { n: number::count, operations: number::operations, both_shares: true };
@@ -346,7 +346,7 @@ impl Layers {
         format!("{}{}", table.text(width), self.footnote())
     }
 
-    /// Says at which lengths operations are counted, and how to read a folded row.
+    /// The lengths for which operations are counted, and how to read a folded row.
     fn footnote(&self) -> String {
         let At { batch, time, source, past } = self.at;
         let has = |letter: char| self.total.formula.contains(letter);
@@ -361,12 +361,12 @@ impl Layers {
         }
         out += ", attention over all pairs\n";
         if self.rows.iter().any(|row| row.copies > 1) {
-            out += "a row with × holds the numbers of all its copies\n";
+            out += "a row with × is the sum of all its copies\n";
         }
         out
     }
 
-    /// One row a line with plain numbers, the total first.
+    /// One row per line with plain numbers, the total first.
     pub fn csv(&self) -> String {
         let columns =
             ["path", "type", "shape", "copies", "parameters", "active", "share", "flops", "formula"];
@@ -388,7 +388,7 @@ impl Layers {
         Table { columns, rows: rows.collect(), total: Vec::new() }.csv()
     }
 
-    /// A pipe table with whole paths and exact numbers.
+    /// A pipe table with full paths and exact numbers.
     pub fn markdown(&self) -> String {
         let exact = Layout { n: number::exact, operations: number::exact, both_shares: true };
         let mut table = self.readable(&exact);
@@ -433,7 +433,7 @@ impl Layers {
     }
 }
 
-/// How numbers are written, and whether operations have shares too.
+/// How numbers are written, and whether operations have a column of shares.
 struct Layout {
     n: fn(u128) -> String,
     operations: fn(u128) -> String,

@@ -1,12 +1,12 @@
-//! From a verified graph to facts: what a model holds, what running it costs, and tables of both.
+//! Facts about a verified graph: what a model holds, what it costs to run, and tables of both.
 //!
-//! [`cost::cost`] walks modules, not blocks, so a model of a billion layers costs as little to count
-//! as one block, and nothing is allocated for it. All of it is exact: polynomials in the lengths
-//! `B, T, S, P` first, numbers at given lengths second. [`summary`] is the page `build` and `check`
-//! print, [`layers`] the table of `show`. Nothing here prints or reads a file.
+//! [`cost::cost`] visits modules, not blocks, so counting a model of a billion layers costs as little as
+//! counting one block, and nothing is allocated for the layers. All counts are exact: first polynomials in
+//! the lengths `B, T, S, P`, then numbers at given lengths. [`summary`] is the page that `build` and
+//! `check` print, [`layers`] is the table of `show`. Nothing here prints or reads a file.
 //!
-//! Adding one: a new op needs its row in `work.rs` and, if it moves keys and values about, a thought
-//! in `scores.rs`; the compiler names both places.
+//! A new op needs its row in `work.rs` and, if it moves keys and values, an arm in `scores.rs`; the
+//! compiler names both places.
 
 pub mod compare;
 pub mod cost;
@@ -25,8 +25,8 @@ pub mod work;
 
 use serde::{Serialize, Serializer};
 
-/// Serializes a number of any size: as an integer where readers keep integers (64 bits), beyond that
-/// as a float.
+/// Serializes a number of any size: as an integer up to 64 bits, which readers keep exact, and as a float
+/// beyond that.
 fn serialize_count<S: Serializer>(n: &u128, serializer: S) -> Result<S::Ok, S::Error> {
     match u64::try_from(*n) {
         Ok(n) => n.serialize(serializer),

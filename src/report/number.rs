@@ -1,12 +1,12 @@
-//! Numbers as people read them, in one place: every table and page writes them alike.
+//! Numbers for readers: every table and page formats them with these functions.
 //!
-//! Exact numbers are grouped (`124,439,808`); short ones have three digits or more and a unit
-//! (`124.4 M`). Counts go by thousand, million, billion, trillion (`K M B T`), operations by the
-//! decimal prefixes (`k M G T P E`), bytes by the binary ones (`KiB MiB GiB`).
+//! Exact numbers are grouped (`124,439,808`); short ones have at least three digits and a unit (`124.4 M`).
+//! Counts use thousand, million, billion, trillion (`K M B T`), operations use the decimal prefixes (`k M G
+//! T P E`), bytes the binary ones (`KiB MiB GiB`).
 
 use crate::ir::{Dim, Sym};
 
-/// `124,439,808`
+/// Digits in groups of three: `124,439,808`.
 pub fn exact(n: u128) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -19,7 +19,7 @@ pub fn exact(n: u128) -> String {
     out
 }
 
-/// A count in a few characters: `124.4 M`, `8.03 B`; below a thousand itself.
+/// A count in a few characters: `124.4 M`, `8.03 B`; below a thousand, the number itself.
 pub fn count(n: u128) -> String {
     prefixed(n as f64, 1000.0, &["", "K", "M", "B", "T"])
 }
@@ -34,12 +34,12 @@ pub fn bytes(n: u128) -> String {
     prefixed(n as f64, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
 }
 
-/// `124,439,808 (124.4 M)`; below ten thousand only the number.
+/// `124,439,808 (124.4 M)`; below ten thousand, only the exact number.
 pub fn count_with_short(n: u128) -> String {
     if n < 10_000 { exact(n) } else { format!("{} ({})", exact(n), count(n)) }
 }
 
-/// `31.6 %`; `<0.1 %` for little but something, `0 %` for nothing.
+/// A share in percent: `31.6 %`; `<0.1 %` if it is small but not zero, `0 %` if it is zero.
 pub fn share(part: u128, whole: u128) -> String {
     if part == 0 || whole == 0 {
         return "0 %".into();
@@ -59,7 +59,7 @@ fn term(syms: &[Sym], n: u128) -> String {
     if n != 1 || syms.is_empty() {
         factors.push(exact(n));
     }
-    // Equal symbols stand beside each other.
+    // Equal symbols are adjacent and become a power.
     for power in syms.chunk_by(|a, b| a == b) {
         let letters: String = power.iter().take(1).map(|s| s.letter()).collect();
         factors.push(match power.len() {
@@ -72,12 +72,12 @@ fn term(syms: &[Sym], n: u128) -> String {
     factors.join("·")
 }
 
-/// The number with the largest unit that leaves at least 1 before the point; without decimals where
-/// there is no unit, beyond the largest unit in powers of ten.
+/// The number with the largest unit that leaves at least 1 before the point. There are no decimals without
+/// a unit; beyond the largest unit, powers of ten are used.
 fn prefixed(n: f64, base: f64, units: &[&str]) -> String {
     let mut value = n;
     let mut unit = 0;
-    // What would be rounded up to the base takes the next unit.
+    // A value that would be rounded up to the base takes the next unit.
     while value >= base - 0.05 && unit + 1 < units.len() {
         value /= base;
         unit += 1;

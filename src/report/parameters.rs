@@ -1,7 +1,8 @@
-//! How many parameters a model has, by role: closed form over modules, never over blocks.
+//! The number of parameters of a model by role, computed from modules, never from single blocks.
 //!
-//! Ties count once, because a tied weight is one member used twice. Buffers are apart. A mixture's
-//! *active* parameters are those a token meets: of `E` experts the `active` it is sent to.
+//! Tied weights count once, because a tied weight is one member that is used twice. Buffers are counted
+//! separately. A mixture's *active* parameters are those that a token uses: of `E` experts, the `active`
+//! ones it is sent to.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use super::serialize_count;
 use crate::ir::paths::elements;
 use crate::ir::{Graph, MemberKind, Module, Op, Role, stack_len};
 
-/// A role in reports.
+/// The name of a role in reports.
 pub fn word(role: Role) -> &'static str {
     match role {
         Role::Embedding => "embedding",
@@ -22,13 +23,13 @@ pub fn word(role: Role) -> &'static str {
     }
 }
 
-/// Parameters of a role.
+/// The number of parameters in one role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// All of them.
+    /// All parameters.
     #[serde(serialize_with = "serialize_count")]
     pub total: u128,
-    /// Those a token meets; fewer than all only in a mixture of experts.
+    /// The parameters that a token uses; fewer than all only in a mixture of experts.
     #[serde(serialize_with = "serialize_count")]
     pub active: u128,
 }
@@ -42,17 +43,17 @@ impl Count {
     }
 }
 
-/// Parameters of a model or a module.
+/// The parameters of a model or a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
-    /// By role; a role without parameters is absent.
+    /// The counts by role; a role without parameters is absent.
     pub roles: BTreeMap<Role, Count>,
-    /// Elements of tensors that training does not change; in no other number here.
+    /// Elements of tensors that training does not change; no other number here includes them.
     pub buffers: u128,
 }
 
 impl Parameters {
-    /// Over all roles.
+    /// The sum over all roles.
     pub fn all(&self) -> Count {
         self.roles.values().fold(Count::default(), |mut sum, count| {
             sum.add(*count, 1, (1, 1));
@@ -60,12 +61,12 @@ impl Parameters {
         })
     }
 
-    /// Of one role.
+    /// The count of one role.
     pub fn of(&self, role: Role) -> Count {
         self.roles.get(&role).copied().unwrap_or_default()
     }
 
-    /// Bytes of the weights, buffers included, at so many bytes an element.
+    /// Bytes of the weights, buffers included, at `element` bytes each.
     pub fn bytes(&self, element: u128) -> u128 {
         self.all().total.saturating_add(self.buffers).saturating_mul(element)
     }
@@ -78,7 +79,7 @@ impl Parameters {
     }
 }
 
-/// Parameters of every module, indexed like [`Graph::modules`]. Children come before parents, so one
+/// The parameters of every module, indexed like [`Graph::modules`]. Children come before parents, so one
 /// pass is enough.
 pub fn of_modules(graph: &Graph) -> Vec<Parameters> {
     let mut counted: Vec<Parameters> = Vec::with_capacity(graph.modules.len());
@@ -131,7 +132,7 @@ fn of_module(module: &Module, counted: &[Parameters]) -> Parameters {
     sum
 }
 
-/// To how many experts of the stack `member` a token is sent; `None` where it is no stack of experts.
+/// The number of experts to which the stack `member` sends a token; `None` if it is not a stack of experts.
 pub(super) fn active_experts(module: &Module, member: usize) -> Option<u64> {
     module.nodes.iter().find_map(|node| {
         if let Op::Experts { member: id, active } = &node.op

@@ -1,4 +1,4 @@
-//! The page that `build` and `check` print: what a model is, holds and costs.
+//! The page that `build` and `check` print: what a model is, what it holds and what it costs.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::parameters::{Count, word};
 use super::{number, serialize_count};
 use crate::ir::{Dim, MemberKind, ModelKind, Op, Role, Sym, ValueId, Verified};
 
-/// Facts about a model.
+/// The facts on the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// The spec's name.
@@ -19,7 +19,7 @@ pub struct Summary {
     pub kind: ModelKind,
     /// The longest sequence it is meant for; `None` for images.
     pub context: Option<u64>,
-    /// How many token ids it knows.
+    /// The number of token ids in its vocabulary.
     pub vocab: Option<u64>,
     /// Whether a source has a length of its own.
     #[serde(skip)]
@@ -28,38 +28,38 @@ pub struct Summary {
     pub parameters: Count,
     /// Parameters by role, every role in the same order.
     pub roles: Vec<RoleCount>,
-    /// Whether the head uses a table counted under `embedding`.
+    /// Whether the head uses an embedding table, which is counted under `embedding`.
     pub tied: bool,
     /// Elements of tensors that training does not change.
     #[serde(serialize_with = "serialize_count")]
     pub buffers: u128,
     /// Bytes of all tensors.
     pub bytes: Bytes,
-    /// What a forward pass does, in `B, T, S, P`.
+    /// The operations of a forward pass, as formulas in `B, T, S, P`.
     pub formulas: Formulas,
-    /// One sequence as long as the context.
+    /// The operations on one sequence as long as the context.
     pub whole: Point,
-    /// One token at the end of the context; only where tokens can be decoded one by one.
+    /// The operations on one token at the end of the context; only for models that decode token by token.
     pub decoding: Option<Point>,
-    /// What decoding keeps.
+    /// What decoding caches.
     pub cache: Option<Cache>,
-    /// The inputs.
+    /// The inputs of the model.
     pub inputs: Vec<Port>,
-    /// The outputs.
+    /// The outputs of the model.
     pub outputs: Vec<Port>,
 }
 
-/// Parameters of a role.
+/// The number of parameters in one role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RoleCount {
     /// `embedding`, `attention`, `ffn`, `norm`, `head`.
     pub role: &'static str,
-    /// How many.
+    /// The number of parameters.
     #[serde(flatten)]
     pub count: Count,
 }
 
-/// The same elements in two sizes.
+/// The size of the same elements in two element types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bytes {
     /// 4 bytes each.
@@ -76,27 +76,27 @@ impl Bytes {
     }
 }
 
-/// Operations at given lengths.
+/// The operations at given lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Point {
-    /// The lengths.
+    /// The lengths of the pass.
     pub at: At,
-    /// The operations.
+    /// The operations of the pass.
     pub operations: Operations,
 }
 
-/// What decoding keeps between tokens.
+/// What decoding caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Cache {
-    /// Elements a token adds.
+    /// The elements that a token adds.
     #[serde(serialize_with = "serialize_count")]
     pub per_token: u128,
-    /// Bytes a token adds.
+    /// The bytes that a token adds.
     pub bytes_per_token: Bytes,
-    /// Elements still seen at the end of the context: windows and chunks forget.
+    /// The elements that are still seen at the end of the context: windows and chunks limit them.
     #[serde(serialize_with = "serialize_count")]
     pub at_context: u128,
-    /// Elements that cross attention keeps for a token of the source.
+    /// The elements that cross attention caches for each token of the source.
     #[serde(serialize_with = "serialize_count")]
     pub per_source_token: u128,
 }
@@ -104,15 +104,15 @@ pub struct Cache {
 /// An input or output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Port {
-    /// Its name in files.
+    /// The name in files and on the command line.
     pub name: String,
-    /// `int[B,T]`
+    /// The element type and shape: `int[B,T]`.
     pub r#type: String,
-    /// Whether it may be left out.
+    /// Whether an input may be left out.
     pub optional: bool,
 }
 
-/// The facts about a model.
+/// Collects the facts about a model.
 pub fn summary(graph: &Verified) -> Summary {
     let cost = cost(graph);
     let root = graph.root();
@@ -145,7 +145,7 @@ pub fn summary(graph: &Verified) -> Summary {
     }
 }
 
-/// Whether a module that counts as head is given an embedding's weight.
+/// Whether a module with the role of a head is given an embedding's weight.
 fn is_tied(graph: &Verified) -> bool {
     let root = graph.root();
     let tables = root.nodes.iter().filter(|node| matches!(node.op, Op::Weight { .. }));
@@ -166,10 +166,10 @@ fn cache(cost: &Cost) -> Cache {
     }
 }
 
-/// Width of the first column of the page.
+/// The width of the first column of the page.
 const LABEL: usize = 13;
 
-/// The page in text, at most 80 columns wide unless a name is longer.
+/// The page as text, at most 80 columns wide unless a name is longer.
 impl std::fmt::Display for Summary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut page = Page { out: String::new() };
@@ -183,7 +183,7 @@ impl std::fmt::Display for Summary {
     }
 }
 
-/// Lines of a label and a text.
+/// Lines with a label and a text.
 struct Page {
     out: String,
 }
@@ -249,7 +249,7 @@ impl Summary {
             (Some(_), false) => {
                 let _ = write!(each, "at B=1, T={}", number::exact(u128::from(at.time)));
                 if let Some(token) = operations.full.checked_div(u128::from(at.time)) {
-                    let _ = write!(each, ", {} a token", number::operations(token));
+                    let _ = write!(each, ", {} per token", number::operations(token));
                 }
             }
         }
@@ -273,7 +273,7 @@ impl Summary {
         if let Some(cache) = self.cache {
             let Bytes { f32, bf16 } = cache.bytes_per_token;
             let text = format!(
-                "{} values a token: {} in f32, {} in bf16",
+                "{} values per token: {} in f32, {} in bf16",
                 number::exact(cache.per_token),
                 number::bytes(f32),
                 number::bytes(bf16)
@@ -281,7 +281,7 @@ impl Summary {
             page.line("KV cache", &text);
             if cache.per_source_token > 0 {
                 let values = number::exact(cache.per_source_token);
-                page.line("  cross", &format!("{values} values a token of the source"));
+                page.line("  cross", &format!("{values} values per token of the source"));
             }
             if let Some(context) = self.context {
                 let (at, whole) = (Bytes::of(cache.at_context), number::exact(u128::from(context)));
@@ -296,7 +296,7 @@ impl Summary {
 fn ports(page: &mut Page, label: &str, ports: &[Port]) {
     let width = ports.iter().map(|port| port.name.len()).max().unwrap_or(0);
     for (i, port) in ports.iter().enumerate() {
-        let absent = if port.optional { "  may be absent" } else { "" };
+        let absent = if port.optional { "  may be left out" } else { "" };
         let text = format!("{:width$}  {}{absent}", port.name, port.r#type);
         page.line(if i == 0 { label } else { "" }, &text);
     }

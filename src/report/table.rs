@@ -1,27 +1,27 @@
-//! Aligned columns as text, csv and markdown.
+//! Aligned columns as text, csv and Markdown.
 //!
-//! A table never wraps a cell: where it is wider than allowed, columns that may shrink lose their ends
-//! to `…`, the one with the most to spare first.
+//! A table never wraps a cell. If it is wider than allowed, columns that may shrink are cut with `…`, the
+//! one with the most room to spare first.
 
 use std::fmt::Write as _;
 
-/// On which side of its column a cell stands.
+/// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Text.
+    /// For text.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its title.
+    /// The heading of the column.
     pub title: String,
-    /// Where its cells stand.
+    /// The alignment of the cells.
     pub align: Align,
-    /// The width it may shrink to; `None` keeps it whole.
+    /// The width to which it may shrink; `None` if it is never cut.
     pub least: Option<usize>,
 }
 
@@ -37,21 +37,21 @@ impl Column {
     }
 }
 
-/// Rows under titles, with one more row below a rule.
+/// Rows under titles, with an optional row of totals below a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// The columns.
+    /// The columns with their titles.
     pub columns: Vec<Column>,
-    /// A cell for every column, a row at a time.
+    /// The rows, with one cell for every column.
     pub rows: Vec<Vec<String>>,
-    /// The row of totals; empty for none.
+    /// The row of totals; empty if there is none.
     pub total: Vec<String>,
 }
 
 const GAP: usize = 2;
 
 impl Table {
-    /// How wide it is when nothing is cut.
+    /// The width when nothing is cut.
     pub fn width(&self) -> usize {
         total_width(&self.widths())
     }
@@ -86,7 +86,7 @@ impl Table {
         out
     }
 
-    /// Comma-separated values with a line of titles; quoted where RFC 4180 asks for it. Without totals.
+    /// Comma-separated values with a line of titles, quoted where RFC 4180 requires it, without totals.
     pub fn csv(&self) -> String {
         let titles: Vec<String> = self.columns.iter().map(|c| c.title.clone()).collect();
         let mut out = String::new();
@@ -97,7 +97,7 @@ impl Table {
         out
     }
 
-    /// A pipe table, totals as the last row in bold.
+    /// A pipe table, with the totals as a last row in bold.
     pub fn markdown(&self) -> String {
         let mut out = String::new();
         let line = |out: &mut String, cells: &[String]| {

@@ -234,7 +234,7 @@ fn mixture(graph: &Graph, module: &Module) -> (String, Vec<String>) {
     for node in &module.nodes {
         let Op::Experts { member, active } = &node.op else { continue };
         let MemberKind::Stack(runs) = &module.member(*member).kind else { continue };
-        notes.push(format!("{} experts, {} a token", size(stack_len(runs)), size(*active)));
+        notes.push(format!("{} experts, {} per token", size(stack_len(runs)), size(*active)));
         notes.extend(expert(graph, runs));
     }
     let shared = module.members.iter().filter(|m| matches!(m.kind, MemberKind::Module(_))).count();

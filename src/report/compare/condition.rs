@@ -3,8 +3,8 @@
 //! ```text
 //! condition = sum ("<" | "<=" | ">" | ">=" | "==" | "!=") sum
 //! ```
-//! Sums are the expressions of specs; their names are those of [`Name`], of the model that is judged, or
-//! with `first.` before them of the first one. Numbers are exact where they are whole.
+//! Sums are the expressions of specs. Their names are those of [`Name`]: a cost of the model that is
+//! checked, or with the prefix `first.` a cost of the first model. Whole numbers are exact.
 
 use std::cmp::Ordering;
 
@@ -17,10 +17,10 @@ use crate::syntax::expr::{self, Expr, Number, Scope};
 use crate::syntax::text;
 use crate::syntax::tree::Node;
 
-/// Whether an order of two numbers is the one a mark asks for.
+/// Whether the order of two numbers satisfies a comparison operator.
 type Test = fn(Ordering) -> bool;
 
-/// How two numbers are compared, longest marks first.
+/// The comparison operators, longest first.
 const MARKS: [(&str, Test); 6] = [
     ("<=", Ordering::is_le),
     (">=", Ordering::is_ge),
@@ -30,7 +30,7 @@ const MARKS: [(&str, Test); 6] = [
     (">", Ordering::is_gt),
 ];
 
-/// A condition that has been read.
+/// A condition that has been parsed.
 #[derive(Clone, Debug)]
 pub struct Condition {
     text: String,
@@ -39,48 +39,49 @@ pub struct Condition {
     holds: Test,
 }
 
-/// What came of a condition for one model.
+/// The result of a condition for one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// The condition as written.
+    /// The condition as it is written.
     pub condition: String,
-    /// The model.
+    /// The name of the model.
     pub model: String,
-    /// Whether it holds.
+    /// Whether the condition holds.
     pub holds: bool,
-    /// The number on the left.
+    /// The value of the left side.
     pub left: f64,
-    /// The number on the right.
+    /// The value of the right side.
     pub right: f64,
 }
 
 impl Condition {
-    /// Reads the argument of one `--fail-if`.
+    /// Parses the argument of one `--fail-if`.
     ///
     /// # Errors
-    /// It is no condition, or names no cost; with the place in the argument.
+    /// The argument is not a condition, or names an unknown cost; the diagnostic shows the place in the
+    /// argument.
     pub fn parse(sources: &mut SourceMap, argument: &str) -> Result<Condition, Diagnostic> {
         let number = 1 + sources.iter().filter(|(_, s)| s.name.starts_with("--fail-if #")).count();
         let id = sources.add(format!("--fail-if #{number}"), argument);
         let mut sink = crate::diag::Sink::new();
         if !text::check(sources, id, &mut sink) {
             let found = sink.into_sorted().into_iter().next();
-            return Err(found.unwrap_or_else(|| wrong(id, 0, argument.len(), "this cannot be read as text")));
+            return Err(found.unwrap_or_else(|| wrong(id, 0, argument.len(), "this value is not valid text")));
         }
         let found = MARKS.iter().filter_map(|(mark, holds)| Some((argument.find(mark)?, *mark, *holds)));
-        // The first mark, and of those that begin there the longest, which stands first above.
+        // The first operator; of several that begin there, the longest, which comes first in the table.
         let Some((at, mark, holds)) = found.min_by_key(|(at, mark, _)| (*at, usize::MAX - mark.len())) else {
-            return Err(wrong(id, 0, argument.len(), "a condition compares two numbers"));
+            return Err(wrong(id, 0, argument.len(), "a condition must compare two numbers"));
         };
         let behind = at + mark.len();
         if let Some(next) = argument.get(behind..).and_then(|rest| rest.find(['<', '>', '=', '!'])) {
             let (start, end) = (behind + next, behind + next + 1);
-            return Err(wrong(id, start, end, "a condition compares only two numbers"));
+            return Err(wrong(id, start, end, "a condition can compare only two numbers"));
         }
         let left = side(sources, id, argument, 0..at)?;
         let right = side(sources, id, argument, behind..argument.len())?;
         let condition = Condition { text: argument.trim().to_owned(), left, right, holds };
-        // Names are looked up once before any model is measured.
+        // Names are looked up once before any model is measured, so that a misspelt one is reported early.
         let none = Costs::default();
         let unknown = |expr: &Expr| {
             let names = Named { own: &none, first: &none };
@@ -93,10 +94,10 @@ impl Condition {
         }
     }
 
-    /// Whether it holds for a model.
+    /// Evaluates the condition for a model.
     ///
     /// # Errors
-    /// A number that is none, such as a quotient by a cost that is 0.
+    /// A side has no value, as when it divides by a cost that is 0.
     pub fn judge(&self, model: &str, own: &Costs, first: &Costs) -> Result<Judged, Diagnostic> {
         let names = Named { own, first };
         let (left, right) = (expr::eval(&self.left, &names)?, expr::eval(&self.right, &names)?);
@@ -120,7 +121,7 @@ fn side(
     let trimmed = whole.trim();
     if trimmed.is_empty() {
         let place = range.start.min(text.len().saturating_sub(1));
-        return Err(wrong(id, place, place + 1, "a number is missing on one side"));
+        return Err(wrong(id, place, place + 1, "one side of the comparison is empty"));
     }
     let start = range.start + (whole.len() - whole.trim_start().len());
     let node = Node::plain(trimmed, Span::new(id, start, start + trimmed.len()));
@@ -132,7 +133,7 @@ fn wrong(id: SourceId, start: usize, end: usize, message: &str) -> Diagnostic {
         .help("write it like `params > 125e6`, with one of <, <=, >, >=, == and !=")
 }
 
-/// The names of conditions.
+/// Looks up the names in conditions.
 struct Named<'c> {
     own: &'c Costs,
     first: &'c Costs,

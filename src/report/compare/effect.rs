@@ -1,7 +1,7 @@
-//! What one knob alone does: a spec with that knob turned, compiled and measured again.
+//! The effect of one knob alone: a spec in which only that knob is turned is compiled and measured again.
 //!
-//! A knob that cannot be turned alone, such as a `d_model` that the heads do not divide, has no effect of
-//! its own.
+//! Some knobs cannot be turned alone (a `d_model` that the heads do not divide); these have no effect of
+//! their own.
 
 use serde::Serialize;
 
@@ -16,38 +16,39 @@ use crate::report::costs::{Costs, Name, Scene};
 /// What turning a knob changes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Effect {
-    /// Every cost that is another one afterwards.
+    /// The costs that change.
     pub costs: Vec<Change>,
 }
 
 /// A cost before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// Which.
+    /// The cost that changes.
     pub cost: Name,
-    /// Before.
+    /// Its value before.
     #[serde(serialize_with = "crate::report::serialize_count")]
     pub from: u128,
-    /// After.
+    /// Its value after.
     #[serde(serialize_with = "crate::report::serialize_count")]
     pub to: u128,
 }
 
-/// Costs that effects name.
+/// The costs that an effect reports.
 const SHOWN: [Name; 4] = [Name::Params, Name::Active, Name::FlopsPerToken, Name::KvPerToken];
 
 impl Effect {
-    /// From the costs before and after.
+    /// The differences between the costs before and after.
     pub fn between(before: &Costs, after: &Costs) -> Effect {
         let change = |cost: &Name| Change { cost: *cost, from: before.of(*cost), to: after.of(*cost) };
-        // Where all parameters are active, one of the two is enough.
+        // If all parameters are active, the two parameter counts are equal and one is enough.
         let dense = |c: &Costs| c.of(Name::Params) == c.of(Name::Active);
         let said = |c: &Change| c.from != c.to && !(c.cost == Name::Active && dense(before) && dense(after));
         Effect { costs: SHOWN.iter().map(change).filter(said).collect() }
     }
 }
 
-/// The spec of a form with some knobs turned to what the spec `to` has; `None` if that is no sound spec.
+/// The spec of a form in which some knobs are turned to what the spec with the index `to` has; `None` if
+/// the result is not a valid spec.
 pub fn turned(wirings: &Wirings, from: &Form, target: &Form, knobs: &[&Knob], to: usize) -> Option<Verified> {
     let mut form = from.clone();
     for knob in knobs {
@@ -57,12 +58,12 @@ pub fn turned(wirings: &Wirings, from: &Form, target: &Form, knobs: &[&Knob], to
     lower(&spec, &mut Sink::new()).ok().flatten()
 }
 
-/// Turns a knob to what the spec `to`, whose form is `target`, has.
+/// Turns a knob to what the spec with the index `to`, whose form is `target`, has.
 pub fn turn(form: &mut Form, target: &Form, knob: &Knob, to: usize) {
     for place in &knob.places {
         let value = place.forms.get(to).cloned().flatten();
         if let (Some(Form::Each(_)), Some(stack)) = (&value, place.keys.first()) {
-            // A value for every block of a pattern needs the pattern.
+            // A value that differs between the blocks of a pattern needs the pattern.
             for key in ["pattern", "runs"] {
                 let at = [stack.clone(), key.to_owned()];
                 form.put(&at, target.get(&at).cloned());
@@ -70,7 +71,8 @@ pub fn turn(form: &mut Form, target: &Form, knob: &Knob, to: usize) {
         }
         let value = match (knob.is_part, value, form.get(&place.keys)) {
             (true, Some(Form::Part(name, new)), Some(Form::Part(_, old))) => {
-                // Shared fields have knobs of their own and stay, unless they only follow.
+                // Fields that both parts share have knobs of their own and are kept, except those that are
+                // derived from other fields.
                 let kept = |(key, value): (&String, &Form)| {
                     let own = old.get(key).filter(|old| !old.follows()).unwrap_or(value);
                     (key.clone(), own.clone())
@@ -83,16 +85,16 @@ pub fn turn(form: &mut Form, target: &Form, knob: &Knob, to: usize) {
     }
 }
 
-/// What a knob does, and the knob that has to turn with it if it cannot turn alone.
+/// The effect of a knob, with the knob that has to be turned with it if it cannot be turned alone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// What it does; none if no other knob lets it turn.
+    /// The effect; `None` if no other knob makes it possible to turn this one.
     pub effect: Option<Effect>,
-    /// The path of the other one.
+    /// The path of the other knob.
     pub with: Option<String>,
 }
 
-/// What each knob does to the costs of the first spec when it takes the value of the second.
+/// The effect of each knob on the costs of the first spec when it takes the value of the second.
 pub fn effects(
     wirings: &Wirings,
     forms: (&Form, &Form),
@@ -122,7 +124,8 @@ pub fn effects(
     knobs.iter().zip(alone).map(of).collect()
 }
 
-/// Whether one knob may make room for the other: in one stack, or above it.
+/// Whether turning one knob may make it possible to turn the other: they are in the same stack, or one is
+/// above a stack.
 fn is_near(a: &Knob, b: &Knob) -> bool {
     let stack =
         |knob: &Knob| knob.places.first().filter(|p| p.keys.len() > 1).and_then(|p| p.keys.first().cloned());

@@ -1,4 +1,4 @@
-//! A comparison as csv and as markdown.
+//! A comparison as csv and as Markdown.
 
 use super::knob::Class;
 use super::text::{amount, said};
@@ -7,8 +7,8 @@ use crate::report::costs::{Name, Unit};
 use crate::report::table::{Column, Table};
 
 impl Comparison {
-    /// One row a cost and a difference, one column a model, plain numbers and words; of two models a last
-    /// column says what a difference does alone.
+    /// One row per cost and per difference, one column per model, with plain numbers and words. For two
+    /// models, a last column gives the effect of each difference alone.
     pub fn csv(&self) -> String {
         let names = self.models.iter().map(|m| Column::text(m.name.clone(), 0));
         let mut columns = vec![Column::text("section", 0), Column::text("name", 0)];
@@ -44,7 +44,7 @@ impl Comparison {
         Table { columns, rows, total: Vec::new() }.csv()
     }
 
-    /// Pipe tables: costs, differences, and what was measured.
+    /// Pipe tables of the costs, the differences, and the measurements.
     pub fn markdown(&self) -> String {
         let mut columns = vec![Column::text("", 0)];
         columns.extend(self.models.iter().map(|m| Column::number(m.name.clone())));
@@ -86,7 +86,7 @@ impl Comparison {
 }
 
 impl Turned {
-    /// What it does in a line; empty for nothing.
+    /// The effect of the difference alone, in one line; empty if there is none.
     pub fn alone(&self) -> String {
         match (&self.effect, &self.with) {
             _ if self.knob.follows => "follows".to_owned(),
@@ -94,7 +94,7 @@ impl Turned {
             (Some(effect), Some(other)) => {
                 format!("with {}: {}", other.rsplit('.').next().unwrap_or(other), said(effect))
             }
-            (None, _) => "not alone".to_owned(),
+            (None, _) => "not possible alone".to_owned(),
         }
     }
 }

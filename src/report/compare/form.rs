@@ -1,10 +1,10 @@
-//! A spec's normal form: one tree for one model, however its author wrote it.
+//! A spec's normal form: the same tree for the same model, however its author wrote it.
 //!
-//! Two specs that differ in one knob have normal forms that differ in one place. Defaults are written out;
-//! what follows from other fields (`head_dim` = `d_model / heads`) is marked as [`Form::Word::follows`];
-//! norms that are all alike are one `norm`; an equation of the prelude is its name; blocks that stand
-//! in a pattern are one block whose fields hold, where they vary, a value for [`Form::Each`] of them.
-//! [`node`] turns a form into a tree that decodes to the spec it came from.
+//! Two specs that differ in one knob have normal forms that differ in one place. Defaults are written out.
+//! A value that follows from other fields (`head_dim` = `d_model / heads`) is marked with
+//! [`Form::Word::follows`]. Norms that are all equal become one `norm`, and an equation of the prelude
+//! becomes its name. The blocks of a pattern become one block, in which a field that varies holds a value
+//! for [`Form::Each`] of them. [`node`] turns a form into a tree that decodes to the original spec.
 
 use indexmap::IndexMap;
 
@@ -20,34 +20,34 @@ use crate::spec::wiring::{self, PartKind, Wiring};
 use crate::spec::{Block, ModelSpec, Stack, is_part, load};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
-/// Fields by name, in the order they are read.
+/// Fields by name, in the order in which they are read.
 pub type Fields = IndexMap<String, Form>;
 
-/// A value of a normal form.
+/// A value in a normal form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Form {
     /// A word, a number, a text or a list.
     Word {
-        /// As a spec says it.
+        /// The value as a node of the spec's tree.
         node: Node,
-        /// Whether it is what the other fields make it, so that a spec need not say it.
+        /// Whether it is derived from other fields, so that a spec may leave it out.
         follows: bool,
     },
     /// A part with its fields.
     Part(String, Fields),
     /// A record.
     Record(Fields),
-    /// A value for every named block.
+    /// A value for each named block.
     Each(Fields),
 }
 
 impl Form {
-    /// A word that somebody has to say.
+    /// A word that is not derived from other fields.
     pub fn word(text: impl Into<String>) -> Form {
         Form::Word { node: plain(text), follows: false }
     }
 
-    /// Whether it is a word that other fields make what it is.
+    /// Whether this is a word that is derived from other fields.
     pub fn follows(&self) -> bool {
         matches!(self, Form::Word { follows: true, .. })
     }
@@ -72,7 +72,7 @@ impl Form {
         path.iter().try_fold(self, |form, key| form.fields()?.get(key))
     }
 
-    /// A path as `--set` takes it: with the names of parts on the way, but for those that are implied.
+    /// A path as `--set` takes it: it contains the names of parts, except those that are implied.
     pub fn spelled(&self, path: &[String]) -> String {
         let mut words: Vec<&str> = Vec::new();
         let mut at = Some(self);
@@ -88,7 +88,7 @@ impl Form {
         words.join(".")
     }
 
-    /// Puts a value at a path, or takes it away; does nothing where the way there is missing.
+    /// Sets or removes the value at a path. Does nothing if a part of the path is missing.
     pub fn put(&mut self, path: &[String], value: Option<Form>) {
         let Some((last, way)) = path.split_last() else { return };
         let Some(fields) = self.at(way).and_then(Form::fields_mut) else { return };
@@ -124,7 +124,7 @@ impl Form {
     }
 }
 
-/// The wirings of the prelude by name, for stacks without and with a memory.
+/// The wirings of the prelude by name, for stacks without and with cross attention.
 pub struct Wirings {
     sources: SourceMap,
     named: Vec<(String, Wiring)>,
@@ -149,7 +149,7 @@ impl Default for Wirings {
 }
 
 impl Wirings {
-    /// Reads a form as a spec; `None` where it is none.
+    /// Decodes a form as a spec; `None` if it is not a valid one.
     pub fn decode(&self, form: &Form) -> Option<ModelSpec> {
         load::decode(&self.sources, &node(form), &mut Sink::new())
     }
@@ -169,8 +169,9 @@ impl Wirings {
         let mut form = self.whole(spec);
         let mut open = Vec::new();
         formulas(&form, &mut Vec::new(), &mut open);
-        // What is left out together must come back together; what does not is given again. Fields that
-        // others follow from are settled within a few rounds.
+        // Fields that are left out together must decode to the same values; a field that does not is
+        // written again. A field may follow from another that is left out, so this is repeated; a few
+        // rounds are enough.
         for _ in 0..4 {
             mark(&mut form, &open, true);
             let Some(again) = self.decode(&form).map(|spec| self.whole(&spec)) else { break };
@@ -197,7 +198,7 @@ impl Wirings {
         settled
     }
 
-    /// The form with every field given.
+    /// The form with every field written out.
     fn whole(&self, spec: &ModelSpec) -> Form {
         let encoded = spec.encode();
         let mut fields = Fields::new();
@@ -255,7 +256,7 @@ impl Wirings {
         Form::Record(fields)
     }
 
-    /// A block: instances of one kind that are all alike are that kind's.
+    /// A block. Instances of one kind that are all equal are written once, for the kind.
     fn block(&self, block: &Block, own_position: bool) -> Fields {
         let mut fields = Fields::new();
         fields.insert("block".into(), self.name(&block.wiring));
@@ -282,7 +283,7 @@ impl Wirings {
     }
 }
 
-/// Which block stands where, as `pattern` where a cycle goes through all layers and as `runs` else.
+/// The order of the blocks: a `pattern` if one cycle covers all layers, else `runs`.
 fn order(stack: &Stack, names: &[String]) -> Option<(&'static str, Node)> {
     let list = |items: Vec<Node>| Node { kind: Kind::List(items), span: Span::default() };
     let cycle = |ids: &[usize]| list(ids.iter().filter_map(|i| names.get(*i)).map(plain).collect());
@@ -299,7 +300,7 @@ fn order(stack: &Stack, names: &[String]) -> Option<(&'static str, Node)> {
     }
 }
 
-/// The value of all blocks, going down to the fields that vary.
+/// Merges the values of all blocks; only the innermost fields that vary become [`Form::Each`].
 fn merged(values: &[(&String, &Form)]) -> Form {
     let Some((_, first)) = values.first() else { return Form::Record(Fields::new()) };
     if values.iter().all(|(_, value)| value == first) {
@@ -364,12 +365,12 @@ fn mark(form: &mut Form, paths: &[Vec<String>], on: bool) {
     }
 }
 
-/// The part of that name, in whichever slot.
+/// The part with this name, in any slot.
 pub fn part(name: &str) -> Option<PartDoc> {
     SLOTS.iter().find_map(|slot| slot().parts.into_iter().find(|p| p.name == name))
 }
 
-/// Whether fields of the part may stand without its name.
+/// Whether the part's fields may be written without its name.
 fn is_implied(name: &str) -> bool {
     SLOTS.iter().any(|slot| slot().implied == Some(name))
 }
@@ -386,7 +387,7 @@ const SLOTS: [fn() -> SlotDoc; 9] = [
     init::Distribution::documentation,
 ];
 
-/// The tree of a form, without what follows from the rest.
+/// The tree of a form, without the values that are derived from others.
 pub fn node(form: &Form) -> Node {
     let Form::Record(fields) = form else { return value(form, None) };
     let entries = fields.iter().map(|(key, form)| match (key.as_str(), form) {
@@ -396,7 +397,7 @@ pub fn node(form: &Form) -> Node {
     Node::map(entries.collect(), Span::default())
 }
 
-/// Fields of a stack that are not its blocks'.
+/// Fields of a stack that do not belong to its blocks.
 const OF_STACK: &[&str] = &["embed", "layers", "share", "pattern", "runs", "final_norm"];
 
 fn stack_node(fields: &Fields) -> Node {
@@ -404,7 +405,7 @@ fn stack_node(fields: &Fields) -> Node {
         fields.iter().partition(|(key, _)| OF_STACK.contains(&key.as_str()));
     let mut entries: Vec<Entry> = own.iter().map(|(key, form)| entry(key, value(form, None))).collect();
     let names = blocks(fields);
-    // What all blocks have is the stack's; a block says what it has of its own.
+    // The fields that all blocks share are written in the stack; each block has only what differs.
     let (varied, shared): (Vec<_>, Vec<_>) =
         of_block.into_iter().partition(|(_, form)| varies(form) && !names.is_empty());
     entries.extend(shared.into_iter().map(|(key, form)| entry(key, value(form, None))));
@@ -422,12 +423,12 @@ fn stack_node(fields: &Fields) -> Node {
     Node::map(entries, Span::default())
 }
 
-/// Whether blocks have different values somewhere in it.
+/// Whether the form has a value somewhere that varies between blocks.
 fn varies(form: &Form) -> bool {
     matches!(form, Form::Each(_)) || form.fields().is_some_and(|fields| fields.values().any(varies))
 }
 
-/// The names of the blocks that stand in a pattern or in runs, each once.
+/// The names of the blocks in a pattern or in runs, each once.
 fn blocks(fields: &Fields) -> Vec<String> {
     fn collect(node: &Node, names: &mut Vec<String>) {
         match &node.kind {
@@ -446,7 +447,7 @@ fn blocks(fields: &Fields) -> Vec<String> {
     names
 }
 
-/// The tree of a value, as the block of that name has it.
+/// The tree of a value as the named block has it.
 fn value(form: &Form, block: Option<&str>) -> Node {
     let map = |fields: &Fields| {
         let said = |form: &Form| !matches!(form, Form::Word { follows: true, .. });

@@ -1,9 +1,10 @@
-//! What differs between normal forms: one [`Knob`] for every place where they do.
+//! The differences between normal forms: one [`Knob`] for each place in which they differ.
 //!
-//! Forms are walked side by side. Where all hold the same part or a record, the walk goes on inside;
-//! where parts differ, their names are one knob and each field that several of them have another. A
-//! knob says what every spec has there in a few words, and holds the forms themselves, so that one of
-//! them can be put in another's place. Fields of one record that turn alike are one knob.
+//! Forms are compared field by field. Where all have the same part or a record, the comparison continues
+//! inside. Where the parts differ, their names are one knob, and each field that several of them have is
+//! another. A knob describes in a few words what every spec has there, and holds the forms themselves, so
+//! that one can be put in another's place. Fields of one record that have equal values in every spec are
+//! one knob.
 
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use crate::field::value::{DefaultDoc, Field};
 use crate::report::number;
 use crate::syntax::tree::{Kind, Node};
 
-/// What a knob turns.
+/// What a knob changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
@@ -20,40 +21,41 @@ pub enum Class {
     Forward,
     /// What happens in training alone.
     Training,
-    /// How parameters start.
+    /// Initial values of parameters.
     Init,
 }
 
-/// A place where specs differ.
+/// A place in which specs differ.
 #[derive(Clone, Debug, Serialize)]
 pub struct Knob {
-    /// `decoder.attention.kv_heads`, as `--set` would take it; `decoder.attention.bias.{key,value}` for
-    /// fields that turn alike. Of a field that different parts have, the parts are not named.
+    /// `decoder.attention.kv_heads`, as `--set` takes it; `decoder.attention.bias.{key,value}` for several
+    /// fields of a record. If the parts differ, the path of a field does not name them.
     pub path: String,
-    /// What it turns.
+    /// What the knob changes.
     pub class: Class,
-    /// Whether each value is what other fields make it.
+    /// Whether each value is derived from other fields.
     pub follows: bool,
-    /// What each spec has, in the order of the specs; nothing where it has no such field.
+    /// What each spec has, in the order of the specs; `None` if a spec has no such field.
     pub values: Vec<Option<String>>,
-    /// Where it stands, which is several places for fields that turn alike.
+    /// The place of the field, or of each field if the knob covers several.
     #[serde(skip)]
     pub places: Vec<Place>,
-    /// Whether only the part's name is meant, because fields that parts share have knobs of their own.
+    /// Whether only the part's name is meant, because the fields that the parts share have knobs of their
+    /// own.
     #[serde(skip)]
     pub is_part: bool,
 }
 
-/// A path and what each spec has there.
+/// A path, and what each spec has there.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The path as keys.
+    /// The keys on the path.
     pub keys: Vec<String>,
-    /// What each spec has.
+    /// What each spec has there.
     pub forms: Vec<Option<Form>>,
 }
 
-/// Every place where the forms differ, in reading order.
+/// Every place in which the forms differ, in reading order.
 pub fn knobs(forms: &[Form]) -> Vec<Knob> {
     let mut found = Vec::new();
     let all: Vec<Option<&Form>> = forms.iter().map(Some).collect();
@@ -71,7 +73,7 @@ pub fn knobs(forms: &[Form]) -> Vec<Knob> {
     joined
 }
 
-/// Whether two knobs are fields of one record, not of a part, that hold the same values.
+/// Whether two knobs are fields of one record (not of a part) with the same values.
 fn turns_with(a: &Knob, b: &Knob) -> bool {
     let (Some(x), Some(y)) = (a.places.first(), b.places.first()) else { return false };
     let (Some((_, above)), Some((_, other))) = (x.keys.split_last(), y.keys.split_last()) else {
@@ -81,7 +83,7 @@ fn turns_with(a: &Knob, b: &Knob) -> bool {
     in_record && above == other && a.values == b.values && a.class == b.class && a.follows == b.follows
 }
 
-/// Records whose fields say the same of several places.
+/// Records whose fields hold the same kind of value for several places.
 const RECORDS: &[&str] = &["bias", "dropout"];
 
 impl Knob {
@@ -89,7 +91,7 @@ impl Knob {
         self.places.extend(other.places);
     }
 
-    /// Finds the path as it is written.
+    /// Finds the path as it is written in a spec.
     fn spell(&mut self, forms: &[Form]) {
         let one = |keys: &[String]| {
             let mut spelled =
@@ -101,7 +103,7 @@ impl Knob {
         let siblings = forms.iter().filter_map(|form| form.get(above)?.fields()).map(Fields::len).max();
         self.path = match self.places.as_slice() {
             [only] => one(&only.keys),
-            // All fields of the record: the record turns.
+            // All fields of the record differ alike, so the record is named.
             all if siblings == Some(all.len()) => one(above),
             all => {
                 let fields: Vec<&str> =
@@ -114,8 +116,8 @@ impl Knob {
     }
 }
 
-/// Compares what stands at one path. Where `some` is set, only some specs have what is around it, and
-/// only those that have the place are compared.
+/// Compares what is at one path. If `some` is set, only some specs have the field's parent, and only those
+/// that have the field are compared.
 fn differ(keys: &mut Vec<String>, forms: &[Option<&Form>], some: bool, found: &mut Vec<Knob>) {
     let present: Vec<&Form> = forms.iter().flatten().copied().collect();
     let whole = some || present.len() == forms.len();
@@ -132,7 +134,7 @@ fn differ(keys: &mut Vec<String>, forms: &[Option<&Form>], some: bool, found: &m
         |elsewhere: &[String]| forms.iter().map(|form| form.map(|form| brief(form, elsewhere))).collect();
     if present.iter().all(is_record) {
         if !whole {
-            // What only some have is a knob, and those that have it may differ too.
+            // That only some specs have the field is a knob; the specs that have it may differ too.
             found.push(knob(keys, forms, texts(&[]), false));
         }
         within(keys, forms, some || !whole, found);
@@ -147,7 +149,7 @@ fn differ(keys: &mut Vec<String>, forms: &[Option<&Form>], some: bool, found: &m
     }
 }
 
-/// Goes on with every field; where `some` is set, with those that several forms have.
+/// Compares every field; if `some` is set, those that several forms have.
 fn within(keys: &mut Vec<String>, forms: &[Option<&Form>], some: bool, found: &mut Vec<Knob>) {
     let mut names: Vec<&String> = Vec::new();
     for name in forms.iter().flatten().filter_map(|form| form.fields()).flat_map(Fields::keys) {
@@ -164,7 +166,7 @@ fn within(keys: &mut Vec<String>, forms: &[Option<&Form>], some: bool, found: &m
     }
 }
 
-/// Fields that more than one of the parts have.
+/// Fields that more than one of the parts has.
 fn shared(forms: &[Option<&Form>]) -> Vec<String> {
     let fields = || forms.iter().flatten().filter_map(|form| form.fields());
     let count = |key: &String| fields().filter(|f| f.contains_key(key)).count();
@@ -177,8 +179,9 @@ fn shared(forms: &[Option<&Form>]) -> Vec<String> {
 fn knob(keys: &[String], forms: &[Option<&Form>], mut values: Vec<Option<String>>, is_part: bool) -> Knob {
     let follows = forms.iter().flatten().all(|form| form.follows());
     if values.iter().all(|value| value.is_some() && Some(value) == values.first()) {
-        // The same number is said in one spec and follows from other fields in another one; or numbers
-        // differ where they have been cut, and are told in full.
+        // The texts can be equal although the forms differ: the same number may be written in one spec and
+        // derived in another, or numbers may differ only in digits that were rounded off. These are written
+        // in full.
         let is_mixed = !follows && forms.iter().flatten().any(|form| form.follows());
         let full = |form: &Form| match form {
             Form::Word { follows: true, .. } if is_mixed => "follows".to_owned(),
@@ -205,13 +208,13 @@ fn class(keys: &[String]) -> Class {
         return Class::Training;
     }
     match keys.last().map(String::as_str) {
-        // The row of the padding token starts at zero; masks say what is not seen.
+        // The embedding of the padding token is initialised to zero; masks decide which tokens are seen.
         Some("padding") => Class::Init,
         Some(_) | None => Class::Forward,
     }
 }
 
-/// A value in a few words. Of a part's fields those are named that are neither the default nor among
+/// A value in a few words. Of a part's fields, only those are named that are neither the default nor in
 /// `elsewhere`.
 pub fn brief(form: &Form, elsewhere: &[String]) -> String {
     match form {

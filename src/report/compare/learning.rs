@@ -1,11 +1,12 @@
-//! What models learned from the same data: their curves over several seeds, and whether they differ.
+//! What models learned from the same data: their loss curves over several seeds, and whether they differ.
 //!
-//! Every seed trains every model on the same examples in the same order, so that models are compared seed
-//! by seed: what a seed gave all of them (an easy order, say) cancels. A difference counts when the 95 %
-//! interval of the mean of these paired differences (Student's t) does not hold 0; else it is within the
-//! noise. One seed shows no noise, and nothing is said. A model that failed with a seed is out: the others are
-//! compared without it, and where and why it failed is said. A seed that somebody ended is shown apart: how far
-//! each model came, and the losses in training where all that had begun still were.
+//! For each seed, every model is trained on the same examples in the same order, so models are compared
+//! seed by seed: what a seed does to all of them (an easy order, for example) cancels. A difference counts
+//! if the 95 % interval of the mean of these paired differences (Student's t) does not contain 0; otherwise
+//! it is within the noise. A single seed does not show the noise, so nothing is concluded from it. A model
+//! that failed with a seed is left out of the comparison, and the report says where and why it failed. A
+//! seed that was interrupted is shown apart: how far each model came, and the training losses at a step
+//! that all of them had reached.
 
 use std::fmt::Write as _;
 
@@ -15,125 +16,125 @@ use crate::report::number;
 use crate::report::table::{Align, Column, Table};
 use crate::spec::explain::wrapped;
 
-/// How many points a curve has at most.
+/// The most points of a curve.
 pub const POINTS: usize = 100;
 
-/// How many steps the loss of a stopped run is the mean of at most.
+/// The training loss of an interrupted run is the mean over at most this many steps.
 const LAST: u64 = 10;
 
-/// Models that were trained alike.
+/// Models that were trained in the same way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Learning {
-    /// The recipe, as it was named.
+    /// The recipe, as it was named on the command line.
     pub recipe: String,
-    /// The part of the data the last losses are of.
+    /// The part of the data on which the final losses are computed.
     pub split: String,
-    /// Steps of a run.
+    /// The number of steps of a run.
     pub steps: u64,
-    /// The seeds that every model that did not fail was trained with to the end.
+    /// The seeds with which all models that did not fail were trained to the end.
     pub seeds: Vec<u64>,
-    /// Whether all that were asked for are among them, or every model failed.
+    /// Whether these are all seeds that were asked for, or every model failed.
     pub complete: bool,
-    /// The seed that was stopped before every model came to its end.
+    /// The seed that was interrupted before every model finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
-    /// A model each, in the order of the comparison.
+    /// One entry per model, in the order of the comparison.
     pub models: Vec<Learned>,
-    /// Each model against the first that did not fail.
+    /// Each model against the first one that did not fail.
     pub differences: Vec<Difference>,
 }
 
 /// What one model learned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Learned {
-    /// Its name.
+    /// The name of the model.
     pub name: String,
-    /// The loss at the end, a seed each.
+    /// The final losses, one per seed.
     pub losses: Vec<f64>,
-    /// Their mean, smallest and largest.
+    /// The mean, the smallest and the largest of these.
     pub loss: Option<Point>,
-    /// The loss in training; of the stopped seed where there is no other.
+    /// The training loss; if no seed finished, that of the interrupted one.
     pub curve: Vec<Point>,
-    /// Where it failed; then it has no losses, and its curve is that of all its seeds.
+    /// Where it failed. Such a model has no losses, and its curve covers all its seeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<Failed>,
 }
 
-/// The end of a model that failed.
+/// How a model failed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failed {
-    /// With which seed.
+    /// The seed with which it failed.
     pub seed: u64,
-    /// Steps it had made.
+    /// The number of steps before the failure.
     pub steps: u64,
-    /// The reason.
+    /// The reason of the failure.
     pub why: String,
 }
 
-/// A seed that somebody ended.
+/// A seed whose runs were interrupted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stopped {
-    /// Which.
+    /// The seed.
     pub seed: u64,
-    /// The last step that all models have made that had begun.
+    /// The last step that all models had reached that had begun.
     pub step: u64,
-    /// A model each that did not fail, in the order of the comparison.
+    /// One entry per model that did not fail, in the order of the comparison.
     pub models: Vec<Part>,
 }
 
 /// How far one model came.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
-    /// Its name.
+    /// The name of the model.
     pub name: String,
-    /// Steps it has made.
+    /// The number of steps it made.
     pub steps: u64,
-    /// The mean loss in training of the last steps up to the one that all have made.
+    /// The mean training loss of the last steps up to the one that all models had reached.
     pub training_loss: Option<f64>,
 }
 
 /// A loss over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// After how many steps.
+    /// The number of steps before it.
     pub step: u64,
     /// The mean over the seeds.
     pub mean: f64,
-    /// Of the best seed.
+    /// The loss of the best seed.
     pub low: f64,
-    /// Of the worst seed.
+    /// The loss of the worst seed.
     pub high: f64,
 }
 
-/// One model's last loss less the first one's, seed by seed.
+/// The final loss of one model minus that of the first one, over the seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// The model.
+    /// The name of the model.
     pub name: String,
-    /// What it is compared with.
+    /// The name of the model it is compared with.
     pub than: String,
-    /// The mean over the seeds; less than 0 is better than the other.
+    /// The mean over the seeds; below 0 the model is better than the other.
     pub mean: f64,
-    /// Holds the true mean in 95 of 100 cases; none of one seed.
+    /// The interval that contains the true mean in 95 of 100 cases; `None` for a single seed.
     pub interval: Option<[f64; 2]>,
-    /// Whether it may be chance; unknown of one seed.
+    /// Whether the difference may be chance; `None` for a single seed.
     pub noise: Option<bool>,
 }
 
-/// A run, to its end or to where it was stopped.
+/// A run that finished or was interrupted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
-    /// Its seed.
+    /// The seed of the run.
     pub seed: u64,
-    /// Step and loss, for every step.
+    /// The loss of every step.
     pub steps: Vec<(u64, f64)>,
-    /// The loss at the end; none if it was stopped before.
+    /// The final loss; `None` if the run did not finish.
     pub last: Option<f64>,
-    /// Why it failed.
+    /// The reason, if it failed.
     pub failed: Option<String>,
 }
 
-/// Where a model failed.
+/// The first failure of a model.
 fn failed(runs: &[Run]) -> Option<Failed> {
     let of = |run: &Run| {
         let steps = run.steps.last().map_or(0, |(step, _)| *step);
@@ -149,7 +150,8 @@ fn over(step: u64, values: &[f64]) -> Option<Point> {
     Some(Point { step, mean: values.iter().sum::<f64>() / values.len() as f64, low, high })
 }
 
-/// The mean over the seeds at no more than [`POINTS`] places, each the mean of the steps since the one before.
+/// The mean over the seeds at up to [`POINTS`] places; each is the mean of the steps since the place
+/// before.
 pub fn curve(runs: &[Run]) -> Vec<Point> {
     let last = runs.iter().filter_map(|r| r.steps.last()).map(|(step, _)| *step).max().unwrap_or(0);
     let wide = last.div_ceil(POINTS as u64).max(1);
@@ -167,13 +169,13 @@ pub fn curve(runs: &[Run]) -> Vec<Point> {
         .collect()
 }
 
-/// Student's t beyond which 2.5 of 100 lie, for so many degrees of freedom.
+/// The value of Student's t that 2.5 of 100 samples exceed, for this many degrees of freedom.
 fn student(freedom: usize) -> f64 {
     const TABLE: [f64; 20] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
         2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
     ];
-    // Beyond the table the value of its end is a little too careful.
+    // Beyond the table, its last value makes the interval slightly too wide.
     TABLE.get(freedom.saturating_sub(1)).copied().unwrap_or(TABLE[19])
 }
 
@@ -190,7 +192,7 @@ fn difference(name: &str, than: &str, pairs: &[(f64, f64)]) -> Option<Difference
     Some(Difference { name: name.to_owned(), than: than.to_owned(), mean, interval, noise })
 }
 
-/// The seed that not all models finished, if the first had begun it.
+/// The seed that not all models finished, if the first model had begun it.
 fn stopped(runs: &[&(String, Vec<Run>)], finished: &[u64]) -> Option<Stopped> {
     let begun = |run: &&Run| !finished.contains(&run.seed) && !run.steps.is_empty();
     let seed = runs.first()?.1.iter().find(begun)?.seed;
@@ -226,7 +228,7 @@ fn listed(seeds: &[u64]) -> String {
 }
 
 impl Learning {
-    /// Of the runs of each model, the last of which may have been stopped.
+    /// Evaluates the runs of each model; the last run may have been interrupted.
     pub fn of(recipe: &str, split: &str, steps: u64, asked: usize, runs: &[(String, Vec<Run>)]) -> Self {
         let ended = |runs: &[Run], seed: u64| runs.iter().any(|r| r.seed == seed && r.last.is_some());
         let whole: Vec<&(String, Vec<Run>)> = runs.iter().filter(|(_, r)| failed(r).is_none()).collect();
@@ -267,17 +269,17 @@ impl Learning {
         Self { recipe, split, steps, seeds, complete, stopped, models, differences }
     }
 
-    /// What it is called: that it was stopped is not to be overlooked.
+    /// The title, which also says that the training was interrupted.
     pub fn title(&self) -> &'static str {
-        if self.complete { "what they learned" } else { "what they learned until it was stopped" }
+        if self.complete { "what they learned" } else { "what they learned before they were interrupted" }
     }
 
-    /// How it was trained.
+    /// How the models were trained.
     pub fn footnote(&self) -> String {
         let word = if self.seeds.len() == 1 { "seed" } else { "seeds" };
         let steps = number::exact(self.steps.into());
         let mut text = match self.seeds.is_empty() {
-            true => format!("trained by {}: no seed came to the end of its {steps} steps", self.recipe),
+            true => format!("trained by {}: no seed finished its {steps} steps", self.recipe),
             false => format!(
                 "trained by {} for {steps} steps with {word} {}; the same data in the same order for each seed",
                 self.recipe,
@@ -285,12 +287,12 @@ impl Learning {
             ),
         };
         if !self.complete && !self.seeds.is_empty() {
-            text += "; stopped before the other seeds";
+            text += "; interrupted before the other seeds";
         }
         text
     }
 
-    /// What follows from the losses, a sentence each.
+    /// What follows from the losses, one sentence each.
     pub fn verdicts(&self) -> Vec<String> {
         let sign = |n: f64| if n < 0.0 { format!("−{:.4}", -n) } else { format!("+{n:.4}") };
         let said = self.differences.iter().map(|d| {
@@ -305,7 +307,7 @@ impl Learning {
                     };
                     format!("{name} against {than}: {mean} ({} to {}), {what}", sign(*low), sign(*high))
                 }
-                (_, _) => format!("{name} against {than}: {mean}; one seed does not show what is noise"),
+                (_, _) => format!("{name} against {than}: {mean}; a single seed does not show the noise"),
             }
         });
         let failed = self.models.iter().filter_map(|m| Some((&m.name, m.failed.as_ref()?)));
@@ -316,7 +318,7 @@ impl Learning {
         said.chain(failed).collect()
     }
 
-    /// Titles and rows of a table, a model each.
+    /// The columns and rows of a table with one row per model.
     pub fn rows(&self) -> (Vec<Column>, Vec<Vec<String>>) {
         let column = |title: String, align, least| Column { title, align, least };
         let mut columns = vec![column(String::new(), Align::Left, Some(8))];
@@ -334,14 +336,14 @@ impl Learning {
         (columns, self.models.iter().map(row).collect())
     }
 
-    /// Titles and rows of a table of the seed that was stopped, a model each, and what it shows.
+    /// The columns and rows of a table of the interrupted seed, one row per model, and its caption.
     pub fn rows_of_stopped(&self) -> Option<(Vec<Column>, Vec<Vec<String>>, String)> {
         let Stopped { seed, step, models } = self.stopped.as_ref()?;
         let column = |title: String, align, least| Column { title, align, least };
         let columns = vec![
             column(String::new(), Align::Left, Some(8)),
             column("steps".to_owned(), Align::Right, None),
-            column("loss in training".to_owned(), Align::Right, None),
+            column("training loss".to_owned(), Align::Right, None),
         ];
         let row = |part: &Part| {
             let loss = part.training_loss.map_or("–".to_owned(), |loss| format!("{loss:.4}"));
@@ -350,19 +352,22 @@ impl Learning {
         let (first, step) = (step.saturating_sub(LAST) + 1, *step);
         let mean = match first == step {
             true => format!("at step {step}"),
-            false => format!("mean of the steps {first} to {step}"),
+            false => format!("mean of steps {first} to {step}"),
         };
         let all = number::exact(self.steps.into());
-        let about = format!("seed {seed} was stopped before all had made their {all} steps; losses {mean}");
+        let about = format!(
+            "seed {seed} was interrupted before all models had made their {all} steps; \
+            losses {mean}"
+        );
         Some((columns, models.iter().map(row).collect(), about))
     }
 
-    /// What the losses of the table are.
+    /// The caption of the table of losses.
     pub fn caption(&self) -> String {
-        format!("loss on the {} data at the end: mean, best and worst seed", self.split)
+        format!("final loss on the {} data: mean, best and worst seed", self.split)
     }
 
-    /// For a terminal.
+    /// The report for a terminal.
     pub fn text(&self, width: usize) -> String {
         let mut out = String::new();
         if !self.seeds.is_empty() {
@@ -381,7 +386,7 @@ impl Learning {
         out
     }
 
-    /// As a pipe table and a list.
+    /// The report as a pipe table and a list.
     pub fn markdown(&self) -> String {
         let mut out = String::new();
         if !self.seeds.is_empty() {
@@ -397,7 +402,7 @@ impl Learning {
         out
     }
 
-    /// Rows of csv: a name, and a value a model.
+    /// Rows of csv: a name, and one value per model.
     pub fn plain(&self) -> Vec<(String, Vec<String>)> {
         let of = |value: fn(&Point) -> f64| {
             let one = |m: &Learned| m.loss.as_ref().map(|p| value(p).to_string()).unwrap_or_default();

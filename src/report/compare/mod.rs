@@ -1,10 +1,11 @@
-//! Specs side by side: what differs, what each difference does, what each spec costs.
+//! Compares specs: how they differ, what each difference does, and what each spec costs.
 //!
-//! Specs are brought to their normal [`form`], whose places are compared one by one ([`knob`]); each
-//! difference between two specs is tried alone on the first ([`effect`]); costs come from [`super::costs`].
-//! [`Comparison`] is plain data that every output is written from: [`text`] for a terminal, `export` for
-//! csv and markdown, JSON as it stands. [`condition`] judges costs, [`nearest`] orders known specs. What only
-//! running shows, [`timing`] and [`learning`], is added to it by whoever has run the models.
+//! Specs are brought into their normal [`form`], which are compared place by place ([`knob`]). Each
+//! difference between two specs is applied alone to the first one ([`effect`]). Costs come from
+//! [`super::costs`]. [`Comparison`] is plain data from which every output is written: [`text`] for a
+//! terminal, `export` for csv and Markdown, and JSON directly. [`condition`] checks costs, [`nearest`]
+//! orders known specs by similarity. What only running shows ([`timing`] and [`learning`]) is added by the
+//! code that runs the models.
 
 pub mod condition;
 pub mod effect;
@@ -31,58 +32,58 @@ use timing::Timing;
 /// A spec that is compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// What it is called beside others.
+    /// The name in the comparison.
     pub name: &'a str,
-    /// The spec.
+    /// The spec itself.
     pub spec: &'a ModelSpec,
-    /// Its graph.
+    /// The spec's graph.
     pub graph: &'a Verified,
 }
 
-/// Specs side by side.
+/// The result of comparing specs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// At what costs are measured.
+    /// The lengths and the element type for which costs are computed.
     pub scene: Scene,
-    /// The specs; the first is what others are compared with.
+    /// The specs; the others are compared with the first one.
     pub models: Vec<Model>,
-    /// Where they differ, in reading order.
+    /// Their differences, in reading order.
     pub knobs: Vec<Turned>,
-    /// How long they take, where that was measured.
+    /// How long they take, if that was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timing>,
-    /// What they learned, where they were trained.
+    /// What they learned, if they were trained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub learning: Option<Learning>,
 }
 
-/// One of the specs.
+/// One of the specs that are compared.
 #[derive(Clone, Debug, Serialize)]
 pub struct Model {
-    /// Its name.
+    /// The name in the comparison.
     pub name: String,
     /// What it is.
     pub kind: ModelKind,
     /// The longest sequence it is meant for; none for images.
     pub context: Option<u64>,
-    /// What it costs.
+    /// Its costs.
     pub costs: Costs,
 }
 
-/// A difference and what it does.
+/// A difference and its effect.
 #[derive(Clone, Debug, Serialize)]
 pub struct Turned {
     /// The difference.
     #[serde(flatten)]
     pub knob: Knob,
-    /// What it does alone to the first of two specs; none if it cannot turn alone.
+    /// What it does alone to the first of two specs; `None` if it cannot be turned alone.
     pub effect: Option<Effect>,
-    /// The knob that turns with it for its effect, where it cannot turn alone.
+    /// The knob that is turned with it for its effect, if it cannot be turned alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with: Option<String>,
 }
 
-/// Compares specs. Effects are found for two of them only: of more, each pair would have its own.
+/// Compares specs. Effects are computed only if there are two: with more, each pair would have its own.
 pub fn compare(entries: &[Entry<'_>], scene: Scene) -> Comparison {
     let wirings = Wirings::default();
     let forms: Vec<Form> = entries.iter().map(|e| wirings.normal(e.spec)).collect();

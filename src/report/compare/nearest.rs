@@ -1,8 +1,8 @@
-//! Which of some specs another one is closest to.
+//! Finds the known specs that are most similar to a given one.
 //!
-//! The distance of two specs is what their knobs weigh together: a word, a part or a wiring that is
-//! another one weighs as much as four numbers, because sizes vary within a family and parts between them.
-//! What matters only in training or at the start weighs nothing.
+//! The distance of two specs is the sum of their knobs' weights. A different word, part or wiring weighs as
+//! much as four different numbers, because sizes vary within a family and parts between families. Knobs
+//! that matter only in training or for initial values weigh nothing.
 
 use serde::Serialize;
 
@@ -10,16 +10,16 @@ use super::form::{Form, Wirings};
 use super::knob::{Class, Knob, knobs};
 use crate::spec::ModelSpec;
 
-/// A spec and how far it is away.
+/// A known spec and its distance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Near {
-    /// Its name.
+    /// The name of the spec.
     pub name: String,
-    /// 0 for the same model.
+    /// The distance; 0 for the same model.
     pub distance: u64,
 }
 
-/// The specs by their distance from `spec`, nearest first; of equal distance in the order given.
+/// The specs by their distance from `spec`, nearest first; equal distances keep the given order.
 pub fn nearest(spec: &ModelSpec, known: &[(&str, &ModelSpec)]) -> Vec<Near> {
     let wirings = Wirings::default();
     let form = wirings.normal(spec);

@@ -1,7 +1,8 @@
-//! A comparison for a terminal, as csv and as markdown.
+//! A comparison for a terminal.
 //!
-//! Costs come first, then the differences in groups: what changes the outputs, what changes training,
-//! how parameters start. A difference is one line where it fits, and its effect a second one where not.
+//! Costs come first, then the differences in groups: those that change the outputs, those that change
+//! training, and those that change initial values. A difference is one line if it fits; otherwise its
+//! effect is on a second line.
 
 use std::fmt::Write as _;
 
@@ -15,7 +16,7 @@ use crate::report::table::{Align, Column, Table};
 const CLASSES: [(Class, &str); 3] = [
     (Class::Forward, "what differs"),
     (Class::Training, "only in training"),
-    (Class::Init, "only at the start"),
+    (Class::Init, "only the initial values"),
 ];
 
 impl Comparison {
@@ -50,7 +51,7 @@ impl Comparison {
         out
     }
 
-    /// Says at what costs are measured.
+    /// The lengths and the element type for which costs are computed.
     pub fn footnote(&self) -> String {
         let scene = &self.scene;
         let lengths =
@@ -58,7 +59,8 @@ impl Comparison {
         format!("FLOPs and memory at {lengths}; bytes in {}\n", scene.element.word())
     }
 
-    /// Costs that some model has and that say more than another one.
+    /// The costs that some model has and that add information: one that equals its more general one in all
+    /// models is left out.
     pub fn shown(&self) -> Vec<Name> {
         let of = |name: Name| self.models.iter().map(move |m| m.costs.of(name));
         let has = |name: Name| of(name).any(|n| n > 0);
@@ -112,7 +114,7 @@ impl Comparison {
         table.text(width)
     }
 
-    /// Differences as rows, specs as columns; as many columns at a time as fit.
+    /// Differences as rows and specs as columns, split into several tables if they do not fit the width.
     fn matrix(&self, knobs: &[&Turned], width: usize) -> String {
         let mut out = String::new();
         let label = knobs.iter().map(|t| t.knob.path.chars().count()).max().unwrap_or(0).min(width * 2 / 5);
@@ -152,7 +154,7 @@ impl Comparison {
     }
 }
 
-/// A cost in words, `–` for what a model does not have.
+/// A cost in words; `–` if the model does not have it.
 pub fn amount(name: Name, n: Option<u128>, exact: bool) -> String {
     match n {
         None => "–".to_owned(),
@@ -188,7 +190,7 @@ fn line(out: &mut String, turned: &Turned, width: usize) {
     }
 }
 
-/// An effect in a line: `+28.3 M parameters, KV/token 36,864 → 12,288 B`.
+/// An effect in one line: `+28.3 M parameters, KV/token 36,864 → 12,288 B`.
 pub fn said(effect: &Effect) -> String {
     let one = |change: &Change| match change.cost {
         Name::KvPerToken => {
@@ -201,7 +203,7 @@ pub fn said(effect: &Effect) -> String {
     effect.costs.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// `+1,536`, `−22.5 M`; nothing where there is none.
+/// `+1,536`, `−22.5 M`; empty if there is no difference.
 pub fn difference(cost: Name, (from, to): (u128, u128), exact: bool) -> String {
     let apart = from.abs_diff(to);
     let shown = if exact { number::exact(apart) } else { cost.unit().short(apart) };
@@ -212,7 +214,7 @@ pub fn difference(cost: Name, (from, to): (u128, u128), exact: bool) -> String {
     }
 }
 
-/// `+15.3 %`; nothing where there is no change or nothing to start from.
+/// `+15.3 %`; empty if nothing changes or the first value is 0.
 pub fn percent(from: u128, to: u128) -> String {
     if from == to || from == 0 {
         return String::new();

@@ -1,9 +1,9 @@
-//! How long models take: what repeated runs say of a duration, and which model is faster.
+//! How long models take: statistics of repeated runs, and which model is faster.
 //!
-//! A duration is told by the median of its runs, which a few disturbed ones do not move, with the interval
-//! that holds the true median in 95 of 100 cases: it lies between two order statistics whose ranks follow
-//! from the binomial distribution alone, whatever the durations' own is. No model is called faster than
-//! another whose interval overlaps its own.
+//! A duration is reported as the median of its runs, which a few disturbed runs do not move, with the
+//! interval that contains the true median in 95 of 100 cases. Its ends are two order statistics, whose
+//! ranks follow from the binomial distribution, whatever the distribution of the durations. No model is
+//! called faster than another one if their intervals overlap.
 
 use std::fmt::Write as _;
 
@@ -12,43 +12,43 @@ use serde::Serialize;
 use crate::report::number;
 use crate::report::table::{Align, Column, Table};
 
-/// Times of models that were measured in turns.
+/// Durations of models that were run in turns.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timing {
-    /// Where they ran.
+    /// The device they ran on.
     pub device: String,
-    /// Sequences in the batch.
+    /// The number of sequences in the batch.
     pub batch: u64,
-    /// Their length.
+    /// The tokens of each sequence.
     pub tokens: u64,
-    /// A model each, in the order of the comparison.
+    /// One entry per model, in the order of the comparison.
     pub models: Vec<Timed>,
 }
 
 /// Times of one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timed {
-    /// Its name.
+    /// The name of the model.
     pub name: String,
     /// A forward pass.
     pub forward: Spread,
     /// A training step: forward, backward, and AdamW.
     pub step: Option<Spread>,
-    /// Why there is no training step.
+    /// Why a training step could not be run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untrained: Option<String>,
 }
 
-/// What the runs of one thing say of its duration, in seconds.
+/// Statistics of repeated runs, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// How many there were.
+    /// The number of runs.
     pub runs: usize,
-    /// Half of them were shorter.
+    /// The median duration.
     pub median: f64,
-    /// A quarter of them was shorter than the first, a quarter longer than the second.
+    /// The first and the third quartile.
     pub quartiles: [f64; 2],
-    /// Holds the true median in 95 of 100 cases.
+    /// The interval that contains the true median in 95 of 100 cases.
     pub interval: [f64; 2],
 }
 
@@ -62,10 +62,10 @@ pub enum What {
 }
 
 impl What {
-    /// Both.
+    /// Everything that is timed.
     pub const ALL: [What; 2] = [What::Forward, What::Step];
 
-    /// In words.
+    /// The name in sentences.
     pub fn phrase(self) -> &'static str {
         match self {
             What::Forward => "forward",
@@ -73,7 +73,7 @@ impl What {
         }
     }
 
-    /// As csv and JSON spell it.
+    /// The name in csv and JSON.
     pub fn word(self) -> &'static str {
         match self {
             What::Forward => "forward",
@@ -83,7 +83,7 @@ impl What {
 }
 
 impl Spread {
-    /// Of the seconds of every run; none of no run.
+    /// The statistics of the runs' seconds; `None` if there are no runs.
     pub fn of(seconds: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = seconds.iter().copied().filter(|s| s.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -103,16 +103,16 @@ impl Spread {
     }
 }
 
-/// Between neighbours as their distance says.
+/// The quantile, interpolated linearly between two neighbours.
 fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let place = share * sorted.len().checked_sub(1)? as f64;
     let (low, high) = (sorted.get(place.floor() as usize)?, sorted.get(place.ceil() as usize)?);
     Some(low + (high - low) * place.fract())
 }
 
-/// The largest `r` from 0 so that the median of the population lies outside of the order statistics `r` and
-/// `n - 1 - r` in at most 5 of 100 cases: twice the chance of at most `r` of `n` coins. 0 where there are too
-/// few runs for that.
+/// The largest `r` for which the median of the population lies outside of the order statistics `r` and `n -
+/// 1 - r` in at most 5 of 100 cases: twice the probability of at most `r` heads in `n` coin tosses. 0 if
+/// there are too few runs for that.
 fn rank(n: usize) -> usize {
     if n > 200 {
         let n = n as f64;
@@ -146,7 +146,7 @@ pub fn seconds(n: f64) -> String {
 }
 
 impl Timed {
-    /// Its time of that.
+    /// The duration of what is asked for.
     pub fn of(&self, what: What) -> Option<Spread> {
         match what {
             What::Forward => Some(self.forward),
@@ -156,17 +156,18 @@ impl Timed {
 }
 
 impl Timing {
-    /// How it was measured.
+    /// How the durations were measured.
     pub fn footnote(&self) -> String {
         format!(
-            "measured in turns on {} in f32 at B={}, T={};\nthe interval holds the median in 95 of 100 cases",
+            "measured in turns on {} in f32 at B={}, T={};\nthe interval contains the median in 95 of 100 \
+                cases",
             self.device,
             number::exact(self.batch.into()),
             number::exact(self.tokens.into()),
         )
     }
 
-    /// Titles and rows of a table: a row a model and a thing that is timed.
+    /// The columns and rows of a table with one row per model and timed pass.
     pub fn rows(&self) -> (Vec<Column>, Vec<Vec<String>>) {
         let column = |title: &str, align, least| Column { title: title.to_owned(), align, least };
         let mut columns = vec![column("", Align::Left, None), column("", Align::Left, Some(8))];
@@ -193,11 +194,11 @@ impl Timing {
         (columns, rows)
     }
 
-    /// What follows from the times, a sentence each.
+    /// What follows from the durations, one sentence each.
     pub fn verdicts(&self) -> Vec<String> {
         let mut said: Vec<String> = What::ALL.iter().filter_map(|what| self.verdict(*what)).collect();
         said.extend(self.models.iter().filter_map(|model| {
-            Some(format!("{} takes no training step: {}", model.name, model.untrained.as_ref()?))
+            Some(format!("{} cannot make a training step: {}", model.name, model.untrained.as_ref()?))
         }));
         said
     }
@@ -213,17 +214,17 @@ impl Timing {
         Some(match near.split_last() {
             None => {
                 let times = second.median / best.median.max(f64::MIN_POSITIVE);
-                format!("{what}: {first} takes the least time, {next} {times:.2} times as much")
+                format!("{what}: {first} takes the least time, {next} takes {times:.2} times as long")
             }
-            Some((last, [])) => format!("{what}: no winner, the intervals of {first} and {last} overlap"),
+            Some((last, [])) => format!("{what}: undecided, the intervals of {first} and {last} overlap"),
             Some((last, others)) => {
                 let others = others.join(", ");
-                format!("{what}: no winner, the intervals of {first}, {others} and {last} overlap")
+                format!("{what}: undecided, the intervals of {first}, {others} and {last} overlap")
             }
         })
     }
 
-    /// For a terminal.
+    /// The report for a terminal.
     pub fn text(&self, width: usize) -> String {
         let (columns, rows) = self.rows();
         let mut out = Table { columns, rows, total: Vec::new() }.text(width);
@@ -232,7 +233,7 @@ impl Timing {
         out
     }
 
-    /// As a pipe table and a list.
+    /// The report as a pipe table and a list.
     pub fn markdown(&self) -> String {
         let (columns, rows) = self.rows();
         let mut out = Table { columns, rows, total: Vec::new() }.markdown();
@@ -241,7 +242,7 @@ impl Timing {
         out
     }
 
-    /// Rows of csv: a name, and a value a model.
+    /// Rows of csv: a name, and one value per model.
     pub fn plain(&self) -> Vec<(String, Vec<String>)> {
         let parts = |s: &Spread| {
             let [low, high] = s.interval;
