@@ -1,4 +1,4 @@
-//! What decoding carries along: the texts, the findings, and the names expressions may use.
+//! The state of decoding: the sources, the diagnostics, and the names that expressions may use.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -8,20 +8,20 @@ use crate::source::{SourceMap, Span};
 use crate::syntax::expr::{self, Expr, Number, Scope};
 use crate::syntax::tree::Node;
 
-/// State of decoding one spec.
+/// The state while one spec is decoded.
 pub struct Context<'a> {
     sources: &'a SourceMap,
     sink: &'a mut Sink,
     names: Vec<Binding>,
-    /// Places of the values expressions have used.
+    /// The places of the values that expressions have used.
     used: RefCell<BTreeSet<Span>>,
-    /// What the author calls the next record, where that is not the record's own name.
+    /// The name for the next record in messages, if it is not the record's own.
     title: Option<&'static str>,
-    /// Whether an author can give names of their own, by `let`.
+    /// Whether authors can define names with `let`.
     has_lets: bool,
 }
 
-/// A name an expression may use.
+/// A name that an expression may use.
 #[derive(Clone, Debug)]
 struct Binding {
     name: String,
@@ -29,25 +29,25 @@ struct Binding {
     span: Option<Span>,
 }
 
-/// What is known of a name.
+/// What is known about a name.
 #[derive(Clone, Debug)]
 enum Bound {
     Number(Number),
-    /// Nothing, and a diagnostic says so: what depends on it is silent.
+    /// Its value had an error, which has been reported. Expressions that use it report nothing more.
     Broken,
-    /// Nothing yet, for this reason.
+    /// It has no value yet, for this reason.
     Waiting(String),
 }
 
 /// Why an expression has no value.
 pub enum Fault {
-    /// This is wrong with it.
+    /// The expression itself is wrong.
     Own(Box<Diagnostic>),
-    /// It uses a name whose value had an error of its own.
+    /// The expression uses a name whose value had an error.
     Follows,
 }
 
-/// How many names were known at some point; going back forgets the later ones.
+/// The number of names that were known at some time; [`Context::forget_since`] forgets the later ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(usize);
 
@@ -57,22 +57,22 @@ impl<'a> Context<'a> {
         Self { sources, sink, names: Vec::new(), used: RefCell::default(), title: None, has_lets: true }
     }
 
-    /// Of a document without `let`, where no name is worth to be offered.
+    /// For a document without `let`, so that no names are suggested.
     pub fn without_lets(self) -> Self {
         Self { has_lets: false, ..self }
     }
 
-    /// The texts.
+    /// The texts that diagnostics refer to.
     pub fn sources(&self) -> &'a SourceMap {
         self.sources
     }
 
-    /// Where findings go.
+    /// The collection of diagnostics.
     pub fn sink(&mut self) -> &mut Sink {
         self.sink
     }
 
-    /// Records a finding.
+    /// Reports a diagnostic.
     pub fn report(&mut self, diagnostic: Diagnostic) {
         self.sink.push(diagnostic);
     }
@@ -82,27 +82,27 @@ impl<'a> Context<'a> {
         self.sink.has_errors()
     }
 
-    /// Whether so much has been reported that nothing more is kept.
+    /// Whether so many diagnostics have been reported that no more are kept.
     pub fn is_full(&self) -> bool {
         self.sink.is_full()
     }
 
-    /// Makes a number known under a name, hiding an earlier one.
+    /// Defines a name as a number. It hides an earlier definition.
     pub fn bind(&mut self, name: &str, number: Number, span: Option<Span>) {
         self.names.push(Binding { name: name.to_owned(), value: Bound::Number(number), span });
     }
 
-    /// Makes a name known whose value had an error, so that what uses it says nothing more.
+    /// Defines a name whose value had an error, so that expressions that use it report nothing more.
     pub fn bind_broken(&mut self, name: &str) {
         self.names.push(Binding { name: name.to_owned(), value: Bound::Broken, span: None });
     }
 
-    /// Makes a name known that has no value yet, and why.
+    /// Defines a name that has no value yet, with the reason.
     pub fn bind_waiting(&mut self, name: &str, why: String) {
         self.names.push(Binding { name: name.to_owned(), value: Bound::Waiting(why), span: None });
     }
 
-    /// Whether a name stands for a value that had an error.
+    /// Whether the value of a name had an error.
     pub fn is_broken(&self, name: &str) -> bool {
         self.names.iter().rev().find(|b| b.name == name).is_some_and(|b| matches!(b.value, Bound::Broken))
     }
@@ -113,7 +113,7 @@ impl<'a> Context<'a> {
         binding.is_some_and(|b| matches!(b.value, Bound::Number(_)))
     }
 
-    /// Whether an expression has used the value at that place.
+    /// Whether an expression has used the value at this place.
     pub fn has_used(&self, span: Span) -> bool {
         self.used.borrow().contains(&span)
     }
@@ -121,7 +121,7 @@ impl<'a> Context<'a> {
     /// The value of an expression.
     ///
     /// # Errors
-    /// Why it has none.
+    /// The reason why it has no value.
     pub fn value(&self, expression: &Expr) -> Result<Number, Fault> {
         if expression.names().iter().any(|(name, _)| self.is_broken(name)) {
             return Err(Fault::Follows);
@@ -129,7 +129,7 @@ impl<'a> Context<'a> {
         expr::eval(expression, self).map_err(|d| Fault::Own(Box::new(d)))
     }
 
-    /// The value of a scalar, its fault reported.
+    /// The value of a scalar; an error is reported.
     pub fn number(&mut self, node: &Node) -> Option<Number> {
         let value = expr::parse(self.sources, node)
             .map_err(|d| Fault::Own(Box::new(d)))
@@ -144,27 +144,27 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Says what the author calls the record that is decoded next.
+    /// Sets how messages name the record that is decoded next.
     pub fn title_next(&mut self, title: Option<&'static str>) {
         self.title = title;
     }
 
-    /// What the author calls the record that is decoded now.
+    /// Takes the name that [`Context::title_next`] has set.
     pub fn take_title(&mut self) -> Option<&'static str> {
         self.title.take()
     }
 
-    /// Remembers which names are known.
+    /// Remembers which names are defined.
     pub fn mark(&self) -> Mark {
         Mark(self.names.len())
     }
 
-    /// Forgets the names bound since.
+    /// Forgets the names defined since the mark.
     pub fn forget_since(&mut self, mark: Mark) {
         self.names.truncate(mark.0);
     }
 
-    /// How a value is named in a message: as written, with its value if that is an expression.
+    /// A value as messages show it: as written, followed by its value if it is an expression.
     pub fn said(&self, node: &Node, number: Number) -> String {
         let text = node.text().unwrap_or("").trim();
         if text.parse::<f64>().is_ok() || text.is_empty() {
@@ -174,7 +174,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// For an expression that should be whole: a diagnostic that shows the place of every name in it.
+    /// For an expression that should be a whole number: a diagnostic that shows the place of every name in
+    /// it.
     pub fn explain_fraction(&self, node: &Node, number: Number) -> Option<Diagnostic> {
         let text = node.text()?.trim();
         let labels = self.places_of(text);
@@ -186,7 +187,7 @@ impl<'a> Context<'a> {
         Some(labels.into_iter().fold(diagnostic, |d, (span, text)| d.label(span, text)))
     }
 
-    /// Where each name of an expression got its value, with that value.
+    /// The places where the names of an expression were given their values, with these values.
     pub fn places_of(&self, expression: &str) -> Vec<(Span, String)> {
         let mut found: Vec<(Span, String)> = Vec::new();
         for word in expression.split(|c: char| !(c.is_alphanumeric() || c == '_')) {

@@ -1,8 +1,7 @@
-//! How parts and specs say which fields they have: typed values, records, slots, and decoding them
-//! from a tree with every fault reported.
+//! Declares the fields of parts and specs: typed values, records and slots, decoded from a tree with every
+//! error reported.
 //!
-//! Adding a field is a line in a `record!`; adding a kind of value is an implementation of
-//! [`value::Value`].
+//! To add a field, add a line in a `record!`; to add a kind of value, implement [`value::Value`].
 
 pub mod context;
 pub mod record;

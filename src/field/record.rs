@@ -17,11 +17,12 @@
 //!     }
 //! }
 //! ```
-//! A `check path` after it names a function `(&Self, &mut Context) -> Option<()>` for constraints
-//! between fields, and `then path` behind that one `(Self, &Context) -> Self` that settles what two fields
-//! say together. This becomes the struct with these fields and [`Places`], and an implementation of [`Value`] that
-//! decodes fields in this order (so a formula or expression may use the ones above), reports unknown
-//! keys with a suggestion, and encodes every field. A default stands here and nowhere else.
+//! After it, `check path` names a function `(&Self, &mut Context) -> Option<()>` for constraints between
+//! fields, and `then path` after that a function `(Self, &Context) -> Self` that combines fields which
+//! determine each other. The macro expands to the struct with these fields and [`Places`], and to an
+//! implementation of [`Value`] that decodes the fields in this order (so a formula or an expression may use
+//! the ones above), reports unknown keys with a suggestion, and encodes every field. A default is written
+//! only here.
 
 use std::borrow::Cow;
 
@@ -33,7 +34,7 @@ use crate::source::Span;
 use crate::syntax::expr;
 use crate::syntax::tree::{Entry, Kind, Node};
 
-/// Where a record and each of its given fields stand. Does not take part in equality.
+/// The places of a record and of each of its given fields. Places do not take part in equality.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     whole: Span,
@@ -47,12 +48,12 @@ impl PartialEq for Places {
 }
 
 impl Places {
-    /// The whole record.
+    /// The place of the whole record.
     pub fn whole(&self) -> Span {
         self.whole
     }
 
-    /// A field's value, or the whole record where the field is not given.
+    /// The place of a field's value, or of the whole record if the field is not given.
     pub fn of(&self, field: &str) -> Span {
         self.fields.iter().find(|(name, _)| *name == field).map_or(self.whole, |(_, span)| *span)
     }
@@ -63,7 +64,7 @@ impl Places {
     }
 }
 
-/// Decodes the fields of one record, one call a field.
+/// Decodes the fields of one record, with one call per field.
 pub struct Reader<'n> {
     node: &'n Node,
     title: &'static str,
@@ -72,7 +73,8 @@ pub struct Reader<'n> {
 }
 
 impl<'n> Reader<'n> {
-    /// Checks that the node, which is [`mended`], is a map. An empty value is a map without keys.
+    /// Checks that the node, to which [`mended`] has been applied, is a map. An empty value counts as a map
+    /// without keys.
     pub fn open(node: &'n Node, title: &'static str, fields: &[Field], cx: &mut Context<'_>) -> Option<Self> {
         match &node.kind {
             Kind::Map(_) | Kind::Null => {}
@@ -93,7 +95,7 @@ impl<'n> Reader<'n> {
         Some(value)
     }
 
-    /// Makes the field known to later expressions: exactly as written where it is, so that
+    /// Defines the field's name for later expressions. A number that is written is kept exact, so that
     /// `expansion: 8/3` times 768 is 2048.
     fn bound<T: Value>(&self, name: &'static str, value: Option<T>, cx: &mut Context<'_>) -> Option<T> {
         let Some(decoded) = &value else {
@@ -155,7 +157,7 @@ impl<'n> Reader<'n> {
         cx: &mut Context<'_>,
     ) -> Option<T> {
         let parsed = expr::parse(cx.sources(), &Node::plain(formula, self.node.span)).ok()?;
-        // A name without a value had its own error.
+        // A name without a value has had an error of its own.
         let number = expr::eval(&parsed, cx).ok()?;
         let node = Node::plain(number.to_string(), self.node.span);
         if T::describe().wanted() == "a whole number" && number.to_u64().is_none() {
@@ -165,7 +167,8 @@ impl<'n> Reader<'n> {
         T::decode(&node, cx)
     }
 
-    /// A computed size that is not whole: names the numbers it comes from and both their places.
+    /// The diagnostic for a computed size that is not a whole number. It names the numbers in the formula
+    /// with their places.
     fn indivisible(&self, name: &str, formula: &str, number: expr::Number, cx: &Context<'_>) -> Diagnostic {
         let mut labels = cx.places_of(formula).into_iter();
         let message = format!("`{name}` would be {formula} = {number}, which is not a whole number");
@@ -178,18 +181,18 @@ impl<'n> Reader<'n> {
         {
             let (down, up) = (n / d * d, (n / d + 1) * d);
             let near: Vec<String> = [down, up].iter().filter(|n| **n > 0).map(u64::to_string).collect();
-            diagnostic = diagnostic.help(format!("{over} {} would do", near.join(" or ")));
+            diagnostic = diagnostic.help(format!("{over} {} would work", near.join(" or ")));
         }
         let or = if diagnostic.help.is_empty() { "" } else { "or " };
-        diagnostic.help(format!("{or}give `{name}` itself: it need not be {formula}"))
+        diagnostic.help(format!("{or}give `{name}` itself: it does not have to be {formula}"))
     }
 
-    /// Where a field stands, or the record.
+    /// The place of a field, or of the record if it is not given.
     pub fn place(&self, name: &str) -> Span {
         self.places.of(name)
     }
 
-    /// The places of the fields, after the last one.
+    /// The places of the fields; called after the last one.
     pub fn close(&mut self, cx: &mut Context<'_>) -> Places {
         cx.forget_since(self.mark);
         std::mem::take(&mut self.places)
@@ -200,13 +203,14 @@ fn whole(name: &str, cx: &Context<'_>) -> Option<u64> {
     expr::Scope::lookup(cx, name).and_then(|(number, _)| number.to_u64())
 }
 
-/// A record as messages name it.
+/// How messages name a record.
 fn titled(title: &str) -> String {
     if title == "spec" { "the spec".to_owned() } else { format!("`{title}`") }
 }
 
-/// The map with every key reported that is neither a field nor one of `more`. A key that was probably a
-/// slip stands for the field it was meant for, so that nothing else is said about it; others are gone.
+/// Reports every key of the map that is neither a field nor one of `more`, and returns the map without
+/// them. A key that is probably misspelt is renamed to the field that was meant, so that it causes no
+/// further errors.
 pub fn mended<'n>(
     node: &'n Node,
     title: &str,
@@ -227,7 +231,7 @@ pub fn mended<'n>(
         if cx.is_full() {
             break;
         }
-        // A name that exists deeper is no slip.
+        // A name that exists at a deeper level is not misspelt.
         let deeper = (1..=3).any(|depth| below(&e.key, &given, depth).is_some());
         let meant = meant(&e.key, &names).filter(|_| !deeper);
         cx.report(unknown_key(e, title, (&given, &other), &names, meant.as_deref()));
@@ -247,7 +251,7 @@ fn meant(key: &str, names: &[&str]) -> Option<String> {
 fn unknown_key(
     entry: &Entry,
     title: &str,
-    // Fields in the parts that are there come before those in parts that could be.
+    // Fields of parts that the map contains are suggested before those of other parts.
     (given, other): (&[Field], &[Field]),
     names: &[&str],
     meant: Option<&str>,
@@ -261,14 +265,14 @@ fn unknown_key(
         (Some(name), Some(_), _) => diagnostic.help(format!("trafoc calls this `{name}`")),
         (Some(name), None, _) => diagnostic.help(format!("did you mean `{name}`?")),
         (None, Some(_), Some(path)) => diagnostic.help(format!("trafoc calls this `{path}`")),
-        (None, None, Some(path)) => diagnostic.help(format!("it stands at `{path}`")),
+        (None, None, Some(path)) => diagnostic.help(format!("it belongs at `{path}`")),
         (None, Some(name), None) => diagnostic.help(format!("trafoc calls this `{name}`, elsewhere")),
         (None, None, None) if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
         (None, None, None) => diagnostic.help(format!("it has {}", listed(names))),
     }
 }
 
-/// The path of a field or part of that name, exactly so far below some fields.
+/// The path of the field or part with this name, exactly `depth` levels below these fields.
 fn below(key: &str, fields: &[Field], depth: usize) -> Option<String> {
     let inside = |field: &Field| -> Option<String> {
         let in_record = |fields: Vec<Field>, depth: usize| match depth {
@@ -305,7 +309,7 @@ fn below(key: &str, fields: &[Field], depth: usize) -> Option<String> {
     fields.iter().find_map(|f| inside(f).map(|path| format!("{}.{path}", f.name)))
 }
 
-/// "`a`, `b` and `c`"
+/// A list for sentences: "`a`, `b` and `c`".
 pub fn listed(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     match quoted.split_last() {
@@ -315,7 +319,7 @@ pub fn listed(names: &[&str]) -> String {
     }
 }
 
-/// An entry of a map that is written out.
+/// An entry of a map that is written.
 pub fn entry(key: &str, value: Node) -> Entry {
     Entry { key: key.to_owned(), key_span: Span::default(), value }
 }
@@ -328,12 +332,12 @@ macro_rules! record {
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
             $($(#[doc = $fdoc])* pub $field: $ty,)*
-            /// Where it stands.
+            /// The places of the record and its fields.
             pub places: $crate::field::record::Places,
         }
 
         impl $name {
-            /// The fields, as documentation.
+            /// The documentation of the fields.
             pub fn fields() -> Vec<$crate::field::value::Field> {
                 vec![$($crate::field::value::Field {
                     name: stringify!($field),
@@ -393,7 +397,8 @@ macro_rules! record {
 }
 pub(crate) use record;
 
-/// A slot: an enum with one record a part. `implied` names the part whose fields may stand alone.
+/// A slot: an enum with one record per part. `implied` names the part whose fields may be given without its
+/// name.
 macro_rules! slot {
     ($(#[doc = $doc:literal])* pub enum $slot:ident as $title:literal $(implied $implied:literal)? {
         $($(#[doc = $pdoc:literal])* $part:literal => $variant:ident($ty:ty)),* $(,)?
@@ -408,17 +413,17 @@ macro_rules! slot {
             /// The names of the parts.
             pub const PARTS: &'static [&'static str] = &[$($part),*];
 
-            /// The part's name.
+            /// The name of the part.
             pub fn part(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $part),* }
             }
 
-            /// Where it stands.
+            /// The places of the part and its fields.
             pub fn places(&self) -> &$crate::field::record::Places {
                 match self { $(Self::$variant(part) => &part.places),* }
             }
 
-            /// What the slot can hold.
+            /// The documentation of the slot and its parts.
             pub fn documentation() -> $crate::field::value::SlotDoc {
                 #[allow(unused_mut, unused_assignments)]
                 let mut implied = None;
@@ -443,8 +448,8 @@ macro_rules! slot {
             ) -> Option<Self> {
                 let slot = Self::documentation();
                 let (part, inner) = $crate::field::record::part_of(node, &slot, cx)?;
-                // Fields without the part's name are the slot's to the author; a name put in for them
-                // stands where they do.
+                // To the author, fields without a part's name belong to the slot, so messages name the
+                // slot. A name that was inserted has the place of the fields.
                 let is_named = node.entry(part).is_some_and(|e| e.key_span != e.value.span);
                 cx.title_next((slot.implied == Some(part) && !is_named).then_some(slot.name));
                 match part {
@@ -466,7 +471,7 @@ macro_rules! slot {
 }
 pub(crate) use slot;
 
-/// One of some words.
+/// One word out of a fixed set.
 macro_rules! choice {
     ($(#[doc = $doc:literal])* pub enum $name:ident { $($(#[doc = $wdoc:literal])* $word:literal => $variant:ident),* $(,)? }) => {
         $(#[doc = $doc])*
@@ -474,7 +479,7 @@ macro_rules! choice {
         pub enum $name { $($(#[doc = $wdoc])* $variant),* }
 
         impl $name {
-            /// The words, with their meaning.
+            /// The words with their documentation.
             pub const WORDS: &'static [$crate::field::value::Word] = &[$($crate::field::value::Word {
                 name: $word, doc: concat!($($wdoc, "\n"),*),
             }),*];
@@ -504,7 +509,7 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// Reports a word that is none of these.
+/// Reports a word that is not in the set.
 pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'_>) {
     let names: Vec<&str> = words.iter().map(|w| w.name).collect();
     let Some(text) = node.text() else {
@@ -519,7 +524,7 @@ pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'
     });
 }
 
-/// Which part a slot's node holds, and the node of its fields.
+/// The part that a slot's node holds, and the node of its fields.
 pub fn part_of(
     node: &Node,
     slot: &super::value::SlotDoc,
@@ -527,7 +532,7 @@ pub fn part_of(
 ) -> Option<(&'static str, Node)> {
     let names: Vec<&'static str> = slot.parts.iter().map(|p| p.name).collect();
     let unknown = |name: &str, span: Span| {
-        let message = format!("`{name}` is no {}", slot.name);
+        let message = format!("`{name}` is not a valid {}", slot.name);
         let diagnostic = Diagnostic::error(Code::UnknownPart, span, message);
         match foreign(name)
             .map(str::to_owned)
@@ -535,7 +540,7 @@ pub fn part_of(
             .or_else(|| suggest(name, &names))
         {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-            None => diagnostic.help(format!("the parts are {}", listed(&names))),
+            None => diagnostic.help(format!("valid parts are {}", listed(&names))),
         }
     };
     let known = |name: &str| names.iter().copied().find(|n| *n == name);
@@ -563,7 +568,7 @@ pub fn part_of(
                     match extra {
                         Some(extra) => {
                             let message = format!(
-                                "`{}` holds one part, and `{}` stands beside other keys",
+                                "`{}` holds one part, but `{}` has other keys next to it",
                                 slot.name, extra.key
                             );
                             cx.report(
@@ -588,7 +593,7 @@ pub fn part_of(
                     [] => wrong_kind(node, &format!("one of {}", listed(&names)), cx),
                     [only] => cx.report(unknown(&only.key, only.key_span)),
                     [_, second, ..] => {
-                        let message = format!("`{}` holds one part, not several", slot.name);
+                        let message = format!("`{}` holds one part, but a list is given", slot.name);
                         cx.report(
                             Diagnostic::error(Code::SeveralParts, second.key_span, message)
                                 .help(format!("keep one of {}", listed(&names))),
@@ -606,7 +611,7 @@ pub fn part_of(
     }
 }
 
-/// A part written out: its bare name, or its name with its fields.
+/// Encodes a part: its bare name, or its name with its fields.
 pub fn encode_part(part: &str, fields: Node) -> Node {
     match fields.entries() {
         Some([]) => super::value::plain(part),

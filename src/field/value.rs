@@ -1,7 +1,8 @@
-//! What a field may hold: from a tree node to a typed value and back, with its description.
+//! The types of values that fields can hold: from a tree node to a typed value and back, with a
+//! description.
 //!
-//! [`Value`] is implemented by numbers, words, lists, records and slots. Decoding reports every fault
-//! it finds and goes on, so that one run shows them all.
+//! [`Value`] is implemented by numbers, words, lists, records and slots. Decoding goes on after an error,
+//! so that one run reports all of them.
 
 use std::ops::Deref;
 
@@ -11,110 +12,110 @@ use crate::source::Span;
 use crate::syntax::expr::Number;
 use crate::syntax::tree::{Kind, Node, Style};
 
-/// Something a spec can say.
+/// A value that a spec can contain.
 pub trait Value: Sized {
-    /// Reads a node. `None` after reporting why not.
+    /// Decodes a node. Returns `None` after reporting the errors.
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self>;
-    /// The node that decodes to this value, every field written out.
+    /// The node that decodes to this value, with every field written.
     fn encode(&self) -> Node;
-    /// The number expressions see under the field's name, if this is one.
+    /// The number that expressions see under the field's name, if the value is one.
     fn number(&self) -> Option<Number> {
         None
     }
-    /// What may stand here, for `explain`, the schema and error messages.
+    /// Which values are allowed, for `explain`, the schema and error messages.
     fn describe() -> Shape;
 }
 
-/// What may stand in a place of a spec.
+/// The values that are allowed at a place of a spec.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
     /// `true` or `false`
     Bool,
-    /// A whole number or an expression that is one.
+    /// A whole number, or an expression whose value is one.
     Integer,
     /// A number or an expression.
     Number,
     /// Any text.
     Text,
-    /// A text, or a list of them.
+    /// A text, or a list of texts.
     Texts,
-    /// One of some words.
+    /// One word out of a fixed set.
     Choice(&'static [Word]),
-    /// A map with these fields.
+    /// A map with these fields; the first member is its name.
     Record(&'static str, fn() -> Vec<Field>),
-    /// One part of several.
+    /// One of several parts.
     Slot(fn() -> SlotDoc),
-    /// Several of the same.
+    /// A list of values of this shape.
     List(fn() -> Shape),
-    /// Keys of the author's own, each with one of these.
+    /// A map with keys of the author's choice and values of this shape.
     Map(fn() -> Shape),
     /// An equation, or the name of a wiring.
     Equation,
-    /// Any map: checked elsewhere.
+    /// Any map; other code checks it.
     Any,
 }
 
-/// A word and what it means.
+/// A word and its meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
-    /// As a spec spells it.
+    /// The word as it is written in a spec.
     pub name: &'static str,
-    /// One sentence.
+    /// The meaning, in one sentence.
     pub doc: &'static str,
 }
 
 /// One field of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// As a spec spells it.
+    /// The name as it is written in a spec.
     pub name: &'static str,
-    /// What it does.
+    /// What the field does.
     pub doc: &'static str,
-    /// What may stand there.
+    /// Which values are allowed.
     pub shape: fn() -> Shape,
-    /// What holds when it is absent.
+    /// The value if the field is absent.
     pub default: DefaultDoc,
 }
 
-/// What holds when a field is absent.
+/// The value of an absent field.
 #[derive(Clone, Copy, Debug)]
 pub enum DefaultDoc {
     /// The field must be given.
     Required,
-    /// Nothing.
+    /// There is no value.
     Absent,
-    /// A value, as a node prints.
+    /// A constant, as the node that is printed for it.
     Value(fn() -> Node),
     /// A formula over other fields.
     Formula(&'static str),
 }
 
-/// The parts a slot can hold.
+/// The parts that a slot can hold.
 #[derive(Clone, Debug)]
 pub struct SlotDoc {
-    /// What the slot is called.
+    /// The name of the slot.
     pub name: &'static str,
-    /// What it decides.
+    /// What the slot decides.
     pub doc: &'static str,
-    /// The parts.
+    /// The parts with their fields.
     pub parts: Vec<PartDoc>,
-    /// The part whose fields may stand without its name.
+    /// The part whose fields may be given without its name.
     pub implied: Option<&'static str>,
 }
 
-/// One part.
+/// The documentation of one part.
 #[derive(Clone, Copy, Debug)]
 pub struct PartDoc {
-    /// As a spec spells it.
+    /// The name as it is written in a spec.
     pub name: &'static str,
-    /// The part's documentation.
+    /// What the part is, with its source.
     pub doc: &'static str,
-    /// Its fields.
+    /// The fields of the part.
     pub fields: fn() -> Vec<Field>,
 }
 
 impl Shape {
-    /// In an author's words, after "expected".
+    /// The description of the shape that follows "expected" in messages.
     pub fn wanted(self) -> String {
         match self {
             Shape::Bool => "`true` or `false`".into(),
@@ -137,17 +138,17 @@ impl Shape {
     }
 }
 
-/// A node without a place, for values that are written out.
+/// A node without a place, for values that are written.
 pub fn plain(text: impl Into<String>) -> Node {
     Node::plain(text, Span::default())
 }
 
-/// Reports that something else was expected here.
+/// Reports a value of the wrong kind.
 pub fn wrong_kind(node: &Node, wanted: &str, cx: &mut Context<'_>) {
     cx.report(not_of_kind(node, wanted));
 }
 
-/// Something else was expected here.
+/// The diagnostic for a value of the wrong kind.
 fn not_of_kind(node: &Node, wanted: &str) -> Diagnostic {
     let found = match &node.kind {
         Kind::Scalar(s) if s.style == Style::Quoted => format!("the text {:?}", s.text),
@@ -156,7 +157,8 @@ fn not_of_kind(node: &Node, wanted: &str) -> Diagnostic {
     Diagnostic::error(Code::WrongKind, node.span, format!("expected {wanted}, found {found}"))
 }
 
-/// The largest size a spec may give: far above any model, far below overflow.
+/// The largest size that a spec may give: far above any model, and small enough that products do not
+/// overflow.
 pub const MAX_SIZE: u64 = 1 << 40;
 
 /// A number from a literal or an expression.
@@ -168,7 +170,7 @@ fn evaluate(node: &Node, cx: &mut Context<'_>, wanted: &str) -> Option<Number> {
     if scalar.style == Style::Quoted {
         let diagnostic = not_of_kind(node, wanted);
         let is_expression = scalar.text.parse::<f64>().is_ok() || scalar.text.contains(['(', '*', '/', '+']);
-        cx.report(if is_expression { diagnostic.help("take the quotes away") } else { diagnostic });
+        cx.report(if is_expression { diagnostic.help("remove the quotes") } else { diagnostic });
         return None;
     }
     cx.number(node)
@@ -196,7 +198,7 @@ fn integer(node: &Node, cx: &mut Context<'_>, least: u64) -> Option<u64> {
                         Diagnostic::error(Code::NotWhole, node.span, format!("{said} is not a whole number"))
                     })
                     .help(format!(
-                        "{down} or {up} would be; `floor(..)`, `round(..)` and `multiple_of(x, n)` round"
+                        "{down} or {up} would work; `floor(..)`, `round(..)` and `multiple_of(x, n)` round"
                     ))
             };
             cx.report(diagnostic);
@@ -217,7 +219,7 @@ fn real(node: &Node, cx: &mut Context<'_>, range: (f64, f64, &str)) -> Option<f6
     None
 }
 
-/// A real number as a spec writes it: `1e-5`, `10000`, `0.5`.
+/// A real number as it is written in a spec: `1e-5`, `10000`, `0.5`.
 pub fn real_text(value: f64) -> String {
     if value == value.trunc() && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value:?}") }
 }
@@ -256,7 +258,7 @@ macro_rules! number {
 }
 
 number!(
-    /// How many of something there are, at least 1.
+    /// A size or a number of things, at least 1.
     Size(u64),
     Shape::Integer,
     |node, cx| integer(node, cx, 1),
@@ -288,7 +290,7 @@ number!(
     Number::Float
 );
 number!(
-    /// A number from 0 up to, but not, 1.
+    /// A probability: a number from 0 to below 1.
     Probability(f64),
     Shape::Number,
     |node, cx| real(node, cx, (0.0, 1.0 - f64::EPSILON, "a probability, at least 0 and below 1")),
@@ -355,7 +357,7 @@ impl<T: Value> Value for Option<T> {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match (&node.kind, node.text()) {
             (Kind::Null, _) => {
-                let help = "write `none`, or take the key away";
+                let help = "write `none`, or remove the key";
                 cx.report(not_of_kind(node, &T::describe().wanted()).help(help));
                 None
             }

@@ -1,42 +1,43 @@
-//! Where the numbers of a parameter lie in a tensor of a file, and back.
+//! Maps the numbers of a parameter to and from a tensor of a file.
 //!
-//! A tensor is, from outside in: axes of length 1, a stack of experts, rows and columns, which may be the
-//! other way round. Several parameters share its rows: one after the other, or in groups, head by head.
+//! From outside in, a tensor has axes of length 1, a stack of experts, then rows and columns, which may be
+//! transposed. Several parameters can share its rows: one after the other, or alternating in groups, head
+//! by head.
 
-/// A parameter's place in a tensor.
+/// The position of a parameter in a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Length of the stack, and the parameter's index in it.
+    /// The length of the stack, and the parameter's index in it.
     pub stack: Option<(usize, usize)>,
-    /// Rows of each parameter in the tensor.
+    /// The number of rows of each parameter in the tensor.
     pub parts: Vec<usize>,
-    /// Which of them this one is.
+    /// The index of this parameter among them.
     pub which: usize,
-    /// How many groups the rows alternate in.
+    /// The number of groups in which the rows alternate.
     pub groups: usize,
-    /// Numbers of a row.
+    /// The number of columns.
     pub columns: usize,
     /// Whether columns are the outer axis in the file.
     pub transpose: bool,
 }
 
 impl Place {
-    /// A tensor that is the parameter.
+    /// A tensor that holds this parameter only.
     pub fn whole(rows: usize, columns: usize) -> Self {
         Self { stack: None, parts: vec![rows], which: 0, groups: 1, columns, transpose: false }
     }
 
-    /// Whether the tensor's numbers are the parameter's, in order.
+    /// Whether the tensor's numbers are the parameter's, in the same order.
     pub fn is_whole(&self) -> bool {
         self.stack.is_none() && self.parts.len() == 1 && !self.transpose
     }
 
-    /// Rows of all parameters; `None` if that overflows.
+    /// The number of rows of all parameters; `None` if that overflows.
     pub fn rows(&self) -> Option<usize> {
         self.parts.iter().try_fold(0usize, |n, rows| n.checked_add(*rows))
     }
 
-    /// Numbers of the tensor; `None` if that overflows.
+    /// The number of elements of the tensor; `None` if that overflows.
     pub fn len(&self) -> Option<usize> {
         let one = self.rows()?.checked_mul(self.columns)?;
         one.checked_mul(self.stack.map_or(1, |(count, _)| count))
@@ -47,13 +48,14 @@ impl Place {
         self.len() == Some(0)
     }
 
-    /// Why rows cannot alternate so, if they cannot.
+    /// The reason why the rows cannot be divided into these groups, if they cannot.
     pub fn fault(&self) -> Option<String> {
         let uneven = self.parts.iter().find(|rows| self.groups == 0 || !rows.is_multiple_of(self.groups));
-        uneven.map(|rows| format!("{rows} rows do not fall into {} groups", self.groups))
+        uneven.map(|rows| format!("{rows} rows cannot be divided into {} groups", self.groups))
     }
 
-    /// Pairs of indices, in the parameter and in the tensor, and how many numbers follow each other in both.
+    /// Visits the runs of numbers that are contiguous in both: the index in the parameter, the index in the
+    /// tensor, and the length.
     fn runs(&self, mut visit: impl FnMut(usize, usize, usize)) {
         let total = self.rows().unwrap_or(0);
         let own = self.parts.get(self.which).copied().unwrap_or(0);
@@ -76,7 +78,7 @@ impl Place {
         }
     }
 
-    /// The parameter's numbers from the tensor's; none if there are not as many as the place says.
+    /// Takes the parameter's numbers out of the tensor's; `None` if the tensor has another size.
     pub fn take(&self, tensor: &[f32]) -> Option<Vec<f32>> {
         if self.len() != Some(tensor.len()) {
             return None;
@@ -93,7 +95,7 @@ impl Place {
         fits.then_some(values)
     }
 
-    /// Puts the parameter's numbers into the tensor's; false if they do not fit.
+    /// Puts the parameter's numbers into the tensor's; `false` if the sizes do not fit.
     pub fn put(&self, values: &[f32], tensor: &mut [f32]) -> bool {
         let mut fits = self.len() == Some(tensor.len());
         self.runs(|at, from, length| {

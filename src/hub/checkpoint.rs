@@ -1,7 +1,7 @@
 //! The weights of a model directory: one safetensors file, or several with an index.
 //!
-//! Nothing outside of the directory is opened: a shard's name is a single plain one, and a link must lead
-//! to a file of the directory or of the cache it belongs to, as the Hugging Face hub lays its cache out.
+//! No file outside of the directory is opened: a shard must have a plain name, and a link must lead to a
+//! file in the directory or, in the layout of Hugging Face's download cache, in the cache that contains it.
 
 use std::fmt;
 use std::fs::File;
@@ -14,16 +14,16 @@ use serde_json::{Map, Value as Json};
 
 use crate::tensor_file::{Entry, FileError, TENSORS, TensorFile};
 
-/// Longest index that is read.
+/// The longest index file that is read.
 const INDEX_BYTES: u64 = 32 << 20;
-/// Most files an index may name.
+/// The most files that an index may name.
 const SHARDS: usize = 1_000;
 
 /// The tensors of a directory or file.
 #[derive(Debug)]
 pub struct Checkpoint {
     files: Vec<TensorFile>,
-    /// Which file holds each tensor.
+    /// The index of the file that holds each tensor.
     tensors: IndexMap<String, usize>,
 }
 
@@ -32,11 +32,11 @@ pub struct Checkpoint {
 pub enum CheckpointError {
     /// A file cannot be read.
     File(FileError),
-    /// There is none, or the index is not sound.
+    /// There are no weights, or the index is invalid.
     Directory {
-        /// One sentence.
+        /// What is wrong, in one sentence.
         message: String,
-        /// What would mend it.
+        /// How to fix it.
         help: Option<String>,
     },
 }
@@ -63,7 +63,7 @@ impl CheckpointError {
         CheckpointError::Directory { message: message.into(), help: None }
     }
 
-    /// What would mend it.
+    /// How to fix it.
     pub fn help(&self) -> Option<&str> {
         match self {
             CheckpointError::File(error) => error.advice(),
@@ -73,15 +73,15 @@ impl CheckpointError {
 }
 
 impl Checkpoint {
-    /// Whether a directory has weights that [`open`](Self::open) reads.
+    /// Whether a directory has weights that [`open`](Self::open) can read.
     pub fn is_in(folder: &Path) -> bool {
         ["model.safetensors", "model.safetensors.index.json"].iter().any(|name| folder.join(name).exists())
     }
 
-    /// Opens the weights of a directory, or one file; only headers are read.
+    /// Opens the weights of a directory, or a single file. Only headers are read.
     ///
     /// # Errors
-    /// There are none, or a file is not sound.
+    /// There are no weights, or a file is invalid.
     pub fn open(path: &Path) -> Result<Self, CheckpointError> {
         if !path.is_dir() {
             return Self::of(vec![TensorFile::open(path)?]);
@@ -102,7 +102,10 @@ impl Checkpoint {
         let mut names: Vec<&str> = Vec::new();
         for name in map.values() {
             let Some(name) = name.as_str() else {
-                return Err(CheckpointError::new(format!("{} names no file for a tensor", index.display())));
+                return Err(CheckpointError::new(format!(
+                    "{} does not name a file for each tensor",
+                    index.display()
+                )));
             };
             if !names.contains(&name) {
                 names.push(name);
@@ -121,7 +124,7 @@ impl Checkpoint {
             if held.copied() != file.as_str() {
                 let file = file.as_str().unwrap_or_default();
                 let message =
-                    format!("{} says that {file} holds `{tensor}`, and it does not", index.display());
+                    format!("{} says that {file} holds `{tensor}`, but it does not", index.display());
                 return Err(CheckpointError::new(message));
             }
         }
@@ -134,7 +137,7 @@ impl Checkpoint {
             for name in file.entries().keys() {
                 if let Some(other) = tensors.insert(name.clone(), i) {
                     let other = files.get(other).map(|f| f.path().display().to_string()).unwrap_or_default();
-                    let message = format!("`{name}` is in {other} and in {}", file.path().display());
+                    let message = format!("`{name}` is both in {other} and in {}", file.path().display());
                     return Err(CheckpointError::new(message));
                 }
             }
@@ -150,7 +153,7 @@ impl Checkpoint {
         self.tensors.keys().map(String::as_str)
     }
 
-    /// A tensor's type and shape.
+    /// The element type and shape of a tensor.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.files.get(*self.tensors.get(name)?)?.entries().get(name)
     }
@@ -158,7 +161,7 @@ impl Checkpoint {
     /// A tensor's numbers in single precision.
     ///
     /// # Errors
-    /// It holds no floats, or cannot be read.
+    /// The tensor does not hold floating-point numbers, or cannot be read.
     pub fn floats(&mut self, name: &str) -> Result<Vec<f32>, CheckpointError> {
         let file = self.tensors.get(name).and_then(|i| self.files.get_mut(*i));
         match file {
@@ -168,7 +171,7 @@ impl Checkpoint {
     }
 }
 
-/// A file of the folder by its plain name.
+/// The path of a file in the folder, given its plain name.
 fn inside(folder: &Path, name: &str) -> Result<PathBuf, CheckpointError> {
     let refuse = |why: &str| Err(CheckpointError::new(format!("the file `{}` {why}", name.escape_debug())));
     let mut parts = Path::new(name).components();
@@ -176,13 +179,13 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, CheckpointError> {
         && name.len() <= 255
         && !name.contains(['/', '\\', ':', '\0', '\n']);
     if !is_plain {
-        return refuse("is not named by a plain name, and only files of the directory are opened");
+        return refuse("has a name that is a path; only files of the directory itself are opened");
     }
     let path = folder.join(name);
     let reason = |error| CheckpointError::File(FileError::Io(path.clone(), error));
     let root = folder.canonicalize().map_err(reason)?;
     let target = path.canonicalize().map_err(reason)?;
-    // A snapshot of the hub's cache links to `blobs` beside `snapshots`.
+    // A snapshot in the hub's cache links to `blobs`, a sibling of `snapshots`.
     let is_snapshot = root.parent().is_some_and(|p| p.file_name().is_some_and(|n| n == "snapshots"));
     let blobs = root.parent().and_then(Path::parent).map(|p| p.join("blobs")).filter(|_| is_snapshot);
     if !target.starts_with(&root) && !blobs.is_some_and(|blobs| target.starts_with(blobs)) {
@@ -199,7 +202,7 @@ fn weight_map(index: &Path) -> Result<Map<String, Json>, CheckpointError> {
     }
     let mut bytes = Vec::new();
     file.take(INDEX_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
-    let wrong = |why: &str| CheckpointError::new(format!("{} is no index: {why}", index.display()));
+    let wrong = |why: &str| CheckpointError::new(format!("{} is not a valid index: {why}", index.display()));
     if bytes.len() as u64 > INDEX_BYTES {
         return Err(wrong(&format!("it is longer than {INDEX_BYTES} bytes")));
     }
@@ -212,7 +215,7 @@ fn weight_map(index: &Path) -> Result<Map<String, Json>, CheckpointError> {
 }
 
 fn none_in(folder: &Path) -> CheckpointError {
-    let message = format!("`{}` holds no model.safetensors", folder.display());
+    let message = format!("`{}` has no model.safetensors", folder.display());
     let pickles =
         ["pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth", "model.ckpt"];
     let found = pickles.iter().find(|name| folder.join(name).exists());

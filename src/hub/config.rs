@@ -1,5 +1,5 @@
-//! A `config.json` read by its family: every key either has a value, is only about running, or is an
-//! error with its place.
+//! Reads a `config.json` with its family: every key has a value, or concerns only how a model is run, or is
+//! an error with its place.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
@@ -13,20 +13,20 @@ use crate::names::json;
 use crate::source::Span;
 use crate::syntax::tree::Node;
 
-/// The values of a family's keys.
+/// The values of a family's keys in one config.
 #[derive(Clone, Debug)]
 pub struct Config<'f> {
-    /// The family.
+    /// The family the model belongs to.
     pub family: &'f Family,
     /// The class of model, `LlamaForCausalLM`.
     pub architecture: String,
-    /// Its head.
+    /// The head of that class.
     pub head: String,
-    /// A value for every key, `null` among them.
+    /// A value for every key; it may be `null`.
     pub values: IndexMap<String, Json>,
-    /// Where the keys that are given stand.
+    /// The places of the keys that are given.
     pub places: IndexMap<String, Span>,
-    /// Keys that were passed over because they are only about running.
+    /// Keys that were ignored because they concern only how a model is run.
     pub passed: Vec<String>,
 }
 
@@ -44,11 +44,11 @@ pub fn model_type(node: &Node) -> Option<&str> {
     node.get("model_type").and_then(Node::text)
 }
 
-/// Keys that say which family and head it is, and so are no keys of one.
+/// Keys that select the family and the head, which therefore are not keys of a family.
 const OWN: &[&str] = &["model_type", "architectures"];
 
 impl<'f> Config<'f> {
-    /// Reads a config. `None` after reporting why not.
+    /// Reads a config. Returns `None` after reporting the errors.
     pub fn read(family: &'f Family, node: &Node, sink: &mut Sink) -> Option<Self> {
         let (architecture, head) = head_of(family, node, sink)?;
         let mut config = Self {
@@ -75,7 +75,10 @@ impl<'f> Config<'f> {
                 Some((other, known, place))
                     if !same(known, &value) && !known.is_null() && !value.is_null() =>
                 {
-                    let message = format!("`{other}` and `{name}` say different things of one number");
+                    let message = format!(
+                        "`{other}` and `{name}` are two names of one setting and have \
+                        different values"
+                    );
                     let diagnostic = Diagnostic::error(Code::KeysExclude, span, message);
                     sink.push(diagnostic.label(*place, "the other one").help("keep one of them"));
                 }
@@ -89,9 +92,9 @@ impl<'f> Config<'f> {
         for (key, (name, value, span)) in from {
             config.places.insert(key.clone(), span);
             match usual.as_ref().and_then(|usual| expected(usual, &key, &value)) {
-                // The default stands in for it, so that nothing follows from the same slip.
+                // The default is used instead, so that the mistake causes no further errors.
                 Some(expected) => {
-                    let message = format!("`{name}` is {value}, and needs to be {expected}");
+                    let message = format!("`{name}` is {value}, but must be {expected}");
                     sink.push(Diagnostic::error(Code::WrongKind, span, message));
                 }
                 None => drop(config.values.insert(key, value)),
@@ -101,7 +104,7 @@ impl<'f> Config<'f> {
         Some(config)
     }
 
-    /// A config of some values, for an export.
+    /// A config with these values, for an export.
     pub fn of(
         family: &'f Family,
         architecture: &str,
@@ -120,9 +123,9 @@ impl<'f> Config<'f> {
         Some(config)
     }
 
-    /// Gives every key that has no value the one that then holds, and checks what a family fixes.
+    /// Computes the values of keys that are not given, and checks those that the family fixes.
     fn settle(&mut self, sink: &mut Sink) -> Option<()> {
-        // As in the library itself, a `null` that is given is a `null`, except where the default is computed.
+        // As in Hugging Face's library, a given `null` counts as `null`, unless the default is computed.
         let null = |config: &Self, name: &str| config.values.get(name).is_none_or(Json::is_null);
         let mut open: Vec<&str> = Vec::new();
         for (name, key) in &self.family.keys {
@@ -137,7 +140,7 @@ impl<'f> Config<'f> {
                 Default::Value(_) | Default::Formula(_) => {}
             }
         }
-        // A formula may use keys that are formulas themselves.
+        // A formula may depend on keys that are formulas themselves, so this is repeated.
         while !open.is_empty() {
             let before = open.len();
             let mut later = Vec::new();
@@ -161,14 +164,14 @@ impl<'f> Config<'f> {
                     }
                     Err(fault) => {
                         let place = formula.keys().iter().find_map(|k| self.places.get(*k)).copied();
-                        let message = format!("`{name}` cannot be had: {fault}");
+                        let message = format!("`{name}` cannot be computed: {fault}");
                         sink.push(Diagnostic::error(Code::WrongKind, place.unwrap_or(span), message));
                         self.values.insert(name.to_owned(), Json::Null);
                     }
                 }
             }
             if later.len() == before {
-                let message = format!("{} are defined by each other", listed(&later));
+                let message = format!("{} depend on each other in a circle", listed(&later));
                 let span =
                     later.first().and_then(|n| self.family.keys.get(*n)).map_or(Span::default(), |k| k.span);
                 sink.push(Diagnostic::error(Code::UnknownName, span, message));
@@ -181,27 +184,29 @@ impl<'f> Config<'f> {
             let unset = value.is_null() && only.contains(&Json::Bool(false));
             if !unset && !only.iter().any(|o| same(o, value)) {
                 let known: Vec<String> = only.iter().map(Json::to_string).collect();
-                let message =
-                    format!("`{name}` is {value}, which the family {} does not have", self.family.name);
+                let message = format!(
+                    "`{name}` is {value}, which is not supported for the family {}",
+                    self.family.name
+                );
                 let place = self.places.get(name).copied().unwrap_or(key.span);
                 let diagnostic = Diagnostic::error(Code::OutOfRange, place, message);
-                sink.push(diagnostic.help(format!("it has {}", known.join(", "))));
+                sink.push(diagnostic.help(format!("it can be {}", known.join(", "))));
             }
         }
         for (name, formula, span) in self.family.heads.get(&self.head).map_or(&[][..], |head| &head.only) {
             let wanted = eval(formula, self).unwrap_or(Json::Null);
             let Some(value) = self.values.get(name).filter(|value| !same(value, &wanted)) else { continue };
-            let message = format!("`{name}` is {value}, which {} is not read with", self.architecture);
+            let message = format!("`{name}` is {value}, which is not supported with {}", self.architecture);
             let place = self.places.get(name).copied().unwrap_or(*span);
             sink.push(
-                Diagnostic::error(Code::OutOfRange, place, message).help(format!("with {wanted} it is")),
+                Diagnostic::error(Code::OutOfRange, place, message).help(format!("it must be {wanted}")),
             );
         }
         Some(())
     }
 }
 
-/// What a key's value needs to be, where it is of another kind than the family's own.
+/// The type that a key's value must have, if it differs from the type the family uses.
 fn expected(usual: &Config<'_>, key: &str, value: &Json) -> Option<&'static str> {
     let is_fixed = usual.family.keys.get(key).is_some_and(|key| key.only.is_some());
     match (usual.values.get(key)?, value) {
@@ -216,7 +221,8 @@ fn expected(usual: &Config<'_>, key: &str, value: &Json) -> Option<&'static str>
     }
 }
 
-/// The class of a config and its head; the family's first ones after reporting that it has no such class.
+/// The class of a config and its head. If the family has no such class, this is reported, and its first
+/// class is used.
 fn head_of(family: &Family, node: &Node, sink: &mut Sink) -> Option<(String, String)> {
     let given = node.get("architectures").map(json::of);
     let class = match &given {
@@ -235,19 +241,19 @@ fn head_of(family: &Family, node: &Node, sink: &mut Sink) -> Option<(String, Str
     first()
 }
 
-/// The key a name stands for.
+/// The key that a name is an alias of.
 fn canonical<'f>(family: &'f Family, name: &str) -> Option<&'f str> {
     let found = family.keys.get_key_value(name);
     let alias = || family.keys.iter().find(|(_, key)| key.also.iter().any(|a| a == name));
     found.or_else(alias).map(|(canonical, _)| canonical.as_str())
 }
 
-/// Whether a name is one passed over or lies below one.
+/// Whether a name is one of the ignored keys or inside of one.
 fn covers(passed: &str, name: &str) -> bool {
     name.strip_prefix(passed).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Every value by its name, maps opened where a family names what is inside them.
+/// Lists every value with its name; maps are flattened if the family declares keys inside of them.
 fn flatten(family: &Family, base: &str, node: &Node, out: &mut Vec<(String, Json, Span)>) {
     for e in node.entries().unwrap_or(&[]) {
         let name = crate::ir::paths::join(base, &e.key);
@@ -256,7 +262,7 @@ fn flatten(family: &Family, base: &str, node: &Node, out: &mut Vec<(String, Json
         let opens = family.keys.iter().any(|(k, key)| is_group(k) || key.also.iter().any(|a| is_group(a)));
         match &e.value.kind {
             crate::syntax::tree::Kind::Map(_) if opens => {
-                // A key that is a map itself says whether there is one.
+                // A map that is declared as a key is kept too: it shows whether it is present.
                 if canonical(family, &name).is_some() {
                     out.push((name.clone(), Json::Bool(true), e.key_span));
                 }
@@ -272,23 +278,24 @@ fn unknown(family: &Family, name: &str, span: Span) -> Diagnostic {
     let inside: Vec<&str> =
         family.keys.keys().filter_map(|key| key.strip_prefix(name)?.strip_prefix('.')).collect();
     if !inside.is_empty() {
-        let message = format!("`{name}` needs to be a map");
+        let message = format!("`{name}` must be a map");
         return Diagnostic::error(Code::WrongKind, span, message)
             .help(format!("it holds {}", listed(&inside)));
     }
     let message = format!("the family {} has no key `{name}`", family.name);
     let diagnostic = Diagnostic::error(Code::UnknownKey, span, message);
     if name.starts_with("quantization") {
-        return diagnostic.help("quantised weights are not read; a copy in float16 or bfloat16 is");
+        return diagnostic.help("quantised weights cannot be read; use a copy in float16 or bfloat16");
     }
     if name == "auto_map" {
-        return diagnostic.help("the model brings its own code, which trafoc never runs");
+        return diagnostic.help("the model needs its own code, which trafoc never runs");
     }
     let known: Vec<&str> = family.keys.keys().map(String::as_str).collect();
     match suggest(name, &known) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
         None => diagnostic.help(
-            "whether it changes the model is not known; a family file of your own can say so (`--families`)",
+            "trafoc does not know whether it changes the model; you can declare it in a family file \
+                (`--families`)",
         ),
     }
 }

@@ -1,9 +1,9 @@
-//! A family of models, read from its file: which models it is of, what the keys of their `config.json`
-//! mean, the spec they give, and how their tensors are named.
+//! A family of models, read from its file: which models belong to it, what the keys of their `config.json`
+//! mean, the spec they become, and the names of their tensors.
 //!
-//! Family files are data ([`super::shelf`]); `families/README.md` describes them. They are read as
-//! strictly as specs are: an unknown key, a formula over a key nobody declared, and a pattern that cannot
-//! be matched are diagnostics with a place.
+//! Family files are data ([`super::shelf`]); `families/README.md` describes them. They are checked as
+//! strictly as specs: an unknown key, a formula with an undeclared key, and a pattern that cannot be
+//! matched are diagnostics with a place.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
@@ -23,92 +23,92 @@ use crate::syntax::{Notation, parse};
 /// A family of models.
 #[derive(Clone, Debug)]
 pub struct Family {
-    /// Its name, that of its file.
+    /// The name of the family and of its file.
     pub name: String,
-    /// The `model_type`s it reads; the first is written.
+    /// The `model_type`s that it reads; exports write the first one.
     pub models: Vec<String>,
-    /// Keys of a config that say something about the model.
+    /// Keys of a config that describe the model.
     pub keys: IndexMap<String, Key>,
-    /// Keys that are only about running, saving or generating.
+    /// Keys that concern only running, saving or generating.
     pub running: Vec<String>,
-    /// Words of Hugging Face in ours.
+    /// Tables that translate Hugging Face's words into trafoc's.
     pub tables: IndexMap<String, Map<String, Json>>,
-    /// The spec, with formulas where the config decides.
+    /// The spec, with formulas where it depends on the config.
     pub spec: Node,
-    /// The head of every class of model.
+    /// The head for each class of model.
     pub architectures: IndexMap<String, String>,
-    /// What heads add to the spec and to the names.
+    /// What each head adds to the spec and to the names.
     pub heads: IndexMap<String, Head>,
-    /// What stands before the names of the body where a head is saved with it.
+    /// The prefix of the body's tensor names in files that also hold a head.
     pub prefix: String,
     /// The names of the body's tensors.
     pub names: Names,
-    /// Ends of names and what older files have in their place.
+    /// Suffixes of names, each with the suffix that older files use instead.
     pub older: Vec<(String, String)>,
-    /// What prepares images where the model's own file does not name it.
+    /// The image processor of models that have no file that names one.
     pub processor: Option<String>,
 }
 
-/// One key of a config.
+/// A key of a config.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// What holds where a config does not have it.
+    /// The value if a config does not have the key.
     pub default: Default,
-    /// Other names it goes by.
+    /// Other names of the key.
     pub also: Vec<String>,
-    /// The only values that the family's spec stands for.
+    /// The only values that the family supports.
     pub only: Option<Vec<Json>>,
-    /// What an export writes where the spec does not say it.
+    /// What an export writes if the spec does not determine it.
     pub write: Option<Formula>,
-    /// Whether the library wants a float, `4.0` and not `4`; it does where the default is one.
+    /// Whether Hugging Face's library needs a float, `4.0` and not `4`; true if the default is one.
     pub real: bool,
-    /// Where the file says so.
+    /// The place in the family file.
     pub span: Span,
 }
 
-/// What holds where a config does not have a key.
+/// The value of a key that a config does not have.
 #[derive(Clone, Debug)]
 pub enum Default {
-    /// This value; `null` is nothing.
+    /// A constant; `null` means no value.
     Value(Json),
-    /// What other keys say.
+    /// A formula over other keys.
     Formula(Formula),
 }
 
-/// A head.
+/// The head of a class of models.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// Laid over the family's spec.
+    /// Merged into the family's spec.
     pub spec: Node,
-    /// Its tensors, by whole names.
+    /// The head's tensors, with full names.
     pub names: Names,
     /// Whether the body's tensors are saved without the prefix.
     pub bare: bool,
-    /// What keys need to be with this head, and where the file says so.
+    /// The values that keys must have with this head, with the place in the family file.
     pub only: Vec<(String, Formula, Span)>,
-    /// How the library makes a target of the source where none is given.
+    /// How Hugging Face's library derives a target from the source if none is given.
     pub target: Option<MadeTarget>,
 }
 
-/// What a family says of [`super::target::Target`].
+/// How a family describes [`super::target::Target`].
 #[derive(Clone, Debug)]
 pub struct MadeTarget {
-    /// The key of the token that begins it, and its usual value; `None` is the source's last token.
+    /// The key of the first token and its usual value; `None` if it is the source's last token.
     pub begins: Option<(String, i64)>,
-    /// That of the token at whose place it is read.
+    /// The key and the usual value of the token at whose position the result is read.
     pub ends: (String, i64),
 }
 
-/// The name of the file all families share.
+/// The name of the file that all families share.
 pub const SHARED: &str = "shared";
 
-/// Gives the text of a family file by name.
+/// Finds the text of a family file by its name.
 pub trait Library {
-    /// The file's name for messages and its text.
+    /// The name of the file, for messages, and its text.
     fn text(&self, family: &str) -> Option<(String, String)>;
 }
 
-/// Reads a family. `None` after reporting why not.
+/// Reads a family. Returns `None` after reporting the errors.
 pub fn read(name: &str, library: &dyn Library, sources: &mut SourceMap, sink: &mut Sink) -> Option<Family> {
     let tree = extended(name, library, sources, sink, 0)?;
     let (_, shared) = open(SHARED, library, sources, sink)?;
@@ -129,7 +129,7 @@ fn open(
     parse(sources, id, Notation::Yaml, sink).map(|tree| (id, tree))
 }
 
-/// The tree of a family laid over those it extends.
+/// The tree of a family, merged with the families that it extends.
 fn extended(
     name: &str,
     library: &dyn Library,
@@ -142,11 +142,11 @@ fn extended(
     let other = base.value.text().filter(|_| depth < 4);
     let below = other.and_then(|other| extended(other, library, sources, sink, depth + 1));
     let Some(below) = below else {
-        let message = format!("there is no family {} to extend", base.value.describe());
+        let message = format!("there is no family {} that could be extended", base.value.describe());
         sink.push(Diagnostic::error(Code::ExtendsMissing, base.value.span, message));
         return None;
     };
-    // What models and their classes are called belongs to a family's own file.
+    // Each family file names its own models and classes; these are not inherited.
     let named = ["models", "architectures", "extends"];
     let kept = below.entries().unwrap_or(&[]).iter().filter(|e| !named.contains(&e.key.as_str()));
     let below = Node::map(kept.cloned().collect(), below.span);
@@ -269,7 +269,7 @@ impl Reading<'_, '_> {
         })
     }
 
-    /// Every formula is over keys and tables that are there.
+    /// Checks that every formula uses only keys and tables that exist.
     fn check_names(&mut self, family: &Family) {
         let mut used: Vec<(Formula, Span)> = Vec::new();
         for key in family.keys.values() {
@@ -286,8 +286,7 @@ impl Reading<'_, '_> {
         let heads = family.heads.values().map(|h| &h.names);
         for row in std::iter::once(&family.names).chain(heads).flat_map(|n| n.rows.iter().chain(&n.ties)) {
             if row.join.is_some() && !row.flat {
-                let message =
-                    "tensors that are joined are written again only where each is a row (`flat: true`)";
+                let message = "joined tensors can be written again only if each is a row (`flat: true`)";
                 self.cx.report(Diagnostic::error(Code::UnusedKey, row.span, message));
             }
             used.extend(row.groups.iter().chain(&row.when).map(|f| (f.clone(), row.span)));
@@ -334,7 +333,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// `use: name` in a spec stands for a fragment of the shared file, which brings its keys along.
+    /// Replaces `use: name` in a spec with a fragment of the shared file, and adds the keys that the
+    /// fragment needs.
     fn with_fragments(&mut self, node: &Node, keys: &mut IndexMap<String, Key>) -> Node {
         match &node.kind {
             Kind::Map(entries) => {
@@ -347,7 +347,7 @@ impl Reading<'_, '_> {
                         return node.clone();
                     };
                     keys.extend(self.keys(fragment.get("config")));
-                    // What stands beside it is laid over the fragment.
+                    // Other entries of the same map are merged into the fragment.
                     let rest = entries.iter().filter(|e| e.key != "use").cloned().collect();
                     let empty = Node::map(Vec::new(), node.span);
                     let spec = fragment.get("spec").unwrap_or(&empty);
@@ -402,7 +402,7 @@ impl Reading<'_, '_> {
         key
     }
 
-    /// The formula of a scalar that begins with `=`, its faults reported.
+    /// The formula of a scalar that begins with `=`; its errors are reported.
     fn formula(&mut self, node: &Node) -> Option<Formula> {
         match formula_of(node)? {
             Ok(formula) => Some(formula),
@@ -414,7 +414,7 @@ impl Reading<'_, '_> {
     }
 }
 
-/// Every formula of a spec's tree.
+/// Collects every formula in a spec's tree.
 fn collect(node: &Node, out: &mut Vec<(Formula, Span)>, cx: &mut Context<'_>) {
     match (formula_of(node), &node.kind) {
         (Some(Ok(formula)), _) => out.push((formula, node.span)),

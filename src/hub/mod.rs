@@ -1,13 +1,13 @@
-//! Hugging Face models as specs, and back.
+//! Imports models of Hugging Face as specs, and exports specs as such models.
 //!
-//! A directory holds a `config.json` and weights. The config's `model_type` chooses a [`family`], which is
-//! data: a YAML file with the meaning of every key, the spec with formulas in it, and the names of the
-//! tensors. [`config`] reads the config by it, [`import`] writes the spec, [`mapping`] finds every
-//! parameter of the spec's graph among the tensors of a [`checkpoint`], [`export`] goes the
-//! other way, and [`written`] is what then stands in files.
+//! A directory holds a `config.json` and weights. The config's `model_type` selects a [`family`], which is
+//! data: a YAML file with the meaning of every key, the spec with formulas, and the names of the tensors.
+//! [`config`] reads the config according to the family, [`import`] writes the spec, [`mapping`] finds every
+//! parameter of the spec's graph among the tensors of a [`checkpoint`], [`export`] goes the other way, and
+//! [`written`] prepares the contents of the files.
 //!
-//! Nothing here runs anything a directory brings along, or opens what lies outside of it. Nothing needs
-//! burn: numbers are given out parameter by parameter, to whoever builds the model.
+//! Code in a directory is never run, and no file outside of it is opened. Nothing here needs burn:
+//! parameters are handed one by one to the code that builds the model.
 
 pub mod arrange;
 pub mod checkpoint;
@@ -36,22 +36,22 @@ use crate::names::json;
 use crate::source::{SourceId, SourceMap};
 use crate::syntax::{Notation, parse};
 
-/// A model that came in: its family, the values of its config, and the spec.
+/// An imported model: its family, the values of its config, and the spec.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// The family.
+    /// The family the model belongs to.
     pub family: Family,
-    /// The class of model.
+    /// The class of model, such as `LlamaForCausalLM`.
     pub architecture: String,
-    /// Its head.
+    /// The head of that class.
     pub head: String,
     /// A value for every key of the family.
     pub values: indexmap::IndexMap<String, Json>,
-    /// Keys passed over because they are only about running.
+    /// Keys that were ignored because they concern only how a model is run.
     pub passed: Vec<String>,
-    /// The spec as text, without what equals a default.
+    /// The spec as text, without fields that equal their default.
     pub text: String,
-    /// The target that stands for one that is not given.
+    /// How a target is derived from the source if none is given.
     pub target: Option<Target>,
 }
 
@@ -65,7 +65,7 @@ impl Scope for Imported {
 }
 
 impl Imported {
-    /// The names of its tensors in a file that holds these.
+    /// The names of the model's tensors, in the form that a file with these tensors uses.
     pub fn names<'a>(&self, tensors: impl IntoIterator<Item = &'a str>) -> Names {
         let prefix = self.family.prefix.as_str();
         let has_prefix = !prefix.is_empty() && tensors.into_iter().any(|name| name.starts_with(prefix));
@@ -74,7 +74,7 @@ impl Imported {
 }
 
 impl Family {
-    /// The names of all tensors of a model with that head, the body's behind the prefix or not.
+    /// The names of all tensors of a model with this head, where the body's names may have the prefix.
     pub fn tensor_names(&self, head: &str, has_prefix: bool) -> Names {
         let body = if has_prefix { self.names.behind(&self.prefix) } else { self.names.clone() };
         let names = match self.heads.get(head) {
@@ -85,7 +85,7 @@ impl Family {
     }
 }
 
-/// Imports a config that is a source of `sources`. `None` after reporting why not.
+/// Imports a config that is a source of `sources`. Returns `None` after reporting the errors.
 pub fn import(
     families: &Families,
     name: &str,
@@ -93,7 +93,7 @@ pub fn import(
     sources: &mut SourceMap,
     sink: &mut Sink,
 ) -> Option<Imported> {
-    // JSON is YAML, and so a config's keys have places.
+    // JSON is parsed as YAML, which gives the config's keys places.
     let node = parse(sources, id, Notation::Yaml, sink)?;
     let Some(model) = model_type(&node) else {
         let diagnostic = Diagnostic::error(Code::MissingKey, node.span, "the config has no `model_type`");
@@ -104,17 +104,17 @@ pub fn import(
         let span = node.get("model_type").map_or(node.span, |n| n.span);
         let models = families.models();
         let diagnostic =
-            Diagnostic::error(Code::UnknownPart, span, format!("there is no family for `{model}`"));
+            Diagnostic::error(Code::UnknownPart, span, format!("trafoc has no family for `{model}`"));
         sink.push(match suggest(model, &models) {
-            Some(near) => diagnostic.help(format!("`{near}` is read")),
+            Some(near) => diagnostic.help(format!("`{near}` is supported")),
             None => diagnostic
-                .help(format!("these are read: {}", models.join(", ")))
-                .help("a family file of your own can say what the keys mean (`--families DIR`)"),
+                .help(format!("these are supported: {}", models.join(", ")))
+                .help("you can write a family file that explains its keys (`--families DIR`)"),
         });
         return None;
     };
     let config = Config::read(&family, &node, sink)?;
-    // An export of ours says what the model is called.
+    // An export of trafoc stores the model's name.
     let own = node.get("trafo_name").and_then(crate::syntax::tree::Node::text);
     let name = own.filter(|n| is_name(n)).unwrap_or(name);
     let tree = import::tree(&config, name, sink)?;
@@ -131,7 +131,7 @@ pub fn import(
     Some(Imported { architecture, head, values, passed, text, target, family })
 }
 
-/// Whether a text may be a model's name without being looked at.
+/// Whether a text can be used as the name of a model as it is.
 fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.len() <= 100 && text.chars().all(plain)

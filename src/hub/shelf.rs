@@ -1,4 +1,4 @@
-//! The family files that come with trafoc, and those of a folder of the user's own.
+//! The family files that are part of trafoc, and those of a folder of the user.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ macro_rules! shelf {
     };
 }
 
-/// The files by name; earlier ones are preferred where a spec could be exported as several.
+/// The files by name; if a spec could be exported as several families, the earlier one is preferred.
 pub const SHELF: &[(&str, &str)] = shelf! {
     "shared" "gpt2" "openai-gpt" "llama" "mistral" "mixtral" "qwen2" "qwen3" "qwen2_moe" "qwen3_moe" "gemma"
     "gemma2" "gemma3_text" "olmo" "olmo2" "phi" "phi3" "starcoder2" "stablelm" "granite" "nemotron" "cohere"
@@ -21,10 +21,10 @@ pub const SHELF: &[(&str, &str)] = shelf! {
     "mbart" "pegasus" "m2m_100" "marian"
 };
 
-/// Longest family file that is read.
+/// The longest family file that is read.
 const BYTES: u64 = 1 << 20;
 
-/// The families there are: the user's own before those that come with trafoc.
+/// All families; the user's own come before those of trafoc.
 #[derive(Clone, Debug, Default)]
 pub struct Families {
     own: Vec<(PathBuf, String, String)>,
@@ -40,10 +40,10 @@ impl Library for Families {
 }
 
 impl Families {
-    /// Those that come with trafoc, and the files of a folder.
+    /// The families of trafoc, and the files of a folder.
     ///
     /// # Errors
-    /// A sentence on what cannot be read.
+    /// A sentence that says what cannot be read.
     pub fn new(folder: Option<&Path>) -> Result<Self, String> {
         let Some(folder) = folder else { return Ok(Self::default()) };
         let fail = |path: &Path, e: std::io::Error| format!("cannot read `{}`: {e}", path.display());
@@ -54,7 +54,7 @@ impl Families {
             let Some(name) = path.file_stem().and_then(|s| s.to_str()).filter(|_| is_yaml) else { continue };
             let size = std::fs::metadata(&path).map_err(|e| fail(&path, e))?;
             if !size.is_file() || size.len() > BYTES {
-                return Err(format!("`{}` is no file of at most {BYTES} bytes", path.display()));
+                return Err(format!("`{}` is not a regular file of at most {BYTES} bytes", path.display()));
             }
             let text = std::fs::read_to_string(&path).map_err(|e| fail(&path, e))?;
             own.push((path.clone(), name.to_owned(), text));
@@ -76,15 +76,15 @@ impl Families {
         names
     }
 
-    /// A family by its name. `None` after reporting why not.
+    /// A family by its name. Returns `None` after reporting the errors.
     pub fn read(&self, name: &str, sources: &mut SourceMap, sink: &mut Sink) -> Option<Family> {
         read(name, self, sources, sink)
     }
 
-    /// The family that reads a `model_type`; `Some(None)` if there is none, and `None` after reporting the
-    /// faults of a family's file.
+    /// The family that reads a `model_type`; `Some(None)` if there is none, and `None` after reporting
+    /// errors in a family's file.
     pub fn of_model(&self, model: &str, sources: &mut SourceMap, sink: &mut Sink) -> Option<Option<Family>> {
-        // Only files that mention the word are worth reading.
+        // Only files that contain the word need to be parsed.
         let mentions = |name: &&str| self.text(name).is_some_and(|(_, text)| text.contains(model));
         for name in self.names().into_iter().filter(mentions) {
             let family = self.read(name, sources, sink)?;
@@ -95,7 +95,7 @@ impl Families {
         Some(None)
     }
 
-    /// Every `model_type` there is a family for.
+    /// Every `model_type` that some family reads.
     pub fn models(&self) -> Vec<String> {
         let mut sources = SourceMap::new();
         let read = |name: &str| self.read(name, &mut sources, &mut Sink::new());

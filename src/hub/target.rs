@@ -1,22 +1,23 @@
-//! The target that a model's library makes of the source where none is given: the source itself, one place
-//! further, behind a token that begins it (BART), or behind its own last one (mBART). What is read off it is
-//! read at the source's last end token.
+//! The target that Hugging Face's library derives from the source if none is given: the source shifted by
+//! one position, after a first token (BART) or after its own last token (mBART). The result is read at the
+//! position of the source's last end token.
 
 use serde_json::Value as Json;
 
-/// How a target is made.
+/// How a target is derived from a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Its first token; `None` is the source's last one that is not padding.
+    /// The first token; `None` if it is the source's last token that is not padding.
     pub begin: Option<i64>,
-    /// The source's token at whose place the target is read.
+    /// The token of the source at whose position the result is read.
     pub end: i64,
-    /// Padding of the source.
+    /// The padding token of the source.
     pub padding: Option<i64>,
 }
 
 impl Target {
-    /// The target of a source, and a mask of the same length: 1 up to the place it is read at.
+    /// The target of a source, and a mask of the same length: 1 up to the position at which the result is
+    /// read.
     pub fn of(&self, source: &[i64]) -> (Vec<i64>, Vec<i64>) {
         let end = source.iter().rposition(|id| *id == self.end);
         let last = source.iter().rposition(|id| Some(*id) != self.padding);
@@ -27,7 +28,7 @@ impl Target {
         (target, (0..source.len()).map(|at| i64::from(at <= read)).collect())
     }
 
-    /// Inputs by name, with the target and its mask where there is none.
+    /// The inputs by name; a missing target and its mask are added.
     pub fn completed(&self, mut inputs: Json) -> Json {
         let ids = |row: &Json| row.as_array()?.iter().map(Json::as_i64).collect::<Option<Vec<i64>>>();
         let rows = inputs.get("source").and_then(Json::as_array);

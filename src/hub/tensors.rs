@@ -1,4 +1,4 @@
-//! The numbers of a graph's parameters, out of a checkpoint as they are asked for.
+//! The numbers of a graph's parameters, read from a checkpoint one parameter at a time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use super::arrange::Place;
 use super::checkpoint::{Checkpoint, CheckpointError};
 use super::mapping::{Mapping, Origin};
 
-/// Tensors kept because several parameters lie in them.
+/// How many tensors that hold several parameters are kept in memory.
 const KEPT: usize = 4;
 
 /// A checkpoint with a mapping that fits.
@@ -15,13 +15,13 @@ const KEPT: usize = 4;
 pub struct Tensors {
     checkpoint: Checkpoint,
     mapping: Mapping,
-    /// Tensors that hold several parameters, the last used last.
+    /// Tensors that hold several parameters; the most recently used one is last.
     kept: Vec<(String, Vec<f32>)>,
-    /// Numbers that are NaN or infinite, by parameter.
+    /// The number of NaN or infinite values, by parameter.
     pub not_finite: BTreeMap<String, usize>,
 }
 
-/// Why a parameter cannot be had.
+/// Why a parameter cannot be read.
 #[derive(Debug)]
 pub enum TensorsError {
     /// The checkpoint does not hold this model's parameters: one line each.
@@ -54,7 +54,7 @@ impl Tensors {
     /// Joins a checkpoint with its mapping.
     ///
     /// # Errors
-    /// Anything does not fit, or a tensor that repeats a parameter says something else.
+    /// A tensor does not fit, or a tensor that should repeat a parameter has other values.
     pub fn new(checkpoint: Checkpoint, mapping: Mapping) -> Result<Self, TensorsError> {
         if !mapping.misfits.is_empty() {
             return Err(TensorsError::Differ(mapping.misfits.into_iter().map(|m| m.message).collect()));
@@ -66,7 +66,7 @@ impl Tensors {
             let own = tensors.floats(&path)?;
             let other = tensors.checkpoint.floats(&tensor)?;
             if own.len() != other.len() || own.iter().zip(&other).any(|(a, b)| a.to_bits() != b.to_bits()) {
-                lines.push(format!("`{tensor}` should repeat {path}, and holds other numbers"));
+                lines.push(format!("`{tensor}` should repeat {path}, but holds other numbers"));
             }
         }
         tensors.not_finite.clear();
@@ -80,7 +80,7 @@ impl Tensors {
     pub fn floats(&mut self, path: &str) -> Result<Vec<f32>, TensorsError> {
         let missing = || TensorsError::Differ(vec![format!("{path} is missing")]);
         let values = match self.mapping.origins.get(path).cloned().ok_or_else(missing)? {
-            // How many of them is the caller's to say.
+            // A single value; the caller knows how often it is repeated.
             Origin::Constant(value) => return Ok(vec![value]),
             Origin::Joined(parts) => {
                 let mut values = Vec::new();
@@ -99,7 +99,7 @@ impl Tensors {
         Ok(values)
     }
 
-    /// The same, where the parameter has that many numbers.
+    /// As [`Tensors::floats`], with a constant repeated `count` times.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -124,6 +124,7 @@ impl Tensors {
         };
         let values = place.take(&tensor.1);
         self.kept.push(tensor);
-        values.ok_or_else(|| TensorsError::Differ(vec![format!("`{name}` is not laid out as expected")]))
+        values
+            .ok_or_else(|| TensorsError::Differ(vec![format!("`{name}` does not have the expected layout")]))
     }
 }

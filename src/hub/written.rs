@@ -1,4 +1,4 @@
-//! What an export writes: the config a family reads, and the tensors that hold a spec's parameters.
+//! What an export writes: the config that a family reads, and the tensors that hold a spec's parameters.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
@@ -11,20 +11,20 @@ use crate::names::Names;
 use crate::names::formula::{Scope, same};
 
 impl Exported {
-    /// The config as JSON, for Hugging Face.
+    /// The config as JSON, as Hugging Face's library reads it.
     pub fn config(&self, name: &str) -> Json {
         let mut all = Map::new();
         all.insert("architectures".into(), Json::from(vec![self.architecture.clone()]));
         let model = self.family.models.first().cloned().unwrap_or_default();
         all.insert("model_type".into(), Json::from(model));
         for (key, value) in &self.values {
-            // A `null` is written where the library's own default may be another.
+            // A `null` must be written if the library's own default may be different.
             let is_inner = key.contains('.') || key == "id2label";
             let is_computed =
                 self.family.keys.get(key).is_some_and(|k| matches!(k.default, Default::Formula(_)));
             let is_map = self.values.keys().any(|k| k.strip_prefix(key).is_some_and(|k| k.starts_with('.')));
             let is_absent = is_map || value.is_null() && (is_inner || is_computed);
-            // The library checks types.
+            // The library checks the types of numbers.
             let is_float = self.family.keys.get(key).is_some_and(|k| k.real);
             let float = value.as_f64().filter(|_| is_float).and_then(serde_json::Number::from_f64);
             if is_absent {
@@ -41,8 +41,8 @@ impl Exported {
         Json::Object(all)
     }
 
-    /// The name an older reader knows the value of a map by, the first of its others: `rope_theta` for
-    /// `rope_parameters.rope_theta`. A map of theirs is written only where it says something.
+    /// The name by which an older reader knows a value inside of a map, the first of its aliases:
+    /// `rope_theta` for `rope_parameters.rope_theta`. Such a map itself is written only if it is needed.
     fn older(&self, key: &str, value: &Json) -> Option<&str> {
         let own = self.family.keys.get(key).filter(|_| key.contains('.'))?;
         let first = own.also.first()?;
@@ -50,7 +50,7 @@ impl Exported {
         (!(is_usual && first.contains('.'))).then_some(first.as_str())
     }
 
-    /// The names of its tensors.
+    /// The names of the model's tensors.
     pub fn names(&self) -> Names {
         let bare = self.family.heads.get(&self.head).is_some_and(|h| h.bare);
         self.family.tensor_names(&self.head, !bare)
@@ -71,43 +71,43 @@ fn put(map: &mut Map<String, Json>, key: &str, value: Json) {
     }
 }
 
-/// A tensor to be written: its shape, and the parameters in it.
+/// A tensor that is written: its shape, and the parameters in it.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// Sizes.
+    /// The sizes of its axes.
     pub shape: Vec<usize>,
-    /// The parameters in it.
+    /// The parameters that it holds.
     pub parts: Vec<Part>,
 }
 
-/// A parameter, or a row of one, in a tensor to be written.
+/// A parameter, or a row of one, in a tensor that is written.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The parameter.
+    /// The path of the parameter.
     pub path: String,
-    /// Where it lies.
+    /// The position in the tensor.
     pub place: Place,
-    /// Numbers of the parameter that lie in other tensors, before those of this one.
+    /// How many of the parameter's numbers are in other tensors before this one.
     pub before: usize,
 }
 
 impl Part {
-    /// Puts its share of the parameter's numbers into the tensor's; false if they do not fit.
+    /// Puts this part of the parameter's numbers into the tensor's; `false` if the sizes do not fit.
     pub fn put(&self, numbers: &[f32], tensor: &mut [f32]) -> bool {
         let own = numbers.get(self.before..self.before + self.count());
         own.is_some_and(|own| self.place.put(own, tensor))
     }
 
-    /// How many numbers that are.
+    /// How many numbers this part has.
     pub fn count(&self) -> usize {
         self.place.parts.get(self.place.which).copied().unwrap_or(0) * self.place.columns
     }
 }
 
-/// The tensors of a file that holds all parameters under those names.
+/// The tensors of a file that holds all parameters under these names.
 ///
 /// # Errors
-/// Parameters that have no name there.
+/// A parameter has no name in the family.
 pub fn tensors(
     parameters: &Parameters,
     names: &Names,

@@ -30,7 +30,7 @@ choice! {
 }
 
 impl Activation {
-    /// Applies it.
+    /// Adds the nodes that apply the nonlinearity to `x`.
     pub fn lower(self, b: &mut Builder, x: ValueId) -> Built {
         let activation = match self {
             Self::Relu => op::Activation::Relu,
@@ -46,7 +46,7 @@ impl Activation {
         b.op("h", Op::Activate(activation), &[x])
     }
 
-    /// As formulas write it.
+    /// The name in formulas of emitted documentation.
     pub fn word(self) -> &'static str {
         Self::WORDS.get(self as usize).map_or("", |w| w.name)
     }

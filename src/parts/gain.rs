@@ -1,4 +1,4 @@
-//! A learned factor a feature: `x * weight` (LayerScale, Touvron et al. 2021).
+//! A learned factor for each feature: `x * weight` (LayerScale, Touvron et al. 2021).
 
 use super::scope::Scope;
 use crate::field::Real;
@@ -10,13 +10,13 @@ use crate::ir::{Init, ValueId};
 record! {
     /// A learned factor for every feature (LayerScale, Touvron et al. 2021).
     pub struct Gain as "gain" {
-        /// Where the factors start.
+        /// The initial value of the factors.
         init: Real = value(Real(1e-5));
     }
 }
 
 impl Gain {
-    /// Multiplies by the factors, a parameter of that name.
+    /// Multiplies `x` by the factors, a parameter with this name.
     pub fn lower(&self, b: &mut Builder, scope: &Scope, name: &str, x: ValueId) -> Built {
         let path = format!("{}.blocks.*.{name}", scope.path);
         let layer = scope.init.param(&path, vec![scope.d_model], Some(Init::Constant(*self.init)));

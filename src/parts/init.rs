@@ -1,4 +1,4 @@
-//! How parameters start.
+//! Initial values of parameters.
 
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{record, slot};
@@ -9,15 +9,15 @@ use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
 
 record! {
-    /// All 0.
+    /// All values are 0.
     pub struct Zeros as "zeros" {}
 }
 record! {
-    /// All 1.
+    /// All values are 1.
     pub struct Ones as "ones" {}
 }
 record! {
-    /// All the same number.
+    /// All values are the same number.
     pub struct Constant as "constant" {
         /// The number.
         value: Real = required;
@@ -26,84 +26,85 @@ record! {
 record! {
     /// Normal distribution around 0.
     pub struct Normal as "normal" {
-        /// Standard deviation.
+        /// The standard deviation.
         std: Positive = value(Positive(0.02));
     }
 }
 record! {
-    /// Normal distribution around 0, redrawn outside `cut` standard deviations.
+    /// Normal distribution around 0, truncated to within `cut` standard deviations.
     pub struct TruncatedNormal as "truncated_normal" {
-        /// Standard deviation before cutting.
+        /// The standard deviation before truncation.
         std: Positive = value(Positive(0.02));
-        /// Where it is cut, in standard deviations.
+        /// The bound, in standard deviations.
         cut: Positive = value(Positive(2.0));
     }
 }
 record! {
-    /// Uniform in `±bound`.
+    /// Uniform distribution in `±bound`.
     pub struct Uniform as "uniform" {
-        /// Half the width.
+        /// The largest absolute value.
         bound: Positive = required;
     }
 }
 record! {
     /// Uniform in `±gain sqrt(6 / (in + out))` (Glorot and Bengio 2010).
     pub struct XavierUniform as "xavier_uniform" {
-        /// Factor.
+        /// Factor on the bound.
         gain: Positive = value(Positive(1.0));
     }
 }
 record! {
-    /// Normal with deviation `gain sqrt(2 / (in + out))` (Glorot and Bengio 2010).
+    /// Normal with standard deviation `gain sqrt(2 / (in + out))` (Glorot and Bengio 2010).
     pub struct XavierNormal as "xavier_normal" {
-        /// Factor.
+        /// Factor on the standard deviation.
         gain: Positive = value(Positive(1.0));
     }
 }
 record! {
-    /// Uniform in `±gain sqrt(3 / in)` (He et al. 2015); `gain: 1/sqrt(3)` is PyTorch's start of a linear layer.
+    /// Uniform in `±gain sqrt(3 / in)` (He et al. 2015); `gain: 1/sqrt(3)` is PyTorch's default for a
+    /// linear layer.
     pub struct KaimingUniform as "kaiming_uniform" {
-        /// Factor; `sqrt(2)` before a ReLU.
+        /// Factor on the bound; `sqrt(2)` before a ReLU.
         gain: Positive = value(Positive(std::f64::consts::SQRT_2));
     }
 }
 record! {
-    /// Normal with deviation `gain / sqrt(in)` (He et al. 2015).
+    /// Normal with standard deviation `gain / sqrt(in)` (He et al. 2015).
     pub struct KaimingNormal as "kaiming_normal" {
-        /// Factor; `sqrt(2)` before a ReLU.
+        /// Factor on the standard deviation; `sqrt(2)` before a ReLU.
         gain: Positive = value(Positive(std::f64::consts::SQRT_2));
     }
 }
 record! {
     /// Orthonormal rows or columns (Saxe et al. 2013).
     pub struct Orthogonal as "orthogonal" {
-        /// Factor.
+        /// Factor on the values.
         gain: Positive = value(Positive(1.0));
     }
 }
 
 slot! {
-    /// A distribution a parameter starts with.
+    /// The distribution of a parameter's initial values.
     pub enum Distribution as "distribution" {
-        /// All 0.
+        /// All values are 0.
         "zeros" => Zeros(Zeros),
-        /// All 1.
+        /// All values are 1.
         "ones" => Ones(Ones),
-        /// All the same number.
+        /// All values are the same number.
         "constant" => Constant(Constant),
-        /// Normal around 0.
+        /// Normal distribution around 0.
         "normal" => Normal(Normal),
-        /// Normal around 0, without its tails.
+        /// Normal distribution around 0, without its tails.
         "truncated_normal" => TruncatedNormal(TruncatedNormal),
         /// Uniform in `±bound`.
         "uniform" => Uniform(Uniform),
-        /// Glorot, uniform.
+        /// Glorot's uniform distribution.
         "xavier_uniform" => XavierUniform(XavierUniform),
-        /// Glorot, normal.
+        /// Glorot's normal distribution.
         "xavier_normal" => XavierNormal(XavierNormal),
-        /// He, uniform.
+        /// He's uniform distribution.
         "kaiming_uniform" => KaimingUniform(KaimingUniform),
-        /// He, normal.
+        /// He's normal distribution.
         "kaiming_normal" => KaimingNormal(KaimingNormal),
         /// Orthonormal rows or columns.
         "orthogonal" => Orthogonal(Orthogonal),
@@ -111,7 +112,7 @@ slot! {
 }
 
 impl Distribution {
-    /// The graph's word for it.
+    /// The distribution as the graph represents it.
     pub fn init(&self) -> ir::Init {
         match self {
             Self::Zeros(_) => ir::Init::Zeros,
@@ -129,7 +130,7 @@ impl Distribution {
     }
 }
 
-/// The usual start of weights: normal with deviation 0.02 (GPT).
+/// The usual distribution of weights: normal with standard deviation 0.02 (GPT).
 fn normal() -> Distribution {
     Distribution::Normal(Normal { std: Positive(0.02), places: Default::default() })
 }
@@ -139,24 +140,26 @@ fn zeros() -> Distribution {
 }
 
 record! {
-    /// How parameters start. `init: {normal: {std: 0.02}}` is short for `init: {weights: {normal: ...}}`.
+    /// Initial values of parameters. `init: {normal: {std: 0.02}}` is short for `init: {weights: {normal:
+    /// ...}}`.
     pub struct InitFields as "init" {
-        /// Matrices of projections.
+        /// The weights of projections.
         weights: Distribution = value(InitFields::usual().weights);
-        /// Biases of projections.
+        /// The biases of projections.
         biases: Distribution = value(InitFields::usual().biases);
-        /// Embedding tables; like `weights` where absent.
+        /// Embedding tables; if absent, as `weights`.
         embeddings: Option<Distribution> = absent;
-        /// Factor on the last projection of every residual branch; GPT-2 has `1/sqrt(2*layers)`.
+        /// Factor on the initial weights of the last projection of every residual branch; GPT-2 has
+        /// `1/sqrt(2*layers)`.
         residual: Positive = value(InitFields::usual().residual);
-        /// Starts by parameter path: a pattern such as `"*.value.weight"`, where `*` is any text, and its
-        /// distribution. The last pattern that matches holds.
+        /// Initial values by parameter path: a pattern such as `"*.value.weight"`, where `*` matches any
+        /// text, and its distribution. The last pattern that matches applies.
         rules: Rules = value(InitFields::usual().rules);
     }
 }
 
 impl InitFields {
-    /// What holds where a spec says nothing.
+    /// The initialisation of a spec that does not describe it.
     pub fn usual() -> Self {
         Self {
             weights: normal(),
@@ -169,18 +172,18 @@ impl InitFields {
     }
 }
 
-/// Patterns of parameter paths with a distribution each, in order.
+/// Patterns of parameter paths with their distributions, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules(pub Vec<Rule>);
 
-/// One pattern and what it gives.
+/// A pattern and its distribution.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// `*` is any text.
+    /// The pattern, in which `*` matches any text.
     pub pattern: String,
-    /// Where the pattern stands.
+    /// The place of the pattern.
     pub span: Span,
-    /// What matching parameters start with.
+    /// The initial values of the parameters that match.
     pub distribution: Distribution,
 }
 
@@ -242,7 +245,7 @@ impl Value for Init {
     }
 }
 
-/// Decides the start of every parameter by its path.
+/// Decides the initial values of every parameter by its path.
 #[derive(Debug)]
 pub struct InitPlan {
     fields: InitFields,
@@ -250,7 +253,7 @@ pub struct InitPlan {
 }
 
 impl InitPlan {
-    /// A plan for these fields.
+    /// The plan for these fields.
     pub fn new(init: &Init) -> Self {
         let used = std::cell::RefCell::new(vec![false; init.0.rules.0.len()]);
         Self { fields: init.0.clone(), used }
@@ -287,13 +290,13 @@ impl InitPlan {
         }
     }
 
-    /// A table of rows.
+    /// An embedding table.
     pub fn embedding(&self, path: &str, rows: u64, dim: u64, padding: Option<u64>) -> Layer {
         let start = self.fields.embeddings.as_ref().unwrap_or(&self.fields.weights).init();
         Layer::Embedding { rows, dim, padding, init: self.of(&format!("{path}.weight"), start) }
     }
 
-    /// Patches of an image.
+    /// The projection of an image's patches.
     pub fn patches(&self, path: &str, channels: u64, dim: u64, size: u64, bias: bool) -> Layer {
         let init = self.of(&format!("{path}.weight"), self.fields.weights.init());
         let bias_init =
@@ -301,13 +304,13 @@ impl InitPlan {
         Layer::Patches { channels, dim, size, bias, init, bias_init }
     }
 
-    /// A tensor of its own; `otherwise` is its usual start.
+    /// A tensor that is not part of a layer; `otherwise` is its usual initialisation.
     pub fn param(&self, path: &str, shape: Vec<u64>, otherwise: Option<ir::Init>) -> Layer {
         let start = otherwise.unwrap_or_else(|| self.fields.weights.init());
         Layer::Param { shape, init: self.of(path, start), trained: true }
     }
 
-    /// Rules no parameter matched, as findings.
+    /// Diagnostics for the rules that no parameter matched.
     pub fn unused(&self) -> Vec<Diagnostic> {
         let used = self.used.borrow();
         let rules = self.fields.rules.0.iter().zip(used.iter());
@@ -322,7 +325,8 @@ impl InitPlan {
     }
 }
 
-/// Whether a pattern with `*` for any text is the whole path. The path has `*` for a block's index.
+/// Whether a pattern, in which `*` matches any text, matches the whole path. The path has `*` instead of a
+/// block's index.
 pub fn matches(pattern: &str, path: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(first) = parts.next() else { return false };

@@ -1,8 +1,9 @@
-//! The catalogue: everything a slot of a spec can hold, each part in a file of its own.
+//! The catalogue: everything that the slots of a spec can hold, each part in its own file.
 //!
-//! A part is a record of fields (its documentation is the user manual) and its maths as nodes of the
-//! graph. After lowering nothing knows a part by name. Adding one: a file in the slot's folder and a
-//! row in its `slot!`; the spec, the schema, `explain`, the interpreter, emission and costs follow.
+//! A part consists of a record of fields, whose documentation is the user manual, and of its computation as
+//! nodes of the graph. After lowering, no code refers to a part by name. To add a part, add a file in the
+//! slot's folder and a row in its `slot!`; the spec, the schema, `explain`, the interpreter, emission and
+//! costs follow.
 
 pub mod activation;
 pub mod attention;

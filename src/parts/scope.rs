@@ -1,7 +1,7 @@
-//! What a part sees of the stack it is lowered into.
+//! The stack as its parts see it while they are lowered.
 //!
-//! Parts ask a [`Scope`] for *ambient* values: masks, rotary tables, shared biases. Each is computed
-//! once in the stack, however many blocks use it, and handed down as an argument.
+//! Parts ask a [`Scope`] for *ambient* values: masks, rotary tables, shared biases. Each is computed once
+//! in the stack, however many blocks use it, and passed to them as an argument.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,25 +13,25 @@ use crate::ir::infer::Mismatch;
 use crate::ir::op::Sequence;
 use crate::ir::{Dim, Layer, ModuleId, Sym, Type, ValueId};
 
-/// A stack while its blocks are lowered.
+/// A stack whose blocks are being lowered.
 pub struct Scope {
-    /// The modules so far.
+    /// The modules built so far.
     pub arena: Arena,
-    /// How parameters start, by path.
+    /// The initial values of parameters, by path.
     pub init: Rc<InitPlan>,
-    /// Path of the stack: `decoder`.
+    /// The path of the stack, such as `decoder`.
     pub path: String,
-    /// Prefix of module names, empty where the model has one stack: `Decoder`.
+    /// The prefix of module names, such as `Decoder`; empty if the model has only one stack.
     pub prefix: String,
-    /// Width of the stack's values.
+    /// The width of the stack's values.
     pub d_model: u64,
     /// The sequence the stack works on.
     pub sequence: Sequence,
-    /// Whether a query sees no later key unless a mask says otherwise.
+    /// Whether a query sees no later key, unless a mask says otherwise.
     pub is_causal: bool,
-    /// Whether the stack is given a padding mask of its own sequence.
+    /// Whether the stack takes a padding mask for its own sequence.
     pub is_padded: bool,
-    /// The encoder's output, where there is one.
+    /// The encoder's output, if there is an encoder.
     pub memory: Option<Memory>,
     ambients: RefCell<Ambients>,
 }
@@ -42,23 +42,23 @@ struct Ambients {
     by_key: BTreeMap<String, AmbientId>,
 }
 
-/// What a decoder sees of the encoder.
+/// The encoder's output as a decoder sees it.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// Its sequence.
+    /// The sequence of the encoder.
     pub sequence: Sequence,
-    /// Its width.
+    /// The width of the encoder's output.
     pub width: u64,
-    /// Whether it may be padded; an image is not.
+    /// Whether it may contain padding; an image does not.
     pub is_padded: bool,
 }
 
-/// The stack's padding masks while ambient values are built.
+/// The stack's padding masks, from which ambient values are built.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Masks {
-    /// Of the stack's own sequence, `[B, K]`.
+    /// The mask of the stack's own sequence, `[B, K]`.
     pub own: Option<ValueId>,
-    /// Of the memory, `[B, S]`.
+    /// The mask of the memory, `[B, S]`.
     pub memory: Option<ValueId>,
 }
 
@@ -69,21 +69,21 @@ struct Ambient {
     build: Build,
 }
 
-/// Names an ambient value of a [`Scope`].
+/// Identifies an ambient value of a [`Scope`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AmbientId(usize);
 
-/// A lowered part: its module, called with `x` and then the values of these ambients.
+/// A lowered part: its module, which is called with `x` and then the values of these ambients.
 #[derive(Clone, Debug)]
 pub struct Lowered {
-    /// The module.
+    /// The module of the part.
     pub module: ModuleId,
-    /// What it takes after `x` (and the memory).
+    /// The ambients it takes after `x` (and the memory).
     pub needs: Vec<AmbientId>,
 }
 
 impl Scope {
-    /// A stack without blocks yet.
+    /// A stack that has no blocks yet.
     #[expect(clippy::too_many_arguments, reason = "every one is a field")]
     pub fn new(
         arena: Arena,
@@ -100,12 +100,12 @@ impl Scope {
         Self { arena, init, path, prefix, d_model, sequence, is_causal, is_padded, memory, ambients }
     }
 
-    /// `[B, T, features]` of this stack's sequence.
+    /// `[B, T, features]` for this stack's sequence.
     pub fn activations(&self, features: u64) -> Type {
         Type::float([Dim::sym(Sym::Batch), self.sequence.queries(), Dim::of(features)])
     }
 
-    /// Asks for values computed once in the stack. Equal keys are one ambient.
+    /// Requests values that are computed once in the stack. Requests with equal keys share one ambient.
     pub fn ambient(
         &self,
         key: String,
@@ -122,7 +122,7 @@ impl Scope {
         id
     }
 
-    /// Names and types of an ambient's values.
+    /// The names and types of an ambient's values.
     pub fn ambient_values(&self, id: AmbientId) -> Vec<(&'static str, Type)> {
         self.ambients.borrow().all.get(id.0).map_or(Vec::new(), |a| a.values.clone())
     }
@@ -135,7 +135,7 @@ impl Scope {
             .collect()
     }
 
-    /// Computes all ambients in the stack's own module: for each, its values.
+    /// Computes all ambients in the stack's own module, and returns the values of each.
     pub fn build_ambients(&self, b: &mut Builder, masks: &Masks) -> Result<Vec<Vec<ValueId>>, Mismatch> {
         self.ambients.borrow().all.iter().map(|a| (a.build)(b, masks)).collect()
     }

@@ -1,4 +1,4 @@
-//! Fields and steps that several kinds of attention share.
+//! Fields and lowering steps that several kinds of attention share.
 
 use super::Site;
 use crate::diag::{Code, Diagnostic};
@@ -16,13 +16,13 @@ use crate::syntax::tree::Node;
 record! {
     /// Which projections have a bias.
     pub struct BiasFields as "bias" {
-        /// Queries.
+        /// The projection of queries.
         query: bool = value(true);
-        /// Keys.
+        /// The projection of keys.
         key: bool = value(true);
-        /// Values.
+        /// The projection of values.
         value: bool = value(true);
-        /// The output.
+        /// The output projection.
         out: bool = value(true);
     }
 }
@@ -33,7 +33,7 @@ record! {
 pub struct Bias(pub BiasFields);
 
 impl Bias {
-    /// The same for all.
+    /// The same for all projections.
     pub fn all(on: bool) -> Self {
         Self(BiasFields { query: on, key: on, value: on, out: on, places: Default::default() })
     }
@@ -99,7 +99,7 @@ record! {
 pub struct Dropout(pub DropoutFields);
 
 impl Dropout {
-    /// None.
+    /// No dropout.
     pub fn none() -> Self {
         let zero = Probability(0.0);
         Self(DropoutFields { weights: zero, out: zero, places: Default::default() })
@@ -123,7 +123,7 @@ impl Value for Dropout {
 }
 
 choice! {
-    /// What a query or key norm runs over.
+    /// Which features a norm of queries or keys is computed over.
     pub enum Over {
         /// Each head's features (Qwen3, Gemma 3)
         "head" => Head,
@@ -135,7 +135,7 @@ choice! {
 }
 
 choice! {
-    /// Before or after positions rotate queries and keys.
+    /// Whether norms come before or after rotary positions are applied.
     pub enum When {
         /// Before rotation
         "before_rotation" => Before,
@@ -147,27 +147,28 @@ choice! {
 record! {
     /// A norm on queries and one on keys.
     pub struct QkNorm as "qk_norm" {
-        /// Which norm.
+        /// The kind of norm.
         norm: Norm = required;
-        /// Over a head, over a head with weights of its own, or over all of them.
+        /// Over each head, over each head with its own weights, or over all heads together.
         over: Over = value(Over::Head);
-        /// Before or after rotation; a norm over all heads is always before.
+        /// Before or after rotation; a norm over all heads is always before it.
         when: When = value(When::Before);
     }
 }
 
-/// Queries or keys as they are normed.
+/// The queries or the keys, as the input of a norm.
 pub struct Normed<'a> {
-    /// `query` or `key`, which the parameters are named after.
+    /// `query` or `key`; parameters are named after it.
     pub name: &'a str,
-    /// How many heads.
+    /// The number of heads.
     pub heads: u64,
-    /// Normed features.
+    /// The number of features that the norm is computed over.
     pub dim: u64,
 }
 
 impl QkNorm {
-    /// Applies the norm where it runs over that much: `[B, T, H*D]` for all heads, `[B, H, T, D]` for each.
+    /// Applies the norm if it is one over the features of `x`: `[B, T, H*D]` for all heads, `[B, H, T, D]`
+    /// for each head.
     pub fn lower(&self, b: &mut Builder, site: &Site<'_>, of: &Normed<'_>, x: ValueId) -> Built {
         let Normed { name, heads, dim } = of;
         let member = format!("{name}_norm");
@@ -195,7 +196,7 @@ impl QkNorm {
         Ok(x)
     }
 
-    /// Reports weights of every head where the norm has none.
+    /// Reports a norm with weights for each head if the norm has no weights.
     pub fn check(&self) -> Option<Diagnostic> {
         let is_plain = self.over == Over::EachHead && !self.norm.without_weights().1.factor;
         is_plain.then(|| {
@@ -212,14 +213,14 @@ choice! {
     pub enum Gate {
         /// No gate
         "none" => None,
-        /// One gate a head
+        /// One gate per head
         "headwise" => Headwise,
-        /// One gate a feature
+        /// One gate per feature
         "elementwise" => Elementwise,
     }
 }
 
-/// A mask value computed once in the stack: what the rule hides beside `causal`, and padding.
+/// A mask that is computed once in the stack: what the rule hides in addition to `causal`, and padding.
 pub fn mask(
     scope: &Scope,
     queries: Sequence,
@@ -258,31 +259,31 @@ pub fn mask(
     }))
 }
 
-/// Which padding a mask includes.
+/// The padding that a mask includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
-    /// None.
+    /// No padding.
     None,
-    /// That of the stack's own sequence.
+    /// The padding of the stack's own sequence.
     Own,
-    /// That of the memory.
+    /// The padding of the memory.
     Memory,
 }
 
-/// The scaled dot-product with its optional inputs, `[B, H, T, V]`.
+/// Scaled dot-product attention with its optional inputs, `[B, H, T, V]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Scores {
     /// Queries, keys, values, `[B, H, T, D]`.
     pub qkv: (ValueId, ValueId, ValueId),
-    /// What is hidden.
+    /// The mask, true = hidden.
     pub mask: Option<ValueId>,
-    /// What is added.
+    /// The bias that is added to the scores.
     pub bias: Option<ValueId>,
-    /// Sinks `[H]`.
+    /// Attention sinks, one score for each head, `[H]`.
     pub sinks: Option<ValueId>,
     /// Factor on the scores.
     pub scale: f64,
-    /// Bound on the scores.
+    /// Bound on the scores: `c tanh(score / c)`.
     pub softcap: Option<f64>,
     /// Whether keys after the query are hidden.
     pub causal: bool,
@@ -291,7 +292,7 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Adds the op; the weights are a value of their own, for captures.
+    /// Adds the op. The attention weights are a separate value, which can be captured.
     pub fn lower(&self, b: &mut Builder) -> Built {
         let (q, k, v) = self.qkv;
         let mut inputs = vec![q, k, v];
@@ -310,7 +311,7 @@ impl Scores {
     }
 }
 
-/// Reports key heads that do not divide query heads.
+/// Reports a number of key/value heads that does not divide the number of query heads.
 pub fn check_groups(heads: (u64, Span), kv_heads: (u64, Span)) -> Option<Diagnostic> {
     if heads.0.is_multiple_of(kv_heads.0) {
         return None;
@@ -325,6 +326,6 @@ pub fn check_groups(heads: (u64, Span), kv_heads: (u64, Span)) -> Option<Diagnos
         Diagnostic::error(Code::NotDivisible, kv_heads.1, message)
             .here(format!("kv_heads is {} here", kv_heads.0))
             .label(heads.1, format!("heads is {} here", heads.0))
-            .help(format!("kv_heads of {} would do", divisors.join(", "))),
+            .help(format!("kv_heads of {} would work", divisors.join(", "))),
     )
 }

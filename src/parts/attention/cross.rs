@@ -14,15 +14,15 @@ use crate::ir::{Dim, Role, Sym, Type};
 use crate::parts::scope::Lowered;
 
 record! {
-    /// Attention to the encoder's output. Fields not given are those of the block's `attention`.
+    /// Attention to the encoder's output. Fields that are not given are those of the block's `attention`.
     pub struct Cross as "cross" {
         /// Query heads.
         heads: Size = required;
         /// Key and value heads.
         kv_heads: Size = formula("heads");
-        /// Features of a query and key head.
+        /// Features of each query and key head.
         head_dim: Size = formula("d_model / heads");
-        /// Features of a value head.
+        /// Features of each value head.
         value_dim: Size = formula("head_dim");
         /// Which projections have a bias.
         bias: Bias = value(Bias::all(true));
@@ -30,7 +30,7 @@ record! {
         scale: Positive = formula("1/sqrt(head_dim)");
         /// Bound on the scores: `c tanh(score / c)`.
         softcap: Option<Positive> = absent;
-        /// Norms on queries and keys, over each head or over all.
+        /// Norms on queries and keys, over each head or over all heads together.
         qk_norm: Option<QkNorm> = absent;
         /// Dropout of the weights and of the output.
         dropout: Dropout = value(Dropout::none());
@@ -38,7 +38,7 @@ record! {
 }
 
 impl Cross {
-    /// Faults of its fields.
+    /// Checks the fields against each other.
     pub fn check(&self) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         found.extend(core::check_groups(
@@ -49,16 +49,16 @@ impl Cross {
         if let Some(norm) = &self.qk_norm
             && norm.when == When::After
         {
-            let message = "cross attention rotates nothing, so no norm can come after rotation";
+            let message = "cross attention does not rotate queries and keys, so no norm can come after \
+                rotation";
             found.push(
-                Diagnostic::error(Code::KeysExclude, norm.places.of("when"), message)
-                    .help("leave `when` out"),
+                Diagnostic::error(Code::KeysExclude, norm.places.of("when"), message).help("remove `when`"),
             );
         }
         found
     }
 
-    /// Its module: `x [B, T, D], memory [B, S, M] → [B, T, D]`.
+    /// The module of this attention: `x [B, T, D], memory [B, S, M] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
         let memory = scope.memory.clone().ok_or(Mismatch("cross attention without a memory".into()))?;

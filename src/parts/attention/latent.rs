@@ -1,8 +1,8 @@
-//! Multi-head latent attention: keys and values come from one small vector a position, which is all
-//! the cache holds, and one shared rotated key (DeepSeek-V2, 2024).
+//! Multi-head latent attention: keys and values are computed from one small vector per position, and one
+//! rotated key is shared by all heads; the cache holds only these two (DeepSeek-V2, 2024).
 //!
-//! `c = norm(x W_down)`, per head `k = [c W_k, rotate(x W_r)]`, `v = c W_v`; queries likewise, through a
-//! latent of their own where `query_rank` is given.
+//! `c = norm(x W_down)`, per head `k = [c W_k, rotate(x W_r)]`, `v = c W_v`. Queries are computed likewise,
+//! through a latent vector of their own if `query_rank` is given.
 
 use super::Site;
 use super::core::{self, Dropout, Padding, Scores};
@@ -30,17 +30,17 @@ fn rms_norm() -> Norm {
 record! {
     /// Multi-head latent attention (DeepSeek-V2, 2024).
     pub struct Latent as "latent" {
-        /// Heads.
+        /// The number of heads.
         heads: Size = required;
         /// Features of the latent vector that keys and values come from.
         kv_rank: Size = required;
-        /// Features of the queries' latent vector; absent: queries come from `x` itself.
+        /// Features of the queries' latent vector; if absent, queries are computed from `x` itself.
         query_rank: Option<Size> = absent;
-        /// Features of a query and key head that are not rotated.
+        /// Features of each query and key head that are not rotated.
         content_dim: Size = formula("d_model / heads");
-        /// Features of a query and key head that are rotated; the key's are shared by all heads.
+        /// Features of each query and key head that are rotated; all heads share the rotated key.
         rotary_dim: Size = formula("content_dim / 2");
-        /// Features of a value head.
+        /// Features of each value head.
         value_dim: Size = formula("content_dim");
         /// Whether the projections have a bias.
         bias: bool = value(false);
@@ -66,7 +66,8 @@ impl Latent {
         }
     }
 
-    /// Faults in a stack that is causal or not, with that scheme if it is known.
+    /// Checks the fields, for a stack that is causal or not and for its positional scheme, if that is
+    /// known.
     pub fn check(&self, position: Option<&Position>, is_causal: bool) -> Vec<Diagnostic> {
         let causal = self.mask.rule(is_causal).causal;
         let rotated = (*self.rotary_dim, self.places.of("rotary_dim"));
@@ -75,7 +76,7 @@ impl Latent {
         found
     }
 
-    /// Its module: `x [B, T, D] → [B, T, D]`.
+    /// The module of this attention: `x [B, T, D] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
         let geometry = self.geometry(site);

@@ -1,4 +1,4 @@
-//! Attention. Adding a kind: a file here and a row below.
+//! Attention. To add a kind, add a file here and a row below.
 
 pub mod core;
 pub mod cross;
@@ -16,7 +16,7 @@ use crate::field::record::slot;
 use crate::ir::infer::Mismatch;
 
 slot! {
-    /// How positions of a sequence look at each other.
+    /// How the positions of a sequence attend to each other.
     pub enum Attention as "attention" implied "multi_head" {
         /// Heads of queries, keys and values (Vaswani et al. 2017); fewer `kv_heads` share keys and values.
         "multi_head" => MultiHead(MultiHead),
@@ -25,28 +25,28 @@ slot! {
     }
 }
 
-/// What an attention needs to know of its block.
+/// What an attention needs to know about its block.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
-    /// The stack.
+    /// The stack that contains the block.
     pub scope: &'a Scope,
-    /// Name of the instance: `attention`.
+    /// The name of the instance, such as `attention`.
     pub name: &'a str,
-    /// The positional scheme.
+    /// The positional scheme of the stack.
     pub position: &'a Position,
-    /// Longest sequence.
+    /// The longest sequence.
     pub context: u64,
 }
 
 impl Site<'_> {
-    /// Path of a member below the stack: `blocks.*.attention.query`.
+    /// The path of a member below the stack: `blocks.*.attention.query`.
     pub fn path(&self, member: &str) -> String {
         format!("blocks.*.{}.{member}", self.name)
     }
 }
 
 impl Attention {
-    /// Its module.
+    /// The module of the attention, `[B, T, D] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         match self {
             Attention::MultiHead(a) => a.lower(site),
@@ -54,7 +54,8 @@ impl Attention {
         }
     }
 
-    /// Faults in a stack that is causal or not, with that scheme if it is known.
+    /// Checks the fields, for a stack that is causal or not and for its positional scheme, if that is
+    /// known.
     pub fn check(&self, position: Option<&Position>, is_causal: bool) -> Vec<Diagnostic> {
         match self {
             Attention::MultiHead(a) => a.check(position, is_causal),

@@ -19,11 +19,11 @@ record! {
     pub struct MultiHead as "multi_head" {
         /// Query heads.
         heads: Size = required;
-        /// Key and value heads; each serves `heads / kv_heads` query heads.
+        /// Key and value heads; each is shared by `heads / kv_heads` query heads.
         kv_heads: Size = formula("heads");
-        /// Features of a query and key head.
+        /// Features of each query and key head.
         head_dim: Size = formula("d_model / heads");
-        /// Features of a value head.
+        /// Features of each value head.
         value_dim: Size = formula("head_dim");
         /// Which projections have a bias.
         bias: Bias = value(Bias::all(true));
@@ -33,9 +33,10 @@ record! {
         softcap: Option<Positive> = absent;
         /// Norms on queries and keys.
         qk_norm: Option<QkNorm> = absent;
-        /// Queries, keys and values are kept within `±clip` (OLMo, MPT).
+        /// Queries, keys and values are clamped to `±clip` (OLMo, MPT).
         clip: Option<Positive> = absent;
-        /// Whether every head has a learned score that takes part in the softmax without a value (GPT-OSS).
+        /// Whether every head has an attention sink: a learned score that takes part in the softmax without
+        /// a value (GPT-OSS).
         sinks: bool = value(false);
         /// Sigmoid gate on the output.
         gate: Gate = value(Gate::None);
@@ -57,7 +58,8 @@ impl MultiHead {
         }
     }
 
-    /// Faults in a stack that is causal or not, with that scheme if it is known.
+    /// Checks the fields, for a stack that is causal or not and for its positional scheme, if that is
+    /// known.
     pub fn check(&self, position: Option<&Position>, is_causal: bool) -> Vec<Diagnostic> {
         let causal = self.mask.rule(is_causal).causal;
         let of_scheme = |p: &Position| p.scheme().check((*self.head_dim, self.places.of("head_dim")), causal);
@@ -82,7 +84,7 @@ impl MultiHead {
         found
     }
 
-    /// Its module: `x [B, T, D] → [B, T, D]`.
+    /// The module of this attention: `x [B, T, D] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
         let sequence = scope.sequence;
@@ -179,7 +181,8 @@ impl MultiHead {
         Ok((norm.lower(b, site, &queries, q)?, norm.lower(b, site, &keys, k)?))
     }
 
-    /// Joins heads, `[B, H, T, V] → [B, T, H*V]`, gated by the attention's input.
+    /// Joins the heads, `[B, H, T, V] → [B, T, H*V]`, and applies the gate, which is computed from the
+    /// attention's input.
     fn gated(&self, b: &mut Builder, site: &Site<'_>, x: ValueId, y: ValueId) -> Result<ValueId, Mismatch> {
         let scope = site.scope;
         let width = match self.gate {
@@ -200,7 +203,7 @@ impl MultiHead {
     }
 }
 
-/// Keys and values with those of the cache before them, in a stack that decodes.
+/// Keys and values, preceded by those in the cache if the stack decodes.
 pub fn cached(
     b: &mut Builder,
     scope: &crate::parts::scope::Scope,
@@ -213,7 +216,7 @@ pub fn cached(
     Ok((b.op("k", Op::Cache, &[k])?, b.op("v", Op::Cache, &[v])?))
 }
 
-/// Every key and value head as many times as query heads share it.
+/// Repeats every key and value head as often as query heads share it.
 pub fn repeated(b: &mut Builder, times: u64, k: ValueId, v: ValueId) -> Result<(ValueId, ValueId), Mismatch> {
     if times == 1 {
         return Ok((k, v));

@@ -10,8 +10,8 @@ use crate::ir::{ModuleId, Role, ValueId};
 use crate::parts::activation::Activation;
 
 record! {
-    /// SwiGLU with bounds, as GPT-OSS has it: `gate' = min(gate, limit)`, `up' = clamp(up, ±limit)`,
-    /// `gate' sigmoid(alpha gate') (up' + shift)`.
+    /// SwiGLU with bounds as in GPT-OSS: `gate' = min(gate, limit)`, `up' = clamp(up, ±limit)`, `gate'
+    /// sigmoid(alpha gate') (up' + shift)`.
     pub struct Clamped as "clamped" {
         /// Steepness of the sigmoid.
         alpha: Positive = value(Positive(1.702));
@@ -25,13 +25,13 @@ record! {
 record! {
     /// Gated linear unit (Shazeer 2020).
     pub struct Glu as "glu" {
-        /// Inner width over `d_model`.
+        /// The inner width as a multiple of `d_model`.
         expansion: Positive = value(Positive(4.0));
-        /// Inner width.
+        /// The inner width.
         hidden: Size = formula("expansion * d_model");
         /// The nonlinearity of the gate.
         activation: Activation = value(Activation::Silu);
-        /// Bounds on gate and value, in place of `activation`.
+        /// Bounds on gate and value, instead of `activation`.
         clamped: Option<Clamped> = absent;
         /// Whether the projections have a bias.
         bias: bool = value(true);
@@ -43,7 +43,7 @@ record! {
 }
 
 impl Glu {
-    /// Its module.
+    /// The module, `[.., D] → [.., D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
         let scope = site.scope;
         let mut b = Builder::new(&scope.arena, site.module.clone(), Role::Ffn);
@@ -81,7 +81,7 @@ impl Glu {
 
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         if self.clamped.is_some() && self.activation != Activation::Silu {
-            let message = "`clamped` has its own nonlinearity; `activation` would do nothing";
+            let message = "`clamped` has its own nonlinearity, so `activation` would have no effect";
             cx.report(
                 crate::diag::Diagnostic::error(
                     crate::diag::Code::KeysExclude,

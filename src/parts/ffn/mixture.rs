@@ -11,7 +11,7 @@ use crate::ir::op::{self, Op, Router};
 use crate::ir::{Init, Layer, ModuleId, Role, Run};
 
 slot! {
-    /// One expert: a feed-forward part of its own.
+    /// One expert, which is a feed-forward part.
     pub enum Expert as "expert" implied "mlp" {
         /// `down(activation(up(x)))`
         "mlp" => Mlp(Mlp),
@@ -36,29 +36,29 @@ choice! {
         "softmax" => Softmax,
         /// The choice, then softmax over the chosen (GPT-OSS)
         "softmax_of_chosen" => SoftmaxOfChosen,
-        /// A sigmoid for every expert (DeepSeek-V3)
+        /// A separate sigmoid for every expert (DeepSeek-V3)
         "sigmoid" => Sigmoid,
     }
 }
 
 record! {
-    /// Only the best groups of experts take part in the choice (DeepSeek).
+    /// Restricts the choice to the best groups of experts (DeepSeek).
     pub struct Groups as "groups" {
-        /// How many groups, of equal size.
+        /// The number of groups, all of equal size.
         count: Size = required;
-        /// How many groups a token may use.
+        /// The number of groups that a token may use.
         keep: Size = required;
-        /// How many of a group's best experts add up to its score (2 in DeepSeek-V3, 1 in V2).
+        /// How many of a group's best experts are added up for its score (2 in DeepSeek-V3, 1 in V2).
         score_of: Size = value(Size(2));
     }
 }
 
 record! {
-    /// Experts every token goes to, as one feed-forward part.
+    /// Experts that every token is sent to, combined into one feed-forward part.
     pub struct Shared as "shared" {
-        /// The part.
+        /// The feed-forward part.
         expert: Expert = required;
-        /// Whether a sigmoid of a projection of the token weighs it (Qwen2-MoE).
+        /// Whether its output is weighted by a sigmoid of a projection of the token (Qwen2-MoE).
         gate: bool = value(false);
     }
 }
@@ -66,11 +66,11 @@ record! {
 record! {
     /// Mixture of experts.
     pub struct Mixture as "moe" {
-        /// How many experts.
+        /// The number of experts.
         experts: Size = required;
-        /// How many of them a token goes to.
+        /// The number of experts that a token is sent to.
         top_k: Size = required;
-        /// What an expert is.
+        /// The kind of expert.
         expert: Box<Expert> = required;
         /// How router scores become affinities.
         score: Score = value(Score::Softmax);
@@ -80,11 +80,12 @@ record! {
         scale: Positive = value(Positive(1.0));
         /// Whether the router has a bias.
         router_bias: bool = value(false);
-        /// Whether a bias, balanced outside of training by gradients, takes part in the choice only (DeepSeek-V3).
+        /// Whether there is a bias on the scores that takes part in the choice only and is not trained by
+        /// gradients (DeepSeek-V3).
         correction: bool = value(false);
         /// Restricts the choice to the best groups.
         groups: Option<Groups> = absent;
-        /// Experts every token goes to.
+        /// Experts that every token is sent to.
         shared: Option<Box<Shared>> = absent;
     } check Self::check
 }
@@ -98,7 +99,7 @@ impl Mixture {
         };
         if *self.top_k > *self.experts {
             let message =
-                format!("top_k ({}) is more than there are experts ({})", *self.top_k, *self.experts);
+                format!("top_k ({}) is more than the number of experts ({})", *self.top_k, *self.experts);
             report(
                 Diagnostic::error(Code::OutOfRange, self.places.of("top_k"), message)
                     .label(self.places.of("experts"), format!("experts is {} here", *self.experts))
@@ -106,7 +107,8 @@ impl Mixture {
             );
         }
         if self.correction && self.score == Score::SoftmaxOfChosen {
-            let message = "`softmax_of_chosen` chooses by the scores themselves, without a correction";
+            let message = "`softmax_of_chosen` chooses by the scores themselves, so `correction` cannot \
+                be used";
             report(
                 Diagnostic::error(Code::KeysExclude, self.places.of("correction"), message)
                     .label(self.places.of("score"), "the other one")
@@ -114,10 +116,10 @@ impl Mixture {
             );
         }
         if self.normalize && self.score == Score::SoftmaxOfChosen {
-            let message = "the softmax over the chosen already sums to 1; `normalize` would do nothing";
+            let message = "the softmax over the chosen already sums to 1, so `normalize` would have no \
+                effect";
             report(
-                Diagnostic::error(Code::KeysExclude, self.places.of("normalize"), message)
-                    .help("leave it out"),
+                Diagnostic::error(Code::KeysExclude, self.places.of("normalize"), message).help("remove it"),
             );
         }
         if let Some(groups) = &self.groups {
@@ -133,7 +135,7 @@ impl Mixture {
                 report(Diagnostic::error(Code::OutOfRange, places.of("keep"), message));
             } else if *groups.score_of > *self.experts / *groups.count {
                 let size = *self.experts / *groups.count;
-                let message = format!("a group of {size} experts has no {} best", *groups.score_of);
+                let message = format!("a group of {size} experts has fewer than {}", *groups.score_of);
                 report(
                     Diagnostic::error(Code::OutOfRange, places.of("score_of"), message)
                         .help(format!("at most {size}")),
@@ -148,7 +150,7 @@ impl Mixture {
         ok
     }
 
-    /// Its module.
+    /// The module, `[B, T, D] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
         if site.is_expert {
             return Err(Mismatch("an expert that is a mixture".into()));

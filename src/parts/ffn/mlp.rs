@@ -11,9 +11,9 @@ use crate::parts::activation::Activation;
 record! {
     /// Two projections with a nonlinearity between (Vaswani et al. 2017).
     pub struct Mlp as "mlp" {
-        /// Inner width over `d_model`.
+        /// The inner width as a multiple of `d_model`.
         expansion: Positive = value(Positive(4.0));
-        /// Inner width.
+        /// The inner width.
         hidden: Size = formula("expansion * d_model");
         /// The nonlinearity.
         activation: Activation = value(Activation::Gelu);
@@ -27,7 +27,7 @@ record! {
 }
 
 impl Mlp {
-    /// Its module.
+    /// The module, `[.., D] → [.., D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
         let scope = site.scope;
         let mut b = Builder::new(&scope.arena, site.module.clone(), Role::Ffn);

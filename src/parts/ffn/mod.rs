@@ -1,4 +1,4 @@
-//! Feed-forward parts. Adding one: a file here and a row below.
+//! Feed-forward parts. To add one, add a file here and a row below.
 
 pub mod glu;
 pub mod mixture;
@@ -17,7 +17,7 @@ use crate::ir::{Dim, ModuleId, Sym, Type};
 use crate::syntax::expr::Scope as _;
 
 slot! {
-    /// What happens to every position by itself.
+    /// What is applied to every position separately.
     pub enum Ffn as "ffn" implied "mlp" {
         /// `down(activation(up(x)))`
         "mlp" => Mlp(Mlp),
@@ -28,20 +28,20 @@ slot! {
     }
 }
 
-/// Where a feed-forward part is lowered: its input and its path.
+/// Where a feed-forward part is lowered.
 pub struct Site<'a> {
-    /// The stack.
+    /// The stack that contains it.
     pub scope: &'a Scope,
-    /// Path of the instance below the stack: `blocks.*.ffn`.
+    /// The path of the instance below the stack: `blocks.*.ffn`.
     pub path: String,
-    /// Name of the module.
+    /// The name of the module.
     pub module: String,
-    /// Whether it is given `[N, D]`, the rows sent to an expert, and not `[B, T, D]`.
+    /// Whether the input is `[N, D]`, the rows sent to an expert, instead of `[B, T, D]`.
     pub is_expert: bool,
 }
 
 impl Site<'_> {
-    /// The type of its input.
+    /// The type of the input.
     pub fn input(&self) -> Type {
         if self.is_expert {
             return Type::float([Dim::sym(Sym::Rows), Dim::of(self.scope.d_model)]);
@@ -49,7 +49,7 @@ impl Site<'_> {
         self.scope.activations(self.scope.d_model)
     }
 
-    /// The site of a child.
+    /// The site of a part inside this one.
     pub fn child(&self, name: &str, module: &str, is_expert: bool) -> Site<'_> {
         Site {
             scope: self.scope,
@@ -61,7 +61,7 @@ impl Site<'_> {
 }
 
 impl Ffn {
-    /// Its module: `x [B, T, D] → [B, T, D]`.
+    /// The module: `x [B, T, D] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
         match self {
             Ffn::Mlp(f) => f.lower(site),
@@ -71,22 +71,23 @@ impl Ffn {
     }
 }
 
-/// The inner width over `d_model`.
+/// The inner width as a multiple of `d_model`.
 fn expansion(hidden: u64, cx: &Context<'_>) -> Option<Positive> {
     let (d_model, _) = cx.lookup("d_model")?;
     Some(Positive(hidden as f64 / d_model.to_f64()))
 }
 
-/// Reports a width given twice, unless both say the same.
+/// Reports a width that is given twice with different values.
 fn check_width((expansion, hidden): (f64, u64), places: &Places, cx: &mut Context<'_>) -> Option<()> {
     let d_model = cx.lookup("d_model").map_or(0.0, |(n, _)| n.to_f64());
     let (said, wanted) = (expansion * d_model, hidden as f64);
-    // A quotient that is no short decimal is written rounded.
+    // A quotient without a short decimal form is rounded when it is written, so equality is tested with a
+    // tolerance.
     let agree = (said - wanted).abs() <= wanted * 1e-12;
     if !places.has("expansion") || !places.has("hidden") || agree {
         return Some(());
     }
-    let message = format!("`expansion` gives an inner width of {said}, and `hidden` one of {hidden}");
+    let message = format!("`expansion` gives an inner width of {said}, but `hidden` one of {hidden}");
     cx.report(
         Diagnostic::error(Code::KeysExclude, places.of("hidden"), message)
             .label(places.of("expansion"), format!("{expansion} times d_model, which is {d_model}"))

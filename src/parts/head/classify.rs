@@ -1,4 +1,4 @@
-//! Classification: pool, hidden layers with a nonlinearity, dropout, a score for every class.
+//! Classification: pooling, hidden layers with a nonlinearity, dropout, and a score for every class.
 
 use super::hidden::{self, Hidden};
 use super::pool::Pool;
@@ -14,10 +14,10 @@ use crate::parts::activation::Activation;
 use crate::parts::norm::Norm;
 
 record! {
-    /// A class for the whole sequence or image. Its outputs are logits: softmax over the classes, or a
-    /// sigmoid for each with `multi_label`, belong to the loss.
+    /// A class for the whole sequence or image. The outputs are logits; the softmax over the classes, or
+    /// with `multi_label` the sigmoid of each, is part of the loss.
     pub struct Classify as "classify" {
-        /// How the sequence becomes one vector.
+        /// How the sequence is pooled to one vector.
         pool: Pool = value(Pool::Cls);
         /// Widths of hidden layers before the scores.
         hidden: Vec<Size> = value(Vec::new());
@@ -25,17 +25,17 @@ record! {
         activation: Activation = value(Activation::Tanh);
         /// Norm after each hidden layer's nonlinearity (ModernBERT).
         norm: Option<Norm> = absent;
-        /// Whether the hidden layers have a bias, where that is not what `bias` says.
+        /// Whether the hidden layers have a bias; by default as `bias` says.
         hidden_bias: Option<bool> = absent;
         /// Dropout before the scores.
         dropout: Probability = value(Probability(0.0));
-        /// How many classes.
+        /// The number of classes.
         classes: Size = required;
-        /// Whether several classes may hold at once; a sigmoid for each.
+        /// Whether several classes may apply at once, with a sigmoid for each.
         multi_label: bool = value(false);
         /// Whether the projections have a bias.
         bias: bool = value(true);
-        /// Whether the distillation token has a projection of its own; the scores are the mean of both's (DeiT).
+        /// Whether the distillation token has its own projection; the scores are the mean of both (DeiT).
         distilled: bool = value(false);
     } check check
 }
@@ -44,14 +44,15 @@ fn check(head: &Classify, cx: &mut Context<'_>) -> Option<()> {
     let place = match (head.pool, head.hidden.as_slice()) {
         (Pool::Cls, []) => None,
         (Pool::Cls, _) => Some(("hidden", "a hidden layer here")),
-        (_, _) => Some(("pool", "another vector here")),
+        (_, _) => Some(("pool", "another pooling here")),
     };
     if let Some((field, what)) = place.filter(|_| head.distilled) {
-        let message = "a distilled head scores the class token and the distillation token as they are";
+        let message = "a distilled head computes its scores directly from the class token and the \
+            distillation token";
         cx.report(
             Diagnostic::error(Code::KeysExclude, head.places.of("distilled"), message)
                 .label(head.places.of(field), what)
-                .help(format!("take `{field}` or `distilled` away")),
+                .help(format!("remove `{field}` or `distilled`")),
         );
         return None;
     }
@@ -59,7 +60,7 @@ fn check(head: &Classify, cx: &mut Context<'_>) -> Option<()> {
 }
 
 impl Classify {
-    /// Its module.
+    /// The module of the head.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, "ClassifyHead", Role::Head);
         b.at(self.places.whole());

@@ -1,4 +1,4 @@
-//! Hidden layers before scores: `norm(activation(W x + b))`, shared by the heads that have them.
+//! Hidden layers before the scores, `norm(activation(W x + b))`, shared by the heads that have them.
 
 use super::Site;
 use crate::diag::{Code, Diagnostic};
@@ -11,21 +11,21 @@ use crate::ir::op::Op;
 use crate::parts::activation::Activation;
 use crate::parts::norm::Norm;
 
-/// Layers one after the other.
+/// A sequence of hidden layers.
 #[derive(Clone, Copy, Debug)]
 pub struct Hidden<'a> {
-    /// Their widths.
+    /// The width of each layer.
     pub widths: &'a [Size],
-    /// Whether they have a bias.
+    /// Whether the layers have a bias.
     pub bias: bool,
-    /// After each.
+    /// The nonlinearity after each projection.
     pub activation: Activation,
-    /// After that.
+    /// The norm after each nonlinearity.
     pub norm: &'a Option<Norm>,
 }
 
 impl Hidden<'_> {
-    /// `[.., width]` to the last layer's width, which is given too.
+    /// Adds the layers, `[.., width]` to the last layer's width, which is returned too.
     pub fn lower(
         &self,
         b: &mut Builder,
@@ -48,7 +48,7 @@ impl Hidden<'_> {
     }
 }
 
-/// Reports fields of hidden layers where there are none.
+/// Reports fields about hidden layers if there are none.
 pub fn check(
     widths: &[Size],
     (norm, bias): (bool, bool),
@@ -57,8 +57,8 @@ pub fn check(
 ) -> Option<()> {
     let given = [("norm", norm), ("hidden_bias", bias)].into_iter().find(|(_, given)| *given);
     let (Some((field, _)), true) = (given, widths.is_empty()) else { return Some(()) };
-    let message = format!("the head has no hidden layer, and `{field}` would do nothing");
-    let help = "add `hidden: [d_model]`, or take it away";
+    let message = format!("the head has no hidden layer, so `{field}` would have no effect");
+    let help = "add `hidden: [d_model]`, or remove it";
     cx.report(Diagnostic::error(Code::KeysExclude, places.of(field), message).help(help));
     None
 }

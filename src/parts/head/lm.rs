@@ -1,5 +1,5 @@
-//! Language model head: a score for every word, `logits = softcap(scale * (x E^T + b))`, with the token
-//! table `E` where tied and a projection of its own where not.
+//! Language model head: a score for every token, `logits = softcap(scale * (x E^T + b))`, where `E` is the
+//! token table if tied, and otherwise a projection of its own.
 
 use super::{Lowered, Site};
 use crate::field::Positive;
@@ -10,15 +10,16 @@ use crate::ir::op::Op;
 use crate::ir::{Init, Layer, Role, ValueId};
 
 record! {
-    /// A score for every word of the vocabulary.
+    /// A score for every token of the vocabulary.
     pub struct Lm as "lm" {
         /// Whether the token embedding is also the output projection.
         tied: bool = value(false);
         /// Whether a learned bias is added.
         bias: bool = value(false);
-        /// Whether a bias that is not trained is added (Marian's and BART's `final_logits_bias`).
+        /// Whether a bias that is not trained is added (`final_logits_bias` of Marian and BART).
         fixed_bias: bool = value(false);
-        /// Factor on the hidden states (T5: `1/sqrt(d_model)`) and so on the logits, the bias aside.
+        /// Factor on the hidden states (T5: `1/sqrt(d_model)`) and therefore on the logits, except the
+        /// bias.
         scale: Positive = value(Positive(1.0));
         /// Bound on the logits: `c tanh(logit / c)` (Gemma 2).
         softcap: Option<Positive> = absent;
@@ -26,7 +27,7 @@ record! {
 }
 
 impl Lm {
-    /// Its module.
+    /// The module of the head, `[B, T, D] → [B, T, V]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, "LmHead", Role::Head);
         b.at(self.places.whole());
@@ -63,7 +64,7 @@ impl Lm {
     }
 }
 
-/// `x E^T`, with a bias of its own where asked for.
+/// `x E^T`, plus a bias if there is one.
 pub fn tied(
     b: &mut Builder,
     site: &Site<'_>,

@@ -1,5 +1,5 @@
-//! Masked language model head: `norm(activation(W x + c))`, then scores with the token table
-//! (Devlin et al. 2018).
+//! Masked language model head: `norm(activation(W x + c))`, followed by scores with the token table (Devlin
+//! et al. 2018).
 
 use super::lm::tied;
 use super::{Lowered, Site};
@@ -18,7 +18,7 @@ fn layer_norm() -> Norm {
 }
 
 record! {
-    /// Scores for hidden tokens (Devlin et al. 2018).
+    /// Scores for masked tokens (Devlin et al. 2018).
     pub struct Mlm as "mlm" {
         /// Whether a projection, nonlinearity and norm come before the scores.
         transform: bool = value(true);
@@ -36,7 +36,7 @@ record! {
 }
 
 impl Mlm {
-    /// Its module.
+    /// The module of the head, `[B, T, D] → [B, T, V]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, "MlmHead", Role::Head);
         b.at(self.places.whole());

@@ -1,4 +1,4 @@
-//! Output heads: what a model is for. Adding one: a file here and a row below.
+//! Output heads: what a model predicts. To add one, add a file here and a row below.
 
 pub mod classify;
 pub mod embed;
@@ -24,19 +24,19 @@ use crate::ir::op::Sequence;
 use crate::ir::{Dim, ModuleId, Sym, Type, ValueId};
 
 slot! {
-    /// What the model is for: its output, its loss and what its data must hold.
+    /// What the model predicts. The head decides the output, the loss and what the data must hold.
     pub enum Head as "head" {
-        /// Next tokens of a decoder.
+        /// The next token, from a decoder.
         "lm" => Lm(Lm),
-        /// Hidden tokens of an encoder (BERT).
+        /// Masked tokens, from an encoder (BERT).
         "mlm" => Mlm(Mlm),
-        /// Target tokens of an encoder-decoder.
+        /// The target tokens of an encoder-decoder.
         "translate" => Translate(Lm),
         /// A class for the whole sequence or image.
         "classify" => Classify(Classify),
         /// A class for every token.
         "tag" => Tag(Tag),
-        /// Start and end of an answer.
+        /// The start and the end of an answer.
         "span" => Span(SpanHead),
         /// One vector for the whole sequence or image.
         "embed" => Embed(EmbedHead),
@@ -45,34 +45,34 @@ slot! {
 
 /// Where a head is lowered.
 pub struct Site<'a> {
-    /// The modules so far.
+    /// The modules built so far.
     pub arena: &'a Arena,
-    /// How parameters start.
+    /// The initial values of parameters.
     pub init: &'a InitPlan,
-    /// Width of what it is given.
+    /// The width of the hidden states.
     pub d_model: u64,
-    /// Its sequence.
+    /// The sequence of the hidden states.
     pub sequence: Sequence,
-    /// Rows of the table, where there are tokens.
+    /// The number of rows of the token table, if there are tokens.
     pub vocab: u64,
-    /// Width of the table.
+    /// The width of the token table.
     pub table_width: u64,
     /// Whether the sequence may be padded.
     pub is_padded: bool,
 }
 
 impl Site<'_> {
-    /// `[B, T, D]`
+    /// The type of the hidden states: `[B, T, D]`.
     pub fn hidden(&self) -> Type {
         Type::float([Dim::sym(Sym::Batch), self.sequence.queries(), Dim::of(self.d_model)])
     }
 
-    /// The table of the token embedding.
+    /// The type of the token table: `[vocab, width]`.
     pub fn table(&self) -> Type {
         Type::float([Dim::of(self.vocab), Dim::of(self.table_width)])
     }
 
-    /// The padding mask, where there is one.
+    /// The padding mask, if there is one.
     pub fn mask(&self, b: &mut Builder) -> Option<ValueId> {
         let ty = Type::int([Dim::sym(Sym::Batch), self.sequence.keys()]).or_absent();
         self.is_padded.then(|| b.argument("mask", ty))
@@ -84,19 +84,19 @@ impl Site<'_> {
     }
 }
 
-/// A lowered head and what it takes after the hidden states.
+/// A lowered head, and the arguments it takes after the hidden states.
 #[derive(Clone, Copy, Debug)]
 pub struct Lowered {
-    /// The module.
+    /// The module of the head.
     pub module: ModuleId,
-    /// Whether the table follows.
+    /// Whether it takes the token table.
     pub takes_table: bool,
-    /// Whether the padding mask follows.
+    /// Whether it takes the padding mask.
     pub takes_mask: bool,
 }
 
 impl Head {
-    /// Its module: hidden states to outputs.
+    /// The module of the head: hidden states to outputs.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         match self {
             Head::Lm(h) | Head::Translate(h) => h.lower(site),
@@ -108,7 +108,7 @@ impl Head {
         }
     }
 
-    /// The names of its outputs.
+    /// The names of the outputs.
     pub fn outputs(&self) -> &'static [&'static str] {
         match self {
             Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Classify(_) | Head::Tag(_) => &["logits"],
@@ -117,7 +117,7 @@ impl Head {
         }
     }
 
-    /// Whether it uses the table of the token embedding.
+    /// Whether the head uses the table of the token embedding.
     pub fn is_tied(&self) -> bool {
         match self {
             Head::Lm(h) | Head::Translate(h) => h.tied,
@@ -126,7 +126,7 @@ impl Head {
         }
     }
 
-    /// Whether it makes one vector of all positions that are not padding.
+    /// Whether the head pools all positions that are not padding into one vector.
     pub fn pools_by_mask(&self) -> bool {
         match self {
             Head::Classify(Classify { pool, .. }) | Head::Embed(EmbedHead { pool, .. }) => {
@@ -136,7 +136,7 @@ impl Head {
         }
     }
 
-    /// Whether it gives an output for every word of the vocabulary.
+    /// Whether the head has an output for every token of the vocabulary.
     pub fn needs_vocab(&self) -> bool {
         match self {
             Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) => true,

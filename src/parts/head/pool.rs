@@ -1,4 +1,4 @@
-//! From a sequence to one vector, shared by the heads that need one.
+//! Pools a sequence to one vector, for the heads that need one.
 
 use super::Site;
 use crate::field::record::choice;
@@ -7,7 +7,7 @@ use crate::ir::build::{Builder, Built};
 use crate::ir::op::{self, Op};
 
 choice! {
-    /// How a sequence becomes one vector.
+    /// How a sequence is pooled to one vector.
     pub enum Pool {
         /// The class token, which comes first (BERT, ViT)
         "cls" => Cls,
@@ -17,7 +17,7 @@ choice! {
         "first" => First,
         /// The last position that is not padding
         "last" => Last,
-        /// The class token beside the mean over the positions that follow it, for images (DINOv2)
+        /// The class token concatenated with the mean over the positions after it, for images (DINOv2)
         "cls_mean" => ClsMean,
         /// The largest value of every feature over positions that are not padding
         "max" => Max,
@@ -25,7 +25,7 @@ choice! {
 }
 
 impl Pool {
-    /// Whether padding changes it.
+    /// Whether the result depends on padding.
     pub fn looks_at_mask(self) -> bool {
         match self {
             Self::Mean | Self::Last | Self::Max => true,
@@ -33,17 +33,17 @@ impl Pool {
         }
     }
 
-    /// Whether it is given the padding mask.
+    /// Whether it takes the padding mask.
     pub fn takes_mask(self, site: &Site<'_>) -> bool {
         site.is_padded && self.looks_at_mask()
     }
 
-    /// Width of the vector.
+    /// The width of the result.
     pub fn width(self, d_model: u64) -> u64 {
         if self == Self::ClsMean { d_model.saturating_mul(2) } else { d_model }
     }
 
-    /// `[B, T, D] → [B, D]`, twice as wide for the class token beside the mean.
+    /// `[B, T, D] → [B, D]`; `[B, 2 D]` for the class token concatenated with the mean.
     pub fn lower(self, b: &mut Builder, site: &Site<'_>, x: ValueId, mask: Option<ValueId>) -> Built {
         let pool = match self {
             Self::Cls | Self::First => op::Pool::First,

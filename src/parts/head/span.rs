@@ -12,7 +12,7 @@ use crate::parts::activation::Activation;
 use crate::parts::norm::Norm;
 
 record! {
-    /// Start and end of an answer in the text.
+    /// The start and the end of an answer in the text.
     pub struct SpanHead as "span" {
         /// Widths of hidden layers before the scores.
         hidden: Vec<Size> = value(Vec::new());
@@ -20,7 +20,7 @@ record! {
         activation: Activation = value(Activation::Tanh);
         /// Norm after each hidden layer's nonlinearity (ModernBERT).
         norm: Option<Norm> = absent;
-        /// Whether the hidden layers have a bias, where that is not what `bias` says.
+        /// Whether the hidden layers have a bias; by default as `bias` says.
         hidden_bias: Option<bool> = absent;
         /// Dropout before the scores.
         dropout: Probability = value(Probability(0.0));
@@ -34,7 +34,7 @@ fn check(head: &SpanHead, cx: &mut Context<'_>) -> Option<()> {
 }
 
 impl SpanHead {
-    /// Its module.
+    /// The module of the head.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, "SpanHead", Role::Head);
         b.at(self.places.whole());

@@ -1,4 +1,4 @@
-//! Tagging: a score of every class for every token.
+//! Tagging: scores of all classes for every token.
 
 use super::hidden::{self, Hidden};
 use super::{Lowered, Site};
@@ -14,7 +14,7 @@ use crate::parts::norm::Norm;
 record! {
     /// A class for every token.
     pub struct Tag as "tag" {
-        /// How many classes.
+        /// The number of classes.
         classes: Size = required;
         /// Widths of hidden layers before the scores.
         hidden: Vec<Size> = value(Vec::new());
@@ -22,7 +22,7 @@ record! {
         activation: Activation = value(Activation::Tanh);
         /// Norm after each hidden layer's nonlinearity (ModernBERT).
         norm: Option<Norm> = absent;
-        /// Whether the hidden layers have a bias, where that is not what `bias` says.
+        /// Whether the hidden layers have a bias; by default as `bias` says.
         hidden_bias: Option<bool> = absent;
         /// Dropout before the scores.
         dropout: Probability = value(Probability(0.0));
@@ -36,7 +36,7 @@ fn check(head: &Tag, cx: &mut Context<'_>) -> Option<()> {
 }
 
 impl Tag {
-    /// Its module.
+    /// The module of the head.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, "TagHead", Role::Head);
         b.at(self.places.whole());

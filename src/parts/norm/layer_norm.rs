@@ -9,13 +9,13 @@ use crate::ir::Layer;
 record! {
     /// Layer normalisation (Ba et al. 2016).
     pub struct LayerNorm as "layer_norm" {
-        /// Added to the variance.
+        /// Added to the variance, so that nothing is divided by zero.
         eps: Positive = value(Positive(1e-5));
         /// Whether there is a learned weight.
         affine: bool = value(true);
-        /// Whether there is a learned bias beside the weight; as `affine` where absent.
+        /// Whether there is a learned bias in addition to the weight; if absent, as `affine`.
         bias: Option<bool> = absent;
-        /// Whether the factor is `1 + weight`, the weight starting at 0 (Nemotron).
+        /// Whether the factor is `1 + weight`, where the weight is initialised to 0 (Nemotron).
         unit_offset: bool = value(false);
     } check Self::check
 }
@@ -30,7 +30,7 @@ impl LayerNorm {
         )
     }
 
-    /// The layer over that many features.
+    /// The layer for `dim` features.
     pub fn layer(&self, dim: u64) -> Layer {
         Layer::LayerNorm {
             dim,

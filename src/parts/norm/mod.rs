@@ -1,4 +1,4 @@
-//! Norms. Adding one: a file here and a row below.
+//! Norms. To add one, add a file here and a row below.
 
 pub mod layer_norm;
 pub mod none;
@@ -27,19 +27,19 @@ slot! {
     }
 }
 
-/// The weights of a norm.
+/// Which learned weights a norm has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
-    /// A factor a feature.
+    /// Whether there is a factor for each feature.
     pub factor: bool,
-    /// A summand a feature.
+    /// Whether there is a summand for each feature.
     pub summand: bool,
-    /// Whether the factor is stored as what it is more than 1.
+    /// Whether the factor is `1 + weight`.
     pub unit_offset: bool,
 }
 
 impl Norm {
-    /// The layer over that many features, or nothing.
+    /// The layer for `dim` features; `None` if there is no norm.
     pub fn layer(&self, dim: u64) -> Option<Layer> {
         match self {
             Norm::LayerNorm(norm) => Some(norm.layer(dim)),
@@ -48,7 +48,7 @@ impl Norm {
         }
     }
 
-    /// The norm alone, and which weights it had.
+    /// The norm without its learned weights, and which weights it had.
     pub fn without_weights(&self) -> (Norm, Weights) {
         let plain = |factor, summand, unit_offset| Weights { factor, summand, unit_offset };
         match self {
@@ -66,7 +66,7 @@ impl Norm {
         }
     }
 
-    /// Applies the norm under a name.
+    /// Applies the norm; the layer gets this name.
     pub fn lower(&self, b: &mut Builder, name: &str, dim: u64, x: ValueId) -> Built {
         match self.layer(dim) {
             Some(layer) => b.apply(name, layer, x),
@@ -75,7 +75,7 @@ impl Norm {
     }
 }
 
-/// Reports what is said of a weight that is not there.
+/// Reports fields that describe a weight which the norm does not have.
 fn without_weight(
     places: &Places,
     affine: bool,
@@ -83,7 +83,7 @@ fn without_weight(
     cx: &mut Context<'_>,
 ) -> Option<()> {
     let Some((key, _)) = said.iter().find(|(_, given)| *given && !affine) else { return Some(()) };
-    let message = format!("without a weight (`affine: false`) `{key}` does nothing");
+    let message = format!("without a weight (`affine: false`), `{key}` has no effect");
     cx.report(
         Diagnostic::error(Code::KeysExclude, places.of(key), message)
             .label(places.of("affine"), "no weight here")

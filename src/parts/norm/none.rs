@@ -1,4 +1,4 @@
-//! No norm: `x`.
+//! No norm: the input is returned unchanged.
 
 use crate::field::record::record;
 

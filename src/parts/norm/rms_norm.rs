@@ -8,11 +8,11 @@ use crate::ir::Layer;
 record! {
     /// Root mean square normalisation (Zhang and Sennrich 2019).
     pub struct RmsNorm as "rms_norm" {
-        /// Added to the mean square.
+        /// Added to the mean square, so that nothing is divided by zero.
         eps: Positive = value(Positive(1e-6));
         /// Whether there is a learned weight.
         affine: bool = value(true);
-        /// Whether the factor is `1 + weight`, the weight starting at 0 (Gemma).
+        /// Whether the factor is `1 + weight`, where the weight is initialised to 0 (Gemma).
         unit_offset: bool = value(false);
     } check Self::check
 }
@@ -22,7 +22,7 @@ impl RmsNorm {
         without_weight(&self.places, self.affine, &[("unit_offset", self.unit_offset)], cx)
     }
 
-    /// The layer over that many features.
+    /// The layer for `dim` features.
     pub fn layer(&self, dim: u64) -> Layer {
         Layer::RmsNorm {
             dim,
