@@ -1,4 +1,4 @@
-//! The front end in one call: texts to a verified graph, with everything found on the way.
+//! The front end in one call: from texts to a verified graph, with all diagnostics.
 
 use crate::diag::{Diagnostic, Sink};
 use crate::ir::Verified;
@@ -10,12 +10,12 @@ use crate::syntax::Notation;
 use crate::syntax::set::Setting;
 use crate::syntax::tree::Node;
 
-/// What became of a spec.
+/// The result of compiling a spec.
 #[derive(Clone, Debug)]
 pub struct Compilation {
-    /// Errors and warnings, by place.
+    /// Errors and warnings, ordered by place.
     pub diagnostics: Vec<Diagnostic>,
-    /// The merged tree, if the texts could be read.
+    /// The merged tree, if the texts could be parsed.
     pub tree: Option<Node>,
     /// The decoded spec, if it has no error.
     pub spec: Option<ModelSpec>,
@@ -23,10 +23,10 @@ pub struct Compilation {
     pub graph: Option<Verified>,
 }
 
-/// Compiles one source of `sources`, which [`load::sources`] has begun.
+/// Compiles one source of `sources` that [`load::sources`] has loaded.
 ///
 /// # Errors
-/// A fault of trafoc itself.
+/// A bug in trafoc.
 pub fn compile(
     sources: &mut SourceMap,
     id: SourceId,
@@ -42,7 +42,7 @@ pub fn compile(
 /// Compiles a merged tree, such as a variant of a sweep.
 ///
 /// # Errors
-/// A fault of trafoc itself.
+/// A bug in trafoc.
 pub fn compile_tree(sources: &SourceMap, tree: Option<Node>, mut sink: Sink) -> Result<Compilation, Bug> {
     let spec = tree.as_ref().and_then(|tree| load::decode(sources, tree, &mut sink));
     let graph = match &spec {

@@ -1,14 +1,15 @@
 //! trafoc compiles declarative transformer specs.
 //!
-//! A text becomes a spanned tree ([`syntax`]), a typed spec ([`spec`], its fields described with
-//! [`field`], its parts in [`parts`]), a graph of primitive ops ([`ir`], made by [`lower`]) and, once
-//! verified, whatever is asked for: Rust (`emit`), tensors (`interp`), facts and tables ([`report`]),
-//! pictures ([`draw`], [`inspect`]). [`compile`] is the front end in one call. Dependencies run
-//! one way, in that order.
+//! A text becomes a tree with source places ([`syntax`]), a typed spec ([`spec`], whose fields are
+//! described with [`field`] and whose parts are in [`parts`]), and a graph of primitive ops ([`ir`], built
+//! by [`lower`]). From the verified graph come Rust code (`emit`), tensors (`interp`), facts and tables
+//! ([`report`]), and pictures ([`draw`], [`inspect`]). [`compile`] is the front end in one call.
+//! Dependencies run one way, in that order.
 //!
-//! Words. A *spec* is the author's file; a *slot* is a place in it that holds one *part* (a norm, a
-//! positional scheme, ...); a *block* is one layer of a stack; a *module* is a function of the graph;
-//! an *op* is primitive; *head* alone is the output head, attention's are `heads` and `head_dim`.
+//! Terms: a *spec* is the author's file; a *slot* is a place in it that holds one *part* (a norm, a
+//! positional scheme, ...); a *block* is one layer of a stack; a *module* is a function of the graph; an
+//! *op* is primitive; *head* alone is the output head, while attention's are `heads` and `head_dim`.
+//! CONTRIBUTING.md has a longer glossary.
 
 pub mod cli;
 pub mod compile;

@@ -1,4 +1,4 @@
-//! Where text comes from and how a place in it is named.
+//! Source texts, and places in them.
 //!
 //! Every input (a spec file, a `--set` argument, the built-in prelude) is a [`Source`] in one
 //! [`SourceMap`]; a [`Span`] is a byte range in one of them. Nothing here reads a file.
@@ -12,7 +12,7 @@ pub struct SourceId(pub u32);
 /// A byte range in one source. `start <= end`, both on character boundaries.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
-    /// The text the range lies in.
+    /// The source that contains the range.
     pub source: SourceId,
     /// First byte.
     pub start: u32,
@@ -27,7 +27,7 @@ impl Span {
         Self { source, start: clamp(start), end: clamp(end.max(start)) }
     }
 
-    /// The smallest range that covers both. Ranges of different sources do not join: `self` stays.
+    /// The smallest range that covers both. If the two are in different sources, `self` is returned.
     pub fn to(self, other: Span) -> Self {
         if self.source != other.source {
             return self;
@@ -47,7 +47,7 @@ impl fmt::Debug for Span {
     }
 }
 
-/// One text with the name diagnostics show for it.
+/// A text with the name that diagnostics show for it.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// What diagnostics print: a path, `<stdin>`, `--set`, `<prelude>`.
@@ -57,7 +57,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Line and column of a byte offset, both from 1; the column counts characters.
+    /// The line and column of a byte offset, both counted from 1; columns count characters.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
         let mut end = offset.min(self.text.len());
         while !self.text.is_char_boundary(end) {
@@ -70,7 +70,7 @@ impl Source {
     }
 }
 
-/// Every text of one compilation.
+/// All texts of one compilation.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     sources: Vec<Source>,
@@ -89,17 +89,17 @@ impl SourceMap {
         id
     }
 
-    /// The source of that id; every id comes from [`SourceMap::add`] of this map.
+    /// The source with this id, which must come from [`SourceMap::add`] of the same map.
     pub fn get(&self, id: SourceId) -> Option<&Source> {
         self.sources.get(id.0 as usize)
     }
 
-    /// The text under a span, empty if the span is not of this map.
+    /// The text at a span, empty if the span does not belong to this map.
     pub fn text(&self, span: Span) -> &str {
         self.get(span.source).and_then(|s| s.text.get(span.range())).unwrap_or("")
     }
 
-    /// `name:line:column` of a span's start.
+    /// The start of a span as `name:line:column`.
     pub fn place(&self, span: Span) -> String {
         match self.get(span.source) {
             Some(source) => {
@@ -110,7 +110,7 @@ impl SourceMap {
         }
     }
 
-    /// Line of a span's start, from 1.
+    /// The line of a span's start, counted from 1.
     pub fn line(&self, span: Span) -> usize {
         self.get(span.source).map_or(0, |s| s.line_column(span.start as usize).0)
     }
@@ -121,7 +121,7 @@ impl SourceMap {
     }
 }
 
-/// Whether a character makes a text say something else than it shows.
+/// Whether a character can make a text look different from what it says.
 pub fn is_hidden(c: char) -> bool {
     match c {
         '\t' | '\n' | '\r' => false,

@@ -1,8 +1,8 @@
-//! Diagnostics: plain data made where a fault is found, printed in one place ([`render`]).
+//! Diagnostics: plain data that is created where an error is found, and printed in one place ([`render`]).
 //!
-//! A stage pushes into a [`Sink`] and goes on; the caller stops before the next stage when the sink
-//! holds errors. Adding one: a variant in [`code::Code`] with its explanation, raised where it is
-//! found, and a file `tests/bad/<code>.yaml`.
+//! A stage pushes diagnostics into a [`Sink`] and goes on; the caller stops before the next stage if the
+//! sink holds errors. To add a kind, add a variant with its explanation in [`code::Code`], raise it where
+//! the error is found, and add a file `tests/bad/<code>.yaml`.
 
 pub mod code;
 pub mod render;
@@ -14,36 +14,36 @@ use std::collections::BTreeSet;
 
 use crate::source::Span;
 
-/// How grave a diagnostic is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The spec cannot be built.
     Error,
-    /// The spec can be built and probably should not be.
+    /// The spec can be built but probably should not be.
     Warning,
 }
 
-/// A place and what stands there.
+/// A place with an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// What is at that place, in a few words; may be empty for the primary one.
+    /// What is wrong or relevant there, in a few words; may be empty for the primary place.
     pub text: String,
 }
 
-/// One finding: a code, a sentence, places (the primary one first) and what would mend it.
+/// A diagnostic: a code, a sentence, places (the primary one first) and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Stable name of the kind of fault.
+    /// The kind of error.
     pub code: Code,
-    /// How grave it is.
+    /// An error or a warning.
     pub severity: Severity,
-    /// Lower case, one sentence, no full stop, in the author's words and numbers.
+    /// One sentence in lower case without a full stop, with the author's words and numbers.
     pub message: String,
     /// Places, the primary one first.
     pub labels: Vec<Label>,
-    /// What to do about it.
+    /// How to fix it, one suggestion each.
     pub help: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl Diagnostic {
         Self { severity: Severity::Warning, ..Self::error(code, span, message) }
     }
 
-    /// Says what stands at the primary place.
+    /// Adds an explanation at the primary place.
     pub fn here(mut self, text: impl Into<String>) -> Self {
         if let Some(first) = self.labels.first_mut() {
             first.text = text.into();
@@ -72,13 +72,13 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a second place.
+    /// Adds another place.
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label { span, text: text.into() });
         self
     }
 
-    /// Adds a line that would mend it.
+    /// Adds a suggestion that would fix it.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(text.into());
         self
@@ -90,8 +90,9 @@ impl Diagnostic {
     }
 }
 
-/// Collects diagnostics. The same code at the same place with the same sentence is kept once, and after
-/// [`Sink::LIMIT`] of them nothing more: nobody reads on, and a hostile text should not fill the memory.
+/// Collects diagnostics. A diagnostic with the same code, place and sentence as an earlier one is dropped.
+/// After [`Sink::LIMIT`] diagnostics no more are kept, because they would not be read and a hostile text
+/// must not fill the memory.
 #[derive(Clone, Debug, Default)]
 pub struct Sink {
     found: Vec<Diagnostic>,
@@ -99,7 +100,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// How many diagnostics are kept.
+    /// The most diagnostics that are kept.
     pub const LIMIT: usize = 200;
 
     /// An empty sink.
@@ -107,7 +108,7 @@ impl Sink {
         Self::default()
     }
 
-    /// Records a finding unless the same one is already there.
+    /// Adds a diagnostic, unless it is a duplicate.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let key = (diagnostic.code, diagnostic.span(), diagnostic.message.clone());
         if self.found.len() < Self::LIMIT && self.known.insert(key) {
@@ -115,17 +116,17 @@ impl Sink {
         }
     }
 
-    /// Whether nothing more is kept.
+    /// Whether no more diagnostics are kept.
     pub fn is_full(&self) -> bool {
         self.found.len() >= Self::LIMIT
     }
 
-    /// Whether an error has been found.
+    /// Whether there is an error among the diagnostics.
     pub fn has_errors(&self) -> bool {
         self.found.iter().any(|d| d.severity == Severity::Error)
     }
 
-    /// Whether an error (not a warning) with a label inside `span` has been found.
+    /// Whether there is an error (not a warning) with a label inside `span`.
     pub fn has_error_in(&self, span: Span) -> bool {
         self.found.iter().any(|d| {
             let at = d.span();
@@ -136,13 +137,13 @@ impl Sink {
         })
     }
 
-    /// Everything found, errors and warnings, by place in the sources.
+    /// All diagnostics, ordered by place in the sources.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|d| (d.severity, d.span()));
         self.found
     }
 
-    /// Everything found so far, in the order it was found.
+    /// The diagnostics so far, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.found.iter()
     }

@@ -1,8 +1,8 @@
-//! Diagnostics → text for people ([`render`]), one line each for editors ([`short`]), data for programs
+//! Diagnostics → text for readers ([`render`]), one line each for editors ([`short`]), data for programs
 //! ([`data`]).
 //!
-//! The only place that knows how a diagnostic looks. Whatever an author wrote is shown with its control
-//! characters made visible, so no text can command the terminal it is shown in.
+//! Only this file determines what a diagnostic looks like. Control characters in the author's text are made
+//! visible, so that no text can control the terminal that shows it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,13 +13,13 @@ use serde::Serialize;
 use super::{Diagnostic, Label, Severity};
 use crate::source::{Source, SourceId, SourceMap, is_hidden};
 
-/// Columns where a terminal does not say how many it has.
+/// The width used when the terminal's width is not known.
 pub const DEFAULT_WIDTH: usize = 110;
 
-/// Bytes behind the last label that the renderer is given, more than any terminal shows.
+/// How many bytes after the last label are given to the renderer: more than any terminal shows.
 const TAIL: usize = 2_000;
 
-/// All diagnostics as rustc would show them, with a blank line between any two.
+/// All diagnostics in the style of rustc, separated by blank lines.
 pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool, width: usize) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.term_width(width.max(40));
@@ -34,7 +34,7 @@ pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool, widt
     out
 }
 
-/// `file:line:column: error[code]: message`
+/// One line for editors: `file:line:column: error[code]: message`.
 pub fn short(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     let place = sources.place(diagnostic.span());
     let severity = severity(diagnostic.severity);
@@ -48,34 +48,34 @@ pub struct Data {
     pub code: String,
     /// `error` or `warning`.
     pub severity: &'static str,
-    /// The sentence.
+    /// The message.
     pub message: String,
     /// The places, the primary one first.
     pub labels: Vec<Place>,
-    /// What would mend it.
+    /// How to fix it.
     pub help: Vec<String>,
 }
 
-/// A place of a diagnostic as data. Lines and columns count from 1, columns in characters.
+/// A place of a diagnostic as data. Lines and columns are counted from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// The source's name.
+    /// The name of the source.
     pub file: String,
     /// The first byte.
     pub start: u32,
     /// One past the last byte.
     pub end: u32,
-    /// The line the place begins in.
+    /// The line in which the place begins.
     pub line: usize,
-    /// The column it begins in.
+    /// The column at which it begins.
     pub column: usize,
-    /// The line it ends in.
+    /// The line in which it ends.
     pub end_line: usize,
-    /// One past the column it ends in.
+    /// One past the column at which it ends.
     pub end_column: usize,
-    /// What is at that place.
+    /// The explanation at this place.
     pub text: String,
-    /// Whether this is the place the diagnostic is about.
+    /// Whether this is the primary place.
     pub primary: bool,
 }
 
@@ -135,20 +135,20 @@ fn group<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Group<'a> {
     group.elements(help)
 }
 
-/// The lines of one source that the labels stand in.
+/// The lines of one source that contain labels.
 fn snippet<'a>(
     source: &'a Source,
     labels: &[&'a Label],
     primary: Option<&'a Label>,
 ) -> Snippet<'a, Annotation<'a>> {
     let text = source.text.as_str();
-    // Only the lines between the first and the last label are handed over: the renderer would count
-    // and measure every line of the rest.
+    // The renderer counts and measures every line it is given, so it gets only those from the first label
+    // to the last.
     let start = labels.iter().map(|l| l.span.start as usize).min().unwrap_or(0).min(text.len());
     let end = labels.iter().map(|l| l.span.end as usize).max().unwrap_or(0).clamp(start, text.len());
     let begin = text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |i| i + 1);
     let finish = text.get(end..).and_then(|t| t.find('\n')).map_or(text.len(), |i| end + i);
-    // Nor is the far end of a long line shown, which it would look through as well.
+    // For the same reason, the rest of a long last line is left out.
     let finish = (end.saturating_add(TAIL)..finish).find(|i| text.is_char_boundary(*i)).unwrap_or(finish);
     let shown = text.get(begin..finish).unwrap_or("");
     let line = source.line_column(begin).0;
@@ -164,8 +164,8 @@ fn snippet<'a>(
     Snippet::source(shown).line_start(line).path(visible(&source.name)).annotations(annotations)
 }
 
-/// A byte range relative to `begin`, on character boundaries of `text[begin..finish]`. A range over
-/// several lines is cut to its first: a map of fifty lines is known by where it begins.
+/// A byte range relative to `begin`, on character boundaries of `text[begin..finish]`. A range over several
+/// lines is cut to its first line, which is enough to recognise it.
 fn within(range: &Range<usize>, text: &str, begin: usize, finish: usize) -> Range<usize> {
     let mut start = range.start.clamp(begin, finish);
     while !text.is_char_boundary(start) {
@@ -179,7 +179,7 @@ fn within(range: &Range<usize>, text: &str, begin: usize, finish: usize) -> Rang
     start - begin..line - begin
 }
 
-/// A text with its control characters made visible.
+/// The text with its control characters made visible.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);

@@ -1,61 +1,61 @@
-//! Bars beside names: one a name, several in a group, or stacked into one.
+//! Bar charts: one bar per name, several bars in a group, or several stacked into one.
 
 use super::scale::Scale;
 use super::text::{fit, width};
 use super::theme::series;
 use super::{Anchor, Canvas, Figure};
 
-/// Bars to be drawn, from left to right.
+/// Horizontal bars.
 #[derive(Clone, Debug)]
 pub struct Bars {
-    /// What they show.
+    /// What the chart shows.
     pub title: String,
-    /// What the axis is, with its unit.
+    /// The title of the axis, with its unit.
     pub axis: String,
-    /// What the bars are of.
+    /// The names of the bars.
     pub names: Vec<String>,
-    /// Names of the parts of a group or of a stack, and a value for each of `names`.
+    /// Series with their names; each has a value for every entry of `names`.
     pub series: Vec<(String, Vec<f64>)>,
-    /// The range a value may lie in, for each of `names`; of bars of one series.
+    /// For charts of a single series: the interval of each value.
     pub ranges: Vec<(f64, f64)>,
-    /// Whether the parts are stacked; else they stand below each other.
+    /// Whether the series are stacked; otherwise their bars are below each other.
     pub is_stacked: bool,
-    /// How a value is written at its bar.
+    /// Formats a value for its bar.
     pub word: fn(f64) -> String,
-    /// Pixels of the longest bar.
+    /// The length of the longest bar in pixels.
     pub room: f64,
 }
 
-/// Height of a bar.
+/// The height of a bar in pixels.
 const BAR: f64 = 15.0;
 
 impl Bars {
-    /// Bars of one series, without any yet.
+    /// A chart of a single series, to which no series has been added yet.
     pub fn new(title: &str, axis: &str, names: Vec<String>, word: fn(f64) -> String) -> Self {
         let (title, axis) = (title.to_owned(), axis.to_owned());
         let (series, ranges) = (Vec::new(), Vec::new());
         Self { title, axis, names, series, ranges, is_stacked: false, word, room: 380.0 }
     }
 
-    /// The bars with one more series.
+    /// The same chart with one more series.
     pub fn with(mut self, name: &str, values: Vec<f64>) -> Self {
         self.series.push((name.to_owned(), values));
         self
     }
 
-    /// The bars, with the range that each value may lie in.
+    /// The same chart with an interval for each value.
     pub fn with_ranges(mut self, ranges: Vec<(f64, f64)>) -> Self {
         self.ranges = ranges;
         self
     }
 
-    /// The bars, parts of one name on each other.
+    /// The same chart with its series stacked.
     pub fn stacked(mut self) -> Self {
         self.is_stacked = true;
         self
     }
 
-    /// The picture.
+    /// Draws the chart.
     pub fn figure(&self) -> Figure {
         let value = |part: usize, i: usize| {
             let found = self.series.get(part).and_then(|(_, values)| values.get(i)).copied();

@@ -1,21 +1,21 @@
 //! The SVG writer, and the finished picture.
 //!
-//! Shapes name classes of [`super::theme`] and never colours; texts are escaped here and nowhere else.
-//! Nothing has an id, so any number of pictures stand on one page.
+//! Shapes refer to classes of [`super::theme`] and never to colours; texts are escaped here and nowhere
+//! else. Nothing has an id, so any number of pictures can be on one page.
 
 use std::fmt::Write as _;
 
 use super::text::{coordinate as n, escape, escape_line};
 use super::theme;
 
-/// Which end of a text its position is.
+/// Which point of a text its position refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
-    /// Its left.
+    /// The left end.
     Start,
-    /// Its middle.
+    /// The middle.
     Middle,
-    /// Its right.
+    /// The right end.
     End,
 }
 
@@ -29,25 +29,25 @@ impl Anchor {
     }
 }
 
-/// Pictures are not made smaller than by this on a narrow page; what does not fit is scrolled to.
+/// The smallest scale at which a narrow page shows a picture; a picture that is still too wide scrolls.
 const NARROW: f64 = 0.72;
 
 /// A finished picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Pixels.
+    /// The width in pixels.
     pub width: f64,
-    /// Pixels.
+    /// The height in pixels.
     pub height: f64,
-    /// What it is, in a few words.
+    /// The title: what the picture is, in a few words.
     pub title: String,
-    /// What one sees in it, for those who do not.
+    /// A description of what it shows, for readers who cannot see it.
     pub description: String,
     body: String,
 }
 
 impl Figure {
-    /// What a canvas holds.
+    /// A picture with the contents of a canvas.
     pub fn new(canvas: Canvas, size: (f64, f64), title: &str, description: &str) -> Self {
         let (width, height) = (size.0.ceil(), size.1.ceil());
         Self {
@@ -59,13 +59,13 @@ impl Figure {
         }
     }
 
-    /// The picture under another title.
+    /// The same picture with another title.
     pub fn titled(mut self, title: &str) -> Self {
         title.clone_into(&mut self.title);
         self
     }
 
-    /// A file of its own.
+    /// The picture as an SVG file.
     pub fn svg(&self) -> String {
         let (w, h) = (n(self.width), n(self.height));
         format!(
@@ -79,7 +79,7 @@ impl Figure {
         )
     }
 
-    /// An element of a page, as wide as its column allows.
+    /// The picture as an element of a page, as wide as its column allows.
     pub fn inline(&self) -> String {
         let (w, h) = (n(self.width), n(self.height));
         format!(
@@ -91,7 +91,7 @@ impl Figure {
         )
     }
 
-    /// Several pictures side by side under one title, left to right, wrapped after `columns`.
+    /// Several pictures side by side under one title, from left to right, with at most `columns` per row.
     pub fn grid(figures: &[Figure], columns: usize, title: &str, description: &str) -> Figure {
         const GAP: f64 = 16.0;
         let mut canvas = Canvas::default();
@@ -115,7 +115,7 @@ impl Figure {
     }
 }
 
-/// Where shapes are written, from back to front. `y` grows downwards.
+/// Collects shapes, from back to front. `y` grows downwards.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Canvas {
     body: String,
@@ -136,7 +136,7 @@ impl Canvas {
         );
     }
 
-    /// A circle.
+    /// A filled or stroked circle.
     pub fn circle(&mut self, center: (f64, f64), radius: f64, class: &str) {
         let (x, y) = center;
         let _ = writeln!(
@@ -160,7 +160,7 @@ impl Canvas {
         );
     }
 
-    /// A line through points, broken where a coordinate is not a number.
+    /// A line through points, interrupted where a coordinate is NaN.
     pub fn curve(&mut self, points: &[(f64, f64)], class: &str, dash: &str) {
         let mut d = String::new();
         let mut pen = 'M';
@@ -177,7 +177,7 @@ impl Canvas {
         }
     }
 
-    /// A closed area through points.
+    /// A closed area bounded by points.
     pub fn area(&mut self, points: &[(f64, f64)], class: &str) {
         let mut d = String::new();
         for (i, (x, y)) in points.iter().enumerate() {
@@ -188,7 +188,8 @@ impl Canvas {
         }
     }
 
-    /// A line along right angles with rounded corners, and an arrow head at its end if wanted.
+    /// A line of horizontal and vertical segments with rounded corners, with an arrow head at its end if
+    /// `has_arrow`.
     pub fn elbow(&mut self, points: &[(f64, f64)], class: &str, has_arrow: bool) {
         const RADIUS: f64 = 6.0;
         let Some(first) = points.first() else { return };
@@ -228,7 +229,7 @@ impl Canvas {
         let _ = writeln!(self.body, "<path class=\"{class}\" d=\"{d}\"{dash}/>");
     }
 
-    /// One line of text; `at` is on its base line.
+    /// One line of text; `at` is on its baseline.
     pub fn text(&mut self, at: (f64, f64), anchor: Anchor, class: &str, text: &str) {
         let anchor = anchor.class();
         let _ = writeln!(
@@ -240,7 +241,7 @@ impl Canvas {
         );
     }
 
-    /// One line of text, turned by degrees about its position.
+    /// One line of text, rotated about its position by degrees.
     pub fn turned_text(&mut self, at: (f64, f64), degrees: f64, anchor: Anchor, class: &str, text: &str) {
         let anchor = anchor.class();
         let (x, y) = (n(at.0), n(at.1));
@@ -252,7 +253,7 @@ impl Canvas {
         );
     }
 
-    /// A raster, stretched over a rectangle without smoothing.
+    /// A raster image, stretched over a rectangle without smoothing.
     pub fn image(&mut self, at: (f64, f64, f64, f64), data: &str) {
         let (x, y, w, h) = at;
         let _ = writeln!(
@@ -266,7 +267,7 @@ impl Canvas {
         );
     }
 
-    /// Shapes that belong together; `hover` is shown when the pointer rests on them, `marks` are further
+    /// Shapes that belong together; `hover` is shown while the pointer is on them, and `marks` are further
     /// attributes such as `("data-path", "decoder.blocks")`.
     pub fn group(
         &mut self,
@@ -290,7 +291,7 @@ impl Canvas {
         let _ = writeln!(self.body, "</g>");
     }
 
-    /// Another picture, its top left corner at `(x, y)`.
+    /// Another picture with its top left corner at `(x, y)`.
     pub fn place(&mut self, x: f64, y: f64, figure: &Figure) {
         let _ = writeln!(self.body, "<g transform=\"translate({} {})\">", n(x), n(y));
         self.body.push_str(&figure.body);

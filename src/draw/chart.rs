@@ -1,35 +1,35 @@
-//! Curves and points over two axes, with a legend.
+//! Line and scatter charts with two axes and a legend.
 
 use super::scale::Scale;
 use super::text::{fit, width};
 use super::theme::{DASHES, SERIES, series};
 use super::{Anchor, Canvas, Figure};
 
-/// A chart to be drawn.
+/// A chart with two axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What it shows.
+    /// What the chart shows.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// What is drawn, back to front.
+    /// The series, from back to front.
     pub series: Vec<Series>,
-    /// Lines across the chart.
+    /// Lines across the whole chart.
     pub marks: Vec<Mark>,
-    /// Pixels between the axes.
+    /// The size of the area between the axes, in pixels.
     pub room: (f64, f64),
 }
 
 /// An axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// What it is, with its unit.
+    /// The title of the axis, with its unit.
     pub title: String,
-    /// Whether equal factors are equally far apart.
+    /// Whether the axis is logarithmic.
     pub is_log: bool,
-    /// A number that it must hold, such as 0.
+    /// A number that the axis must include, such as 0.
     pub holds: Option<f64>,
 }
 
@@ -44,43 +44,43 @@ impl Axis {
         Self { title: title.to_owned(), is_log: true, holds: None }
     }
 
-    /// The axis, beginning no later than there.
+    /// The same axis, which includes this number.
     pub fn holding(mut self, value: f64) -> Self {
         self.holds = Some(value);
         self
     }
 }
 
-/// One line or cloud of points.
+/// One line, or one set of points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name in the legend; none if empty.
+    /// The name in the legend; an empty name is not listed.
     pub name: String,
-    /// In order along the line; a gap where one is not a number.
+    /// The points, in order along the line; a NaN interrupts it.
     pub points: Vec<(f64, f64)>,
-    /// A band about the line: `x`, lower, upper.
+    /// A band around the line: `x`, lower bound, upper bound.
     pub band: Vec<(f64, f64, f64)>,
-    /// How it looks.
+    /// How the series is drawn.
     pub style: Style,
-    /// Words at the points, of which those that fit are shown.
+    /// Labels of the points; only those that fit are shown.
     pub labels: Vec<String>,
-    /// Which colour; the series' own number if absent.
+    /// The index of the colour; if absent, the index of the series.
     pub color: Option<usize>,
 }
 
-/// How a series looks.
+/// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// A line.
+    /// A line through the points.
     Line,
-    /// Points.
+    /// Separate points.
     Points,
-    /// A line that holds its value until the next point.
+    /// A line that keeps its value until the next point.
     Steps,
 }
 
 impl Series {
-    /// A line.
+    /// A series drawn as a line.
     pub fn line(name: &str, points: Vec<(f64, f64)>) -> Self {
         Self {
             name: name.to_owned(),
@@ -92,30 +92,30 @@ impl Series {
         }
     }
 
-    /// Points with words at them.
+    /// A series of points with labels.
     pub fn points(name: &str, points: Vec<(f64, f64)>, labels: Vec<String>) -> Self {
         Self { style: Style::Points, labels, ..Self::line(name, points) }
     }
 
-    /// The line with a band about it: `x`, lower, upper.
+    /// The same series with a band around its line: `x`, lower bound, upper bound.
     pub fn with_band(mut self, band: Vec<(f64, f64, f64)>) -> Self {
         self.band = band;
         self
     }
 }
 
-/// A line across the chart with a word at it.
+/// A line across the chart with a label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// Where.
+    /// The position on its axis.
     pub at: f64,
-    /// What it stands for.
+    /// The label.
     pub word: String,
-    /// Whether `at` is a place on the vertical axis.
+    /// Whether the line is horizontal, so that `at` is on the vertical axis.
     pub is_horizontal: bool,
 }
 
-/// Left, top, right and bottom of the room between the axes.
+/// The left, top, right and bottom edges of the area between the axes, with the scales.
 struct Place {
     left: f64,
     top: f64,
@@ -132,30 +132,30 @@ impl Place {
 }
 
 impl Chart {
-    /// A chart without anything in it yet.
+    /// A chart without any series.
     pub fn new(title: &str, x: Axis, y: Axis) -> Self {
         Self { title: title.to_owned(), x, y, series: Vec::new(), marks: Vec::new(), room: (440.0, 240.0) }
     }
 
-    /// The chart with one more series.
+    /// The same chart with one more series.
     pub fn with(mut self, series: Series) -> Self {
         self.series.push(series);
         self
     }
 
-    /// The chart with a vertical line.
+    /// The same chart with a vertical line.
     pub fn mark_x(mut self, at: f64, word: &str) -> Self {
         self.marks.push(Mark { at, word: word.to_owned(), is_horizontal: false });
         self
     }
 
-    /// The chart with a horizontal line.
+    /// The same chart with a horizontal line.
     pub fn mark_y(mut self, at: f64, word: &str) -> Self {
         self.marks.push(Mark { at, word: word.to_owned(), is_horizontal: true });
         self
     }
 
-    /// The picture.
+    /// Draws the chart.
     pub fn figure(&self) -> Figure {
         let marks =
             |horizontal: bool| self.marks.iter().filter(move |m| m.is_horizontal == horizontal).map(|m| m.at);
@@ -216,7 +216,7 @@ impl Chart {
             canvas.text((left - 6.0, y + 4.0), Anchor::End, "small fill-muted", &word);
         }
         let ticks = place.x.ticks();
-        // Words that would touch are left out.
+        // Labels that would touch each other are left out.
         let widest = ticks.iter().fold(0f64, |most, (_, word)| most.max(width(word, 11.0))) + 8.0;
         let stride = (widest * ticks.len() as f64 / room.0).ceil().max(1.0) as usize;
         for (i, (value, word)) in ticks.into_iter().enumerate() {
@@ -249,7 +249,7 @@ fn scale(axis: &Axis, values: impl Iterator<Item = f64>, is_tight: bool) -> Scal
 }
 
 fn dash(color: usize, index: usize) -> &'static str {
-    // The first colours are solid; dashes tell those apart that share one.
+    // Each colour is first used solid; series that share a colour differ by their dashes.
     let turn = if color == index { index / SERIES } else { 0 };
     let odd = usize::from(color == index && index % 2 == 1);
     DASHES.get((turn * 2 + odd) % DASHES.len()).copied().unwrap_or("")
@@ -281,7 +281,7 @@ fn draw_series(canvas: &mut Canvas, place: &Place, one: &Series, color: usize, i
     }
 }
 
-/// Points, with the words that overlap no other.
+/// Points, with those labels that do not overlap another one.
 fn draw_points(canvas: &mut Canvas, place: &Place, one: &Series, points: &[(f64, f64)], ink: &str) {
     let mut taken: Vec<(f64, f64, f64, f64)> = Vec::new();
     for point in points.iter().filter(|p| p.0.is_finite() && p.1.is_finite()) {

@@ -1,7 +1,7 @@
-//! A comparison as a page: what it comes to, what differs, the block diagrams side by side, and charts and
-//! a table of the costs.
+//! A comparison as a page: a summary, the differences, block diagrams side by side, and charts and a table
+//! of the costs.
 //!
-//! The words are those of the terminal's table; the page only adds pictures and columns that sort.
+//! The words are those of the terminal's table; the page only adds pictures and sortable columns.
 
 use super::Page;
 use super::bars::Bars;
@@ -16,7 +16,7 @@ use crate::report::compare::{Comparison, Model, Turned};
 use crate::report::costs::{Name, Unit};
 use crate::report::{number, table};
 
-/// Roles that parameters are charted by.
+/// The roles by which parameters are charted.
 const ROLES: [Name; 5] = [Name::Embedding, Name::Attention, Name::Ffn, Name::Norm, Name::Head];
 
 /// The page of a comparison. `outlines` are those of its models, in their order.
@@ -35,7 +35,7 @@ pub fn page(comparison: &Comparison, outlines: &[Outline]) -> Page {
     page.with(blocks(outlines)).with(charts(comparison)).with(costs(comparison))
 }
 
-/// `a, b and c`
+/// A list for sentences: `a, b and c`.
 fn listed(names: &[&str]) -> String {
     match names {
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
@@ -68,12 +68,12 @@ fn summary(comparison: &Comparison) -> Section {
     section.list(&comparison.models.iter().map(line).collect::<Vec<_>>())
 }
 
-/// A section for each class of differences that there are.
+/// A section for each class of differences that occurs.
 fn differences(comparison: &Comparison) -> Vec<Section> {
     let classes = [
         (Class::Forward, "What differs", "These change what the models compute."),
         (Class::Training, "Only in training", "These change nothing once a model is trained."),
-        (Class::Init, "Only at the start", "These change where training begins."),
+        (Class::Init, "Only the initial values", "These change where training starts."),
     ];
     let of_two = comparison.models.len() == 2;
     let mut sections = Vec::new();
@@ -122,7 +122,7 @@ fn blocks(outlines: &[Outline]) -> Section {
     if outlines.len() <= 2 {
         return section.figure(&side_by_side(outlines, &changes), "");
     }
-    // More than two would be too small beside each other to be read.
+    // With more than two models side by side, the diagrams would be too small to read.
     let one = |(outline, changes): (&Outline, &Changes)| {
         side_by_side(std::slice::from_ref(outline), std::slice::from_ref(changes))
     };
@@ -162,9 +162,9 @@ fn charts(comparison: &Comparison) -> Section {
     Section::new("Charts").figures(&figures)
 }
 
-/// Loss curves, each with the band between its best and its worst seed, and the losses at the end.
+/// Loss curves, each with the band between its best and its worst seed, and the final losses.
 fn learning(learning: &Learning) -> Section {
-    let mut chart = Chart::new("Loss in training", Axis::linear("step"), Axis::linear("loss, nats"));
+    let mut chart = Chart::new("Training loss", Axis::linear("step"), Axis::linear("loss, nats"));
     chart.room = (560.0, 300.0);
     for model in &learning.models {
         let points = model.curve.iter().map(|p| (p.step as f64, p.mean)).collect();
@@ -172,12 +172,12 @@ fn learning(learning: &Learning) -> Section {
         chart = chart.with(Series::line(&model.name, points).with_band(band));
     }
     let title =
-        if learning.complete { "What they learned" } else { "What they learned until it was stopped" };
+        if learning.complete { "What they learned" } else { "What they learned before training was stopped" };
     let mut section = Section::new(title).list(&learning.verdicts());
     if learning.models.iter().any(|m| !m.curve.is_empty()) {
         let about = match learning.seeds.is_empty() {
-            true => "Of the seed that was stopped, as far as each model came.",
-            false => "Lines are means over the seeds, bands reach from the best to the worst of them.",
+            true => "Curves of the stopped seed, as far as each model came.",
+            false => "Lines are means over the seeds; bands reach from the best to the worst seed.",
         };
         section = section.figure(&chart.figure(), about);
     }
@@ -195,7 +195,7 @@ fn learning(learning: &Learning) -> Section {
     }
 }
 
-/// Times with the intervals of their medians.
+/// Durations with the intervals of their medians.
 fn timing(timing: &Timing) -> Section {
     let mut figures = Vec::new();
     for what in What::ALL {
@@ -223,7 +223,7 @@ fn timing(timing: &Timing) -> Section {
     section.table(&table)
 }
 
-/// A table of words and of numbers that are written out already.
+/// A page's table from a table of the terminal.
 fn table(caption: &str, columns: &[table::Column], rows: Vec<Vec<String>>) -> Table {
     let columns = columns.iter().map(|c| match c.align {
         table::Align::Left => Column::words(&c.title),

@@ -1,46 +1,46 @@
-//! A matrix as colours, with labels, a legend, and what a mask hides in grey.
+//! A matrix as a grid of colours, with labels and a legend; cells that a mask hides are grey.
 
 use super::raster::{self, HIDDEN, LEVELS};
 use super::scale::{Colors, Scale};
 use super::text::{fit, width};
 use super::{Anchor, Canvas, Figure};
 
-/// Rows and columns beyond so many are averaged before they are drawn.
+/// Matrices with more rows or columns than this are averaged before they are drawn.
 const MOST: usize = 256;
-/// Cells of matrices up to so many say their value when the pointer rests on them.
+/// In matrices with at most this many cells, each cell shows its value while the pointer is on it.
 const HOVER: usize = 400;
-/// Grey of hidden cells, the same in light and dark.
+/// The grey of hidden cells, the same in the light and the dark theme.
 const GREY: [u8; 3] = [0x9a, 0xa0, 0xa6];
 
-/// A matrix to be drawn.
+/// A matrix that is drawn as a heatmap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heatmap {
-    /// What it shows.
+    /// What the heatmap shows.
     pub title: String,
-    /// Rows from top to bottom; a value is absent where a mask hides it. All rows are equally long.
+    /// The rows from top to bottom, all of the same length; a value is absent where a mask hides it.
     pub values: Vec<Vec<Option<f64>>>,
-    /// Names of the rows; none if numbers do.
+    /// The names of the rows; if empty, they are numbered.
     pub rows: Vec<String>,
-    /// Names of the columns.
+    /// The names of the columns; if empty, they are numbered.
     pub columns: Vec<String>,
-    /// What the rows are.
+    /// The title of the rows.
     pub row_title: String,
-    /// What the columns are.
+    /// The title of the columns.
     pub column_title: String,
-    /// From which value to which the colours go.
+    /// The values at both ends of the colour scale.
     pub range: (f64, f64),
-    /// Which colours.
+    /// The colour scale.
     pub colors: Colors,
-    /// Whether there is a legend.
+    /// Whether the picture has a legend.
     pub has_legend: bool,
-    /// The width and height the cells have together, at most.
+    /// The largest width and height of all cells together, in pixels.
     pub room: (f64, f64),
     /// How many positions a cell covers, down and across; numbers count positions.
     pub covers: (u64, u64),
 }
 
 impl Heatmap {
-    /// A matrix with numbers for labels.
+    /// A heatmap whose rows and columns are numbered.
     pub fn new(title: &str, values: Vec<Vec<Option<f64>>>, range: (f64, f64), colors: Colors) -> Self {
         Self {
             title: title.to_owned(),
@@ -57,21 +57,21 @@ impl Heatmap {
         }
     }
 
-    /// Names of rows and columns.
+    /// The same heatmap with names for its rows and columns.
     pub fn labels(mut self, rows: &[String], columns: &[String]) -> Self {
         self.rows = rows.to_vec();
         self.columns = columns.to_vec();
         self
     }
 
-    /// What the axes are.
+    /// The same heatmap with titles for rows and columns.
     pub fn axes(mut self, rows: &str, columns: &str) -> Self {
         self.row_title = rows.to_owned();
         self.column_title = columns.to_owned();
         self
     }
 
-    /// The width and height of the cells together, and whether there is a legend.
+    /// The same heatmap with this size of all cells together, with or without a legend.
     pub fn sized(mut self, room: (f64, f64), has_legend: bool) -> Self {
         self.room = room;
         self.has_legend = has_legend;
@@ -88,7 +88,7 @@ impl Heatmap {
     pub fn figure(&self) -> Figure {
         let (rows, columns) = (self.values.len().max(1), self.values.first().map_or(1, Vec::len).max(1));
         let cell = (self.room.0 / columns as f64, self.room.1 / rows as f64);
-        // Cells are square unless that would make the picture thin.
+        // Cells are square, unless that would make the picture too thin.
         let side = cell.0.min(cell.1).min(26.0);
         let is_thin = side * columns as f64 <= self.room.0 / 3.0 || side * rows as f64 <= self.room.1 / 3.0;
         let cell = if is_thin { (cell.0.min(26.0), cell.1.min(26.0)) } else { (side, side) };
@@ -139,7 +139,7 @@ impl Heatmap {
         Figure::new(canvas, (right, height), &self.title, &description)
     }
 
-    /// The cells as an image, one pixel each, fewer where there are very many.
+    /// The cells as an image with one pixel each; a large matrix is reduced first.
     fn pixels(&self) -> String {
         let columns = self.values.first().map_or(0, Vec::len);
         let (down, across) = (bins(self.values.len()), bins(columns));
@@ -155,7 +155,7 @@ impl Heatmap {
         raster::data(across.len(), down.len(), &pixels, &palette)
     }
 
-    /// The colour of the mean of some cells, hidden ones left out.
+    /// The colour of the mean of some cells, without hidden ones.
     fn level(&self, rows: std::ops::Range<usize>, columns: std::ops::Range<usize>) -> u8 {
         let (mut sum, mut count) = (0.0, 0);
         for row in self.values.get(rows).unwrap_or_default() {
@@ -273,7 +273,7 @@ fn whole_ticks(scale: &Scale, room: f64) -> Vec<(f64, String)> {
     ticks.into_iter().step_by(stride).collect()
 }
 
-/// Ranges of indices that are drawn as one.
+/// Ranges of indices that are averaged and drawn as one.
 fn bins(count: usize) -> Vec<std::ops::Range<usize>> {
     let bins = count.min(MOST);
     (0..bins).map(|i| i * count / bins..(i + 1) * count / bins).collect()

@@ -1,13 +1,14 @@
-//! From numbers and graphs to pictures: SVG, and one HTML page that holds them.
+//! Pictures of numbers and graphs: SVG, and an HTML page that contains them.
 //!
-//! A [`Figure`] is a finished picture: a size, what it shows in words, and SVG made of classes, whose
-//! colours [`theme`] gives for light and dark. [`Canvas`] writes it; [`chart`], [`bars`] and [`heatmap`]
-//! are figures with axes and legends; [`model`] is the architecture of a graph; [`page`] is a page of
-//! sections, figures and tables that needs no network and no server.
+//! A [`Figure`] is a finished picture: a size, a description in words, and SVG made of classes, to which
+//! [`theme`] assigns colours for light and dark. [`Canvas`] writes it; [`chart`], [`bars`] and [`heatmap`]
+//! are pictures with axes and legends; [`model`] is the architecture of a graph; [`page`] is a page of
+//! sections, pictures and tables that needs no network and no server.
 //!
-//! Everything is text of ours or text that [`text::escape`] has made harmless: a name from a spec or a
-//! token from an input can neither end an element nor turn what follows it around. The same input gives
-//! the same bytes: no clock, no random number, no hash order, and coordinates of two decimals.
+//! All text is either a constant or has passed through [`text::escape`]: a name from a spec or a token from
+//! an input can neither close an element nor reverse the direction of the text after it. The same input
+//! gives the same bytes: pictures depend on no clock, no random number and no hash order, and coordinates
+//! have two decimals.
 
 pub mod bars;
 pub mod canvas;

@@ -1,8 +1,9 @@
-//! A page: one HTML file that needs no network, no server and no second file.
+//! A page: one HTML file that needs no network, no server and no other file.
 //!
-//! Its content policy forbids every request; styles and the few lines of script are inside. It follows
-//! the reader's light or dark, has a skip link, headings in order, tables with headers that sort by
-//! click or key, and pictures with a description. Without script everything is still there.
+//! Its content security policy forbids every request; its styles and its short script are part of the file.
+//! It follows the reader's light or dark theme and has a skip link, headings in order, tables that can be
+//! sorted with pointer and keyboard, and descriptions of all pictures. Everything can be read without the
+//! script.
 
 use super::text::{escape, escape_line};
 use super::{Figure, theme};
@@ -10,7 +11,7 @@ use super::{Figure, theme};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// A page to be written.
+/// A page with a title and sections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
     title: String,
@@ -18,30 +19,30 @@ pub struct Page {
     sections: Vec<Section>,
 }
 
-/// A part of a page with a heading of its own.
+/// A section with its own heading.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
     title: String,
     body: String,
 }
 
-/// A table whose columns sort.
+/// A table with sortable columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// What it holds, in a few words.
+    /// What the table holds, in a few words.
     pub caption: String,
-    /// Its columns.
+    /// The columns with their headers.
     pub columns: Vec<Column>,
-    /// Its rows, a cell a column.
+    /// The rows, with one cell per column.
     pub rows: Vec<Vec<Cell>>,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its header.
+    /// The header of the column.
     pub title: String,
-    /// Whether its cells are numbers: they stand at the right and sort by size.
+    /// Whether the cells are numbers, which are aligned to the right and sorted by value.
     pub is_number: bool,
 }
 
@@ -60,9 +61,9 @@ impl Column {
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// What is shown.
+    /// The text that is shown.
     pub text: String,
-    /// What it sorts by, if not the text.
+    /// The number to sort by, if it is not the text.
     pub key: Option<f64>,
     /// A class such as `added`, `removed`, `changed`, `code` or `strong`; empty for none.
     pub class: &'static str,
@@ -87,18 +88,18 @@ impl Cell {
 }
 
 impl Section {
-    /// A section with nothing in it yet.
+    /// A section without content.
     pub fn new(title: &str) -> Self {
         Self { title: title.to_owned(), body: String::new() }
     }
 
-    /// A paragraph.
+    /// Adds a paragraph.
     pub fn text(mut self, text: &str) -> Self {
         self.body += &format!("<p>{}</p>\n", escape(text));
         self
     }
 
-    /// A list of short lines.
+    /// Adds a list of short lines.
     pub fn list(mut self, lines: &[String]) -> Self {
         self.body += "<ul>\n";
         lines.iter().for_each(|line| self.body += &format!("<li>{}</li>\n", escape_line(line)));
@@ -106,7 +107,7 @@ impl Section {
         self
     }
 
-    /// Numbers worth a large print: a name and a value each.
+    /// Adds large numbers, each with a name and a value.
     pub fn tiles(mut self, tiles: &[(String, String)]) -> Self {
         self.body += "<dl class=\"tiles\">\n";
         for (name, value) in tiles {
@@ -117,7 +118,7 @@ impl Section {
         self
     }
 
-    /// A picture with a caption below it; the picture's title if that is empty.
+    /// Adds a picture with a caption below it; an empty caption is replaced by the picture's title.
     pub fn figure(mut self, figure: &Figure, caption: &str) -> Self {
         self.body += &format!("<figure class=\"wide\" tabindex=\"0\">{}", figure.inline());
         if !caption.is_empty() {
@@ -127,7 +128,7 @@ impl Section {
         self
     }
 
-    /// Pictures beside each other as far as there is room.
+    /// Adds several pictures, side by side as far as there is room.
     pub fn figures(mut self, figures: &[Figure]) -> Self {
         self.body += "<div class=\"row\">\n";
         for figure in figures {
@@ -137,13 +138,14 @@ impl Section {
         self
     }
 
-    /// A table.
+    /// Adds a table.
     pub fn table(mut self, table: &Table) -> Self {
         self.body += &table.html();
         self
     }
 
-    /// A text whose lines the boxes of a picture point to, numbered. `name` is the text's name.
+    /// Adds the text of a spec with numbered lines, to which the boxes of a picture refer. `name` is the
+    /// name of the file.
     pub fn source(mut self, name: &str, text: &str) -> Self {
         self.body += &format!(
             "<h3>{}</h3>\n<pre class=\"source\" tabindex=\"0\" data-source=\"{0}\">",
@@ -156,7 +158,7 @@ impl Section {
         self
     }
 
-    /// A place where what is chosen in a picture is described.
+    /// Adds the place where a box that is selected in a picture is described.
     pub fn details(mut self, hint: &str) -> Self {
         self.body +=
             &format!("<div id=\"details\" class=\"details\" role=\"status\">{}</div>\n", escape(hint));
@@ -208,13 +210,13 @@ impl Page {
         Self { title: title.to_owned(), lead: lead.to_owned(), sections: Vec::new() }
     }
 
-    /// The page with one more section.
+    /// The same page with one more section.
     pub fn with(mut self, section: Section) -> Self {
         self.sections.push(section);
         self
     }
 
-    /// The file.
+    /// The page as an HTML file.
     pub fn html(&self) -> String {
         let title = escape_line(&self.title);
         let mut out = format!(

@@ -1,23 +1,23 @@
-//! A picture as png: the standalone SVG, drawn in its light colours at twice its size.
+//! Pictures as PNG: the standalone SVG, drawn in its light colours at twice its size.
 //!
-//! Letters are drawn with the fonts of the system. Where there is none a picture would lose its words, and
-//! is refused.
+//! Letters are drawn with the fonts of the system. Without any font a picture would lose its text, so this
+//! is an error.
 
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 
 use super::Figure;
 
-/// Pixels of the png for a pixel of the figure.
+/// How many pixels of the PNG correspond to one pixel of the figure.
 const SCALE: f32 = 2.0;
-/// The longest side of a png.
+/// The longest side of a PNG, in pixels.
 const LONGEST: f32 = 16_384.0;
-/// Fonts of the figures, the best first; any other is better than none.
+/// Fonts for the text of figures, the preferred ones first; if none is installed, any font is used.
 const FONTS: [&str; 5] = ["Helvetica", "Arial", "Liberation Sans", "DejaVu Sans", "Noto Sans"];
-/// The same for code.
+/// Fonts for code, the preferred ones first.
 const MONO: [&str; 4] = ["Menlo", "Consolas", "Liberation Mono", "DejaVu Sans Mono"];
 
-/// Draws a figure; the same fonts give the same bytes.
+/// Draws a figure; with the same fonts the bytes are the same.
 ///
 /// # Errors
 /// The system has no font, or the figure is too large.

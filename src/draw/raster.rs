@@ -1,12 +1,13 @@
-//! Small images of up to 256 colours, as data addresses of PNG files.
+//! Small images of up to 256 colours, as data URLs of PNG files.
 //!
-//! A heatmap of a thousand cells is one image of a byte a cell in place of a thousand rectangles. The
-//! pixels are stored, not compressed: the bytes depend on nothing but the pixels.
+//! A heatmap of a thousand cells is one image with one byte per cell instead of a thousand rectangles. The
+//! pixels are stored without compression, so that the bytes depend only on the pixels and not on a
+//! compressor.
 
-/// How many colours a heatmap has; one more stands for what is hidden.
+/// The number of colours in a heatmap; another one represents hidden cells.
 pub const LEVELS: usize = 254;
 
-/// The palette's index of what is hidden.
+/// The index of hidden cells in the palette.
 pub const HIDDEN: u8 = 255;
 
 /// An image of indices into a palette, rows from top to bottom, as `data:image/png;base64,...`.
@@ -15,7 +16,8 @@ pub fn data(width: usize, height: usize, pixels: &[u8], palette: &[[u8; 3]]) -> 
     let mut head = Vec::new();
     head.extend(u32::try_from(width).unwrap_or(0).to_be_bytes());
     head.extend(u32::try_from(height).unwrap_or(0).to_be_bytes());
-    // Eight bits, a palette, the only compression, filter and interlacing there are.
+    // Eight bits per pixel, with a palette; the other bytes select the only methods of compression and
+    // filtering, and no interlacing.
     head.extend([8, 3, 0, 0, 0]);
     chunk(&mut file, b"IHDR", &head);
     let colors: Vec<u8> = palette.iter().flatten().copied().collect();

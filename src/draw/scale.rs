@@ -1,34 +1,34 @@
-//! Scales: numbers to places on an axis, to words on it, and to colours.
+//! Scales: they map numbers to positions on an axis, to tick labels, and to colours.
 //!
-//! Colour scales are readable with any colour vision and in grey: one that rises in lightness for what
-//! begins at zero (viridis), one with a pale middle for what has a sign (blue to red).
+//! The colour scales are readable with any colour vision and in grey: one rises in lightness, for values
+//! that start at zero (viridis); one has a pale middle, for values with a sign (blue to red).
 
-/// A range of numbers and how it is laid out.
+/// A range of numbers on an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// The smallest.
+    /// The smallest number.
     pub low: f64,
-    /// The largest, above `low`.
+    /// The largest number, above `low`.
     pub high: f64,
-    /// Whether equal factors, not equal steps, are equally far apart.
+    /// Whether the scale is logarithmic: equal factors have equal distances.
     pub is_log: bool,
 }
 
 impl Scale {
-    /// The smallest linear scale that holds all numbers, widened to round ticks.
+    /// The smallest linear scale that contains all numbers, widened to round ticks.
     pub fn around(values: impl IntoIterator<Item = f64>) -> Self {
         let (low, high) = bounds(values);
         let step = step(low, high);
         Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, is_log: false }
     }
 
-    /// The smallest linear scale that holds all numbers and nothing else.
+    /// The smallest linear scale that contains all numbers.
     pub fn tight(values: impl IntoIterator<Item = f64>) -> Self {
         let (low, high) = bounds(values);
         Self { low, high, is_log: false }
     }
 
-    /// The smallest scale of whole powers of ten that holds all numbers above zero.
+    /// The smallest logarithmic scale from one power of ten to another that contains all positive numbers.
     pub fn log(values: impl IntoIterator<Item = f64>) -> Self {
         let (low, high) = bounds(values.into_iter().filter(|v| *v > 0.0).map(f64::log10));
         let (low, high) = (low.floor().clamp(-300.0, 300.0), high.ceil().clamp(-300.0, 300.0));
@@ -36,7 +36,7 @@ impl Scale {
         Self { low: 10f64.powf(low), high: 10f64.powf(high), is_log: true }
     }
 
-    /// Where a number is, from 0 to 1; not a number where it is none.
+    /// The position of a number, from 0 to 1; NaN if the number has no position on the scale.
     pub fn share(&self, value: f64) -> f64 {
         if self.is_log {
             return (value.log10() - self.low.log10()) / (self.high.log10() - self.low.log10());
@@ -44,7 +44,7 @@ impl Scale {
         (value - self.low) / (self.high - self.low)
     }
 
-    /// Where ticks are, low to high, with their words.
+    /// The ticks from low to high, with their labels.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         if self.is_log {
             let (first, last) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
@@ -59,7 +59,8 @@ impl Scale {
     }
 }
 
-/// The least and the greatest of the numbers, two different ones whatever they are.
+/// The smallest and the largest of the finite numbers. If they are equal or there are none, the range is
+/// widened, so that its ends always differ.
 fn bounds(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let finite = values.into_iter().filter(|v| v.is_finite());
     let (low, high) =
@@ -80,7 +81,7 @@ fn step(low: f64, high: f64) -> f64 {
     if power.is_finite() && power > 0.0 { round * power } else { 1.0 }
 }
 
-/// A number on an axis whose ticks are `step` apart.
+/// The label of a tick, where neighbouring ticks are `step` apart.
 fn tick(value: f64, step: f64) -> String {
     let value = if value.abs() < step * 1e-6 { 0.0 } else { value };
     let (size, unit) = match step.max(value.abs()) {
@@ -126,12 +127,12 @@ fn raised(digit: char) -> char {
     }
 }
 
-/// A way from numbers to colours.
+/// A colour scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colors {
-    /// Dark to light, for what begins at zero.
+    /// Dark to light, for values that start at zero.
     Rising,
-    /// Blue over white to red, for what has a sign.
+    /// Blue over white to red, for values with a sign.
     Signed,
 }
 
@@ -143,7 +144,7 @@ const SIGNED: [u32; 11] = [
 ];
 
 impl Colors {
-    /// Red, green and blue at a place from 0 to 1.
+    /// Red, green and blue at a position from 0 to 1.
     pub fn at(self, share: f64) -> [u8; 3] {
         let anchors: &[u32] = match self {
             Colors::Rising => &RISING,

@@ -1,12 +1,12 @@
-//! Text in pictures: made harmless, measured without a font, shortened to fit.
+//! Text in pictures: escaped, measured without a font, shortened to fit.
 //!
-//! Widths are those of Helvetica, which Arial and Liberation Sans share; the fonts of the theme stay
-//! close to them. A layout leaves a little room, so that another font does not overlap.
+//! Widths are those of Helvetica, which Arial and Liberation Sans share; the other fonts of the theme are
+//! similar. Layouts leave a little room, so that another font does not overlap.
 
 use crate::diag::render::visible;
 
-/// The text as XML character data or attribute value: markup escaped, hidden and forbidden characters
-/// shown by their number.
+/// The text as XML character data or attribute value: markup is escaped, and hidden or forbidden characters
+/// are replaced by their number.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in visible(text).chars() {
@@ -17,9 +17,9 @@ pub fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\r' => out.push_str("\\r"),
-            // XML has no way to write these.
+            // XML cannot represent these characters.
             '\u{fffe}' | '\u{ffff}' => out.push_str(&c.escape_unicode().to_string()),
-            // Marks without a shape of their own that reorder or join their neighbours.
+            // Invisible characters that reorder or join their neighbours.
             '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{061c}' => {
                 out.push_str(&c.escape_unicode().to_string());
             }
@@ -29,7 +29,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// The same on one line.
+/// As [`escape`], on one line.
 pub fn escape_line(text: &str) -> String {
     escape(&text.replace(['\n', '\t'], " "))
 }
@@ -44,17 +44,17 @@ pub fn coordinate(n: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Width of a line in pixels at a font size.
+/// The width of a line in pixels at a font size.
 pub fn width(text: &str, size: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * size
 }
 
-/// Width of a line in the font of code.
+/// The width of a line in the font for code.
 pub fn mono_width(text: &str, size: f64) -> f64 {
     text.chars().map(|c| if is_wide(c) { 1.2 } else { 0.61 }).sum::<f64>() * size
 }
 
-/// The text, or its beginning and `…` where it would be wider than `most`.
+/// The text, or its beginning followed by `…` if it would be wider than `most`.
 pub fn fit(text: &str, size: f64, most: f64) -> String {
     if width(text, size) <= most {
         return text.to_owned();
@@ -78,7 +78,7 @@ fn is_wide(c: char) -> bool {
         | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd)
 }
 
-/// Advance of a character in ems.
+/// The advance width of a character in ems.
 fn advance(c: char) -> f64 {
     match c {
         'i' | 'j' | 'l' => 0.222,

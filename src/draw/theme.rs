@@ -1,14 +1,14 @@
-//! Colours by name, for light and for dark, and the style sheet that gives them to pictures.
+//! Colours by name, for light and for dark, and the style sheet that applies them to pictures.
 //!
-//! Series have the colours of Okabe and Ito (2008), which people with any colour vision tell apart; lines
-//! are dashed differently as well, so that no figure rests on colour alone.
+//! Series have the colours of Okabe and Ito (2008), which can be told apart with any colour vision; lines
+//! also differ by their dashes, so that no figure depends on colour alone.
 
 use std::fmt::Write as _;
 
-/// A colour: its name in classes, light, dark.
+/// A colour: its name in class names, and its values for light and dark.
 type Ink = (&'static str, &'static str, &'static str);
 
-/// Every colour of a picture. Class `fill-x` fills with it, `stroke-x` draws with it.
+/// Every colour of a picture. The class `fill-x` fills with it, `stroke-x` draws lines with it.
 pub const INKS: &[Ink] = &[
     ("paper", "#ffffff", "#14171a"),
     ("frame", "#f6f7f8", "#1d2125"),
@@ -36,18 +36,18 @@ pub const INKS: &[Ink] = &[
     ("series-7", "#7a4fb5", "#b794f0"),
 ];
 
-/// How many series differ in colour.
+/// The number of series with different colours.
 pub const SERIES: usize = 8;
 
-/// Dashes of the lines of a series; the first is solid.
+/// The dash patterns of series that share a colour; the first is solid.
 pub const DASHES: [&str; 4] = ["", "6 3", "2 2", "8 3 2 3"];
 
-/// The class of a series' colour.
+/// The class with a series' colour.
 pub fn series(index: usize) -> String {
     format!("series-{}", index % SERIES)
 }
 
-/// Fonts and shapes, whatever the colours are.
+/// Fonts and shapes, which do not depend on the theme.
 const SHAPES: &str = "\
 text{font-family:Helvetica,Arial,\"Liberation Sans\",\"DejaVu Sans\",sans-serif;font-size:12px;\
 unicode-bidi:isolate}\
@@ -61,7 +61,7 @@ path,line,polyline{fill:none;stroke-width:1.2}.thin{stroke-width:.8}.thick{strok
 .start{text-anchor:start}.middle{text-anchor:middle}.end{text-anchor:end}\
 image{image-rendering:pixelated}";
 
-/// The style of a picture that stands alone: light, and dark where the reader's system is.
+/// The style of a standalone picture: light, or dark if the reader's system is.
 pub fn standalone() -> String {
     let light = rules(|ink| ink.1.to_owned());
     let dark = rules(|ink| ink.2.to_owned());
@@ -73,7 +73,7 @@ pub fn in_page() -> String {
     format!("{SHAPES}{}", rules(|ink| format!("var(--{})", ink.0)))
 }
 
-/// The variables of a page: `--ink:#1b1f23;...`
+/// The colour variables of a page: `--ink:#1b1f23;...`
 pub fn variables(is_dark: bool) -> String {
     let mut out = String::new();
     for (name, light, dark) in INKS {

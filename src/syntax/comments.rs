@@ -1,7 +1,7 @@
-//! A text → its [`Outline`]: every comment and blank line at the value it belongs to.
+//! A text → its [`Outline`]: every comment and blank line is attached to the value it belongs to.
 //!
-//! A comment on a line of its own belongs to what follows it, or to the end of the map it stands in; one
-//! behind a value belongs to that value. Comments inside the text of an equation are part of that text.
+//! A comment on its own line belongs to what follows it, or to the end of the map that contains it; a
+//! comment after a value belongs to that value. Comments inside of an equation are part of its text.
 
 use std::collections::VecDeque;
 
@@ -11,12 +11,12 @@ use super::outline::{Group, Outline, Value};
 use super::tree::{Kind, Node, Style};
 use super::yaml::lossless;
 
-/// A comment with its mark, and where it begins.
+/// A comment, and where it begins.
 #[derive(Clone, Debug)]
 pub struct Comment {
-    /// The comment as written, mark included.
+    /// The comment as written, with its `#` or `//`.
     pub text: String,
-    /// Its first byte.
+    /// The offset of its first byte.
     pub start: usize,
 }
 
@@ -58,7 +58,7 @@ fn dsl_outline(text: &str, tree: &Node) -> Outline {
     outline
 }
 
-/// Takes the marks around block texts, `{ }` or `"""`, into their places, and notes what stands on one line.
+/// Extends block texts to the marks around them, `{ }` or `"""`, and records which entries share a line.
 fn with_marks(outline: &mut Outline, text: &str) {
     match &mut outline.value {
         Value::Group(group) => {
@@ -84,7 +84,7 @@ fn with_marks(outline: &mut Outline, text: &str) {
     }
 }
 
-/// The comments of a DSL text that do not stand inside an equation or a quoted text.
+/// The comments of a DSL text, except those inside an equation or a quoted text.
 fn dsl_comments(text: &str, tree: &Node) -> Vec<Comment> {
     let mut inside = Vec::new();
     block_ranges(tree, &mut inside);
@@ -118,9 +118,9 @@ fn block_ranges(node: &Node, found: &mut Vec<std::ops::Range<usize>>) {
 
 struct Filler<'a> {
     text: &'a str,
-    /// What has no place yet, in order.
+    /// The comments that are not attached yet, in order.
     comments: VecDeque<Comment>,
-    /// Whether maps end by indent and not by a bracket.
+    /// Whether maps end by indentation instead of a bracket.
     by_indent: bool,
 }
 
@@ -152,8 +152,8 @@ impl Filler<'_> {
         root.tail = (!below.is_empty()).then(|| below.join("\n"));
     }
 
-    /// Gives the comments before `bound` to the items of a group that begins at `start`. `own` is the
-    /// column of the key it stands under.
+    /// Attaches the comments before `bound` to the items of a group that begins at `start`. `own` is the
+    /// column of the key that the group belongs to.
     fn group(&mut self, group: &mut Group, start: usize, bound: usize, own: Option<usize>) {
         let bound = group.close.map_or(bound, |close| close.min(bound));
         let first = group.items.first().map_or(bound, |i| i.start);
@@ -199,7 +199,7 @@ impl Filler<'_> {
         }
     }
 
-    /// Comments above an item, and whether an empty line stands there.
+    /// Takes the comments above an item, and a blank line if there is one.
     fn before(&mut self, item: &mut Outline, is_first: bool) {
         while self.comments.front().is_some_and(|c| c.start < item.start) {
             let Some(comment) = self.comments.pop_front() else { break };
@@ -210,7 +210,7 @@ impl Filler<'_> {
         }
     }
 
-    /// Adds a comment to lines, after an empty line if one stands above it.
+    /// Adds a comment to lines, after a blank line if there is one above it.
     fn line(&self, lines: &mut Vec<String>, comment: &Comment) {
         if self.is_own_line(comment) && self.blank_above(comment.start) {
             lines.push(String::new());
@@ -223,7 +223,7 @@ impl Filler<'_> {
         before.rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}').trim().is_empty()
     }
 
-    /// Whether the line above the one with this offset is empty.
+    /// Whether the line above the one with this offset is blank.
     fn blank_above(&self, offset: usize) -> bool {
         let before = self.text.get(..offset).unwrap_or("");
         let mut lines = before.rsplit('\n').skip(1);

@@ -1,8 +1,8 @@
 //! The wiring of a block as the equation of its paper: `x = x + attention(norm(x))`.
 //!
-//! A scalar's text, or a `block name(x) { ... }` of a prelude file, → an [`Equation`]. Statements are
-//! told apart by line ends, `;` or nothing at all, since one can only begin where the other is
-//! complete. A statement without a name at the end is the new value of the first parameter.
+//! Parses a scalar's text, or a `block name(x) { ... }` of a prelude file, to an [`Equation`]. Statements
+//! are separated by line breaks, `;` or nothing at all, since one can begin only where the other is
+//! complete. A last statement without a name is the new value of the first parameter.
 //!
 //! ```text
 //! equation  = ("(" name ("," name)* ")" ":")? statement+
@@ -24,47 +24,47 @@ use super::text::MAX_DEPTH;
 use super::token::{Text, Token, TokenKind};
 use super::tree::Node;
 
-/// An equation may have this many words.
+/// The most words of an equation.
 const MAX_WORDS: usize = 4_000;
 
-/// What a block computes.
+/// The computation of a block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Equation {
-    /// Its name in a prelude.
+    /// The name of the equation in a prelude.
     pub name: Option<String>,
-    /// What it is given, the residual stream first: `x`, or `x` and `memory`.
+    /// The parameters, the residual stream first: `x`, or `x` and `memory`.
     pub params: Vec<(String, Span)>,
     /// The statements in order. The last value of the first parameter is the result.
     pub body: Vec<Statement>,
-    /// The whole equation.
+    /// The place of the whole equation.
     pub span: Span,
-    /// Its text, without the header.
+    /// The text without the header.
     pub text: String,
 }
 
-/// `target = value`
+/// One statement, `target = value`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// The name that gets the value.
+    /// The name to which the value is assigned.
     pub target: String,
-    /// Where the name stands; the value's place for a last statement without a name.
+    /// The place of the name; for a last statement without a name, the place of the value.
     pub target_span: Span,
-    /// What it gets.
+    /// The value that is assigned.
     pub value: Term,
-    /// The whole statement.
+    /// The place of the whole statement.
     pub span: Span,
 }
 
 /// A value with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
-    /// What it is.
+    /// The form and the operands.
     pub kind: TermKind,
-    /// Where it stands.
+    /// The place in the source.
     pub span: Span,
 }
 
-/// Whether a summand is added or taken away.
+/// Whether a summand is added or subtracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
     /// `+`
@@ -73,7 +73,7 @@ pub enum Sign {
     Minus,
 }
 
-/// The forms a value takes.
+/// The forms of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TermKind {
     /// `x`, or a name under `let`
@@ -86,7 +86,7 @@ pub enum TermKind {
         part: String,
         /// The name of this instance, if one is given.
         label: Option<String>,
-        /// What it is given.
+        /// The arguments.
         args: Vec<Term>,
     },
     /// `a + b - c`
@@ -147,11 +147,11 @@ impl fmt::Display for Term {
     }
 }
 
-/// Reads a scalar as an equation. Without a header `(x, memory):` the parameters are `x` and, if the
-/// text names it, `memory`.
+/// Parses a scalar as an equation. Without a header `(x, memory):`, the parameters are `x` and, if the text
+/// uses it, `memory`.
 pub fn parse(sources: &SourceMap, node: &Node) -> Result<Equation, Diagnostic> {
     if node.text().is_none() {
-        let message = format!("an equation stands here, not {}", node.describe());
+        let message = format!("expected an equation, found {}", node.describe());
         return Err(Diagnostic::error(Code::Equation, node.span, message)
             .help("write it as text: `block: x + ffn(norm(x))`"));
     }
@@ -161,7 +161,7 @@ pub fn parse(sources: &SourceMap, node: &Node) -> Result<Equation, Diagnostic> {
     parser.equation(None, None, node.span).map_err(|d| *d)
 }
 
-/// Reads a file of `block name(x) { ... }` definitions.
+/// Parses a file of `block name(x) { ... }` definitions.
 pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<Equation> {
     if !super::text::check(sources, id, sink) {
         return Vec::new();
@@ -201,7 +201,7 @@ pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<
     found
 }
 
-/// The parameters an equation has when its text names none: `x`, and `memory` if the text uses it.
+/// The parameters of an equation without a header: `x`, and `memory` if the text uses it.
 pub fn usual_params(text: &str) -> &'static [&'static str] {
     let code = |line: &'_ str| line.find('#').into_iter().chain(line.find("//")).min().unwrap_or(line.len());
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
@@ -210,8 +210,8 @@ pub fn usual_params(text: &str) -> &'static [&'static str] {
     if text.lines().any(names_memory) { &["x", "memory"] } else { &["x"] }
 }
 
-/// An equation's text without a header `(h, memory):` on a line of its own, and the parameters. A header that
-/// says what would be so anyway stays in the text.
+/// An equation's text without a header `(h, memory):` on its own line, and the parameters. A header that
+/// lists just the default parameters stays in the text.
 pub fn split_header(text: &str) -> (Vec<&str>, &str) {
     let usual = |text| (usual_params(text).to_vec(), text);
     let Some((header, body)) = text.trim_start().split_once('\n') else { return usual(text) };
@@ -266,7 +266,7 @@ impl<'a> Parser<'_, 'a> {
         self.text.span(range)
     }
 
-    /// `block name(x, memory) { ... }`; also the place of the name.
+    /// `block name(x, memory) { ... }`; also returns the place of the name.
     fn definition(&mut self) -> Parsed<(Equation, Span)> {
         let block = self.take();
         if block.text != "block" {
@@ -281,7 +281,7 @@ impl<'a> Parser<'_, 'a> {
         Ok((equation, name_span))
     }
 
-    /// Goes on behind the definition that failed: at the next `block` that begins one.
+    /// Skips a definition with an error: continues at the next `block` that begins a definition.
     fn skip_definition(&mut self) {
         while self.peek().kind != TokenKind::End {
             let begins = self.peek().text == "block" && self.ahead(1).kind == TokenKind::Name;
@@ -306,13 +306,13 @@ impl<'a> Parser<'_, 'a> {
             }
             params.push((name.text.to_owned(), span));
             if self.take_mark(&[","]).is_none() {
-                self.mark(")", "`)` behind the parameters")?;
+                self.mark(")", "`)` after the parameters")?;
                 return Ok(params);
             }
         }
     }
 
-    /// Whether a header `(x, memory):` stands here.
+    /// Whether a header `(x, memory):` begins here.
     fn has_header(&self) -> bool {
         let mut n = 1;
         while self.ahead(n).kind == TokenKind::Name && self.ahead(n + 1).text == "," {
@@ -338,7 +338,7 @@ impl<'a> Parser<'_, 'a> {
             open = Some(brace);
         } else if self.has_header() {
             params = self.params()?;
-            self.mark(":", "`:` behind the parameters")?;
+            self.mark(":", "`:` after the parameters")?;
         } else {
             params.push(("x".to_owned(), span));
             let memory = self.tokens.iter().find(|t| t.kind == TokenKind::Name && t.text == "memory");
@@ -360,7 +360,7 @@ impl<'a> Parser<'_, 'a> {
                 }
                 (_, _, _) => {
                     if let Some(before) = body.last().filter(|_| is_last) {
-                        let message = "this value goes nowhere: only the last one may stand without a name";
+                        let message = "this value is not used: only the last one can be without a name";
                         let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
                         return Err(Box::new(diagnostic.help(format!("write `{first} = {}`", before.value))));
                     }
@@ -378,7 +378,8 @@ impl<'a> Parser<'_, 'a> {
         self.complete(equation, &first)
     }
 
-    /// An equation must give its first parameter a new value, and may not compute for nothing.
+    /// Checks that an equation gives its first parameter a new value, and that its last statement is not
+    /// useless.
     fn complete(&self, equation: Equation, first: &str) -> Parsed<Equation> {
         let Some(last) = equation.body.last() else {
             let message = "the equation is empty";
@@ -491,7 +492,7 @@ impl<'a> Parser<'_, 'a> {
     fn number(&mut self) -> Parsed<Term> {
         let start = self.at;
         let mut end = start + 1;
-        // An expression of its own would take the product and the sum behind it too, so it is given
+        // The parser for expressions would also take the product and the sum that follow, so it is given
         // only the words of one factor.
         if self.peek().kind == TokenKind::Name {
             end = self.behind_bracket(start + 1);
@@ -512,11 +513,11 @@ impl<'a> Parser<'_, 'a> {
         self.at += used;
         let span = expr.span;
         let literal = !matches!(expr.kind, ExprKind::Name(_));
-        debug_assert!(literal, "a factor that begins with a number is no name");
+        debug_assert!(literal, "a factor that begins with a number cannot be called");
         Ok(Term { kind: TermKind::Number(expr), span })
     }
 
-    /// The word behind the bracket that closes the one at `open`.
+    /// The word after the bracket that closes the one at `open`.
     fn behind_bracket(&self, open: usize) -> usize {
         let mut depth = 0usize;
         for (i, token) in self.tokens.iter().enumerate().skip(open) {
@@ -578,20 +579,20 @@ impl<'a> Parser<'_, 'a> {
 
     fn unexpected(&self, token: &Token<'a>, wanted: &str) -> Box<Diagnostic> {
         let found = match token.kind {
-            TokenKind::End => "the equation ends".to_owned(),
-            TokenKind::Number | TokenKind::Name | TokenKind::Mark => format!("`{}` stands", token.text),
+            TokenKind::End => "the end of the equation".to_owned(),
+            TokenKind::Number | TokenKind::Name | TokenKind::Mark => format!("`{}`", token.text),
         };
-        let message = format!("{found} where {} belongs", wanted.trim_end_matches(','));
+        let message = format!("found {found}, expected {}", wanted.trim_end_matches(','));
         Box::new(Diagnostic::error(Code::Equation, self.span(&token.range), message))
     }
 
-    /// One level deeper, refused beyond [`MAX_DEPTH`].
+    /// Enters one more level of nesting, which fails beyond [`MAX_DEPTH`].
     fn deeper(&mut self, token: &Token<'a>) -> Parsed<()> {
         self.depth += 1;
         if self.depth <= MAX_DEPTH {
             return Ok(());
         }
-        let message = format!("this is nested more than {MAX_DEPTH} deep");
+        let message = format!("this is nested more than {MAX_DEPTH} levels deep");
         let help = "give parts of it names: `h = norm(x)`";
         Err(Box::new(Diagnostic::error(Code::TooDeep, self.span(&token.range), message).help(help)))
     }

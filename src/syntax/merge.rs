@@ -1,8 +1,8 @@
-//! One tree laid over another: `extends:` and `--set`.
+//! Merges one tree over another, for `extends:` and `--set`.
 //!
-//! Maps merge key by key, everything else replaces. `!delete` takes a key away. A part replaces another
-//! part: `norm: {rms_norm: {}}` over `norm: {layer_norm: {eps: 1e-5}}` leaves no `layer_norm` behind.
-//! Every node keeps the place it was written at.
+//! Maps are merged key by key; every other value replaces the old one. `!delete` removes a key. A part
+//! replaces another part: `norm: {rms_norm: {}}` over `norm: {layer_norm: {eps: 1e-5}}` leaves no
+//! `layer_norm`. Every node keeps the place where it was written.
 
 use crate::diag::{Code, Diagnostic, Sink};
 
@@ -11,7 +11,7 @@ use super::tree::{Entry, Kind, Node};
 /// Whether a word is the name of a part, such as `layer_norm`.
 pub type IsPart<'a> = &'a dyn Fn(&str) -> bool;
 
-/// `over` laid over `base`. Reports every `!delete` that finds nothing to take away.
+/// Merges `over` over `base`. Reports every `!delete` without a key to remove.
 pub fn merge(base: &Node, over: &Node, is_part: IsPart<'_>, sink: &mut Sink) -> Node {
     let (Kind::Map(below), Kind::Map(above)) = (&base.kind, &over.kind) else {
         return settle(over, sink);
@@ -39,7 +39,7 @@ pub fn merge(base: &Node, over: &Node, is_part: IsPart<'_>, sink: &mut Sink) -> 
     Node::map(entries, over.span)
 }
 
-/// A tree that lies over nothing: every `!delete` in it is reported and left out.
+/// A tree that is merged over nothing: every `!delete` in it is reported and left out.
 pub fn settle(node: &Node, sink: &mut Sink) -> Node {
     let kind = match &node.kind {
         Kind::Map(entries) => Kind::Map(settled(entries.iter(), sink)),
@@ -66,7 +66,8 @@ fn settled<'a>(entries: impl Iterator<Item = &'a Entry>, sink: &mut Sink) -> Vec
 }
 
 fn nothing_to_delete(what: &str, at: &Node, sink: &mut Sink) {
-    let message = format!("{what} is deleted, and there is none to delete");
-    let help = "`!delete` takes away what the spec under `extends` gives; leave it out otherwise";
+    let message = format!("`!delete` is used for {what}, which does not exist");
+    let help = "`!delete` removes a key that the spec under `extends` gives; without such a key, leave it \
+        out";
     sink.push(Diagnostic::error(Code::NothingToDelete, at.span, message).help(help));
 }

@@ -1,8 +1,8 @@
-//! Text in one of two notations → one spanned [`tree`].
+//! Parses text in one of two notations to a [`tree`] with source places.
 //!
-//! [`yaml`] and [`dsl`] read the same trees and refuse hostile texts alike, [`print`] writes them and
-//! [`fmt`] tidies a text without losing a comment. [`expr`] and [`equation`] read the two small
-//! languages that stand inside scalars, in both notations the same. [`merge`] and [`set`] lay one tree
+//! [`yaml`] and [`dsl`] produce the same trees and refuse the same hostile texts, [`print`] writes trees,
+//! and [`fmt`] formats a text without losing a comment. [`expr`] and [`equation`] parse the two small
+//! languages inside of scalars, which are the same in both notations. [`merge`] and [`set`] apply one tree
 //! over another. Nothing here knows what a transformer is.
 
 mod comments;
@@ -33,7 +33,7 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// The notation a file name promises.
+    /// The notation that a file name's extension indicates.
     pub fn from_path(path: &str) -> Option<Self> {
         let (_, extension) = path.rsplit_once('.')?;
         match extension.to_ascii_lowercase().as_str() {
@@ -51,7 +51,7 @@ impl Notation {
         }
     }
 
-    /// What a text is written in when no file name says so: the DSL begins with `model` or `block`.
+    /// The notation of a text without a file name: the DSL begins with `model` or `block`.
     pub fn guess(text: &str) -> Self {
         let code = text.trim_start_matches('\u{feff}').lines().map(str::trim);
         let first = code.into_iter().find(|l| !l.is_empty() && !l.starts_with('#') && !l.starts_with("//"));
@@ -65,8 +65,8 @@ impl Notation {
     }
 }
 
-/// Reads a source as a tree. `None` only when a diagnostic says why; a tree may come with
-/// diagnostics too, and is then good for finding more of them.
+/// Parses a source to a tree. Returns `None` only if a diagnostic says why. A tree may come with
+/// diagnostics too; later stages can then still find more errors in it.
 pub fn parse(sources: &SourceMap, id: SourceId, notation: Notation, sink: &mut Sink) -> Option<Node> {
     match notation {
         Notation::Yaml => yaml::parse(sources, id, sink),

@@ -1,39 +1,40 @@
-//! A text as it is laid out: its tree together with comments, blank lines and what its author wrote on
-//! one line.
+//! A text with its layout: the tree together with comments, blank lines, and which entries the author wrote
+//! on one line.
 //!
-//! The printers of both notations work on this, so that a comment survives from either into the other.
-//! [`Outline::of`] makes one of a bare tree, [`read`](super::comments::read) of a text. Every comment of the text
-//! is in exactly one place of it.
+//! The printers of both notations work on it, so that a comment survives conversion from either into the
+//! other. [`Outline::of`] makes one from a bare tree, [`read`](super::comments::read) from a text. Every
+//! comment of the text is in exactly one place of it.
 
 use super::tree::{Kind, Node, Style};
 
-/// A value with everything that stands around it.
+/// A value with its comments and its layout.
 #[derive(Clone, Debug)]
 pub struct Outline {
-    /// The key, unless this is an item of a list or the whole text.
+    /// The key; `None` for an item of a list and for the whole text.
     pub key: Option<String>,
-    /// Lines above it: comments with their marks, and empty lines.
+    /// The lines above it: comments and blank lines.
     pub lead: Vec<String>,
-    /// A comment behind it on its last line; for the whole text, the lines below it.
+    /// A comment after it on its last line; for the whole text, the lines below it.
     pub tail: Option<String>,
     /// `&name` in YAML.
     pub anchor: Option<String>,
-    /// Whether it begins on the line the entry before it ends on, which is a choice in the DSL.
+    /// Whether it begins on the line on which the previous entry ends; in the DSL the author can choose
+    /// that.
     pub beside: bool,
     /// Whether the key is the `<<` with which YAML merges maps.
     pub is_merge: bool,
-    /// The value.
+    /// The value itself.
     pub value: Value,
-    /// Where the key, or the item, begins; nothing for what has no source.
+    /// Where the key or the item begins; 0 if it has no source.
     pub start: usize,
     /// Where the value ends.
     pub end: usize,
 }
 
-/// A value.
+/// The value of an entry, as it is laid out.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// Nothing.
+    /// No value.
     Null,
     /// `!delete`
     Delete,
@@ -59,25 +60,26 @@ pub struct Group {
     pub is_list: bool,
     /// Its entries or items.
     pub items: Vec<Outline>,
-    /// Whether its author wrote it on several lines; nothing if there is no author.
+    /// Whether the author wrote it on several lines; `None` if it has no source.
     pub spread: Option<bool>,
     /// Whether it was written as a part with its fields in parentheses.
     pub call: bool,
     /// A comment on the line that opens it.
     pub head: Option<String>,
-    /// Lines behind the last item: comments and empty lines.
+    /// The lines after the last item: comments and blank lines.
     pub rest: Vec<String>,
-    /// Where it ends if a bracket closes it.
+    /// Where it ends, if a bracket closes it.
     pub close: Option<usize>,
 }
 
 impl Outline {
-    /// A bare tree: no comments, and lines are broken as the printers see fit.
+    /// The outline of a bare tree: without comments; the printers choose the line breaks.
     pub fn of(node: &Node) -> Self {
         Self::build(node, &|_| None, &|_| false, &|_| None)
     }
 
-    /// A tree with what `spread` says of each node, `call` of each map and `close` of each map and list.
+    /// The outline of a tree, where `spread`, `call` and `close` determine these fields of each map and
+    /// list.
     pub fn build(
         node: &Node,
         spread: &dyn Fn(&Node) -> Option<bool>,
@@ -121,7 +123,7 @@ impl Outline {
         }
     }
 
-    /// Whether it can stand on one line with others: no comments, no text of several lines.
+    /// Whether it can share a line with others: it has no comments and no text of several lines.
     pub fn is_bare(&self) -> bool {
         self.lead.iter().all(String::is_empty)
             && self.tail.is_none()
@@ -134,7 +136,7 @@ impl Outline {
             }
     }
 
-    /// How deep maps and lists nest in it.
+    /// The depth of the maps and lists in it.
     pub fn height(&self) -> usize {
         match &self.value {
             Value::Group(group) => 1 + group.items.iter().map(Outline::height).max().unwrap_or(0),
@@ -144,20 +146,20 @@ impl Outline {
 }
 
 impl Group {
-    /// Whether it can stand on one line: no comments, no text of several lines.
+    /// Whether it can be written on one line: it has no comments and no text of several lines.
     pub fn is_bare(&self) -> bool {
         self.head.is_none()
             && self.rest.iter().all(String::is_empty)
             && self.items.iter().all(Outline::is_bare)
     }
 
-    /// Whether it should stand on one line if it fits there.
+    /// Whether it should be written on one line if it fits.
     pub fn wants_one_line(&self) -> bool {
         let height = self.items.iter().map(Outline::height).max().unwrap_or(0);
         self.is_bare() && !self.spread.unwrap_or(height > 2)
     }
 
-    /// The entry of a key.
+    /// The entry with this key.
     pub fn get(&self, key: &str) -> Option<&Outline> {
         self.items.iter().find(|i| i.key.as_deref() == Some(key))
     }

@@ -1,7 +1,7 @@
-//! `--set decoder.layers=24` → a path and a tree, and the tree laid into a spec.
+//! `--set decoder.layers=24`: parses a path and a value, and applies them to a spec.
 //!
-//! A setting means what a file would that extends the spec and holds `decoder: {layers: 24}`. Each is a
-//! source of its own, `--set #1`, so a diagnostic can point into it. The value is YAML.
+//! A setting has the effect of a file that extends the spec and holds `decoder: {layers: 24}`. Each setting
+//! is a source of its own, `--set #1`, so that a diagnostic can point into it. The value is YAML.
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, SourceMap, Span};
@@ -13,13 +13,13 @@ use super::yaml;
 /// One `--set`.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The keys from the root down, with their places; a number is an index where a list stands.
+    /// The keys from the root down, with their places; a number is an index into a list.
     pub path: Vec<(String, Span)>,
-    /// What is put there.
+    /// The value that is set.
     pub value: Node,
 }
 
-/// The path of a setting as one word, `decoder.layers`.
+/// Shows the path of the setting, `decoder.layers`.
 impl std::fmt::Display for Setting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let keys: Vec<&str> = self.path.iter().map(|(key, _)| key.as_str()).collect();
@@ -27,12 +27,13 @@ impl std::fmt::Display for Setting {
     }
 }
 
-/// Reads the argument of one `--set`. A key that holds a dot stands in double quotes.
+/// Parses the argument of one `--set`. A key that contains a dot must be in double quotes.
 pub fn parse_set(sources: &mut SourceMap, argument: &str) -> Result<Setting, Diagnostic> {
     parse_setting(sources, ("--set", "decoder.layers=24"), argument)
 }
 
-/// The same of an option of another name, such as `--with` of recipes, with an example of its own.
+/// Parses the argument of an option with another name, such as `--with` for recipes; messages show
+/// `example`.
 pub fn parse_setting(
     sources: &mut SourceMap,
     (option, example): (&str, &str),
@@ -56,7 +57,7 @@ pub fn parse_setting(
         let (key, start, len) = match rest.strip_prefix('"') {
             Some(quoted) => match quoted.find('"') {
                 Some(end) => (quoted.get(..end).unwrap_or(""), at + 1, end + 2),
-                None => return Err(fail(at, argument.len(), "a quote is never closed")),
+                None => return Err(fail(at, argument.len(), "a quote is not closed")),
             },
             None => {
                 let end = rest.find(['.', '=']).unwrap_or(rest.len());
@@ -71,11 +72,11 @@ pub fn parse_setting(
         match argument.get(at..).and_then(|r| r.chars().next()) {
             Some('.') => at += 1,
             Some('=') => break at,
-            Some(_) => return Err(fail(at, argument.len(), "`.` or `=` belongs here")),
-            None => return Err(fail(0, argument.len(), "a `=` with a value behind it is missing")),
+            Some(_) => return Err(fail(at, argument.len(), "expected `.` or `=` here")),
+            None => return Err(fail(0, argument.len(), "expected `=` followed by a value")),
         }
     };
-    // The value is read at its own offset, with blanks where the path stands.
+    // The value is parsed at its own offset, with spaces instead of the path, so that its places are right.
     let mut alone = SourceMap::new();
     let padded = " ".repeat(equals + 1) + argument.get(equals + 1..).unwrap_or("");
     let inner = alone.add("", padded);
@@ -91,7 +92,7 @@ pub fn parse_setting(
     }
 }
 
-/// Lays a setting into a tree.
+/// Applies a setting to a tree.
 pub fn apply(
     tree: &mut Node,
     setting: &Setting,
@@ -117,14 +118,14 @@ fn descend(
         if let Some(item) = key.parse::<usize>().ok().and_then(|i| items.get_mut(i)) {
             return descend(item, rest, setting, is_part, sink);
         }
-        let message = format!("`{key}` is no item of this list, which has {count}");
+        let message = format!("`{key}` is not an item of this list, which has {count}");
         let diagnostic = Diagnostic::error(Code::BadSetting, *span, message).label(node.span, "the list");
         return Err(match count {
             0 => diagnostic.help("give the whole list: `[a, b]`"),
             _ => diagnostic.help(format!("items are counted from 0 to {}", count - 1)),
         });
     }
-    // Everything that is no list takes the keys as a map laid over it would.
+    // Everything except lists is merged as a map with these keys would be.
     let whole = path.iter().rev().fold(setting.value.clone(), |value, (key, key_span)| {
         let span = key_span.to(value.span);
         Node::map(vec![Entry { key: key.clone(), key_span: *key_span, value }], span)
@@ -140,7 +141,7 @@ fn descend(
     Ok(())
 }
 
-/// Whether following the path from `node` meets a list with keys still to go.
+/// Whether the path from `node` reaches a list before its last key.
 fn holds_list(node: &Node, path: &[(String, Span)]) -> bool {
     match (&node.kind, path.split_first()) {
         (Kind::List(_), Some(_)) => true,
@@ -163,11 +164,11 @@ fn relocate(node: &mut Node, id: SourceId) {
     }
 }
 
-/// The first diagnostic, moved to the source of the setting.
+/// The first diagnostic, with its places moved to the source of the setting.
 fn first(sink: Sink, id: SourceId) -> Diagnostic {
     let found = sink.into_sorted().into_iter().next();
     let mut diagnostic = found.unwrap_or_else(|| {
-        Diagnostic::error(Code::BadSetting, Span::new(id, 0, 0), "the value cannot be read")
+        Diagnostic::error(Code::BadSetting, Span::new(id, 0, 0), "the value cannot be parsed")
     });
     for label in &mut diagnostic.labels {
         label.span.source = id;

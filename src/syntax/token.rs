@@ -1,7 +1,7 @@
-//! The words of expressions and equations.
+//! The tokens of expressions and equations.
 //!
-//! Both small languages share numbers, names, marks and comments, so they share this. Comments begin
-//! with `#` or `//` and end with their line. Places are byte ranges of the scalar's text.
+//! The two small languages share numbers, names, marks and comments, so they share this file. Comments
+//! begin with `#` or `//` and end at the end of the line. Places are byte ranges of the scalar's text.
 
 use std::ops::Range;
 
@@ -10,23 +10,23 @@ use crate::source::{SourceMap, Span};
 
 use super::tree::{Node, locate};
 
-/// One word with its place in the scalar's text.
+/// One token with its place in the scalar's text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token<'a> {
-    /// What kind of word.
+    /// The kind of token.
     pub kind: TokenKind,
-    /// The word as written.
+    /// The token as written.
     pub text: &'a str,
-    /// Where in the text.
+    /// The byte range in the text.
     pub range: Range<usize>,
 }
 
-/// The kinds of words.
+/// The kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
-    /// `12`, `40_000`, `1e-5`, `0.5`
+    /// A number: `12`, `40_000`, `1e-5`, `0.5`.
     Number,
-    /// `d_model`, `ffn.hidden`
+    /// A name: `d_model`, `ffn.hidden`.
     Name,
     /// One of `+ - * / ^ ( ) [ ] , ; = : { }`
     Mark,
@@ -34,7 +34,7 @@ pub enum TokenKind {
     End,
 }
 
-/// A scalar whose text is being read: gives every byte range of the text its place in the source.
+/// A scalar whose text is parsed: maps every byte range of the text to its place in the source.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
     sources: &'a SourceMap,
@@ -44,7 +44,7 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// The text of a scalar node; empty if it is none.
+    /// The text of a scalar node; empty for other nodes.
     pub fn of(sources: &'a SourceMap, node: &'a Node) -> Self {
         Self { sources, node, text: node.text().unwrap_or("") }
     }
@@ -54,7 +54,7 @@ impl<'a> Text<'a> {
         locate(self.sources, self.node, range.clone())
     }
 
-    /// All words, the last one [`TokenKind::End`]; or the first thing that is no word.
+    /// All tokens, the last one [`TokenKind::End`], or a diagnostic for the first text that is not a token.
     pub fn tokens(&self, code: Code, limit: usize) -> Result<Vec<Token<'a>>, Box<Diagnostic>> {
         let mut tokens = Vec::new();
         let mut at = 0;
@@ -88,7 +88,7 @@ impl<'a> Text<'a> {
             at += len;
             if tokens.len() > limit {
                 let span = self.span(&(at - len..at));
-                let message = format!("the text goes on after {limit} words, the most there may be");
+                let message = format!("the text has more than {limit} words");
                 let help = "give parts of it names under `let`";
                 return Err(Box::new(Diagnostic::error(Code::TooLarge, span, message).help(help)));
             }
@@ -98,7 +98,7 @@ impl<'a> Text<'a> {
         Ok(tokens)
     }
 
-    /// A character neither language has.
+    /// The diagnostic for a character that neither language uses.
     fn foreign(&self, code: Code, c: char, at: usize) -> Diagnostic {
         let span = self.span(&(at..at + c.len_utf8()));
         let diagnostic = Diagnostic::error(code, span, format!("the character `{c}` has no meaning here"));
@@ -106,10 +106,10 @@ impl<'a> Text<'a> {
             '×' | '·' | '∙' | '⋅' => diagnostic.help("write a product with `*`"),
             '÷' => diagnostic.help("write a quotient with `/`"),
             '−' | '–' | '—' => diagnostic.help("write a minus with `-`"),
-            '%' => diagnostic.help("write a share as a number: 10 % is 0.1"),
-            '"' | '\'' => diagnostic.help("names stand without quotes here"),
+            '%' => diagnostic.help("write a percentage as a number: 10 % is 0.1"),
+            '"' | '\'' => diagnostic.help("names are written without quotes here"),
             '²' | '³' => diagnostic.help("write a power with `^`"),
-            '.' => diagnostic.help("a number has digits, and infinity is none: write it like 0.5"),
+            '.' => diagnostic.help("a number needs digits, as in 0.5; infinity is not allowed"),
             '√' => diagnostic.help("write a root with `sqrt(...)`"),
             other if other.is_numeric() => diagnostic.help("numbers are written with the digits 0 to 9"),
             other if other.is_alphabetic() => {
@@ -119,7 +119,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Refuses number-like words whose value two readers would not agree on.
+    /// Refuses numbers whose value readers could disagree about.
     fn check_number(&self, code: Code, text: &str, range: &Range<usize>) -> Result<(), Box<Diagnostic>> {
         let fail = |message: String| Diagnostic::error(code, self.span(range), message);
         let digits = text.replace('_', "");
@@ -151,7 +151,7 @@ impl<'a> Text<'a> {
             if let (Some(octal), "", None) = (octal, fraction, exponent) {
                 help = format!("write {plain}, or {octal} if octal was meant");
             }
-            // The thousands of `40,000`.
+            // The number may be the thousands of `40,000`.
             let before = self.text.get(..range.start).unwrap_or("");
             if before.strip_suffix(',').is_some_and(|b| b.ends_with(|c: char| c.is_ascii_digit())) {
                 help = "a decimal point is `.`; separate thousands with `_`".to_owned();
@@ -163,7 +163,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Bytes of the number-like word a text begins with.
+/// The length in bytes of the number-like word at the start of a text.
 fn number_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let byte = |i: usize| bytes.get(i).copied().unwrap_or(b' ');
@@ -178,7 +178,7 @@ fn number_len(text: &str) -> usize {
     }
 }
 
-/// Bytes of the name a text begins with; a dot joins only when a letter follows.
+/// The length in bytes of the name at the start of a text; a dot belongs to it only if a letter follows.
 fn name_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let byte = |i: usize| bytes.get(i).copied().unwrap_or(b' ');

@@ -1,9 +1,9 @@
-//! The spanned tree both notations parse to.
+//! The tree to which both notations are parsed, with source places.
 //!
-//! A tree knows nothing of transformers: maps, lists and scalars with their places. Scalars keep
-//! their source text, so `0755`, `yes` and `1e-5` mean what the decoder of a field says and not what
-//! a YAML schema guessed. A part with fields, `layer_norm(eps: 1e-5)` in the DSL and
-//! `{layer_norm: {eps: 1e-5}}` in YAML, is a map with one key; a part without, a scalar.
+//! A tree knows nothing about transformers: it consists of maps, lists and scalars with their places.
+//! Scalars keep their source text, so the decoder of a field decides what `0755`, `yes` and `1e-5` mean,
+//! and not a YAML schema. A part with fields, `layer_norm(eps: 1e-5)` in the DSL and `{layer_norm: {eps:
+//! 1e-5}}` in YAML, is a map with one key; a part without fields is a scalar.
 
 use std::ops::Range;
 
@@ -14,29 +14,29 @@ use crate::source::{SourceMap, Span};
 pub struct Node {
     /// The value.
     pub kind: Kind,
-    /// Where it stands.
+    /// The place in the source.
     pub span: Span,
 }
 
-/// What a node holds.
+/// The content of a node.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// Nothing: an empty value or `null`.
+    /// No value: an empty value or `null`.
     Null,
     /// A word, number, expression or text, as written (unquoted).
     Scalar(Scalar),
-    /// Values in order.
+    /// A list of values.
     List(Vec<Node>),
-    /// Keys with values in order; keys are distinct.
+    /// Keys with values, in order; keys are distinct.
     Map(Vec<Entry>),
-    /// `!delete` in YAML, `delete!` in the DSL: takes the key away from what is being extended.
+    /// `!delete` in YAML, `delete!` in the DSL: removes the key from the spec that is being extended.
     Delete,
 }
 
 /// A scalar's text and how it was written.
 #[derive(Clone, Debug)]
 pub struct Scalar {
-    /// The text, without quotes, escapes resolved.
+    /// The text without quotes, with escapes resolved.
     pub text: String,
     /// How it was written.
     pub style: Style,
@@ -47,9 +47,9 @@ pub struct Scalar {
 pub enum Style {
     /// `gelu`, `12`, `8/3 * d_model`
     Plain,
-    /// `"a text"`: never a number or a word of the language
+    /// `"a text"`: never a number or a word of the language.
     Quoted,
-    /// `|` in YAML, a `block(x) { ... }` body in the DSL: text whose lines keep their places
+    /// `|` in YAML, a `block(x) { ... }` body in the DSL: text that keeps its lines.
     Block,
 }
 
@@ -58,7 +58,7 @@ pub enum Style {
 pub struct Entry {
     /// The key as written.
     pub key: String,
-    /// Where the key stands, without quotes.
+    /// The place of the key, without quotes.
     pub key_span: Span,
     /// Its value.
     pub value: Node,
@@ -135,7 +135,7 @@ impl Node {
         }
     }
 
-    /// What this is, in an author's words: `a map`, `a list`, `nothing`, the text between backticks.
+    /// A description for messages: `a map`, `a list`, `nothing`, or the text between backticks.
     pub fn describe(&self) -> String {
         match &self.kind {
             Kind::Null => "nothing".to_owned(),
@@ -150,7 +150,7 @@ impl Node {
     }
 }
 
-/// Trees are equal when they say the same, wherever it stands and however it was quoted.
+/// Trees are equal if they have the same content, regardless of places and quoting.
 impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
         match (&self.kind, &other.kind) {
@@ -167,9 +167,10 @@ impl PartialEq for Node {
 
 /// The place in the source of a byte range of a scalar's text.
 ///
-/// Exact where the text stands in the source as it is: plain scalars on one line, quoted ones without
-/// escapes, and block texts line by line. Elsewhere, and for a node that is no scalar, the whole node.
-/// A range that ends where the text ends may be empty; it is then the place behind the last character.
+/// The place is exact if the text is written in the source as it is: for plain scalars on one line, for
+/// quoted ones without escapes, and line by line for block texts. Otherwise, and for a node that is not a
+/// scalar, it is the whole node. A range at the end of the text may be empty; its place is then after the
+/// last character.
 pub fn locate(sources: &SourceMap, node: &Node, range: Range<usize>) -> Span {
     let exact = || {
         let text = node.text()?;
@@ -194,8 +195,8 @@ pub fn locate(sources: &SourceMap, node: &Node, range: Range<usize>) -> Span {
     }
 }
 
-/// The source offset of a text offset in a block text, whose lines differ from the source's lines
-/// only in what stands before and behind them.
+/// The source offset of an offset in a block text, whose lines differ from those of the source only at
+/// their start and end.
 fn locate_in_lines(sources: &SourceMap, node: &Node, offset: usize) -> Option<usize> {
     let source = &sources.get(node.span.source)?.text;
     let first = node.span.start as usize;
@@ -209,7 +210,7 @@ fn locate_in_lines(sources: &SourceMap, node: &Node, offset: usize) -> Option<us
     for line in text.get(leading..)?.split('\n') {
         let trimmed = line.trim_end();
         let Some(written) = lines.next() else {
-            // The line break that ends the text may lie behind the end of the node.
+            // The line break at the end of the text may be after the end of the node.
             return (trimmed.is_empty() && offset >= text_at).then_some(node.span.end as usize);
         };
         let content = written.trim_end();

@@ -173,14 +173,14 @@ fn conditions_judge_exact_numbers() {
         assert_eq!(judged(condition, &c), holds, "{condition}");
     }
     for (wrong, message) in [
-        ("params", "a condition compares two numbers"),
-        ("params >", "a number is missing on one side"),
-        ("1 < params < 2", "a condition compares only two numbers"),
+        ("params", "a condition must compare two numbers"),
+        ("params >", "one side of the comparison is empty"),
+        ("1 < params < 2", "a condition can compare only two numbers"),
         ("parms > 1", "nothing is named `parms` here"),
         ("params > 125M", "`125M` is neither a number nor a name"),
-        ("params >> 1", "a condition compares only two numbers"),
-        ("params = 1", "a condition compares two numbers"),
-        ("", "a condition compares two numbers"),
+        ("params >> 1", "a condition can compare only two numbers"),
+        ("params = 1", "a condition must compare two numbers"),
+        ("", "a condition must compare two numbers"),
     ] {
         let said = Condition::parse(&mut SourceMap::new(), wrong).unwrap_err();
         assert_eq!(said.message, message, "{wrong}");
@@ -285,12 +285,12 @@ fn no_winner_is_called_where_intervals_overlap() {
     let mut c = comparison(&["gpt1", "gpt2-small", "llama3-8b"]);
     c.timing = Some(Timing { device: "flex".into(), batch: 1, tokens: 8, models });
     let text = c.text(80);
-    assert!(text.contains("forward: no winner, the intervals of a and b overlap"), "{text}");
+    assert!(text.contains("forward: undecided, the intervals of a and b overlap"), "{text}");
     assert!(text.contains("training step: b takes the least time, a 2.12 times as much"), "{text}");
     assert!(text.contains("c takes no training step: its head has nothing to be trained towards"), "{text}");
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
     assert!(c.csv().contains("\nmeasured,step_runs,10,10,\n"), "{}", c.csv());
-    assert!(c.markdown().contains("- forward: no winner"));
+    assert!(c.markdown().contains("- forward: undecided"));
     assert!(page(&c, &[]).html().contains("A forward pass"));
 }
 
@@ -346,7 +346,7 @@ fn what_was_learned_is_compared_seed_by_seed() {
     let rows = learning.plain();
     assert_eq!(rows[3], ("stopped_steps_seed_0".to_owned(), vec!["250".to_owned(), "20".to_owned()]));
     c.learning = Some(learning);
-    assert!(page(&c, &[]).html().contains("What they learned until it was stopped"));
+    assert!(page(&c, &[]).html().contains("What they learned before training was stopped"));
     assert!(curve(&[]).is_empty());
     // Who failed is out, also as the first; the others are compared.
     let mut lost = run(1, 2.0);

@@ -5,7 +5,7 @@
 //! if the 95 % interval of the mean of these paired differences (Student's t) does not contain 0; otherwise
 //! it is within the noise. A single seed does not show the noise, so nothing is concluded from it. A model
 //! that failed with a seed is left out of the comparison, and the report says where and why it failed. A
-//! seed that was interrupted is shown apart: how far each model came, and the training losses at a step
+//! seed that was stopped is shown apart: how far each model came, and the training losses at a step
 //! that all of them had reached.
 
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use crate::spec::explain::wrapped;
 /// The most points of a curve.
 pub const POINTS: usize = 100;
 
-/// The training loss of an interrupted run is the mean over at most this many steps.
+/// The training loss of an stopped run is the mean over at most this many steps.
 const LAST: u64 = 10;
 
 /// Models that were trained in the same way.
@@ -35,7 +35,7 @@ pub struct Learning {
     pub seeds: Vec<u64>,
     /// Whether these are all seeds that were asked for, or every model failed.
     pub complete: bool,
-    /// The seed that was interrupted before every model finished.
+    /// The seed that was stopped before every model finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
     /// One entry per model, in the order of the comparison.
@@ -53,7 +53,7 @@ pub struct Learned {
     pub losses: Vec<f64>,
     /// The mean, the smallest and the largest of these.
     pub loss: Option<Point>,
-    /// The training loss; if no seed finished, that of the interrupted one.
+    /// The training loss; if no seed finished, that of the stopped one.
     pub curve: Vec<Point>,
     /// Where it failed. Such a model has no losses, and its curve covers all its seeds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub struct Failed {
     pub why: String,
 }
 
-/// A seed whose runs were interrupted.
+/// A seed whose runs were stopped.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stopped {
     /// The seed.
@@ -121,7 +121,7 @@ pub struct Difference {
     pub noise: Option<bool>,
 }
 
-/// A run that finished or was interrupted.
+/// A run that finished or was stopped.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
     /// The seed of the run.
@@ -228,7 +228,7 @@ fn listed(seeds: &[u64]) -> String {
 }
 
 impl Learning {
-    /// Evaluates the runs of each model; the last run may have been interrupted.
+    /// Evaluates the runs of each model; the last run may have been stopped.
     pub fn of(recipe: &str, split: &str, steps: u64, asked: usize, runs: &[(String, Vec<Run>)]) -> Self {
         let ended = |runs: &[Run], seed: u64| runs.iter().any(|r| r.seed == seed && r.last.is_some());
         let whole: Vec<&(String, Vec<Run>)> = runs.iter().filter(|(_, r)| failed(r).is_none()).collect();
@@ -269,9 +269,9 @@ impl Learning {
         Self { recipe, split, steps, seeds, complete, stopped, models, differences }
     }
 
-    /// The title, which also says that the training was interrupted.
+    /// The title, which also says that the training was stopped.
     pub fn title(&self) -> &'static str {
-        if self.complete { "what they learned" } else { "what they learned before they were interrupted" }
+        if self.complete { "what they learned" } else { "what they learned before training was stopped" }
     }
 
     /// How the models were trained.
@@ -287,7 +287,7 @@ impl Learning {
             ),
         };
         if !self.complete && !self.seeds.is_empty() {
-            text += "; interrupted before the other seeds";
+            text += "; stopped before the other seeds";
         }
         text
     }
@@ -336,7 +336,7 @@ impl Learning {
         (columns, self.models.iter().map(row).collect())
     }
 
-    /// The columns and rows of a table of the interrupted seed, one row per model, and its caption.
+    /// The columns and rows of a table of the stopped seed, one row per model, and its caption.
     pub fn rows_of_stopped(&self) -> Option<(Vec<Column>, Vec<Vec<String>>, String)> {
         let Stopped { seed, step, models } = self.stopped.as_ref()?;
         let column = |title: String, align, least| Column { title, align, least };
@@ -356,7 +356,7 @@ impl Learning {
         };
         let all = number::exact(self.steps.into());
         let about = format!(
-            "seed {seed} was interrupted before all models had made their {all} steps; \
+            "seed {seed} was stopped before all models had made their {all} steps; \
             losses {mean}"
         );
         Some((columns, models.iter().map(row).collect(), about))

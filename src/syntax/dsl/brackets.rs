@@ -1,13 +1,14 @@
-//! Brackets, quotes and comments, before anything else is read.
+//! Checks brackets, quotes and comments before the text is parsed.
 //!
-//! A text that passes has every bracket closed by its like, at most [`MAX_DEPTH`] open at a time, and
-//! every quote closed on its line. The parser behind it recurses on brackets only, so its stack is bounded.
+//! In a text that passes, every bracket is closed by its counterpart, at most [`MAX_DEPTH`] brackets are
+//! open at a time, and every quote is closed on its line. The parser recurses only on brackets, so this
+//! bounds its stack.
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
 use crate::syntax::text::MAX_DEPTH;
 
-/// Whether brackets and quotes are closed; reports the first that is not.
+/// Whether all brackets and quotes are closed; the first one that is not is reported.
 pub fn check(text: &str, id: SourceId, sink: &mut Sink) -> bool {
     match scan(text, id) {
         Ok(()) => true,
@@ -35,7 +36,7 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
                     let long = rest.starts_with("\"\"\"");
                     let (message, help) = match long {
                         true => ("`\"\"\"` is never closed", "close it with `\"\"\"`"),
-                        false => ("a quote is never closed on its line", "close it with `\"`"),
+                        false => ("a quote is not closed on its line", "close it with `\"`"),
                     };
                     let place = if long { span(at, at + 3) } else { span(at, at + line) };
                     return Err(Box::new(fail(place, message.to_owned()).help(help)));
@@ -61,10 +62,11 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
                         return Err(Box::new(diagnostic.help(help)));
                     }
                     None => {
-                        let message = format!("this `{c}` closes nothing");
-                        return Err(Box::new(
-                            fail(span(at, at + 1), message).help("take it out, or open it before"),
-                        ));
+                        let message = format!("this `{c}` has no opening bracket");
+                        return Err(Box::new(fail(span(at, at + 1), message).help(
+                            "remove it, or add the opening bracket \
+                                before it",
+                        )));
                     }
                 }
                 at += 1;
@@ -82,7 +84,7 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
     }
 }
 
-/// Bytes of the quoted text that begins here, if it is closed.
+/// The length in bytes of the quoted text at the start of `rest`, if it is closed.
 pub fn string_len(rest: &str) -> Option<usize> {
     if let Some(long) = rest.strip_prefix("\"\"\"") {
         return long.find("\"\"\"").map(|n| n + 6);

@@ -1,4 +1,5 @@
-//! What the grammar found → tree. Sugar ends here: nothing behind this knows how a map was written.
+//! Turns what the grammar has matched into a tree. Notation is resolved here: later code does not see how a
+//! map was written.
 
 use pest::iterators::{Pair, Pairs};
 
@@ -27,7 +28,7 @@ struct Builder<'a, 's> {
     text: &'a str,
     id: SourceId,
     sink: &'s mut Sink,
-    /// Whether every value is known; a doubled key still leaves the first one.
+    /// Whether every value could be read; a duplicate key does not count, because the first one is kept.
     sound: bool,
 }
 
@@ -37,7 +38,7 @@ impl Builder<'_, '_> {
         Span::new(self.id, span.start(), span.end())
     }
 
-    /// `model NAME { ... }`: the body with the name in front.
+    /// `model NAME { ... }`: the body, preceded by the name.
     fn model(&mut self, pair: Pair<'_, Rule>) -> Node {
         let span = self.span(&pair);
         let mut entries = Vec::new();
@@ -85,7 +86,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Adds an entry unless its key is there.
+    /// Adds an entry, unless its key is already there.
     fn add(&mut self, entries: &mut Vec<Entry>, entry: Entry) {
         if entry.key.chars().count() > MAX_KEY {
             let message = format!("a key is at most {MAX_KEY} characters long");
@@ -116,7 +117,7 @@ impl Builder<'_, '_> {
         Some(Entry { key, key_span, value })
     }
 
-    /// `x 12 { ... }`: the body with the count in front.
+    /// `x 12 { ... }`: the body, preceded by the count.
     fn repeated(&mut self, pair: Pair<'_, Rule>) -> Option<Node> {
         let span = self.span(&pair);
         let mut parts = pair.into_inner();
@@ -158,8 +159,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// `block(x) { ... }`: the text between the braces under `block`. Parameters other than those an
-    /// equation has anyway stay as its header.
+    /// `block(x) { ... }`: the text between the braces, under the key `block`. Parameters that an equation
+    /// does not have by default are kept as its header.
     fn equation(&mut self, pair: Pair<'_, Rule>) -> Entry {
         let mut key_span = self.span(&pair);
         let mut names: Vec<String> = Vec::new();
@@ -273,7 +274,7 @@ impl Builder<'_, '_> {
                         base + at,
                         base + at + 1 + rest.chars().next().map_or(0, char::len_utf8),
                     );
-                    let message = "this escape stands for no character";
+                    let message = "this escape does not represent a character";
                     let help = "the escapes are \\n, \\t, \\r, \\\", \\\\ and \\u{20ac}";
                     self.sink.push(Diagnostic::error(Code::Syntax, place, message).help(help));
                     self.sound = false;
@@ -283,7 +284,7 @@ impl Builder<'_, '_> {
         Node::scalar(text, Style::Quoted, span)
     }
 
-    /// Lines between marks that stand at `start`, without the indent they share.
+    /// The lines between marks that begin at `start`, without their common indent.
     fn block_text(&self, written: &str, start: usize) -> Node {
         let blank = [' ', '\t', '\r', '\n'];
         let leading = written.len() - written.trim_start_matches(blank).len();
@@ -293,8 +294,8 @@ impl Builder<'_, '_> {
     }
 }
 
-/// The lines of a text without the indent they share, without empty lines before and behind them. What
-/// stands behind the opening mark has no indent of its own.
+/// The lines of a text without their common indent, and without blank lines at its start and end. Text on
+/// the line of the opening mark has no indent.
 pub fn dedent(written: &str) -> String {
     let lines: Vec<&str> = written.lines().map(str::trim_end).collect();
     let indent = |l: &&str| l.len() - l.trim_start_matches([' ', '\t']).len();
@@ -310,7 +311,7 @@ pub fn dedent(written: &str) -> String {
     text.join("\n").trim_matches('\n').trim_end().to_owned()
 }
 
-/// The character an escape stands for and how many bytes it takes behind the backslash.
+/// The character that an escape represents, and the number of bytes after the backslash.
 fn escape(rest: &str) -> Option<(char, usize)> {
     match rest.chars().next()? {
         'n' => Some(('\n', 1)),
@@ -328,7 +329,7 @@ fn escape(rest: &str) -> Option<(char, usize)> {
     }
 }
 
-/// A plain value without the line ends and comments an author put into it.
+/// A plain value without the line breaks and comments inside of it.
 fn one_line(written: &str) -> String {
     if !written.contains(['\n', '#']) && !written.contains("//") {
         return written.to_owned();

@@ -1,4 +1,4 @@
-//! What pest finds wrong → a diagnostic in an author's words.
+//! Turns a parse error of pest into a diagnostic in the author's terms.
 
 use pest::error::{Error, ErrorVariant, InputLocation};
 
@@ -7,7 +7,7 @@ use crate::source::{SourceId, Span};
 
 use super::Rule;
 
-/// The diagnostic of a text the grammar does not fit.
+/// The diagnostic for a text that does not match the grammar.
 pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
     let at = match error.location {
         InputLocation::Pos(at) | InputLocation::Span((at, _)) => at.min(text.len()),
@@ -30,12 +30,12 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
         }
     };
     let found = match rest.get(..len).unwrap_or("") {
-        "" => "the text ends".to_owned(),
-        "\n" | "\r" => "the line ends".to_owned(),
-        word => format!("`{word}` stands"),
+        "" => "the end of the text".to_owned(),
+        "\n" | "\r" => "the end of the line".to_owned(),
+        word => format!("`{word}`"),
     };
     let expected = expected(positives);
-    let message = format!("{found} where {} belongs", list(&expected));
+    let message = format!("found {found}, expected {}", list(&expected));
     let diagnostic = Diagnostic::error(Code::Syntax, span, message);
     match help(rest, text.get(..at).unwrap_or(""), positives) {
         Some(help) => diagnostic.help(help),
@@ -43,7 +43,7 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
     }
 }
 
-/// What could stand there, in words, the likeliest first.
+/// What is allowed at this place, in words, the most likely first.
 fn expected(positives: &[Rule]) -> Vec<&'static str> {
     let mut words: Vec<&'static str> = Vec::new();
     for rule in positives {
@@ -55,7 +55,7 @@ fn expected(positives: &[Rule]) -> Vec<&'static str> {
     words
 }
 
-/// A rule's name for an author.
+/// The name of a rule for authors.
 fn name(rule: Rule) -> &'static str {
     match rule {
         Rule::EOI => "the end of the text",
@@ -95,7 +95,7 @@ fn name(rule: Rule) -> &'static str {
     }
 }
 
-/// `a`, `a or b`, `a, b or c`
+/// A list for sentences: `a`, `a or b`, `a, b or c`.
 fn list(words: &[&str]) -> String {
     match words {
         [] => "something else".to_owned(),
@@ -104,19 +104,19 @@ fn list(words: &[&str]) -> String {
     }
 }
 
-/// What the author probably meant.
+/// A suggestion of what the author probably meant.
 fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
     let wants = |rule: Rule| positives.contains(&rule);
     let first = rest.chars().next();
     match first {
         Some(':') if wants(Rule::equals) || wants(Rule::assigned) => {
-            Some("in braces write `key = value`; `key: value` stands in parentheses".to_owned())
+            Some("write `key = value` in braces; `key: value` is for parentheses".to_owned())
         }
         Some('=') if wants(Rule::colon) => {
-            Some("in parentheses write `key: value`; `key = value` stands in braces".to_owned())
+            Some("write `key: value` in parentheses; `key = value` is for braces".to_owned())
         }
         Some('\'') => Some("quote with `\"`".to_owned()),
-        Some('=') if before.trim_end().ends_with('=') => Some("a value is given with one `=`".to_owned()),
+        Some('=') if before.trim_end().ends_with('=') => Some("assign a value with a single `=`".to_owned()),
         Some(_) if before.trim().is_empty() => Some("a text begins with `model NAME {`".to_owned()),
         Some(_) | None => None,
     }

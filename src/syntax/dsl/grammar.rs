@@ -1,4 +1,4 @@
-//! The parser pest makes of `grammar/trafo.pest`, and the names of its rules.
+//! The parser that pest generates from `grammar/trafo.pest`, with the names of its rules.
 
 #[derive(pest_derive::Parser)]
 #[grammar = "../grammar/trafo.pest"]

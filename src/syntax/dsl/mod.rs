@@ -1,8 +1,8 @@
-//! The DSL → tree.
+//! Parses the DSL to a tree.
 //!
-//! [`brackets`] first counts brackets and quotes, which settles depth and what is left open; the pest
-//! grammar in `grammar/trafo.pest` then reads the text, [`build`] makes the tree of it and [`fault`] puts what
-//! pest finds wrong into words.
+//! First, [`brackets`] checks brackets and quotes, which bounds the depth and reports what is not closed.
+//! Then the pest grammar in `grammar/trafo.pest` matches the text, [`build`] creates the tree, and
+//! [`fault`] turns parse errors into diagnostics.
 
 mod brackets;
 mod build;
@@ -24,10 +24,10 @@ use super::text;
 use super::tree::Node;
 use grammar::{Grammar, Rule};
 
-/// The parser may take this many steps, about twenty for each character of an ordinary text.
+/// The most steps that the parser may take; an ordinary text needs about twenty per character.
 const MAX_STEPS: usize = 5_000_000;
 
-/// Reads a DSL source as a tree.
+/// Parses a DSL source to a tree.
 pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node> {
     static LIMIT: Once = Once::new();
     LIMIT.call_once(|| pest::set_call_limit(NonZeroUsize::new(MAX_STEPS)));
@@ -47,7 +47,7 @@ pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node>
     }
 }
 
-/// Whether a text can stand between the braces of a `block(x) { ... }`.
+/// Whether a text can be written between the braces of a `block(x) { ... }`.
 pub fn fits_braces(wiring: &str) -> bool {
     let braced = format!("{{{wiring}\n}}");
     let closed = brackets::check(&braced, SourceId::default(), &mut Sink::new());
@@ -58,7 +58,7 @@ pub fn fits_braces(wiring: &str) -> bool {
         && !wiring.chars().any(|c| text::is_hidden(c) || c == '\u{feff}')
 }
 
-/// Whether a scalar's text can stand in the DSL as it is, as one word or expression.
+/// Whether a scalar's text can be written in the DSL without quotes, as one word or expression.
 pub fn is_plain(text: &str) -> bool {
     let simple = text.len() < 2_000 && !text.contains(['\n', '\r', '#', '"']) && !text.contains("//");
     simple
@@ -67,7 +67,7 @@ pub fn is_plain(text: &str) -> bool {
         && Grammar::parse(Rule::call, text).is_err()
 }
 
-/// Whether a word can stand in the DSL as a key without quotes.
+/// Whether a word can be a key in the DSL without quotes.
 pub fn is_key(text: &str) -> bool {
     Grammar::parse(Rule::dashed, text).is_ok_and(|p| p.as_str().len() == text.len())
 }
@@ -78,7 +78,7 @@ pub fn is_part_word(text: &str) -> bool {
         && super::expr::Function::from_name(text).is_none()
 }
 
-/// Whether a text names layers: `0`, `0..3`, `..=2`.
+/// Whether a text is a range of layers: `0`, `0..3`, `..=2`.
 pub fn is_interval(text: &str) -> bool {
     let digits = !text.is_empty() && text.len() < 20 && text.chars().all(|c| c.is_ascii_digit());
     digits || Grammar::parse(Rule::interval, text).is_ok_and(|p| p.as_str().len() == text.len())

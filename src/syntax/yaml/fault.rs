@@ -1,11 +1,12 @@
-//! What the YAML parser finds wrong → a diagnostic in an author's words.
+//! Turns an error of the YAML parser into a diagnostic in the author's terms.
 
 use serde_yaml::granit_parser::{ErrorKind, ScanError};
 
 use crate::diag::{Code, Diagnostic};
 use crate::source::{SourceId, Span};
 
-/// The diagnostic of a text that is no YAML. `open` is where the innermost map or list begins, if one is open.
+/// The diagnostic for a text that is not valid YAML. `open` is where the innermost map or list begins, if
+/// one is open.
 pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) -> Diagnostic {
     let at = fault.marker().byte_offset().unwrap_or(text.len()).min(text.len());
     let (code, message, help) = explain(fault.kind(), text, at);
@@ -24,7 +25,7 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
     if help.is_empty() { diagnostic } else { diagnostic.help(help) }
 }
 
-/// The code, the sentence and what to do.
+/// The code, the message and a suggestion.
 fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static str) {
     use ErrorKind as E;
     let syntax = |message: &str, help: &'static str| (Code::Syntax, message.to_owned(), help);
@@ -44,46 +45,44 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
             (Code::Syntax, format!("`{open}` is closed by `{close}`"), "")
         }
         E::MisplacedFlowCollectionEnd => {
-            syntax("this bracket closes nothing", "take it out, or open it before")
+            syntax("this bracket has no opening bracket", "remove it, or add the opening bracket before it")
         }
         E::UnexpectedEofFlowSequence => syntax("a `[` is never closed", "close it with `]`"),
         E::UnexpectedEofFlowMapping | E::UnexpectedEofImplicitFlowMapping => {
             syntax("a `{` is never closed", "close it with `}`")
         }
         E::ExpectedFlowMappingSeparator => {
-            syntax("`,` or `}` belongs here", "separate the entries of a map by commas")
+            syntax("expected `,` or `}` here", "separate the entries of a map by commas")
         }
         E::ExpectedFlowSequenceSeparator => {
-            syntax("`,` or `]` belongs here", "separate the items of a list by commas")
+            syntax("expected `,` or `]` here", "separate the items of a list by commas")
         }
         E::UnclosedQuotedScalar => {
-            syntax("a quote is never closed", "close it with the mark it was opened with")
+            syntax("a quote is never closed", "close it with the same mark that opened it")
         }
-        E::DocumentIndicatorInQuotedScalar => {
-            syntax("`---` or `...` stands inside a quoted text", "indent it")
-        }
+        E::DocumentIndicatorInQuotedScalar => syntax("`---` or `...` is inside a quoted text", "indent it"),
         E::TabNotAllowed
         | E::TabInBlockIndentation
         | E::TabInIndentation
         | E::TabAtBlockScalarStart
-        | E::TabInPlainScalar => syntax("a tab stands where YAML has only spaces", "indent with spaces"),
-        _ if tab => syntax("a tab stands where YAML has only spaces", "indent with spaces"),
+        | E::TabInPlainScalar => syntax("there is a tab where YAML allows only spaces", "indent with spaces"),
+        _ if tab => syntax("there is a tab where YAML allows only spaces", "indent with spaces"),
         E::ExpectedBlockMappingKey | E::InvalidIndentation => syntax(
-            "this line's indent fits no map or list above it",
-            "begin it under the first letter of the keys beside it",
+            "the indent of this line does not match any map or list above it",
+            "align it with the keys of the map it belongs to",
         ),
-        E::ExpectedBlockSequenceEntry => syntax("`-` belongs here, as before the other items", ""),
+        E::ExpectedBlockSequenceEntry => syntax("expected `-` here, as for the other items", ""),
         E::MappingValueNotAllowed => syntax(
-            "a second `:` stands in one entry, or the line is indented too far",
+            "there is a second `:` in this entry, or the line is indented too far",
             "put a text that holds `: ` in quotes",
         ),
         E::InvalidSimpleKey | E::SimpleKeyExpected => syntax(
             "this is neither an entry nor part of the text above",
-            "write `key: value`, with a space behind the colon",
+            "write `key: value`, with a space after the colon",
         ),
-        E::MappingKeyNotAllowed => syntax("a key cannot stand here", "begin it on a line of its own"),
+        E::MappingKeyNotAllowed => syntax("a key is not allowed here", "begin it on a line of its own"),
         E::InvalidMappingValueWhitespace | E::FlowMappingValueAdjacentCollection => {
-            syntax("a space belongs behind this `:`", "write `key: value`")
+            syntax("this `:` must be followed by a space", "write `key: value`")
         }
         E::InvalidColonPlacement => syntax("this `:` has no key before it", ""),
         E::BlockEntryInFlowCollection
@@ -92,9 +91,9 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
             "`-` cannot begin an item here",
             "write the list as `[a, b]`, or each `- item` on its own line",
         ),
-        E::InvalidBlockEntryWhitespace => syntax("a space belongs behind this `-`", ""),
+        E::InvalidBlockEntryWhitespace => syntax("this `-` must be followed by a space", ""),
         E::InvalidTrailingSingleQuotedScalar | E::InvalidTrailingDoubleQuotedScalar => {
-            syntax("something follows the closing quote", "quote the whole value or nothing of it")
+            syntax("something follows the closing quote", "quote the whole value or none of it")
         }
         E::UnknownQuotedScalarEscape
         | E::InvalidQuotedScalarHexEscape
@@ -103,21 +102,21 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         | E::MissingLowSurrogate
         | E::UnpairedLowSurrogate
         | E::InvalidUnicodeEscape => syntax(
-            "this escape stands for no character",
-            "double the backslash, or use single quotes, where it is an ordinary character",
+            "this escape does not represent a character",
+            "double the backslash, or use single quotes, in which it is an ordinary character",
         ),
         E::InvalidBlockScalarIndent => {
             syntax("this line of the text is indented less than the first one", "")
         }
         E::InvalidBlockScalarHeader | E::ZeroBlockScalarIndent => {
-            syntax("the text begins on the line below `|`", "write nothing behind `|`")
+            syntax("the text begins on the line below `|`", "write nothing after `|`")
         }
         E::InvalidQuotedScalarIndent | E::InvalidFlowScalarIndent => {
             syntax("this line is indented less than the value it belongs to", "")
         }
-        E::CommentNotSeparated => syntax("a space belongs before `#`", "put a text that holds `#` in quotes"),
+        E::CommentNotSeparated => syntax("`#` must follow a space", "put a text that holds `#` in quotes"),
         E::CommentInterceptedScalar => {
-            syntax("a comment stands inside a text of several lines", "move it above the text")
+            syntax("there is a comment inside a text of several lines", "move it above the text")
         }
         E::UnknownAnchor => (
             Code::BadAlias,
@@ -125,7 +124,7 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
             "write `&name` before the value it stands for",
         ),
         E::MissingAnchorOrAliasName => {
-            syntax("a name belongs behind this mark", "put a text that begins with `&` or `*` in quotes")
+            syntax("this mark must be followed by a name", "put a text that begins with `&` or `*` in quotes")
         }
         E::UnexpectedCharacter { character } => {
             let message = format!("a value cannot begin with `{}`", character.escape_default());
@@ -138,10 +137,10 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
             syntax("this directive is given twice", "leave it out")
         }
         E::ExpectedDocumentStart | E::MissingDocumentEndBeforeDirective | E::InvalidDocumentEnd => {
-            syntax("something stands behind the end of the document", "")
+            syntax("there is text after the end of the document", "")
         }
         E::BomInsideDocument => {
-            (Code::Encoding, "a byte order mark stands inside the text".to_owned(), "take it out")
+            (Code::Encoding, "there is a byte order mark inside the text".to_owned(), "remove it")
         }
         E::MultipleDocumentsUnsupported => {
             (Code::SeveralDocuments, "the file holds more than one document".to_owned(), "")
@@ -159,10 +158,10 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         | E::InvalidTagUtf8TrailingByte
         | E::InvalidTagUtf8 => (
             Code::UnknownTag,
-            "this is no tag trafoc knows".to_owned(),
+            "trafoc does not know this tag".to_owned(),
             "put a text that begins with `!` in quotes",
         ),
-        // The parser may learn new ways to fail; its own words are better than none.
+        // The parser may get new kinds of errors; its own message is then better than none.
         other => {
             let words = other.to_string();
             let mut letters = words.trim_end_matches('.').chars();
@@ -172,7 +171,7 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
     }
 }
 
-/// The word or mark at an offset; an empty place at the end of the text.
+/// The place of the word or mark at an offset; an empty place at the end of the text.
 pub fn word_at(text: &str, id: SourceId, at: usize) -> Span {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

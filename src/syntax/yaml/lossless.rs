@@ -1,7 +1,7 @@
-//! A YAML text as it is laid out: comments, anchors and aliases where they stand.
+//! A YAML text with its layout: comments, anchors and aliases are kept where they are.
 //!
-//! The tree of [`super::parse`] has aliases expanded; a formatter must not expand them. Only for texts
-//! that the survey found sound.
+//! The tree of [`super::parse`] has its aliases expanded, which a formatter must not do. Only for texts in
+//! which the survey found no errors.
 
 use serde_yaml::granit_parser::{self, Event, Parser, ScalarStyle, StructureStyle, Tag};
 
@@ -9,15 +9,15 @@ use crate::syntax::comments::Comment;
 use crate::syntax::outline::{Group, Outline, Value};
 use crate::syntax::tree::Style;
 
-/// A text's outline, without its comments, and the comments.
+/// The outline of a text without its comments, and the comments.
 pub struct Lossless {
     /// Keys, values, anchors and aliases.
     pub outline: Outline,
-    /// The comments in order.
+    /// The comments, in order.
     pub comments: Vec<Comment>,
 }
 
-/// Reads a text.
+/// Parses a text.
 pub fn read(text: &str) -> Lossless {
     let options =
         granit_parser::options! { emit_anchor_events: true, max_buffered_comment_events: usize::MAX };
@@ -35,7 +35,7 @@ pub fn read(text: &str) -> Lossless {
             }
             Event::Anchor(_, name) => {
                 match stack.last_mut() {
-                    // The anchor of a map or list comes right behind its beginning.
+                    // The anchor of a map or list is reported right after its beginning.
                     Some(open) if open.fresh => {
                         open.anchor = Some(name.to_string());
                     }
@@ -111,14 +111,14 @@ fn scalar(value: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     Value::Scalar { text: value.to_owned(), style, spread: style == Style::Block }
 }
 
-/// A map or list that is not yet closed.
+/// A map or list that is not closed yet.
 struct Open {
     is_list: bool,
     flow: bool,
     start: usize,
     delete: bool,
     anchor: Option<String>,
-    /// Whether nothing but the beginning has been seen.
+    /// Whether nothing inside of it has been seen.
     fresh: bool,
     items: Vec<Outline>,
     /// The key whose value comes next.
@@ -143,12 +143,12 @@ impl Open {
                 let is_merge = text == "<<" && style == Style::Plain;
                 self.items.push(Outline { key: Some(text), is_merge, start, ..child });
             }
-            // A sound text has no other keys.
+            // A valid text has no other keys.
             Some(_) => {}
         }
     }
 
-    /// Gives an anchor to the child seen last.
+    /// Gives an anchor to the last child.
     fn mark_last(&mut self, name: &str) {
         let last = if self.key.is_some() { self.key.as_mut() } else { self.items.last_mut() };
         if let Some(last) = last {
@@ -183,8 +183,8 @@ impl Open {
     }
 }
 
-/// The dash before what begins at `start`: the last one on its line or, when it stands on a line of its
-/// own with a tag, an anchor or `|`, on the line above.
+/// The dash of the item that begins at `start`: the last one on its line or, if it is on its own line after
+/// a tag, an anchor or `|`, on the line above.
 fn dash(text: &str, start: usize) -> usize {
     let mut end = start;
     loop {

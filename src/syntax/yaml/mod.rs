@@ -1,9 +1,9 @@
-//! YAML → tree.
+//! Parses YAML to a tree.
 //!
-//! Two passes over the text. [`survey`] walks the parser's events and reports everything a spec may not
-//! contain: depth, size, doubled keys, foreign tags, wrong aliases, all in one run. [`read`] then
-//! builds the tree through serde. It keeps the text of every scalar as it was written, so that no schema of YAML's decides
-//! what `no`, `0755` or `1e-5` mean.
+//! There are two passes over the text. [`survey`] goes through the parser's events and reports everything
+//! that a spec may not contain (depth, size, duplicate keys, foreign tags, invalid aliases), all in one
+//! run. [`read`] then builds the tree through serde. It keeps the text of every scalar as it was written,
+//! so that no YAML schema decides what `no`, `0755` or `1e-5` mean.
 
 mod fault;
 pub(super) mod lossless;
@@ -16,12 +16,12 @@ use crate::source::{SourceId, SourceMap};
 use super::text;
 use super::tree::Node;
 
-/// A text may use this many aliases.
+/// The most aliases in a text.
 pub const MAX_ALIASES: usize = 1_000;
-/// A tree may hold this many nodes once every alias is replaced by what it stands for.
+/// The most nodes in a tree after every alias is expanded.
 pub const MAX_EXPANDED: usize = 50_000;
 
-/// Reads a YAML source as a tree.
+/// Parses a YAML source to a tree.
 pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node> {
     if !text::check(sources, id, sink) {
         return None;

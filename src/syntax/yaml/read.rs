@@ -1,8 +1,8 @@
 //! YAML text → tree, through serde.
 //!
-//! [`Raw`] takes whatever the deserializer offers; with the place of every value the tree then gets its
-//! scalars' text from the source itself. Aliases arrive expanded, with the place of what they stand for.
-//! The text has passed the survey, so the limits here are a second lock on the same door.
+//! [`Raw`] accepts every kind of value from the deserializer. The text of each scalar is then taken from
+//! the source, at the place of the value. Aliases arrive expanded, with the place of the value they refer
+//! to. The text has passed the survey; the limits here only repeat its checks.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::syntax::tree::{Entry, Kind, Node, Style};
 
 use super::{MAX_ALIASES, MAX_EXPANDED, fault};
 
-/// Builds the tree of a text that the survey found sound.
+/// Builds the tree of a text in which the survey found no errors.
 pub fn read(text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
     let options = serde_yaml::options! {
         budget: serde_yaml::budget! {
@@ -31,7 +31,7 @@ pub fn read(text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
         },
         emit_comments: false,
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 4 * MAX_EXPANDED },
-        // The survey has reported them, and the rest of the spec is worth reading all the same.
+        // The survey has reported duplicate keys; the rest of the spec is still worth checking.
         duplicate_keys: DuplicateKeyPolicy::FirstWins,
         merge_keys: MergeKeyPolicy::AsOrdinary,
         strict_booleans: true,
@@ -56,7 +56,7 @@ pub fn read(text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
 /// A value with its place and its tag.
 type Item = Spanned<Tagged<Raw>>;
 
-/// What serde offers for a value. Numbers and truth values are not kept: their text is.
+/// A value as serde delivers it. Numbers and booleans are not kept, because their text is.
 enum Raw {
     Null,
     Typed,
@@ -137,7 +137,7 @@ impl<'de> Visitor<'de> for RawVisitor {
     }
 }
 
-/// The byte at which a place begins.
+/// The byte offset at which a location begins.
 fn offset(location: &Location) -> Option<usize> {
     location.span().byte_offset().and_then(|o| usize::try_from(o).ok())
 }
@@ -209,7 +209,7 @@ impl Builder<'_, '_> {
         Node::map(entries, span)
     }
 
-    /// `<<: *base`: adds the entries whose keys are not yet there.
+    /// `<<: *base`: adds those entries whose keys do not exist yet.
     fn merge(&mut self, entries: &mut Vec<Entry>, source: Node, lists: bool) {
         match source.kind {
             Kind::Map(more) => {
@@ -225,14 +225,15 @@ impl Builder<'_, '_> {
                 }
             }
             Kind::List(_) | Kind::Null | Kind::Delete | Kind::Scalar(_) => {
-                let message = format!("`<<` takes the entries of a map, and this is {}", source.describe());
+                let message =
+                    format!("`<<` needs a map whose entries it adds, but this is {}", source.describe());
                 let help = "write `<<: *name`, where `&name` marks a map";
                 self.sink.push(Diagnostic::error(Code::BadKey, source.span, message).help(help));
             }
         }
     }
 
-    /// A node marked `!delete`, which holds nothing.
+    /// A node that is marked `!delete`, which must be empty.
     fn deleted(&mut self, node: Node) -> Node {
         let empty = match &node.kind {
             Kind::Null | Kind::Delete => true,
@@ -241,12 +242,12 @@ impl Builder<'_, '_> {
             Kind::Map(entries) => entries.is_empty(),
         };
         if !empty {
-            let message = "`!delete` takes a key away, so no value belongs behind it";
-            let help = "to put another value in its place, leave `!delete` out";
+            let message = "`!delete` removes a key, so no value can follow it";
+            let help = "to replace the value by another one, leave `!delete` out";
             self.sink.push(Diagnostic::error(Code::UnknownTag, node.span, message).help(help));
             return node;
         }
-        // The place of nothing is empty; the tag before it is what an author sees.
+        // The place of an empty value is empty, so the tag before it is shown.
         let start = node.span.start as usize;
         let before = self.text.get(..start).unwrap_or("").trim_end();
         let span = match before.strip_suffix("!delete") {
@@ -256,7 +257,8 @@ impl Builder<'_, '_> {
         Node { kind: Kind::Delete, span }
     }
 
-    /// A map or list from its first byte to its bracket, or to the end of what it holds.
+    /// The place of a map or list, from its first byte to its closing bracket or to the end of its last
+    /// value.
     fn closed(&self, start: usize, parts: impl Iterator<Item = Span>) -> Span {
         let open = self.text.get(start..).and_then(|t| t.chars().next());
         let first = fault::word_at(self.text, self.id, start);
@@ -265,7 +267,7 @@ impl Builder<'_, '_> {
             Some('{') => '}',
             _ => '\0',
         };
-        // Aliased parts lie elsewhere, before this node.
+        // The values of aliases are elsewhere, before this node.
         let ends = parts.filter(|p| p.start as usize >= start).map(|p| p.end as usize).max();
         let end = ends.unwrap_or(if close == '\0' { first.end as usize } else { start + 1 });
         if close == '\0' {
@@ -287,7 +289,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Whether the text at `start` is the content of a block scalar: the line above it that is not empty
+/// Whether the text at `start` is the content of a block scalar: the nearest line above that is not blank
 /// ends with a header such as `|` or `>-`.
 fn begins_block(text: &str, start: usize) -> bool {
     let before = text.get(..start).unwrap_or("");

@@ -1,7 +1,7 @@
-//! Everything a spec may not contain, found in the YAML parser's events before a tree is built.
+//! Finds everything that a spec may not contain in the YAML parser's events, before a tree is built.
 //!
-//! Works with memory in proportion to the text: aliases are weighed, never expanded, so a text that
-//! would grow without bound is refused before it does.
+//! The memory is proportional to the text: the size of aliases is computed without expanding them, so a
+//! text that would grow without bound is refused before it does.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::syntax::text::{MAX_DEPTH, MAX_KEY, MAX_NODES};
 
 use super::{MAX_ALIASES, MAX_EXPANDED, fault};
 
-/// Reports what a text may not contain. Whether a tree can be built from it.
+/// Reports everything that a text may not contain, and returns whether a tree can be built from it.
 pub fn survey(text: &str, id: SourceId, sink: &mut Sink) -> bool {
     let mut survey = Survey {
         text,
@@ -44,7 +44,7 @@ pub fn survey(text: &str, id: SourceId, sink: &mut Sink) -> bool {
     survey.sound
 }
 
-/// How large what an anchor names is, with all its aliases expanded.
+/// The size of an anchored value with all its aliases expanded.
 #[derive(Clone, Copy)]
 struct Weight {
     nodes: usize,
@@ -55,16 +55,16 @@ impl Weight {
     const LEAF: Weight = Weight { nodes: 1, depth: 0 };
 }
 
-/// A map or list that is not yet closed.
+/// A map or list that is not closed yet.
 struct Open {
     start: usize,
     anchor: usize,
     weight: Weight,
-    /// The keys of a map with their places; nothing for a list.
+    /// The keys of a map with their places; `None` for a list.
     keys: Option<BTreeMap<String, Span>>,
     /// Whether the next node of a map is a key.
     key_next: bool,
-    /// Whether it stands in brackets.
+    /// Whether it is written in brackets.
     flow: bool,
 }
 
@@ -73,7 +73,7 @@ struct Survey<'a, 's> {
     id: SourceId,
     sink: &'s mut Sink,
     open: Vec<Open>,
-    /// Every anchor seen so far; without a weight while what it names is not yet closed.
+    /// Every anchor seen so far; it has no weight until its value is complete.
     anchors: BTreeMap<usize, Option<Weight>>,
     nodes: usize,
     expanded: usize,
@@ -84,7 +84,7 @@ struct Survey<'a, 's> {
 }
 
 impl Survey<'_, '_> {
-    /// Takes one event; whether to go on.
+    /// Handles one event, and returns whether to go on.
     fn event(&mut self, event: &Event<'_>, place: &Place) -> bool {
         let range = place.byte_range().unwrap_or(0..0);
         let span = Span::new(self.id, range.start, range.end);
@@ -94,7 +94,7 @@ impl Survey<'_, '_> {
                 if self.documents == 1 {
                     return true;
                 }
-                let message = "a second document begins here, and a file holds one spec";
+                let message = "a second document begins here, but a file holds one spec";
                 let at = fault::word_at(self.text, self.id, range.start);
                 self.sink.push(
                     Diagnostic::error(Code::SeveralDocuments, at, message)
@@ -135,12 +135,12 @@ impl Survey<'_, '_> {
                 true
             }
             Event::Alias(target) => self.alias(*target, span),
-            // The frame of the stream, and notes that the options switch off.
+            // The events of the stream itself, and events that the options switch off.
             _ => true,
         }
     }
 
-    /// Whether the node that begins here is a key; the one after it is then a value.
+    /// Whether the node that begins here is a key; the node after it is then a value.
     fn takes_key(&mut self) -> bool {
         match self.open.last_mut() {
             Some(Open { keys: Some(_), key_next, .. }) => std::mem::replace(key_next, !*key_next),
@@ -148,7 +148,7 @@ impl Survey<'_, '_> {
         }
     }
 
-    /// Inside brackets a comma ends a value, and `max(1, 2)` becomes two.
+    /// Inside of brackets a comma ends a value, so `max(1, 2)` would become two values.
     fn cut(&mut self, value: &str, span: Span) {
         let behind = self.text.get(span.end as usize..).unwrap_or("").trim_start();
         if value.matches('(').count() <= value.matches(')').count() || !behind.starts_with(',') {
@@ -233,7 +233,7 @@ impl Survey<'_, '_> {
         match self.anchors.get(&target).copied() {
             Some(Some(weight)) => self.count(span) && self.weigh(weight, span),
             Some(None) => {
-                let message = format!("`{name}` stands inside the value it names");
+                let message = format!("`{name}` is inside the value it refers to");
                 self.sink.push(Diagnostic::error(Code::BadAlias, span, message));
                 self.sound = false;
                 true
@@ -258,7 +258,7 @@ impl Survey<'_, '_> {
         false
     }
 
-    /// Adds a finished node to the map or list it stands in.
+    /// Adds a complete node to the map or list that contains it.
     fn weigh(&mut self, weight: Weight, span: Span) -> bool {
         if self.open.len() + weight.depth > MAX_DEPTH {
             return self.too_deep(span);
@@ -282,12 +282,12 @@ impl Survey<'_, '_> {
     }
 
     fn too_deep(&mut self, span: Span) -> bool {
-        let message = format!("maps and lists nest more than {MAX_DEPTH} deep");
+        let message = format!("maps and lists are nested more than {MAX_DEPTH} deep");
         self.sink.push(Diagnostic::error(Code::TooDeep, span, message).help("a spec needs about ten levels"));
         false
     }
 
-    /// Refuses every tag but `!delete` and those that say what a node is anyway.
+    /// Refuses every tag except `!delete` and those that state the kind that a node has anyway.
     fn tag(&mut self, tag: Option<&Tag>, place: &Place) {
         let Some(tag) = tag else { return };
         let core = tag.handle() == "tag:yaml.org,2002:" && matches!(tag.suffix(), "str" | "map" | "seq");
@@ -297,7 +297,7 @@ impl Survey<'_, '_> {
         }
         let range = place.tag_span().and_then(|s| s.byte_range()).or(place.byte_range()).unwrap_or(0..0);
         let written = self.text.get(range.clone()).unwrap_or("").to_owned();
-        let message = format!("the tag `{written}` means nothing to trafoc");
+        let message = format!("trafoc does not know the tag `{written}`");
         let help = match tag.suffix() {
             "include" => "build on another spec with `extends: base.yaml`",
             "merge" | "int" | "float" | "bool" | "null" | "binary" => "leave it out",
@@ -309,7 +309,7 @@ impl Survey<'_, '_> {
     }
 }
 
-/// Keys are the same when they are spelled the same or are the same integer, as `0x0B` and `11`.
+/// Keys are equal if they are spelled the same or are the same integer, such as `0x0B` and `11`.
 fn canonical(key: &str) -> String {
     let digits = |prefix: &str, radix: u32| {
         key.strip_prefix(prefix).and_then(|d| u128::from_str_radix(&d.replace('_', ""), radix).ok())
