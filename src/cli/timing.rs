@@ -186,7 +186,7 @@ fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Re
         let stays = need.to_train().saturating_sub(need.activations);
         let needed = stays.saturating_add(most.unwrap_or(0));
         if !one.is_trained {
-            reasons[i] = Some("its head has nothing to be trained towards".to_owned());
+            reasons[i] = Some("its head has no target to be trained on".to_owned());
         } else if let Some(free) = left.filter(|free| needed > *free) {
             let (needed, free) = (number::bytes(needed), number::bytes(free));
             reasons[i] = Some(format!("it needs {needed}, and {free} of memory is free"));

@@ -593,7 +593,7 @@ pub fn part_of(
                     [] => wrong_kind(node, &format!("one of {}", listed(&names)), cx),
                     [only] => cx.report(unknown(&only.key, only.key_span)),
                     [_, second, ..] => {
-                        let message = format!("`{}` holds one part, but a list is given", slot.name);
+                        let message = format!("`{}` holds one part, but several are given", slot.name);
                         cx.report(
                             Diagnostic::error(Code::SeveralParts, second.key_span, message)
                                 .help(format!("keep one of {}", listed(&names))),

@@ -1,34 +1,35 @@
-//! From the scores of the next token to the next token: penalties, temperature, cuts, a draw.
+//! Chooses the next token from its scores: penalties, temperature, truncation, sampling.
 //!
-//! Everything happens on the host in double precision, so that a seed gives the same text on every device
-//! whose scores are the same.
+//! Everything is computed on the host in double precision, so that a seed gives the same text on every
+//! device whose scores are the same.
 
 use super::random::Stream;
 
 /// How the next token is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// Scores are divided by it; 0 takes the best token.
+    /// Scores are divided by it; 0 selects the best token.
     pub temperature: f64,
-    /// Only so many of the best tokens.
+    /// Only this many of the best tokens are considered.
     pub top_k: Option<usize>,
-    /// Only the fewest best tokens that have this probability together (Holtzman et al. 2020).
+    /// Only the smallest set of best tokens with this total probability is considered (Holtzman et al.
+    /// 2020).
     pub top_p: Option<f64>,
-    /// Only tokens with at least this share of the best one's probability.
+    /// Only tokens with at least this share of the best token's probability are considered.
     pub min_p: Option<f64>,
-    /// Positive scores of tokens that have occurred are divided by it, negative ones multiplied (Keskar et
-    /// al. 2019); 1 changes nothing.
+    /// Positive scores of tokens that have already occurred are divided by it, negative ones are multiplied
+    /// (Keskar et al. 2019); 1 has no effect.
     pub repetition_penalty: f64,
 }
 
 impl Sampling {
-    /// The best token, always.
+    /// Always the best token.
     pub const GREEDY: Self =
         Self { temperature: 0.0, top_k: None, top_p: None, min_p: None, repetition_penalty: 1.0 };
 }
 
-/// Chooses among `scores`, one a token; `seen` are the tokens so far. Gives the token and the logarithm of
-/// its probability before any cut. None where no score is a number.
+/// Chooses among `scores`, one for each token; `seen` are the tokens so far. Returns the token and the
+/// logarithm of its probability before truncation; `None` if every score is NaN.
 pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream) -> Option<(u32, f64)> {
     let mut scores: Vec<f64> = scores.iter().map(|s| f64::from(*s)).collect();
     let plain = logs(&scores);
@@ -43,7 +44,7 @@ pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream)
         }
     }
     let mut order: Vec<usize> = (0..scores.len()).filter(|i| !scores[*i].is_nan()).collect();
-    // Equal scores keep the order of their ids.
+    // Equal scores are ordered by id.
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
     let first = *order.first()?;
     let given = |token: usize| Some((u32::try_from(token).ok()?, plain[token]));
@@ -77,7 +78,7 @@ pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream)
     given(order[weights.len() - 1])
 }
 
-/// Logarithms of the softmax.
+/// The logarithms of the softmax.
 pub fn logs(scores: &[f64]) -> Vec<f64> {
     let most = scores.iter().copied().filter(|s| !s.is_nan()).fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = scores.iter().filter(|s| !s.is_nan()).map(|s| (s - most).exp()).sum();

@@ -1,9 +1,9 @@
-//! Token after token: what a decoder writes on from a prompt, or for a source.
+//! Generates tokens with a decoder: the continuation of a prompt, or the target of a source.
 //!
-//! Keys and values of past positions are kept, so a token costs one position; where they change as a sequence
-//! grows, as with rotary angles of its length, every position is computed again. Sequences whose prompts have
-//! one length are decoded together; one that has ended leaves the batch. Beam search keeps the most
-//! probable beginnings of one sequence beside each other.
+//! Keys and values of past positions are cached, so a new token costs one position. If they change as the
+//! sequence grows, as with rotary angles that depend on the length, all positions are computed again.
+//! Sequences whose prompts have the same length are decoded in one batch; a sequence that has ended leaves
+//! the batch. Beam search keeps the most probable prefixes of one sequence as a batch.
 
 use std::collections::BTreeMap;
 
@@ -15,37 +15,38 @@ use super::random::Stream;
 use super::step::{StepError, array};
 use crate::interp::{Cache, Inputs, Plan, Weights};
 
-/// What is to be decoded.
+/// The input of one generated sequence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prompt {
-    /// The tokens there are already, at least one: the mark of the start where there is nothing else.
+    /// The tokens before the first generated one, at least one: the start token if there is nothing else.
     pub tokens: Vec<u32>,
-    /// Inputs of the memory, such as a source and its mask, each with a batch of 1.
+    /// The inputs of the encoder, such as a source and its mask, each with a batch of 1.
     pub memory: Vec<(&'static str, Array)>,
 }
 
-/// When decoding ends.
+/// When generation ends, and which tokens are excluded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// Tokens that are made at most.
+    /// The most tokens that are generated.
     pub most: usize,
-    /// Positions the model has, prompt and all.
+    /// The number of positions that the model has, including the prompt.
     pub context: usize,
     /// Tokens that end a sequence; they are not part of it.
     pub stop: Vec<u32>,
-    /// Tokens that are never chosen.
+    /// Tokens that are never generated.
     pub never: Vec<u32>,
-    /// The token a sequence ends with where it becomes as long as it may.
+    /// The token that ends a sequence when it reaches its greatest length.
     pub last: Option<u32>,
 }
 
 impl Limits {
-    /// Takes away what may not follow: `made` tokens behind a prompt of `given`.
+    /// Excludes the tokens that may not come next: after a prompt of `given` tokens and `made` generated
+    /// ones.
     fn restrict(&self, scores: &mut [f32], given: usize, made: usize) {
         if self.never.is_empty() && self.last.is_none() {
             return;
         }
-        // The last token's own position is needed by none behind it.
+        // The position of the last token is not computed, because no token follows.
         let most = self.most.min(self.context.saturating_add(1).saturating_sub(given));
         let last = self.last.filter(|_| made + 1 >= most);
         for (id, score) in (0u32..).zip(scores) {
@@ -56,27 +57,27 @@ impl Limits {
     }
 }
 
-/// A decoded sequence.
+/// A generated sequence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decoded {
-    /// The tokens behind the prompt.
+    /// The generated tokens.
     pub tokens: Vec<u32>,
-    /// The sum of the logarithms of their probabilities, that of the stop among them.
+    /// The sum of the logarithms of their probabilities, including that of the stop token.
     pub log_probability: f64,
-    /// Whether it ended with a stop.
+    /// Whether it ended with a stop token.
     pub ended: bool,
 }
 
 /// Beam search (Graves 2012; length penalty as in Wu et al. 2016, in the form `score / length^penalty`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beam {
-    /// Hypotheses that are kept.
+    /// The number of hypotheses that are kept.
     pub width: usize,
-    /// Exponent of the length a score is divided by; above 0 longer ones are favoured.
+    /// The exponent of the length by which a score is divided; a value above 0 favours longer sequences.
     pub length_penalty: f64,
 }
 
-/// What is sampled, and how.
+/// Settings of sampling for several prompts.
 struct Sampled<'a> {
     prompts: &'a [Prompt],
     how: &'a Sampling,
@@ -84,22 +85,22 @@ struct Sampled<'a> {
     seed: u64,
 }
 
-/// What stands before the next tokens of some sequences.
+/// The state after the tokens so far.
 enum Past {
-    /// Keys and values of its positions.
+    /// The cached keys and values of all positions.
     Kept(Cache),
-    /// Its tokens, a row a sequence.
+    /// The tokens, one row per sequence; all positions are computed again in each step.
     Again(Vec<Vec<u32>>),
 }
 
 impl Past {
-    /// Nothing yet.
+    /// The state before the first token.
     fn new(plan: &Plan) -> Self {
         let has_memory = plan.inputs().iter().any(|input| input.memory);
         if plan.decodes() || has_memory { Self::Kept(Cache::new(plan)) } else { Self::Again(Vec::new()) }
     }
 
-    /// Positions there are.
+    /// The number of positions so far.
     fn len(&self) -> usize {
         match self {
             Self::Kept(cache) => cache.len(),
@@ -107,7 +108,7 @@ impl Past {
         }
     }
 
-    /// Keeps these sequences, in that order, some perhaps twice.
+    /// Keeps the sequences with these indices, in this order; an index may occur several times.
     fn select(&mut self, sequences: &[usize], device: &Device) {
         match self {
             Self::Kept(cache) => cache.select(sequences, device),
@@ -115,7 +116,7 @@ impl Past {
         }
     }
 
-    /// The tokens the model is to be given, of which these are the new ones.
+    /// The tokens that the model needs as its input, given the new ones.
     fn behind<'t>(&'t mut self, tokens: &'t [Vec<u32>]) -> &'t [Vec<u32>] {
         match self {
             Self::Kept(_) => tokens,
@@ -128,7 +129,7 @@ impl Past {
     }
 }
 
-/// A model that decodes.
+/// A model that generates.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoder<'a> {
     plan: &'a Plan,
@@ -136,24 +137,26 @@ pub struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Weights are on a plain device.
+    /// The weights must be on a device without autodiff.
     pub fn new(plan: &'a Plan, weights: &'a Weights) -> Self {
         Self { plan, weights }
     }
 
-    /// The input tokens are put into: the first that is not of the memory.
+    /// The name of the input for tokens: the first input that does not belong to the encoder.
     fn input(&self) -> Result<&'a str, StepError> {
         let input = self.plan.inputs().iter().find(|i| !i.memory && !i.keep && i.ty.shape.len() == 2);
-        input.map(|i| i.name.as_str()).ok_or_else(|| StepError::Labels("the model takes no tokens".into()))
+        input
+            .map(|i| i.name.as_str())
+            .ok_or_else(|| StepError::Labels("the model has no input for tokens".into()))
     }
 
     fn device(&self) -> Result<Device, StepError> {
         self.weights.device().ok_or_else(|| StepError::Labels("the model has no parameters".into()))
     }
 
-    /// Writes on from every prompt. `seed` and the prompt's index give each its random numbers, whatever it
-    /// is decoded beside. `told` hears of every token as it is made: which prompt, which token; where it
-    /// gives false, that sequence ends.
+    /// Continues every prompt. `seed` and the prompt's index determine its random numbers, whatever it is
+    /// batched with. `told` is called with every new token and its prompt's index; if it returns `false`,
+    /// that sequence ends.
     ///
     /// # Errors
     /// The model does not decode, or a prompt does not fit it.
@@ -173,7 +176,7 @@ impl<'a> Decoder<'a> {
         Ok(out)
     }
 
-    /// Writes on from prompts of one shape, those of the indices `alive`.
+    /// Continues the prompts with the indices `alive`, which have the same shape.
     fn group(
         &self,
         task: &Sampled<'_>,
@@ -203,7 +206,7 @@ impl<'a> Decoder<'a> {
                 seen.extend_from_slice(&decoded.tokens);
                 let Some(stream) = streams.get_mut(index) else { continue };
                 let Some((token, log)) = choose(scores, &seen, how, stream) else {
-                    return Err(StepError::Device("the model's scores are not numbers".into()));
+                    return Err(StepError::Device("the model's scores are all NaN".into()));
                 };
                 decoded.log_probability += log;
                 if limits.stop.contains(&token) {
@@ -224,7 +227,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// The scores behind the last of new tokens, a row a sequence.
+    /// The scores after the last of the new tokens, one row per sequence.
     fn scores(
         &self,
         tokens: &[Vec<u32>],
@@ -252,7 +255,7 @@ impl<'a> Decoder<'a> {
         Ok(numbers.chunks(width.max(1)).map(<[f32]>::to_vec).collect())
     }
 
-    /// The most probable sequences behind a prompt, the best first; at most `beam.width`.
+    /// The most probable continuations of a prompt, the best first; at most `beam.width`.
     ///
     /// # Errors
     /// The model does not decode, or the prompt does not fit it.
@@ -260,7 +263,7 @@ impl<'a> Decoder<'a> {
         let device = self.device()?;
         let width = beam.width.max(1);
         let score = |d: &Decoded| {
-            // The stop counts as a token, as it does in the probability.
+            // The stop token counts in the length, as it does in the probability.
             let length = (d.tokens.len() + usize::from(d.ended)).max(1) as f64;
             d.log_probability / length.powf(beam.length_penalty)
         };
@@ -286,7 +289,7 @@ impl<'a> Decoder<'a> {
                     .map(|(log, token)| (alive[row].log_probability + log, row, token))
                     .collect();
                 own.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(&b.2)));
-                // As many as can be needed: every one of the best might be a stop.
+                // More than `width` are needed, because each of the stop tokens may be among the best.
                 own.truncate(width + limits.stop.len());
                 ways.append(&mut own);
             }
@@ -296,7 +299,8 @@ impl<'a> Decoder<'a> {
             for (log_probability, row, token) in ways {
                 let mut way = Decoded { log_probability, ..alive[row].clone() };
                 if limits.stop.contains(&token) {
-                    // A stop that is not among the best ones would win only by being short.
+                    // A hypothesis that ends but is not among the best would have an advantage only by
+                    // being short.
                     if kept.len() < width {
                         way.ended = true;
                         done.push(way);
@@ -314,7 +318,8 @@ impl<'a> Decoder<'a> {
             alive = kept;
             best_first(&mut done);
             done.truncate(width);
-            // Probability only falls: where even the longest could not win, nothing is left to find.
+            // Probabilities only decrease. If even the greatest length would not make a hypothesis win, the
+            // search is complete.
             let hope = alive.iter().map(|way| {
                 let longest = way.tokens.len() + if beam.length_penalty > 0.0 { limits.most } else { 1 };
                 way.log_probability / (longest.min(limits.most).max(1) as f64).powf(beam.length_penalty)
@@ -333,7 +338,8 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Indices of prompts that can be decoded together: one length, memories of one shape.
+/// Groups the indices of prompts that can be decoded in one batch: with the same length and with encoder
+/// inputs of the same shape.
 fn alike(prompts: &[Prompt]) -> Vec<Vec<usize>> {
     let mut groups: BTreeMap<(usize, Vec<Vec<usize>>), Vec<usize>> = BTreeMap::new();
     for (i, prompt) in prompts.iter().enumerate() {
@@ -343,7 +349,7 @@ fn alike(prompts: &[Prompt]) -> Vec<Vec<usize>> {
     groups.into_values().collect()
 }
 
-/// The memories of several prompts, one behind the other.
+/// The encoder inputs of several prompts, concatenated along the batch.
 fn together(prompts: &[Prompt], group: &[usize]) -> Result<Vec<(&'static str, Array)>, StepError> {
     let Some(first) = group.first().map(|i| &prompts[*i].memory) else { return Ok(Vec::new()) };
     let mut out = first.clone();
@@ -359,7 +365,7 @@ fn together(prompts: &[Prompt], group: &[usize]) -> Result<Vec<(&'static str, Ar
                     shape.iter_mut().take(1).for_each(|n| *n += 1);
                 }
                 (Array::Ints { .. }, Array::Floats { .. }) | (Array::Floats { .. }, Array::Ints { .. }) => {
-                    return Err(StepError::Labels("the sources are not alike".into()));
+                    return Err(StepError::Labels("the sources have different shapes".into()));
                 }
             }
         }

@@ -1,7 +1,7 @@
-//! Measuring a model on a part of the data: batches to figures.
+//! Computes metrics of a model on a part of the data.
 //!
-//! Loss and accuracy come from the outputs for the right beginnings (teacher forcing); figures on texts
-//! come from what the model writes by itself, greedily. Dropout is off.
+//! Loss and accuracy come from the outputs for the right previous tokens (teacher forcing); metrics of
+//! texts come from what the model generates greedily. Dropout is off.
 
 use burn::prelude::*;
 
@@ -18,23 +18,23 @@ use super::step::{StepError, forward, number_of};
 use super::token::Tokenizer;
 use crate::interp::{Outputs, Plan, Weights};
 
-/// What an evaluation has seen.
+/// The results collected during an evaluation.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Sum of the losses, and their number.
+    /// The sum of the losses, and the number of predictions.
     nats: f64,
     counted: u64,
     /// Right and predicted classes.
     classes: Vec<(i64, i64)>,
-    /// Classes an example has, where several may hold at once.
+    /// The number of classes, if several may apply to one example.
     several: Option<usize>,
-    /// Answers that were given, with the right ones.
+    /// Predicted answers, with the reference answers.
     answers: Vec<(String, Vec<String>)>,
-    /// What was written, with what is right.
+    /// Generated texts, with the reference texts.
     texts: Vec<(String, String)>,
 }
 
-/// The figures of a model on a part of the data, in the order asked for.
+/// The metrics of a model on a part of the data, in the requested order.
 ///
 /// # Errors
 /// The data does not fit the model.
@@ -98,7 +98,7 @@ pub fn evaluate(
     Ok(metrics.iter().map(|metric| (*metric, figure(*metric))).collect())
 }
 
-/// Characters of the first texts of a part.
+/// The number of characters in the first texts of a part.
 fn characters(dataset: &Dataset, part: Option<&Part>, count: usize) -> u64 {
     match (part, &dataset.codebook.tokenizer) {
         (Some(Part::Texts { ids, characters, .. }), _) if count == ids.len() => *characters,
@@ -109,8 +109,8 @@ fn characters(dataset: &Dataset, part: Option<&Part>, count: usize) -> u64 {
     }
 }
 
-/// A right text as a tokenizer writes it, so that only words are compared: words between spaces are written
-/// with a space between all of them, known or not.
+/// A reference text in the form in which the tokenizer decodes texts, so that only words are compared.
+/// Texts of words have a space between all words, including unknown ones.
 fn in_words(tokenizer: &Tokenizer, text: &str) -> String {
     let Tokenizer::Words(words) = tokenizer else { return text.to_owned() };
     let written = words
@@ -121,7 +121,7 @@ fn in_words(tokenizer: &Tokenizer, text: &str) -> String {
     written.collect::<Vec<String>>().join(" ")
 }
 
-/// What a model writes for the first sources of a part, greedily.
+/// The greedy translations of the first sources of a part.
 ///
 /// # Errors
 /// The model does not decode.
@@ -143,10 +143,10 @@ pub fn translations(
     Ok(decoded.iter().map(|d| text(&d.tokens)).collect())
 }
 
-/// Right and most probable classes of everything that is asked about.
+/// The right and the most probable class of every prediction.
 ///
 /// # Errors
-/// The outputs are not those the labels judge.
+/// The outputs do not fit the labels.
 pub fn predicted(outputs: &Outputs, batch: &Batch) -> Result<Vec<(i64, i64)>, StepError> {
     match &batch.labels {
         Labels::Positions { classes, weights, .. } => {
@@ -169,7 +169,7 @@ pub fn predicted(outputs: &Outputs, batch: &Batch) -> Result<Vec<(i64, i64)>, St
     }
 }
 
-/// The answers a model gives, as texts, with the right ones.
+/// A model's answers as texts, with the reference answers.
 fn answers(
     outputs: &Outputs,
     batch: &Batch,
@@ -186,7 +186,7 @@ fn answers(
         .filter_map(|((start, end), index)| {
             let (asked, context) = (questions.get(*index)?, part.context(*index)?);
             let before = dataset.before_context(question.get(*index).len());
-            // Behind what there is room for stand only marks and padding.
+            // After the part of the context that fits, there are only special tokens and padding.
             let behind = usize::from(dataset.codebook.marks().end.is_some());
             let room = dataset.codebook.longest.saturating_sub(before + behind);
             let range = before..before + context.ids.len().min(room);

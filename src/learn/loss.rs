@@ -1,8 +1,8 @@
-//! What a model's outputs are judged by: from outputs and labels to a sum of losses.
+//! Losses: from outputs and labels to a sum.
 //!
-//! Everything is computed in single precision whatever the model computes in. What a label does not ask
-//! about (padding, a token that was not hidden) takes no part. Sums are given, not means, so that a step
-//! over several batches is the step over one large one.
+//! Everything is computed in single precision, whatever precision the model uses. Positions without a label
+//! (padding, tokens that were not masked) take no part. Sums are returned instead of means, so that a step
+//! over several batches equals the step over one large batch.
 
 use burn::prelude::*;
 use burn::tensor::activation::log_softmax;
@@ -11,15 +11,15 @@ use burn::tensor::{DType, FloatDType};
 use crate::interp::Outputs;
 use crate::learn::data::Labels;
 
-/// The sum of the losses of one batch.
+/// The sum of the losses of one batch:
 ///
 /// * positions, classes: cross entropy, with the share `smoothing` of the weight spread evenly over all
 ///   classes (Szegedy et al. 2016);
 /// * spans: the mean of the cross entropies of the first and of the last token;
-/// * several classes at once: binary cross entropy of each.
+/// * several classes at once: the binary cross entropy of each.
 ///
 /// # Errors
-/// The outputs are not those the labels judge.
+/// The outputs do not fit the labels.
 pub fn loss(outputs: &Outputs, labels: &Labels, smoothing: f64) -> Result<Tensor<1>, String> {
     match labels {
         Labels::Positions { classes, weights, .. } => {
@@ -38,17 +38,18 @@ pub fn loss(outputs: &Outputs, labels: &Labels, smoothing: f64) -> Result<Tensor
     }
 }
 
-/// The output of that name and rank, in single precision.
+/// The output with this name and rank, in single precision.
 ///
 /// # Errors
-/// There is none.
+/// There is no such output.
 pub fn output<const D: usize>(outputs: &Outputs, name: &str) -> Result<Tensor<D>, String> {
     let value = outputs.get(name).ok_or_else(|| format!("the model has no output `{name}`"))?;
-    let tensor = value.float::<D>().ok_or_else(|| format!("the output `{name}` is not of rank {D}"))?;
+    let tensor =
+        value.float::<D>().ok_or_else(|| format!("the output `{name}` does not have the rank {D}"))?;
     Ok(if tensor.dtype() == DType::F32 { tensor } else { tensor.cast(FloatDType::F32) })
 }
 
-/// `logits [N, C]` against a class for each row, each with a weight of its own or 1.
+/// The cross entropy of `logits [N, C]` with a class for each row, each with a weight, 1 by default.
 fn cross_entropy(
     logits: Tensor<2>,
     classes: &[i64],
@@ -58,11 +59,11 @@ fn cross_entropy(
     let device = logits.device();
     let [rows, width] = logits.dims();
     if classes.len() != rows {
-        return Err(format!("there are {} labels for {rows} rows of scores", classes.len()));
+        return Err(format!("there are {} labels, but {rows} rows of scores", classes.len()));
     }
     let known = 0..i64::try_from(width).unwrap_or(i64::MAX);
     if let Some(class) = classes.iter().find(|class| !known.contains(class)) {
-        return Err(format!("the label {class} is none of the {width} classes"));
+        return Err(format!("the label {class} is not one of the {width} classes"));
     }
     let index = Tensor::<2, Int>::from_data(TensorData::new(classes.to_vec(), [rows, 1]), &device);
     let logs = log_softmax(logits, 1);
@@ -76,11 +77,11 @@ fn cross_entropy(
     Ok(losses.sum())
 }
 
-/// `max(x, 0) - x y + log(1 + exp(-|x|))`, which overflows for no `x`.
+/// `max(x, 0) - x y + log(1 + exp(-|x|))`, which does not overflow for any `x`.
 fn binary(logits: Tensor<2>, values: &[f32]) -> Result<Tensor<1>, String> {
     let [rows, width] = logits.dims();
     if values.len() != rows * width {
-        return Err(format!("there are {} labels for {rows} rows of {width} scores", values.len()));
+        return Err(format!("there are {} labels, but {rows} rows of {width} scores", values.len()));
     }
     let values = Tensor::<2>::from_data(TensorData::new(values.to_vec(), [rows, width]), &logits.device());
     let soft = logits.clone().abs().neg().exp().add_scalar(1.0).log();

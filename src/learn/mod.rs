@@ -1,13 +1,14 @@
-//! Training and use: from a spec, a recipe and files to batches, tokens and figures.
+//! Training and use of models: from a spec, a recipe and files to batches, tokens and metrics.
 //!
-//! [`recipe`] decodes the second document, which says how a spec is trained, and holds it against the
-//! spec. `data` reads files into examples and hands out batches named like the graph's inputs, `token`
-//! turns text into numbers and back, `metric` says how good outputs are. None of these knows a tensor
-//! library: a batch is lists of numbers with shapes. Everything random comes from a seed, by [`random`].
+//! [`recipe`] decodes the recipe, which describes how a spec is trained, and checks it against the spec.
+//! `data` reads files into examples and combines them into batches named like the graph's inputs, `token`
+//! converts text to ids and back, `metric` computes how good outputs are. None of these depends on a tensor
+//! library: a batch consists of arrays with shapes. Everything random follows from a seed ([`random`]).
 //!
-//! With tensors, `loss` judges outputs, `update` moves parameters, `step` joins both, `session` makes
-//! steps until there are none left and keeps them in a `run_dir`; `evaluate` measures, `decode` writes on,
-//! choosing tokens by `choose`, between the ids that `writing` says of other libraries' models. `sample` is a batch without data.
+//! With tensors, `loss` compares outputs with labels, `update` changes parameters, `step` combines both,
+//! and `session` makes all steps of a run and saves them in a `run_dir`. `evaluate` computes metrics;
+//! `decode` generates, with tokens chosen by `choose` and with the special tokens that `writing` reads for
+//! other libraries' models. `sample` is a batch without data.
 
 #[cfg(feature = "interp")]
 pub mod choose;

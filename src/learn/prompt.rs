@@ -1,13 +1,12 @@
-//! Texts to what a decoder begins with, by the codebook a model was trained with.
+//! Converts texts to prompts, with the codebook of a trained model.
 
 use super::data::{Array, Codebook};
 use super::decode::{Limits, Prompt};
 use super::recipe::agree::Task;
 use super::token::{Tokenizer, Unknown};
 
-/// What a language model writes on from: a text, behind the mark of the start where there is one, between
-/// those of its template where another library's tokenizer has one. None where there would be no token at
-/// all.
+/// The prompt of a language model for a text. The text follows the start token if there is one, or is
+/// framed by the template of another library's tokenizer. `None` if the prompt would have no token at all.
 ///
 /// # Errors
 /// A piece of the text has no token.
@@ -15,7 +14,7 @@ pub fn of_text(codebook: &Codebook, text: &str) -> Result<Option<Prompt>, Unknow
     if let (Some(writing), Some(Tokenizer::Subword(own))) = (&codebook.writing, &codebook.tokenizer)
         && let Some(mut tokens) = own.framed(text).map_err(|what| Unknown { what })?
     {
-        // A mark of the end has nothing behind it, unless it is the mark of the start as well.
+        // Nothing would follow an end token, so it is removed, unless it is the start token as well.
         while tokens.len() > 1 && tokens.last().is_some_and(|last| writing.ends.contains(last)) {
             tokens.pop();
         }
@@ -29,15 +28,15 @@ pub fn of_text(codebook: &Codebook, text: &str) -> Result<Option<Prompt>, Unknow
         None => Vec::new(),
     };
     let marks = codebook.marks();
-    // GPT-2's one mark stands between texts, and before none that a prompt begins.
+    // GPT-2's only special token separates texts; it does not precede a prompt.
     let between = matches!(codebook.tokenizer, Some(Tokenizer::Subword(_))) && marks.start == marks.end;
     let start = marks.start.filter(|_| !between || ids.is_empty());
     let tokens: Vec<u32> = start.into_iter().chain(ids).collect();
     Ok((!tokens.is_empty()).then_some(Prompt { tokens, memory: Vec::new() }))
 }
 
-/// What a translation of a text begins with. The source of another library's model stands between the marks
-/// that its tokenizer puts around it.
+/// The prompt for translating a text. For another library's model, the source is framed by the special
+/// tokens that its tokenizer adds.
 ///
 /// # Errors
 /// A piece of the text has no token.
@@ -53,8 +52,8 @@ pub fn of_source_text(codebook: &Codebook, text: &str, language: Option<u32>) ->
     })
 }
 
-/// What a translation begins with: the tokens of a source, without marks, and the index of a language
-/// where the model has several.
+/// The prompt for translating a source, given as tokens without special ones, and the index of a language
+/// if the model has several.
 pub fn of_source(codebook: &Codebook, source: &[u32], language: Option<u32>) -> Prompt {
     let own = codebook.writing.as_ref().and_then(|writing| writing.ends.first()).copied();
     let end = own.or(codebook.source_marks().end);
@@ -62,15 +61,15 @@ pub fn of_source(codebook: &Codebook, source: &[u32], language: Option<u32>) -> 
     begun(codebook, &source, language)
 }
 
-/// A decoder begins with the mark of the start, or with padding where its vocabulary has none, as T5 does;
-/// another library's model with what that says.
+/// The prompt begins with the start token, with padding if the vocabulary has no start token (as in T5), or
+/// with the token that another library's model prescribes.
 fn begun(codebook: &Codebook, source: &[u32], language: Option<u32>) -> Prompt {
     let values: Vec<i64> = source.iter().copied().map(i64::from).collect();
     let mut memory = vec![("source", Array::Ints { shape: vec![1, values.len()], values })];
     let (start, writing) = (codebook.first_of_target(), codebook.writing.as_ref());
     let mut first = writing.and_then(|writing| writing.first);
     match (language, writing) {
-        // There, a language is the first token.
+        // In such a model, the language is the first token.
         (Some(language), Some(_)) => first = Some(language),
         (Some(language), None) => {
             memory.push(("language", Array::Ints { shape: vec![1], values: vec![i64::from(language)] }));
@@ -80,7 +79,7 @@ fn begun(codebook: &Codebook, source: &[u32], language: Option<u32>) -> Prompt {
     Prompt { tokens: std::iter::once(start).chain(first).collect(), memory }
 }
 
-/// Limits of a model: its own mark of the end, and as many positions as it was trained with at most.
+/// The limits of a model: its end token, and at most as many positions as it was trained with.
 pub fn limits(codebook: &Codebook, context: u64, most: Option<usize>) -> Limits {
     let context = usize::try_from(context).unwrap_or(usize::MAX);
     let context = match codebook.task {
@@ -92,8 +91,8 @@ pub fn limits(codebook: &Codebook, context: u64, most: Option<usize>) -> Limits 
         true => codebook.marks().end.into_iter().collect(),
         false => writing.ends,
     };
-    // The number of new tokens, where it is said, is said instead of the length. The last token of all takes
-    // no position, since none follows it.
+    // A given number of new tokens replaces the limit on the length. The last token takes no position,
+    // because none follows it.
     let longest = writing.longest.filter(|_| most.is_none() && writing.most.is_none()).map(|n| n - 1);
     Limits {
         most: most.or(writing.most).unwrap_or(context),

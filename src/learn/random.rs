@@ -1,9 +1,10 @@
-//! Random numbers that are the same everywhere: one recorded seed, a stream for every purpose.
+//! Random numbers that are the same everywhere: one recorded seed, and a stream for every purpose.
 //!
-//! A stream is named by its purpose and a number (the epoch, the example), so its place never needs to
-//! be saved: order, masking and sampling of any step can be had again from the seed alone.
+//! A stream is identified by its purpose and a number (the epoch, the example), so its position never needs
+//! to be saved: the order, the masking and the sampling of any step can be computed again from the seed
+//! alone.
 
-/// A stream of random numbers: xoshiro256** (Blackman and Vigna 2018), started by SplitMix64.
+/// A stream of random numbers: xoshiro256** (Blackman and Vigna 2018), initialised with SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Stream {
     state: [u64; 4],
@@ -18,7 +19,7 @@ fn split_mix(state: &mut u64) -> u64 {
 }
 
 impl Stream {
-    /// The stream of a seed for a purpose and a number within it.
+    /// The stream of a seed for a purpose and a number.
     pub fn new(seed: u64, purpose: &str, number: u64) -> Self {
         let mut state = seed;
         let mut mixed = split_mix(&mut state);
@@ -44,7 +45,7 @@ impl Stream {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform among `0..count`, without bias (Lemire 2019). 0 where `count` is 0.
+    /// Uniform in `0..count`, without bias (Lemire 2019); 0 if `count` is 0.
     pub fn below(&mut self, count: u64) -> u64 {
         if count == 0 {
             return 0;
@@ -58,7 +59,7 @@ impl Stream {
         }
     }
 
-    /// Brings a list into a random order (Fisher and Yates).
+    /// Shuffles a list (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.below(last as u64 + 1) as usize;

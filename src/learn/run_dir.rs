@@ -1,15 +1,15 @@
-//! The folder of a training run: checkpoints that are whole or not there, and a record of figures.
+//! The folder of a training run: checkpoints, which are always complete, and a record of metrics.
 //!
 //! ```text
-//! RUN/run.json                        what this folder is
+//! RUN/run.json                        identifies the folder
 //! RUN/lock                            held by the process that trains
-//! RUN/metrics.jsonl                   a line for every figure that was measured
+//! RUN/metrics.jsonl                   one line for every evaluation
 //! RUN/checkpoints/step-000004000/     model, optimizer, state, tokenizers, spec, recipe
 //!                               whole.json   every file with its size and SHA-256, written last
 //! ```
-//! A checkpoint is written into a folder of another name, flushed file by file, and renamed: what is
-//! called `step-...` and has a true `whole.json` is whole. Older ones go away only afterwards. Reading
-//! compares every byte with `whole.json` and falls back to the checkpoint before.
+//! A checkpoint is written into a folder with another name, flushed file by file, and then renamed: a
+//! folder named `step-...` with a correct `whole.json` is complete. Older checkpoints are deleted only
+//! afterwards. Reading compares every byte with `whole.json` and falls back to the previous checkpoint.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -20,36 +20,36 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What `run.json` says it is.
+/// The format that `run.json` declares.
 const RUN: &str = "trafoc-run/1";
-/// What `whole.json` says it is.
+/// The format that `whole.json` declares.
 const WHOLE: &str = "trafoc-checkpoint/1";
-/// Name of the list of files, which makes a checkpoint whole.
+/// The name of the list of files, without which a checkpoint is not complete.
 const LIST: &str = "whole.json";
-/// The longest list of files that is read.
+/// The longest list of files that is read, in bytes.
 const MAX_LIST: u64 = 1 << 20;
 
 /// Why a run cannot be opened or written.
 #[derive(Debug)]
 pub enum RunDirError {
-    /// The system refuses.
+    /// An I/O error.
     Io(PathBuf, io::Error),
-    /// The folder holds something else.
+    /// The folder is not empty, and not the folder of a run.
     Foreign(PathBuf),
-    /// The folder is that of another run.
+    /// The folder already belongs to another run.
     Taken(PathBuf),
-    /// Another process trains here.
+    /// Another process is training in the folder.
     Held {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
-        /// Its number, where it could be read.
+        /// The id of that process, if it could be read.
         by: Option<u32>,
     },
-    /// No checkpoint is whole.
+    /// There is no complete checkpoint.
     NoCheckpoint {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
-        /// What was wrong with those that are there.
+        /// The checkpoints that exist, and what is wrong with them.
         found: Vec<Damaged>,
     },
 }
@@ -57,9 +57,9 @@ pub enum RunDirError {
 /// A checkpoint that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damaged {
-    /// Its name.
+    /// The name of the checkpoint.
     pub name: String,
-    /// Lower case, no full stop.
+    /// The reason, in lower case without a full stop.
     pub why: String,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for RunDirError {
             RunDirError::Foreign(path) => {
                 write!(f, "`{}` is not empty, and not the folder of a run", path.display())
             }
-            RunDirError::Taken(path) => write!(f, "`{}` is the folder of a run already", path.display()),
+            RunDirError::Taken(path) => write!(f, "`{}` is already the folder of a run", path.display()),
             RunDirError::Held { path, by: Some(pid) } => {
                 write!(f, "process {pid} is training in `{}`", path.display())
             }
@@ -78,7 +78,7 @@ impl fmt::Display for RunDirError {
                 write!(f, "another process is training in `{}`", path.display())
             }
             RunDirError::NoCheckpoint { path, found } => {
-                write!(f, "`{}` has no whole checkpoint", path.display())?;
+                write!(f, "`{}` has no complete checkpoint", path.display())?;
                 found.iter().try_for_each(|d| write!(f, "; {}: {}", d.name, d.why))
             }
         }
@@ -87,26 +87,26 @@ impl fmt::Display for RunDirError {
 
 impl std::error::Error for RunDirError {}
 
-/// What a training knows beside parameters and the optimizer's state.
+/// The state of a training in addition to the parameters and the optimizer's state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    /// Steps made.
+    /// The number of steps made.
     pub step: u64,
-    /// The steps there will be.
+    /// The total number of steps.
     pub steps: u64,
-    /// Everything random comes from it: a step's dropout, order and masking are functions of the seed and
-    /// the step alone, so that these two numbers are the random state and the place in the data.
+    /// The seed of everything random. Dropout, order and masking of a step are functions of the seed and
+    /// the step alone, so these two numbers are the random state and the position in the data.
     pub seed: u64,
-    /// Targets seen.
+    /// The number of target tokens or examples seen.
     pub targets: u64,
-    /// The best evaluation.
+    /// The best evaluation so far.
     pub best: Option<Best>,
-    /// The best of the figure that may end the run early.
+    /// The best value of the metric that may end the run early.
     pub stop: Option<f64>,
-    /// Evaluations since that was reached.
+    /// The number of evaluations since that value was reached.
     pub stale: u64,
-    /// Whether there is nothing left to do.
+    /// Whether the run is complete.
     pub finished: bool,
 }
 
@@ -114,13 +114,13 @@ pub struct State {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Best {
-    /// After which step.
+    /// The number of steps before it.
     pub step: u64,
-    /// The figure.
+    /// The value of the metric.
     pub value: f64,
 }
 
-/// Every file of a checkpoint.
+/// The list of a checkpoint's files.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Whole {
@@ -141,32 +141,32 @@ struct Marker {
     name: String,
 }
 
-/// A run whose lock is held until it is dropped, by whatever end.
+/// The folder of a run, locked until this is dropped.
 #[derive(Debug)]
 pub struct RunDir {
     root: PathBuf,
-    // The system lets the lock go when the process ends, killed or not.
+    // The operating system releases the lock when the process ends, even if it is killed.
     _lock: File,
 }
 
-/// A whole checkpoint.
+/// A complete checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Its folder.
+    /// The path of its folder.
     pub path: PathBuf,
-    /// What it says.
+    /// The state of the training at that step.
     pub state: State,
-    /// Newer ones that cannot be used.
+    /// Newer checkpoints that cannot be used.
     pub damaged: Vec<Damaged>,
 }
 
 impl Found {
-    /// Its name.
+    /// The name of the checkpoint.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// A file of it.
+    /// The path of one of its files.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
@@ -182,10 +182,10 @@ pub fn is_run(root: &Path) -> bool {
 }
 
 impl RunDir {
-    /// Makes the folder of a new run. It must not be there, or be empty.
+    /// Creates the folder of a new run. It must not exist, or be empty.
     ///
     /// # Errors
-    /// It holds something, or the system refuses.
+    /// The folder is not empty, or an I/O error.
     pub fn create(root: &Path, name: &str) -> Result<Self, RunDirError> {
         if is_run(root) {
             return Err(RunDirError::Taken(root.to_owned()));
@@ -207,10 +207,10 @@ impl RunDir {
         Ok(Self { root: root.to_owned(), _lock: lock })
     }
 
-    /// Takes up a run and clears away what a killed process left half written.
+    /// Opens the folder of an existing run and deletes what a killed process has left incomplete.
     ///
     /// # Errors
-    /// It is not the folder of a run, another process trains there, or the system refuses.
+    /// It is not the folder of a run, another process trains there, or an I/O error.
     pub fn open(root: &Path) -> Result<Self, RunDirError> {
         if !is_run(root) {
             return Err(match fs::metadata(root) {
@@ -231,7 +231,7 @@ impl RunDir {
         Ok(run)
     }
 
-    /// The folder.
+    /// The path of the folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -240,11 +240,11 @@ impl RunDir {
         self.root.join("checkpoints")
     }
 
-    /// Writes a checkpoint: `write` puts files into the folder it is given. Of the older ones the last
-    /// `keep` stay, this one counted, and the best.
+    /// Writes a checkpoint: `write` creates files in the folder it is given. Of the older checkpoints, the
+    /// best one and the last `keep` (including this one) are kept.
     ///
     /// # Errors
-    /// The system refuses; the checkpoints before are then as they were.
+    /// An I/O error; the earlier checkpoints are then unchanged.
     pub fn save(
         &self,
         state: &State,
@@ -260,7 +260,7 @@ impl RunDir {
     /// Writes the model that is the mean of several checkpoints.
     ///
     /// # Errors
-    /// The system refuses.
+    /// An I/O error.
     pub fn save_averaged(
         &self,
         state: &State,
@@ -296,7 +296,8 @@ impl RunDir {
             write_file(&beside.join(LIST), &to_json(&whole))?;
             flush_folder(&beside)?;
             if target.exists() {
-                // Damaged, or made again after a step back.
+                // The old folder is damaged, or the step was repeated after an older checkpoint was
+                // resumed.
                 let aside = folder.join(scratch(&format!("{name}.old")));
                 fs::rename(&target, &aside)?;
                 fs::rename(&beside, &target)?;
@@ -309,7 +310,7 @@ impl RunDir {
         match result {
             Ok(()) => Ok(target),
             Err(error) => {
-                // What is left of it is cleared away when the run is taken up again, if not now.
+                // If it cannot be deleted now, it is deleted when the run is opened again.
                 let _ = fs::remove_dir_all(&beside);
                 Err(RunDirError::Io(target, error))
             }
@@ -322,7 +323,7 @@ impl RunDir {
         for step in steps.into_iter().skip(usize::try_from(keep).unwrap_or(usize::MAX)) {
             if Some(step) != best {
                 let path = self.checkpoints().join(step_name(step));
-                // Without its list it is no checkpoint, however far the rest gets.
+                // Without its list it is no longer a checkpoint, even if deleting the rest fails.
                 match fs::remove_file(path.join(LIST)) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                     Ok(()) | Err(_) => {}
@@ -333,10 +334,10 @@ impl RunDir {
         Ok(())
     }
 
-    /// Adds lines to the record of figures.
+    /// Adds lines to the record of metrics.
     ///
     /// # Errors
-    /// The system refuses.
+    /// An I/O error.
     pub fn record(&self, line: &impl Serialize) -> Result<(), RunDirError> {
         let path = self.root.join("metrics.jsonl");
         let mut text = serde_json::to_vec(line).unwrap_or_default();
@@ -345,10 +346,10 @@ impl RunDir {
         file.write_all(&text).map_err(io_at(&path))
     }
 
-    /// Takes out of the record what was measured after a step: it will be measured again.
+    /// Removes from the record what was measured after a step, because it will be measured again.
     ///
     /// # Errors
-    /// The system refuses.
+    /// An I/O error.
     pub fn rewind(&self, step: u64) -> Result<(), RunDirError> {
         #[derive(Deserialize)]
         struct At {
@@ -372,22 +373,22 @@ impl RunDir {
         write_file(&beside, &kept).and_then(|()| fs::rename(&beside, &path)).map_err(io_at(&path))
     }
 
-    /// The newest whole checkpoint.
+    /// The newest complete checkpoint.
     ///
     /// # Errors
-    /// None is whole.
+    /// No checkpoint is complete.
     pub fn newest(&self) -> Result<Found, RunDirError> {
         newest(&self.root)
     }
 }
 
-/// Name of the mean of several checkpoints.
+/// The name of the mean of several checkpoints.
 pub const AVERAGED: &str = "averaged";
 
-/// The newest whole checkpoint of a run, which may be in training.
+/// The newest complete checkpoint of a run, which may be training at the same time.
 ///
 /// # Errors
-/// None is whole.
+/// No checkpoint is complete.
 pub fn newest(root: &Path) -> Result<Found, RunDirError> {
     let folder = root.join("checkpoints");
     let mut all = steps(&folder).map_err(io_at(&folder))?;
@@ -402,10 +403,10 @@ pub fn newest(root: &Path) -> Result<Found, RunDirError> {
     Err(RunDirError::NoCheckpoint { path: root.to_owned(), found: damaged })
 }
 
-/// The checkpoint of that name.
+/// The checkpoint with this name.
 ///
 /// # Errors
-/// It is not there, or not whole.
+/// It does not exist, or is not complete.
 pub fn named(root: &Path, name: &str) -> Result<Found, RunDirError> {
     let path = root.join("checkpoints").join(name);
     match check(&path) {
@@ -417,10 +418,10 @@ pub fn named(root: &Path, name: &str) -> Result<Found, RunDirError> {
     }
 }
 
-/// The last so many whole checkpoints, newest first.
+/// The last `count` complete checkpoints, newest first.
 ///
 /// # Errors
-/// The system refuses.
+/// An I/O error.
 pub fn last(root: &Path, count: usize) -> Result<Vec<Found>, RunDirError> {
     let folder = root.join("checkpoints");
     let mut all = steps(&folder).map_err(io_at(&folder))?;
@@ -453,7 +454,7 @@ fn steps(folder: &Path) -> io::Result<Vec<u64>> {
     Ok(out)
 }
 
-/// A name that no reader takes for a checkpoint.
+/// A name that is not a checkpoint's.
 fn scratch(name: &str) -> String {
     format!(".{name}.{}.tmp", std::process::id())
 }
@@ -462,10 +463,10 @@ fn is_scratch(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// Reads every byte of a checkpoint against its list.
+/// Compares every byte of a checkpoint with its list.
 fn check(path: &Path) -> Result<State, String> {
     let said = |error: &io::Error| match error.kind() {
-        io::ErrorKind::NotFound => "it is not there".to_owned(),
+        io::ErrorKind::NotFound => "it does not exist".to_owned(),
         _ => error.to_string(),
     };
     let read = |name: &str| {
@@ -486,10 +487,10 @@ fn check(path: &Path) -> Result<State, String> {
         let file = path.join(name);
         let length = fs::metadata(&file).map_err(|e| format!("{name}: {}", said(&e)))?.len();
         if length != expected.bytes {
-            return Err(format!("{name} has {length} bytes, not {}", expected.bytes));
+            return Err(format!("{name} has {length} bytes instead of {}", expected.bytes));
         }
         if sum(&file).map_err(|e| format!("{name}: {}", said(&e)))? != *expected {
-            return Err(format!("{name} is damaged: its checksum is another one"));
+            return Err(format!("{name} is damaged: its checksum is wrong"));
         }
     }
     serde_json::from_slice(&read("state.json")?).map_err(|e| format!("state.json: {e}"))
@@ -524,7 +525,7 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn flush_folder(path: &Path) -> io::Result<()> {
-    // A renamed name is durable once its folder is; not every system can flush one.
+    // A renaming is durable only after its folder is flushed; not every system can do that.
     match File::open(path).and_then(|folder| folder.sync_all()) {
         Err(error) if error.kind() != io::ErrorKind::PermissionDenied && cfg!(unix) => Err(error),
         Ok(()) | Err(_) => Ok(()),

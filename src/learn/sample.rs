@@ -1,4 +1,4 @@
-//! A batch without data: what a model is given to see how long it takes and how much memory it needs.
+//! A batch without data, with which the time and the memory of a model are measured.
 
 use super::data::{Array, Batch, Labels};
 use super::recipe::agree::Task;
@@ -7,14 +7,14 @@ use crate::ir::{DType, Lengths};
 use crate::parts::Head;
 use crate::spec::ModelSpec;
 
-/// The name of an input as a batch has it.
+/// The name of an input as batches use it.
 fn input(name: &str) -> Option<&'static str> {
     const NAMES: [&str; 8] =
         ["tokens", "mask", "token_types", "source", "source_mask", "target", "image", "language"];
     NAMES.into_iter().find(|n| *n == name)
 }
 
-/// Inputs and labels of those lengths: ids spread over the vocabulary, images of a pattern.
+/// Inputs and labels of these lengths: ids spread over the vocabulary, images with a pattern.
 pub fn sample(spec: &ModelSpec, plan: &Plan, task: Option<Task>, lengths: &Lengths) -> Batch {
     let mut inputs = Vec::new();
     for (value, known) in plan.inputs().iter().filter_map(|v| Some((v, input(&v.name)?))) {
@@ -25,7 +25,7 @@ pub fn sample(spec: &ModelSpec, plan: &Plan, task: Option<Task>, lengths: &Lengt
         let shape: Vec<usize> = sizes.collect();
         let count: usize = shape.iter().product();
         let rows = value.rows.as_ref().map_or(1, |(rows, _)| (*rows).max(1));
-        // A multiplicative sequence meets many different words.
+        // A multiplicative sequence reaches many different rows of the table.
         let id = |i: usize| ((i as u64).wrapping_mul(2_654_435_761) >> 7) % rows;
         let array = match value.ty.dtype {
             DType::Int | DType::Bool => {

@@ -1,7 +1,7 @@
 //! A training run from its first step, or from where it was interrupted, to its end.
 //!
-//! The loop is: batches of the step, the step, what is due after it (an evaluation, a checkpoint), and
-//! again. All that the next step depends on is in the checkpoint; the rest of a run, what is shown of it,
+//! Each round gets the batches of the step, makes the step, and then does what is due (an evaluation, a
+//! checkpoint). Everything on which the next step depends is in the checkpoint; what is displayed of a run
 //! belongs to a [`Watcher`].
 
 use std::fmt;
@@ -25,34 +25,34 @@ use crate::interp::weights::WeightsError;
 use crate::interp::{Plan, Weights};
 use crate::ir::Verified;
 
-/// Names of a checkpoint's files.
+/// The names of a checkpoint's files.
 pub mod files {
     /// The parameters.
     pub const MODEL: &str = "model.safetensors";
-    /// What the optimizer remembers of each.
+    /// The optimizer's state of each parameter.
     pub const OPTIMIZER: &str = "optimizer.safetensors";
-    /// The spec with every default.
+    /// The spec, with every default written.
     pub const SPEC: &str = "spec.yaml";
-    /// The recipe with every default.
+    /// The recipe, with every default written.
     pub const RECIPE: &str = "recipe.yaml";
-    /// What ids and classes mean.
+    /// The meaning of ids and classes.
     pub const CODEBOOK: &str = "codebook.json";
 }
 
-/// Why a run ends without having reached its end.
+/// Why a run ended before its last step.
 #[derive(Debug)]
 pub enum SessionError {
-    /// Its folder.
+    /// The folder of the run failed.
     RunDir(RunDirError),
-    /// Parameters cannot be made or read.
+    /// The parameters cannot be created or read.
     Weights(WeightsError),
-    /// The state of the optimizer cannot be read.
+    /// The optimizer's state cannot be read.
     Optimizer(FileError),
-    /// A step.
+    /// A step failed.
     Step(StepError),
-    /// The loss is not a number any more.
+    /// The loss became NaN or infinite.
     NotANumber {
-        /// At this step.
+        /// The step at which it did.
         step: u64,
     },
 }
@@ -94,45 +94,45 @@ impl From<StepError> for SessionError {
 pub struct Job<'a> {
     /// The model.
     pub graph: &'a Verified,
-    /// Width the Noam schedule is scaled by.
+    /// The width by which the Noam schedule is scaled.
     pub d_model: u64,
-    /// How.
+    /// How it is trained.
     pub recipe: &'a Recipe,
-    /// On what.
+    /// The data it is trained on.
     pub dataset: &'a Dataset,
-    /// Where, without autodiff.
+    /// The device, without autodiff.
     pub device: &'a Device,
-    /// Spec, recipe and codebook as texts, by the names they have in a checkpoint.
+    /// Spec, recipe and codebook as texts, by their file names in a checkpoint.
     pub documents: &'a [(&'static str, String)],
 }
 
-/// Figures of one evaluation.
+/// The metrics of one evaluation.
 pub type Figures = Vec<(Metric, f64)>;
 
-/// Sees a run go on.
+/// Observes a run.
 pub trait Watcher {
-    /// A step has been made.
+    /// Called after a step.
     fn stepped(&mut self, state: &State, made: &Made, rate: f64);
-    /// Something has been measured.
+    /// Called after an evaluation.
     fn evaluated(&mut self, state: &State, figures: &Figures, is_best: bool);
-    /// A checkpoint is whole.
+    /// Called after a checkpoint was written.
     fn saved(&mut self, state: &State, path: &Path);
-    /// Asked before every step: whether to save and end.
+    /// Called before every step; returns whether to save and end the run.
     fn is_over(&mut self) -> bool;
 }
 
-/// How a run came to rest.
+/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// All steps are made.
     Complete,
-    /// A figure did not become better any more.
+    /// The metric of `stop` no longer improved.
     Stopped,
-    /// The watcher said so; everything is saved.
+    /// The watcher ended it; everything is saved.
     Interrupted,
 }
 
-/// A run that can go on.
+/// A run that can continue.
 #[derive(Debug)]
 pub struct Session<'a> {
     job: Job<'a>,
@@ -144,11 +144,11 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Begins a run with these weights, or random ones. What a run that died before its first checkpoint
-    /// has recorded in the folder is taken out again.
+    /// Begins a run with these weights, or with random ones. Metrics that were recorded by a run which
+    /// ended before its first checkpoint are removed.
     ///
     /// # Errors
-    /// The model is too large to run, or the system refuses.
+    /// The model is too large to run, or an I/O error.
     pub fn begin(job: Job<'a>, run: RunDir, weights: Option<Weights>) -> Result<Self, SessionError> {
         run.rewind(0)?;
         let seed = *job.recipe.seed;
@@ -163,10 +163,10 @@ impl<'a> Session<'a> {
         Self::new(job, run, weights, state)
     }
 
-    /// Goes on from a checkpoint.
+    /// Continues from a checkpoint.
     ///
     /// # Errors
-    /// Its files are those of another model or optimizer.
+    /// Its files belong to another model or optimizer.
     pub fn resume(job: Job<'a>, run: RunDir, found: &Found) -> Result<Self, SessionError> {
         let device = job.device.clone().autodiff();
         let (weights, _) = Weights::load(job.graph, &found.file(files::MODEL), &device)?;
@@ -185,23 +185,23 @@ impl<'a> Session<'a> {
         Ok(Self { job, plan, weights: Some(weights), updater, run, state })
     }
 
-    /// What is known of the run.
+    /// The state of the run.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// The folder.
+    /// The path of the folder.
     pub fn root(&self) -> &Path {
         self.run.root()
     }
 
-    /// Makes every step that is left.
+    /// Makes all remaining steps.
     ///
     /// # Errors
-    /// A step cannot be made, or nothing can be written.
+    /// A step fails, or nothing can be written.
     pub fn run(&mut self, watcher: &mut dyn Watcher) -> Result<Ending, SessionError> {
         if self.state.finished {
-            // The end may have come between the last checkpoint and the mean of several.
+            // The run may have been interrupted between its last checkpoint and the averaging.
             if run_dir::named(self.run.root(), run_dir::AVERAGED).is_err() {
                 self.average()?;
             }
@@ -273,7 +273,7 @@ impl<'a> Session<'a> {
         Ok(Ending::Complete)
     }
 
-    /// The part of the data that is measured on.
+    /// The part of the data on which metrics are computed.
     pub fn measured(&self) -> Split {
         measured(self.job.recipe, self.job.dataset)
     }
@@ -330,7 +330,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// The mean of the last checkpoints, where the recipe asks for it.
+    /// Writes the mean of the last checkpoints, if the recipe asks for it.
     fn average(&self) -> Result<(), SessionError> {
         let Some(count) = self.job.recipe.average else { return Ok(()) };
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
@@ -357,7 +357,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What the system said, where it was the system: that the disk is full is not to be lost.
+/// The I/O error behind an error, if there is one, so that a full disk is reported as such.
 fn refusal(error: WeightsError) -> io::Error {
     match error {
         WeightsError::File(FileError::Io(_, error)) => error,
@@ -369,22 +369,22 @@ fn write_documents(folder: &Path, documents: &[(&'static str, String)]) -> io::R
     documents.iter().try_for_each(|(name, text)| run_dir::write_file(&folder.join(name), text.as_bytes()))
 }
 
-/// The part of the data a recipe measures on: what it says, else validation where there is one.
+/// The part of the data on which a recipe evaluates: the one it names, else validation if there is any.
 pub fn measured(recipe: &Recipe, dataset: &Dataset) -> Split {
     let usual = || if dataset.validation.is_some() { Split::Validation } else { Split::Train };
     recipe.evaluate.split.unwrap_or_else(usual)
 }
 
-/// Figures by name, for programs.
+/// A metric by name, for programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// What.
+    /// The name of the metric.
     pub metric: &'static str,
-    /// How much.
+    /// The value of the metric.
     pub value: f64,
 }
 
-/// Figures as they are written out.
+/// The metrics with their names.
 pub fn named(figures: &Figures) -> Vec<Figure> {
     figures.iter().map(|(metric, value)| Figure { metric: metric.word(), value: *value }).collect()
 }

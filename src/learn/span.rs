@@ -1,13 +1,13 @@
-//! From scores of first and last tokens to an answer.
+//! Finds an answer from the scores of its first and last token.
 
 use super::choose::logs;
 
-/// The most tokens an answer has, as in the code of BERT.
+/// The most tokens of an answer, as in BERT's code.
 pub const LONGEST: usize = 30;
 
-/// The most probable answer among the tokens of `range`: its first and last token, the last among them,
-/// and the logarithm of its probability, `log p(first) + log p(last)`, both over all tokens. None where
-/// there is no token.
+/// The most probable answer among the tokens of `range`: its first and last token (inclusive), and the
+/// logarithm of its probability, `log p(first) + log p(last)`, where both are probabilities over all
+/// tokens. `None` if there is no token.
 pub fn best(start: &[f32], end: &[f32], range: std::ops::Range<usize>) -> Option<([usize; 2], f64)> {
     let double = |scores: &[f32]| scores.iter().map(|s| f64::from(*s)).collect::<Vec<_>>();
     let (start, end) = (logs(&double(start)), logs(&double(end)));

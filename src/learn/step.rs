@@ -1,8 +1,8 @@
-//! One step of training: batches, outputs, losses, gradients, and parameters that have moved.
+//! One step of training: batches, outputs, losses, gradients, and changed parameters.
 //!
-//! A step is a function of the parameters, the optimizer's state, the batches and the step's number:
-//! dropout draws from a stream of its own that begins anew with every batch. So a run that was interrupted
-//! goes on as if it had not been.
+//! A step is a function of the parameters, the optimizer's state, the batches and the number of the step:
+//! dropout uses a stream of random numbers that restarts with every batch. So a run that was interrupted
+//! continues as if it had not been.
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
@@ -15,14 +15,14 @@ use super::update::{Updater, add, norm, scale};
 use crate::interp::run::RunError;
 use crate::interp::{Inputs, Outputs, Plan, Ranked, Value, Weights};
 
-/// Why a step cannot be made.
+/// Why a step failed.
 #[derive(Debug)]
 pub enum StepError {
-    /// The model refuses the batch.
+    /// The model cannot run on the batch.
     Run(RunError),
     /// Outputs and labels do not fit.
     Labels(String),
-    /// The device fails.
+    /// The device failed.
     Device(String),
 }
 
@@ -43,34 +43,34 @@ impl From<RunError> for StepError {
     }
 }
 
-/// What a step is made with, the same for all steps.
+/// The settings of all steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The longest gradient, over all parameters.
+    /// The largest norm of the gradient, over all parameters.
     pub clip: Option<f64>,
-    /// Share of the probability that is spread over all classes.
+    /// The share of the probability that is spread over all classes (label smoothing).
     pub smoothing: f64,
-    /// Everything random comes from it.
+    /// The seed of everything random.
     pub seed: u64,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Made {
-    /// The mean loss before it.
+    /// The mean loss before the step.
     pub loss: f64,
-    /// The gradient's norm before clipping; none where nothing is clipped.
+    /// The gradient's norm before clipping; `None` if gradients are not clipped.
     pub norm: Option<f64>,
-    /// Predictions that counted.
+    /// The number of predictions in the loss.
     pub counted: u64,
-    /// Tokens that were read.
+    /// The number of tokens that were read.
     pub tokens: u64,
 }
 
-/// Numbers on a device.
+/// Moves an array to a device.
 ///
 /// # Errors
-/// They have a rank tensors do not come in.
+/// Its rank is not supported.
 pub fn array(array: &Array, device: &Device) -> Result<Value, StepError> {
     let value = match array {
         Array::Ints { shape, values } => {
@@ -95,8 +95,8 @@ pub fn inputs(batch: &Batch, device: &Device) -> Result<Inputs, StepError> {
     Ok(inputs)
 }
 
-/// Makes a step, the `number`th from 1, at the schedule's `factor`: the mean over the predictions of all
-/// batches goes down its gradient.
+/// Makes the step with this `number`, counted from 1, with the schedule's `factor`: a step of gradient
+/// descent on the mean loss over the predictions of all batches.
 ///
 /// # Errors
 /// A batch does not fit the model, or the device fails.
@@ -122,7 +122,7 @@ pub fn step(
         let sum = loss(&outputs, &batch.labels, rules.smoothing).map_err(StepError::Labels)?;
         let mean = sum.div_scalar(counted.max(1) as f64);
         total += number_of(&mean)?;
-        // What the way back needs of them is kept by its ops.
+        // The backward pass keeps what it needs of them.
         drop(outputs);
         let own = GradientsParams::from_grads(mean.backward(), &weights);
         gradients = Some(match gradients {
@@ -145,14 +145,14 @@ pub fn step(
         }
         length = Some(found);
     }
-    // A step along a gradient that is not a number would lose the model; the caller sees the loss.
+    // A step with an infinite or NaN gradient would destroy the model; the caller checks the loss.
     if total.is_finite() && length.is_none_or(f64::is_finite) {
         return Ok((updater.step(factor, weights, gradients), made(length)));
     }
     Ok((weights, made(length)))
 }
 
-/// Outputs without a gradient, dropout off.
+/// The outputs without gradients and without dropout.
 ///
 /// # Errors
 /// The batch does not fit the model.
@@ -163,16 +163,16 @@ pub fn forward(plan: &Plan, weights: &Weights, batch: &Batch) -> Result<Outputs,
     Ok(plan.run(weights, &inputs(batch, &device)?, false)?)
 }
 
-/// The parameters on the plain device, for evaluation and decoding.
+/// The parameters on the device without autodiff, for evaluation and decoding.
 pub fn plain(weights: &Weights) -> Weights {
     weights.valid()
 }
 
-/// The one number of a tensor.
+/// The value of a tensor with one element.
 ///
 /// # Errors
 /// The device fails.
 pub fn number_of(tensor: &Tensor<1>) -> Result<f64, StepError> {
     let data = tensor.clone().try_into_data().map_err(|e| StepError::Device(e.to_string()))?;
-    data.iter::<f64>().next().ok_or_else(|| StepError::Device("the device gave no number".into()))
+    data.iter::<f64>().next().ok_or_else(|| StepError::Device("the device returned no number".into()))
 }

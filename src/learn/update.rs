@@ -1,9 +1,9 @@
-//! Updaters by parameter path: which rule moves which parameter, with or without weight decay.
+//! Optimizers by parameter path: which rule updates which parameter, with or without weight decay.
 //!
-//! The rules are burn's; the state is kept here by path, so that it is written in one order under names a
-//! reader understands, is read back onto the device of the model, and nothing is lost between two
-//! processes. Gradients are clipped by their norm over all parameters, as PyTorch's `clip_grad_norm_`
-//! does, not tensor by tensor.
+//! The rules are burn's. Their state is kept here by path, so that it is written in a fixed order under
+//! readable names, is read back onto the model's device, and survives from one process to another.
+//! Gradients are clipped by their norm over all parameters, as PyTorch's `clip_grad_norm_` does, and not
+//! tensor by tensor.
 
 use std::path::Path;
 
@@ -23,12 +23,12 @@ use crate::interp::weights::{Slot, Weights};
 use crate::learn::recipe::Patterns;
 use crate::learn::recipe::optimizer::{self as recipe, Adjust, Optimizer};
 
-/// How one parameter is moved, and what is remembered of it.
+/// How one parameter is updated, and its optimizer state.
 struct Entry {
     path: String,
     rank: usize,
     trained: bool,
-    /// Which rule moves it.
+    /// The index of the rule that updates it.
     rule: usize,
     state: Option<DynState>,
 }
@@ -39,7 +39,7 @@ struct Rule {
     rate: f64,
 }
 
-/// Moves the parameters of a model.
+/// Updates the parameters of a model.
 pub struct Updater {
     rules: Vec<Rule>,
     entries: IndexMap<ParamId, Entry>,
@@ -83,9 +83,10 @@ fn sgd(o: &recipe::Sgd, decay: f64) -> Rule {
     Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate }
 }
 
-/// burn takes a matrix's first size for its outputs, and a projection lies in memory with its inputs first:
-/// by `adjust: original` it would get `sqrt(max(1, inputs / outputs))` where `sqrt(max(1, outputs / inputs))`
-/// is meant, which is `turned` times as much. Weight decay goes by the rate before that factor.
+/// burn takes the first size of a matrix for its outputs, but in memory a projection has its inputs first.
+/// With `adjust: original`, burn would scale by `sqrt(max(1, inputs / outputs))` instead of `sqrt(max(1,
+/// outputs / inputs))`; `turned` is the factor that corrects this. Weight decay uses the learning rate
+/// without the factor.
 fn muon(o: &recipe::Muon, decay: f64, turned: f64) -> Rule {
     let adjust = match o.adjust {
         Adjust::Original => AdjustLrFn::Original,
@@ -100,7 +101,7 @@ fn muon(o: &recipe::Muon, decay: f64, turned: f64) -> Rule {
     Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate * turned }
 }
 
-/// What burn's factor on the learning rate of a projection of this shape is to be multiplied with.
+/// The factor that corrects burn's scaling of the learning rate for a projection of this shape.
 fn turned(adjust: Adjust, slot: &Slot) -> f64 {
     match (adjust, slot.shape.as_slice()) {
         (Adjust::Original, [outputs, inputs]) => (*outputs as f64 / *inputs as f64).sqrt(),
@@ -108,13 +109,13 @@ fn turned(adjust: Adjust, slot: &Slot) -> f64 {
     }
 }
 
-/// Whether Muon moves a matrix: a projection inside a block, neither a table nor the head.
+/// Whether Muon updates a matrix: a projection inside a block, neither an embedding table nor the head.
 fn is_inner(path: &str, slot: &Slot) -> bool {
     slot.place.rank == 2 && slot.transposed && path.contains(".blocks.")
 }
 
-/// The rule of one parameter, and what it goes by: its weight decay by its path, and if it is Muon's own the
-/// factor that its shape gives.
+/// The rule of one parameter, and the key by which parameters share rules: the weight decay and, for Muon,
+/// the factor that the shape determines.
 fn rule_of(optimizer: &Optimizer, path: &str, slot: &Slot) -> (Rule, (f64, Option<f64>)) {
     match optimizer {
         Optimizer::Adam(o) => {
@@ -142,7 +143,7 @@ fn rule_of(optimizer: &Optimizer, path: &str, slot: &Slot) -> (Rule, (f64, Optio
 }
 
 impl Updater {
-    /// For these weights; what `freeze` matches stays as it is.
+    /// For these weights; parameters that `freeze` matches are not updated.
     pub fn new(optimizer: &Optimizer, freeze: &Patterns, weights: &Weights) -> Self {
         let ids = ids(weights);
         let mut rules: Vec<Rule> = Vec::new();
@@ -163,12 +164,12 @@ impl Updater {
         Self { rules, entries }
     }
 
-    /// Paths of the parameters that are moved.
+    /// The paths of the parameters that are updated.
     pub fn trained(&self) -> impl Iterator<Item = &str> {
         self.entries.values().filter(|e| e.trained).map(|e| e.path.as_str())
     }
 
-    /// Stops gradients of what is not trained.
+    /// Stops the gradients of parameters that are not trained.
     pub fn freeze(&self, weights: Weights) -> Weights {
         struct Freeze<'a>(&'a IndexMap<ParamId, Entry>);
         impl ModuleMapper for Freeze<'_> {
@@ -180,7 +181,7 @@ impl Updater {
         weights.map(&mut Freeze(&self.entries))
     }
 
-    /// Moves every parameter that has a gradient, by its rule at its learning rate times `factor`.
+    /// Updates every parameter that has a gradient, with the learning rate of its rule times `factor`.
     pub fn step(&mut self, factor: f64, weights: Weights, gradients: GradientsParams) -> Weights {
         struct Step<'a> {
             updater: &'a mut Updater,
@@ -215,7 +216,7 @@ impl Updater {
     /// Writes the state of every parameter: tensors named `path.name`, counts in the file's metadata.
     ///
     /// # Errors
-    /// The system refuses, or the device fails.
+    /// The file cannot be written, or the device fails.
     pub fn save(&self, file: &Path) -> Result<(), FileError> {
         let mut sink = StateSink::default();
         for entry in self.entries.values() {
@@ -225,7 +226,7 @@ impl Updater {
         }
         let mut metadata = IndexMap::new();
         for (name, value) in &sink.scalars {
-            // Every count of these rules is a number of steps.
+            // The only counts in these rules are numbers of steps.
             if let Ok(count) = u64::try_from(*value) {
                 metadata.insert(name.clone(), count.to_string());
             }
@@ -238,15 +239,15 @@ impl Updater {
         })
     }
 
-    /// Reads what [`Updater::save`] wrote for the same model and rules.
+    /// Reads what [`Updater::save`] has written for the same model and rules.
     ///
     /// # Errors
-    /// The file is not sound, or holds something else.
+    /// The file is invalid, or holds something else.
     pub fn load(&mut self, file: &Path, device: &Device) -> Result<(), FileError> {
         let mut file = TensorFile::open(file)?;
         let path = file.path().to_owned();
         let wrong = |what: &str| {
-            FileError::Corrupt(path.clone(), format!("`{what}` is not of this optimizer's state"))
+            FileError::Corrupt(path.clone(), format!("`{what}` does not belong to this optimizer's state"))
         };
         let mut counts = Vec::new();
         for (name, value) in file.metadata() {
@@ -289,7 +290,7 @@ fn is_under(name: &str, path: &str) -> bool {
     name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Ids of parameters by rank and place in the list of that rank.
+/// The ids of parameters by rank and index in the list of that rank.
 fn ids(weights: &Weights) -> IndexMap<(usize, usize), ParamId> {
     let vectors = weights.vectors.iter().map(|p| p.id).enumerate().map(|(i, id)| ((1, i), id));
     let matrices = weights.matrices.iter().map(|p| p.id).enumerate().map(|(i, id)| ((2, i), id));
@@ -317,11 +318,11 @@ pub fn norm(weights: &Weights, gradients: &GradientsParams) -> f64 {
         return 0.0;
     }
     let all = Tensor::cat(squares.sums, 0).try_into_data();
-    // The sum of a few hundred numbers, in double precision.
+    // This sums a few hundred numbers, in double precision.
     all.map_or(f64::NAN, |all| all.iter::<f64>().sum::<f64>().sqrt())
 }
 
-/// Gradients times a number.
+/// The gradients times a number.
 pub fn scale(weights: &Weights, mut gradients: GradientsParams, by: f64) -> GradientsParams {
     struct Scale<'a> {
         gradients: &'a mut GradientsParams,

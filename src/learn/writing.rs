@@ -1,30 +1,31 @@
-//! How a Hugging Face model writes: the ids its decoder begins and ends with, from its
-//! `generation_config.json` or, in its absence, from `config.json`.
+//! The special tokens with which a Hugging Face model generates, from its `generation_config.json` or, if
+//! there is none, from `config.json`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// The ids a model's decoder begins and ends with. What is not said is a tokenizer's mark.
+/// The special tokens with which a model generates. A field that is `None` leaves the choice to the
+/// tokenizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Writing {
-    /// Before the first token of a translation.
+    /// The token before the first token of a translation.
     pub start: Option<u32>,
-    /// The first token of a translation, whatever is most probable: often its language.
+    /// The first token of a translation, regardless of its probability: often its language.
     pub first: Option<u32>,
-    /// Tokens that end a text.
+    /// The tokens that end a text.
     pub ends: Vec<u32>,
-    /// The last token, where a text becomes as long as it may.
+    /// The token that ends a text when it reaches its greatest length.
     pub last: Option<u32>,
-    /// Tokens that are never written.
+    /// Tokens that are never generated.
     pub never: Vec<u32>,
-    /// Tokens there may be, what the text begins with among them.
+    /// The most tokens of a text, including the prompt.
     pub longest: Option<usize>,
-    /// Tokens that may be made.
+    /// The most tokens that are generated.
     pub most: Option<usize>,
 }
 
-/// Settings of a search or a draw that are the command line's here, each with the value that changes nothing
-/// and the option that says it.
+/// Settings of search and sampling that trafoc takes from the command line, each with the value that has no
+/// effect and with the option that sets it.
 const OWN: &[(&str, f64, &str)] = &[
     ("num_beams", 1.0, "--beam"),
     ("repetition_penalty", 1.0, "--repetition-penalty"),
@@ -33,7 +34,7 @@ const OWN: &[(&str, f64, &str)] = &[
     ("min_new_tokens", 0.0, ""),
 ];
 
-/// Settings of a draw, which have an effect with `do_sample`.
+/// Settings of sampling, which have an effect only with `do_sample`.
 const DRAW: &[(&str, f64, &str)] = &[
     ("temperature", 1.0, "--temperature"),
     ("top_k", 50.0, "--top-k"),
@@ -42,10 +43,11 @@ const DRAW: &[(&str, f64, &str)] = &[
 ];
 
 impl Writing {
-    /// What a `generation_config.json`, or a config that has none, says for a vocabulary of that size.
+    /// The settings of a `generation_config.json`, or of a config if there is none, for a vocabulary of
+    /// this size.
     ///
     /// # Errors
-    /// What cannot be meant, one sentence each.
+    /// Invalid settings, one sentence each.
     pub fn of(config: &Json, vocab: u64) -> Result<Self, Vec<String>> {
         let mut reading = Reading { config, vocab, faults: Vec::new() };
         let start = reading.one("decoder_start_token_id");
@@ -61,7 +63,8 @@ impl Writing {
         if reading.faults.is_empty() { Ok(writing) } else { Err(reading.faults) }
     }
 
-    /// What it says of searching and drawing, which is for the command line to say: `num_beams 4 (--beam)`.
+    /// Its settings of search and sampling, which are given on the command line instead: `num_beams 4
+    /// (--beam)`.
     pub fn left_aside(config: &Json) -> Vec<String> {
         let draws = config.get("do_sample").and_then(Json::as_bool) == Some(true);
         let all = OWN.iter().chain(DRAW.iter().filter(|_| draws));
@@ -82,14 +85,14 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn fault(&mut self, key: &str, needs: &str) {
-        self.faults.push(format!("`{key}` is {}, and needs to be {needs}", self.config[key]));
+        self.faults.push(format!("`{key}` is {}, but must be {needs}", self.config[key]));
     }
 
     fn id(&self, value: &Json) -> Option<u32> {
         value.as_u64().filter(|id| *id < self.vocab).and_then(|id| u32::try_from(id).ok())
     }
 
-    /// A token that is written whatever the model says, and so has to be one.
+    /// A token that is always generated, and therefore must be in the vocabulary.
     fn one(&mut self, key: &str) -> Option<u32> {
         let value = self.config.get(key).filter(|value| !value.is_null())?;
         let found = self.id(value);
@@ -99,7 +102,7 @@ impl Reading<'_> {
         found
     }
 
-    /// One id or a list of them. One that no token has never occurs.
+    /// One id, or a list of them. An id outside of the vocabulary never occurs.
     fn several(&mut self, key: &str) -> Vec<u32> {
         let given = match self.config.get(key) {
             None | Some(Json::Null) => return Vec::new(),
@@ -112,7 +115,7 @@ impl Reading<'_> {
         given.iter().filter_map(|id| self.id(id)).collect()
     }
 
-    /// Tokens that are kept out, and words of one token that are.
+    /// Tokens that are excluded, and words that consist of one such token.
     fn never(&mut self) -> Vec<u32> {
         let mut found = self.several("suppress_tokens");
         for word in self.config.get("bad_words_ids").and_then(Json::as_array).into_iter().flatten() {

@@ -396,7 +396,7 @@ fn laid_out(node: &Node, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut C
         node.get("join").filter(|_| row.parameters.len() > 1 || row.stack.is_some() || row.lead > 0)
     {
         let message = "`join` puts tensors together, and `fuse` and `stack` take one apart";
-        cx.report(Diagnostic::error(Code::KeysExclude, n.span, message).help("take one of them away"));
+        cx.report(Diagnostic::error(Code::KeysExclude, n.span, message).help("remove one of them"));
     }
     row.lead = node.get("lead").and_then(|n| lead(n, cx)).unwrap_or(0);
     row.absent = node.get("absent").and_then(|n| Real::decode(n, cx)).map(|n| *n as f32);

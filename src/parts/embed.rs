@@ -133,18 +133,18 @@ impl Embed {
         };
         if self.shared && !at.both {
             let message = "`shared` ties the source's table to the target's, and there is only one";
-            idle("shared", message.to_owned(), "take it away");
+            idle("shared", message.to_owned(), "remove it");
         }
         if self.patches.is_some() {
             let given = [("segments", self.segments.is_some()), ("padding", self.padding.is_some())];
             for (key, _) in given.into_iter().filter(|(_, given)| *given) {
                 let message = format!("`{key}` is about tokens, and the input is an image");
-                idle(key, message, "take it away");
+                idle(key, message, "remove it");
             }
         }
         if self.dim.is_none() && self.widen != Widen::Last {
             let message = "`widen` says where a narrower table is widened, and it is not narrower";
-            idle("widen", message.to_owned(), "give `dim`, or take it away");
+            idle("widen", message.to_owned(), "give `dim`, or remove it");
         }
         if let (Some(padding), Some((vocab, place))) = (self.padding, at.vocab)
             && *padding >= vocab

@@ -174,7 +174,7 @@ impl Used {
     fn report_inner(&self, e: &Entry, cx: &mut Context<'_>) {
         if !self.any_of(&e.value) {
             let message = format!("no layer here takes anything from `{}`", e.key);
-            let help = "call it in the block's equation, or take the key away";
+            let help = "call it in the block's equation, or remove the key";
             cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
         }
     }
@@ -188,19 +188,19 @@ impl Used {
         let (message, help) = match e.key.as_str() {
             "position" => (
                 format!("no attention of the {title} has these positions"),
-                "take it away, or call `attention(...)` in the block's equation".to_owned(),
+                "remove it, or call `attention(...)` in the block's equation".to_owned(),
             ),
             "block" => (
                 format!("no block of the {title} has this equation"),
-                "every block that stands somewhere has one of its own: take this one away".to_owned(),
+                "every block that stands somewhere has one of its own: remove this one".to_owned(),
             ),
             key if is_part && !self.called.contains(key) => (
                 format!("no block of the {title} calls `{key}`"),
-                format!("call `{key}(...)` in the block's equation, or take the key away"),
+                format!("call `{key}(...)` in the block's equation, or remove the key"),
             ),
             key => (
                 format!("nothing is left of this `{key}`: every layer has another in its place"),
-                "take it away".to_owned(),
+                "remove it".to_owned(),
             ),
         };
         cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));

@@ -169,7 +169,7 @@ fn pattern(
             cx.report(
                 Diagnostic::error(Code::UnusedKey, *span, message)
                     .label(node.span, "the pattern does not name it")
-                    .help("name it in `pattern`, or take it away"),
+                    .help("name it in `pattern`, or remove it"),
             );
         }
     }

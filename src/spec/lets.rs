@@ -176,7 +176,7 @@ impl Lets {
                 let message = format!("nothing uses `{}`", e.key);
                 cx.report(
                     Diagnostic::error(Code::UnusedKey, e.key_span, message)
-                        .help("use it in an expression or an equation, or take it away"),
+                        .help("use it in an expression or an equation, or remove it"),
                 );
             }
         }

@@ -295,7 +295,7 @@ impl Form<'_> {
             }
             if let Some(e) = entry.filter(|_| !reads_tokens) {
                 let message = format!("the input is an image, and `{name}` would do nothing");
-                cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("take it away"));
+                cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("remove it"));
             }
         }
         if let Some(e) = self.node.entry("source_vocab").filter(|_| !self.both) {
@@ -307,7 +307,7 @@ impl Form<'_> {
         }
         if let Some(e) = self.node.entry("norm").filter(|e| !self.used.any_of(&e.value)) {
             let message = "no block calls this norm, and no final norm is it";
-            cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("take it away"));
+            cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("remove it"));
         }
         if let Some(e) = self.node.get("embed").and_then(|embed| embed.entry("position")) {
             self.used.report(e, "spec", cx);
@@ -381,7 +381,7 @@ impl Form<'_> {
                 Diagnostic::error(Code::KeysExclude, place.span, message)
                     .label(source_vocab.1, format!("{} words of the source", source_vocab.0))
                     .label(vocab.1, format!("{} words of the target", vocab.0))
-                    .help("take `source_vocab` or `shared` away"),
+                    .help("remove `source_vocab` or `shared`"),
             );
         }
     }

@@ -299,7 +299,7 @@ fn attends(node: &Node, blocks: &[Block], around: &Surroundings<'_>, cx: &mut Co
     let place = node.get("block").map_or(around.key, |n| n.span);
     cx.report(
         Diagnostic::error(Code::NoMemory, place, message)
-            .help("add `x = x + cross(norm(x), memory)` to the equation, or take the encoder away"),
+            .help("add `x = x + cross(norm(x), memory)` to the equation, or remove the encoder"),
     );
     None
 }

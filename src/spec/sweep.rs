@@ -61,7 +61,7 @@ pub fn check(node: &Node, spec: &Node, cx: &mut Context<'_>) {
                     let message =
                         format!("the grid has {count} combinations; at most {MAX_VARIANTS} are built");
                     cx.report(
-                        Diagnostic::error(Code::TooLarge, e.key_span, message).help("take values away"),
+                        Diagnostic::error(Code::TooLarge, e.key_span, message).help("remove some values"),
                     );
                 }
             }

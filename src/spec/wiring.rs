@@ -543,7 +543,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 let message = format!("`{}` is given a value that nothing reads", statement.target);
                 self.fail(
                     Diagnostic::error(Code::UnusedValue, statement.target_span, message)
-                        .help("use it in a later line, or take the line away"),
+                        .help("use it in a later line, or remove the line"),
                 );
             }
         }

@@ -65,9 +65,9 @@ pub fn check(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> bool {
     for (at, found) in text.char_indices().filter(|(_, c)| is_hidden(*c)).take(20) {
         let name = match found {
             '\0' => "a NUL character".to_owned(),
-            '\u{1b}' => "an escape character, which controls a terminal,".to_owned(),
+            '\u{1b}' => "an escape character, which controls a terminal".to_owned(),
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                format!("the character U+{:04X}, which changes the direction of text,", found as u32)
+                format!("the character U+{:04X}, which changes the direction of text", found as u32)
             }
             other => format!("the control character U+{:04X}", other as u32),
         };

@@ -275,7 +275,7 @@ fn spread(from: f64) -> Spread {
 }
 
 fn timed(name: &str, forward: f64, step: Option<f64>) -> Timed {
-    let untrained = step.is_none().then(|| "its head has nothing to be trained towards".to_owned());
+    let untrained = step.is_none().then(|| "its head has no target to be trained on".to_owned());
     Timed { name: name.to_owned(), forward: spread(forward), step: step.map(spread), untrained }
 }
 
@@ -286,8 +286,11 @@ fn no_winner_is_called_where_intervals_overlap() {
     c.timing = Some(Timing { device: "flex".into(), batch: 1, tokens: 8, models });
     let text = c.text(80);
     assert!(text.contains("forward: undecided, the intervals of a and b overlap"), "{text}");
-    assert!(text.contains("training step: b takes the least time, a 2.12 times as much"), "{text}");
-    assert!(text.contains("c takes no training step: its head has nothing to be trained towards"), "{text}");
+    assert!(text.contains("training step: b takes the least time, a takes 2.12 times as long"), "{text}");
+    assert!(
+        text.contains("c cannot make a training step: its head has no target to be trained on"),
+        "{text}"
+    );
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
     assert!(c.csv().contains("\nmeasured,step_runs,10,10,\n"), "{}", c.csv());
     assert!(c.markdown().contains("- forward: undecided"));
@@ -324,7 +327,7 @@ fn what_was_learned_is_compared_seed_by_seed() {
     let mut c = comparison(&["gpt1", "gpt2-small", "llama3-8b"]);
     c.learning = Some(learning);
     let html = page(&c, &[]).html();
-    assert!(html.contains("Loss in training") && !html.contains("<b>") && html == page(&c, &[]).html());
+    assert!(html.contains("Training loss") && !html.contains("<b>") && html == page(&c, &[]).html());
     assert!(c.csv().contains("\ntrained,loss_seed_2,3,3.11,3.05\n"), "{}", c.csv());
     // What is not there for every model is left out, and one seed shows no noise.
     let part = vec![("a".to_owned(), runs(&[1.0, 2.0])), ("b".to_owned(), runs(&[1.5]))];

@@ -1,20 +1,20 @@
-//! What a training step is given: lists of numbers with shapes, named like the graph's inputs.
+//! The input of a training step: arrays of numbers with shapes, named like the graph's inputs.
 
-/// Numbers with a shape, the last dimension's neighbours side by side.
+/// Numbers with a shape, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Array {
     /// Ids, masks, classes.
     Ints {
-        /// Sizes of the dimensions.
+        /// The sizes of the dimensions.
         shape: Vec<usize>,
-        /// As many as the sizes' product.
+        /// The values; their number is the product of the sizes.
         values: Vec<i64>,
     },
-    /// Images.
+    /// Pixels of images.
     Floats {
-        /// Sizes of the dimensions.
+        /// The sizes of the dimensions.
         shape: Vec<usize>,
-        /// As many as the sizes' product.
+        /// The values; their number is the product of the sizes.
         values: Vec<f32>,
     },
 }
@@ -23,29 +23,29 @@ pub enum Array {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Labels {
     /// A class for every position, `[B, T]` each: tokens of `lm`, `mlm` and `translate`, classes of `tag`.
-    /// A position of weight 0 is not to be predicted, and its class is 0.
+    /// A position with weight 0 takes no part in the loss, and its class is 0.
     Positions {
-        /// `[B, T]`
+        /// The shape `[B, T]`.
         shape: [usize; 2],
-        /// The right class.
+        /// The right classes.
         classes: Vec<i64>,
-        /// 1 or 0.
+        /// 1 if the position takes part in the loss, else 0.
         weights: Vec<f32>,
     },
     /// One class for every example, `[B]`.
     Classes(Vec<i64>),
-    /// 1 for every class that holds, `[B, C]`.
+    /// Several classes for every example, `[B, C]`.
     Several {
-        /// `[B, C]`
+        /// The shape `[B, C]`.
         shape: [usize; 2],
-        /// 1 or 0.
+        /// 1 if the class applies, else 0.
         values: Vec<f32>,
     },
-    /// First and last token of the answer, `[B]` each.
+    /// The first and the last token of each answer, `[B]` each.
     Spans {
-        /// The first token.
+        /// The indices of the first tokens.
         start: Vec<i64>,
-        /// The last token, itself part of the answer.
+        /// The indices of the last tokens, which belong to the answers.
         end: Vec<i64>,
     },
 }
@@ -53,28 +53,28 @@ pub enum Labels {
 /// Examples that are computed together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// The graph's inputs by name, in the graph's order. An optional input that says nothing (a mask
-    /// without padding) is absent.
+    /// The graph's inputs by name, in the graph's order. An optional input without information (a mask if
+    /// there is no padding) is absent.
     pub inputs: Vec<(&'static str, Array)>,
     /// What the outputs should be.
     pub labels: Labels,
-    /// Which examples of their part these are.
+    /// The indices of these examples in their part of the data.
     pub indices: Vec<usize>,
-    /// How many predictions count: the loss is their mean.
+    /// The number of predictions that take part in the loss, which is their mean.
     pub counted: usize,
-    /// Tokens or patches that are read, padding among them; what a step costs.
+    /// The number of tokens or patches that are read, including padding: the cost of a step.
     pub tokens: usize,
 }
 
 impl Batch {
-    /// An input by its name.
+    /// The input with this name.
     pub fn input(&self, name: &str) -> Option<&Array> {
         self.inputs.iter().find(|(n, _)| *n == name).map(|(_, array)| array)
     }
 }
 
 impl Array {
-    /// Sizes of the dimensions.
+    /// The sizes of the dimensions.
     pub fn shape(&self) -> &[usize] {
         match self {
             Self::Ints { shape, .. } | Self::Floats { shape, .. } => shape,

@@ -1,6 +1,7 @@
-//! Examples to a batch: marks added, padded to the longest, labels shifted, tokens hidden.
+//! Combines examples into a batch: special tokens are added, rows are padded to the longest, labels are
+//! shifted, tokens are masked.
 //!
-//! Where the marks go, with `[` for the start and `]` for the end:
+//! The positions of the special tokens, where `[` is the start and `]` the end:
 //!
 //! ```text
 //! lm          reads [ a b c      predicts a b c ]
@@ -17,7 +18,7 @@ use crate::learn::random::Stream;
 use crate::learn::recipe::{Masking, Split};
 use crate::learn::token::Marks;
 
-/// Rows of ids, padded to the longest.
+/// Rows of ids, padded to the longest one.
 #[derive(Clone, Debug)]
 pub struct Rows {
     pad: u32,
@@ -25,7 +26,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Rows, and what fills them up.
+    /// Rows, and the token they are padded with.
     pub fn new(rows: Vec<Vec<u32>>, pad: u32) -> Self {
         Self { pad, rows }
     }
@@ -34,7 +35,7 @@ impl Rows {
         self.rows.iter().map(Vec::len).max().unwrap_or(0).max(1)
     }
 
-    /// `[B, T]`
+    /// The shape `[B, T]`.
     pub fn shape(&self) -> [usize; 2] {
         [self.rows.len(), self.width()]
     }
@@ -48,12 +49,12 @@ impl Rows {
         self.rows.iter().flat_map(fill).collect()
     }
 
-    /// The ids.
+    /// The ids with padding, `[B, T]`.
     pub fn ids(&self) -> Array {
         Array::Ints { shape: self.shape().to_vec(), values: self.filled(i64::from(self.pad), i64::from) }
     }
 
-    /// 1 for a token, 0 for padding; nothing where there is none.
+    /// 1 for a token, 0 for padding, `[B, T]`; `None` if there is no padding.
     pub fn mask(&self) -> Option<Array> {
         let width = self.width();
         let is_padded = self.rows.iter().any(|row| row.len() < width);
@@ -61,7 +62,7 @@ impl Rows {
         is_padded.then(|| Array::Ints { shape: self.shape().to_vec(), values: values() })
     }
 
-    /// Every row as classes of positions, padding and [`NOTHING`] not to be predicted.
+    /// The rows as classes of positions; padding and [`NOTHING`] take no part in the loss.
     fn labels(&self) -> (Labels, usize) {
         let classes = self.filled(0, |id| if id == NOTHING { 0 } else { i64::from(id) });
         let weights = self.filled(0.0, |id| if id == NOTHING { 0.0 } else { 1.0 });
@@ -70,7 +71,7 @@ impl Rows {
     }
 }
 
-/// What is read and what is predicted, one position on.
+/// The tokens that are read, and those that are predicted, which are one position ahead.
 fn shifted(ids: &[u32], start: Option<u32>, end: Option<u32>) -> (Vec<u32>, Vec<u32>) {
     let all: Vec<u32> = start.into_iter().chain(ids.iter().copied()).chain(end).collect();
     let read = all.split_last().map_or(&[][..], |(_, rest)| rest).to_vec();
@@ -78,7 +79,7 @@ fn shifted(ids: &[u32], start: Option<u32>, end: Option<u32>) -> (Vec<u32>, Vec<
     (read, predicted)
 }
 
-/// Texts between marks, and which of them every token belongs to.
+/// Texts separated by special tokens, and the index of the text to which each token belongs.
 fn between(texts: &[&[u32]], marks: Marks) -> (Vec<u32>, Vec<u32>) {
     let mut ids: Vec<u32> = marks.start.into_iter().collect();
     let mut types = vec![0; ids.len()];
@@ -90,7 +91,8 @@ fn between(texts: &[&[u32]], marks: Marks) -> (Vec<u32>, Vec<u32>) {
     (ids, types)
 }
 
-/// Hides tokens of a text and says which were there.
+/// Masks tokens of a text in place. Returns the original tokens at the selected positions, and [`NOTHING`]
+/// elsewhere.
 fn hide(ids: &mut [u32], masking: &Masking, marks: Marks, vocab: u64, mut stream: Stream) -> Vec<u32> {
     let mut hidden = vec![NOTHING; ids.len()];
     if ids.is_empty() {
@@ -99,7 +101,7 @@ fn hide(ids: &mut [u32], masking: &Masking, marks: Marks, vocab: u64, mut stream
     let choose = |stream: &mut Stream| stream.uniform() < *masking.share;
     let mut chosen: Vec<usize> = (0..ids.len()).filter(|_| choose(&mut stream)).collect();
     if chosen.is_empty() {
-        // A short text still has something to predict.
+        // A short text must have something to predict too.
         chosen.push(usize::try_from(stream.below(ids.len() as u64)).unwrap_or(0));
     }
     for at in chosen {
@@ -115,7 +117,7 @@ fn hide(ids: &mut [u32], masking: &Masking, marks: Marks, vocab: u64, mut stream
     hidden
 }
 
-/// A batch in the making.
+/// A batch under construction.
 #[derive(Default)]
 struct Making {
     inputs: Vec<(&'static str, Array)>,
@@ -132,8 +134,8 @@ impl Making {
 }
 
 impl Codebook {
-    /// The graph's inputs for texts of one sequence, tokens between their marks: `tokens`, `mask`, and
-    /// `token_types` where a graph has them.
+    /// The graph's inputs for texts in one sequence, with special tokens: `tokens`, `mask`, and
+    /// `token_types` if the graph has them.
     pub fn inputs(&self, texts: &[Vec<&[u32]>], has_types: bool) -> Vec<(&'static str, Array)> {
         let mut making = Making::default();
         self.sequence(&mut making, texts.iter().map(|t| between(t, self.marks())).collect(), has_types);
@@ -148,7 +150,7 @@ impl Codebook {
         }
     }
 
-    /// The graph's `source` and `source_mask` for tokens of sources.
+    /// The graph's inputs `source` and `source_mask` for the tokens of sources.
     pub fn source_inputs(&self, sources: &[&[u32]]) -> Vec<(&'static str, Array)> {
         let mut making = Making::default();
         self.sources(&mut making, sources);
@@ -161,22 +163,22 @@ impl Codebook {
         making.add("source", Some("source_mask"), &Rows::new(rows, marks.pad));
     }
 
-    /// The token a target begins with: what another library's model says, or the mark of the start. A
-    /// vocabulary without one begins with padding, as T5 does.
+    /// The first token of a target: the one another library's model prescribes, or the start token. A
+    /// vocabulary without a start token uses padding, as T5 does.
     pub fn first_of_target(&self) -> u32 {
         let marks = self.marks();
         let said = self.writing.as_ref().and_then(|writing| writing.start);
         said.or(marks.start).unwrap_or(marks.pad)
     }
 
-    /// The token before a text that is to be continued, where there is one.
+    /// The token before a text that is to be continued, if there is one.
     pub fn first_of_text(&self) -> Option<u32> {
         self.marks().start
     }
 }
 
 impl Dataset {
-    /// The batch of some examples of a part. The epoch decides which tokens are hidden.
+    /// The batch of some examples of a part. The epoch determines which tokens are masked.
     pub fn collate(&self, split: Split, indices: &[usize], epoch: u64) -> Batch {
         let mut making = Making::default();
         let (labels, counted) = match self.part(split) {
@@ -226,7 +228,7 @@ impl Dataset {
                 let (start, end) = if *whole { (marks.start, marks.end) } else { (None, None) };
                 let (read, predicted): (Vec<_>, Vec<_>) =
                     each().map(|i| shifted(ids.get(i), start, end)).unzip();
-                // What is behind a token changes nothing before it, so padding needs no mask.
+                // In a causal model later positions do not change earlier ones, so padding needs no mask.
                 making.add("tokens", None, &Rows::new(read, marks.pad));
                 Rows::new(predicted, 0).labels()
             }
@@ -284,7 +286,7 @@ impl Dataset {
                     let (first, last) = answer.get(i).copied().flatten().unwrap_or((0, 0));
                     let at = if end { last } else { first };
                     let is_there = answer.get(i).copied().flatten().is_some();
-                    // An answer that was cut off points at the first token.
+                    // An answer that was cut off is represented by the first token.
                     if is_there {
                         self.before_context(question.get(i).len()) as i64 + i64::from(at)
                     } else {
@@ -300,7 +302,7 @@ impl Dataset {
         }
     }
 
-    /// The positions of a question's context among its tokens, as far as there is room for it.
+    /// The positions of a question's context in the sequence, as far as it fits.
     pub fn context_positions(&self, part: &Part, index: usize) -> std::ops::Range<usize> {
         let Part::Spans { question, .. } = part else { return 0..0 };
         let length = question.get(index).len();
@@ -308,8 +310,8 @@ impl Dataset {
         first..first + part.context(index).map_or(0, |c| c.ids.len()).min(room)
     }
 
-    /// The text of an answer from its first to its last position, the last among them. None where that is
-    /// no stretch of the context.
+    /// The text of an answer from its first to its last position, inclusive. `None` if these are not a
+    /// range within the context.
     pub fn answer<'p>(&self, part: &'p Part, index: usize, first: usize, last: usize) -> Option<&'p str> {
         let positions = self.context_positions(part, index);
         let context = part.context(index).filter(|_| first <= last)?;
@@ -321,13 +323,13 @@ impl Dataset {
         context.text.get(*start as usize..*end as usize)
     }
 
-    /// Tokens before the context of a question of that many tokens.
+    /// The number of tokens before the context, for a question of this length.
     pub fn before_context(&self, question: usize) -> usize {
         let marks = self.codebook.marks();
         usize::from(marks.start.is_some()) + question + marks.between()
     }
 
-    /// Tokens of the context there is room for beside a question of that many tokens.
+    /// The number of tokens of the context that fit, for a question of this length.
     fn room_beside(&self, question: usize) -> usize {
         let behind = usize::from(self.codebook.marks().end.is_some());
         self.codebook.longest.saturating_sub(self.before_context(question) + behind)
@@ -344,7 +346,7 @@ impl Dataset {
         let mut values = Vec::new();
         for of in labels {
             let holds = |class: usize| match width {
-                // One sigmoid tells the second class from the first.
+                // A single sigmoid distinguishes the second class from the first.
                 1 => first(of) == 1,
                 _ => of.iter().any(|c| *c as usize == class),
             };

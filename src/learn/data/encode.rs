@@ -1,4 +1,4 @@
-//! Raw examples to numbers.
+//! Encodes raw examples as numbers.
 
 use std::ops::ControlFlow;
 
@@ -9,22 +9,22 @@ use crate::learn::recipe::agree::Task;
 use crate::learn::recipe::data::TooLong;
 use crate::learn::token::{Piece, Tokenizer, Unknown};
 
-/// Turns examples into numbers, one part of the data.
+/// Encodes the examples of one part of the data.
 pub struct Encoder<'a> {
     codebook: &'a Codebook,
     too_long: TooLong,
     part: Part,
-    /// Tokens of one long text that are not yet a piece.
+    /// The tokens of the long text that have not been cut into pieces yet.
     stream: Option<Vec<u32>>,
-    /// The paragraph of the last context.
+    /// The paragraph of the last context, which the next question may share.
     paragraph: Option<usize>,
 }
 
-/// What is wrong with an example, and what would mend it.
+/// What is wrong with an example, and how to fix it.
 type Fault = (String, Option<&'static str>);
 
 impl<'a> Encoder<'a> {
-    /// An empty part. `is_stream` says that texts are stretches of one.
+    /// An encoder without examples. With `is_stream`, texts are sections of one long text.
     pub fn new(codebook: &'a Codebook, too_long: TooLong, is_stream: bool) -> Self {
         let part = match codebook.task {
             Task::Translate => Part::Pairs {
@@ -54,7 +54,7 @@ impl<'a> Encoder<'a> {
         Self { codebook, too_long, part, stream: is_stream.then(Vec::new), paragraph: None }
     }
 
-    /// Adds an example, or says what is wrong with it.
+    /// Adds an example, or reports what is wrong with it.
     pub fn add(&mut self, raw: Raw, place: Place<'_>, faults: &mut Faults<'_>) -> ControlFlow<()> {
         match self.encode(raw) {
             Ok(()) => ControlFlow::Continue(()),
@@ -62,7 +62,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The part.
+    /// The encoded part.
     pub fn finish(mut self) -> Part {
         self.cut(true);
         self.part
@@ -105,7 +105,7 @@ impl<'a> Encoder<'a> {
             ) => {
                 let of = codebook.labels(&of)?;
                 let other = other.map(|o| encoded(tokenizer, &o)).transpose()?;
-                // A second text takes marks of its own.
+                // A second text is followed by special tokens of its own.
                 let taken = other.as_ref().map_or(0, |o| o.len() + codebook.marks().between());
                 let Some(first) = fit(encoded(tokenizer, &first)?, room.saturating_sub(taken), too_long)?
                 else {
@@ -140,12 +140,12 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// Cuts the stream into pieces; the last one may be short.
+    /// Cuts the long text into pieces; the last one may be shorter.
     fn cut(&mut self, is_last: bool) {
         let (Some(stream), Part::Texts { ids, whole, .. }) = (&mut self.stream, &mut self.part) else {
             return;
         };
-        // Within one text every piece begins with the token the one before it has predicted last.
+        // In one text, every piece begins with the token that the piece before it predicts last.
         let (size, step) = match *whole {
             true => (self.codebook.room(), self.codebook.room()),
             false => (self.codebook.longest.saturating_add(1), self.codebook.longest),
@@ -183,12 +183,12 @@ impl<'a> Encoder<'a> {
         }
         let Some(known) = contexts.last() else { return Ok(()) };
         let asked = encoded(tokenizer, &text)?;
-        // Marks stand before the question, behind it and behind the context.
+        // There are special tokens before the question, between it and the context, and after the context.
         let marks = self.codebook.marks();
         let behind = marks.between();
         let room = self.codebook.room().saturating_sub(behind + asked.len());
         if known.ids.len() > room && self.too_long != TooLong::Cut {
-            // Says so, or leaves it out.
+            // A question without room for its context is reported or left out.
             return fit(known.ids.clone(), room, self.too_long).map(drop);
         }
         answer.push(answers.first().and_then(|(start, said)| known.tokens(*start, start + said.len(), room)));
@@ -200,7 +200,7 @@ impl<'a> Encoder<'a> {
 }
 
 impl Context {
-    /// First and last of the first `room` tokens that hold some bytes.
+    /// The first and the last of the first `room` tokens that overlap a range of bytes.
     fn tokens(&self, start: usize, end: usize, room: usize) -> Option<(u32, u32)> {
         let of = |b: u32| b as usize;
         let seen = self.bytes.get(..room.min(self.bytes.len()))?;
@@ -213,27 +213,29 @@ impl Context {
 }
 
 impl Codebook {
-    /// The classes an example's labels name. A sigmoid alone has two labels, no and yes.
+    /// The indices of an example's labels. A single sigmoid has two labels, for no and yes.
     fn labels(&self, labels: &[String]) -> Result<Vec<u32>, Fault> {
         let all: Result<Vec<u32>, Fault> =
             labels.iter().map(|l| index_of(&self.classes, l, "class")).collect();
         let all = all?;
         match (self.several, all.as_slice()) {
             (false, [_]) | (true, _) => Ok(all),
-            (false, more) => Err((format!("{} classes, and one is expected", more.len()), None)),
+            (false, more) => {
+                Err((format!("the example has {} classes, but exactly one is expected", more.len()), None))
+            }
         }
     }
 }
 
 fn index_of(names: &[String], name: &str, what: &str) -> Result<u32, Fault> {
     let at = names.iter().position(|n| n == name).and_then(|i| u32::try_from(i).ok());
-    at.ok_or_else(|| (format!("the {what} `{name}` is not in the training data"), None))
+    at.ok_or_else(|| (format!("the {what} `{name}` does not occur in the training data"), None))
 }
 
 fn pieces(tokenizer: Option<&Tokenizer>, text: &str) -> Result<Vec<Piece>, Fault> {
     tokenizer.map_or(Ok(Vec::new()), |t| t.pieces(text)).map_err(|Unknown { what }| {
-        let help = "a tokenizer with a mark for the unknown reads it";
-        (format!("`{what}` is not in the vocabulary of the training data"), Some(help))
+        let help = "use a tokenizer with a token for unknown text";
+        (format!("`{what}` is not in the vocabulary, which is that of the training data"), Some(help))
     })
 }
 
@@ -241,7 +243,7 @@ fn encoded(tokenizer: Option<&Tokenizer>, text: &str) -> Result<Vec<u32>, Fault>
     pieces(tokenizer, text).map(|pieces| pieces.into_iter().map(|p| p.id).collect())
 }
 
-/// The tokens as far as there is room.
+/// The tokens, shortened or refused if there are more than `room`.
 fn fit(mut ids: Vec<u32>, room: usize, too_long: TooLong) -> Result<Option<Vec<u32>>, Fault> {
     if ids.len() <= room {
         return Ok(Some(ids));
@@ -253,7 +255,7 @@ fn fit(mut ids: Vec<u32>, room: usize, too_long: TooLong) -> Result<Option<Vec<u
         }
         TooLong::Skip => Ok(None),
         TooLong::Refuse => {
-            let message = format!("{} tokens, and there is room for {room}", ids.len());
+            let message = format!("the example has {} tokens, but only {room} fit", ids.len());
             Err((
                 message,
                 Some("raise `longest` or the spec's `context`, or write `too_long: cut` or `too_long: skip`"),

@@ -1,6 +1,6 @@
-//! Examples as numbers, packed.
+//! Examples as numbers, stored compactly.
 
-/// Lists of ids, one behind the other.
+/// Lists of ids in one vector.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Sequences {
     ids: Vec<u32>,
@@ -14,118 +14,118 @@ impl Sequences {
         self.ends.push(self.ids.len());
     }
 
-    /// How many lists there are.
+    /// The number of lists.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no lists.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The list of that index, empty where there is none.
+    /// The list with this index, empty if there is none.
     pub fn get(&self, index: usize) -> &[u32] {
         let Some(end) = self.ends.get(index) else { return &[] };
         let start = index.checked_sub(1).and_then(|i| self.ends.get(i)).copied().unwrap_or(0);
         self.ids.get(start..*end).unwrap_or(&[])
     }
 
-    /// How many ids all lists have together.
+    /// The number of ids in all lists.
     pub fn total(&self) -> usize {
         self.ids.len()
     }
 }
 
-/// A question as written, for comparing answers in words.
+/// A question as text, for comparing answers as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Its name in the file.
+    /// The id of the question in the file.
     pub id: String,
-    /// The question.
+    /// The text of the question.
     pub text: String,
-    /// Which context it is about.
+    /// The index of its context.
     pub context: usize,
-    /// The right answers.
+    /// The reference answers.
     pub answers: Vec<String>,
 }
 
-/// A context of questions, once for all of them.
+/// A context, which several questions may share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// As written.
+    /// The text of the context.
     pub text: String,
     /// Its tokens.
     pub ids: Vec<u32>,
-    /// First and last byte of every token, the last excluded.
+    /// The first byte of every token, and one past its last byte.
     pub bytes: Vec<(u32, u32)>,
 }
 
-/// No class: a token that is not to be predicted.
+/// The class of a position that takes no part in the loss.
 pub const NOTHING: u32 = u32::MAX;
 
-/// A part of the data: to learn from, to choose by, or for the end.
+/// A part of the data: for training, validation or test.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// Texts for `lm` and `mlm`.
     Texts {
-        /// Every text, or every piece of the one text, without marks.
+        /// All texts, or all pieces of the one long text, without special tokens.
         ids: Sequences,
-        /// Whether each is a text of its own, with a start and an end.
+        /// Whether each is a complete text, with a start and an end.
         whole: bool,
-        /// Characters of all texts together, for figures per character.
+        /// The number of characters in all texts, for metrics per character.
         characters: u64,
     },
-    /// Sources and targets, without marks.
+    /// Sources and targets, without special tokens.
     Pairs {
-        /// Every source.
+        /// The sources.
         source: Sequences,
-        /// Its target.
+        /// The targets.
         target: Sequences,
-        /// The language of every target, where the spec has languages.
+        /// The index of each target's language, if the spec has languages.
         language: Vec<u32>,
-        /// Source and target as written, for figures that compare texts.
+        /// Source and target as text, for metrics that compare texts.
         texts: Vec<(String, String)>,
     },
-    /// Texts with their classes, without marks.
+    /// Texts with their classes, without special tokens.
     Classes {
-        /// Every text.
+        /// The texts.
         text: Sequences,
-        /// A second text behind it, or nothing.
+        /// A second text that follows the first; empty if there is none.
         second: Sequences,
-        /// Its class, or several of them.
+        /// The classes of each text.
         labels: Sequences,
     },
     /// Images with their classes.
     Images {
-        /// Values of all pixels, `[C, H, W]` an image.
+        /// The values of all pixels, `[C, H, W]` for each image.
         pixels: Vec<f32>,
-        /// Its class.
+        /// The class of each image.
         labels: Vec<u32>,
     },
-    /// Texts with a class for tokens, without marks.
+    /// Texts with a class for each token, without special tokens.
     Tags {
-        /// Every text.
+        /// The texts.
         ids: Sequences,
-        /// The class of every token, [`NOTHING`] behind the first of a word.
+        /// The class of every token; [`NOTHING`] for all tokens of a word except the first.
         tags: Sequences,
     },
-    /// Questions about contexts, without marks.
+    /// Questions about contexts, without special tokens.
     Spans {
-        /// Every question.
+        /// The questions.
         question: Sequences,
-        /// First and last token of its answer in the context, the last among them; nothing where the
-        /// answer was cut off.
+        /// The first and the last token of the answer in the context, inclusive; `None` if the answer was
+        /// cut off.
         answer: Vec<Option<(u32, u32)>>,
-        /// Questions as written.
+        /// The questions as text.
         questions: Vec<Question>,
-        /// What they are about.
+        /// The contexts that the questions are about.
         contexts: Vec<Context>,
     },
 }
 
 impl Part {
-    /// How many examples there are.
+    /// The number of examples.
     pub fn len(&self) -> usize {
         match self {
             Self::Texts { ids, .. } | Self::Tags { ids, .. } => ids.len(),
@@ -136,12 +136,12 @@ impl Part {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no examples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How long an example is, for sorting alike ones together.
+    /// The length of an example, by which examples are sorted into batches.
     pub fn length(&self, index: usize) -> usize {
         match self {
             Self::Texts { ids, .. } | Self::Tags { ids, .. } => ids.get(index).len(),
@@ -154,7 +154,7 @@ impl Part {
         }
     }
 
-    /// What a question is about.
+    /// The context of a question.
     pub fn context(&self, index: usize) -> Option<&Context> {
         match self {
             Self::Spans { questions, contexts, .. } => contexts.get(questions.get(index)?.context),
@@ -166,7 +166,7 @@ impl Part {
         }
     }
 
-    /// How many tokens there are.
+    /// The number of tokens in all examples.
     pub fn tokens(&self) -> usize {
         match self {
             Self::Texts { ids, .. } | Self::Tags { ids, .. } => ids.total(),

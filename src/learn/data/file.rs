@@ -1,4 +1,4 @@
-//! Data files, line by line, unpacked where they are packed.
+//! Reads data files line by line, and decompresses those that are compressed.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,14 +9,15 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::Refused;
 
-/// Bytes a line may have: far above any text, so that a file without line breaks does not fill memory.
+/// The longest line in bytes: far above any text, so that a file without line breaks cannot fill the
+/// memory.
 const MAX_LINE: usize = 16 << 20;
 
-/// Why the system refuses, as a refusal.
+/// An I/O error as a refusal with a readable reason.
 pub fn refused(path: &Path, error: &io::Error) -> Refused {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::PermissionDenied => "reading it is not allowed".to_owned(),
+        io::ErrorKind::PermissionDenied => "you are not allowed to read it".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
         io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => format!("it is damaged: {error}"),
         io::ErrorKind::NotADirectory => "it is not a folder".to_owned(),
@@ -25,10 +26,10 @@ pub fn refused(path: &Path, error: &io::Error) -> Refused {
     Refused::File { path: path.to_owned(), why }
 }
 
-/// Opens a file; what begins with the mark of gzip is unpacked.
+/// Opens a file; one that begins with gzip's magic number is decompressed.
 ///
 /// # Errors
-/// The system refuses, or it is a folder.
+/// The file cannot be opened, or is a folder.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>, Refused> {
     let fail = |error: io::Error| refused(path, &error);
     let file = File::open(path).map_err(fail)?;
@@ -43,10 +44,10 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>, Refused> {
     })
 }
 
-/// All bytes of a file, unpacked; an error beyond `most`.
+/// All bytes of a file, decompressed.
 ///
 /// # Errors
-/// The system refuses, or there is more.
+/// The file cannot be read, or is longer than `most`.
 pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Refused> {
     let mut bytes = Vec::new();
     open(path)?.take(most + 1).read_to_end(&mut bytes).map_err(|e| refused(path, &e))?;
@@ -59,13 +60,13 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Refused> {
 /// A line of a file, or what is wrong with it.
 pub type Line<'a> = Result<&'a str, String>;
 
-/// What is called with every line and its number from 1.
+/// A function that is called with every line and its number, counted from 1.
 pub type VisitLine<'v> = dyn FnMut(u64, Line<'_>) -> Result<ControlFlow<()>, Refused> + 'v;
 
-/// Calls `visit` with every line and its number from 1, without its line break.
+/// Calls `visit` with every line, without its line break, and its number, counted from 1.
 ///
 /// # Errors
-/// The system refuses, or `visit` does.
+/// The file cannot be read, or `visit` returns an error.
 pub fn lines(path: &Path, visit: &mut VisitLine<'_>) -> Result<(), Refused> {
     let mut reader = open(path)?;
     let mut buffer = Vec::new();
@@ -96,16 +97,16 @@ pub fn lines(path: &Path, visit: &mut VisitLine<'_>) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The name of a file as messages show it: its last part.
+/// The name of a file in messages: the last part of its path.
 pub fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
 }
 
-/// A path with the place in the recipe that names it.
+/// A path, with the place in the recipe that names it.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// As it is opened.
+    /// The path as it is opened.
     pub path: PathBuf,
-    /// Where the recipe names it.
+    /// The place in the recipe.
     pub span: crate::source::Span,
 }

@@ -1,11 +1,11 @@
-//! Files to examples to batches.
+//! From files to examples to batches.
 //!
-//! [`prepare`] reads what a recipe names, makes or reads the tokenizer, and keeps every example as
-//! numbers. A [`Loader`] then gives the batches of any training step: their order comes from the seed
-//! alone, so a run that is resumed needs nothing but its step. A [`Batch`] is named like the graph's
+//! [`prepare`] reads the files that a recipe names, trains or reads the tokenizer, and keeps every example
+//! as numbers. A [`Loader`] then produces the batches of any training step: their order follows from the
+//! seed alone, so a resumed run needs only the number of its step. A [`Batch`] is named like the graph's
 //! inputs. Files are read twice, line by line: once for the vocabulary, once for the examples.
 //!
-//! A line that cannot be used is a diagnostic with its file and number, and nothing is trained.
+//! A line that cannot be used is a diagnostic with its file and number, and then nothing is trained.
 
 pub mod batch;
 mod codebook;
@@ -32,11 +32,11 @@ use std::path::PathBuf;
 pub enum Refused {
     /// A file cannot be opened or read.
     File {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The reason.
         why: String,
     },
-    /// What is in it cannot be used; the sink says why.
+    /// The content cannot be used; the diagnostics are in the sink.
     Data,
 }

@@ -1,15 +1,15 @@
-//! Which examples are computed together, and when. All of it comes from the seed.
+//! Which examples are computed together, and in which order. All of it follows from the seed.
 
 use super::batch::Batch;
 use super::prepare::Dataset;
 use crate::learn::random::Stream;
 use crate::learn::recipe::Split;
 
-/// Gives the batches of training steps and of evaluations.
+/// Produces the batches of training steps and of evaluations.
 #[derive(Debug)]
 pub struct Loader<'d> {
     dataset: &'d Dataset,
-    /// The epoch whose plan this is.
+    /// The batches of one epoch, with the number of the epoch.
     plan: Option<(u64, Vec<Vec<usize>>)>,
 }
 
@@ -19,20 +19,20 @@ impl<'d> Loader<'d> {
         Self { dataset, plan: None }
     }
 
-    /// How many steps go through the training data once.
+    /// The number of steps in one epoch.
     pub fn steps_of_epoch(&self) -> u64 {
         let batch = &self.dataset.batch;
         let examples = self.dataset.train.len() as u64;
         examples.div_ceil(*batch.size).div_ceil(*batch.accumulate).max(1)
     }
 
-    /// The epoch a step, counted from 0, belongs to.
+    /// The epoch of a step; both are counted from 0.
     pub fn epoch(&self, step: u64) -> u64 {
         step / self.steps_of_epoch()
     }
 
-    /// The batches of a step, counted from 0: one, or as many as are accumulated. The gradient of a step
-    /// is that of the mean over all their predictions.
+    /// The batches of a step, counted from 0: one, or several if gradients are accumulated. The gradient of
+    /// a step is that of the mean over all their predictions.
     pub fn step(&mut self, step: u64) -> Vec<Batch> {
         let (epoch, at) = (self.epoch(step), step % self.steps_of_epoch());
         if self.plan.as_ref().is_none_or(|(known, _)| *known != epoch) {
@@ -45,7 +45,7 @@ impl<'d> Loader<'d> {
         chosen.map(|indices| self.dataset.collate(Split::Train, indices, epoch)).collect()
     }
 
-    /// The batches of a part, in the order of its files, at most so many examples of it.
+    /// The batches of a part, in the order of its files, with at most `limit` examples.
     pub fn part(&self, split: Split, limit: Option<u64>) -> impl Iterator<Item = Batch> + use<'d> {
         let dataset = self.dataset;
         let size = usize::try_from(*dataset.batch.size).unwrap_or(usize::MAX);
@@ -59,7 +59,7 @@ impl<'d> Loader<'d> {
 }
 
 impl Dataset {
-    /// The batches of an epoch, each the indices of its examples.
+    /// The batches of an epoch, as indices of examples.
     fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
         let size = usize::try_from(*self.batch.size).unwrap_or(usize::MAX);
         let mut order: Vec<usize> = (0..self.train.len()).collect();
@@ -72,7 +72,8 @@ impl Dataset {
         for group in order.chunks_mut(bucket.saturating_mul(size)) {
             group.sort_by_key(|i| self.train.length(*i));
         }
-        // The last batch may be small and stays where an epoch ends, so that accumulation sees it last.
+        // The last batch may be smaller. It stays at the end of the epoch, so that accumulation sees it
+        // last.
         let mut plan: Vec<Vec<usize>> = order.chunks(size).map(<[usize]>::to_vec).collect();
         let whole = plan.len() - usize::from(plan.last().is_some_and(|b| b.len() < size));
         if let Some(batches) = plan.get_mut(..whole) {

@@ -1,4 +1,4 @@
-//! A recipe's files, read: tokenizers made, examples encoded, parts divided.
+//! Reads a recipe's files: tokenizers are trained, examples encoded, parts divided.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -20,35 +20,35 @@ use crate::parts::{Embed, Head};
 use crate::source::{SourceMap, Span};
 use crate::spec::ModelSpec;
 
-/// Everything a run learns from and is measured on.
+/// The data with which a run trains and evaluates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
-    /// What ids and classes mean.
+    /// The meaning of ids and classes.
     pub codebook: Codebook,
-    /// What is learnt from.
+    /// The training data.
     pub train: Part,
-    /// What is held back to choose by.
+    /// The validation data, by which the best checkpoint is chosen.
     pub validation: Option<Part>,
-    /// What is held back to the end.
+    /// The data for the final test.
     pub test: Option<Part>,
-    /// How examples become batches.
+    /// How examples are combined into batches.
     pub batch: Batch,
-    /// Where the order comes from.
+    /// The seed from which the order follows.
     pub seed: u64,
-    /// Which tokens are hidden, for `mlm`.
+    /// Which tokens are masked, for `mlm`.
     pub masking: Option<Masking>,
-    /// Whether the graph has token types.
+    /// Whether the graph has an input for token types.
     pub has_types: bool,
-    /// Rows of the model's table.
+    /// The number of rows of the model's embedding table.
     pub vocab: u64,
-    /// How many classes the model has.
+    /// The number of classes that the model has.
     pub outputs: usize,
-    /// Positions of an image.
+    /// The number of positions of an image.
     pub positions: usize,
 }
 
 impl Dataset {
-    /// A part, if there is one.
+    /// A part of the data, if there is one.
     pub fn part(&self, split: Split) -> Option<&Part> {
         match split {
             Split::Train => Some(&self.train),
@@ -58,10 +58,10 @@ impl Dataset {
     }
 }
 
-/// Reads what a recipe names. The recipe has been held against the spec before.
+/// Reads the files that a recipe names. The recipe has been checked against the spec before.
 ///
 /// # Errors
-/// A file cannot be read, or holds something else than the task needs; the sink then says what.
+/// A file cannot be read, or does not hold what the task needs; the diagnostics are in the sink.
 pub fn prepare(
     recipe: &Recipe,
     spec: &ModelSpec,
@@ -100,20 +100,22 @@ pub fn prepare(
     })
 }
 
-/// Says what is legal and hardly meant: a batch beyond the data, a warm-up beyond the steps.
+/// Warns about recipes that are valid but probably not intended: a batch larger than the data, a warm-up
+/// longer than the training.
 pub fn proportions(recipe: &Recipe, dataset: &Dataset, sink: &mut Sink) {
     let (batch, examples) = (&recipe.batch, dataset.train.len() as u64);
     if *batch.size > examples && batch.places.has("size") {
-        let message = format!("a batch of {} examples, and there are {examples} to learn from", *batch.size);
+        let message =
+            format!("the batch size is {}, but there are only {examples} training examples", *batch.size);
         sink.push(
             Diagnostic::warning(Code::DataMismatch, batch.places.of("size"), message)
-                .help(format!("every step takes them all, as with `size: {examples}`")),
+                .help(format!("every step uses all of them, as with `size: {examples}`")),
         );
     }
     let total = recipe.total_steps(Loader::new(dataset).steps_of_epoch());
     let warmup = recipe.schedule.warmup();
     if warmup > total {
-        let message = format!("the learning rate rises for {warmup} steps, and training ends after {total}");
+        let message = format!("the learning rate rises for {warmup} steps, but training ends after {total}");
         sink.push(
             Diagnostic::warning(Code::DataMismatch, recipe.places.of("schedule"), message)
                 .help(format!("write `warmup: {}`, or train for longer", (total / 10).max(1))),
@@ -121,11 +123,11 @@ pub fn proportions(recipe: &Recipe, dataset: &Dataset, sink: &mut Sink) {
     }
 }
 
-/// No line, or none that is kept.
+/// The diagnostic for data without a single example.
 fn nothing_to_learn(recipe: &Recipe) -> Diagnostic {
     let place = recipe.data.places.of("train");
-    Diagnostic::error(Code::BadData, place, "there is no example to learn from")
-        .help("is it the right file, and the right format?")
+    Diagnostic::error(Code::BadData, place, "there are no training examples")
+        .help("is this the right file, and the right format?")
 }
 
 struct Plan<'a> {
@@ -135,7 +137,7 @@ struct Plan<'a> {
     task: Task,
 }
 
-/// How many classes a head tells apart, with their place.
+/// The number of classes that a head distinguishes, with its place in the spec.
 fn classes(spec: &ModelSpec) -> Option<(u64, Span)> {
     match &spec.head {
         Head::Classify(c) => Some((*c.classes, c.places.of("classes"))),
@@ -144,7 +146,7 @@ fn classes(spec: &ModelSpec) -> Option<(u64, Span)> {
     }
 }
 
-/// Which part every example of the training files belongs to; all of them to training where empty.
+/// The part to which every example of the training files belongs; if empty, all of them are training data.
 type Membership = Vec<Split>;
 
 fn part_of(membership: &Membership, index: usize) -> Split {
@@ -156,12 +158,12 @@ impl Plan<'_> {
         locations.0.iter().map(|l| Named { path: l.path(self.sources), span: l.span }).collect()
     }
 
-    /// How the first stack reads its input.
+    /// The embedding of the first stack, which reads the input.
     fn embed(&self) -> Option<&Embed> {
         self.spec.encoder.as_ref().or(self.spec.decoder.as_ref()).map(|stack| &stack.embed)
     }
 
-    /// What images look like.
+    /// The size and the channels of images.
     fn form(&self) -> Option<Form> {
         Form::of(self.spec)
     }
@@ -182,7 +184,7 @@ impl Plan<'_> {
         let files = self.files(locations);
         let (format, form, limit) = (&self.recipe.data.format, self.form(), self.limit());
         read(format, &files, form, limit, &mut faults, &mut |raw, place, faults| {
-            // Questions about one paragraph stay together.
+            // Questions about the same paragraph belong to the same part.
             let group = if let Raw::Question { paragraph, .. } = &raw { *paragraph } else { index };
             let flow = visit(group, raw, place, faults);
             index += 1;
@@ -191,7 +193,7 @@ impl Plan<'_> {
         if faults.any() { Err(Refused::Data) } else { Ok(()) }
     }
 
-    /// Chooses by the seed which examples are held back.
+    /// Selects by the seed which examples are held out.
     fn membership(&self, sink: &mut Sink) -> Result<Membership, Refused> {
         let Some(held) = &self.recipe.data.split else { return Ok(Vec::new()) };
         let mut count = 0usize;
@@ -212,7 +214,8 @@ impl Plan<'_> {
         Ok(membership)
     }
 
-    /// A part that the recipe holds back has an example, or its figures would be those of nothing.
+    /// Checks that each part that the recipe holds out has an example; otherwise its metrics would be
+    /// computed from nothing.
     fn held_back(&self, validation: Option<&Part>, test: Option<&Part>, sink: &mut Sink) {
         let data = &self.recipe.data;
         let split = data.split.as_ref();
@@ -224,19 +227,19 @@ impl Plan<'_> {
             let (place, help) = match (there, split, share) {
                 (Some(_), _, _) => continue,
                 (None, Some(split), Some(share)) if share > 0.0 => {
-                    (split.places.of(part), "hold back a larger share, or take it away")
+                    (split.places.of(part), "hold out a larger share, or remove it")
                 }
                 (None, _, _) if is_file => {
-                    (data.places.of(part), "is it the right file, and the right format?")
+                    (data.places.of(part), "is this the right file, and the right format?")
                 }
                 (None, _, _) => continue,
             };
-            let message = format!("no example is held back for `{part}`");
+            let message = format!("no example is held out for `{part}`");
             sink.push(Diagnostic::error(Code::BadData, place, message).help(help));
         }
     }
 
-    /// Makes or reads the tokenizers, and collects classes and languages.
+    /// Trains or reads the tokenizers, and collects classes and languages.
     fn codebook(&self, membership: &Membership, sink: &mut Sink) -> Result<Codebook, Refused> {
         let data = &self.recipe.data;
         let context = self.spec.context.and_then(|c| usize::try_from(c).ok()).unwrap_or(usize::MAX);
@@ -283,7 +286,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Whether the spec has as many rows, classes and languages as the data.
+    /// Compares the rows, classes and languages of the spec with those of the data.
     fn fits(&self, codebook: &Codebook, sink: &mut Sink) {
         let place = self.recipe.places.of("tokens");
         let sides = [
@@ -296,7 +299,7 @@ impl Plan<'_> {
             if let Some((asked, at)) = self.recipe.tokens.as_ref().and_then(Tokens::asked)
                 && found > asked
             {
-                let message = format!("`vocab` is {asked}, and the data needs {found} tokens at least");
+                let message = format!("`vocab` is {asked}, but the data needs at least {found} tokens");
                 sink.push(
                     Diagnostic::error(Code::VocabMismatch, at, message)
                         .help(format!("write `vocab: {found}`")),
@@ -304,10 +307,10 @@ impl Plan<'_> {
             } else if found > size {
                 sink.push(too_many(found, place, key, size, self.spec));
             } else if found < size {
-                let message = format!("the data has {found} tokens, and `{key}` has room for {size}");
+                let message = format!("the data has {found} tokens, but `{key}` has {size} rows");
                 sink.push(
                     Diagnostic::warning(Code::VocabMismatch, place, message)
-                        .label(self.spec.places.of(key), "the other rows are never trained")
+                        .label(self.spec.places.of(key), "the remaining rows are never trained")
                         .help(format!("write `{key}: {found}`")),
                 );
             }
@@ -319,31 +322,31 @@ impl Plan<'_> {
         ];
         for (what, found, known) in counts {
             let Some((size, at)) = known else { continue };
-            // A sigmoid alone tells two classes apart.
+            // A single sigmoid distinguishes two classes.
             let wanted = if what == "classes" && codebook.several && size == 1 { 2 } else { size };
             let place = self.recipe.data.places.of("train");
             if let ("classes", [only], false) = (what, codebook.classes.as_slice(), codebook.several) {
                 let message =
-                    format!("every example is of the class `{only}`, and there is nothing to tell apart");
+                    format!("every example has the class `{only}`, so there is nothing to distinguish");
                 sink.push(
                     Diagnostic::error(Code::DataMismatch, place, message)
                         .label(at, format!("classes is {size} here"))
-                        .help("is it the right column?"),
+                        .help("is this the right column?"),
                 );
             } else if found > wanted {
                 let names = if what == "classes" { &codebook.classes } else { &codebook.languages };
                 let shown: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
-                let message = format!("the data has {found} {what}, and the spec {size}");
+                let message = format!("the data has {found} {what}, but the spec has {size}");
                 sink.push(
                     Diagnostic::error(Code::DataMismatch, place, message)
                         .label(at, format!("{what} is {size} here"))
                         .help(format!("the data has {}", listed(&shown))),
                 );
             } else if found < wanted {
-                let message = format!("the data has {found} {what}, and the spec {size}");
+                let message = format!("the data has {found} {what}, but the spec has {size}");
                 sink.push(
                     Diagnostic::warning(Code::DataMismatch, place, message)
-                        .label(at, "the others are never seen"),
+                        .label(at, "the others never occur"),
                 );
             }
         }
@@ -381,7 +384,7 @@ impl Plan<'_> {
     }
 }
 
-/// Names in order: numbers by their value, others as texts.
+/// Names in order: by value if all are numbers, otherwise as texts.
 fn sorted(names: BTreeSet<String>) -> Vec<String> {
     let mut names: Vec<String> = names.into_iter().collect();
     if names.iter().all(|n| n.parse::<u64>().is_ok()) {
@@ -390,11 +393,11 @@ fn sorted(names: BTreeSet<String>) -> Vec<String> {
     names
 }
 
-/// What makes the tokenizers.
+/// The builders of the tokenizers.
 struct Makers<'r> {
-    /// Of the one sequence, or of the target.
+    /// For the sequence, or for the target.
     text: Option<Maker<'r>>,
-    /// Of a source with a vocabulary of its own.
+    /// For a source with its own vocabulary.
     source: Option<Maker<'r>>,
 }
 
@@ -437,7 +440,7 @@ impl<'r> Makers<'r> {
         }
     }
 
-    /// The tokenizer of the text, and of a source of its own.
+    /// The tokenizer of the text, and of the source if it has its own.
     fn finish(
         self,
         plan: &Plan<'_>,

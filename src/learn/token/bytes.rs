@@ -6,33 +6,33 @@ use super::{Marks, Piece};
 
 const MARKS: [&str; 3] = ["<pad>", "<bos>", "<eos>"];
 
-/// The bytes of UTF-8.
+/// The tokenizer of UTF-8 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bytes {}
 
 impl Bytes {
-    /// How many ids there are.
+    /// The number of ids.
     pub fn vocab(self) -> usize {
         256 + MARKS.len()
     }
 
-    /// The ids that are no byte.
+    /// The special tokens.
     pub fn marks(self) -> Marks {
         Marks { pad: 256, start: Some(257), end: Some(258), unknown: None, mask: None, twice: false }
     }
 
-    /// The bytes of a text.
+    /// The tokens of a text, one per byte.
     pub fn pieces(self, text: &str) -> Vec<Piece> {
         text.bytes().enumerate().map(|(at, b)| Piece { id: u32::from(b), bytes: at..at + 1 }).collect()
     }
 
-    /// The text of ids, marks left out; bytes that are no text are shown as such.
+    /// The text of ids, without special tokens; invalid UTF-8 is replaced.
     pub fn decode(self, ids: &[u32]) -> String {
         let bytes: Vec<u8> = ids.iter().filter_map(|id| u8::try_from(*id).ok()).collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// How a token is written: itself where it is a character, its number where it is not.
+    /// How a token is displayed: as its character if it is ASCII, otherwise as its number.
     pub fn token(self, id: u32) -> Option<String> {
         match u8::try_from(id) {
             Ok(byte) if byte.is_ascii_graphic() || byte == b' ' => Some(char::from(byte).to_string()),

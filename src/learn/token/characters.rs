@@ -6,28 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use super::{Marks, Piece, Unknown};
 
-/// The marks of an alphabet without a boundary, ids 0 to 3.
+/// The special tokens of an alphabet without a boundary, ids 0 to 3.
 pub const MARKS: [&str; 4] = ["<unk>", "<pad>", "<bos>", "<eos>"];
 
-/// An alphabet.
+/// The tokenizer of an alphabet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Characters {
-    /// One mark for start, end and padding, id 0; without it the four of [`MARKS`] come first.
+    /// The single special token for start, end and padding, id 0; without it, those of [`MARKS`] come
+    /// first.
     pub boundary: Option<char>,
-    /// Whether text becomes lower case first.
+    /// Whether text is first converted to lower case.
     pub lower: bool,
-    /// The characters behind the marks, ascending.
+    /// The characters after the special tokens, in ascending order.
     pub alphabet: Vec<char>,
 }
 
-/// Collects an alphabet.
+/// Collects the characters of texts.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     seen: BTreeSet<char>,
 }
 
 impl Collector {
-    /// Takes in a text.
+    /// Adds the characters of a text.
     pub fn add(&mut self, text: &str, lower: bool) {
         match lower {
             true => self.seen.extend(text.chars().flat_map(char::to_lowercase)),
@@ -35,7 +36,8 @@ impl Collector {
         }
     }
 
-    /// The alphabet. A boundary that is in the text stays a mark, and the text then cannot be encoded.
+    /// The collected alphabet. A boundary that occurs in the texts remains a special token, and these texts
+    /// then cannot be encoded.
     pub fn finish(self, boundary: Option<char>, lower: bool) -> Characters {
         let alphabet = self.seen.into_iter().filter(|c| Some(*c) != boundary).collect();
         Characters { boundary, lower, alphabet }
@@ -47,12 +49,12 @@ impl Characters {
         self.boundary.map_or(MARKS.len(), |_| 1)
     }
 
-    /// How many ids there are.
+    /// The number of ids.
     pub fn vocab(&self) -> usize {
         self.first() + self.alphabet.len()
     }
 
-    /// The ids that are no character.
+    /// The special tokens.
     pub fn marks(&self) -> Marks {
         match self.boundary {
             Some(_) => {
@@ -64,10 +66,11 @@ impl Characters {
         }
     }
 
-    /// The tokens of a text. A character that lower case makes two of is two tokens of the same bytes.
+    /// The tokens of a text. If lower case turns a character into two, these are two tokens with the same
+    /// bytes.
     ///
     /// # Errors
-    /// A character is not in the alphabet and there is no mark for it.
+    /// A character is not in the alphabet, and there is no token for unknown text.
     pub fn pieces(&self, text: &str) -> Result<Vec<Piece>, Unknown> {
         let mut pieces = Vec::with_capacity(text.len());
         let mut add = |at: usize, len: usize, c: char| {
@@ -87,12 +90,12 @@ impl Characters {
         Ok(pieces)
     }
 
-    /// The text of ids, marks left out.
+    /// The text of ids, without special tokens.
     pub fn decode(&self, ids: &[u32]) -> String {
         ids.iter().filter_map(|id| self.alphabet.get((*id as usize).checked_sub(self.first())?)).collect()
     }
 
-    /// How a token is written.
+    /// How a token is displayed.
     pub fn token(&self, id: u32) -> Option<String> {
         let id = id as usize;
         match (self.boundary, id.checked_sub(self.first())) {

@@ -1,23 +1,22 @@
-//! A tokenizer and the marks a model was trained with, as the files of Hugging Face: `tokenizer.json`,
-//! `tokenizer_config.json`.
+//! A tokenizer and its special tokens as files of Hugging Face: `tokenizer.json`, `tokenizer_config.json`.
 //!
-//! What is read back gives the same ids, marks among them.
+//! What is read back gives the same ids, including special tokens.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::subword::added;
 use super::{Marks, Tokenizer};
 
-/// Which marks stand around a text.
+/// The special tokens that frame a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Before it.
+    /// Whether there is one before it.
     pub start: bool,
-    /// Behind it, and behind a second one.
+    /// Whether there is one after it, and after a second text.
     pub end: bool,
 }
 
-/// The text of a `tokenizer.json`; `None` if the tokenizer cannot be written.
+/// The text of a `tokenizer.json`; `None` if the tokenizer cannot be written as one.
 pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
     let every_character = || json!({ "type": "Split", "pattern": { "Regex": "[\\s\\S]" }, "behavior": "Isolated", "invert": false });
     let byte_level =
@@ -29,7 +28,7 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
             words(tokenizer, lower(own.lower), every_character(), json!({ "type": "Fuse" }))
         }
         Tokenizer::Words(own) => {
-            // A mark of punctuation begins a word.
+            // A punctuation mark begins a word.
             let split = json!({ "type": "Split", "pattern": { "Regex": "[,.!?]" }, "behavior": "MergedWithNext", "invert": false });
             let split =
                 json!({ "type": "Sequence", "pretokenizers": [{ "type": "WhitespaceSplit" }, split] });
@@ -52,7 +51,7 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
     serde_json::to_string_pretty(&json).ok().map(|text| text + "\n")
 }
 
-/// The text of a `tokenizer_config.json`.
+/// The content of a `tokenizer_config.json`.
 pub fn config_json(tokenizer: &Tokenizer, longest: u64) -> Json {
     let Marks { pad, start, end, unknown, mask, twice: _ } = tokenizer.marks();
     let mut json = json!({ "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": longest });
@@ -71,7 +70,7 @@ pub fn config_json(tokenizer: &Tokenizer, longest: u64) -> Json {
     json
 }
 
-/// A vocabulary of whole tokens, as the split gives them.
+/// A vocabulary of whole words or characters, as the pre-tokenizer splits them.
 fn words(tokenizer: &Tokenizer, normalizer: Json, split: Json, decoder: Json) -> Json {
     let ids = 0..u32::try_from(tokenizer.vocab()).unwrap_or(u32::MAX);
     let vocab: Map<String, Json> =
@@ -93,8 +92,8 @@ fn words(tokenizer: &Tokenizer, normalizer: Json, split: Json, decoder: Json) ->
     })
 }
 
-/// The characters that stand for the bytes 0 to 255 in GPT-2's alphabet: themselves where they can be seen,
-/// those from U+0100 on for the others.
+/// The characters that represent the bytes 0 to 255 in GPT-2's alphabet: visible characters represent
+/// themselves, the others are represented by characters from U+0100 on.
 fn shown_bytes() -> impl Iterator<Item = char> {
     let mut other = 256u32;
     (0u32..256).map(move |byte| {
@@ -105,7 +104,7 @@ fn shown_bytes() -> impl Iterator<Item = char> {
     })
 }
 
-/// The marks around a text, and around two.
+/// The special tokens that frame one text, and two texts.
 fn template(tokenizer: &Tokenizer, frame: Frame) -> Json {
     let marks = tokenizer.marks();
     let named = |id: Option<u32>, is_there: bool| {

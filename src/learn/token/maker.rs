@@ -1,4 +1,4 @@
-//! Tokenizers from the training data, or from files.
+//! Creates tokenizers from training data or from files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use crate::learn::data::{Refused, file};
 use crate::learn::recipe::{self, Tokens};
 use crate::source::Span;
 
-/// Bytes the file of a tokenizer may have.
+/// The largest tokenizer file in bytes.
 const MOST: u64 = 256 << 20;
 
-/// Tokens where neither the recipe nor the spec says how many.
+/// The vocabulary size if neither the recipe nor the spec determines it.
 const VOCAB: u64 = 8_000;
 
-/// Takes in texts and makes the tokenizer a recipe asks for.
+/// Collects texts and creates the tokenizer that a recipe asks for.
 #[derive(Debug)]
 pub struct Maker<'r> {
     kind: MakerKind<'r>,
@@ -30,17 +30,17 @@ enum MakerKind<'r> {
     File(PathBuf, Option<PathBuf>),
 }
 
-/// Why there is no tokenizer.
+/// Why a tokenizer cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A file cannot be opened.
     Refused(Refused),
-    /// A file is no tokenizer.
+    /// A file is not a valid tokenizer.
     Bad(String),
 }
 
 impl Fault {
-    /// The refusal, its reason told.
+    /// Reports the reason and returns the refusal.
     pub fn refused(self, span: Span, sink: &mut Sink) -> Refused {
         match self {
             Self::Refused(refused) => refused,
@@ -53,8 +53,8 @@ impl Fault {
 }
 
 impl<'r> Maker<'r> {
-    /// A maker of what the recipe asks for. `files` are the paths of a tokenizer that is read; `vocab`
-    /// is the spec's.
+    /// Creates what the recipe asks for. `files` are the paths of a tokenizer that is read; `vocab` is the
+    /// spec's.
     pub fn new(tokens: &'r Tokens, files: Option<(PathBuf, Option<PathBuf>)>, vocab: Option<u64>) -> Self {
         let size = |own: Option<u64>| own.or(vocab).unwrap_or(VOCAB);
         let kind = match tokens {
@@ -79,8 +79,8 @@ impl<'r> Maker<'r> {
         Self { kind }
     }
 
-    /// Takes in a text. One that is held back adds to an alphabet, so that it can be said, and to
-    /// nothing else.
+    /// Adds a text. A held-out text (`is_learnt` is `false`) only adds its characters to an alphabet, so
+    /// that it can be encoded.
     pub fn add(&mut self, text: &str, is_learnt: bool) {
         match &mut self.kind {
             MakerKind::Characters(t, collector) => collector.add(text, t.lower),
@@ -90,7 +90,7 @@ impl<'r> Maker<'r> {
         }
     }
 
-    /// The tokenizer.
+    /// Creates the tokenizer.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -118,14 +118,14 @@ impl<'r> Maker<'r> {
 /// Reads `tokenizer.json`, or `encoder.json` with its merges.
 ///
 /// # Errors
-/// A file cannot be opened, or is no tokenizer.
+/// A file cannot be opened, or is not a valid tokenizer.
 pub fn from_files(path: &Path, merges: Option<&Path>) -> Result<Subword, Fault> {
     let text = |path: &Path| {
         let bytes = file::bytes(path, MOST).map_err(Fault::Refused)?;
         let name = file::name(path);
         String::from_utf8(bytes).map_err(|_| Fault::Bad(format!("`{name}` is not UTF-8")))
     };
-    let bad = |why: String| Fault::Bad(format!("`{}` is no tokenizer: {why}", file::name(path)));
+    let bad = |why: String| Fault::Bad(format!("`{}` is not a valid tokenizer: {why}", file::name(path)));
     match merges {
         Some(merges) => Subword::from_gpt(&text(path)?, &text(merges)?).map_err(bad),
         None => Subword::from_json(&text(path)?).map_err(bad),

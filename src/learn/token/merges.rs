@@ -1,33 +1,33 @@
-//! Learns which neighbours to join: byte pair encoding (Sennrich et al. 2016).
+//! Learns the merges of byte pair encoding (Sennrich et al. 2016).
 //!
-//! The most frequent pair of neighbours becomes a token, again and again, until there are enough. Of
-//! pairs that are as frequent the one made of older tokens comes first, so the same texts always give
-//! the same vocabulary.
+//! The most frequent pair of neighbours becomes a token, again and again, until there are enough tokens. Of
+//! equally frequent pairs, the one of older tokens comes first, so the same texts always give the same
+//! vocabulary.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// What has been learnt.
+/// The result of learning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Learnt {
-    /// Tokens by id.
+    /// The tokens by id.
     pub tokens: Vec<String>,
-    /// Which tokens are joined, in order.
+    /// The pairs that are merged, in order.
     pub merges: Vec<(String, String)>,
 }
 
 /// How tokens are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Style<'a> {
-    /// Tokens that come first and are never part of another.
+    /// Special tokens, which come first and are never part of another token.
     pub marks: &'a [&'a str],
-    /// What stands before a token that does not begin its word (`##`).
+    /// The prefix of a token that does not begin its word (`##`).
     pub inside: &'a str,
-    /// Characters that are tokens even where the texts have none.
+    /// Characters that are tokens even if they do not occur in the texts.
     pub alphabet: &'a [char],
 }
 
-/// A word as the tokens it is made of so far.
+/// A word as the tokens it consists of so far.
 struct Word {
     ids: Vec<u32>,
     count: u64,
@@ -56,8 +56,8 @@ impl Pairs {
     }
 }
 
-/// Learns from words with their counts, up to `vocab` tokens; pairs seen less than `min_frequency` times
-/// are not joined.
+/// Learns from words with their counts, up to `vocab` tokens. Pairs that occur less than `min_frequency`
+/// times are not merged.
 pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, style: Style<'_>) -> Learnt {
     let mut tokens: Vec<String> = Vec::new();
     let mut ids: BTreeMap<String, u32> = BTreeMap::new();
@@ -100,7 +100,7 @@ pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, s
     let least = i64::try_from(min_frequency.max(1)).unwrap_or(i64::MAX);
     while tokens.len() < vocab {
         let Some((count, Reverse(pair))) = queue.pop() else { break };
-        // The queue may hold older counts of a pair; the one that holds is there too.
+        // The queue may hold outdated counts of a pair; its present count is in the queue too.
         if pairs.counts.get(&pair) != Some(&count) {
             continue;
         }
@@ -128,7 +128,7 @@ pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, s
     Learnt { tokens, merges }
 }
 
-/// The ids with every pair joined, from the left.
+/// The ids after merging every occurrence of the pair, from left to right.
 fn join(ids: &[u32], pair: Pair, new: u32) -> Vec<u32> {
     let mut out = Vec::with_capacity(ids.len());
     let mut rest = ids;

@@ -1,10 +1,10 @@
-//! Text to token ids and back.
+//! Converts text to token ids and back.
 //!
-//! A [`Tokenizer`] is made from the training data or from a file, is saved beside a run and reads back
-//! equal. It never adds marks of start and end itself: what is built from a text says where they go,
-//! and takes them from [`Marks`].
+//! A [`Tokenizer`] is trained on data or read from a file, and is saved with each checkpoint. It never adds
+//! start and end tokens itself: the code that builds a sequence from a text decides where they go, and
+//! takes them from [`Marks`].
 //!
-//! Adding one: a file here, a variant below and a row in the recipe's `tokens`.
+//! To add a kind, add a file here, a variant below and a row in the recipe's `tokens`.
 
 pub mod bytes;
 pub mod characters;
@@ -24,66 +24,66 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The ids that are no piece of a text.
+/// The special tokens of a vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marks {
-    /// Fills up a batch.
+    /// Padding.
     pub pad: u32,
-    /// Before the first token, where there is one.
+    /// The token before the first one, if any.
     pub start: Option<u32>,
-    /// Behind the last token, where there is one.
+    /// The token after the last one, if any.
     pub end: Option<u32>,
-    /// Stands for what is not known, where there is one.
+    /// The token for unknown text, if any.
     pub unknown: Option<u32>,
-    /// Stands for a hidden token, where there is one.
+    /// The token that replaces masked tokens, if any.
     pub mask: Option<u32>,
-    /// Whether the mark of the end stands twice between two texts, which have no types then (RoBERTa, BART).
+    /// Whether two texts are separated by two end tokens; they then have no token types (RoBERTa, BART).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub twice: bool,
 }
 
 impl Marks {
-    /// No mark but 0 for padding.
+    /// No special token except 0 for padding.
     pub const NONE: Marks = Marks { pad: 0, start: None, end: None, unknown: None, mask: None, twice: false };
 
-    /// How many marks stand between two texts.
+    /// The number of special tokens between two texts.
     pub fn between(&self) -> usize {
         if self.end.is_some() { 1 + usize::from(self.twice) } else { 0 }
     }
 }
 
-/// A token and the bytes of the text it stands for.
+/// A token, and the bytes of the text that it encodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Its id.
+    /// The id of the token.
     pub id: u32,
-    /// The bytes of the text that was encoded.
+    /// The range of bytes in the text.
     pub bytes: Range<usize>,
 }
 
 /// A text that a tokenizer cannot encode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
-    /// What it does not know.
+    /// The part of the text that has no token.
     pub what: String,
 }
 
-/// Text to ids and back.
+/// A tokenizer of some kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tokenizer {
     /// Every character is a token.
     Characters(Characters),
-    /// Words between spaces.
+    /// Words separated by spaces.
     Words(Words),
     /// Every byte is a token.
     Bytes(Bytes),
-    /// Pieces of words: `tokenizer.json`.
+    /// Subwords, from a `tokenizer.json`.
     Subword(Box<Subword>),
 }
 
 impl Tokenizer {
-    /// How many ids there are.
+    /// The number of ids.
     pub fn vocab(&self) -> usize {
         match self {
             Self::Characters(t) => t.vocab(),
@@ -93,7 +93,7 @@ impl Tokenizer {
         }
     }
 
-    /// The ids that are no piece of a text.
+    /// The special tokens.
     pub fn marks(&self) -> Marks {
         match self {
             Self::Characters(t) => t.marks(),
@@ -103,7 +103,7 @@ impl Tokenizer {
         }
     }
 
-    /// The tokens of a text with the bytes each stands for.
+    /// The tokens of a text, with the bytes that each encodes.
     ///
     /// # Errors
     /// A piece of the text has no token.
@@ -124,7 +124,7 @@ impl Tokenizer {
         self.pieces(text).map(|pieces| pieces.into_iter().map(|p| p.id).collect())
     }
 
-    /// The text of ids, marks left out.
+    /// The text of ids, without special tokens.
     pub fn decode(&self, ids: &[u32]) -> String {
         match self {
             Self::Characters(t) => t.decode(ids),
@@ -134,7 +134,7 @@ impl Tokenizer {
         }
     }
 
-    /// How a token is written, for tables and pictures.
+    /// How a token is displayed in tables and pictures.
     pub fn token(&self, id: u32) -> Option<String> {
         match self {
             Self::Characters(t) => t.token(id),

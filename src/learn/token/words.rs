@@ -1,7 +1,8 @@
-//! Words between spaces, as "Dive into Deep Learning" makes them.
+//! Words separated by spaces, as in "Dive into Deep Learning".
 //!
-//! No-break spaces (U+202F, U+00A0) are spaces, and `,`, `.`, `!` and `?` begin a word of their own. The
-//! vocabulary has the four marks, then words by frequency, those of one frequency in order.
+//! No-break spaces (U+202F, U+00A0) count as spaces, and `,`, `.`, `!` and `?` begin a word of their own.
+//! The vocabulary has the four special tokens, then the words by frequency; equally frequent words are in
+//! alphabetical order.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,16 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{Marks, Piece};
 
-/// The marks, ids 0 to 3.
+/// The special tokens, ids 0 to 3.
 pub const MARKS: [&str; 4] = ["<unk>", "<pad>", "<bos>", "<eos>"];
 
-/// A vocabulary of words.
+/// The tokenizer of a vocabulary of words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Saved", into = "Saved")]
 pub struct Words {
-    /// Whether text becomes lower case first.
+    /// Whether text is first converted to lower case.
     pub lower: bool,
-    /// The words behind the marks, by id.
+    /// The words after the special tokens, by id.
     words: Vec<String>,
     ids: BTreeMap<String, u32>,
 }
@@ -44,7 +45,7 @@ impl From<Saved> for Words {
     }
 }
 
-/// Words of a text with the bytes each stands for.
+/// The words of a text, with the bytes that each comes from.
 pub fn split(text: &str, lower: bool) -> Vec<(String, Range<usize>)> {
     let mut words: Vec<(String, Range<usize>)> = Vec::new();
     let mut is_open = false;
@@ -71,25 +72,25 @@ pub fn split(text: &str, lower: bool) -> Vec<(String, Range<usize>)> {
     words
 }
 
-/// Counts words.
+/// Counts the words of texts.
 #[derive(Clone, Debug, Default)]
 pub struct Counter {
     counts: BTreeMap<String, u64>,
 }
 
 impl Counter {
-    /// Takes in a text.
+    /// Adds the words of a text.
     pub fn add(&mut self, text: &str, lower: bool) {
         for (word, _) in split(text, lower) {
             *self.counts.entry(word).or_default() += 1;
         }
     }
 
-    /// The words seen at least so often, at most so many together with the marks.
+    /// The words that occur at least `min_frequency` times, at most `vocab` including the special tokens.
     pub fn finish(self, lower: bool, min_frequency: u64, vocab: Option<u64>) -> Words {
         let mut counted: Vec<(String, u64)> =
             self.counts.into_iter().filter(|(_, count)| *count >= min_frequency).collect();
-        // Sorting is stable, and the map has brought words of one frequency into order.
+        // Sorting is stable, and the map is ordered, so equally frequent words stay in alphabetical order.
         counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let most = vocab.and_then(|v| usize::try_from(v).ok()).unwrap_or(usize::MAX);
         counted.truncate(most.saturating_sub(MARKS.len()));
@@ -98,17 +99,17 @@ impl Counter {
 }
 
 impl Words {
-    /// How many ids there are.
+    /// The number of ids.
     pub fn vocab(&self) -> usize {
         MARKS.len() + self.words.len()
     }
 
-    /// The ids that are no word.
+    /// The special tokens.
     pub fn marks(&self) -> Marks {
         Marks { pad: 1, start: Some(2), end: Some(3), unknown: Some(0), mask: None, twice: false }
     }
 
-    /// The words of a text.
+    /// The words of a text as tokens.
     pub fn pieces(&self, text: &str) -> Vec<Piece> {
         let piece = |(word, bytes): (String, Range<usize>)| {
             let id = self.ids.get(&word).copied().unwrap_or(0);
@@ -117,7 +118,7 @@ impl Words {
         split(text, self.lower).into_iter().map(piece).collect()
     }
 
-    /// The words of ids with spaces between them, marks left out but that of the unknown.
+    /// The words of ids with spaces between them, without special tokens except the one for unknown words.
     pub fn decode(&self, ids: &[u32]) -> String {
         let word = |id: &u32| match id {
             0 => self.token(0),
@@ -127,7 +128,7 @@ impl Words {
         ids.iter().filter_map(word).collect::<Vec<String>>().join(" ")
     }
 
-    /// How a token is written.
+    /// How a token is displayed.
     pub fn token(&self, id: u32) -> Option<String> {
         let id = id as usize;
         match id.checked_sub(MARKS.len()) {

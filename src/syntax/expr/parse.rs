@@ -22,7 +22,7 @@ pub fn parse(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
     if quoted || node.text().is_none() {
         let message = format!("a number stands here, not {}", node.describe());
         let diagnostic = Diagnostic::error(Code::Expression, node.span, message);
-        return Err(if quoted { diagnostic.help("take the quotes away") } else { diagnostic });
+        return Err(if quoted { diagnostic.help("remove the quotes") } else { diagnostic });
     }
     let text = Text::of(sources, node);
     let tokens = text.tokens(Code::Expression, MAX_WORDS).map_err(|d| *d)?;
@@ -54,7 +54,7 @@ fn left_over(text: &Text<'_>, next: &Token<'_>, tokens: &[Token<'_>], used: usiz
             diagnostic.help(format!("write a product with `*`: `{} * {word}`", before.text))
         }
         (Some(before), TokenKind::Mark, "(") if before.kind == TokenKind::Name => {
-            diagnostic.help("write a product with `*`, or take the space before the bracket away")
+            diagnostic.help("write a product with `*`, or remove the space before the bracket")
         }
         _ => diagnostic,
     }

@@ -1,7 +1,7 @@
-//! An image file to the numbers of a model: read, turned upright, resized, cropped, scaled.
+//! From an image file to the numbers of a model: decoded, rotated upright, resized, cropped, scaled.
 //!
-//! A file that is cut off, too large, or of another kind than png and jpeg is refused with its reason.
-//! Transparency is dropped, CMYK and 16-bit values become 8-bit red, green and blue, or grey.
+//! A file that is cut off, too large, or neither png nor jpeg is refused with the reason. Transparency is
+//! dropped; CMYK and 16-bit values become 8-bit red, green and blue, or grey.
 
 mod preparation;
 mod resample;
@@ -19,14 +19,14 @@ use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReade
 use super::read::Form;
 use resample::Pixels;
 
-/// Pixels an image may have on a side, and bytes it may take, packed and unpacked.
+/// The most pixels on a side of an image, and the most bytes, both compressed and decompressed.
 const MOST_SIDE: u32 = 16_384;
 const MOST_BYTES: u64 = 512 << 20;
 
-/// A file as a model sees it, `[C, H, W]`.
+/// The values of an image file, `[C, H, W]`.
 ///
 /// # Errors
-/// Why it cannot be used.
+/// The reason why the file cannot be used.
 pub fn picture(path: &Path, form: Form, preparation: &Preparation) -> Result<Vec<f32>, String> {
     let image = decode(path)?;
     let pixels = Pixels {
@@ -41,7 +41,7 @@ pub fn picture(path: &Path, form: Form, preparation: &Preparation) -> Result<Vec
     preparation.apply(pixels, form)
 }
 
-/// The image of a file, the first one of several, upright.
+/// Decodes the image of a file (the first one of several) and rotates it upright.
 fn decode(path: &Path) -> Result<DynamicImage, String> {
     let file = File::open(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -59,7 +59,7 @@ fn decode(path: &Path) -> Result<DynamicImage, String> {
         Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg)) => format,
         Ok(other) => {
             let name = other.extensions_str().first().copied().unwrap_or("image of another kind");
-            return Err(format!("it is a {name}, and only png and jpeg are read"));
+            return Err(format!("it is a {name}, but only png and jpeg are supported"));
         }
         Err(_) => return Err("it is neither png nor jpeg".to_owned()),
     };
@@ -90,12 +90,12 @@ fn decode(path: &Path) -> Result<DynamicImage, String> {
     Ok(image)
 }
 
-/// Whether the pixels of a jpeg end with its mark of the end; a decoder fills in what is missing with grey.
+/// Whether the data of a jpeg ends with its end marker; a decoder would fill a missing rest with grey.
 fn has_end(bytes: &[u8]) -> bool {
     const START_OF_SCAN: u8 = 0xda;
     const END: [u8; 2] = [0xff, 0xd9];
-    // Segments up to the first scan: a mark, and a length that counts itself. A picture within one, such as
-    // a camera's small copy, has an end of its own.
+    // Segments up to the first scan: a marker and a length, which includes itself. An image inside of a
+    // segment, such as a camera's thumbnail, has an end marker of its own.
     let mut at = 2;
     while let Some(&[0xff, mark, high, low]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
         if mark == START_OF_SCAN {

@@ -1,4 +1,5 @@
-//! How an image becomes numbers, and the `preprocessor_config.json` that says so of a Hugging Face model.
+//! How an image becomes numbers, and the `preprocessor_config.json` that describes it for a Hugging Face
+//! model.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -7,33 +8,34 @@ use super::resample::{Filter, Pixels};
 use crate::diag::suggest::suggest;
 use crate::learn::data::read::Form;
 
-/// The steps from the bytes of an image to a model's input, in this order.
+/// The steps from the pixels of an image to a model's input, in this order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {
-    /// The size it is brought to first.
+    /// The size to which the image is resized first, and the filter.
     pub resize: Option<(Size, Filter)>,
-    /// Height and width of the middle that is kept.
+    /// The height and width to which the image is cropped around its middle.
     pub crop: Option<[usize; 2]>,
-    /// What bytes are multiplied by.
+    /// The factor on the bytes.
     pub factor: f64,
-    /// `(x - mean) / std`, one of each for every channel or one for all; none where nothing is taken away.
+    /// Mean and standard deviation for `(x - mean) / std`, one of each for every channel or one for all;
+    /// `None` if values are not normalized.
     pub normal: Option<(Vec<f64>, Vec<f64>)>,
 }
 
-/// What an image is resized to, in pixels.
+/// The size to which an image is resized, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Size {
-    /// Height and width, whatever it was.
+    /// Height and width, regardless of the image's own.
     Whole([usize; 2]),
-    /// Its shorter side; the other keeps the proportion.
+    /// The shorter side; the other one keeps the proportion.
     Shorter(usize),
 }
 
-/// Pixels a size may ask for.
+/// The most pixels of a size.
 const MOST_PIXELS: usize = 64 << 20;
 
-/// The processors of images that are read, each with what holds where its file is silent.
+/// The supported image processors, each with the defaults of its file.
 const PROCESSORS: &[Processor] = &[
     Processor {
         name: "ViTImageProcessor",
@@ -70,7 +72,7 @@ struct Processor {
     std: [f64; 3],
 }
 
-/// Keys that change no number.
+/// Keys that do not change any number.
 const IDLE: &[&str] = &[
     "image_processor_type",
     "feature_extractor_type",
@@ -84,7 +86,7 @@ const IDLE: &[&str] = &[
     "default_to_square",
 ];
 
-/// Keys with a meaning here.
+/// Keys that are interpreted.
 const KEYS: &[&str] = &[
     "do_resize",
     "size",
@@ -99,19 +101,20 @@ const KEYS: &[&str] = &[
 ];
 
 impl Preparation {
-    /// That of a model trained here: black is 0 and white 1; another size is brought to the model's, or is an
-    /// error.
+    /// The preprocessing of models trained with trafoc: black is 0 and white is 1; an image of another size
+    /// is resized, or is an error.
     pub fn plain(form: Form, resize: bool) -> Self {
         let resize = resize.then_some((Size::Whole([form.side; 2]), Filter::Bilinear));
         Self { resize, crop: None, factor: 1.0 / 255.0, normal: None }
     }
 
-    /// What a `preprocessor_config.json` says, of the processor it names or the model's `usual` one.
+    /// The steps that a `preprocessor_config.json` describes, for the processor it names or the model's
+    /// `usual` one.
     ///
     /// # Errors
-    /// It says something that is not known here, one sentence each.
+    /// The settings that are not supported, one sentence each.
     pub fn of(config: &Json, usual: Option<&str>) -> Result<Self, Vec<String>> {
-        let Json::Object(config) = config else { return Err(vec!["it is no map".to_owned()]) };
+        let Json::Object(config) = config else { return Err(vec!["it is not a JSON object".to_owned()]) };
         let mut reading = Reading { config, usual, faults: Vec::new() };
         let found = reading.preparation();
         match found {
@@ -123,12 +126,12 @@ impl Preparation {
     /// The numbers of an image, `[C, H, W]`.
     ///
     /// # Errors
-    /// They are not as many as the model takes.
+    /// The size differs from the one the model takes.
     pub(super) fn apply(&self, mut pixels: Pixels, form: Form) -> Result<Vec<f32>, String> {
         let given = [pixels.height, pixels.width];
         let resized = self.resize.map_or(given, |(size, _)| size.of(pixels.height, pixels.width));
         let [height, width] = self.crop.unwrap_or(resized);
-        // Sizes are judged before anything of them is made.
+        // Sizes are checked before memory is allocated for them.
         if (height, width) != (form.side, form.side) {
             return Err(form.mismatch(height, width));
         }
@@ -155,7 +158,7 @@ impl Preparation {
 }
 
 impl Size {
-    /// Height and width an image of a height and width is brought to.
+    /// The height and width to which an image of this size is resized.
     fn of(self, height: usize, width: usize) -> [usize; 2] {
         let longer = |side: usize, long: usize, short: usize| {
             usize::try_from(side as u128 * long as u128 / short.max(1) as u128).unwrap_or(usize::MAX)
@@ -178,13 +181,13 @@ impl Reading<'_> {
     fn preparation(&mut self) -> Option<Preparation> {
         let processor = self.processor()?;
         for (key, value) in self.config {
-            // What is off, or nothing, changes nothing.
+            // A key that is `null` or `false` has no effect.
             let is_off = value.is_null() || *value == Json::Bool(false);
             if is_off || KEYS.contains(&key.as_str()) || IDLE.contains(&key.as_str()) {
                 continue;
             }
             let near = suggest(key, KEYS).map(|near| format!("; did you mean `{near}`?"));
-            self.faults.push(format!("`{key}` is not known here{}", near.unwrap_or_default()));
+            self.faults.push(format!("the key `{key}` is not supported{}", near.unwrap_or_default()));
         }
         let resize = self.flag("do_resize", true).then(|| {
             let size = self.size("size", matches!(processor.size, Size::Shorter(_)));
@@ -206,7 +209,7 @@ impl Reading<'_> {
             let mean = self.numbers("image_mean").unwrap_or(processor.mean.to_vec());
             let std = self.numbers("image_std").unwrap_or(processor.std.to_vec());
             if std.contains(&0.0) {
-                self.faults.push("`image_std` holds a 0, by which nothing can be divided".to_owned());
+                self.faults.push("`image_std` holds a 0, by which values would be divided".to_owned());
             }
             (mean, std)
         });
@@ -219,7 +222,7 @@ impl Reading<'_> {
 
     fn fault<T>(&mut self, key: &str, needs: &str) -> Option<T> {
         let found = self.config.get(key).unwrap_or(&Json::Null);
-        self.faults.push(format!("`{key}` is {found}, and needs to be {needs}"));
+        self.faults.push(format!("`{key}` is {found}, but must be {needs}"));
         None
     }
 
@@ -227,15 +230,15 @@ impl Reading<'_> {
         let known = || PROCESSORS.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
         let given = self.get("image_processor_type").or_else(|| self.get("feature_extractor_type"));
         let Some(name) = given.and_then(Json::as_str).or(self.usual) else {
-            self.faults.push(format!("it has no `image_processor_type`; read are {}", known()));
+            self.faults.push(format!("it has no `image_processor_type`; supported are {}", known()));
             return None;
         };
-        // Other names of the same: a faster one, one that uses Pillow, one of older days.
+        // Variants of the same processor: a faster one, one that uses Pillow, and its older name.
         let plain = ["Fast", "Pil"].iter().fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
         let plain = plain.replace("FeatureExtractor", "ImageProcessor");
         let found = PROCESSORS.iter().find(|p| p.name == plain);
         if found.is_none() {
-            self.faults.push(format!("`{name}` is not known here; read are {}", known()));
+            self.faults.push(format!("the processor `{name}` is not supported; supported are {}", known()));
         }
         found
     }
@@ -255,7 +258,7 @@ impl Reading<'_> {
         }
     }
 
-    /// One number for every channel, or one for all.
+    /// One number for every channel, or one for all channels.
     fn numbers(&mut self, key: &str) -> Option<Vec<f64>> {
         let given = self.get(key)?;
         let found: Option<Vec<f64>> = match given {

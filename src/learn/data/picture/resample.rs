@@ -1,33 +1,34 @@
-//! Pixels of one size to those of another.
+//! Resizes images.
 //!
-//! A new pixel is a weighted sum of the old ones around its centre; where an image shrinks, the window
-//! grows with it. Each axis by itself, width first, every result rounded to a byte and every weight to
-//! 22 bits behind the point: the numbers that Pillow gives, which models have been trained on.
+//! A new pixel is a weighted sum of the old ones around its centre; if an image shrinks, the window grows
+//! accordingly. Each axis is resized separately, width first. Every result is rounded to a byte and every
+//! weight to 22 fractional bits, which gives the same numbers as Pillow, with which models have been
+//! trained.
 
 use std::f64::consts::PI;
 
 use serde::{Deserialize, Serialize};
 
-/// What weights fall off like, with distance from a pixel's centre.
+/// How weights decrease with the distance from a pixel's centre.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Filter {
-    /// The old pixel in whose area the centre lies.
+    /// The old pixel whose area contains the centre.
     Nearest,
-    /// `sinc(x) sinc(x/3)` up to 3 pixels away.
+    /// `sinc(x) sinc(x/3)` for distances up to 3 pixels.
     Lanczos,
-    /// `1 - |x|` up to 1 pixel away.
+    /// `1 - |x|` for distances up to 1 pixel.
     Bilinear,
-    /// The cubic of Keys (1981) with a slope of -1/2, up to 2 pixels away.
+    /// The cubic of Keys (1981) with a slope of -1/2, for distances up to 2 pixels.
     Bicubic,
-    /// 1 up to half a pixel away.
+    /// 1 for distances up to half a pixel.
     Box,
-    /// `sinc(x) (0.54 + 0.46 cos(pi x))` up to 1 pixel away.
+    /// `sinc(x) (0.54 + 0.46 cos(pi x))` for distances up to 1 pixel.
     Hamming,
 }
 
 impl Filter {
-    /// Weights are 0 beyond.
+    /// The distance from which on weights are 0.
     fn reach(self) -> f64 {
         match self {
             Filter::Nearest => 0.0,
@@ -43,7 +44,8 @@ impl Filter {
         let away = x.abs();
         match self {
             Filter::Nearest => 1.0,
-            // The half-open area of a pixel, so that a centre on an edge belongs to one of two.
+            // The area of a pixel is half-open, so that a centre on an edge belongs to only one of two
+            // pixels.
             Filter::Box => f64::from(u8::from(x > -0.5 && x <= 0.5)),
             Filter::Bilinear => (1.0 - away).max(0.0),
             Filter::Hamming if away < 1.0 => sinc(x) * (0.54 + 0.46 * (PI * x).cos()),
@@ -55,23 +57,23 @@ impl Filter {
     }
 }
 
-/// An image of bytes, row by row, the channels of a pixel side by side: `[H, W, C]`.
+/// An image of bytes, `[H, W, C]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pixels {
-    /// Rows.
+    /// The number of rows.
     pub height: usize,
-    /// Columns.
+    /// The number of columns.
     pub width: usize,
-    /// Numbers a pixel.
+    /// The number of values per pixel.
     pub channels: usize,
-    /// `height * width * channels` of them.
+    /// The values, `height * width * channels` of them.
     pub bytes: Vec<u8>,
 }
 
-/// Bits behind the point of a weight.
+/// The number of fractional bits of a weight.
 const BITS: u32 = 22;
 
-/// The old pixels a new one is made of: the first, and the weights from there on.
+/// The old pixels that a new one is computed from: the index of the first, and the weights from there on.
 struct Window {
     from: usize,
     weights: Vec<i64>,
@@ -86,7 +88,7 @@ fn windows(old: usize, new: usize, filter: Filter) -> Vec<Window> {
         if filter == Filter::Nearest {
             return Window { from: (centre as usize).min(old - 1), weights: vec![1 << BITS] };
         }
-        // A float beyond the ends of an integer becomes its end.
+        // Conversion saturates a float that is out of the integer's range.
         let from = (centre - reach + 0.5) as usize;
         let to = ((centre + reach + 0.5) as usize).min(old);
         let weights: Vec<f64> =
@@ -99,13 +101,13 @@ fn windows(old: usize, new: usize, filter: Filter) -> Vec<Window> {
 }
 
 impl Pixels {
-    /// The same image with other sizes, neither of them 0.
+    /// The image resized to another height and width, neither of which is 0.
     pub fn resized(self, height: usize, width: usize, filter: Filter) -> Self {
         let wide = if width == self.width { self } else { self.along(filter, width, true) };
         if height == wide.height { wide } else { wide.along(filter, height, false) }
     }
 
-    /// Another size along one axis.
+    /// Resizes along one axis.
     fn along(&self, filter: Filter, new: usize, across: bool) -> Self {
         let (height, width) = if across { (self.height, new) } else { (new, self.width) };
         let windows = windows(if across { self.width } else { self.height }, new, filter);
@@ -130,9 +132,10 @@ impl Pixels {
         Self { height, width, channels, bytes }
     }
 
-    /// The middle of an image, with black around it where it is smaller.
+    /// The middle part of an image, surrounded by black if the image is smaller.
     pub fn cropped(self, height: usize, width: usize) -> Self {
-        // As the models' library rounds: a margin that is cut away down, one that is added up.
+        // Rounds like Hugging Face's image processors: a margin that is cut is rounded down, one that is
+        // added is rounded up.
         let first = |old: usize, new: usize| match old >= new {
             true => ((old - new) / 2) as isize,
             false => -((new - old).div_ceil(2) as isize),
