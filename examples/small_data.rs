@@ -1,24 +1,24 @@
-//! Makes the small sets in `data/`, so that every task can be trained without a network:
-//! `cargo run --no-default-features --example small_data`. The same program gives the same files; they
-//! hold nothing of anybody's and may be used freely.
+//! Generates the small data sets in `data/`, so that every task can be trained without a network: `cargo
+//! run --no-default-features --example small_data`. The program always writes the same files. They contain
+//! nothing from other sources and may be used freely.
 //!
 //! `numbers*` are number words in five languages, for translation and the multilingual model: no number of
-//! a test file occurs in a training file in any language. The others are sentences put together from
-//! lists: opinions with a yes or no, reports with a topic, people with what they do and where (questions in
-//! the form of SQuAD, and words with classes).
+//! a test file occurs in a training file in any language. The others are sentences assembled from lists:
+//! opinions with a yes or no, reports with a topic, people with what they do and where (questions in the
+//! form of SQuAD, and words with classes).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use trafoc::learn::random::Stream;
 
-/// A language's name and how it says a number below 10,000.
+/// The name of a language, and the function that spells a number below 10,000 in it.
 type Language = (&'static str, fn(usize) -> String);
 
 const LANGUAGES: [Language; 5] =
     [("de", german), ("en", english), ("es", spanish), ("fr", french), ("tr", turkish)];
 
-/// Numbers that are said, and the share of them that is held back.
+/// How many numbers are spelled, and one in how many is held out.
 const NUMBERS: usize = 2_000;
 const HELD: u64 = 8;
 
@@ -60,7 +60,7 @@ fn english(n: usize) -> String {
     }
 }
 
-/// What is said of the hundreds, then the rest if there is one.
+/// The word for the hundreds, followed by the rest if there is one.
 fn rest(said: String, n: usize, say: fn(usize) -> String, between: &str) -> String {
     joined(&[said, if n == 0 { String::new() } else { say(n) }], between)
 }
@@ -210,7 +210,8 @@ impl Choice {
     }
 }
 
-/// Digits with their words in every language, and pairs of English and French, each to learn and to test.
+/// Digits with their words in every language, and pairs of English and French, each for training and for
+/// test.
 fn numbers() -> Vec<(&'static str, String)> {
     let mut order: Vec<usize> = (20..NUMBERS).collect();
     Stream::new(1, "numbers", 0).shuffle(&mut order);
@@ -234,7 +235,7 @@ fn numbers() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Opinions: is this a good one?
+/// Opinions: is this a good one or a bad one?
 fn opinions() -> String {
     const THINGS: [&str; 14] = [
         "soup", "bread", "service", "music", "room", "view", "coffee", "film", "story", "garden", "train",
@@ -261,7 +262,7 @@ fn opinions() -> String {
     while known.len() < 1_200 {
         let is_good = choice.happens(50);
         let clause = |choice: &mut Choice| {
-            // Denied, a word says the opposite.
+            // A negated word means the opposite.
             let is_denied = choice.happens(30);
             let words = if is_good != is_denied { &GOOD } else { &BAD };
             let not = if is_denied { "not " } else { "" };
@@ -304,7 +305,7 @@ fn reports() -> String {
         for _ in 0..length {
             text.push(match choice.0.below(10) {
                 0..3 => choice.of(words),
-                // A word of some other topic now and then.
+                // Occasionally a word of another topic.
                 3 => {
                     let (_, others) = &TOPICS[choice.0.below(TOPICS.len() as u64) as usize];
                     choice.of(others)
@@ -365,7 +366,7 @@ fn some<'w>(words: &[&'w str], count: usize, stream: &mut Stream) -> Vec<&'w str
     words
 }
 
-/// Questions about people: four facts of one person in every paragraph, two of them with a place.
+/// Questions about people: every paragraph has four facts about one person, two of them with a place.
 fn questions() -> String {
     let mut stream = Stream::new(1, "questions", 0);
     let mut paragraphs = Vec::new();
@@ -425,7 +426,7 @@ fn tags() -> String {
     out
 }
 
-/// Every file with its text.
+/// Every file with its content.
 pub fn files() -> Vec<(&'static str, String)> {
     let mut files = numbers();
     files.extend([

@@ -1,7 +1,8 @@
-//! `trafoc check` as a cold process: every shipped spec, a thousand layers, a trillion parameters, and every
-//! hostile text.
+//! `trafoc check` as a cold process: every shipped spec, a thousand layers, a trillion parameters, and
+//! every hostile text.
 //!
-//! Criterion times some of them; of all it is said which is the slowest, by the median of seven.
+//! Criterion measures some of them; of all others only the slowest is reported, by the median of seven
+//! runs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,14 +13,14 @@ use criterion::{Criterion, criterion_group, criterion_main};
 #[path = "../../tests/hostile/made.rs"]
 mod made;
 
-/// Measurements of each text of a folder.
+/// How often each file of a folder is measured.
 const ROUNDS: usize = 7;
 
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// The program built for release, if it is.
+/// The release build of the program, if it exists.
 fn program() -> Option<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository("target"), PathBuf::from);
     let program = target.join("release/trafoc");
@@ -39,7 +40,7 @@ fn run(program: &Path, spec: &Path, more: &[&str]) -> Duration {
     start.elapsed()
 }
 
-/// Files of a folder that are specs, in order.
+/// The files of a folder that are specs, in order.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -48,7 +49,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The slowest of some files and its median.
+/// The slowest of some files, with its median.
 fn slowest(program: &Path, files: &[PathBuf]) -> Option<(Duration, String)> {
     let median = |file: &PathBuf| {
         let mut times: Vec<Duration> = (0..ROUNDS).map(|_| run(program, file, &[])).collect();
@@ -76,7 +77,7 @@ fn check(c: &mut Criterion) {
         group.bench_function(name, |b| b.iter(|| run(&program, &spec, more)));
     }
     group.finish();
-    let Ok(folder) = tempfile::tempdir() else { panic!("no folder for made texts") };
+    let Ok(folder) = tempfile::tempdir() else { panic!("no folder for generated texts") };
     let mut hostile = files(&repository("tests/hostile"));
     for (name, text) in made::made() {
         let file = folder.path().join(name);

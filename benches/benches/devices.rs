@@ -1,8 +1,8 @@
-//! The same work on every device that is compiled in, and in PyTorch, in one run, turn by turn.
+//! The same work on every device that is compiled in and in PyTorch, measured in turns in one process.
 //!
-//! `cargo bench -p trafoc-benches --bench devices`, with `--features tch` for LibTorch. Where
+//! `cargo bench -p trafoc-benches --bench devices`, with `--features tch` for LibTorch. If
 //! `TRAFOC_BENCH_PYTHON` names a Python with torch and transformers, `peers/devices.py` does the same work
-//! between the turns. Weights are random: what is timed does not depend on them.
+//! between the turns. Weights are random: the durations do not depend on them.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,9 +20,9 @@ use trafoc::learn::update::Updater;
 use trafoc::spec::load::{self, NoFiles};
 use trafoc::syntax::Notation;
 
-/// Rounds: every device does every work so many times.
+/// How many rounds there are; in each, every device does all the work.
 const ROUNDS: usize = 3;
-/// Tokens that are decoded.
+/// How many tokens are decoded.
 const TOKENS: usize = 64;
 
 /// What is timed.
@@ -32,12 +32,12 @@ enum Work {
     Forward { batch: usize, time: usize },
     /// Greedy decoding with a cache, from one token.
     Decode,
-    /// A step of AdamW, from tokens to moved parameters.
+    /// A step of AdamW, from tokens to updated parameters.
     Train { batch: usize, time: usize },
 }
 
-/// Name, as `peers/devices.py` knows it; spec; vocabulary; work; runs in a round, the first of them to warm
-/// up.
+/// The name in `peers/devices.py`; the spec; the vocabulary; the work; the runs in a round, the first of
+/// which is a warm-up.
 const WORKS: [(&str, &str, usize, Work, usize); 5] = [
     ("gpt2-small forward, 1 x 128", "specs/gpt2-small.yaml", 50257, Work::Forward { batch: 1, time: 128 }, 6),
     ("MiniLM forward, 32 x 64", "benches/specs/minilm.yaml", 30522, Work::Forward { batch: 32, time: 64 }, 6),
@@ -50,7 +50,7 @@ fn tokens(batch: usize, time: usize, vocab: usize) -> Vec<i64> {
     (0..batch * time).map(|i| ((i * 7919 + 13) % vocab) as i64).collect()
 }
 
-/// Seconds that each of some runs takes.
+/// The duration of each run in seconds.
 fn timed(device: &Device, spec: &str, vocab: usize, work: Work, runs: usize) -> Vec<f64> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(spec);
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -109,7 +109,7 @@ fn timed(device: &Device, spec: &str, vocab: usize, work: Work, runs: usize) -> 
     (1..=runs).map(one).skip(1).collect()
 }
 
-/// The same in PyTorch, as far as there is one.
+/// The durations in PyTorch; empty if there is none.
 fn peer(name: &str, runs: usize) -> Vec<f64> {
     let Ok(python) = std::env::var("TRAFOC_BENCH_PYTHON") else { return Vec::new() };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/devices.py");

@@ -1,7 +1,7 @@
-//! The interpreter beside the same model written by hand in burn, one run, turn by turn.
+//! The interpreter against the same model written by hand in burn, measured in turns in one process.
 //!
-//! Each measurement alternates the two, so that both meet the same machine; criterion reports the time of
-//! one of them. The ratio of their medians is printed at the end of each pair.
+//! The two alternate, so that both run under the same conditions; criterion reports the duration of the
+//! interpreter. The ratio of their medians is printed at the end.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ fn tokens(batch: usize, length: usize, vocab: usize, device: &Device) -> Tensor<
     Tensor::from_data(TensorData::new(ids, [batch, length]), device)
 }
 
-/// Times `a` and `b` turn by turn, and says how long the first took compared with the second.
+/// Measures `a` and `b` in turns, and reports how long the first takes compared with the second.
 fn pair(c: &mut Criterion, name: &str, mut a: impl FnMut(), mut b: impl FnMut()) {
     let timed = |f: &mut dyn FnMut()| {
         let start = Instant::now();
@@ -48,7 +48,7 @@ fn pair(c: &mut Criterion, name: &str, mut a: impl FnMut(), mut b: impl FnMut())
             bencher.iter_custom(|n| {
                 let mut total = Duration::ZERO;
                 for i in 0..n {
-                    // Who goes first changes every time.
+                    // The order within a pair alternates.
                     let (x, y) = if i % 2 == 0 {
                         let x = timed(&mut a);
                         (x, timed(&mut b))

@@ -1,6 +1,6 @@
-//! A whole training step beside the same step written by hand in burn: batch to moved parameters.
+//! A whole training step against the same step written by hand in burn: from batch to updated parameters.
 //!
-//! `cargo bench -p trafoc-benches --bench train`; the same step in PyTorch is `peers/train_gbt_mulm.py`.
+//! `cargo bench -p trafoc-benches --bench train`; `peers/train_gbt_mulm.py` is the same step in PyTorch.
 
 use std::time::Instant;
 
@@ -83,7 +83,7 @@ fn main() {
     let mut ratios = Vec::new();
     let (mut owns, mut hands) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        // Who goes first changes every time.
+        // The order within a pair alternates.
         let (a, b) = if round % 2 == 0 {
             let a = own(round);
             (a, by_hand(round))

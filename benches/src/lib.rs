@@ -1,5 +1,5 @@
-//! A GPT written by hand in burn, the yardstick for the interpreter: pre-norm blocks, learned positions,
-//! fused causal attention, the shape of `gpt2-small` and `gbt-mulm`.
+//! A GPT written by hand in burn, with which the interpreter is compared: pre-norm blocks, learned
+//! positions, fused causal attention, in the shapes of `gpt2-small` and `gbt-mulm`.
 
 use burn::nn::{
     Embedding, EmbeddingConfig, Gelu, LayerNorm, LayerNormConfig, Linear, LinearConfig,
@@ -9,18 +9,18 @@ use burn::prelude::*;
 use burn::tensor::module::attention;
 use burn::tensor::ops::AttentionModuleOptions;
 
-/// Sizes of a GPT.
+/// The sizes of a GPT.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Words.
+    /// The number of tokens in the vocabulary.
     pub vocab: usize,
-    /// Longest sequence.
+    /// The longest sequence.
     pub context: usize,
-    /// Width.
+    /// The width of the residual stream.
     pub d_model: usize,
-    /// Blocks.
+    /// The number of blocks.
     pub layers: usize,
-    /// Attention heads.
+    /// The number of attention heads.
     pub heads: usize,
     /// Whether the embedding is also the output projection.
     pub tied: bool,
@@ -29,7 +29,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// `specs/gpt2-small.yaml`
+    /// The sizes of `specs/gpt2-small.yaml`.
     pub const GPT2_SMALL: Sizes = Sizes {
         vocab: 50257,
         context: 1024,
@@ -39,12 +39,12 @@ impl Sizes {
         tied: true,
         gelu_tanh: true,
     };
-    /// `specs/gbt-mulm.yaml`
+    /// The sizes of `specs/gbt-mulm.yaml`.
     pub const GBT_MULM: Sizes =
         Sizes { vocab: 30, context: 31, d_model: 64, layers: 4, heads: 4, tied: false, gelu_tanh: false };
 }
 
-/// One block.
+/// A pre-norm block.
 #[derive(Module, Debug)]
 pub struct Block {
     norm1: LayerNorm,
@@ -94,7 +94,7 @@ impl Block {
     }
 }
 
-/// The model.
+/// The whole model.
 #[derive(Module, Debug)]
 pub struct Gpt {
     tokens: Embedding,
@@ -105,7 +105,7 @@ pub struct Gpt {
 }
 
 impl Gpt {
-    /// Random parameters.
+    /// A model with random parameters.
     pub fn new(sizes: Sizes, device: &Device) -> Self {
         let d = sizes.d_model;
         Self {

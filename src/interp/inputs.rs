@@ -140,10 +140,9 @@ impl Numbers {
                 self.found.push(x);
                 Ok(())
             }
-            Json::Number(_) => Err(format!(
-                "numbers must be nested {depth} lists deep; those of {} are nested {} deep",
-                input.ty, self.rank
-            )),
+            Json::Number(_) => {
+                Err(format!("its numbers are nested {depth} deep, but {} needs {}", input.ty, self.rank))
+            }
             Json::Array(_) => {
                 Err(format!("there is a list at {}, where {} must have a number", place(), input.ty))
             }

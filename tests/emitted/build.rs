@@ -1,5 +1,5 @@
-//! Emits Rust for every spec of `tests/good`, for those of `specs` made small, for the models of `tests/hub`
-//! and for random ones, and a test for each that `tests/equal.rs` includes.
+//! Emits Rust for every spec of `tests/good`, for reduced versions of those in `specs`, for the models of
+//! `tests/hub` and for random specs, with a test for each, which `tests/equal.rs` includes.
 
 #[cfg(feature = "models")]
 #[path = "../it/random.rs"]
@@ -22,11 +22,11 @@ mod emission {
     use trafoc::syntax::Notation;
     use trafoc::syntax::set::parse_set;
 
-    /// Random specs.
+    /// The number of random specs.
     const RANDOM: u64 = 40;
-    /// More parameters than a test should run.
+    /// Models with more parameters than this are too slow for a test.
     const LARGE: u128 = 2_000_000;
-    /// More blocks than a test should run.
+    /// Models with more blocks than this are too slow for a test.
     const DEEP: u64 = 64;
 
     struct Folder(PathBuf);
@@ -43,7 +43,7 @@ mod emission {
         }
     }
 
-    /// Emits everything into the build's folder.
+    /// Emits everything into the build's output folder.
     pub fn run() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo names a folder"));
@@ -61,7 +61,7 @@ mod emission {
         let known: Vec<String> = specs.iter().map(|(spec, _)| spec.clone()).collect();
         for path in yaml_files(&root.join("specs")) {
             let spec = format!("specs/{path}");
-            assert!(known.contains(&spec), "tests/emitted/small.txt says nothing of {spec}");
+            assert!(known.contains(&spec), "tests/emitted/small.txt has no line for {spec}");
         }
         specs.extend(
             yaml_files(&root.join("tests/good")).map(|file| (format!("tests/good/{file}"), Vec::new())),
@@ -84,7 +84,7 @@ mod emission {
         std::fs::write(out.join("cases.rs"), cases).expect("cases.rs can be written");
     }
 
-    /// Numbers that decide a random spec (Knuth's linear congruential generator, MMIX).
+    /// The numbers that determine a random spec (Knuth's linear congruential generator, MMIX).
     fn tape(seed: u64) -> Vec<u16> {
         let mut state = seed;
         let mut next = || {
@@ -153,7 +153,7 @@ mod emission {
         let _ = writeln!(cases, "{}", test(&graph, spec, settings, &module, &text));
     }
 
-    /// A test that calls what the model offers.
+    /// A test that calls the methods of the model.
     fn test(graph: &Verified, spec: &str, settings: &[String], module: &str, text: &str) -> String {
         let (model, methods) = api(text);
         let find = |name: &str| methods.iter().find(|m| m.sig.ident == name);
@@ -188,7 +188,7 @@ mod emission {
         )
     }
 
-    /// The model's type and methods: the only `impl` with `load`.
+    /// The model's type and its methods, which are in the only `impl` with `load`.
     fn api(text: &str) -> (String, Vec<ImplItemFn>) {
         let file = syn::parse_file(text).expect("emitted text is Rust");
         for item in file.items {
@@ -219,7 +219,7 @@ mod emission {
         method.sig.inputs.iter().filter_map(typed).collect()
     }
 
-    /// `forward(given.take("tokens"), ..)`; the memory is a variable.
+    /// `forward(given.take("tokens"), ..)`; the encoder's output is a variable.
     fn call(method: &ImplItemFn, memory: &[String]) -> String {
         let arguments: Vec<String> = parameters(method)
             .into_iter()
@@ -232,7 +232,7 @@ mod emission {
         format!("{}({})", method.sig.ident, arguments.join(", "))
     }
 
-    /// Parameters of the decoder that are no inputs: what the encoder returns, in order.
+    /// The parameters of the decoder that are not inputs of the graph: what the encoder returns, in order.
     fn memory_of(encode: &ImplItemFn, decode: &ImplItemFn, graph: &Verified) -> Vec<String> {
         let inputs: Vec<&str> = graph.root().arguments().iter().map(|v| v.name.as_str()).collect();
         let names = parameters(decode).into_iter().map(|(name, _)| name);

@@ -1,4 +1,5 @@
-//! Hostile texts too large for files, by the names such files would have: made for the test and the bench.
+//! Hostile texts that are too large for files, with the names that such files would have: generated for the
+//! test and the bench.
 
 /// Every text with its name.
 pub fn made() -> Vec<(&'static str, String)> {

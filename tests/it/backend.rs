@@ -1,30 +1,31 @@
-//! The device that numbers are computed on, and how far they may be off there.
+//! The device on which numbers are computed, and how far they may be off there.
 //!
-//! `TRAFOC_TEST_DEVICE=tch cargo test --features tch --test it` computes everything on another backend
-//! than flex. What has a bound here has it for a reason.
+//! `TRAFOC_TEST_DEVICE=tch cargo test --features tch --test it` computes everything on another backend than
+//! flex. The comments give the reason for each bound.
 
 use burn::prelude::*;
 
 /// How far a backend's numbers may be off.
 pub struct Bounds {
-    /// What `--device` calls it, without a number.
+    /// The name of the backend for `--device`, without an index.
     pub backend: &'static str,
-    /// From another implementation's outputs, relative to the largest.
+    /// Relative to the largest output of another implementation.
     pub outputs: f32,
-    /// From another implementation's gradients, relative to the largest of a parameter.
+    /// Relative to the largest gradient of a parameter in another implementation.
     pub gradients: f32,
-    /// Between two ways to the same numbers: whole and cached, fused and composed, trained and used.
+    /// Between two ways to compute the same numbers: all at once and cached, fused and composed, in
+    /// training and in use.
     pub ways: f32,
-    /// Between an expert's outputs for a token when other tokens choose it too. Where there are no experts, what
+    /// Between an expert's outputs for a token when other tokens are sent to it too. Without experts, what
     /// a query does not see changes nothing at all.
     pub experts: f32,
-    /// The element types it computes models in wherever it runs; others are asked for.
+    /// The element types in which the backend always computes; others are tried.
     pub dtypes: &'static [&'static str],
 }
 
-/// The devices that the numbers are held to.
+/// The devices on which the numbers are tested.
 pub const BOUNDS: &[Bounds] = &[
-    // PyTorch itself in single precision is off by 3e-6 from double precision, in outputs.
+    // In single precision, PyTorch's own outputs differ by 3e-6 from those in double precision.
     Bounds {
         backend: "flex",
         outputs: 1e-5,
@@ -33,8 +34,8 @@ pub const BOUNDS: &[Bounds] = &[
         experts: 0.0,
         dtypes: &["f32", "bf16", "f16"],
     },
-    // PyTorch's own kernels; its matrix products block rows by how many there are, and an expert is given as
-    // many as chose it.
+    // These are PyTorch's own kernels. Its matrix products divide rows into blocks according to their
+    // number, and the number of an expert's rows is the number of tokens sent to it.
     Bounds {
         backend: "tch",
         outputs: 1e-5,
@@ -43,8 +44,8 @@ pub const BOUNDS: &[Bounds] = &[
         experts: 1e-6,
         dtypes: &["f32", "bf16", "f16"],
     },
-    // Shaders may use fused multiplication, fast division and their own exp, tanh and erf. Which of several kernels
-    // multiplies matrices is found by trying them, for each size anew, and each adds up in an order of its own.
+    // Shaders may use fused multiplication, fast division and their own exp, tanh and erf. The kernel for a
+    // matrix product is selected by measuring several for each size, and each adds in its own order.
     Bounds { backend: "wgpu", outputs: 1e-4, gradients: 1e-3, ways: 1e-4, experts: 1e-6, dtypes: &["f32"] },
 ];
 
@@ -53,12 +54,12 @@ pub fn name() -> String {
     std::env::var("TRAFOC_TEST_DEVICE").unwrap_or_else(|_| "flex".to_owned())
 }
 
-/// The device.
+/// The device that is tested.
 pub fn device() -> Device {
     trafoc::interp::device::device(&name()).unwrap_or_else(|e| panic!("{e}")).device
 }
 
-/// Its bounds.
+/// The bounds of its backend.
 pub fn bounds() -> &'static Bounds {
     let name = name();
     let backend = name.split(':').next().unwrap();

@@ -1,12 +1,12 @@
-//! `tests/bad`: specs with a fault. The file's name is the code that must be found first, with a detail
-//! behind it; what is shown is a snapshot.
+//! `tests/bad`: specs with an error. The file's name begins with the code that must be reported first; the
+//! rendered diagnostics are a snapshot.
 
 use trafoc::diag::Code;
 
 use crate::compiled::{repository, specs};
 use crate::front::Front;
 
-/// The code a file's name begins with.
+/// The code with which a file's name begins.
 pub fn code_of(stem: &str) -> Option<Code> {
     let fits = |c: &Code| stem == c.slug() || stem.starts_with(&format!("{}-", c.slug()));
     Code::ALL.iter().copied().filter(fits).max_by_key(|c| c.slug().len())
@@ -33,7 +33,7 @@ fn faults_are_found_and_shown() {
     assert!(wrong.is_empty(), "these report something else:\n{}", wrong.join("\n"));
 }
 
-/// Everything is said in one run, and nothing that only follows from something else.
+/// All errors are reported in one run, without errors that only follow from others.
 #[test]
 fn twenty_mistakes_are_twenty_diagnostics() {
     let path = repository("tests/bad/base/twenty.yaml");

@@ -1,8 +1,8 @@
-//! What of the language each target takes: `docs/capabilities.md`, made from the field tables and from what
-//! the tests hold. A knob that no test computes and no test emits fails.
+//! What each target supports: `docs/capabilities.md`, generated from the field tables and from what the
+//! tests cover. A knob that no test computes and no test emits is a failure.
 //!
-//! Rows are the parts, keys and words of the tables the decoder reads, so a new part has its row. What a
-//! spec uses is read off the spec as it is decoded and written out again. A fixture counts where it sets a
+//! Rows are the parts, keys and words of the tables that the decoder reads, so a new part gets its row.
+//! What a spec uses is found in the spec as it is decoded and written again. A fixture counts if it sets a
 //! key to something else than its default.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,16 +29,16 @@ use crate::front::Front;
 
 const COMMAND: &str = "cargo test --test it capabilities";
 
-/// Keys of the whole spec and of a stack that say where parts stand, and nothing of their own. Names and
-/// lists of words for people are no knobs either.
+/// Keys of the whole spec and of a stack that contain parts but have no effect themselves. Names and lists
+/// of words for readers are not knobs either.
 const AROUND: &[&str] = &["trafo", "name", "norm", "embed", "encoder", "decoder", "head", "init", "block"];
 
-/// A word of a key is one function wherever the key stands: `activation: relu`.
+/// A word of a key is one row, wherever the key occurs: `activation: relu`.
 fn said(path: &str, word: &str) -> String {
     format!("{}: {word}", path.rsplit('.').next().unwrap_or(path))
 }
 
-/// Collects every knob of a shape, below a name.
+/// Collects every knob of a shape under a name.
 fn knobs(name: &str, shape: Shape, seen: &mut BTreeSet<String>, found: &mut Vec<String>) {
     match shape {
         Shape::Slot(doc) => {
@@ -78,7 +78,7 @@ fn fields(name: &str, all: &[Field], seen: &mut BTreeSet<String>, found: &mut Ve
     }
 }
 
-/// What of a shape a node uses.
+/// What a node uses of a shape.
 fn uses(name: &str, shape: Shape, node: &Node, used: &mut BTreeSet<String>) {
     if let Kind::List(items) = &node.kind
         && !matches!(shape, Shape::List(_))
@@ -128,7 +128,7 @@ fn given(name: &str, all: &[Field], node: &Node, used: &mut BTreeSet<String>) {
     }
 }
 
-/// Everything a spec may say, in the order of the tables.
+/// Everything that a spec may contain, in the order of the tables.
 fn rows() -> Vec<String> {
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
     let around = |field: &&Field| !AROUND.contains(&field.name);
@@ -158,7 +158,7 @@ fn rows() -> Vec<String> {
     found
 }
 
-/// Whether a node says `qkv` of its biases, which is decoded to three keys.
+/// Whether a node has the key `qkv` for its biases, which is decoded as three keys.
 fn is_short_of_biases(node: &Node) -> bool {
     node.entries()
         .unwrap_or(&[])
@@ -166,7 +166,7 @@ fn is_short_of_biases(node: &Node) -> bool {
         .any(|e| (e.key == "bias" && e.value.get("qkv").is_some()) || is_short_of_biases(&e.value))
 }
 
-/// What a spec uses: `own` is the text as it stands, `tree` with what it extends.
+/// What a spec uses: `own` is the text itself, `tree` includes what it extends.
 fn used(spec: &ModelSpec, own: &Node, tree: &Node) -> BTreeSet<String> {
     let mut used = BTreeSet::new();
     used.extend(own.entries().unwrap_or(&[]).iter().map(|e| e.key.clone()));
@@ -205,10 +205,10 @@ fn used(spec: &ModelSpec, own: &Node, tree: &Node) -> BTreeSet<String> {
     used
 }
 
-/// A spec that a test computes with.
+/// A spec with which a test computes.
 struct Fixture {
     name: String,
-    /// Where it comes from: `numeric`, `hub`, `good` or `specs`.
+    /// Its source: `numeric`, `hub`, `good` or `specs`.
     of: &'static str,
     spec: ModelSpec,
     graph: Verified,
@@ -216,7 +216,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// Its name, with the folder where that is of another making.
+    /// Its name, preceded by the folder unless it is one of PyTorch's.
     fn shown(&self) -> String {
         if self.of == "hub" { format!("hub/{}", self.name) } else { self.name.clone() }
     }
@@ -250,7 +250,8 @@ fn fixtures() -> Vec<Fixture> {
     all
 }
 
-/// The fixtures that show a knob. Numbers: those of PyTorch, then of Hugging Face, then of emitted Rust alone.
+/// The fixtures that test a knob. For numbers, those of PyTorch come first, then Hugging Face's, then
+/// emitted Rust alone.
 struct Evidence<'a> {
     knob: String,
     with: Vec<&'a Fixture>,
@@ -261,7 +262,7 @@ struct Evidence<'a> {
 fn evidence(fixtures: &[Fixture]) -> Vec<Evidence<'_>> {
     let show = |knob: String| {
         let with: Vec<&Fixture> = fixtures.iter().filter(|f| f.used.contains(&knob)).collect();
-        // The simplest that uses it.
+        // The simplest fixture that uses the knob.
         let of = |from: &[&str]| {
             let from = with.iter().filter(|f| from.contains(&f.of));
             from.min_by_key(|f| (f.of == "specs", f.used.len(), &f.name)).copied()
@@ -273,7 +274,7 @@ fn evidence(fixtures: &[Fixture]) -> Vec<Evidence<'_>> {
     rows().into_iter().map(show).collect()
 }
 
-/// What no other implementation's numbers show, by name.
+/// The knobs that no other implementation's numbers cover, by name.
 pub fn without_numbers() -> BTreeMap<String, Verified> {
     let all = fixtures();
     let shown = evidence(&all);
@@ -281,7 +282,7 @@ pub fn without_numbers() -> BTreeMap<String, Verified> {
     shown.map(|f| (f.name.clone(), f.graph.clone())).collect()
 }
 
-/// The family of two usual ones of a spec's form that says it, or what is in the way of the second.
+/// The first usual family that can express the form of a spec, or what prevents it.
 fn export_of(fixture: &Fixture) -> Result<String, Vec<String>> {
     let forms = match (&fixture.spec.encoder, &fixture.spec.decoder) {
         (None, _) => ["gpt2", "llama"],
@@ -301,7 +302,7 @@ fn export_of(fixture: &Fixture) -> Result<String, Vec<String>> {
     way
 }
 
-/// Whether cached decoding is refused, as a model refuses it whose decoder sees the future.
+/// Whether cached decoding is refused, as for a model whose decoder sees the future.
 fn refuses_cache(fixture: &Fixture) -> bool {
     let device = trafoc::interp::device::device("flex").unwrap().device;
     let Ok(weights) = Weights::init(&fixture.graph, &device, 1) else { return false };
@@ -406,7 +407,7 @@ fn dtypes() -> String {
     text + "\n"
 }
 
-/// Whether a line of an export's is about training alone.
+/// Whether a line about an export concerns only training.
 fn is_training(line: &str) -> bool {
     line.starts_with("init") || line.contains("dropout")
 }

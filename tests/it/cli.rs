@@ -1,4 +1,4 @@
-//! The program as its users meet it: streams, exit codes, formats, files.
+//! The program as its users see it: streams, exit codes, formats, files.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value as Json;
 
-/// What a run said.
+/// The output of a run.
 struct Said {
     code: i32,
     out: String,
@@ -52,7 +52,7 @@ const TINY: &str =
 fn commands() -> Vec<String> {
     let help = trafoc(&["--help"]).out;
     let listed = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
-    // A line that goes on is indented further.
+    // A continued line is indented further.
     let names = listed.filter(|l| l.starts_with("  ") && !l.starts_with("   "));
     names.map(|l| l.split_whitespace().next().unwrap().to_owned()).collect()
 }
@@ -126,7 +126,7 @@ fn every_command_speaks_json() {
             "completions" => vec!["bash"],
             "man" => vec!["--out", &man],
             "train" => vec!["@gbt-mulm", "--recipe", &recipe, "--dry-run"],
-            // These want a trained model or the folder of one, and are tested where there is one.
+            // These need a trained model or the folder of one; tests that have one cover them.
             "eval" | "generate" | "predict" | "import" | "export" => continue,
             _ => vec!["@gpt2-small"],
         };
@@ -170,7 +170,7 @@ fn help_begins_with_an_example_and_fits_eighty_columns() {
     for page in pages {
         let page: Vec<&str> = page.iter().map(String::as_str).collect();
         let said = trafoc(&page);
-        // `help` before a command is `--help` behind it.
+        // `help` before a command is the same as `--help` after it.
         let asked = trafoc(&[&["help"], &page[..page.len() - 1]].concat());
         assert_eq!((asked.code, &asked.out), (0, &said.out));
         assert_eq!(said.code, 0);
@@ -437,7 +437,7 @@ fn every_code_and_every_key_is_explained() {
     assert!(trafoc(&["explain", "@gemma2-2b"]).out.contains("x = x + norm(attention(norm(x)))"));
 }
 
-/// Whether a value is as a schema says: the part of draft-07 that the schema of specs uses.
+/// Whether a value satisfies a schema: the part of draft-07 that the schema of specs uses.
 fn fits(value: &Json, schema: &Json, root: &Json) -> bool {
     let Some(schema) = schema.as_object() else { return schema == &Json::Bool(true) };
     schema.iter().all(|(key, rule)| match key.as_str() {
@@ -512,7 +512,7 @@ fn the_schema_accepts_what_is_right_and_refuses_much_that_is_wrong() {
     }
     for code in trafoc::diag::Code::ALL {
         let right = code.explanation().right;
-        // Some examples are recipes, one is a setting, one a file of data.
+        // Some examples are recipes, one is a setting, one a data file.
         let schema = if right.starts_with("recipe:") { &recipes } else { &schema };
         if !right.starts_with("--set") && *code != trafoc::diag::Code::BadData {
             assert!(fits(&read(right), schema, schema), "the right example of {code} does not fit");
@@ -586,7 +586,7 @@ fn building_writes_rust_and_destroys_nothing() {
     assert_eq!(build(&["--crate", "whole"]).code, 3);
 }
 
-/// Without the interpreter `run` checks the spec, and then says what is missing.
+/// Without the interpreter, `run` checks the spec and then reports which feature is missing.
 #[cfg(not(feature = "interp"))]
 #[test]
 fn running_without_the_interpreter_names_the_feature() {

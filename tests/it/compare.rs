@@ -1,4 +1,4 @@
-//! Comparisons: normal forms of specs, what differs, what turning one knob does.
+//! Comparisons: normal forms of specs, their differences, and the effect of turning one knob.
 
 use proptest::prelude::*;
 use trafoc::draw::comparison::page;
@@ -26,7 +26,7 @@ fn compiled(name: &str) -> Front {
     front
 }
 
-/// Shipped specs side by side, as long as the shortest context.
+/// Compares shipped specs at the length of the shortest context.
 fn comparison(names: &[&str]) -> Comparison {
     let fronts: Vec<Front> = names.iter().map(|name| compiled(name)).collect();
     let all: Vec<_> = fronts.iter().map(|f| &f.compilation).collect();
@@ -91,25 +91,25 @@ fn knob<'c>(comparison: &'c Comparison, path: &str) -> &'c Turned {
     comparison.knobs.iter().find(|t| t.knob.path == path).unwrap_or_else(|| panic!("{path} in {all:?}"))
 }
 
-/// What a knob does alone, worked by hand for GPT-2 small and Mistral.
+/// The effects of single knobs, worked out by hand for GPT-2 small and Mistral.
 #[test]
 fn effects_by_hand() {
     let c = comparison(&["gpt2-small", "gemma2-2b"]);
     let kv = knob(&c, "decoder.attention.kv_heads");
     assert_eq!(kv.knob.values, [Some("12".to_owned()), Some("4".to_owned())]);
-    // Keys and values of 4 heads in place of 12, 12 layers: 8 heads * 64 wide * (768 + 1 bias) * 2 fewer.
+    // Keys and values of 4 heads instead of 12, in 12 layers: 8 heads * 64 wide * (768 + 1 bias) * 2 fewer.
     let fewer = 12 * 2 * 8 * 64 * (768 + 1);
     let change = |name| kv.effect.as_ref().unwrap().costs.iter().find(|c| c.cost == name).copied().unwrap();
     let params = change(Name::Params);
     assert_eq!(params.from - params.to, fewer);
-    // A token keeps a key and a value of 64 a head in 12 layers, 2 bytes each.
+    // A token caches a key and a value of 64 per head in 12 layers, 2 bytes each.
     let kept = |heads: u128| 12 * 2 * heads * 64 * 2;
     assert_eq!((change(Name::KvPerToken).from, change(Name::KvPerToken).to), (kept(12), kept(4)));
     assert_eq!((kept(12), kept(4)), (36_864, 12_288));
-    // A token's operations: two for each weight less, none for a bias.
+    // The operations of a token: two less for each removed weight, none for a bias.
     let flops = change(Name::FlopsPerToken);
     assert_eq!(flops.from - flops.to, 12 * 2 * 8 * 64 * 768 * 2);
-    // Sizes that only follow are no differences of their own.
+    // Sizes that only follow from others are not differences of their own.
     assert!(c.knobs.iter().any(|t| t.knob.path == "decoder.ffn.expansion" || t.knob.follows));
 }
 
@@ -225,7 +225,7 @@ fn tables_of_a_comparison_hold_its_numbers() {
     assert_eq!(json["knobs"][0]["path"], "vocab");
 }
 
-/// A page needs nothing but itself, whatever a spec is called, and stays small.
+/// A page needs no other file, whatever the name of a spec, and stays small.
 #[test]
 fn a_page_is_one_file() {
     let fronts = ["gpt1", "mixtral-8x7b", "t5-small"].map(compiled);
@@ -254,7 +254,8 @@ fn a_page_is_one_file() {
     }
 }
 
-/// Ranks of the sign test's table: of 10 runs the second and the ninth, of 20 the sixth and the fifteenth.
+/// The ranks of the sign test's table: of 10 runs the second and the ninth, of 20 the sixth and the
+/// fifteenth.
 #[test]
 fn the_interval_of_a_median_lies_between_order_statistics() {
     for (runs, low, high) in [(1, 1.0, 1.0), (5, 1.0, 5.0), (6, 1.0, 6.0), (10, 2.0, 9.0), (20, 6.0, 15.0)] {
@@ -329,13 +330,13 @@ fn what_was_learned_is_compared_seed_by_seed() {
     let html = page(&c, &[]).html();
     assert!(html.contains("Training loss") && !html.contains("<b>") && html == page(&c, &[]).html());
     assert!(c.csv().contains("\ntrained,loss_seed_2,3,3.11,3.05\n"), "{}", c.csv());
-    // What is not there for every model is left out, and one seed shows no noise.
+    // Results that not every model has are left out, and one seed does not show the noise.
     let part = vec![("a".to_owned(), runs(&[1.0, 2.0])), ("b".to_owned(), runs(&[1.5]))];
     let learning = Learning::of("r.yaml", "train", 250, 2, &part);
     assert!(!learning.complete && learning.seeds == [0] && learning.differences[0].noise.is_none());
     let stopped = learning.stopped.as_ref().unwrap();
     assert_eq!((stopped.seed, stopped.step, stopped.models[1].training_loss), (1, 250, None));
-    // Where somebody ended the first seed: how far each came, and the losses where all had been.
+    // The first seed was stopped: how far each model came, and the losses at the step that all had reached.
     let mut half = run(0, 2.0);
     (half.last, half.steps) = (None, half.steps[..20].to_vec());
     let part = vec![("a".to_owned(), runs(&[1.0])), ("b".to_owned(), vec![half])];
@@ -343,15 +344,15 @@ fn what_was_learned_is_compared_seed_by_seed() {
     let text = learning.text(60);
     assert!(learning.seeds.is_empty() && learning.title().ends_with("stopped"));
     let mean = (11..=20).map(|s| 1.0 / f64::from(s)).sum::<f64>() / 10.0;
-    assert!(text.contains(&format!("   20            {:.4}\n", 2.0 + mean)), "{text}");
-    assert!(text.contains(&format!("  250            {:.4}\n", 1.0 + mean)), "{text}");
+    assert!(text.contains(&format!("   20         {:.4}\n", 2.0 + mean)), "{text}");
+    assert!(text.contains(&format!("  250         {:.4}\n", 1.0 + mean)), "{text}");
     assert!(text.lines().all(|l| l.chars().count() <= 60), "{text}");
     let rows = learning.plain();
     assert_eq!(rows[3], ("stopped_steps_seed_0".to_owned(), vec!["250".to_owned(), "20".to_owned()]));
     c.learning = Some(learning);
     assert!(page(&c, &[]).html().contains("What they learned before training was stopped"));
     assert!(curve(&[]).is_empty());
-    // Who failed is out, also as the first; the others are compared.
+    // A model that failed is left out, even if it is the first; the others are compared.
     let mut lost = run(1, 2.0);
     (lost.last, lost.steps, lost.failed) = (None, lost.steps[..7].to_vec(), Some("no number".to_owned()));
     let mut part = vec![
@@ -368,7 +369,7 @@ fn what_was_learned_is_compared_seed_by_seed() {
     assert!(
         learning.plain().contains(&("failed_after_steps".into(), vec!["7".into(), "".into(), "".into()]))
     );
-    // All failed: that is no interruption.
+    // All models failed, which is not the same as being stopped.
     part.truncate(1);
     let learning = Learning::of("r.yaml", "train", 250, 2, &part);
     assert!(learning.complete && learning.title() == "what they learned", "{}", learning.text(60));

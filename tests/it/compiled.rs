@@ -1,4 +1,4 @@
-//! Specs from files, compiled; a spec with an error fails the test with its diagnostics.
+//! Compiles specs from files; a spec with an error fails the test with its diagnostics.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use trafoc::spec::load::{self, Files};
 use trafoc::syntax::Notation;
 use trafoc::syntax::set::{Setting, parse_set};
 
-/// Files of one folder.
+/// The files of one folder.
 pub struct Folder(pub PathBuf);
 
 impl Files for Folder {
@@ -25,12 +25,12 @@ impl Files for Folder {
     }
 }
 
-/// The path of something in the repository.
+/// The path of a file in the repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The graph of a spec file, with settings such as `decoder.layers=2` laid over it.
+/// The graph of a spec file with settings such as `decoder.layers=2`.
 pub fn graph_with(path: &Path, settings: &[&str]) -> Verified {
     let mut folder = Folder(path.parent().unwrap().to_owned());
     let mut sources = load::sources();

@@ -1,5 +1,5 @@
 //! Costs by name: random specs against what is built and run, caches against `tests/compare/kv.txt`, memory
-//! against its parts.
+//! against its components.
 
 use proptest::prelude::*;
 use trafoc::ir::verify::verify;
@@ -18,7 +18,7 @@ use crate::{laws, random, report};
 proptest! {
     #![proptest_config(laws::config())]
 
-    /// Closed form, the sum over what is built and the count of what is run are one number.
+    /// The closed form, the sum over what is built and the count of what is run are equal.
     #[test]
     fn a_random_spec_costs_what_is_built_and_run(tape in laws::tape()) {
         let text = random::spec(&tape).replace("1000000007", "5");
@@ -95,7 +95,7 @@ fn caches_are_as_worked_by_hand() {
     }
 }
 
-/// What costs a batch is what costs a sequence, as often; bytes go with the size of an element.
+/// A batch costs as much as its sequences together, and bytes are proportional to the size of an element.
 #[test]
 fn costs_scale_as_they_should() {
     for (name, path) in specs("specs") {
@@ -111,19 +111,22 @@ fn costs_scale_as_they_should() {
         for cost in [Name::Weights, Name::Kv, Name::KvPerToken, Name::RunMemory] {
             assert_eq!(wide.of(cost), 2 * one.of(cost), "{name} {}", cost.word());
         }
-        // Of what training keeps, masks, ids and the tape's entries are no numbers of the model.
+        // Masks, ids and the entries of the autodiff tape, which training keeps too, do not have the
+        // element type.
         let (wide, narrow) = (wide.of(Name::TrainMemory), 2 * one.of(Name::TrainMemory));
         assert!(wide <= narrow && narrow - wide <= narrow / 50 + (1 << 18), "{name}: {wide} of {narrow}");
         let memory = one.memory;
         assert_eq!(memory.gradients, 2 * one.of(Name::Params), "{name}");
         assert_eq!(memory.optimizer, 2 * memory.gradients, "{name}");
-        // No more lives at once than is computed at all, scores of attention among them.
+        // The values that are alive at the same time, attention scores included, are at most all values
+        // that are computed.
         assert!(0 < memory.peak && memory.peak <= memory.activations, "{name}: {memory:?}");
         assert_eq!(three.memory.weights, memory.weights, "{name}");
     }
 }
 
-/// A layer more needs no more memory to run than its weights: what lives at once is one block's.
+/// To run, an additional layer needs no more memory than its weights: the values of only one block are
+/// alive at a time.
 #[test]
 fn memory_to_run_does_not_grow_with_depth() {
     let path = repository("specs/gpt2-small.yaml");
@@ -134,7 +137,7 @@ fn memory_to_run_does_not_grow_with_depth() {
     };
     let (few, many) = (memory("decoder.layers=2"), memory("decoder.layers=40"));
     assert_eq!(few.peak, many.peak);
-    // Logits of every position, and their input of 768.
+    // The logits of every position, and their input of 768.
     assert_eq!(few.peak, (2 * 64 * 50_257 + 2 * 64 * 768) * 4);
     let per_layer = (many.activations - few.activations) / 38;
     assert_eq!(few.activations + 3 * per_layer, memory("decoder.layers=5").activations);

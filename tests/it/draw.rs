@@ -1,4 +1,4 @@
-//! Pictures: every shipped spec has one, nothing in it overlaps, and no name can break out of it.
+//! Pictures: every shipped spec has one, nothing in it overlaps, and no name can inject markup.
 
 use std::process::Command;
 
@@ -27,7 +27,7 @@ fn shipped(name: &str) -> Outline {
     outlined(&format!("{name}.yaml"), &source).1
 }
 
-/// Whether every element that is opened is closed, in order, and nothing stands outside.
+/// Asserts that every element is closed, in order, and that there is nothing outside of the root.
 fn assert_well_formed(name: &str, text: &str) {
     let mut open: Vec<&str> = Vec::new();
     for piece in text.split('<').skip(1) {
@@ -47,7 +47,7 @@ fn overlap(a: &Spot, b: &Spot) -> bool {
     (a.x - b.x).abs() < (a.w + b.w) / 2.0 - 0.5 && (a.y - b.y).abs() < (a.h + b.h) / 2.0 - 0.5
 }
 
-/// All specs of the shop window and of the tests.
+/// All shipped specs and those of the tests.
 fn all() -> Vec<(String, Outline)> {
     let mut found = Vec::new();
     for folder in ["specs", "tests/good"] {

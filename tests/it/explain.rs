@@ -1,7 +1,7 @@
-//! The examples of every code are run: the wrong one reports the code first, the right one passes.
+//! Runs the examples of every code: the wrong one reports the code first, the right one passes.
 //!
-//! An example is a file `spec.yaml` with nothing beside it. One that begins with `--set` is an argument
-//! for the right example of `missing-key`, and in that of `encoding` `\xNN` stands for a byte.
+//! An example is a file `spec.yaml` alone in its folder. One that begins with `--set` is an argument for
+//! the right example of `missing-key`, and in the example of `encoding`, `\xNN` represents a byte.
 
 use trafoc::diag::Code;
 use trafoc::source::{SourceId, SourceMap};
@@ -11,7 +11,7 @@ use trafoc::syntax::Notation;
 use crate::front::Front;
 use crate::learn::Pair;
 
-/// The example alone in its folder.
+/// An example alone in its folder.
 struct Alone(String);
 
 impl Files for Alone {
@@ -28,7 +28,7 @@ impl Files for Alone {
     }
 }
 
-/// Text with `\xNN` for bytes that are no text.
+/// The bytes of a text in which `\xNN` represents a byte that is not valid UTF-8.
 fn bytes(example: &str) -> Vec<u8> {
     let mut parts = example.split("\\x");
     let mut bytes = parts.next().unwrap_or("").as_bytes().to_vec();
@@ -68,7 +68,7 @@ fn every_code_has_examples_that_hold() {
             wrong.extend(recipe_fault(*code));
             continue;
         }
-        // A line of data, which is read elsewhere.
+        // Lines of data are tested elsewhere.
         if *code == Code::BadData {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Numbers and equations: exact values, places of faults, and what is printed reads back the same.
+//! Numbers and equations: exact values, places of errors, and printed text that parses to the same value.
 
 use proptest::prelude::*;
 use trafoc::diag::Diagnostic;

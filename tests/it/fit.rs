@@ -1,4 +1,5 @@
-//! Sizes found for a wanted cost: they compile, they cost what is said, and nothing near is closer.
+//! Sizes that `fit` finds for a wanted cost: they compile, they have the stated cost, and no neighbouring
+//! size is closer.
 
 use trafoc::report::cost::cost;
 use trafoc::report::costs::{Element, Name, Scene};
@@ -42,7 +43,7 @@ fn what_is_found_compiles_and_costs_what_is_said() {
     }
 }
 
-/// The size that is there already is found again.
+/// The sizes that a model already has are found for its own cost.
 #[test]
 fn a_model_fits_its_own_cost() {
     for (name, params) in [("gpt2-small", 124_439_808), ("gbt-mulm", 205_888), ("mistral-7b", 7_241_732_096)]

@@ -1,5 +1,5 @@
-//! What is emitted for `specs/` is what stands in `generated/`. A file that differs is written anew, so
-//! that the next run passes; on CI it only fails.
+//! What is emitted for `specs/` equals what is in `generated/`. A file that differs is written again, so
+//! that the next run passes; on CI the test only fails.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::compiled::{repository, specs};
 
 const COMMAND: &str = "cargo test --no-default-features -p trafoc --test it fresh";
 
-/// The shipped specs, named as a user in the repository names them.
+/// The shipped specs, named as by a user in the repository.
 struct Shipped;
 
 impl Files for Shipped {
@@ -30,7 +30,7 @@ impl Files for Shipped {
     }
 }
 
-/// The files of `generated` by name. Where a spec stands in both notations, the YAML is emitted.
+/// The files of `generated` by name. If a spec exists in both notations, the YAML is emitted.
 fn emitted() -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut modules = String::new();

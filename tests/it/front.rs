@@ -1,7 +1,7 @@
-//! A text through the front end, as every test of specs wants it.
+//! Runs a text through the front end, for all tests of specs.
 //!
-//! A file may begin with comments of the form `# set: decoder.layers=3` (`// set:` in the DSL): each is
-//! a `--set`. `extends` is seen from the folder the file stands in.
+//! A file may begin with comments of the form `# set: decoder.layers=3` (`// set:` in the DSL): each is a
+//! `--set`. `extends` is relative to the folder of the file.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use trafoc::syntax::{Notation, text};
 
 use crate::compiled::{Folder, repository};
 
-/// A compiled text with the sources its diagnostics point into.
+/// A compiled text, with the sources of its diagnostics.
 pub struct Front {
     pub sources: SourceMap,
     pub compilation: Compilation,
@@ -43,7 +43,7 @@ impl Front {
         Front { sources, compilation }
     }
 
-    /// Compiles a text that stands in `folder`.
+    /// Compiles a text as if it were a file in `folder`.
     pub fn of_text(name: &str, source: &str, folder: &str) -> Front {
         let notation = Notation::from_path(name).unwrap();
         Front::of_bytes(name, source.as_bytes(), notation, &mut Folder(repository(folder)))
@@ -57,12 +57,12 @@ impl Front {
         Front::of_bytes(&name, &std::fs::read(path).unwrap(), notation, &mut files)
     }
 
-    /// The slugs of what was found, in order.
+    /// The names of the codes that were reported, in order.
     pub fn codes(&self) -> Vec<&'static str> {
         self.compilation.diagnostics.iter().map(|d| d.code.slug()).collect()
     }
 
-    /// What was found, as a terminal without colour shows it.
+    /// The diagnostics as a terminal without colours shows them.
     pub fn rendered(&self) -> String {
         render::render(&self.compilation.diagnostics, &self.sources, false, render::DEFAULT_WIDTH)
     }

@@ -1,5 +1,5 @@
-//! `tests/good`: a tiny spec for every part in every slot. Its graph is a snapshot; written out in full,
-//! in either notation, it is the same model; its parameters add up.
+//! `tests/good`: a tiny spec for every part in every slot. Its graph is a snapshot; written in full, in
+//! either notation, it is the same model; its parameters add up.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use trafoc::syntax::{Notation, fmt};
 use crate::compiled::{repository, specs};
 use crate::front::Front;
 
-/// Layers up to which a model is written out parameter by parameter.
+/// Up to this many layers, the parameters of a model are counted one by one too.
 const EXPANDED: u128 = 1_000_000;
 
 fn sound(path: &Path) -> Front {
@@ -39,7 +39,7 @@ fn graphs_are_as_before() {
     }
 }
 
-/// Writing out every default changes nothing, and what is written out is the end of it.
+/// Writing every default does not change the model, and writing the result again does not change the text.
 #[test]
 fn a_spec_written_out_is_the_same_model() {
     for (name, path) in all() {
@@ -63,7 +63,7 @@ pub fn converted(text: &str, from: Notation, to: Notation) -> String {
     fmt::convert(&sources, id, from, to, &trafoc::spec::is_part, &mut Sink::new()).unwrap()
 }
 
-/// From one notation to the other and back: the same model.
+/// Converting to the other notation and back keeps the model.
 #[test]
 fn converting_a_spec_keeps_the_model() {
     for (name, path) in all() {
@@ -82,7 +82,7 @@ fn converting_a_spec_keeps_the_model() {
     }
 }
 
-/// Elements by closed form over folded layers, and one by one.
+/// The number of elements, in closed form over folded layers, and counted one by one.
 pub fn counts(graph: &Verified) -> (u128, Option<u128>) {
     let closed = folded(graph).iter().map(|p| p.elements()).sum();
     let tensors: u128 = folded(graph).iter().map(|p| p.count).fold(0, u128::saturating_add);

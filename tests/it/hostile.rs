@@ -1,6 +1,6 @@
-//! `tests/hostile`: texts made to harm, and odd ones that are right. A file's name is the code it is refused
-//! with, or `ok`, with a detail behind it; what is too large for a file is made. Each is dealt with in
-//! a moment and in little memory.
+//! `tests/hostile`: texts that are meant to do harm, and odd ones that are valid. The name of a file begins
+//! with the code it is refused with, or `ok`; texts that are too large for a file are generated. Each must
+//! be handled quickly and with little memory.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,18 +13,19 @@ use crate::compiled::repository;
 #[path = "../hostile/made.rs"]
 mod made;
 
-/// What a process that checks one text may take, in KiB.
+/// The memory that a process may use to check one text, in KiB.
 const MEMORY: usize = 64 << 10;
-/// Seconds of the processor, its least limit; what a text really takes is measured in `benches/`.
+/// The CPU time it may use; one second is the smallest limit of `ulimit`. `benches/` measures the real
+/// times.
 const SECONDS: usize = 1;
 
-/// A text by its name: `CODE-detail.yaml` or `.trafo`.
+/// A text with its name: `CODE-detail.yaml` or `.trafo`.
 struct Case {
     name: String,
     bytes: Vec<u8>,
 }
 
-/// Every text, those of the folder and those that are made.
+/// Every text, from the folder and generated.
 fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = std::fs::read_dir(repository("tests/hostile"))
         .unwrap()
@@ -46,8 +47,8 @@ fn cut(text: &str) -> String {
     text.lines().take(40).map(|l| l.chars().take(200).collect::<String>() + "\n").collect()
 }
 
-/// A process that checks the text of a file, as users start it. The limits are set by the shell; that of
-/// memory holds for all private memory, heap and stacks.
+/// A process that checks the text of a file, as users start it. The shell sets the limits; that of memory
+/// covers all private memory, heap and stacks.
 fn check(path: &Path) -> Command {
     let program = env!("CARGO_BIN_EXE_trafoc");
     if !cfg!(target_os = "linux") {
@@ -73,7 +74,7 @@ fn texts_are_refused_with_their_code_or_read_in_little_memory_and_time() {
         let (stem, _) = case.name.rsplit_once('.').unwrap();
         let wanted = code_of(stem).map(Code::slug);
         assert!(wanted.is_some() || stem.starts_with("ok-"), "{}: no such code", case.name);
-        // Warnings are rendered too; the first error is what counts.
+        // Warnings are rendered too; only the first error counts.
         let errors = said.lines().filter_map(|line| line.strip_prefix("error[")?.split_once(']'));
         let found = errors.map(|(code, _)| code).next();
         if output.status.code() != Some(i32::from(wanted.is_some())) || found != wanted {

@@ -1,7 +1,7 @@
-//! Hugging Face models: directories with weights and what they compute, made by the library itself.
+//! Hugging Face models: directories with weights and expected outputs, written by the library itself.
 //!
 //! A directory `tests/hub/<name>` holds `config.json`, `model.safetensors`, `inputs.json`,
-//! `expected.safetensors` and `facts.json`. Adding a test is adding one.
+//! `expected.safetensors` and `facts.json`. To add a test, add such a directory.
 
 mod arrange;
 mod hostile;
@@ -33,7 +33,7 @@ use trafoc::syntax::Notation;
 
 use crate::compiled::repository;
 
-/// Keys that change nothing beside the others of their configs, and so do not come back.
+/// Keys that have no effect next to the others of their configs, and therefore are not exported again.
 const IDLE: &[(&str, &str)] = &[
     ("dinov2-giant", "hidden_act"),
     ("falcon", "num_kv_heads"),
@@ -47,7 +47,7 @@ const IDLE: &[(&str, &str)] = &[
     ("smollm3", "layer_types"),
 ];
 
-/// A directory of the library's making, as what we make of it.
+/// A directory written by the library, and its import.
 struct Fixture {
     name: String,
     folder: PathBuf,
@@ -56,7 +56,7 @@ struct Fixture {
     graph: Verified,
 }
 
-/// The directories, in the order of their names; each is imported and compiled once.
+/// The directories in the order of their names; each is imported and compiled once.
 fn models() -> &'static [Fixture] {
     static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
         let folder = std::fs::read_dir(repository("tests/hub")).unwrap();
@@ -74,7 +74,7 @@ fn models() -> &'static [Fixture] {
     &FIXTURES
 }
 
-/// The specs of the directories by name, as they are imported.
+/// The imported specs of the directories, by name.
 #[cfg(feature = "interp")]
 pub fn texts() -> impl Iterator<Item = (String, &'static str)> {
     models().iter().map(|model| (model.name.clone(), model.imported.text.as_str()))
@@ -84,7 +84,7 @@ fn shown(sink: Sink, sources: &SourceMap) -> String {
     render::render(&sink.into_sorted(), sources, false, 100)
 }
 
-/// Imports a config's text, or says what is wrong with it.
+/// Imports a config's text, or returns what is wrong with it.
 fn imported(name: &str, text: &str) -> Result<Imported, String> {
     let mut sources = load::sources();
     let mut sink = Sink::new();
@@ -158,11 +158,11 @@ fn parameters_are_as_many_as_the_library_counts() {
         let facts = std::fs::read_to_string(folder.join("facts.json")).unwrap();
         let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
         let wanted = u128::from(facts["parameters"].as_u64().unwrap());
-        // Fixed tables of sines are parameters there, though not all files hold them.
+        // The library counts fixed sinusoidal tables as parameters, although not all files contain them.
         let fixed = match name.as_str() {
             "marian" => 2 * 40 * 32,
             "marian-parts" | "pegasus" => 2 * 24 * 32,
-            // Without a tie there is a second bias, which nothing adds.
+            // Without a tie there is a second bias, which is never used.
             "roberta-untied" | "albert-wide" => 97,
             _ => 0,
         };
@@ -179,7 +179,7 @@ fn every_tensor_has_its_place() {
     }
 }
 
-/// Files from before 2019 say `gamma` and `beta`.
+/// Files from before 2019 use the names `gamma` and `beta`.
 #[test]
 fn older_ends_of_names_are_read() {
     struct Older<'a>(&'a Checkpoint);
@@ -221,14 +221,14 @@ fn a_config_comes_back_from_its_spec() {
         assert_eq!(again.text, model.text, "{name}");
         for (key, value) in &model.values {
             let other = &again.values[key];
-            // Two words of one function are the same to a spec.
+            // Two words for the same function are equal to a spec.
             let words = |v: &serde_json::Value| {
                 let of =
                     |t: &serde_json::Map<_, serde_json::Value>| v.as_str().and_then(|w| t.get(w)).cloned();
                 model.family.tables.values().find_map(of)
             };
             let agree = same(value, other) || (words(value).is_some() && words(value) == words(other));
-            // A value that stands for its absence: `1` where nothing is said.
+            // A value that means absence: `1` if nothing is given.
             let absent = value.is_null() || key == "id2label";
             let idle = IDLE.contains(&(name.as_str(), key.as_str()));
             if !(agree || absent || idle) {
@@ -239,7 +239,7 @@ fn a_config_comes_back_from_its_spec() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Readers of before `rope_parameters` find what they look for.
+/// Readers from before `rope_parameters` find the keys they look for.
 #[test]
 fn positions_are_written_for_older_readers_too() {
     let written = |model: &str, more: serde_json::Value| {
@@ -274,7 +274,7 @@ fn weights_come_back_bit_for_bit() {
         let mut original = Checkpoint::open(folder).unwrap();
         let written = tensors(&parameters, &back.names(), &back).unwrap();
         let ours: BTreeSet<&str> = written.keys().map(String::as_str).collect();
-        // Fixed tables need not be written, nor a bias that nothing adds.
+        // Fixed tables and biases that are never used do not have to be written.
         let idle = |n: &str| match name.as_str() {
             "pegasus" => n.contains("embed_positions"),
             "albert-wide" => n == "predictions.bias",
@@ -333,7 +333,7 @@ fn shipped_specs_find_a_family() {
     }
 }
 
-/// A config may leave out all but what it is a model of.
+/// A config may leave out everything except the type of the model.
 #[test]
 fn what_a_config_leaves_out_has_the_usual_value() {
     let families = Families::default();
@@ -347,7 +347,7 @@ fn what_a_config_leaves_out_has_the_usual_value() {
     }
 }
 
-/// Defaults that hang on whether a map is there at all, and heads that one value of a key shuts out.
+/// Defaults that depend on whether a map is present, and heads that exclude some value of a key.
 #[test]
 fn what_a_config_says_of_a_head_or_a_map_counts() {
     let of = |config: serde_json::Value| imported("m", &config.to_string());
@@ -369,13 +369,13 @@ fn what_a_config_says_of_a_head_or_a_map_counts() {
     for (class, tied) in [("OPTForCausalLM", false), ("OPTModel", true)] {
         let why = opt(class, tied).unwrap_err();
         assert!(
-            why.contains(&format!("`word_embed_proj_dim` is 512, which {class} is not read with")),
+            why.contains(&format!("`word_embed_proj_dim` is 512, which is not supported with {class}")),
             "{why}"
         );
     }
 }
 
-/// The target that the library makes itself.
+/// The target that the library derives itself.
 #[test]
 fn a_target_that_is_not_given_is_the_source_one_place_on() {
     let target = |name: &str| {
@@ -391,7 +391,7 @@ fn a_target_that_is_not_given_is_the_source_one_place_on() {
     assert_eq!(target("bart-classify").completed(given.clone()), given);
 }
 
-/// Everything wrong with a config is told in one run, each where the config says it and once.
+/// Everything that is wrong with a config is reported in one run, each error once and at its place.
 #[test]
 fn all_that_is_wrong_is_told_at_once() {
     let text = std::fs::read_to_string(repository("tests/hub/llama/config.json")).unwrap();
@@ -407,15 +407,15 @@ fn all_that_is_wrong_is_told_at_once() {
         "rope_parameters": "x", "architectures": ["Foo"], "attention_dropout": 7,
     }));
     let wanted = [
-        "`hidden_size` is \"context\", and needs to be a number",
+        "`hidden_size` is \"context\", but must be a number",
         "`num_hidden_layers`: -3 is not between 1 and",
         "`hidden_act`: `cosine` is none of",
-        "`rms_norm_eps` is [1], and needs to be a number",
+        "`rms_norm_eps` is [1], but must be a number",
         "`vocab_size`: 1.5 is not a whole number",
-        "`attention_bias` is \"no\", and needs to be true or false",
-        "`num_key_value_heads` is {}, and needs to be a number",
+        "`attention_bias` is \"no\", but must be true or false",
+        "`num_key_value_heads` is {}, but must be a number",
         "the family llama has no key `bar`",
-        "`rope_parameters` needs to be a map",
+        "`rope_parameters` must be a map",
         "the family llama has no class `Foo`",
         "`attention_dropout`: 7 is not",
     ];
@@ -444,5 +444,5 @@ fn unknown_keys_are_named_with_their_place() {
     assert!(why.contains("`hidden_act`: `cosine` is none of"), "{why}");
     let odd = text.replace("\"model_type\": \"llama\"", "\"model_type\": \"lama\"");
     let why = imported("odd", &odd).unwrap_err();
-    assert!(why.contains("there is no family for `lama`") && why.contains("`llama` is read"), "{why}");
+    assert!(why.contains("trafoc has no family for `lama`") && why.contains("`llama` is supported"), "{why}");
 }

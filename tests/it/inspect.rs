@@ -1,4 +1,4 @@
-//! What `inspect` finds, against numbers worked by hand.
+//! The results of `inspect` against numbers worked out by hand.
 
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ fn rollout_adds_the_residual_path_and_multiplies_layers() {
 
 #[test]
 fn projections_keep_what_lies_in_a_plane() {
-    // Points of a plane in four dimensions: along (3, 4, 0, 0) / 5 and (0, 0, 1, 0), spread 4 and 1.
+    // Points of a plane in four dimensions: along (3, 4, 0, 0) / 5 and (0, 0, 1, 0), with spreads 4 and 1.
     let plane = [(-4.0, 1.0), (4.0, 1.0), (-4.0, -1.0), (4.0, -1.0)];
     let values = plane.iter().flat_map(|(a, b)| [0.6 * a + 7.0, 0.8 * a, *b, 2.0]).collect();
     let found = project(&Matrix::new(4, 4, values));
@@ -137,7 +137,7 @@ fn declared_spreads_are_those_of_the_formulas() {
     assert!(near(of(Init::XavierUniform { gain: 1.0 }), (2.0f64 / 400.0).sqrt()));
     assert!(near(of(Init::XavierNormal { gain: 1.0 }), (2.0f64 / 400.0).sqrt()));
     assert!(near(of(Init::KaimingNormal { gain: 2f64.sqrt() }), (2.0f64 / 100.0).sqrt()));
-    // The deviation of a normal number cut at two is 0.8796.
+    // The standard deviation of a normal distribution truncated at two is 0.8796.
     assert!(near(of(Init::TruncatedNormal { std: 1.0, cut: 2.0 }), 0.8796));
     let gpt = started(&graph("gpt1"));
     let up = gpt.iter().find(|p| p.parameter.path == "decoder.blocks.*.ffn.up.weight").unwrap();
@@ -150,7 +150,7 @@ fn untrained(graph: &Verified) -> Model<'_> {
     Model { graph, tables: &NONE }
 }
 
-/// Tables are asked for by paths that files have, and drawn as they are.
+/// Tables are looked up by their paths in files, and drawn as they are stored.
 #[test]
 fn trained_positions_are_drawn() {
     for (name, paths, figures) in [

@@ -16,12 +16,12 @@ use trafoc::ir::{DType, Lengths, Op, Verified};
 use super::backend::{bounds, device};
 use super::compiled::{graph_with, specs};
 
-/// Small specs that between them use every part, by name.
+/// Small specs that together use every part, by name.
 fn cases() -> Vec<(String, Verified)> {
     specs("tests/numeric").into_iter().map(|(name, path)| (name, graph_with(&path, &[]))).collect()
 }
 
-/// A graph from text.
+/// The graph of a text.
 pub fn spec(text: &str) -> Verified {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("spec.yaml");
@@ -45,7 +45,7 @@ fn noise(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// A value that an input takes; padding masks keep all.
+/// A value for an input; padding masks keep everything.
 fn value(input: &Input, lengths: &Lengths, seed: u64) -> Value {
     value_on(input, lengths, seed, &device())
 }
@@ -70,7 +70,7 @@ fn value_on(input: &Input, lengths: &Lengths, seed: u64, device: &Device) -> Val
     }
 }
 
-/// Something for every input.
+/// Values for all inputs.
 fn inputs(plan: &Plan, lengths: &Lengths) -> Inputs {
     inputs_on(plan, lengths, &device())
 }
@@ -89,7 +89,8 @@ fn floats(value: &Value) -> Vec<f32> {
     value.to_floats().unwrap()
 }
 
-/// What is not seen changes nothing, or rounding where an expert is given as many rows as chose it.
+/// What is not seen must change nothing, except for rounding if the number of an expert's rows depends on
+/// it.
 #[track_caller]
 fn assert_hidden(graph: &Verified, before: &[f32], after: &[f32], name: &str) {
     assert_eq!(before.len(), after.len(), "{name}");
@@ -100,7 +101,7 @@ fn assert_hidden(graph: &Verified, before: &[f32], after: &[f32], name: &str) {
     assert!(worst <= most && before.iter().all(|x| x.is_finite()), "{name}: off by {worst}");
 }
 
-/// The largest difference, relative to the largest number.
+/// Asserts a bound on the largest difference, relative to the largest number.
 #[track_caller]
 fn assert_close(a: &[f32], b: &[f32]) {
     let tolerance = bounds().ways;
@@ -110,7 +111,7 @@ fn assert_close(a: &[f32], b: &[f32]) {
     assert!(worst <= tolerance * scale, "they differ by {worst} at a scale of {scale}");
 }
 
-/// The mean of an output's numbers `x_i cos(i)`, which the fixtures' gradients are of.
+/// The mean of an output's numbers `x_i cos(i)`, of which the fixtures store the gradients.
 fn weighted(value: &Value) -> Tensor<1> {
     let dims = value.dims().unwrap();
     let count = dims.iter().product::<usize>();

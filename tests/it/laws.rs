@@ -1,5 +1,5 @@
-//! Laws of random specs: a sound one compiles, reads back equal from whatever is printed of it, and counts
-//! the same in closed form and one by one; with one word changed it compiles or says where it does not.
+//! Laws of random specs: a valid one compiles, survives being printed and parsed, and has the same counts
+//! in closed form and one by one; with one word changed, it compiles or is refused with a place.
 
 use proptest::prelude::*;
 use trafoc::diag::render;
@@ -10,7 +10,7 @@ use crate::front::Front;
 use crate::good::{converted, counts};
 use crate::random::spec;
 
-/// 64 cases, or as many as `PROPTEST_CASES` says: `.ci/run` has a thousand.
+/// 64 cases, or as many as `PROPTEST_CASES` says: `.ci/run` uses a thousand.
 pub fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { 64 };
@@ -21,7 +21,7 @@ pub fn tape() -> impl Strategy<Value = Vec<u16>> {
     prop::collection::vec(any::<u16>(), 0..160)
 }
 
-/// Words of a text: names and numbers whole, every other character alone.
+/// The words of a text: names and numbers are whole, every other character is a word of its own.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -37,7 +37,7 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Words that stand for others in mutations.
+/// Words that replace others in mutations.
 const OTHERS: &[&str] = &[
     "0",
     "-1",
@@ -97,7 +97,7 @@ fn mutated(text: &str, which: usize, how: usize, other: usize) -> String {
     all.concat()
 }
 
-/// Every place of every diagnostic lies in its text, between characters.
+/// Asserts that every place of every diagnostic is within its text, on character boundaries.
 fn check_places(front: &Front) {
     for diagnostic in &front.compilation.diagnostics {
         assert!(!diagnostic.labels.is_empty() && !diagnostic.message.is_empty(), "{diagnostic:?}");
@@ -121,7 +121,7 @@ proptest! {
         let graph = front.compilation.graph.unwrap();
         let (closed, one_by_one) = counts(&graph);
         prop_assert_eq!(closed, one_by_one.unwrap_or(closed), "{}", text);
-        // What is emitted is parsed before it is given out.
+        // Emission parses its own output.
         let emitted = trafoc::emit::rust(&graph, &front.sources, "tiny.yaml");
         prop_assert!(emitted.is_ok(), "{text}\n{emitted:?}");
         let spec = front.compilation.spec.unwrap();

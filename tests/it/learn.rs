@@ -1,4 +1,4 @@
-//! Recipes: decoded, held against a spec, and the data they name.
+//! Recipes: decoded, checked against a spec, and the data they name.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use trafoc::syntax::set::parse_set;
 use crate::bad::code_of;
 use crate::compiled::{Folder, repository, specs};
 
-/// A recipe beside the spec it is for.
+/// A recipe with the spec it is for.
 pub struct Pair {
     pub sources: SourceMap,
     #[cfg(feature = "learn")]
@@ -24,7 +24,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// A recipe's text and a spec's file, with settings over the recipe.
+    /// A recipe's text and a spec's file, with settings applied to the recipe.
     pub fn of_text(name: &str, text: &str, spec: &Path, variant: Option<&str>, over: &[&str]) -> Pair {
         let mut sources = load::sources();
         let mut sink = Sink::new();
@@ -55,7 +55,7 @@ impl Pair {
         }
     }
 
-    /// A shipped recipe with the spec and the variant that the command in its first lines names.
+    /// A shipped recipe with the spec and the variant that its first lines name.
     pub fn shipped(name: &str, over: &[&str]) -> Pair {
         let path = repository(&format!("specs/recipes/{name}.yaml"));
         let text = std::fs::read_to_string(&path).unwrap();
@@ -66,7 +66,7 @@ impl Pair {
         Pair::of_text(path.to_str().unwrap(), &text, &repository(words[0]), after("--variant"), over)
     }
 
-    /// Reads the data, which may find more.
+    /// Reads the data, which may report more errors.
     #[cfg(feature = "learn")]
     pub fn read(&mut self) {
         let recipe = self.recipe.clone().unwrap();
@@ -74,16 +74,16 @@ impl Pair {
         assert_eq!(read.err(), Some(trafoc::learn::data::Refused::Data));
     }
 
-    /// Without the feature no data is read.
+    /// Without the feature, no data is read.
     #[cfg(not(feature = "learn"))]
     pub fn read(&mut self) {}
 
-    /// What was found, in order.
+    /// The diagnostics in order.
     pub fn found(&self) -> Vec<Diagnostic> {
         self.sink.clone().into_sorted()
     }
 
-    /// What was found, as a terminal without colour shows it.
+    /// The diagnostics as a terminal without colours shows them.
     pub fn rendered(&self) -> String {
         render::render(&self.found(), &self.sources, false, render::DEFAULT_WIDTH)
     }
@@ -108,7 +108,7 @@ mod token;
 #[cfg(feature = "learn")]
 mod words;
 
-/// Every shipped recipe agrees with the spec of its name, and says the same once written out.
+/// Every shipped recipe agrees with its spec, and is the same after being written in full.
 #[test]
 fn shipped_recipes_agree_with_their_specs() {
     for entry in std::fs::read_dir(repository("specs/recipes")).unwrap() {
@@ -123,8 +123,8 @@ fn shipped_recipes_agree_with_their_specs() {
     }
 }
 
-/// `tests/bad/recipe`: recipes with a fault, each for the shipped spec its first line names. The file's
-/// name is the code that must be found first; what is shown is a snapshot.
+/// `tests/bad/recipe`: recipes with an error, each for the shipped spec that its first line names. The
+/// file's name begins with the code that must be reported first; the rendered diagnostics are a snapshot.
 #[test]
 fn faults_of_recipes_are_found_and_shown() {
     let mut settings = insta::Settings::clone_current();
@@ -137,7 +137,7 @@ fn faults_of_recipes_are_found_and_shown() {
         let spec = text.lines().next().and_then(|l| l.strip_prefix("# spec: ")).unwrap();
         let spec = repository(&format!("specs/{spec}.yaml"));
         let mut pair = Pair::of_text(path.to_str().unwrap(), &text, &spec, None, &[]);
-        // What is wrong with these stands in their files.
+        // The errors of these are in their data files.
         let in_files = ["bad-data", "data-mismatch-class", "vocab-mismatch-few"];
         if in_files.iter().any(|start| name.starts_with(start)) {
             assert!(pair.found().is_empty(), "{}", pair.rendered());
@@ -146,7 +146,7 @@ fn faults_of_recipes_are_found_and_shown() {
                 continue;
             }
         }
-        // The folder of the repository is this machine's own.
+        // The path of the repository differs between machines.
         let shown = pair.rendered().replace(repository("").to_str().unwrap(), "");
         if pair.found().first().map(|d| d.code) != code_of(&name) {
             wrong.push(format!("{name}:\n{shown}"));

@@ -1,6 +1,6 @@
-//! All integration tests in one binary: linked once, run together.
+//! All integration tests in one binary, so that they are linked only once.
 
-/// Counts the bytes of the heap.
+/// Counts the bytes on the heap.
 #[cfg(test)]
 #[cfg(feature = "interp")]
 #[global_allocator]

@@ -1,4 +1,4 @@
-//! `compare` with models that run: times, training, and runs as subjects.
+//! `compare` with models that run: durations, training, and the folders of runs.
 
 use std::process::{Command, Stdio};
 
@@ -52,11 +52,11 @@ fn models_are_trained_alike_and_runs_go_on() {
     let learning = &first["data"]["learning"];
     assert_eq!(learning["seeds"].as_array().unwrap().len(), 2);
     assert_eq!(learning["models"][0]["curve"].as_array().unwrap().len(), 6);
-    // A model against itself: the same losses, bit for bit, and no difference.
+    // A model compared with itself has the same losses, bit for bit, and no difference.
     assert_eq!(learning["models"][0]["losses"], learning["models"][1]["losses"]);
     assert_eq!(learning["differences"][0]["noise"], true);
-    assert!(std::fs::read_to_string(&page).unwrap().contains("Loss in training"));
-    // Every run is one of `trafoc train`; what is finished is not trained again.
+    assert!(std::fs::read_to_string(&page).unwrap().contains("Training loss"));
+    // Every run is the same as one of `trafoc train`; a finished run is not trained again.
     let run = format!("{runs}/1--gbt-mulm/seed-3407");
     let record = std::path::Path::new(&run).join("metrics.jsonl");
     let before = std::fs::read(&record).unwrap();
@@ -66,12 +66,12 @@ fn models_are_trained_alike_and_runs_go_on() {
     assert_eq!(more["data"]["learning"]["seeds"].as_array().unwrap().len(), 3, "{more}");
     assert_eq!(more["data"]["learning"]["models"][0]["losses"][0], learning["models"][0]["losses"][0]);
     assert!(std::fs::read(&record).unwrap() == before);
-    // Another context would show other examples.
+    // A model with another context would be trained on other examples.
     let other = [&["@gbt-mulm", "@d2l-nmt"], train.as_slice()].concat();
     assert_eq!(compare(&other)["status"], "failed");
 }
 
-/// A model whose scores overflow fails at its first step; the others are trained on and compared.
+/// A model whose scores overflow fails at its first step; the others are still trained and compared.
 #[test]
 fn a_model_that_fails_leaves_the_others_their_comparison() {
     let folder = tempfile::tempdir().unwrap();
@@ -96,8 +96,8 @@ fn a_model_that_fails_leaves_the_others_their_comparison() {
     assert_eq!(learning["differences"][0]["than"], "@gbt-mulm", "{learning}");
 }
 
-/// Ctrl-C in the first seed: the next step is the last, what was made until then is shown and stays, and the
-/// same command goes on with it.
+/// Ctrl-C during the first seed: the next step is the last one; the results so far are shown and kept, and
+/// the same command continues from there.
 #[test]
 fn what_was_trained_until_an_interruption_is_shown_and_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -139,8 +139,8 @@ fn what_was_trained_until_an_interruption_is_shown_and_kept() {
     assert_eq!(learning["models"][0]["losses"], learning["models"][1]["losses"]);
 }
 
-/// The translator of the figures: trained for a few steps, looked at with an example of its own data and with
-/// a text, compared by its folder.
+/// The translator of the book's figures: trained for a few steps, inspected with an example of its own data
+/// and with a text, compared by its folder.
 #[test]
 fn a_trained_translator_shows_its_three_kinds_of_attention() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! Memory of training as it is predicted and as it is measured on flex: the most the heap holds during a step,
-//! and the growth of the resident set's peak.
+//! The memory of training as predicted and as measured on flex: the largest heap during a step, and the
+//! growth of the peak resident set.
 //!
-//! Every point runs in a process of its own, whose heap is fresh: this test program once more, told by a
-//! variable what to do. Without it [`one_point`] has nothing to do.
+//! Every point runs in a process of its own with a fresh heap: this test program starts itself again, with
+//! a variable that names the point. Without the variable, [`one_point`] does nothing.
 
 use std::process::Command;
 
@@ -21,8 +21,8 @@ use crate::front::Front;
 
 const POINT: &str = "TRAFOC_TEST_MEMORY";
 
-/// Spec, batch and length. Between them activations, scores of attention, scores of words and parameters take
-/// most.
+/// Spec, batch and length. In different points, most of the memory is used by activations, attention
+/// scores, logits or parameters.
 const POINTS: [(&str, u64, u64); 20] = [
     ("specs/gbt-mulm", 16, 31),
     ("specs/gbt-mulm", 64, 31),
@@ -46,13 +46,13 @@ const POINTS: [(&str, u64, u64); 20] = [
     ("tests/memory/falcon", 4, 256),
 ];
 
-/// Runs of two steps, of which the second has the optimizer's state.
+/// The number of runs, each of two steps, of which the second has the optimizer's state.
 const RUNS: usize = 4;
 
-/// What the library's threads and tables take beside the model.
+/// The memory of the library's threads and tables, in addition to the model.
 const BESIDE: u64 = 8 << 20;
 
-/// Bytes of a line of the process's status.
+/// A value in the process's status, in bytes.
 fn status(name: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find_map(|l| l.strip_prefix(name)).unwrap();
@@ -82,8 +82,8 @@ fn one_point() {
         }
     };
     let resident = status("VmRSS:");
-    // Kernels take room of their own, some 3 MiB, when a thread first runs one, and keep it: what that adds is
-    // no part of a step, and the least of several runs is without it.
+    // When a thread runs kernels for the first time, they allocate some 3 MiB and keep them. This does not
+    // belong to a step; the smallest of several runs does not contain it.
     train(1);
     let runs = (0..RUNS).map(|_| {
         let held = crate::HEAP.current_usage();
@@ -96,8 +96,8 @@ fn one_point() {
     println!("measured {heap} {resident} {}", predicted.to_train());
 }
 
-/// A prediction is at most a twentieth below what the heap holds and at most a fifth above. The process grows by
-/// what the allocator keeps beyond that, too.
+/// A prediction is at most 5 % below the largest heap, and at most 20 % above. The resident set also
+/// contains what the allocator keeps.
 #[test]
 fn memory_of_training_is_what_is_predicted() {
     let mut wrong = Vec::new();
@@ -105,7 +105,7 @@ fn memory_of_training_is_what_is_predicted() {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "memory::one_point", "--nocapture"]);
         command.env(POINT, format!("{name} {batch} {tokens}"));
-        // Every thread keeps room of its own: the same number of them everywhere.
+        // Every thread has memory of its own, so their number is fixed.
         command.env("RAYON_NUM_THREADS", "2");
         let said = command.output().unwrap();
         let text = String::from_utf8_lossy(&said.stdout).into_owned();

@@ -1,5 +1,5 @@
-//! The parts against PyTorch: every spec of `tests/numeric` with weights, inputs and what they must
-//! give, computed by the script beside them from the papers' definitions.
+//! The parts against PyTorch: every spec of `tests/numeric` has weights, inputs and expected outputs,
+//! computed by its `make.py` from the definitions in the papers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use trafoc::ir::paths::expanded;
 
 use crate::compiled;
 
-/// The shapes of a safetensors file by name.
+/// The shapes in a safetensors file, by name.
 fn shapes(path: &Path) -> BTreeMap<String, Vec<u64>> {
     let file = std::fs::read(path).unwrap();
     let (length, rest) = file.split_at(8);

@@ -1,11 +1,11 @@
-//! `inspect` with a run: the program's pictures and numbers of models with random weights.
+//! `inspect` for commands that run a model: the pictures and numbers of models with random weights.
 
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value as Json;
 
-/// Runs `trafoc inspect` and gives what it says as data, and the file it writes.
+/// Runs `trafoc inspect` and returns its data and the file it writes.
 fn inspect(what: &str, spec: &str, inputs: &str, more: &[&str]) -> (Json, String) {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -46,7 +46,7 @@ fn flow_and_layers_follow_the_positions() {
     let (data, _) = inspect("flow", "@gbt-mulm", tokens, &["--target", "2"]);
     let facts = data["parts"][0]["facts"].as_object().unwrap();
     let shares: f64 = facts.values().map(|v| v.as_str().unwrap().parse::<f64>().unwrap()).sum();
-    // A causal model sees the first three positions only, and a row of the rollout sums to 1.
+    // A causal model sees only the first three positions, and a row of the rollout sums to 1.
     assert!((shares - 1.0).abs() < 0.005, "{facts:?}");
     let (data, html) = inspect("layers", "@gbt-mulm", tokens, &[]);
     assert_eq!(data["parts"][0]["table"]["rows"].as_array().unwrap().len(), 4);

@@ -1,6 +1,6 @@
-//! Image files: prepared as the processors of Hugging Face prepare them, or refused with the reason.
+//! Image files: preprocessed like Hugging Face's processors do, or refused with the reason.
 //!
-//! `tests/picture/make.py` makes the files and `cases.json`, which says what the library makes of them.
+//! `tests/picture/make.py` writes the files, and the library's results to `cases.json`.
 
 use serde_json::{Value as Json, json};
 use trafoc::learn::data::Form;
@@ -40,7 +40,7 @@ fn plain(image: &str, channels: usize) -> Result<Vec<f32>, String> {
 #[test]
 fn other_files_are_read_or_refused_with_their_reason() {
     let wanted = plain("photo.png", 3).unwrap();
-    // Two decoders of jpeg round differently, and CMYK loses a little more.
+    // Two jpeg decoders round differently, and the conversion of CMYK differs a little more.
     for (image, most) in [("photo.jpg", 0.03), ("turned.jpg", 0.03), ("cmyk.jpg", 0.06), ("alpha.png", 0.0)] {
         let found = plain(image, 3).unwrap();
         let off = found.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
@@ -56,7 +56,7 @@ fn other_files_are_read_or_refused_with_their_reason() {
         ("cut.jpg", "cut off"),
         ("flipped.png", "damaged"),
         ("huge.png", "more than 16384 pixels on a side"),
-        ("moving.gif", "it is a gif, and only png and jpeg are read"),
+        ("moving.gif", "it is a gif, but only png and jpeg are supported"),
         ("words.png", "neither png nor jpeg"),
         ("absent.png", "there is no such file"),
         (".", "it is a folder"),
@@ -75,35 +75,38 @@ fn what_a_preprocessor_says_is_known_or_refused() {
         Preparation::of(&config, None).unwrap_err().join("; ")
     };
     let cases = [
-        (json!({"image_processor_type": "OwlImageProcessor"}), "`OwlImageProcessor` is not known here"),
-        (json!({"crop_pct": 0.9}), "`crop_pct` is not known here"),
-        (json!({"do_pad": true}), "`do_pad` is not known here"),
+        (
+            json!({"image_processor_type": "OwlImageProcessor"}),
+            "the processor `OwlImageProcessor` is not supported",
+        ),
+        (json!({"crop_pct": 0.9}), "the key `crop_pct` is not supported"),
+        (json!({"do_pad": true}), "the key `do_pad` is not supported"),
         (json!({"size": {"longest_edge": 9}}), "`size` is {\"longest_edge\":9}"),
         (json!({"size": {"height": 0, "width": 9}}), "in pixels"),
         (json!({"size": 1e9}), "in pixels"),
         (json!({"resample": 9}), "`resample` is 9"),
-        (json!({"image_std": [0, 1, 1]}), "nothing can be divided"),
+        (json!({"image_std": [0, 1, 1]}), "values would be divided"),
         (json!({"image_mean": [1, 1]}), "a number for each channel"),
         (
             json!({"do_resize": "yes", "rescale_factor": "x"}),
-            "`do_resize` is \"yes\", and needs to be true or false; `res",
+            "`do_resize` is \"yes\", but must be true or false; `res",
         ),
     ];
     for (config, why) in cases {
         let found = of(config);
         assert!(found.contains(why), "{found}");
     }
-    // What is off, or nothing, does no harm.
+    // A key that is `null` or `false` has no effect.
     let idle = json!({"image_processor_type": "ViTImageProcessor", "do_pad": false, "pad_size": null});
     assert!(Preparation::of(&idle, None).is_ok());
     assert!(Preparation::of(&json!({}), None).is_err() && Preparation::of(&json!([]), None).is_err());
-    // A file that names no processor is of the model's usual one.
+    // A file that names no processor uses the model's usual one.
     let named = json!({"image_processor_type": "DeiTImageProcessor", "size": 9});
     assert_eq!(
         Preparation::of(&json!({"size": 9}), Some("DeiTImageProcessor")),
         Preparation::of(&named, None)
     );
-    // A strip that would become a sheet.
+    // A narrow strip would become a very large image.
     let form = Form { channels: 3, side: 16 };
     let refused = |config: Json| {
         let preparation = Preparation::of(&config, None).unwrap();

@@ -1,5 +1,5 @@
-//! Pictures as png: they have their size, their words, and the same bytes every time; without the feature the
-//! program says how it is built.
+//! Pictures as PNG: they have the right size, contain their text, and have the same bytes every time;
+//! without the feature, the program says how to build it.
 
 use std::process::Command;
 

@@ -1,10 +1,11 @@
-//! Random specs with nothing wrong in them.
+//! Random valid specs.
 //!
-//! A spec is drawn from a tape of numbers, 0 always being the plainest choice, so that what fails shrinks.
+//! A spec is generated from a tape of numbers, where 0 is always the simplest choice, so that failures
+//! shrink to simple specs.
 
 use std::fmt::Write as _;
 
-/// Numbers that decide a spec.
+/// The numbers that determine a spec.
 struct Tape<'a> {
     values: &'a [u16],
     at: usize,
@@ -25,7 +26,7 @@ impl Tape<'_> {
         choices[self.pick(choices.len())]
     }
 
-    /// `, key: value` every so often.
+    /// Adds `, key: value` to some specs.
     fn field(&mut self, out: &mut String, key: &str, choices: &[&str]) {
         if self.one_in(3) {
             let value = self.of(choices);
@@ -74,7 +75,7 @@ fn norm(t: &mut Tape<'_>) -> String {
     }
 }
 
-/// A scheme for attention, or for the embedding where that is allowed.
+/// A scheme of positions for attention, or with `anywhere` also one for embeddings.
 fn position(t: &mut Tape<'_>, at: Heads, anywhere: bool) -> String {
     let Heads { head_dim, .. } = at;
     match t.pick(if anywhere { 6 } else { 4 }) {
@@ -196,7 +197,7 @@ fn ffn(t: &mut Tape<'_>) -> String {
     }
 }
 
-/// An equation that calls every part its stack describes.
+/// An equation that calls every part that its stack describes.
 fn equation(t: &mut Tape<'_>, crosses: bool) -> String {
     const PLAIN: &[&str] = &["pre_norm", "post_norm", "sandwich"];
     const ALONE: &[&str] = &["parallel", "parallel_two_norms", "reordered", "layer_scale", "macaron"];
@@ -232,13 +233,13 @@ fn equation(t: &mut Tape<'_>, crosses: bool) -> String {
     format!("block: |\n{lines}")
 }
 
-/// Whether a block of these stacks calls `norm`: every named wiring does.
+/// Whether a block of these stacks calls `norm`; every named wiring does.
 fn calls_norm(stacks: &str) -> bool {
     let named = stacks.matches("block: ").count() > stacks.matches("block: |").count();
     named || stacks.contains("norm(")
 }
 
-/// What a stack may say for itself, because the model says nothing.
+/// What a stack has to specify because the model does not.
 #[derive(Clone, Copy)]
 struct Own {
     norm: bool,
@@ -348,7 +349,7 @@ fn head(t: &mut Tape<'_>, kind: Kind) -> String {
     }
 }
 
-/// A spec with nothing wrong in it.
+/// A valid spec.
 pub fn spec(tape: &[u16]) -> String {
     let t = &mut Tape { values: tape, at: 0 };
     let kind = [Kind::Decoder, Kind::Encoder, Kind::Both, Kind::Image][t.pick(4)];

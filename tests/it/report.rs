@@ -1,4 +1,4 @@
-//! Costs against values worked by hand, against an unfolded count, and the shape of the tables.
+//! Costs against values worked out by hand and against an unfolded count, and the format of the tables.
 
 use trafoc::ir::build::{Arena, Builder};
 use trafoc::ir::op::{self, Activation, MaskRule, Router, RouterScore, Sequence, Window, visible_pairs};
@@ -27,7 +27,7 @@ fn hidden() -> Type {
     Type::float([Sym::Batch.into(), Sym::Time.into(), Dim::of(4u64)])
 }
 
-/// Two heads of width 2 over `d_model` 4, keys and values from one head that is cached and repeated.
+/// Two heads of width 2 for `d_model` 4; keys and values have one head, which is cached and repeated.
 fn attention(arena: &Arena) -> ModuleId {
     let mut b = Builder::new(arena, "Attention", Role::Attention);
     let x = b.argument("x", hidden());
@@ -67,7 +67,7 @@ fn ffn(arena: &Arena) -> ModuleId {
     b.finish(&[y])
 }
 
-/// Four experts of width 8, two of them for a token.
+/// Four experts of width 8, of which a token uses two.
 fn mixture(arena: &Arena) -> ModuleId {
     let mut e = Builder::new(arena, "Expert", Role::Ffn);
     let x = e.argument("x", Type::float([Sym::Rows.into(), Dim::of(4u64)]));
@@ -106,8 +106,8 @@ fn block(arena: &Arena, name: &str, ffn: ModuleId) -> ModuleId {
     b.finish(&[x])
 }
 
-/// A decoder of `d_model` 4, vocab 11 and context 8: blocks alternate between a window of 3 and full
-/// attention; the second of each pair is a mixture when asked for; the head is tied.
+/// A decoder with `d_model` 4, vocab 11 and context 8: blocks alternate between a window of 3 and full
+/// attention; with `mixed`, the second of each pair is a mixture; the head is tied.
 fn decoder(blocks: u64, mixed: bool) -> Verified {
     let arena = Arena::new();
     let dense = ffn(&arena);
@@ -269,8 +269,8 @@ fn a_billion_layers_cost_no_more_to_count() {
     assert!(started.elapsed().as_millis() < 50, "{:?}", started.elapsed());
 }
 
-/// Products with weights and attention, one op after another as if run: every block by itself, shapes
-/// in numbers. Returns operations and elements of cached values.
+/// Counts products with weights and attention as if the ops were run one after another, with every block
+/// separately and shapes as numbers. Returns operations and elements of cached values.
 fn run(graph: &Graph, module: &Module, lengths: &Lengths) -> (u128, u128) {
     let size = |id: &trafoc::ir::ValueId| {
         module.value(*id).ty.shape.iter().map(|d| d.eval(lengths)).product::<u128>()
@@ -309,7 +309,7 @@ fn run(graph: &Graph, module: &Module, lengths: &Lengths) -> (u128, u128) {
             }
             Op::Experts { member, active } => {
                 let MemberKind::Stack(runs) = &module.member(*member).kind else { panic!() };
-                // Equal experts: it does not matter which of them a token is sent to.
+                // The experts are equal, so it does not matter to which of them a token is sent.
                 for row in 0..size(&node.inputs[0]) / last(&node.inputs[0]) * u128::from(*active) {
                     let one = Lengths { rows: 1, ..*lengths };
                     let experts: Vec<ModuleId> = runs.iter().flat_map(|r| r.cycle.clone()).collect();
@@ -327,7 +327,7 @@ fn run(graph: &Graph, module: &Module, lengths: &Lengths) -> (u128, u128) {
     (sum.0 + own.0, sum.1 + own.1)
 }
 
-/// Closed form = sum over what is built = count of what is run.
+/// The closed form, the sum over what is built and the count of what is run are equal.
 pub fn self_check(graph: &Verified) {
     let cost = cost(graph);
     let (mut trained, mut buffers) = (0u128, 0u128);
@@ -345,7 +345,7 @@ pub fn self_check(graph: &Verified) {
         let one = Lengths { batch: 1, time: 1, source: 1, past: 5, rows: 0 };
         assert_eq!(cost.cache_per_token(), run(graph, graph.root(), &one).1, "{}", graph.name);
     }
-    // Rows of the table: those of one depth add up to no more than the model.
+    // The table's rows at one depth add up to no more than the model.
     let table = layers(graph, usize::MAX, &at(2, 5, 0));
     let leaves = |i: usize| table.rows.get(i + 1).is_none_or(|next| next.depth <= table.rows[i].depth);
     let sum: u128 = (0..table.rows.len()).filter(|i| leaves(*i)).map(|i| table.rows[i].parameters).sum();
@@ -414,7 +414,7 @@ fn visible_pairs_equal_a_count_one_by_one() {
             }
         }
     }
-    // Lengths no loop would end for.
+    // Lengths for which a loop over pairs would never end.
     let far = 1 << 50;
     let chunked = [rules(true, Some((3, 1)), Some(4), None)];
     assert_eq!(visible_pairs(&chunked, 0, far, far), (far / 4) * (1 + 2 + 3 + 3));
@@ -485,7 +485,7 @@ fn pages_of_shipped_specs() {
     }
 }
 
-/// Values that decoding keeps a token, a token of the source, and at the end of the context.
+/// The values that decoding caches per token, per token of the source, and at the end of the context.
 #[test]
 fn caches_of_shipped_specs_by_hand() {
     let expected: [(&str, u128, u128, u128); 6] = [
@@ -511,7 +511,7 @@ fn caches_of_shipped_specs_by_hand() {
     }
 }
 
-/// Forward operations of GPT-2 small over its whole context, term by term.
+/// The forward operations of GPT-2 small over its whole context, term by term.
 #[test]
 fn operations_of_gpt2_by_hand() {
     let specs = compiled::specs("specs");
@@ -539,7 +539,7 @@ fn json_holds_the_numbers_of_the_page() {
     assert_eq!(table["rows"][2]["path"], "blocks.0,2..4");
     assert_eq!(table["rows"][2]["copies"], 3);
     assert_eq!(table["total"]["parameters"], 1956);
-    // Counts beyond 64 bits stay numbers.
+    // Counts above 64 bits are still numbers.
     let huge = serde_json::to_value(summary(&decoder(u64::MAX, true))).unwrap();
     assert!(huge["parameters"]["total"].is_f64());
 }

@@ -1,4 +1,4 @@
-//! The shipped specs: both notations of one model are one model.
+//! The shipped specs: if a model exists in both notations, both are the same model.
 
 use crate::compiled::{graph_with, repository};
 

@@ -1,4 +1,4 @@
-//! Both notations: what is printed reads back the same, formatting is idempotent and keeps comments.
+//! Both notations: printed text parses to the same tree, and formatting is idempotent and keeps comments.
 
 use proptest::prelude::*;
 use trafoc::diag::{Diagnostic, Sink, render};
@@ -10,12 +10,12 @@ use crate::compiled::specs;
 
 const BOTH: [Notation; 2] = [Notation::Yaml, Notation::Dsl];
 
-/// The part names these tests know.
+/// The names of parts that these tests use.
 pub fn is_part(word: &str) -> bool {
     trafoc::spec::is_part(word) || word == "part"
 }
 
-/// Parses a text; the diagnostics if there are errors.
+/// Parses a text; returns the diagnostics if there are errors.
 pub fn parse(text: &str, notation: Notation) -> Result<Node, Vec<Diagnostic>> {
     let mut sources = SourceMap::new();
     let id = sources.add("spec", text);
@@ -28,7 +28,7 @@ pub fn parse(text: &str, notation: Notation) -> Result<Node, Vec<Diagnostic>> {
     }
 }
 
-/// Parses a text that has no faults.
+/// Parses a text without errors.
 pub fn tree(text: &str, notation: Notation) -> Node {
     match parse(text, notation) {
         Ok(tree) => tree,
@@ -40,7 +40,7 @@ pub fn tree(text: &str, notation: Notation) -> Node {
     }
 }
 
-/// Converts a text that has no faults.
+/// Converts a text without errors.
 fn convert(text: &str, from: Notation, to: Notation) -> String {
     let mut sources = SourceMap::new();
     let id = sources.add("spec", text);
@@ -326,7 +326,7 @@ fn node() -> impl Strategy<Value = Node> {
     })
 }
 
-/// 256 cases, or as many as PROPTEST_CASES says: `.ci/run` has a thousand.
+/// 256 cases, or as many as `PROPTEST_CASES` says: `.ci/run` uses a thousand.
 pub fn config() -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
 }
@@ -365,7 +365,7 @@ proptest! {
                 Notation::Dsl => print::dsl(&tree, &is_part),
             };
             let commented = with_comments(&text, seed, notation);
-            // A comment in the middle of a text of several lines changes the text, and that is right.
+            // A comment in the middle of a text of several lines changes the text, which is right.
             let Ok(read) = parse(&commented, notation) else { continue };
             for other in BOTH {
                 let out = convert(&commented, notation, other);
@@ -397,7 +397,7 @@ proptest! {
     }
 }
 
-/// Ends of some lines get a comment, and some lines get one above.
+/// Adds comments at the ends of some lines and above some lines.
 fn with_comments(text: &str, seed: u64, notation: Notation) -> String {
     let mut bits = seed | 1;
     let mut out = String::new();
@@ -416,7 +416,7 @@ fn with_comments(text: &str, seed: u64, notation: Notation) -> String {
     out
 }
 
-/// A few bytes changed, taken away or doubled, or the text cut off.
+/// Changes, removes or doubles a few bytes, or cuts off the text.
 fn mutate(text: &str, seed: u64, cut: bool) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     let mut bits = seed;

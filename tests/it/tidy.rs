@@ -1,5 +1,5 @@
-//! Rules of the tree itself: which folder may use which, what every file holds, and that every part and
-//! every code has a test.
+//! Rules about the code itself: which folder may use which others, how every file begins and how long it
+//! may be, and that every part and every code has a test.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use trafoc::spec::wiring;
 use crate::bad::code_of;
 use crate::compiled::{repository, specs};
 
-/// The folders of `src`, each of which uses only those before it and itself.
+/// The folders of `src`; each uses only itself and those before it.
 const ORDER: &[&[&str]] = &[
     &["source", "tensor_file"],
     &["diag"],
@@ -34,7 +34,7 @@ const ORDER: &[&[&str]] = &[
     &["cli"],
 ];
 
-/// The longest a file may be.
+/// The most lines of a file.
 const LINES: usize = 700;
 
 fn files(folder: &Path, out: &mut Vec<PathBuf>) {

@@ -1,4 +1,4 @@
-//! Training as its users meet it: the same bytes every time, whatever interrupts it.
+//! Training as users see it: the same bytes every time, whatever interrupts it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 mod folder;
 mod numbers;
 
-/// A small language model of place names, with dropout in it.
+/// A small language model of place names, with dropout.
 const SPEC: &str = "
 trafo: 1
 name: small
@@ -78,7 +78,7 @@ impl Place {
         said
     }
 
-    /// The files of a checkpoint by name, and the figures without their times.
+    /// The files of a checkpoint by name, and the metrics without their times.
     fn bytes(&self, run: &str, step: u64) -> Vec<(String, Vec<u8>)> {
         let folder = self.path(run).join(format!("checkpoints/step-{step:09}"));
         let mut all: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
@@ -92,7 +92,7 @@ impl Place {
         all
     }
 
-    /// The figures of a run without their times.
+    /// The metrics of a run without their times.
     fn lines(&self, run: &str) -> Vec<Json> {
         let text = std::fs::read_to_string(self.path(run).join("metrics.jsonl")).unwrap();
         let lines = text.lines().map(|line| {
@@ -141,7 +141,7 @@ fn the_same_run_twice_is_the_same_bytes() {
     assert_ne!(model("a"), model("c"));
 }
 
-/// A run goes out with all that its use needs, and writes the same from there.
+/// A run is exported with everything needed to use it, and generates the same texts from there.
 #[test]
 fn an_exported_run_writes_what_the_run_writes() {
     let place = Place::new();
@@ -156,7 +156,7 @@ fn an_exported_run_writes_what_the_run_writes() {
         let written = |model| told(&[&["generate", model], more].concat());
         assert_eq!(written("run"), written("out"), "{more:?}");
     }
-    // `trafoc run` too takes the weights of either.
+    // `trafoc run` also takes the weights of either.
     std::fs::write(place.path("in.json"), r#"{"tokens": [[1, 2, 3]]}"#).unwrap();
     let run = |model| told(&["run", model, "--inputs", "in.json"]);
     let (of_run, of_export) = (run("run"), run("out"));
@@ -175,7 +175,7 @@ fn an_exported_run_writes_what_the_run_writes() {
     }
 }
 
-/// What is exported is measured like the run, by a recipe whose tokens are its own file's.
+/// An exported model has the same metrics as its run, with a recipe whose tokens are its own tokenizer's.
 #[test]
 fn an_exported_run_has_the_figures_of_the_run() {
     let place = Place::new();
@@ -193,21 +193,21 @@ fn an_exported_run_has_the_figures_of_the_run() {
     assert!(out.starts_with("loss"), "{out}");
 }
 
-/// Random numbers for moments of death.
+/// Random numbers for the moments at which runs are killed.
 fn noise(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut stream = trafoc::learn::random::Stream::new(seed, "kill", 0);
     move |most| stream.below(most)
 }
 
-/// Whether a process is writing a checkpoint, or has died doing so.
+/// Whether a process is writing a checkpoint, or was killed while doing so.
 fn writes(checkpoints: &Path, process: u32) -> bool {
     let Ok(entries) = std::fs::read_dir(checkpoints) else { return false };
     let ending = format!(".{process}.tmp");
     entries.flatten().any(|entry| entry.file_name().to_string_lossy().ends_with(&ending))
 }
 
-/// Kills runs so many times, every other time within a save and at least a quarter of the times so, and
-/// compares every run that ends at last with one that was left alone.
+/// Kills runs `kills` times, at least a quarter of them while a checkpoint is written, and compares every
+/// run that ends in the end with one that was not interrupted.
 fn killed(kills: u32, steps: &str, seed: u64) {
     let place = Place::new();
     let more = ["--with", steps, "--with", "checkpoint.every=1", "--with", "evaluate.every=5"];
@@ -215,7 +215,7 @@ fn killed(kills: u32, steps: &str, seed: u64) {
     let checkpoints = place.path("killed/checkpoints");
     let start = std::time::Instant::now();
     place.trained("whole", &more);
-    // Moments within a run, however quick it is.
+    // Moments within a run, however short it is.
     let mut most = (start.elapsed().as_millis() as u64 * 3 / 4).max(1);
     let mut random = noise(seed);
     let (mut died, mut within) = (0, 0);
@@ -233,7 +233,7 @@ fn killed(kills: u32, steps: &str, seed: u64) {
         if !enough && attempt % 2 == 0 {
             std::thread::sleep(Duration::from_millis(random(most)));
         } else if !enough {
-            // Not always within the first save of a run.
+            // Not always the first save of a run.
             let saves = random(8);
             for _ in 0..=saves {
                 while child.try_wait().unwrap().is_none() && !writes(&checkpoints, child.id()) {
@@ -253,7 +253,7 @@ fn killed(kills: u32, steps: &str, seed: u64) {
                 if enough {
                     break;
                 }
-                // It was over before its death.
+                // The run had ended before it could be killed.
                 std::fs::remove_dir_all(place.path("killed")).unwrap();
                 most = (most / 2).max(1);
             }
@@ -272,7 +272,7 @@ fn a_killed_run_ends_like_one_that_was_not() {
     killed(6, "steps=24", 1);
 }
 
-/// The same for a long time: `cargo test -- --ignored`.
+/// The same for much longer: `cargo test -- --ignored`.
 #[test]
 #[ignore = "takes minutes"]
 fn a_run_killed_fifty_times_ends_like_one_that_was_not() {
@@ -286,18 +286,18 @@ fn a_signal_saves_and_says_so() {
     place.trained("whole", &["--with", "steps=60"]);
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let child = place.train(signal, &["--with", "steps=60"]).stderr(Stdio::piped()).spawn().unwrap();
-        // The first line of progress is there when the first step is made.
+        // The first record is written after the first step.
         while !place.path(signal).join("metrics.jsonl").exists() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        // Said twice at once it is still one wish.
+        // A second signal at the same time has no additional effect.
         let child_id = child.id().to_string();
         let kill = Command::new("kill").arg(format!("-{signal}")).args([&child_id, &child_id]).status();
         assert!(kill.unwrap().success());
         let ended = said(child.wait_with_output().unwrap());
         assert_eq!(ended.code, Some(code), "{}", ended.err);
         assert!(ended.err.contains("and saved; `--resume` goes on"), "{}", ended.err);
-        // The run's own spec and recipe are taken.
+        // The run's own spec and recipe are used.
         let resumed = said(place.command(&["train", "--out", signal, "--resume"]).output().unwrap());
         assert_eq!(resumed.code, Some(0), "{}", resumed.err);
         same(&place.bytes("whole", 60), &place.bytes(signal, 60));
@@ -324,7 +324,7 @@ fn a_damaged_checkpoint_is_passed_over() {
     same(&good, &place.bytes("run", 12));
 }
 
-/// The average, then the best, then the newest.
+/// The averaged checkpoint is preferred, then the best one, then the newest one.
 #[test]
 fn a_run_with_a_damaged_checkpoint_is_used_with_the_next_best() {
     let place = Place::new();
@@ -379,7 +379,7 @@ fn a_finished_run_is_left_as_it_is_and_another_recipe_is_refused() {
     assert!(other.err.contains("the recipe is not the one the run began with"), "{}", other.err);
     let again = said(place.train("run", &[]).output().unwrap());
     assert_eq!(again.code, Some(4));
-    assert!(again.err.contains("is the folder of a run already"), "{}", again.err);
+    assert!(again.err.contains("is already the folder of a run"), "{}", again.err);
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn a_run_is_trained_by_one_process() {
 #[test]
 fn a_run_ends_when_it_becomes_no_better_and_averages() {
     let place = Place::new();
-    // A rate so high that the second evaluation is worse than the first.
+    // A learning rate so high that the second evaluation is worse than the first.
     let more = [
         "--with",
         "steps=200",
@@ -488,10 +488,10 @@ fn a_trained_model_is_measured_and_writes() {
     assert_ne!(names, written(&["-n", "70", "--seed", "4", "--known"]));
     let greedy = written(&["--temperature", "0", "--prompt", "kara"]);
     assert!(greedy.starts_with("kara"), "{greedy}");
-    // One hypothesis is the greedy one.
+    // A single hypothesis is greedy decoding.
     assert_eq!(greedy, written(&["--beam", "1", "--length-penalty", "0", "--prompt", "kara"]));
     assert_eq!(written(&["--beam", "4", "-n", "3", "--prompt", "kara"]).lines().count(), 3);
-    // What a text is decoded beside changes nothing.
+    // A text does not depend on the other texts in its batch.
     let beside = written(&["--temperature", "0", "--prompt", "kara", "--prompt", "bey", "--prompt", "köyü"]);
     assert_eq!(beside.lines().next(), greedy.lines().next());
 }

@@ -1,6 +1,6 @@
-//! What imported models write: between the ids that their `generation_config.json` or config says.
+//! What imported models generate, with the special tokens of their `generation_config.json` or config.
 //!
-//! `tests/writing/make.py` makes `cases.json`, which says what the library's `generate` writes.
+//! `tests/writing/make.py` writes the results of the library's `generate` to `cases.json`.
 
 use std::process::Command;
 
@@ -41,7 +41,7 @@ fn imported_models_write_what_the_library_writes() {
         }
         let source = case["source"].as_array().unwrap();
         let is_translator = case["model"] != "llama";
-        // The last id of a source is its mark of the end, which the tokenizer's template puts there.
+        // The last id of a source is its end token, which the tokenizer's template adds.
         let (end, inner) = source.split_last().unwrap();
         let frame = json!({
             "type": "TemplateProcessing", "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }],
@@ -55,7 +55,8 @@ fn imported_models_write_what_the_library_writes() {
         command.args(["--repetition-penalty", &case["penalty"].to_string()]);
         command.args(["--prompt", &text(if is_translator { inner } else { source })]);
         if let Some(most) = case["most"].as_u64() {
-            // Here, a forced end is one of the tokens asked for, and a forced beginning is not.
+            // Here, a forced end token counts among the requested tokens, and a forced first token does
+            // not.
             command.args(["--max-tokens", &most.to_string()]);
         }
         let output = command.output().unwrap();
@@ -80,15 +81,15 @@ fn ids_that_cannot_be_are_refused() {
         several.contains("or a list of them; ") && several.contains("words of one token each"),
         "{several}"
     );
-    // An end beyond the vocabulary, as of a model cut down, never comes.
+    // An end token outside of the vocabulary, as in a model that was cut down, never occurs.
     let idle = json!({"eos_token_id": [2, 50256], "bos_token_id": 50256, "forced_eos_token_id": null});
     assert_eq!(Writing::of(&idle, 97).unwrap(), Writing { ends: vec![2], ..Writing::default() });
     let aside = Writing::left_aside(&json!({"num_beams": 4, "temperature": 0.6, "length_penalty": 1.0}));
     assert_eq!(aside, ["num_beams 4 (--beam)"]);
 }
 
-/// Two texts stand between the marks that the tokenizer's own template has for them, and a model that
-/// classifies them computes what it does of the ids.
+/// Two texts are separated as the tokenizer's own template says, and a model that classifies them computes
+/// the same as for the ids.
 #[test]
 fn pairs_are_framed_as_their_tokenizer_frames_them() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The archived crate that `serde_yaml` once was, and ours, read the shipped specs alike.
+//! The archived crate `serde_yaml` and the crate that replaces it read the shipped specs alike.
 
 use serde_yaml_archived::Value;
 use trafoc::diag::Sink;
@@ -8,7 +8,8 @@ use trafoc::syntax::{Notation, parse};
 
 use crate::compiled::specs;
 
-/// Whether both say the same. Ours keeps a scalar as it is written; theirs has guessed its type.
+/// Whether both values are equal. Ours keeps a scalar as it is written; the other crate has guessed its
+/// type.
 fn same(ours: &Node, theirs: &Value) -> Result<(), String> {
     let differ = || Err(format!("{ours:?} is not {theirs:?}"));
     match (&ours.kind, theirs) {

@@ -1,1 +1,2 @@
-//! Emitted Rust against the interpreter, bit for bit: the build script emits, `tests/equal.rs` compares.
+//! Compares emitted Rust with the interpreter, bit for bit: the build script emits, `tests/equal.rs`
+//! compares.

@@ -1,5 +1,5 @@
-//! Every emitted model gives the bits the interpreter gives, from the same file of weights: the whole
-//! sequence at once and, where a model decodes, step by step.
+//! Every emitted model computes the same bits as the interpreter, from the same file of weights: for the
+//! whole sequence at once and, if the model decodes, step by step.
 
 #![cfg(feature = "models")]
 
@@ -16,17 +16,17 @@ use trafoc::syntax::set::parse_set;
 
 include!(concat!(env!("OUT_DIR"), "/cases.rs"));
 
-/// Sequences, tokens and tokens of the source.
+/// The number of sequences, of their tokens, and of the source's tokens.
 const BATCH: usize = 2;
 const TIME: usize = 5;
 const SOURCE: usize = 4;
 
-/// Shape and bits of every output.
+/// The shape and the bits of every output.
 type Bits = Vec<(Vec<usize>, Vec<u32>)>;
 type Full = fn(&Path, &Device, &Given) -> Result<Bits, String>;
 type Cached = fn(&Path, &Device, &[Given]) -> Result<Vec<Bits>, String>;
 
-/// Inputs by name.
+/// The inputs by name.
 #[derive(Clone, Default)]
 struct Given(Vec<(String, Input)>);
 
@@ -37,7 +37,7 @@ enum Input {
     Image(Tensor<4>),
 }
 
-/// What a model's parameter may be made of.
+/// A type that a parameter of a model's method can have.
 trait Take: Sized {
     fn of(input: Option<Input>) -> Self;
 }
@@ -89,7 +89,7 @@ impl Given {
     }
 }
 
-/// Outputs as bits.
+/// Converts outputs to bits.
 trait ToBits {
     fn bits(self) -> Bits;
 }
@@ -139,7 +139,7 @@ fn graph(spec: &str, settings: &[&str]) -> Verified {
     compile(&mut sources, id, notation, &settings, &mut folder).unwrap().graph.unwrap()
 }
 
-/// Numbers that are neither zero nor one anywhere: biases and norms count too.
+/// Random weights that are neither zero nor one anywhere, so that biases and norms matter too.
 fn weights(graph: &Verified, device: &Device) -> Weights {
     Weights::build(graph, device, |path, slot| {
         let mut state = path.bytes().fold(17u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
@@ -152,7 +152,7 @@ fn weights(graph: &Verified, device: &Device) -> Weights {
     .unwrap()
 }
 
-/// How many rows the table of an input has.
+/// The number of rows of the table in which an input is looked up.
 fn rows(graph: &Verified, input: &str) -> i64 {
     let table = match input {
         "language" => "languages",
@@ -167,7 +167,7 @@ fn rows(graph: &Verified, input: &str) -> i64 {
     rows.min().unwrap_or(2)
 }
 
-/// The inputs for positions `from..to`; optional ones only if wanted.
+/// The inputs for the positions `from..to`, with or without the optional ones.
 fn given(graph: &Verified, (from, to): (usize, usize), with_optional: bool, device: &Device) -> Given {
     let mut all = Vec::new();
     for value in graph.root().arguments().iter().filter(|v| with_optional || !v.ty.optional) {
@@ -185,7 +185,7 @@ fn given(graph: &Verified, (from, to): (usize, usize), with_optional: bool, devi
             .collect();
         let is_mask = value.name.ends_with("mask");
         let bound = rows(graph, &value.name);
-        // The first key is always there; the second sequence ends earlier.
+        // The first key is never padding; the second sequence ends earlier.
         let id = |b: usize, t: usize| match is_mask {
             true => i64::from(t == 0 || (b + t) % 4 != 3),
             false => (7 * b as i64 + 5 * t as i64 + 3) % bound,

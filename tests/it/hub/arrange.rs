@@ -1,4 +1,4 @@
-//! Tensors put into fused and stacked ones and taken out again.
+//! Tensors are put into fused and stacked ones and taken out again.
 
 use trafoc::hub::arrange::Place;
 

@@ -1,4 +1,5 @@
-//! Directories made to do harm: nothing outside of them is opened, nothing is run, nothing is large.
+//! Directories that are meant to do harm: no file outside of them is opened, nothing is run, nothing uses
+//! much memory.
 
 use std::path::Path;
 
@@ -49,7 +50,7 @@ fn an_index_cannot_leave_its_directory() {
     for name in names {
         write(&inside, "model.safetensors.index.json", &index(&[name]));
         let why = refused(&inside);
-        assert!(why.contains("only files of the directory are opened"), "{name:?}: {why}");
+        assert!(why.contains("only files of the directory itself are opened"), "{name:?}: {why}");
     }
 }
 
@@ -94,7 +95,7 @@ fn pickles_are_recognised_and_not_opened() {
     }
 }
 
-/// A header of 640 bytes begins with those of a pickle, 0x80 and 2.
+/// A header with a length of 640 bytes begins with the same bytes as a pickle, 0x80 and 2.
 #[test]
 fn a_header_may_have_any_length() {
     let folder = tempfile::tempdir().unwrap();
@@ -131,12 +132,12 @@ fn odd_configs_are_read_or_refused() {
     let values =
         ["null", "-1", "0", "1e400", "1000000000", "9223372036854775807", "true", "\"x\"", "[]", "{}"];
     for (i, key) in json.as_object().unwrap().keys().enumerate() {
-        // Every key has a third of them, every one stands for a third of the keys.
+        // Each value is tried for a third of the keys, and each key with a third of the values.
         for value in values.iter().skip(i % 3).step_by(3) {
             let mut odd = json.clone();
             odd[key.as_str()] = serde_json::json!("@@");
             let odd = odd.to_string().replace("\"@@\"", value);
-            // Whether it is accepted or refused, it is so without a panic and without much memory.
+            // Accepted or refused, there must be no panic and little memory must be used.
             let _ = imported("odd", &odd);
         }
     }

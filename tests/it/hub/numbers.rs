@@ -1,4 +1,4 @@
-//! Every model computes what the library it comes from computes.
+//! Every model computes the same numbers as the library it comes from.
 
 use std::path::Path;
 
@@ -7,14 +7,15 @@ use trafoc::tensor_file::TensorFile;
 
 use super::{Fixture, models, numbers_of};
 
-/// How far a number may be off, relative to the largest.
+/// How far a number may be off, relative to the largest one.
 const TOLERANCE: f32 = 1e-4;
 
 fn json(path: &Path) -> serde_json::Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Which positions count: those that the mask keeps, where the output has positions that may be padding.
+/// The positions that are compared: those that the mask keeps, if the output has positions that may be
+/// padding.
 fn kept(inputs: &serde_json::Value, shape: &[usize]) -> Option<Vec<bool>> {
     let rows = inputs.get("mask")?.as_array()?;
     let width = rows.first()?.as_array()?.len();

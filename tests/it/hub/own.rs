@@ -1,7 +1,8 @@
-//! A spec's own `weights`: state dictionaries of modules written by hand compute what PyTorch computes.
+//! A spec's own `weights`: state dictionaries of modules written by hand compute the same numbers as in
+//! PyTorch.
 //!
 //! A folder of `tests/weights` holds a spec, a checkpoint, inputs and the expected outputs; `make.py`
-//! beside them makes all but the spec.
+//! writes all of these except the spec.
 
 use std::path::Path;
 
@@ -21,7 +22,7 @@ use trafoc::tensor_file::TensorFile;
 use crate::compiled::repository;
 use crate::front::Front;
 
-/// How far a number may be off, relative to the largest.
+/// How far a number may be off, relative to the largest one.
 const TOLERANCE: f32 = 1e-5;
 
 fn compiled(name: &str, text: &str) -> (ModelSpec, Verified) {
@@ -52,7 +53,7 @@ fn checkpoints_with_names_of_their_own_compute_the_same() {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(folder.join("spec.yaml")).unwrap();
         let (spec, graph) = compiled("spec.yaml", &text);
-        // Written out in either notation, the names are the same.
+        // The names survive being written in either notation.
         let dsl = compiled("spec.trafo", &expand(&spec, Notation::Dsl));
         assert_eq!(dsl.0, spec, "{name}");
         let (checkpoint, mapping) = mapped(&dsl.0, &dsl.1, &folder.join("model.safetensors"));
@@ -62,7 +63,7 @@ fn checkpoints_with_names_of_their_own_compute_the_same() {
             Ok(tensors.sized(path, slot.shape.iter().product()).unwrap())
         });
         let weights = weights.unwrap();
-        // What trafoc writes of it goes by paths, and loads as well.
+        // What trafoc writes uses paths as names, and can be loaded too.
         let own = tempfile::tempdir().unwrap();
         let file = own.path().join("model.safetensors");
         weights.save(&file, &indexmap::IndexMap::new()).unwrap();
@@ -82,7 +83,7 @@ fn checkpoints_with_names_of_their_own_compute_the_same() {
     }
 }
 
-/// What a checkpoint calls its tensors does not keep a family from saying the model.
+/// A spec with its own names for the tensors of a checkpoint can still be exported to a family.
 #[test]
 fn names_of_their_own_do_not_keep_a_spec_from_going_out() {
     let text = std::fs::read_to_string(repository("tests/weights/fused/spec.yaml")).unwrap();

@@ -1,5 +1,6 @@
-//! Trained models of others, read from a folder of the user's: `TRAFOC_REAL`, or `../shared/oracles/real`
-//! beside the repository. A test whose model is absent says so, past the harness, and does nothing.
+//! Trained models of other authors, read from a folder of the user: `TRAFOC_REAL`, or
+//! `../shared/oracles/real` next to the repository. A test whose model is missing prints that, bypassing
+//! the test harness, and does nothing.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,17 +10,17 @@ use serde_json::{Value as Json, json};
 
 use crate::compiled::repository;
 
-/// How far a number may be off, relative to the largest.
+/// How far a number may be off, relative to the largest one.
 const TOLERANCE: f64 = 1e-4;
 
-/// A model's directory and what is expected of it.
+/// A model's directory, and the expected results.
 fn real(model: &str) -> Option<(PathBuf, Json)> {
     let folder = std::env::var_os("TRAFOC_REAL").map(PathBuf::from);
     let path = folder.unwrap_or_else(|| repository("../shared/oracles/real")).join(model);
     match std::fs::read_to_string(path.join("expected.json")) {
         Ok(text) => Some((path, serde_json::from_str(&text).unwrap())),
         Err(_) => {
-            // The harness keeps what `eprintln!` says of a test that passes.
+            // The harness hides what `eprintln!` prints in a test that passes.
             let note =
                 format!("SKIPPED: no `{}`; TRAFOC_REAL names the folder of the models\n", path.display());
             std::io::stderr().write_all(note.as_bytes()).unwrap();
@@ -34,7 +35,7 @@ fn trafoc(arguments: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// What a model gives for the ids of every case, all in one batch.
+/// A model's outputs for the ids of all cases in one batch.
 fn outputs(model: &Path, cases: &[Json], more: &[&str]) -> Json {
     let folder = tempfile::tempdir().unwrap();
     let (inputs, outputs) = (folder.path().join("inputs.json"), folder.path().join("outputs.json"));
@@ -70,7 +71,7 @@ fn agree(found: &Json, wanted: &Json, what: &str) {
 fn minilm_embeds_sentences() {
     let Some((model, expected)) = real("minilm") else { return };
     let cases = expected["cases"].as_array().unwrap();
-    // Laid over the head of the config, BERT's pooler.
+    // BERT's pooler, which replaces the head of the config.
     let head = "head={embed: {pool: mean, project: none, activation: none, normalize: true}}";
     let head = ["--set", head];
     let found = outputs(&model, cases, &head);
@@ -91,7 +92,7 @@ fn classifiers_score_documents() {
     }
 }
 
-/// 64 tokens, each the best of all: the text is the same to the last character.
+/// 64 tokens, each the most probable one: the text must be the same to the last character.
 #[test]
 fn stories_are_told_word_by_word() {
     let Some((model, expected)) = real("stories260k") else { return };

@@ -1,4 +1,4 @@
-//! Models in 16 bits: close to single precision, and refused where that cannot be.
+//! Models in 16 bits: close to single precision, and refused if the device does not support it.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use trafoc::interp::device::{DeviceError, device_in};
 use crate::backend::bounds;
 use crate::compiled::repository;
 
-/// The numbers a spec gives in an element type, with weights of seed 1; none where the device refuses it.
+/// The outputs of a spec in an element type, with weights of seed 1; `None` if the device refuses the type.
 fn computed(spec: &str, inputs: &str, dtype: &str) -> Option<Vec<f64>> {
     let folder = tempfile::tempdir().unwrap();
     let (inputs_file, outputs) = (folder.path().join("in.json"), folder.path().join("out.json"));
@@ -66,7 +66,7 @@ fn half_precision_is_close_to_single() {
             let Some(half) = computed(spec, inputs, dtype) else { continue };
             assert_eq!(half.len(), single.len());
             let off = half.iter().zip(&single).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
-            // bf16 keeps 8 bits of a number, f16 11; a few roundings come together.
+            // bf16 keeps 8 bits of a number, f16 keeps 11; several rounding errors add up.
             let bound = if dtype == "bf16" { 0.06 } else { 0.01 };
             assert!(off <= bound * scale && off > 0.0, "{spec} {dtype}: off by {off} at a scale of {scale}");
         }
@@ -79,5 +79,5 @@ fn a_device_in_use_stays_in_its_type() {
     assert_eq!(flex.dtype, burn::tensor::FloatDType::F32);
     let again = device_in("flex", burn::tensor::FloatDType::BF16).unwrap_err();
     assert!(matches!(again, DeviceError::Dtype { .. }));
-    insta::assert_snapshot!(again, @"`flex` does not compute in bf16: it is in use already, in f32");
+    insta::assert_snapshot!(again, @"`flex` does not compute in bf16: it is already in use, in f32");
 }

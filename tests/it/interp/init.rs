@@ -1,4 +1,4 @@
-//! First values of parameters: their spread, their bounds, and the generator they are drawn from.
+//! Initial values of parameters: their distribution, their bounds, and the generator of random numbers.
 
 use trafoc::interp::init::start;
 use trafoc::interp::random::Stream;
@@ -50,7 +50,7 @@ fn threads_and_other_parameters_change_nothing() {
     assert_ne!(short, start(&init, &[1000], 8, "a"));
 }
 
-/// The known answer of the reference implementation: all bits set.
+/// The known answer of the reference implementation when all bits are set.
 #[test]
 fn philox_gives_the_published_numbers() {
     let stream = Stream::of_key([u32::MAX, u32::MAX]);

@@ -1,4 +1,4 @@
-//! What must hold for every architecture.
+//! Laws that must hold for every architecture.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn cached_decoding_equals_full_decoding() {
         let mut cache = model.cache();
         let mut parts: Vec<Vec<f32>> = Vec::new();
         let (batch, time) = (LENGTHS.batch as usize, LENGTHS.time as usize);
-        // A prompt of three positions, then one at a time.
+        // A prompt of three positions, then one position at a time.
         let steps = [0..3, 3..4, 4..5, 5..6, 6..7];
         for step in steps {
             let mut given = Inputs::new();
@@ -56,7 +56,7 @@ fn cached_decoding_equals_full_decoding() {
     }
 }
 
-/// New positions of an input; a padding mask covers the past too.
+/// The new positions of an input; a padding mask covers the past too.
 fn part(value: Value, input: &Input, step: &std::ops::Range<usize>) -> Value {
     let start = if input.keep { 0 } else { step.start };
     match value {
@@ -87,7 +87,7 @@ fn capturing_attention_changes_nothing_but_the_last_digits() {
             let keys = *value.dims().unwrap().last().unwrap();
             for row in floats(value).chunks(keys) {
                 let sum: f32 = row.iter().sum();
-                // A sink takes a part of the weight.
+                // A sink takes a share of the attention weight.
                 let least = if name.contains("sinks") { 0.0 } else { 1.0 - bounds().ways };
                 assert!((least..1.0 + bounds().ways).contains(&sum), "{name} {path}: {sum}");
             }
@@ -99,7 +99,7 @@ fn capturing_attention_changes_nothing_but_the_last_digits() {
 fn what_a_causal_mask_hides_changes_nothing() {
     for (name, graph) in cases() {
         let model = model(graph);
-        // Positions of a prefix see each other.
+        // The positions of a prefix see each other.
         if !model.graph().decodes || name.contains("prefix") {
             continue;
         }
@@ -144,7 +144,7 @@ fn what_padding_hides_changes_nothing() {
             let keep = Tensor::<2, Int>::from_data(TensorData::new(numbers, [batch, length]), &device());
             let all = all.with(&mask.name, keep);
             let before = run(&model, &all);
-            // Every other input of that length gets other values where the mask hides.
+            // Every other input of the same length gets other values where the mask hides.
             let mut changed = all.clone();
             for input in model.plan().inputs().iter().filter(|i| !i.keep && i.ty.shape == mask.ty.shape) {
                 let Value::Int(trafoc::interp::Ranked::R2(old)) = all.get(&input.name).unwrap().clone()
@@ -188,8 +188,8 @@ fn a_start_is_a_function_of_seed_and_path() {
     assert_ne!(a.values(path), c.values(path));
 }
 
-/// What no other implementation's numbers show starts on every device with what it starts with on flex, and
-/// computes what flex computes, which is what emitted Rust does.
+/// A knob that no other implementation's numbers cover has the same initial values on every device as on
+/// flex, and computes the same as flex, with which emitted Rust is compared.
 #[test]
 fn what_has_no_stored_numbers_is_as_on_flex() {
     let flex = trafoc::interp::device::device("flex").unwrap().device;

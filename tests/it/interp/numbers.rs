@@ -1,4 +1,4 @@
-//! Numbers of another implementation: what PyTorch computed in double precision for a spec a part.
+//! Numbers of another implementation: what PyTorch computed in double precision, with one spec per part.
 
 use std::path::Path;
 
@@ -94,7 +94,7 @@ fn every_part_computes_what_pytorch_computes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The gradients of all parameters, in their order, those of one rank after another.
+/// Collects the gradients of all parameters, by rank and in their order.
 struct Collect<'a> {
     gradients: &'a Gradients,
     found: [Vec<Option<Vec<f32>>>; 5],
@@ -103,12 +103,12 @@ struct Collect<'a> {
 impl ModuleVisitor for Collect<'_> {
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
         let gradient = parameter.val().grad(self.gradients);
-        // Memory holds the weights of projections transposed.
+        // Projections are transposed in memory.
         self.found[D].push(gradient.map(|g| g.into_data().iter::<f32>().collect()));
     }
 }
 
-/// Weights of a fixture.
+/// The weights of a fixture.
 fn stored(path: &Path, graph: &Verified, device: &Device) -> Weights {
     let mut file = TensorFile::open(path).unwrap();
     Weights::build(graph, device, |path: &str, _: &Slot| Ok(file.floats(&format!("weights.{path}"))?))
@@ -151,7 +151,8 @@ fn every_gradient_is_that_of_pytorch() {
             }
             compared.push((path, wanted, found));
         }
-        // What softmax and norms cancel is rounding only, at the scale of the rest.
+        // If softmax or norms cancel a gradient, only rounding is left, at the scale of the other
+        // gradients.
         let model = compared.iter().fold(0.0f32, |m, (_, wanted, _)| m.max(largest(wanted)));
         for (path, wanted, found) in compared {
             let worst = wanted.iter().zip(&found).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));

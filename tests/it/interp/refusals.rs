@@ -1,4 +1,4 @@
-//! What is refused, and in which words.
+//! What is refused, and with which messages.
 
 use indexmap::IndexMap;
 use safetensors::SafeTensors;
@@ -59,21 +59,21 @@ fn inputs_that_do_not_fit() {
     ];
     insta::assert_snapshot!(seen.join("\n"), @r#"
     the model has no input `token`; did you mean `tokens`
-    input `tokens` (int[B,T]) is missing
-    inputs are an object of lists by name
-    input `tokens`: numbers stand in 1 lists, those of int[B,T] in 2
-    input `tokens`: a list stands at [0][0], where int[B,T] has a number
-    input `tokens`: the list at [1] has 1, the first has 2
-    input `tokens`: 11 at [0][1] is beyond embed.tokens, whose rows are 0 to 10
+    the input `tokens` (int[B,T]) is missing
+    inputs must be an object that maps names to nested lists
+    input `tokens`: its numbers are nested 1 deep, but int[B,T] needs 2
+    input `tokens`: there is a list at [0][0], where int[B,T] must have a number
+    input `tokens`: the list at [1] has 1, but the first one has 2
+    input `tokens`: 11 at [0][1] is outside of embed.tokens, whose rows are 0 to 10
     input `tokens`: -1 at [0][1] is not an id
     input `tokens`: 2.5 at [0][1] is not an id
     input `tokens`: `"two"` at [0][1] is not a number
     input `tokens`: it is empty
-    the sequence has 7 positions, `embed.positions` has rows for 6
+    the sequence has 7 positions, but `embed.positions` has only 6 rows
     input `mask`: 2 at [0][1] is neither 1 (keep) nor 0 (padding)
-    input `mask` is [1, 3] where int[B,T]? is [1, 2]
-    input `tokens`: 12 at [0][0] is beyond embed.tokens, whose rows are 0 to 10
-    input `mask`: numbers stand in 0 lists, those of int[B,T]? in 2
+    the input `mask` has the shape [1, 3], but int[B,T]? is [1, 2]
+    input `tokens`: 12 at [0][0] is outside of embed.tokens, whose rows are 0 to 10
+    input `mask`: its numbers are nested 0 deep, but int[B,T]? needs 2
     the model has no input `masc`; did you mean `mask`
     "#);
 }
@@ -89,7 +89,7 @@ fn the_next_position_beyond_a_learned_table_is_refused_while_decoding() {
     model.forward_cached(&tokens(5), &mut cache).unwrap();
     model.forward_cached(&tokens(1), &mut cache).unwrap();
     let error = model.forward_cached(&tokens(1), &mut cache).unwrap_err();
-    insta::assert_snapshot!(error, @"the sequence has 7 positions, `embed.positions` has rows for 6");
+    insta::assert_snapshot!(error, @"the sequence has 7 positions, but `embed.positions` has only 6 rows");
     assert_eq!(cache.len(), 6);
 }
 
@@ -97,7 +97,7 @@ fn the_next_position_beyond_a_learned_table_is_refused_while_decoding() {
 fn a_model_that_sees_the_future_has_no_cache() {
     let model = model(spec(ENCODER));
     let error = model.forward_cached(&Inputs::new(), &mut model.cache()).unwrap_err();
-    insta::assert_snapshot!(error, @"the model does not decode position by position: its decoder is not causal");
+    insta::assert_snapshot!(error, @"the model cannot decode position by position: its decoder is not causal");
 }
 
 #[test]
@@ -125,9 +125,9 @@ fn devices_by_name() {
     assert!(device::device("auto").is_ok());
     insta::assert_snapshot!([error("flexx"), error("tpu"), error("flex:0"), error("wgpu:x")].join("\n"), @r"
     no device is called `flexx`; did you mean `flex`
-    no device is called `tpu`; there are auto, flex, wgpu, vulkan, metal, cuda, rocm, tch, tch-cuda, cpu
-    `flex:0`: there is only one flex, without a number
-    `wgpu:x`: `x` is not a device's number; the first one is wgpu:0
+    no device is called `tpu`; the devices are auto, flex, wgpu, vulkan, metal, cuda, rocm, tch, tch-cuda, cpu
+    `flex:0`: there is only one flex, so it takes no number
+    `wgpu:x`: `x` is not the number of a device; the first one is wgpu:0
     ");
     for backend in device::BACKENDS.iter().filter(|b| !b.compiled) {
         let said = error(backend.name);
@@ -167,14 +167,14 @@ fn every_difference_between_file_and_model_is_said_at_once() {
     let error = error.replace(folder.path().to_str().unwrap(), "");
     insta::assert_snapshot!(error, @r"
     /model.safetensors does not hold this model's parameters
-      embed.tokens.weight is [12, 8], the model's is [11, 8]
+      embed.tokens.weight has the shape [12, 8], the model's has [11, 8]
       missing: embed.positions.weight [6, 8]
-      head.output.weight is [12, 8], the model's is [11, 8]
+      head.output.weight has the shape [12, 8], the model's has [11, 8]
     ");
 }
 
 #[test]
-fn numbers_that_are_none_are_counted() {
+fn nan_and_infinite_numbers_are_counted() {
     let graph = spec(LEARNED);
     let mut first = true;
     let weights = Weights::build(&graph, &device(), |_, slot| {
@@ -192,7 +192,7 @@ fn numbers_that_are_none_are_counted() {
     assert_eq!(report.not_finite.into_values().collect::<Vec<_>>(), [2]);
 }
 
-/// A file of a header and so many bytes of data.
+/// A file with a header and `data` bytes of data.
 fn file(header: &str, data: usize) -> Vec<u8> {
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend_from_slice(header.as_bytes());
@@ -271,11 +271,11 @@ fn a_model_too_large_for_any_memory_is_refused_at_once() {
     );
     insta::assert_snapshot!(Weights::init(&graph, &device(), 1).unwrap_err(), @"the model's parameters need 8096000000136000000000 bytes");
     let graph = spec(&LEARNED.replace("layers: 2", "layers: 1_000_000"));
-    insta::assert_snapshot!(Weights::init(&graph, &device(), 1).unwrap_err(), @"the model has 16000005 tensors, more than 100000");
+    insta::assert_snapshot!(Weights::init(&graph, &device(), 1).unwrap_err(), @"the model has 16000005 tensors, but at most 100000 are supported");
 }
 
-/// Graphics APIs bound the size of one tensor (128 MiB with Mesa's software Vulkan); burn says so only when
-/// numbers are read back, without a name.
+/// Graphics APIs limit the size of one tensor (128 MiB with Mesa's software Vulkan). burn reports that only
+/// when numbers are read back, and without a name.
 #[test]
 fn a_tensor_beyond_the_bound_of_the_device_is_refused_by_name() {
     let name = crate::backend::name();
@@ -288,7 +288,9 @@ fn a_tensor_beyond_the_bound_of_the_device_is_refused_by_name() {
     let graph = spec(&LEARNED.replace("vocab: 11", &format!("vocab: {}", rows + 1)));
     let why = Weights::init(&graph, &chosen.device, 1).unwrap_err().to_string();
     let bytes = (rows + 1) * 8 * 4;
-    let said = format!("`embed.tokens.weight` takes {bytes} bytes, and `{name}` has at most {most} for one");
+    let said = format!(
+        "`embed.tokens.weight` takes {bytes} bytes, but on `{name}` a single tensor can have at most {most}"
+    );
     assert!(why.starts_with(&said), "{why}");
 
     let model = model(spec(&LEARNED.replace("vocab: 11", "vocab: 4096")));

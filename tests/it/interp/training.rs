@@ -1,11 +1,11 @@
-//! What must hold while a model is trained: gradients are derivatives, dropout is where it belongs.
+//! Laws of training: gradients are derivatives, and dropout is applied where the spec says.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::Gradients;
 
 use super::*;
 
-/// A scalar of every output.
+/// A scalar computed from every output.
 fn loss(outputs: &Outputs) -> Tensor<1> {
     let is_float = |value: &&Value| matches!(value, Value::Float(_));
     Tensor::cat(outputs.values().filter(is_float).map(weighted).collect(), 0).sum()
@@ -34,7 +34,7 @@ impl ModuleMapper for Move {
     }
 }
 
-/// The gradient's share along the direction, and its length.
+/// The gradient's component along the direction, and its length.
 struct Along<'a> {
     gradients: &'a Gradients,
     seed: u64,
@@ -62,7 +62,8 @@ fn gradients_are_derivatives() {
     let wrong: Vec<String> = cases()
         .into_iter()
         .filter_map(|(name, graph)| {
-            // A router that changes its mind within the step has no derivative: then another start.
+            // A router that selects other experts within the step has no derivative; another seed is tried
+            // then.
             let tries: Vec<String> = (3..6).map_while(|seed| slope_differs(&graph, seed)).collect();
             (tries.len() == 3).then(|| format!("{name}: {}", tries.join("; ")))
         })
@@ -70,7 +71,7 @@ fn gradients_are_derivatives() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// How far the gradient is from the slope of the loss in one direction, if it is too far.
+/// How far the gradient is from the slope of the loss in one direction; `None` if it is close enough.
 fn slope_differs(graph: &Verified, seed: u64) -> Option<String> {
     let plan = Plan::new(graph, &trafoc::interp::Captures::none()).unwrap();
     let weights = Weights::init(graph, &device().autodiff(), seed).unwrap();
@@ -84,7 +85,7 @@ fn slope_differs(graph: &Verified, seed: u64) -> Option<String> {
         return Some(format!("{} parameters have no gradient", along.without - untrained));
     }
     let moved = |by| f64::from(run(&weights.clone().map(&mut Move { by, seed: 7 })).into_scalar::<f32>());
-    // A short step sees rounding, a long one curvature and the kinks of relu and maxima.
+    // A short step shows rounding, a long one curvature and the kinks of relu and maxima.
     let slopes = [1e-3, 3e-4, 1e-4, 1e-5].map(|by| (moved(by) - moved(-by)) / (2.0 * by));
     let error = slopes.iter().map(|slope| (slope - along.dot).abs()).fold(f64::INFINITY, f64::min);
     let scale = along.square.sqrt().max(along.dot.abs()).max(1e-3);

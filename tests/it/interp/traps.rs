@@ -1,5 +1,5 @@
-//! What some backend of burn gets wrong unless it is worked around. Each test fails on the backend it
-//! names when the work-around is taken away; the comment beside the work-around says where burn does it.
+//! What some backend of burn gets wrong without a work-around. Each test fails on the backend it names if
+//! the work-around is removed; the comment at the work-around names the place in burn.
 
 use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::ops::AttentionModuleOptions;
@@ -17,7 +17,7 @@ use trafoc::interp::kernels::sinusoid::sinusoid_concat;
 use super::*;
 use crate::compiled::repository;
 
-/// Queries, and keys: more of these, as in cached decoding.
+/// The number of queries, and of keys, which is larger as in cached decoding.
 const QUERIES: usize = 3;
 const KEYS: usize = 5;
 const WIDTH: usize = 4;
@@ -29,8 +29,8 @@ fn rows(heads: usize, length: usize, seed: u64, device: &Device) -> Tensor<4> {
     Tensor::from_data(TensorData::new(numbers, [1, heads, length, WIDTH]), device)
 }
 
-/// Scaled dot-product attention by its definition, in double precision. `groups` heads of queries share
-/// the keys of one.
+/// Scaled dot-product attention by its definition, in double precision. Each key head is shared by `groups`
+/// query heads.
 fn defined(
     [q, k, v]: &[Vec<f32>; 3],
     heads: usize,
@@ -67,7 +67,7 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().iter::<f32>().collect()
 }
 
-/// Holds both ways to attend, used and trained, against the definition.
+/// Compares both implementations of attention, with and without gradients, with the definition.
 #[track_caller]
 fn attends(softcap: Option<f64>, is_causal: bool, hides: Option<fn(usize, usize) -> bool>) {
     let options = || AttentionModuleOptions { scale: None, softcap, is_causal };
@@ -90,7 +90,7 @@ fn attends(softcap: Option<f64>, is_causal: bool, hides: Option<fn(usize, usize)
     }
 }
 
-/// Tracks a tensor where that is possible.
+/// Enables gradients of a tensor if the device supports them.
 trait Track {
     fn require_grad_if(self, device: &Device) -> Self;
 }
@@ -101,31 +101,31 @@ impl<const D: usize> Track for Tensor<D> {
     }
 }
 
-/// LibTorch reads a mask the other way round.
+/// LibTorch interprets a mask the other way round.
 #[test]
 fn a_mask_hides_where_it_is_true() {
     attends(None, false, Some(|query, key| key == query || key == 4));
     attends(None, true, Some(|query, key| key < query));
 }
 
-/// LibTorch leaves the cap out.
+/// LibTorch ignores the softcap.
 #[test]
 fn a_softcap_bounds_the_scores() {
     attends(Some(0.5), false, None);
     attends(Some(0.5), true, None);
 }
 
-/// LibTorch lets the first query see the first key only, where the last one sees all.
+/// LibTorch lets the first query see only the first key, although the last query should see all keys.
 #[test]
 fn causal_is_counted_from_the_last_key() {
     attends(None, true, None);
 }
 
-/// Flex gives zeros to a query whose scores are all NaN.
+/// Flex returns zeros for a query whose scores are all NaN.
 #[test]
-fn what_is_not_a_number_stays_none() {
+fn nan_scores_give_nan_outputs() {
     let device = device();
-    // What others make of it is theirs to say: a shader may take it that there are none.
+    // Other backends may differ: a shader may assume that there are no NaNs.
     if !format!("{device:?}").contains("Flex") {
         return;
     }
@@ -141,7 +141,7 @@ fn what_is_not_a_number_stays_none() {
     }
 }
 
-/// Flex takes fewer heads of keys than of queries, and in training mixes them up.
+/// Flex requires as many key heads as query heads, and mixes them up in training.
 #[test]
 fn grouped_heads_are_the_same_in_training() {
     for device in [device(), device().autodiff()] {
@@ -152,13 +152,13 @@ fn grouped_heads_are_the_same_in_training() {
         let found = attention(q, repeat_heads(k, 2), repeat_heads(v, 2), None, None, options);
         assert_close(&defined(&inputs, 4, 2, None, |_, _| false), &numbers(found));
     }
-    // The graph says so, not the kernel: nothing that runs it can leave it out.
+    // The repetition is in the graph and not in the kernel, so no backend can leave it out.
     let grouped = graph_with(&repository("tests/numeric/attention-grouped.yaml"), &[]);
     assert_eq!(trafoc::ir::print::print(&grouped, None).matches("repeat_heads").count() % 2, 0);
     assert!(trafoc::ir::print::print(&grouped, None).contains("repeat_heads"));
 }
 
-/// CubeCL's backends differentiate the approximation with tanh.
+/// CubeCL's backends use the derivative of the tanh approximation.
 #[test]
 fn the_gradient_of_gelu_is_its_own() {
     let x = [-3.0f32, -2.1, -1.0, -0.5, 0.0, 0.5, 1.0, 2.1, 3.0];
@@ -181,7 +181,7 @@ fn the_gradient_of_gelu_is_its_own() {
     assert_close(&wanted, &numbers(gradient));
 }
 
-/// Nothing promotes but LibTorch: Flex panics, CubeCL's backends compute nonsense.
+/// Only LibTorch converts element types: Flex panics, and CubeCL's backends compute nonsense.
 #[test]
 fn kernels_keep_their_element_type() {
     let device = device();
@@ -190,7 +190,7 @@ fn kernels_keep_their_element_type() {
         if !device.supports_dtype(float) {
             continue;
         }
-        // Off by a rounding or two.
+        // The bound allows one or two rounding errors.
         let bound = if dtype == Elements::F16 { 4e-3 } else { 3e-2 };
         let near = |what: &str, single: Vec<f32>, half: (Elements, Vec<f32>)| {
             assert_eq!(half.0, dtype, "{what}");
@@ -246,7 +246,7 @@ fn kernels_keep_their_element_type() {
     }
 }
 
-/// Integers have 32 bits on Flex and CubeCL's backends, 64 on LibTorch.
+/// Integers have 32 bits on Flex and CubeCL's backends, and 64 bits on LibTorch.
 #[test]
 fn integers_of_either_width_are_read() {
     let device = device();
@@ -272,7 +272,7 @@ decoder: {layers: 1, attention: {heads: 2}}
 head: {lm: {tied: PLACE, bias: false}}
 ";
 
-/// A parameter copied into two fields is updated in the first one alone.
+/// A parameter that is copied into two fields would be updated only in the first one.
 #[test]
 fn a_tied_table_is_one_parameter_with_the_gradient_of_both_uses() {
     const RATE: f64 = 0.5;
@@ -282,7 +282,7 @@ fn a_tied_table_is_one_parameter_with_the_gradient_of_both_uses() {
         let graph = spec(&TIED.replace("PLACE", if is_tied { "true" } else { "false" }));
         let own = Weights::init(&graph, &device, 3).unwrap();
         let plan = Plan::new(&graph, &trafoc::interp::Captures::none()).unwrap();
-        // Untied, both tables start alike.
+        // The untied model starts with two equal tables.
         let start = own.values(table).unwrap();
         let weights = Weights::build(&graph, &device, |path: &str, _: &_| {
             Ok(if path == "head.output.weight" { start.clone() } else { own.values(path).unwrap() })
@@ -299,7 +299,7 @@ fn a_tied_table_is_one_parameter_with_the_gradient_of_both_uses() {
         };
         let moves: Vec<Vec<f32>> = tables.iter().map(moved).collect();
         let logits = floats(&plan.run(&after, &inputs, false).unwrap()["logits"]);
-        // What is saved is what computes.
+        // The saved table is the one that computes.
         let again =
             Weights::build(&graph, &device, |path: &str, _: &_| Ok(after.values(path).unwrap())).unwrap();
         assert_eq!(logits, floats(&plan.run(&again, &inputs, false).unwrap()["logits"]));
@@ -312,16 +312,16 @@ fn a_tied_table_is_one_parameter_with_the_gradient_of_both_uses() {
     assert!(apart.iter().all(|way| way.iter().any(|x| x.abs() > 1e-3)));
 }
 
-/// Fusion of kernels, together with autotuning, corrupts cached decoding on CubeCL's backends, and which of
-/// the two a program is built with is decided in its manifest. That cached decoding is what full decoding
-/// is, `laws` says on every backend.
+/// Kernel fusion together with autotuning corrupts cached decoding on CubeCL's backends, and a program's
+/// manifest determines whether it is built with both. `laws` tests on every backend that cached decoding
+/// equals full decoding.
 #[test]
 fn nothing_is_built_with_fusion() {
     for manifest in ["Cargo.toml", "generated/Cargo.toml", "tests/emitted/Cargo.toml", "benches/Cargo.toml"] {
         let text = std::fs::read_to_string(repository(manifest)).unwrap();
         let code: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap()).collect();
         let code = code.join("\n");
-        // The default features of burn's backends bring it along.
+        // The default features of burn's backends enable it.
         let wrong = ["fusion", "burn/default"].into_iter().find(|word| code.contains(word));
         assert!(wrong.is_none(), "{manifest} asks for {wrong:?}");
         for line in code.lines().filter(|line| line.starts_with("burn =")) {

@@ -1,4 +1,4 @@
-//! Tokens chosen from scores: what cuts leave, what penalties and temperatures do.
+//! Choosing tokens from scores: truncation, penalties and temperature.
 
 use trafoc::learn::choose::{Sampling, choose, logs};
 use trafoc::learn::random::Stream;
@@ -23,7 +23,7 @@ fn cuts_leave_what_they_say() {
     // 0.40 and 0.36 are more than 0.7 together.
     assert_eq!(drawn(Sampling { top_p: Some(0.7), ..warm }), [1, 4]);
     assert_eq!(drawn(Sampling { top_p: Some(0.0), ..warm }), [1]);
-    // exp(1 - 2) is 0.37 of the best.
+    // exp(1 - 2) is 0.37 of the best probability.
     assert_eq!(drawn(Sampling { min_p: Some(0.3), ..warm }), [1, 2, 4]);
     assert_eq!(drawn(Sampling { top_k: Some(1), ..warm }), [1]);
 }

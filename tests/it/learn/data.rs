@@ -1,10 +1,10 @@
-//! Data in the repository and texts of the tests' own, to batches.
+//! From the data in the repository, and from texts of the tests, to batches.
 
 use super::Pair;
 use trafoc::learn::data::{Array, Dataset, Labels, Loader, prepare};
 use trafoc::learn::recipe::Split;
 
-/// The data of a recipe that has no fault.
+/// The data of a recipe without errors.
 pub fn prepared(pair: &mut Pair) -> Dataset {
     let recipe = pair.recipe.clone().unwrap_or_else(|| panic!("{}", pair.rendered()));
     let data = prepare(&recipe, &pair.spec, &pair.sources, &mut pair.sink);
@@ -27,7 +27,7 @@ fn place_names_become_batches() {
     let Some(Array::Ints { shape, values }) = batch.input("tokens") else { panic!() };
     let Labels::Positions { classes, weights, .. } = &batch.labels else { panic!() };
     assert_eq!(shape[0], 16);
-    // Every name is read from the mark on and predicted up to it.
+    // Every name is read from the start token on and predicted up to the end token.
     for row in 0..16 {
         let range = row * shape[1]..(row + 1) * shape[1];
         let (read, predicted) = (&values[range.clone()], &classes[range.clone()]);
@@ -38,7 +38,7 @@ fn place_names_become_batches() {
         assert!(read[1..length].iter().all(|id| *id > 0));
     }
     assert_eq!(batch.counted, weights.iter().filter(|w| **w == 1.0).count());
-    // Any step can be had again, and an epoch sees every name once.
+    // Any step can be computed again, and an epoch contains every name once.
     assert_eq!(Loader::new(&data).step(4_000), Loader::new(&data).step(4_000));
     let mut seen: Vec<usize> = (0..1_875).flat_map(|s| loader.step(s)[0].indices.clone()).collect();
     seen.sort_unstable();
@@ -50,7 +50,7 @@ fn place_names_become_batches() {
     assert_eq!(trafoc::learn::data::Codebook::from_json(&text).unwrap(), data.codebook);
 }
 
-/// Every recipe of data that is in the repository is read, and says nothing.
+/// The data of every recipe whose files are in the repository can be read without diagnostics.
 #[test]
 fn shipped_data_fits_its_recipes() {
     let small = [
@@ -81,7 +81,7 @@ fn shipped_data_fits_its_recipes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Inputs of every task by their names, shapes and labels.
+/// The inputs of every task by their names, shapes and labels.
 #[test]
 fn batches_are_named_like_the_inputs_of_the_graph() {
     let first = |name: &str| {
@@ -93,7 +93,7 @@ fn batches_are_named_like_the_inputs_of_the_graph() {
     let (names, batch) = first("multilingual-nmt");
     assert_eq!(names, ["source", "source_mask", "target", "language"]);
     assert_eq!(batch.input("language").unwrap().shape(), [64]);
-    // A batch of examples of one length needs no mask.
+    // A batch of examples of equal length needs no mask.
     let (names, batch) = first("bert-classify");
     assert_eq!(names, ["tokens", "token_types"]);
     assert_eq!(first("doc-classify.reports").0, ["tokens", "mask", "token_types"]);
@@ -110,6 +110,6 @@ fn batches_are_named_like_the_inputs_of_the_graph() {
     assert_eq!(batch.input("tokens").unwrap().shape(), [16, 64]);
     assert_eq!(batch.counted, 16 * 64);
     let (names, _) = first("bert-qa.people");
-    // Paragraphs of one length need no mask.
+    // Paragraphs of equal length need no mask.
     assert!(names.contains(&"token_types") && !names.contains(&"source"), "{names:?}");
 }

@@ -1,12 +1,12 @@
-//! The small sets of `data/` are what their program makes. A file that is old is written anew, and the
-//! test fails once.
+//! The small data sets in `data/` are what their program generates. An outdated file is written again, and
+//! the test fails once.
 
 #[path = "../../../examples/small_data.rs"]
 mod small_data;
 
 use crate::compiled::repository;
 
-/// Only the program itself calls it.
+/// Only the program itself calls `main`.
 const _: fn() = small_data::main;
 
 #[test]
@@ -21,10 +21,13 @@ fn small_sets_are_what_their_program_makes() {
             }
         }
     }
-    assert!(old.is_empty(), "{old:?} were not what `cargo run --example small_data` makes, and are now");
+    assert!(
+        old.is_empty(),
+        "{old:?} were outdated and have been generated again with `cargo run --example small_data`"
+    );
 }
 
-/// Some words a person knows.
+/// Some number words that are known to be right.
 #[test]
 fn numbers_are_said_as_people_say_them() {
     let files = small_data::files();

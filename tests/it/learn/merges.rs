@@ -1,4 +1,4 @@
-//! Merges of byte pair encoding, learnt from counted words.
+//! Merges of byte pair encoding, learnt from word counts.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,11 @@
-//! Figures against those others have computed: `tests/metric/make.py` says how.
+//! Metrics against values that other programs have computed; see `tests/metric/make.py`.
 
 use serde_json::Value;
 use trafoc::learn::metric::{self, answer, bleu};
 
 use crate::compiled::repository;
 
-/// Double precision, added in another order.
+/// Sums in double precision may differ by their order.
 const CLOSE: f64 = 1e-9;
 
 fn figures(key: &str) -> Vec<Value> {
@@ -47,13 +47,14 @@ fn answers_are_compared_as_squad_does() {
     assert_eq!(answer::f1("broncos", &["Denver", "the Broncos"]), 1.0);
 }
 
-/// By hand: class 0 has F1 4/5, class 1 has 1/2, class 2, which was only said, has 0.
+/// By hand: class 0 has F1 4/5, class 1 has 1/2, and class 2, which occurs only among the predictions, has
+/// 0.
 #[test]
 fn classes_are_counted_alike() {
     let pairs = [(0, 0), (0, 0), (1, 1), (1, 0), (1, 2)];
     assert_eq!(metric::accuracy(&pairs), 0.6);
     assert!((metric::macro_f1(&pairs) - (0.8 + 0.5 + 0.0) / 3.0).abs() < CLOSE);
-    // Two classes in turn: the first found twice, the second missed once and said once.
+    // Two classes in turn: the first is found twice, the second is missed once and predicted wrongly once.
     let several = [(1, 1), (1, 0), (1, 1), (0, 1)];
     assert_eq!(metric::macro_f1_of_several(&several, 2), 0.5);
     assert_eq!(metric::macro_f1(&[]), 0.0);

@@ -1,4 +1,4 @@
-//! Streams of random numbers: the same every time, and fair.
+//! Streams of random numbers: reproducible, and uniform.
 
 use trafoc::learn::random::Stream;
 

@@ -1,5 +1,5 @@
-//! The sets that are not ours to pass on, read from a folder of the user's: `TRAFOC_DATA`, or
-//! `../shared/data` beside the repository. A test whose set is absent says so and does nothing.
+//! Data sets that may not be distributed, read from a folder of the user: `TRAFOC_DATA`, or
+//! `../shared/data` next to the repository. A test whose data is missing prints that and does nothing.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use trafoc::learn::token::from_files;
 
 use crate::compiled::repository;
 
-/// A file of the folder.
+/// A file in that folder.
 fn real(path: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("TRAFOC_DATA").map(PathBuf::from);
     let path = folder.unwrap_or_else(|| repository("../shared/data")).join(path);
@@ -26,7 +26,7 @@ fn set(key: &str, path: PathBuf) -> String {
     format!("{key}={}", path.display())
 }
 
-/// The figures the book's loader gives: 601 pairs, 184 and 201 words.
+/// The numbers of the book's loader: 601 pairs, 184 and 201 words.
 #[test]
 fn fra_eng_is_read_as_the_book_does() {
     let Some(path) = real("fra-eng/fra.txt") else { return };
@@ -72,7 +72,7 @@ fn reuters_documents_have_eight_classes() {
     assert!(batch.input("tokens").unwrap().shape()[1] <= 128);
 }
 
-/// What an answer's tokens say is the answer.
+/// The text of an answer's tokens is the answer.
 #[test]
 fn xquad_answers_are_found_in_the_text() {
     for language in ["en", "tr", "de"] {
@@ -132,7 +132,7 @@ fn mnist_is_read_from_idx() {
     let Part::Images { labels, pixels } = &data.train else { panic!() };
     assert_eq!(pixels.len(), 8_000 * 784);
     assert!(pixels.iter().all(|p| (0.0..=1.0).contains(p)));
-    // Sorted by class in the file, and not in the part.
+    // The file is sorted by class, but the part is not.
     assert!(labels[..100].windows(2).any(|w| w[0] > w[1]) || labels.windows(2).all(|w| w[0] <= w[1]));
     let batch = Loader::new(&data).step(0).remove(0);
     assert_eq!(batch.input("image").unwrap().shape(), [64, 1, 28, 28]);
@@ -140,7 +140,7 @@ fn mnist_is_read_from_idx() {
     assert!(Loader::new(&data).part(Split::Test, Some(100)).map(|b| b.indices.len()).sum::<usize>() == 100);
 }
 
-/// Ids that OpenAI's own code gives.
+/// Ids computed by OpenAI's own code.
 #[test]
 fn gpt2_says_what_it_always_said() {
     let (Some(encoder), Some(merges)) =

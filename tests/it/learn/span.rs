@@ -1,4 +1,4 @@
-//! Spans chosen from scores of starts and ends.
+//! Spans selected from the scores of starts and ends.
 
 use trafoc::learn::span::best;
 

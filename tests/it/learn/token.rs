@@ -1,4 +1,4 @@
-//! Tokenizers: text to ids and back, saved and read again.
+//! Tokenizers: from text to ids and back, saved and loaded.
 
 use trafoc::learn::recipe::Tokens;
 use trafoc::learn::token::exchange::{Frame, tokenizer_json};
@@ -7,7 +7,7 @@ use trafoc::learn::token::{Maker, Subword, Tokenizer};
 use super::Pair;
 use crate::compiled::repository;
 
-/// The tokenizer that a recipe's `tokens` make of some texts.
+/// The tokenizer that a recipe's `tokens` creates from some texts.
 fn made(tokens: &str, texts: &[&str]) -> Tokenizer {
     let text = format!("recipe: 1\ndata: {{format: lines, train: a}}\ntokens: {tokens}\nsteps: 1\n");
     let spec = repository("specs/gpt1.yaml");
@@ -44,7 +44,7 @@ fn text_comes_back_from_its_tokens() {
     assert_eq!(pieces.decode(&pieces.encode("The newest lower gun").unwrap()), "the newest lower gun");
 }
 
-/// The same texts give the same tokenizer, byte for byte, and what is saved reads back equal.
+/// The same texts give the same tokenizer, byte for byte, and a saved tokenizer is loaded unchanged.
 #[test]
 fn tokenizers_are_made_alike_and_read_back_equal() {
     for tokens in ["bytes", "bpe", "wordpiece", "words", "characters", "{characters: {boundary: \"#\"}}"] {
@@ -67,13 +67,13 @@ fn marks_have_the_names_others_give_them() {
         [marks.start, marks.end, marks.mask, marks.unknown, Some(marks.pad)].map(|id| name(&bert, id));
     assert_eq!(names, ["[CLS]", "[SEP]", "[MASK]", "[UNK]", "[PAD]"]);
     assert_eq!(made("bpe", &TEXTS).marks().pad, 0);
-    // A vocabulary grows no larger than it may.
+    // A vocabulary does not exceed its limit.
     assert!(made("{wordpiece: {vocab: 60, min_frequency: 1}}", &TEXTS).vocab() <= 60);
     assert_eq!(made("{bpe: {vocab: 264, min_frequency: 1}}", &TEXTS).vocab(), 264);
     assert_eq!(made("{words: {vocab: 6}}", &TEXTS).vocab(), 6);
 }
 
-/// What is written for Hugging Face gives the same ids there, between the same marks.
+/// The files written for Hugging Face give the same ids there, with the same special tokens.
 #[test]
 fn tokenizers_are_written_as_tokenizer_json() {
     let kinds =
@@ -93,7 +93,7 @@ fn tokenizers_are_written_as_tokenizer_json() {
             assert_eq!(none.framed(text), Ok(None), "{tokens}");
             let framed: Vec<u32> = marks.start.into_iter().chain(ids.clone()).chain(marks.end).collect();
             assert_eq!(both.framed(text).unwrap().unwrap(), framed, "{tokens}: {text}");
-            // A word that is not known is left out there, and shown here.
+            // An unknown word is left out there, but displayed here.
             if !ids.iter().any(|id| Some(*id) == marks.unknown) {
                 assert_eq!(both.decode(&framed), own.decode(&ids), "{tokens}: {text}");
             }

@@ -1,4 +1,4 @@
-//! The folder of a run on its own: what is whole, what is damaged, what goes away.
+//! The folder of a run by itself: which checkpoints are complete, which are damaged, and which are deleted.
 
 use std::path::Path;
 
@@ -84,7 +84,7 @@ fn what_was_half_written_is_never_taken_and_goes_away() {
     assert_eq!(run_dir::newest(&root).unwrap().state.step, 1);
     let run = RunDir::open(&root).unwrap();
     assert_eq!(names(&root), ["step-000000001"]);
-    // A save that fails leaves what was there.
+    // A save that fails leaves the existing checkpoints unchanged.
     let failed = run.save(&state(2), 2, |_| Err(std::io::ErrorKind::StorageFull.into()));
     assert!(matches!(failed, Err(RunDirError::Io(..))));
     assert_eq!(names(&root), ["step-000000001"]);
@@ -112,7 +112,7 @@ fn figures_after_a_step_are_taken_back() {
         run.record(&serde_json::json!({"step": step, "loss": 1.0})).unwrap();
     }
     let path = root.join("metrics.jsonl");
-    // The last line was torn.
+    // The last line was cut off.
     let mut text = std::fs::read_to_string(&path).unwrap();
     text.truncate(text.len() - 8);
     std::fs::write(&path, &text).unwrap();

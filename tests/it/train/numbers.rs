@@ -1,4 +1,4 @@
-//! Losses, updates and decoding against what they are defined to be.
+//! Losses, updates and decoding against their definitions.
 
 use burn::prelude::*;
 use trafoc::interp::{Captures, Inputs, Outputs, Plan, Value, Weights};
@@ -34,7 +34,7 @@ fn losses_are_what_they_are_defined_to_be() {
     let wanted = nats(&rows[0], 2) + nats(&rows[1], 1);
     let own = number(loss(&outputs("logits", scores(rows)), &by_class, 0.0).unwrap());
     assert!((own - wanted).abs() < 1e-5, "{own} {wanted}");
-    // The share is spread over all classes, the right one among them.
+    // The share is spread over all classes, including the right one.
     let smooth =
         |row: &[f64; 3], class| 0.7 * nats(row, class) + 0.1 * (0..3).map(|c| nats(row, c)).sum::<f64>();
     let own = number(loss(&outputs("logits", scores(rows)), &by_class, 0.3).unwrap());
@@ -105,7 +105,7 @@ fn optimizer(text: &str) -> (Optimizer, Patterns) {
     (optimizer, freeze)
 }
 
-/// Sentences that can be learnt: every token is the one before it and one more.
+/// Sentences that can be learnt: every token is the previous one plus one.
 fn batch(firsts: &[i64]) -> Batch {
     let time = 5;
     let rows = firsts.iter().flat_map(|first| (0..time).map(move |i| (first + i) % 9));
@@ -189,8 +189,8 @@ fn every_optimizer_learns_and_goes_on_from_a_file_as_if_nothing_had_been() {
     }
 }
 
-/// By the two rules a matrix makes the same step but for its length, which goes by its shape as it stands in
-/// files: `sqrt(max(1, outputs / inputs))` and `0.2 sqrt(max(outputs, inputs))`.
+/// The steps of a matrix under the two rules differ only in length, which depends on the shape in files:
+/// `sqrt(max(1, outputs / inputs))` and `0.2 sqrt(max(outputs, inputs))`.
 #[test]
 fn steps_of_muon_go_by_the_shape() {
     let graph = little();
@@ -229,7 +229,7 @@ fn accumulated_batches_are_one_larger_batch() {
     let mut together = Training::new(&graph, OPTIMIZERS[2]);
     let mut apart = Training::new(&graph, OPTIMIZERS[2]);
     let a = together.step(1, &[batch(&[0, 3, 5, 1, 7])]);
-    // Batches of unlike size count by their predictions.
+    // Batches of different sizes are weighted by their predictions.
     let b = apart.step(1, &[batch(&[0, 3, 5]), batch(&[1]), batch(&[7])]);
     assert!((a - b).abs() < 1e-6, "{a} {b}");
     for ((path, a), (_, b)) in together.values().iter().zip(&apart.values()) {
@@ -259,7 +259,8 @@ fn what_is_frozen_stays_and_what_decays_is_said_by_path() {
 freeze: ['*.attention.*', 'embed.*']";
     let mut training = Training::new(&graph, recipe);
     let before = training.values();
-    // The loss of a batch without predictions is 0, and so is its gradient: what moves, decays.
+    // The loss of a batch without predictions is 0, and so is its gradient, so only weight decay changes
+    // parameters.
     let mut idle = batch(&[0]);
     if let Labels::Positions { weights, .. } = &mut idle.labels {
         weights.fill(0.0);
@@ -286,7 +287,7 @@ fn taught(graph: &Verified) -> (Plan, Weights) {
     (training.plan, plain(training.weights.as_ref().unwrap()))
 }
 
-/// Logarithms of the probabilities of the next token, without a cache.
+/// The logarithms of the probabilities of the next token, without a cache.
 fn next(plan: &Plan, weights: &Weights, tokens: &[u32]) -> Vec<f64> {
     let ids: Vec<i64> = tokens.iter().map(|t| i64::from(*t)).collect();
     let ids = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, tokens.len()]), &device());
@@ -298,7 +299,7 @@ fn next(plan: &Plan, weights: &Weights, tokens: &[u32]) -> Vec<f64> {
 #[test]
 fn decoding_is_what_the_model_says_without_a_cache() {
     decoding_is_what_is_said(&little());
-    // Angles of a sequence's length leave nothing to cache.
+    // Angles that depend on the sequence's length cannot be cached.
     let scaling = "{dynamic: {factor: 4, original_context: 3}}";
     let growing = format!("{{position: {{rotary: {{scaling: {scaling}}}}}}}");
     let growing = crate::interp::spec(&SPEC.replace("{position: learned}", &growing));
