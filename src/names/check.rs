@@ -1,7 +1,8 @@
-//! Names against the model they are of: every row leads to a parameter, every formula to a value.
+//! Checks names against the model they are for: every row must lead to a parameter, and every formula must
+//! have a value.
 //!
-//! This is for a spec's own `weights`, where a row that leads nowhere is a slip. A family's rows are for
-//! many models, and some of them lead nowhere in each.
+//! This is for a spec's own `weights`, where a row that leads nowhere is a mistake. The rows of a family
+//! are for many models, and in each model some of them lead nowhere.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ use crate::ir::Graph;
 use crate::ir::paths::{FoldedParameter, folded};
 use crate::source::Span;
 
-/// What formulas of a spec's `weights` see: what the spec says, by path.
+/// The values that formulas in a spec's `weights` can use: those of the spec, by path.
 #[derive(Clone, Debug, Default)]
 pub struct Keys(pub IndexMap<String, Json>);
 
@@ -29,7 +30,7 @@ impl Scope for Keys {
     }
 }
 
-/// Reports every row that names a parameter the graph does not have, or cannot be laid out as it says.
+/// Reports every row that names a parameter which the graph does not have, or whose layout is impossible.
 pub fn check(names: &Names, graph: &Graph, keys: &Keys, sink: &mut Sink) {
     let parameters = folded(graph);
     let check = Check { parameters: &parameters, keys };
@@ -76,24 +77,31 @@ impl Check<'_> {
                 rows.copied().find(|rows| !rows.is_multiple_of(n)).map(|rows| (n, rows))
             });
             if let Some((n, rows)) = uneven {
-                let message = format!("{rows} rows of `{pattern}` do not fall into {n} groups");
+                let message = format!("{rows} rows of `{pattern}` cannot be divided into {n} groups");
                 sink.push(Diagnostic::error(Code::NotDivisible, *place, message));
             }
         }
     }
 
-    /// Variables stand on both sides, or a tensor would be no one's or everyone's.
+    /// The variables of the tensor's name and of the parameter's path must be the same. Otherwise a tensor
+    /// would belong to several parameters, or a parameter to several tensors.
     fn variables(&self, row: &Row, pattern: &Pattern, sink: &mut Sink) {
         let (left, right) = (row.tensor.variables(), pattern.variables());
         let (stack, join, tensor) = (row.stack.as_deref(), row.join.as_deref(), &row.tensor);
         let message = if let Some(name) = right.iter().find(|n| !left.contains(n) && stack != Some(n)) {
-            format!("`{{{name}}}` of `{pattern}` does not stand in the tensor's name `{tensor}`")
+            format!("the variable `{{{name}}}` of `{pattern}` is missing in the tensor's name `{tensor}`")
         } else if let Some(name) = left.iter().find(|n| !right.contains(n) && join != Some(n)) {
-            format!("`{{{name}}}` of the tensor's name `{tensor}` does not stand in `{pattern}`")
+            format!("the variable `{{{name}}}` of the tensor's name `{tensor}` is missing in `{pattern}`")
         } else if let Some(name) = join.filter(|n| !left.contains(n) || right.contains(n)) {
-            format!("`{{{name}}}`, which is joined, has to stand in `{tensor}` and not in `{pattern}`")
+            format!(
+                "the variable `{{{name}}}`, which is joined, must be in `{tensor}` and not in \
+                `{pattern}`"
+            )
         } else if let Some(name) = stack.filter(|n| !right.contains(n) || left.contains(n)) {
-            format!("`{{{name}}}`, which is stacked, has to stand in `{pattern}` and not in `{tensor}`")
+            format!(
+                "the variable `{{{name}}}`, which is stacked, must be in `{pattern}` and not in \
+                `{tensor}`"
+            )
         } else {
             return;
         };
@@ -112,7 +120,7 @@ impl Check<'_> {
         groups
     }
 
-    /// What a formula says, if all it uses is there.
+    /// The value of a formula, if all names that it uses exist.
     fn value(&self, formula: &Formula, place: Span, sink: &mut Sink) -> Option<Json> {
         let mut is_wrong = false;
         formula.visit(&mut |f| {
@@ -143,7 +151,7 @@ impl Check<'_> {
 
     fn unknown(&self, pattern: &Pattern, diagnostic: Diagnostic) -> Diagnostic {
         let text = pattern.to_string();
-        // What stands for a number is compared as one, whatever it is called.
+        // Numbers and variables are compared as `*`, so that only the other words count.
         let wanted = starred(&text);
         let mut known: BTreeSet<&str> = self.parameters.iter().map(|p| p.path.as_str()).collect();
         for p in self.parameters {
@@ -152,12 +160,12 @@ impl Check<'_> {
         let known: Vec<&str> = known.into_iter().collect();
         diagnostic.help(match suggest(&wanted, &known) {
             Some(near) => format!("did you mean `{}`?", near.replacen('*', "{i}", 1)),
-            None => "`trafoc print graph` names every parameter".to_owned(),
+            None => "`trafoc print graph` lists every parameter".to_owned(),
         })
     }
 }
 
-/// `decoder.blocks.{i}.norm` → `decoder.blocks.*.norm`
+/// Replaces variables: `decoder.blocks.{i}.norm` → `decoder.blocks.*.norm`.
 fn starred(text: &str) -> String {
     let word = |w: &str| match w.starts_with('{') || w.bytes().all(|b| b.is_ascii_digit()) {
         true => "*".to_owned(),

@@ -1,4 +1,4 @@
-//! Trees as JSON values, and back.
+//! Converts trees to JSON values, and back.
 
 use serde_json::{Number, Value as Json};
 
@@ -6,7 +6,7 @@ use crate::field::value::{plain, real_text};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
-/// What a tree says as JSON: plain scalars are numbers, truth values or null where they look like it.
+/// A tree as JSON: plain scalars become numbers, booleans or null if they look like one.
 pub fn of(node: &Node) -> Json {
     match &node.kind {
         Kind::Null | Kind::Delete => Json::Null,
@@ -33,7 +33,7 @@ fn number(text: &str) -> Option<Number> {
     Number::from_f64(text.parse().ok()?)
 }
 
-/// The tree of a value, in the place of what it comes from.
+/// The tree of a value, with the place of its source.
 pub fn node(value: &Json, span: Span) -> Node {
     let kind = match value {
         Json::Null => Kind::Null,
@@ -53,7 +53,7 @@ pub fn node(value: &Json, span: Span) -> Node {
     Node { kind, span }
 }
 
-/// A number as specs write it.
+/// A number as it is written in specs.
 pub fn text(number: &Number) -> String {
     number.as_i64().map_or_else(|| real_text(number.as_f64().unwrap_or(0.0)), |whole| whole.to_string())
 }

@@ -1,4 +1,4 @@
-//! One kind of block: its wiring and the part at every call site.
+//! One kind of block: its wiring, and the part at every call site.
 
 use super::keys::Used;
 use super::wiring::{PartKind, Wiring, resolve};
@@ -15,17 +15,17 @@ use crate::syntax::tree::{Entry, Kind, Node, Scalar, Style};
 /// One kind of block.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Its name under `blocks`, if it has one.
+    /// The name under `blocks`, if it has one.
     pub name: Option<String>,
-    /// The equation.
+    /// The resolved equation.
     pub wiring: Wiring,
-    /// The positional scheme of its attentions.
+    /// The positional scheme of the attentions.
     pub position: Position,
-    /// The part of every call site, in the wiring's order.
+    /// The part at every call site, in the order of the wiring.
     pub instances: Vec<Instance>,
 }
 
-/// Names aside.
+/// Names do not take part in equality.
 impl PartialEq for Block {
     fn eq(&self, other: &Self) -> bool {
         self.wiring == other.wiring && self.position == other.position && self.instances == other.instances
@@ -35,20 +35,20 @@ impl PartialEq for Block {
 /// A part at a call site.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instance {
-    /// Its name, the segment of its parameters' paths.
+    /// The name, which is a segment of the parameters' paths.
     pub name: String,
-    /// The part.
+    /// The part with its fields.
     pub part: Part,
 }
 
-/// What a call site holds.
+/// The part at a call site.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// A norm.
     Norm(Norm),
     /// Attention of the stack's sequence to itself.
     Attention(Attention),
-    /// Attention to the memory.
+    /// Attention to the encoder's output.
     Cross(Cross),
     /// A feed-forward part.
     Ffn(Ffn),
@@ -56,7 +56,7 @@ pub enum Part {
     Gain(Gain),
 }
 
-/// What may be said of a block, in a stack, under `blocks` and under `ranges`.
+/// The fields that describe a block, in a stack, under `blocks` and under `ranges`.
 pub fn fields() -> Vec<Field> {
     vec![
         Field {
@@ -67,50 +67,67 @@ pub fn fields() -> Vec<Field> {
         },
         Field {
             name: "position",
-            doc: "The positional scheme of attention in this block, where it differs from `embed.position`: `rotary`, `alibi`, `t5` or `none`.",
+            doc: "The positional scheme of attention in this block, if it differs from `embed.position`: \
+                `rotary`, `alibi`, `t5` or `none`.",
             shape: Position::describe,
             default: DefaultDoc::Absent,
         },
-        Field { name: "norm", doc: "What `norm(x)` is.", shape: Norm::describe, default: DefaultDoc::Absent },
+        Field {
+            name: "norm",
+            doc: "The part that `norm(x)` calls.",
+            shape: Norm::describe,
+            default: DefaultDoc::Absent,
+        },
         Field {
             name: "attention",
-            doc: "What `attention(x)` is.",
+            doc: "The part that `attention(x)` calls.",
             shape: Attention::describe,
             default: DefaultDoc::Absent,
         },
         Field {
             name: "cross",
-            doc: "What `cross(x, memory)` is; fields not given are those of `attention`.",
+            doc: "The part that `cross(x, memory)` calls; fields that are not given are those of \
+                `attention`.",
             shape: Cross::describe,
             default: DefaultDoc::Absent,
         },
-        Field { name: "ffn", doc: "What `ffn(x)` is.", shape: Ffn::describe, default: DefaultDoc::Absent },
-        Field { name: "gain", doc: "What `gain(x)` is.", shape: Gain::describe, default: DefaultDoc::Absent },
+        Field {
+            name: "ffn",
+            doc: "The part that `ffn(x)` calls.",
+            shape: Ffn::describe,
+            default: DefaultDoc::Absent,
+        },
+        Field {
+            name: "gain",
+            doc: "The part that `gain(x)` calls.",
+            shape: Gain::describe,
+            default: DefaultDoc::Absent,
+        },
     ]
 }
 
-/// A block's tree and what surrounds it.
+/// What surrounds a block's tree.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
-    /// Where the stack's key stands: the place of what is missing.
+    /// The place of the stack's key, where missing keys are reported.
     pub stack: Span,
-    /// The named wirings.
+    /// The named wirings of the prelude.
     pub wirings: &'a [Equation],
     /// Whether there is an encoder to attend to.
     pub has_memory: bool,
-    /// Whether a position sees only what came before.
+    /// Whether a position sees only the positions before it.
     pub is_causal: bool,
-    /// The positional scheme of the embedding, if that is known.
+    /// The positional scheme of the embedding, if it is known.
     pub embedding: Option<&'a Position>,
 }
 
-/// What became of a block's tree.
+/// The result of decoding a block's tree.
 pub enum Decoded {
-    /// A block.
+    /// The decoded block.
     Block(Box<Block>),
-    /// Its equation is known, and one of its parts has a fault.
+    /// The equation is known, but one of the parts has an error.
     Parts,
-    /// Its equation has a fault.
+    /// The equation has an error.
     Equation,
 }
 
@@ -131,7 +148,7 @@ pub fn decode(
         None => Some(Position::nowhere()),
     };
     let Some(wiring) = wiring else {
-        // Without call sites the parts are still checked as they stand.
+        // Even if the call sites are not known, the parts are checked.
         for e in tree.entries().unwrap_or(&[]) {
             if let Some(kind) = PartKind::from_word(&e.key) {
                 part(kind, &e.value, site, cx);
@@ -161,7 +178,7 @@ pub fn decode(
     }
 }
 
-/// A scheme that is added to embeddings does nothing in a block, unless it is the embedding's own.
+/// A scheme that is added to embeddings has no effect in a block, unless it is the embedding's own.
 fn acts_here(position: Position, site: Site<'_>, cx: &mut Context<'_>) -> Option<Position> {
     let on_embedding = matches!(position, Position::Learned(_) | Position::Sinusoidal(_));
     if !on_embedding || site.embedding.is_none_or(|of| *of == position) {
@@ -175,7 +192,7 @@ fn acts_here(position: Position, site: Site<'_>, cx: &mut Context<'_>) -> Option
     None
 }
 
-/// The tree of one instance: the part's key, with the instance's own key laid over it.
+/// The tree of one instance: the part's key, merged with the instance's own key.
 fn config(tree: &Node, kind: PartKind, name: &str, cx: &mut Context<'_>) -> Node {
     let mut base = tree.get(kind.word()).cloned();
     if kind == PartKind::Cross {
@@ -192,7 +209,7 @@ fn config(tree: &Node, kind: PartKind, name: &str, cx: &mut Context<'_>) -> Node
     }
 }
 
-/// What `cross` takes over from a multi-head `attention`: the fields it has too.
+/// The fields that `cross` inherits from a multi-head `attention`: those that it has too.
 fn inherited(tree: &Node) -> Option<Node> {
     let node = tree.get("attention")?;
     let fields = node.get("multi_head").unwrap_or(node);
@@ -226,12 +243,12 @@ fn part(kind: PartKind, node: &Node, site: Site<'_>, cx: &mut Context<'_>) -> Op
 }
 
 fn absent(kind: PartKind, example: &str, site: Site<'_>, cx: &mut Context<'_>) {
-    let message = format!("the block calls `{}`, which is not described", kind.word());
+    let message = format!("the block calls `{}`, but no `{}` is described", kind.word());
     cx.report(Diagnostic::error(Code::MissingKey, site.stack, message).help(format!("add `{example}`")));
 }
 
 impl Part {
-    /// Written out in full.
+    /// The part with every field written.
     pub fn encode(&self) -> Node {
         match self {
             Part::Norm(p) => p.encode(),
@@ -242,7 +259,7 @@ impl Part {
         }
     }
 
-    /// Faults of the part in its block; those of a scheme only where it is known.
+    /// Checks the part in its block; with the positional scheme, if it is known.
     fn check(&self, position: Option<&Position>, site: Site<'_>) -> Vec<Diagnostic> {
         match self {
             Part::Attention(p) => p.check(position, site.is_causal),
@@ -264,8 +281,8 @@ impl Part {
 }
 
 impl Block {
-    /// The block written out: its equation, its positions where they are not the embedding's, and every
-    /// instance under its name.
+    /// The block written in full: its equation, its positions if they differ from the embedding's, and
+    /// every instance under its name.
     pub fn encode(&self, of_embedding: &Position) -> Node {
         let text = Scalar { text: format!("{}\n", self.wiring.spelled), style: Style::Block };
         let mut entries = vec![entry("block", Node { kind: Kind::Scalar(text), span: Span::default() })];

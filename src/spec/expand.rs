@@ -1,10 +1,10 @@
-//! `trafoc expand`: the spec with every default written out.
+//! `trafoc expand`: writes a spec with every default.
 
 use super::ModelSpec;
 use crate::syntax::Notation;
 use crate::syntax::print;
 
-/// The spec as text in a notation; reading it gives an equal spec.
+/// The spec as text in a notation; parsing it gives an equal spec.
 pub fn expand(spec: &ModelSpec, notation: Notation) -> String {
     let tree = spec.encode();
     match notation {

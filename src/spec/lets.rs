@@ -1,4 +1,4 @@
-//! `let:` names for numbers, in any order, each known as soon as the names it needs are.
+//! Numbers with names under `let:`, in any order; each is defined once the names that it needs are.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use crate::field::value::wrong_kind;
 use crate::syntax::expr;
 use crate::syntax::tree::{Entry, Node};
 
-/// `let` may name this many numbers.
+/// The most names under `let`.
 const MAX_NAMES: usize = 100;
 
-/// The sizes of a spec that names may be made of.
+/// The sizes of a spec that expressions under `let` can use.
 const SIZES: &[&str] = &["vocab", "source_vocab", "context", "d_model"];
 
-/// The names of a spec and which of them are known by now.
+/// The names of a spec, and which of them are defined so far.
 #[derive(Debug, Default)]
 pub struct Lets {
     all: Vec<Entry>,
@@ -22,8 +22,8 @@ pub struct Lets {
 }
 
 impl Lets {
-    /// The names of a spec's tree. Those in a cycle and those that need something which is nowhere are
-    /// reported and known to be broken.
+    /// The names in a spec's tree. Names in a cycle, and names that need something undefined, are reported
+    /// and count as broken.
     pub fn new(spec: &Node, cx: &mut Context<'_>) -> Self {
         let Some(node) = spec.get("let") else { return Self::default() };
         let Some(entries) = node.entries() else {
@@ -31,7 +31,7 @@ impl Lets {
             return Self::default();
         };
         if let Some(beyond) = entries.get(MAX_NAMES) {
-            let message = format!("`let` names more than {MAX_NAMES} numbers");
+            let message = format!("`let` defines more than {MAX_NAMES} names");
             cx.report(Diagnostic::error(Code::TooLarge, beyond.key_span, message));
             entries.iter().for_each(|e| cx.bind_broken(&e.key));
             return Self::default();
@@ -56,7 +56,7 @@ impl Lets {
         for e in &lets.waiting {
             let needs = names(e, cx).join(", ");
             let why =
-                format!("`{}` under `let` needs {needs}, which comes after it or stands in a stack", e.key);
+                format!("`{}` under `let` needs {needs}, which is defined later or inside a stack", e.key);
             cx.bind_waiting(&e.key, why);
         }
         lets
@@ -81,7 +81,7 @@ impl Lets {
         self.break_off(&broken, cx);
     }
 
-    /// One diagnostic a cycle.
+    /// Reports one diagnostic per cycle.
     fn report_cycles(&mut self, cx: &mut Context<'_>) {
         let mut broken: BTreeSet<String> = BTreeSet::new();
         for start in &self.waiting {
@@ -92,8 +92,8 @@ impl Lets {
             let words: Vec<String> = cycle.iter().map(|e| format!("`{}`", e.key)).collect();
             let message = match words.as_slice() {
                 [one] => format!("{one} needs its own value"),
-                [a, b] => format!("{a} and {b} need each other's value"),
-                many => format!("{} need one another's values in a circle", many.join(", ")),
+                [a, b] => format!("the values of {a} and {b} depend on each other"),
+                many => format!("the values of {} depend on each other in a circle", many.join(", ")),
             };
             let first = Diagnostic::error(Code::LetCycle, start.value.span, message);
             let labelled = cycle.iter().skip(1).fold(first, |d, e| d.label(e.value.span, "which needs this"));
@@ -104,7 +104,7 @@ impl Lets {
         self.break_off(&broken, cx);
     }
 
-    /// The entries from `start` back to itself, if it needs its own value.
+    /// The entries on a cycle from `start` back to itself, if its value depends on itself.
     fn cycle(&self, start: &Entry, cx: &Context<'_>) -> Option<Vec<&Entry>> {
         let find = |name: &str| self.waiting.iter().find(|e| e.key == name);
         let mut seen: BTreeSet<String> = BTreeSet::new();
@@ -152,8 +152,8 @@ impl Lets {
         self.break_off(&broken, cx);
     }
 
-    /// Makes every name known whose expression can be evaluated by now. Names known only inside a stack
-    /// are forgotten with it, and tried again in the next one.
+    /// Defines every name whose expression can be evaluated now. Names that depend on sizes of a stack are
+    /// forgotten after it, and evaluated again in the next one.
     pub fn resolve(&self, cx: &mut Context<'_>) {
         let settled = |e: &Entry, cx: &Context<'_>| cx.is_broken(&e.key) || cx.knows(&e.key);
         loop {
@@ -169,7 +169,7 @@ impl Lets {
         }
     }
 
-    /// Reports names that nothing uses. To be called only where everything else is known.
+    /// Reports names that are never used. It must be called when everything else has been decoded.
     pub fn report_unused(&self, cx: &mut Context<'_>) {
         for e in &self.all {
             if !cx.has_used(e.value.span) {
@@ -188,7 +188,7 @@ fn is_name(key: &str) -> bool {
         && key.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The names an entry needs.
+/// The names that an entry's expression uses.
 fn names(e: &Entry, cx: &Context<'_>) -> Vec<String> {
     let parsed = expr::parse(cx.sources(), &e.value);
     parsed.map(|x| x.names().into_iter().map(|(name, _)| name.to_owned()).collect()).unwrap_or_default()

@@ -1,8 +1,9 @@
-//! The JSON schema of a spec (draft-07, the newest that YAML editors read), made from the field tables.
+//! The JSON schema of a spec (draft-07, the newest version that YAML editors support), generated from the
+//! field tables.
 //!
-//! What the decoder accepts the schema accepts, short forms among them; its descriptions are the
-//! fields' documentation. It cannot say everything (sizes that divide others, keys an equation makes
-//! useful), so what it accepts may still fail `trafoc check`.
+//! The schema accepts everything that the decoder accepts, including short forms; its descriptions are the
+//! documentation of the fields. It cannot express every rule (sizes that divide others, keys that an
+//! equation needs), so a spec it accepts may still fail `trafoc check`.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +16,11 @@ use crate::syntax::tree::{Kind, Node};
 
 /// The schema of a whole spec.
 pub fn schema() -> Json {
-    // A spec that extends another need not repeat what that one gives.
+    // A spec that extends another one does not have to repeat required keys.
     document("spec", "A transformer, as trafoc compiles it.", &model::fields(), false)
 }
 
-/// The schema of a document with these fields; `is_whole` says that required ones must be there.
+/// The schema of a document with these fields; with `is_whole`, the required ones must be present.
 pub fn document(title: &str, doc: &str, fields: &[Field], is_whole: bool) -> Json {
     let mut definitions = Definitions::default();
     let Json::Object(mut root) = definitions.record(title, fields) else { return Json::Null };
@@ -37,7 +38,7 @@ pub fn document(title: &str, doc: &str, fields: &[Field], is_whole: bool) -> Jso
     Json::Object(top)
 }
 
-/// Descriptions of records and slots, each made once; `None` while it is being made.
+/// Definitions of records and slots, each created once; `None` while it is being created.
 #[derive(Default)]
 struct Definitions {
     made: BTreeMap<String, Option<Json>>,
@@ -53,7 +54,7 @@ impl Definitions {
         json!({ "$ref": format!("#/definitions/{name}") })
     }
 
-    /// What may stand where a field of this shape is.
+    /// The schema of the values of a shape.
     fn shape(&mut self, shape: Shape) -> Json {
         match shape {
             Shape::Bool => json!({ "type": "boolean" }),
@@ -106,8 +107,8 @@ impl Definitions {
         Json::Object(record)
     }
 
-    /// The keys of a block's call sites: `norm2`, `attention1`. A call with a name of its own, such as
-    /// `ffn[local]`, is not known here, and `trafoc check` says whether its key is right.
+    /// The keys of a block's call sites: `norm2`, `attention1`. The schema cannot know calls with names of
+    /// their own, such as `ffn[local]`; `trafoc check` checks their keys.
     fn instances(&mut self, fields: &[Field]) -> Json {
         let mut patterns = Map::new();
         for kind in PartKind::ALL {
@@ -127,7 +128,7 @@ impl Definitions {
             ways.push(json!({ "const": "none" }));
             ways.push(json!({ "type": "null" }));
         }
-        // Editors hide what stands beside a `$ref`, so that is wrapped.
+        // Editors ignore the siblings of a `$ref`, so it is wrapped.
         let shape = match ways.len() {
             1 if ways.iter().all(|w| w.get("$ref").is_none()) => ways.swap_remove(0),
             _ => json!({ "anyOf": ways }),
@@ -149,7 +150,7 @@ impl Definitions {
         json!({ "description": tidy(slot.doc), "anyOf": ways })
     }
 
-    /// `{part: {fields}}`
+    /// The schema of `{part: {fields}}`.
     fn part(&mut self, slot: &SlotDoc, part: &PartDoc) -> Json {
         let fields = self.fields_of(slot, part);
         let inner = described(json!({ "anyOf": [fields, { "type": "null" }] }), part.doc, None);
@@ -170,7 +171,8 @@ impl Definitions {
         let name = format!("{}-{}", slot.name, part.name);
         self.shared(&name, |d| {
             let mut record = d.record(part.name, &fields);
-            // What a stack gives a block need not repeat, and what `extends` a spec neither.
+            // Fields that a stack gives to its blocks, or an extended spec to this one, do not have to be
+            // repeated.
             if let Json::Object(record) = &mut record {
                 record.remove("required");
             }
@@ -179,13 +181,13 @@ impl Definitions {
     }
 }
 
-/// Records whose required fields may come from elsewhere: from the spec that is extended, or from the
-/// stack a block stands in.
+/// Records whose required fields may be given elsewhere: in the extended spec, or in the stack that
+/// contains a block.
 fn inherited(title: &str) -> bool {
     matches!(title, "spec" | "stack" | "block" | "cross" | "embed" | "patches")
 }
 
-/// What a field takes beside its shape.
+/// Short forms that a field accepts in addition to its shape.
 fn short_forms(title: &str, field: &Field) -> Vec<Json> {
     let number = || json!({ "type": ["number", "string"] });
     match (title, field.name) {
@@ -234,12 +236,12 @@ fn plain(node: &Node) -> Option<Json> {
     })
 }
 
-/// Documentation as one line.
+/// Documentation on one line.
 fn tidy(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The names of the prelude's wirings, in its order.
+/// The names of the prelude's wirings, in their order.
 fn wirings() -> Vec<&'static str> {
     let mut names: Vec<&str> =
         PRELUDE.lines().filter_map(|l| l.strip_prefix("block ")?.split('(').next()).collect();

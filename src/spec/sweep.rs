@@ -1,8 +1,8 @@
-//! `sweep:` variants of a spec, named ones or a grid.
+//! Variants of a spec under `sweep:`, named ones or a grid.
 //!
 //! ```yaml
 //! sweep:
-//!   wide: {d_model: 1024}                       # named: laid over the spec
+//!   wide: {d_model: 1024}                       # named: merged over the spec
 //!   grid: {decoder.layers: [6, 12], d_model: [512, 768]}   # every combination
 //! ```
 
@@ -14,20 +14,20 @@ use crate::source::Span;
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node};
 
-/// The most variants a sweep may have.
+/// The most variants of a sweep.
 pub const MAX_VARIANTS: usize = 1_000;
 
-/// One variant.
+/// One variant of a spec.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// Its name: the author's, or the grid's values, `decoder.layers=6,d_model=512`.
+    /// The name: the author's, or the grid's values, `decoder.layers=6,d_model=512`.
     pub name: String,
-    /// The spec's tree without the sweep, the variant laid over it.
+    /// The spec's tree without the sweep, merged with the variant.
     pub tree: Node,
 }
 
-/// Checks the form of a sweep and each change it makes to the spec: every named variant, and every value
-/// of a grid alone. What is wrong without it is not said again.
+/// Checks the form of a sweep and each change that it makes to the spec: every named variant, and every
+/// single value of a grid. Errors that the spec has anyway are not reported again.
 pub fn check(node: &Node, spec: &Node, cx: &mut Context<'_>) {
     let Some(entries) = node.entries() else {
         wrong_kind(node, "a map of variants", cx);
@@ -59,7 +59,7 @@ pub fn check(node: &Node, spec: &Node, cx: &mut Context<'_>) {
                 }
                 if count > MAX_VARIANTS {
                     let message =
-                        format!("the grid has {count} combinations; at most {MAX_VARIANTS} are built");
+                        format!("the grid has {count} combinations, but at most {MAX_VARIANTS} are allowed");
                     cx.report(
                         Diagnostic::error(Code::TooLarge, e.key_span, message).help("remove some values"),
                     );
@@ -67,8 +67,7 @@ pub fn check(node: &Node, spec: &Node, cx: &mut Context<'_>) {
             }
             (Kind::Map(_), name) => check_variant(&base, &e.value, name, is_sound, cx),
             (Kind::Null | Kind::Scalar(_) | Kind::List(_) | Kind::Delete, _) => {
-                let message =
-                    format!("expected a map that is laid over the spec, found {}", e.value.describe());
+                let message = format!("expected a map to merge over the spec, found {}", e.value.describe());
                 let help = format!("such as `{}: {{d_model: 1024}}`", e.key);
                 cx.report(Diagnostic::error(Code::WrongKind, e.value.span, message).help(help));
             }
@@ -76,8 +75,8 @@ pub fn check(node: &Node, spec: &Node, cx: &mut Context<'_>) {
     }
 }
 
-/// Reports what is wrong with one change: what stands in it, and, if the spec itself is sound, what
-/// comes of it elsewhere.
+/// Reports the errors of one change: those inside of it and, if the spec itself is valid, those that it
+/// causes elsewhere.
 fn check_variant(base: &Node, over: &Node, name: &str, is_sound: bool, cx: &mut Context<'_>) {
     let mut sink = Sink::new();
     let tree = merge(base, over, &super::is_part, &mut sink);
@@ -98,7 +97,7 @@ fn without_sweep(spec: &Node) -> Node {
     Node::map(own, spec.span)
 }
 
-/// The variants of a spec's tree; none where it has no sweep.
+/// The variants of a spec's tree; empty if it has no sweep.
 pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
     let Some(sweep) = tree.get("sweep").and_then(Node::entries) else { return Vec::new() };
     let base = without_sweep(tree);
@@ -136,7 +135,7 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
     variants
 }
 
-/// `decoder.layers` and 6 as `{decoder: {layers: 6}}`, the keys at `place`.
+/// Turns `decoder.layers` and 6 into `{decoder: {layers: 6}}`, with the keys at `place`.
 fn nested(path: &str, place: Span, value: &Node) -> Node {
     path.rsplit('.').fold(value.clone(), |inner, key| {
         let span = place.to(inner.span);

@@ -1,4 +1,4 @@
-//! `weights:` how the tensors of a checkpoint of the author's own are named and laid out.
+//! `weights:` describes the names and the layout of the tensors in an author's own checkpoint.
 //!
 //! ```yaml
 //! weights:
@@ -8,9 +8,9 @@
 //!     attn.qkv: {fuse: [attention.query, attention.key, attention.value]}
 //!     attn.tril: none
 //! ```
-//! Rows are those of a Hugging Face family ([`crate::names`]). A parameter that no row names goes by its
-//! own path, so a checkpoint of trafoc's own loads too. A formula sees what the spec says, by path:
-//! `groups: = decoder.attention.heads`.
+//! Rows are like those of a Hugging Face family ([`crate::names`]). A parameter that no row names is
+//! expected under its own path, so a checkpoint of trafoc can be loaded too. Formulas can use the values of
+//! the spec by path: `groups: = decoder.attention.heads`.
 
 use super::{ModelSpec, is_part};
 use crate::diag::Sink;
@@ -29,7 +29,7 @@ pub struct Weights {
     names: Names,
 }
 
-/// Equal when they say the same.
+/// Equal if they have the same content, whatever their places.
 impl PartialEq for Weights {
     fn eq(&self, other: &Self) -> bool {
         self.node == other.node
@@ -50,15 +50,15 @@ impl Value for Weights {
 }
 
 impl Weights {
-    /// The names, as they are read.
+    /// The names in the form in which they are applied.
     pub fn names(&self) -> &Names {
         &self.names
     }
 }
 
 impl ModelSpec {
-    /// What formulas of `weights` see: every value of the spec by its path, whether the path names the
-    /// parts on its way or not.
+    /// The values that formulas of `weights` can use: every value of the spec by its path, with and without
+    /// the names of parts on the way.
     pub fn keys(&self) -> Keys {
         let mut keys = Keys::default();
         let spec = Self { weights: None, ..self.clone() };
