@@ -243,7 +243,7 @@ fn part(kind: PartKind, node: &Node, site: Site<'_>, cx: &mut Context<'_>) -> Op
 }
 
 fn absent(kind: PartKind, example: &str, site: Site<'_>, cx: &mut Context<'_>) {
-    let message = format!("the block calls `{}`, but no `{}` is described", kind.word());
+    let message = format!("the block calls `{0}`, but no `{0}` is described", kind.word());
     cx.report(Diagnostic::error(Code::MissingKey, site.stack, message).help(format!("add `{example}`")));
 }
 
