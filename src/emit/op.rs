@@ -325,8 +325,11 @@ fn hidden(condition: Hidden) -> String {
     match condition {
         Hidden::Later { prefix: 0 } => "key > query".to_owned(),
         Hidden::Later { prefix } => format!("key > query && key >= {prefix}"),
+        Hidden::Behind { window: 1 } => "key < query".to_owned(),
         Hidden::Behind { window } => format!("key + {window} <= query"),
+        Hidden::Ahead { window: 1 } => "query < key".to_owned(),
         Hidden::Ahead { window } => format!("query + {window} <= key"),
+        Hidden::OtherChunk { chunk: 1 } => "key != query".to_owned(),
         Hidden::OtherChunk { chunk } => format!("key / {chunk} != query / {chunk}"),
     }
 }
