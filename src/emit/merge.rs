@@ -73,17 +73,7 @@ fn share(module: &mut Module) {
         for id in &mut node.inputs {
             *id = instead.get(id).copied().unwrap_or(*id);
         }
-        let is_table = matches!(
-            node.op,
-            Op::PaddingMask
-                | Op::Mask { .. }
-                | Op::EitherMask
-                | Op::Positions { .. }
-                | Op::RotaryTable { .. }
-                | Op::AlibiBias { .. }
-                | Op::RelativeBuckets { .. }
-        );
-        if !is_table {
+        if !node.op.meaning().is_table() {
             return true;
         }
         match known.iter().find(|(op, inputs, _)| *op == node.op && *inputs == node.inputs) {

@@ -205,62 +205,21 @@ pub fn source_among(need: Need, module: &Module, values: &[ValueId]) -> Option<(
 
 fn own_needs(op: &Op, decodes: bool) -> BTreeSet<Need> {
     let mut needs = BTreeSet::new();
-    let mut along = |sequence: &Sequence| {
-        match sequence {
-            Sequence::Whole => needs.insert(Need::Time),
-            Sequence::Cached => {
-                if decodes {
-                    needs.insert(Need::Past);
-                }
-                needs.insert(Need::Time)
-            }
-            Sequence::Source => needs.insert(Need::Source),
-            Sequence::Fixed(_) => false,
-        };
+    for sequence in op.meaning().along() {
         needs.insert(Need::Device);
-    };
-    match op {
-        Op::Positions { along: a, .. } | Op::RotaryTable { along: a, .. } => along(a),
-        Op::Mask { queries, keys, .. }
-        | Op::AlibiBias { queries, keys, .. }
-        | Op::RelativeBuckets { queries, keys, .. } => {
-            along(queries);
-            along(keys);
+        match sequence {
+            Sequence::Whole => {
+                needs.insert(Need::Time);
+            }
+            Sequence::Cached => {
+                needs.insert(Need::Time);
+                needs.extend(decodes.then_some(Need::Past));
+            }
+            Sequence::Source => {
+                needs.insert(Need::Source);
+            }
+            Sequence::Fixed(_) => {}
         }
-        Op::Layer { .. }
-        | Op::Weight { .. }
-        | Op::Call { .. }
-        | Op::Scan { .. }
-        | Op::Experts { .. }
-        | Op::Sinusoid { .. }
-        | Op::PaddingMask
-        | Op::EitherMask
-        | Op::SplitHeads { .. }
-        | Op::MergeHeads
-        | Op::RepeatHeads { .. }
-        | Op::Rotate { .. }
-        | Op::Cache
-        | Op::Attention(_)
-        | Op::Activate(_)
-        | Op::Add
-        | Op::Mul
-        | Op::Scale { .. }
-        | Op::Shift { .. }
-        | Op::Clamp { .. }
-        | Op::Softcap { .. }
-        | Op::Dropout { .. }
-        | Op::Slice { .. }
-        | Op::Concat { .. }
-        | Op::Prepend
-        | Op::Unsqueeze
-        | Op::Squeeze
-        | Op::Lookup
-        | Op::BiasFromTable
-        | Op::OrZeros
-        | Op::Unembed
-        | Op::Route(_)
-        | Op::Pool(_)
-        | Op::Normalize => {}
     }
     needs
 }

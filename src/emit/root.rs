@@ -234,14 +234,8 @@ fn split(root: &Module) -> Option<Split> {
 
 /// Whether an op runs along the target by itself.
 fn is_timed(node: &Node) -> bool {
-    let timed = |along: &Sequence| matches!(along, Sequence::Cached | Sequence::Whole);
-    match &node.op {
-        Op::Mask { queries, keys, .. }
-        | Op::AlibiBias { queries, keys, .. }
-        | Op::RelativeBuckets { queries, keys, .. } => timed(queries) || timed(keys),
-        Op::Positions { along, .. } | Op::RotaryTable { along, .. } => timed(along),
-        _ => false,
-    }
+    let is_timed = |along: &Sequence| matches!(along, Sequence::Cached | Sequence::Whole);
+    node.op.meaning().along().iter().any(is_timed)
 }
 
 /// `load(path, device)`: weights by path, in PyTorch's layout.

@@ -7,8 +7,8 @@ use super::sites::Site;
 use super::{Matrix, Part, Report};
 use crate::draw::Figure;
 use crate::draw::heatmap::Heatmap;
-use crate::draw::model::facts;
 use crate::draw::scale::Colors;
+use crate::ir::op::MaskRule;
 use crate::report::number;
 
 /// Heads beyond so many of one layer are left out of its grid.
@@ -55,7 +55,7 @@ pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
         for length in lengths {
             let [queries, keys] = site.sizes.map(|size| size.unwrap_or(length));
             figures.push(mask(site, &title, queries, keys));
-            let rules: Vec<String> = site.rules.iter().flat_map(facts::mask).collect();
+            let rules: Vec<String> = site.rules.iter().flat_map(MaskRule::words).collect();
             let rules = if rules.is_empty() { "sees everything".to_owned() } else { rules.join(", ") };
             let positions = number::exact(u128::from(queries.max(keys)));
             rows.push(vec![title.clone(), rules, positions]);

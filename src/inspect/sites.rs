@@ -141,17 +141,8 @@ impl Walk<'_> {
         if self.sites.attention.len() >= MOST || self.sites.layers.len() >= MOST {
             return Rules::new();
         }
-        if let Op::Mask { rule, .. } = &node.op {
-            return vec![*rule];
-        }
-        if matches!(node.op, Op::EitherMask) {
-            return given.concat();
-        }
         if let Op::Attention(op) = &node.op {
-            let mut rules = given.get(3).filter(|_| op.has_mask).cloned().unwrap_or_default();
-            if op.causal {
-                rules.push(MaskRule::CAUSAL);
-            }
+            let rules = op.hidden_by(given);
             self.attention(module, node, path, layer, rules);
         }
         if let Op::Call { member } = &node.op
@@ -182,7 +173,7 @@ impl Walk<'_> {
                 }
             }
         }
-        Rules::new()
+        node.op.meaning().hides(given)
     }
 
     fn attention(&mut self, module: &Module, node: &Node, path: &str, layer: u64, rules: Rules) {

@@ -26,6 +26,7 @@ pub mod op;
 pub mod paths;
 pub mod print;
 pub mod verify;
+pub mod work;
 
 pub use dim::{Dim, Lengths, Sym};
 pub use init::Init;
@@ -371,6 +372,11 @@ impl Type {
     /// The last size.
     pub fn last(&self) -> Option<&Dim> {
         self.shape.last()
+    }
+
+    /// Rows: the product of all sizes but the last.
+    pub fn rows(&self) -> Dim {
+        self.shape.iter().rev().skip(1).cloned().product()
     }
 }
 

@@ -93,7 +93,6 @@ fn print_module(out: &mut String, graph: &Graph, module: &Module, sources: Optio
 
 /// A layer in a line: `linear 768 → 3072 bias`.
 pub fn layer_text(layer: &Layer) -> String {
-    let flag = |on: bool, text: &'static str| if on { text } else { "" };
     match layer {
         Layer::Linear { input, output, bias, .. } => {
             format!("linear {input} -> {output}{}", flag(*bias, " bias"))
@@ -127,95 +126,34 @@ pub fn layer_text(layer: &Layer) -> String {
 
 /// An op in a line, its attributes in words: `attention scale=0.125 causal`.
 pub fn op_text(op: &Op, module: &Module) -> String {
-    let member = |id: &super::MemberId| module.members.get(id.0).map_or("?", |m| m.name.as_str());
-    let optional =
-        |name: &str, value: Option<String>| value.map(|v| format!(" {name}={v}")).unwrap_or_default();
-    match op {
-        Op::Layer { member: id } => format!("self.{}", member(id)),
-        Op::Weight { path } => format!("weight {} level(s) down", path.len()),
-        Op::Call { member: id } => format!("call self.{}", member(id)),
-        Op::Scan { member: id, each, args } => {
-            let each = if *each == 1 { String::new() } else { format!(" each={each}") };
-            format!("scan self.{}{each} args={args:?}", member(id))
+    op.meaning().text(module)
+}
+
+/// A word that is there or not.
+pub(super) fn flag(on: bool, text: &'static str) -> &'static str {
+    if on { text } else { "" }
+}
+
+/// ` name=value` where there is a value.
+pub(super) fn optional(name: &str, value: Option<String>) -> String {
+    value.map(|value| format!(" {name}={value}")).unwrap_or_default()
+}
+
+/// A number of a spec in at most five digits.
+pub fn factor(by: f64) -> String {
+    let text = format!("{by}");
+    if text.len() <= 7 { text } else { format!("{by:.4}") }
+}
+
+/// Digits in groups of three: `124,439,808`.
+pub fn thousands(n: u128) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
         }
-        Op::Experts { member: id, active } => format!("experts self.{} active={active}", member(id)),
-        Op::Positions { along, offset } => format!("positions {along:?} offset={offset}"),
-        Op::Sinusoid { dim, base, layout } => format!("sinusoid dim={dim} base={base:?} {layout:?}"),
-        Op::RotaryTable { along, rotary } => {
-            let long = rotary.long.as_ref().map(|l| format!("{}", l.from));
-            format!(
-                "rotary_table {along:?} pairs={} first={:?} last={:?} magnitude={:?}{}",
-                rotary.pairs(),
-                rotary.inverse_frequency(0),
-                rotary.inverse_frequency(rotary.pairs().saturating_sub(1)),
-                rotary.magnitude,
-                optional("long_from", long)
-            )
-        }
-        Op::Mask { queries, keys, rule } => format!(
-            "mask {queries:?} {keys:?}{}{}{}{}",
-            if rule.causal { " causal" } else { "" },
-            optional("window", rule.window.map(|w| format!("{},{}", w.left, w.right))),
-            optional("chunk", rule.chunk.map(|n| n.to_string())),
-            optional("prefix", rule.prefix.map(|n| n.to_string())),
-        ),
-        Op::PaddingMask => "padding_mask".into(),
-        Op::EitherMask => "either_mask".into(),
-        Op::AlibiBias { queries, keys, slopes } => {
-            let (first, last) = (slopes.slope(0), slopes.slope(slopes.heads.saturating_sub(1)));
-            format!("alibi_bias {queries:?} {keys:?} heads={} first={first:?} last={last:?}", slopes.heads)
-        }
-        Op::RelativeBuckets { queries, keys, buckets, max_distance, bidirectional } => format!(
-            "relative_buckets {queries:?} {keys:?} buckets={buckets} max_distance={max_distance} bidirectional={bidirectional}"
-        ),
-        Op::SplitHeads { heads } => format!("split_heads {heads}"),
-        Op::MergeHeads => "merge_heads".into(),
-        Op::RepeatHeads { times } => format!("repeat_heads {times}"),
-        Op::Rotate { pairing } => format!("rotate {pairing:?}"),
-        Op::Cache => "cache".into(),
-        Op::Attention(a) => format!(
-            "attention scale={:?}{}{}{}{}{}{}",
-            a.scale,
-            optional("softcap", a.softcap.map(|c| format!("{c:?}"))),
-            if a.causal { " causal" } else { "" },
-            if a.dropout > 0.0 { format!(" dropout={:?}", a.dropout) } else { String::new() },
-            if a.has_mask { " mask" } else { "" },
-            if a.has_bias { " bias" } else { "" },
-            if a.has_sinks { " sinks" } else { "" },
-        ),
-        Op::Activate(a) => format!("{a:?}").to_lowercase(),
-        Op::Add => "add".into(),
-        Op::Mul => "mul".into(),
-        Op::Scale { by } => format!("scale {by:?}"),
-        Op::Shift { by } => format!("shift {by:?}"),
-        Op::Clamp { min, max } => format!(
-            "clamp{}{}",
-            optional("min", min.map(|v| format!("{v:?}"))),
-            optional("max", max.map(|v| format!("{v:?}")))
-        ),
-        Op::Softcap { cap } => format!("softcap {cap:?}"),
-        Op::Dropout { p } => format!("dropout {p:?}"),
-        Op::Slice { axis_from_last, start, len } => {
-            format!("slice axis=-{} {start}..{}", axis_from_last + 1, start + len)
-        }
-        Op::Concat { axis_from_last } => format!("concat axis=-{}", axis_from_last + 1),
-        Op::Prepend => "prepend".into(),
-        Op::Unsqueeze => "unsqueeze".into(),
-        Op::Squeeze => "squeeze".into(),
-        Op::Lookup => "lookup".into(),
-        Op::BiasFromTable => "bias_from_table".into(),
-        Op::OrZeros => "or_zeros".into(),
-        Op::Unembed => "unembed".into(),
-        Op::Route(r) => format!(
-            "route top_k={} {:?}{}{}{}{}",
-            r.top_k,
-            r.score,
-            if r.normalize { " normalize" } else { "" },
-            if r.scale == 1.0 { String::new() } else { format!(" scale={:?}", r.scale) },
-            optional("groups", r.groups.map(|g| format!("{}/{} by {}", g.keep, g.groups, g.score_of))),
-            if r.has_correction { " correction" } else { "" },
-        ),
-        Op::Pool(pool) => format!("pool {pool:?}").to_lowercase(),
-        Op::Normalize => "normalize".into(),
+        out.push(digit);
     }
+    out
 }

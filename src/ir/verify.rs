@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use super::infer::infer;
-use super::{Graph, MemberKind, Module, ModuleId, Op, Type};
+use super::{Graph, MemberId, MemberKind, Module, ModuleId, Type};
 
 /// A graph that has been checked. Made by [`verify`] alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,53 +86,9 @@ fn check_members(graph: &Graph, index: usize, module: &Module, report: &mut dyn 
             }
         }
     }
-    let used: BTreeSet<usize> = module
-        .nodes
-        .iter()
-        .filter_map(|node| match &node.op {
-            Op::Layer { member }
-            | Op::Call { member }
-            | Op::Scan { member, .. }
-            | Op::Experts { member, .. } => Some(member.0),
-            Op::Weight { path } => path.first().map(|m| m.0),
-            Op::Positions { .. }
-            | Op::Sinusoid { .. }
-            | Op::RotaryTable { .. }
-            | Op::Mask { .. }
-            | Op::PaddingMask
-            | Op::EitherMask
-            | Op::AlibiBias { .. }
-            | Op::RelativeBuckets { .. }
-            | Op::SplitHeads { .. }
-            | Op::MergeHeads
-            | Op::RepeatHeads { .. }
-            | Op::Rotate { .. }
-            | Op::Cache
-            | Op::Attention(_)
-            | Op::Activate(_)
-            | Op::Add
-            | Op::Mul
-            | Op::Scale { .. }
-            | Op::Shift { .. }
-            | Op::Clamp { .. }
-            | Op::Softcap { .. }
-            | Op::Dropout { .. }
-            | Op::Slice { .. }
-            | Op::Concat { .. }
-            | Op::Prepend
-            | Op::Unsqueeze
-            | Op::Squeeze
-            | Op::Lookup
-            | Op::BiasFromTable
-            | Op::OrZeros
-            | Op::Unembed
-            | Op::Route(_)
-            | Op::Pool(_)
-            | Op::Normalize => None,
-        })
-        .collect();
+    let used: BTreeSet<MemberId> = module.nodes.iter().filter_map(|node| node.op.meaning().uses()).collect();
     for (i, member) in module.members.iter().enumerate() {
-        if !used.contains(&i) {
+        if !used.contains(&MemberId(i)) {
             report(format!("{} is never used", member.name));
         }
     }

@@ -9,8 +9,9 @@ use serde::Serialize;
 use super::cost::cost;
 use super::parameters::{self, Count, Parameters, active_experts};
 use super::table::{Column, Table};
-use super::work::{self, Runs, Work, callees, of_node};
+use super::work::{self, Work, callees, of_node};
 use super::{number, serialize_count};
+use crate::ir::op::Runs;
 use crate::ir::{Graph, Layer, Lengths, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Verified};
 
 /// The layer table of a model.
@@ -194,8 +195,7 @@ impl Walk<'_> {
                 let calls: Vec<Runs> = nodes
                     .iter()
                     .filter_map(|node| {
-                        let input = node.inputs.first().map(|v| &module.value(*v).ty);
-                        callees(node, member, input).into_iter().nth(position).map(|c| c.runs)
+                        callees(node, module).into_iter().nth(position).map(|callee| callee.runs)
                     })
                     .collect();
                 position += 1;
@@ -276,17 +276,7 @@ impl Walk<'_> {
 
 /// The nodes of a body that run a member.
 fn uses(module: &Module, id: MemberId) -> impl Iterator<Item = &Node> {
-    module.nodes.iter().filter(move |node| {
-        if let Op::Layer { member }
-        | Op::Call { member }
-        | Op::Scan { member, .. }
-        | Op::Experts { member, .. } = &node.op
-        {
-            *member == id
-        } else {
-            false
-        }
-    })
+    module.nodes.iter().filter(move |node| node.op.meaning().member() == Some(id))
 }
 
 /// How often in a row a scan applies each block, if more than once.

@@ -14,9 +14,7 @@ use super::parameters::{self, Parameters};
 use super::{number, serialize_count};
 use crate::ir::paths::elements;
 use crate::ir::print::{layer_text, op_text};
-use crate::ir::{
-    Graph, Layer, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, ValueId, Verified, stack_len,
-};
+use crate::ir::{Graph, Layer, Member, MemberKind, Module, ModuleId, Node, ValueId, Verified, stack_len};
 use crate::spec::explain::wrapped;
 
 /// The page.
@@ -145,7 +143,7 @@ impl Course<'_> {
     fn step(&mut self, module: &Module, node: &Node) -> Step {
         let name = |id: &ValueId| module.value(*id).variable.clone();
         let names = |ids: &[ValueId]| ids.iter().map(name).collect::<Vec<_>>().join(", ");
-        let (is, uses, parameters) = match used(&node.op) {
+        let (is, uses, parameters) = match node.op.meaning().member() {
             Some(id) => {
                 let member = module.member(id);
                 let (uses, parameters) = self.member(member);
@@ -154,7 +152,7 @@ impl Course<'_> {
             None => {
                 let text = op_text(&node.op, module);
                 let (word, rest) = text.split_once(' ').unwrap_or((&text, ""));
-                self.words.insert(word.to_owned(), meaning(&node.op));
+                self.words.insert(word.to_owned(), node.op.meaning().sentence());
                 let mut arguments = names(&node.inputs);
                 if !rest.is_empty() {
                     arguments =
@@ -187,65 +185,6 @@ impl Course<'_> {
 fn trained(layer: &Layer) -> u128 {
     let parameters = layer.parameters().into_iter().filter(|p| p.trained);
     parameters.fold(0, |sum, p| sum.saturating_add(elements(&p.shape)))
-}
-
-/// The member a step runs.
-fn used(op: &Op) -> Option<MemberId> {
-    if let Op::Layer { member } | Op::Call { member } | Op::Scan { member, .. } | Op::Experts { member, .. } =
-        op
-    {
-        return Some(*member);
-    }
-    None
-}
-
-/// An op in a sentence.
-fn meaning(op: &Op) -> &'static str {
-    match op {
-        Op::Layer { .. } => "a layer with weights of its own",
-        Op::Weight { .. } => "the table of an embedding, used a second time",
-        Op::Call { .. } => "a module",
-        Op::Scan { .. } => "blocks one after the other, each given what the last one returned",
-        Op::Experts { .. } => "the experts a token is sent to, their outputs weighted and added",
-        Op::Positions { .. } => "the numbers of the positions: 0, 1, 2, ...; with a cache they go on from P",
-        Op::Sinusoid { .. } => "sines and cosines of the position, of wavelengths from 2π to 10000·2π",
-        Op::RotaryTable { .. } => "cosine and sine of position × frequency, one frequency a pair of features",
-        Op::Mask { .. } => "which keys a query may not see",
-        Op::PaddingMask => "hides what the input's mask calls padding",
-        Op::EitherMask => "hidden where either mask hides",
-        Op::AlibiBias { .. } => "scores lowered with distance, in every head by a slope of its own",
-        Op::RelativeBuckets { .. } => "distances put into buckets, wider ones for longer distances",
-        Op::SplitHeads { .. } => "features dealt out to heads: [B,T,H·D] becomes [B,H,T,D]",
-        Op::MergeHeads => "heads side by side again: [B,H,T,D] becomes [B,T,H·D]",
-        Op::RepeatHeads { .. } => "each key and value head given to several query heads",
-        Op::Rotate { .. } => {
-            "pairs of features turned by the angle of their position, so q·k depends on distance"
-        }
-        Op::Cache => "while decoding, what was computed for earlier tokens comes first; else nothing changes",
-        Op::Attention(_) => "softmax(scale · q kᵀ) v; where a mask hides a key its weight is 0",
-        Op::Activate(_) => "a nonlinearity, feature by feature",
-        Op::Add => "the sum",
-        Op::Mul => "the product, feature by feature",
-        Op::Scale { .. } => "times a number",
-        Op::Shift { .. } => "plus a number",
-        Op::Clamp { .. } => "kept between two bounds",
-        Op::Softcap { .. } => "c · tanh(x / c): bounded by ±c, nearly x around 0",
-        Op::Dropout { .. } => {
-            "in training, each feature is 0 with that probability and the others grow to make up"
-        }
-        Op::Slice { .. } => "some of the features",
-        Op::Concat { .. } => "put side by side",
-        Op::Prepend => "learned vectors put before the sequence",
-        Op::Unsqueeze => "one more axis, of length 1",
-        Op::Squeeze => "an axis of length 1 dropped",
-        Op::Lookup => "rows of a table",
-        Op::BiasFromTable => "rows of a table, one number a head, as a bias on the scores",
-        Op::OrZeros => "zeros where an input is absent",
-        Op::Unembed => "x · tableᵀ: the table of the embedding, used again for the output",
-        Op::Route(_) => "the weights of the experts a token is sent to; 0 for all others",
-        Op::Pool(_) => "one vector for the whole sequence",
-        Op::Normalize => "divided by its length",
-    }
 }
 
 /// Columns of the page.

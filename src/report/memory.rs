@@ -100,15 +100,7 @@ fn peak(graph: &Graph, id: ModuleId, lengths: &Lengths, found: &mut Found) -> u1
 fn owners(module: &Module) -> Vec<Option<ValueId>> {
     let mut owners: Vec<Option<ValueId>> = (0..module.values.len()).map(|i| Some(ValueId(i))).collect();
     for node in &module.nodes {
-        let is_view = matches!(
-            node.op,
-            Op::SplitHeads { .. }
-                | Op::Slice { .. }
-                | Op::Unsqueeze
-                | Op::Squeeze
-                | Op::Cache
-                | Op::Dropout { .. }
-        );
+        let is_view = node.op.meaning().is_view();
         let is_param = |member: &Member| matches!(member.kind, MemberKind::Layer(Layer::Param { .. }));
         let is_parameter = matches!(&node.op, Op::Weight { .. })
             || matches!(&node.op, Op::Layer { member } if is_param(module.member(*member)));
@@ -156,16 +148,16 @@ fn during(
         return made
             .max(node.outputs.first().map_or(0, |id| size(module, *id, lengths)).saturating_add(scores));
     }
-    let (Op::Call { member } | Op::Scan { member, .. } | Op::Experts { member, .. }) = &node.op else {
+    let inner = callees(node, module);
+    if inner.is_empty() {
         return made;
-    };
+    }
     let input = node.inputs.first().map(|id| &module.value(*id).ty);
     let rows = input.map_or(0, |ty| rows(ty).eval(lengths));
     let routed = Lengths { rows: u64::try_from(rows).unwrap_or(u64::MAX), ..*lengths };
     let is_routed = matches!(node.op, Op::Experts { .. });
     let at = if is_routed { &routed } else { lengths };
-    let inner = callees(node, module.member(*member), input);
-    let most = inner.iter().map(|callee| peak(graph, ModuleId(callee.module), at, found)).max().unwrap_or(0);
+    let most = inner.iter().map(|callee| peak(graph, callee.module, at, found)).max().unwrap_or(0);
     // The results of a call are those of the module; a scan has the value of the block before, and a
     // mixture the sum of the experts so far, beside what runs.
     if matches!(node.op, Op::Call { .. }) { most.max(made) } else { most.saturating_add(made) }

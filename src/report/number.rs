@@ -6,18 +6,7 @@
 
 use crate::ir::{Dim, Sym};
 
-/// Digits in groups of three: `124,439,808`.
-pub fn exact(n: u128) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
+pub use crate::ir::print::thousands as exact;
 
 /// A count in a few characters: `124.4 M`, `8.03 B`; below a thousand, the number itself.
 pub fn count(n: u128) -> String {

@@ -4,10 +4,10 @@
 //! are followed through calls and scans: every module is looked at once for each set of rules it is
 //! called with, not once a block. Padding is data and hides nothing here.
 
-use crate::ir::op::{MaskRule, reach, visible_pairs};
+use crate::ir::op::{MaskRule, Runs, reach, visible_pairs};
 use crate::ir::{Dim, Graph, Lengths, MemberKind, Module, ModuleId, Node, Op, Sym, ValueId};
 
-use super::work::{Runs, callees, per_pair};
+use super::work::{callees, per_pair};
 
 /// Attention over the same pairs, everywhere in the model together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,21 +136,13 @@ impl Seen<'_> {
         let of = |rules: &[Rules], i: usize| {
             node.inputs.get(i).and_then(|id| rules.get(id.0)).cloned().unwrap_or_default()
         };
-        if let Op::Mask { rule, .. } = &node.op {
-            set(rules, node, 0, vec![*rule]);
-        } else if let Op::EitherMask = &node.op {
-            let mut both = of(rules, 0);
-            for rule in of(rules, 1) {
-                if !both.contains(&rule) {
-                    both.push(rule);
-                }
-            }
-            set(rules, node, 0, both);
-        } else if let Op::Attention(attention) = &node.op {
-            let mut hidden = if attention.has_mask { of(rules, 3) } else { Rules::new() };
-            if attention.causal && !hidden.contains(&MaskRule::CAUSAL) {
-                hidden.push(MaskRule::CAUSAL);
-            }
+        let given: Vec<Rules> = (0..node.inputs.len()).map(|i| of(rules, i)).collect();
+        let made = node.op.meaning().hides(&given);
+        if !made.is_empty() {
+            set(rules, node, 0, made);
+        }
+        if let Op::Attention(attention) = &node.op {
+            let hidden = attention.hidden_by(&given);
             for cache in caches_behind(node, module) {
                 if let Some(at) = reaches.get_mut(cache) {
                     // Read twice, it keeps what the farther reader needs.
@@ -161,19 +153,18 @@ impl Seen<'_> {
             self.attention(node, module, hidden, sum);
         } else if let Op::Call { member } = &node.op {
             if let MemberKind::Module(id) = module.member(*member).kind {
-                let args: Vec<Rules> = (0..node.inputs.len()).map(|i| of(rules, i)).collect();
-                let (found, results) = self.module(id, &args);
+                let (found, results) = self.module(id, &given);
                 sum.add(&found, 1);
                 for (i, result) in results.into_iter().enumerate() {
                     set(rules, node, i, result);
                 }
             }
-        } else if let Op::Scan { member, args, .. } = &node.op {
+        } else if let Op::Scan { args, .. } = &node.op {
             let extras = args.iter().flatten();
-            for (callee, extra) in callees(node, module.member(*member), None).into_iter().zip(extras) {
+            for (callee, extra) in callees(node, module).into_iter().zip(extras) {
                 let args: Vec<Rules> =
                     std::iter::once(of(rules, 0)).chain(extra.iter().map(|i| of(rules, *i))).collect();
-                let (found, _) = self.module(ModuleId(callee.module), &args);
+                let (found, _) = self.module(callee.module, &args);
                 match callee.runs {
                     Runs::Whole(n) => sum.add(&found, n),
                     Runs::Routed { taken, .. } => sum.add(&found, taken),

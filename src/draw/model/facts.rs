@@ -1,7 +1,8 @@
 //! Words on boxes: what a layer or a module is, in the few that a figure has room for.
 
 use super::outline::Tint;
-use crate::ir::op::{Activation, MaskRule, Op, Pool};
+use crate::ir::op::Op;
+use crate::ir::print::factor;
 use crate::ir::{Graph, Layer, MemberKind, Module, Role, Run, stack_len};
 use crate::report::number::exact;
 
@@ -16,57 +17,8 @@ pub fn tint(role: Role) -> Tint {
     }
 }
 
-/// A nonlinearity as specs spell it.
-pub fn activation(activation: Activation) -> &'static str {
-    match activation {
-        Activation::Relu => "relu",
-        Activation::Relu2 => "relu2",
-        Activation::Gelu => "gelu",
-        Activation::GeluTanh => "gelu_tanh",
-        Activation::QuickGelu => "quick_gelu",
-        Activation::Silu => "silu",
-        Activation::Tanh => "tanh",
-        Activation::Sigmoid => "sigmoid",
-    }
-}
-
-/// How a sequence becomes one vector.
-pub fn pool(pool: Pool) -> &'static str {
-    match pool {
-        Pool::First => "first position",
-        Pool::Last => "last position",
-        Pool::Mean => "mean over positions",
-        Pool::Max => "maximum over positions",
-    }
-}
-
-/// A number of a spec in at most five digits.
-pub fn factor(by: f64) -> String {
-    let text = format!("{by}");
-    if text.len() <= 7 { text } else { format!("{by:.4}") }
-}
-
 fn size(n: u64) -> String {
     exact(u128::from(n))
-}
-
-/// What a mask leaves, beside being causal.
-pub fn mask(rule: &MaskRule) -> Vec<String> {
-    let MaskRule { causal, window, chunk, prefix } = rule;
-    let mut notes = Vec::new();
-    if *causal {
-        notes.push("causal".to_owned());
-    }
-    if let Some(window) = window {
-        notes.push(format!("window {}", size(window.left)));
-    }
-    if let Some(chunk) = chunk {
-        notes.push(format!("chunks of {}", size(*chunk)));
-    }
-    if let Some(prefix) = prefix {
-        notes.push(format!("prefix {}", size(*prefix)));
-    }
-    notes
 }
 
 /// A layer's name on its box, and a note of its sizes.
@@ -211,7 +163,7 @@ fn feed_forward(module: &Module) -> (String, Vec<String>) {
     let mut notes = Vec::new();
     for node in &module.nodes {
         if let Op::Activate(a) = node.op {
-            notes.push(activation(a).to_owned());
+            notes.push(a.name().to_owned());
         }
     }
     let is_gated = module.nodes.iter().any(|n| matches!(n.op, Op::Mul));

@@ -6,6 +6,7 @@
 
 use super::facts;
 use crate::ir::op::Op;
+use crate::ir::op::meaning::{Picture, Site};
 use crate::ir::paths::{elements, join};
 use crate::ir::{DType, MemberId, MemberKind, ModelKind, Module, Node, Run, Value, Verified};
 use crate::report::cost::cost;
@@ -308,77 +309,37 @@ impl Build<'_> {
     }
 
     fn node(&mut self, module: &Module, node: &Node, inputs: &[Val], path: &str, opens: bool) -> Vec<Val> {
-        let pass = || inputs.first().cloned().unwrap_or_else(|| Val::side(None));
         let one = |value: Val| vec![value];
-        match &node.op {
-            Op::Layer { member } => one(self.layer(module, node, *member, inputs, path)),
-            Op::Weight { .. } => one(Val::side(Some("tied to the embedding".into()))),
-            Op::Call { member } => self.call(module, node, *member, inputs, path, opens),
-            Op::Scan { member, each, args } => {
-                one(self.stack(module, node, *member, *each, args, inputs, path))
+        match node.op.meaning().picture(&Site { node, module, measured: &[] }) {
+            Picture::Member => self.member(module, node, inputs, path, opens),
+            Picture::Pass => one(inputs.first().cloned().unwrap_or_else(|| Val::side(None))),
+            Picture::Notes { notes, is_bias } => one(Val::Side { notes, is_bias }),
+            Picture::NotesOfInputs => {
+                one(Val::Side { notes: inputs.iter().flat_map(notes_of).collect(), is_bias: false })
             }
-            Op::Experts { .. } => one(self.step(node, "experts", inputs, path)),
-            Op::Positions { .. } | Op::PaddingMask | Op::OrZeros => one(Val::side(None)),
-            Op::Sinusoid { dim, .. } => {
-                let notes = vec![format!("width {}", number::exact(u128::from(*dim)))];
-                let mut item = self.plain(node, Form::Box(Tint::Embedding), "Sinusoidal positions", path);
+            Picture::Step(label) => one(self.step(node, &label, inputs, path)),
+            Picture::Sum => one(self.sum(node, inputs, path)),
+            Picture::Product => one(self.circle(Form::Product, node, inputs, path)),
+            Picture::Box { role, label, notes, aside } => {
+                let mut item = self.plain(node, Form::Box(facts::tint(role)), label, path);
                 item.notes = notes;
-                one(self.add_aside(item))
+                let Some(flow) = inputs.get(aside..) else { return one(self.add_aside(item)) };
+                item.notes.extend(flow.iter().flat_map(notes_of));
+                one(self.add_with(flow, item))
             }
-            Op::RotaryTable { rotary, .. } => {
-                one(Val::side(Some(format!("rotary {}", number::exact(u128::from(rotary.dim))))))
-            }
-            Op::Mask { rule, .. } => one(Val::Side { notes: facts::mask(rule), is_bias: false }),
-            Op::EitherMask => {
-                let notes = inputs.iter().flat_map(notes_of).collect();
-                one(Val::Side { notes, is_bias: false })
-            }
-            Op::AlibiBias { .. } => one(Val::side(Some("ALiBi".into()))),
-            Op::RelativeBuckets { .. } => one(Val::Side { notes: vec!["T5 bias".into()], is_bias: true }),
-            Op::BiasFromTable => one(pass()),
-            Op::SplitHeads { .. }
-            | Op::MergeHeads
-            | Op::RepeatHeads { .. }
-            | Op::Cache
-            | Op::Dropout { .. }
-            | Op::Slice { .. }
-            | Op::Unsqueeze
-            | Op::Squeeze => one(pass()),
-            Op::Rotate { .. } => one(self.step(node, "rotate", inputs, path)),
-            Op::Attention(_) => {
-                let value = self.step(node, "attention", inputs, path);
-                vec![value.clone(), value]
-            }
-            Op::Activate(activation) => one(self.step(node, facts::activation(*activation), inputs, path)),
-            Op::Add => one(self.sum(node, inputs, path)),
-            Op::Mul => one(self.circle(Form::Product, node, inputs, path)),
-            Op::Scale { by } => one(self.step(node, &format!("× {}", facts::factor(*by)), inputs, path)),
-            Op::Shift { by } => one(self.step(node, &format!("+ {}", facts::factor(*by)), inputs, path)),
-            Op::Clamp { .. } => one(self.step(node, "clamp", inputs, path)),
-            Op::Softcap { cap } => {
-                one(self.step(node, &format!("softcap {}", facts::factor(*cap)), inputs, path))
-            }
-            Op::Concat { .. } => one(self.step(node, "concat", inputs, path)),
-            Op::Prepend => one(self.step(node, "prepend", inputs, path)),
-            Op::Lookup => {
-                let mut item = self.plain(node, Form::Box(Tint::Embedding), "Token embedding", path);
-                item.notes = vec!["shared table".into()];
-                // The table is the first input, the tokens the second.
-                one(self.add_with(inputs.get(1..).unwrap_or_default(), item))
-            }
-            Op::Unembed => {
-                let mut item = self.plain(node, Form::Box(Tint::Head), "Linear", path);
-                let table = node.inputs.get(1).map(|id| &module.value(*id).ty.shape);
-                if let Some([rows, dim]) = table.map(Vec::as_slice) {
-                    let size = |d: &crate::ir::Dim| d.constant().map_or_else(|| d.to_string(), number::exact);
-                    item.notes.push(format!("{} → {}", size(dim), size(rows)));
-                }
-                item.notes.extend(inputs.iter().flat_map(notes_of));
-                one(self.add_with(inputs, item))
-            }
-            Op::Route(_) => one(self.step(node, "route", inputs, path)),
-            Op::Pool(pool) => one(self.step(node, facts::pool(*pool), inputs, path)),
-            Op::Normalize => one(self.step(node, "unit length", inputs, path)),
+        }
+    }
+
+    /// What runs a member is drawn as that member is.
+    fn member(&mut self, module: &Module, node: &Node, inputs: &[Val], path: &str, opens: bool) -> Vec<Val> {
+        if let Op::Scan { member, each, args } = &node.op {
+            return vec![self.stack(module, node, *member, *each, args, inputs, path)];
+        }
+        let Some(id) = node.op.meaning().member() else { return Vec::new() };
+        match &module.member(id).kind {
+            MemberKind::Layer(_) => vec![self.layer(module, node, id, inputs, path)],
+            MemberKind::Module(_) => self.call(module, node, id, inputs, path, opens),
+            MemberKind::Stack(_) => Vec::new(),
         }
     }
 

@@ -8,9 +8,10 @@ use super::captures::names;
 use super::registers::{FlatNode, Source, assign};
 use super::{Action, Body, Captures, Constant, Input, Plan, PlanError};
 use crate::interp::weights::{Layout, Place, layout};
-use crate::ir::op::{Attention, Sequence};
+use crate::ir::op::Sequence;
+use crate::ir::op::meaning::Indices;
 use crate::ir::paths::join;
-use crate::ir::{DType, Dim, Layer, Lengths, MemberId, MemberKind, Module, Op, Sym, Type, Verified};
+use crate::ir::{DType, Dim, Layer, Lengths, Member, MemberId, MemberKind, Module, Op, Sym, Type, Verified};
 
 /// Most instructions of a plan.
 const INSTRUCTIONS: usize = 1_000_000;
@@ -259,117 +260,96 @@ impl Flat<'_> {
         types: &[&Type],
     ) -> Result<Vec<usize>, PlanError> {
         let weights = Depends { weights: true, ..Depends::default() };
-        match op {
-            Op::Layer { member } => {
-                let (path, layer) = self.layer(module, prefix, &[*member])?;
-                let action = self.bind(&path, &layer)?;
-                if let (Layer::Embedding { rows, .. }, [ids]) = (&layer, inputs) {
-                    self.looked_up(*ids, *rows, path)?;
-                }
-                self.push(action, inputs, types, weights)
+        if let Op::Layer { member } = op {
+            let (path, layer) = self.layer(module, prefix, &[*member])?;
+            let action = self.bind(&path, &layer)?;
+            if let (Layer::Embedding { rows, .. }, [ids]) = (&layer, inputs) {
+                self.looked_up(*ids, *rows, path)?;
             }
-            Op::Weight { path } => {
-                let (path, _) = self.layer(module, prefix, path)?;
-                let action = Action::Param(self.place(&join(&path, "weight"))?);
-                self.push(action, inputs, types, weights)
-            }
-            Op::Call { member } => {
-                let member = module.member(*member);
-                let MemberKind::Module(id) = &member.kind else { return Err(contradiction(&member.name)) };
-                self.module(self.graph.module(*id), &join(prefix, &member.name), inputs)
-            }
-            Op::Scan { member, each, args } => {
-                let member = module.member(*member);
-                let MemberKind::Stack(runs) = &member.kind else { return Err(contradiction(&member.name)) };
-                let mut x = inputs.first().copied().ok_or_else(|| contradiction(&member.name))?;
-                let mut index = 0u64;
-                for (run, extra) in runs.iter().zip(args) {
-                    for i in 0..run.count {
-                        let at = (i % run.cycle.len() as u64) as usize;
-                        let block = self.graph.module(run.cycle[at]);
-                        let path = format!("{}.{index}", join(prefix, &member.name));
-                        for _ in 0..*each {
-                            let mut arguments = vec![x];
-                            arguments.extend(extra[at].iter().map(|input| inputs[*input]));
-                            x = *self
-                                .module(block, &path, &arguments)?
-                                .first()
-                                .ok_or_else(|| contradiction(&path))?;
-                        }
-                        index += 1;
-                    }
-                }
-                Ok(vec![x])
-            }
-            Op::Experts { member, .. } => {
-                let member = module.member(*member);
-                let MemberKind::Stack(runs) = &member.kind else { return Err(contradiction(&member.name)) };
-                let mut experts = Vec::new();
-                for run in runs {
-                    for i in 0..run.count {
-                        let id = run.cycle[(i % run.cycle.len() as u64) as usize];
-                        let path = format!("{}.{}", join(prefix, &member.name), experts.len());
-                        experts.push(self.expert(self.graph.module(id), &path)?);
-                    }
-                }
-                self.push(Action::Experts(experts), inputs, types, weights)
-            }
-            Op::Cache => {
-                let slot = self.buffers;
-                self.buffers += 1;
-                self.push(Action::Cache { slot }, inputs, types, Depends::default())
-            }
-            Op::Positions { along, .. } | Op::RotaryTable { along, .. } => {
-                self.pure(op, inputs, types, lengths_of(&[*along]))
-            }
-            Op::Mask { queries, keys, .. }
-            | Op::AlibiBias { queries, keys, .. }
-            | Op::RelativeBuckets { queries, keys, .. } => {
-                self.pure(op, inputs, types, lengths_of(&[*queries, *keys]))
-            }
-            Op::PaddingMask => {
-                self.keeps(inputs.first());
-                self.pure(op, inputs, types, Depends::default())
-            }
-            Op::Lookup => {
-                if let [table, ids] = inputs {
-                    let rows = self.values[*table].ty.shape.first().and_then(Dim::constant).unwrap_or(0);
-                    let path = self.names.iter().find(|(_, times)| times.contains(table));
-                    let path = path.map_or_else(|| "a table".to_owned(), |(path, _)| path.clone());
-                    self.looked_up(*ids, u64::try_from(rows).unwrap_or(u64::MAX), path)?;
-                }
-                self.pure(op, inputs, types, Depends::default())
-            }
-            Op::Pool(_) => {
-                self.keeps(inputs.get(1));
-                self.pure(op, inputs, types, Depends::default())
-            }
-            Op::Sinusoid { .. }
-            | Op::EitherMask
-            | Op::SplitHeads { .. }
-            | Op::MergeHeads
-            | Op::RepeatHeads { .. }
-            | Op::Rotate { .. }
-            | Op::Attention(Attention { .. })
-            | Op::Activate(_)
-            | Op::Add
-            | Op::Mul
-            | Op::Scale { .. }
-            | Op::Shift { .. }
-            | Op::Clamp { .. }
-            | Op::Softcap { .. }
-            | Op::Dropout { .. }
-            | Op::Slice { .. }
-            | Op::Concat { .. }
-            | Op::Prepend
-            | Op::Unsqueeze
-            | Op::Squeeze
-            | Op::BiasFromTable
-            | Op::OrZeros
-            | Op::Unembed
-            | Op::Route(_)
-            | Op::Normalize => self.pure(op, inputs, types, Depends::default()),
+            self.push(action, inputs, types, weights)
+        } else if let Op::Weight { path } = op {
+            let (path, _) = self.layer(module, prefix, path)?;
+            let action = Action::Param(self.place(&join(&path, "weight"))?);
+            self.push(action, inputs, types, weights)
+        } else if let Op::Call { member } = op {
+            let member = module.member(*member);
+            let MemberKind::Module(id) = &member.kind else { return Err(contradiction(&member.name)) };
+            self.module(self.graph.module(*id), &join(prefix, &member.name), inputs)
+        } else if let Op::Scan { member, each, args } = op {
+            self.scan(module.member(*member), prefix, *each, args, inputs)
+        } else if let Op::Experts { member, .. } = op {
+            let experts = self.experts(module.member(*member), prefix)?;
+            self.push(Action::Experts(experts), inputs, types, weights)
+        } else if *op == Op::Cache {
+            let slot = self.buffers;
+            self.buffers += 1;
+            self.push(Action::Cache { slot }, inputs, types, Depends::default())
+        } else {
+            self.without_members(op, inputs, types)
         }
+    }
+
+    /// Blocks one after the other.
+    fn scan(
+        &mut self,
+        member: &Member,
+        prefix: &str,
+        each: u64,
+        args: &[Vec<Vec<usize>>],
+        inputs: &[usize],
+    ) -> Result<Vec<usize>, PlanError> {
+        let MemberKind::Stack(runs) = &member.kind else { return Err(contradiction(&member.name)) };
+        let mut x = inputs.first().copied().ok_or_else(|| contradiction(&member.name))?;
+        let mut index = 0u64;
+        for (run, extra) in runs.iter().zip(args) {
+            for i in 0..run.count {
+                let at = (i % run.cycle.len() as u64) as usize;
+                let block = self.graph.module(run.cycle[at]);
+                let path = format!("{}.{index}", join(prefix, &member.name));
+                for _ in 0..each {
+                    let mut arguments = vec![x];
+                    arguments.extend(extra[at].iter().map(|input| inputs[*input]));
+                    x = *self
+                        .module(block, &path, &arguments)?
+                        .first()
+                        .ok_or_else(|| contradiction(&path))?;
+                }
+                index += 1;
+            }
+        }
+        Ok(vec![x])
+    }
+
+    /// The experts of a mixture, each as a body of its own.
+    fn experts(&self, member: &Member, prefix: &str) -> Result<Vec<Body>, PlanError> {
+        let MemberKind::Stack(runs) = &member.kind else { return Err(contradiction(&member.name)) };
+        let mut experts = Vec::new();
+        for run in runs {
+            for i in 0..run.count {
+                let id = run.cycle[(i % run.cycle.len() as u64) as usize];
+                let path = format!("{}.{}", join(prefix, &member.name), experts.len());
+                experts.push(self.expert(self.graph.module(id), &path)?);
+            }
+        }
+        Ok(experts)
+    }
+
+    /// An op that runs nothing else, with what it says of its inputs.
+    fn without_members(
+        &mut self,
+        op: &Op,
+        inputs: &[usize],
+        types: &[&Type],
+    ) -> Result<Vec<usize>, PlanError> {
+        let meaning = op.meaning();
+        self.keeps(meaning.keeps_by().and_then(|i| inputs.get(i)));
+        if let (true, [table, ids]) = (meaning.looks_up(), inputs) {
+            let rows = self.values[*table].ty.shape.first().and_then(Dim::constant).unwrap_or(0);
+            let path = self.names.iter().find(|(_, times)| times.contains(table));
+            let path = path.map_or_else(|| "a table".to_owned(), |(path, _)| path.clone());
+            self.looked_up(*ids, u64::try_from(rows).unwrap_or(u64::MAX), path)?;
+        }
+        self.pure(op, inputs, types, lengths_of(&meaning.along()))
     }
 
     /// A node without members: a constant if all it reads are, once for all equal ones.
@@ -381,7 +361,7 @@ impl Flat<'_> {
         own: Depends,
     ) -> Result<Vec<usize>, PlanError> {
         let depends = inputs.iter().fold(own, |all, v| all.and(self.values[*v].depends));
-        if !depends.is_constant() || matches!(op, Op::Dropout { .. }) {
+        if !depends.is_constant() || op.meaning().is_random() {
             // Masks are few and alike in every block: those made twice from the same are made once.
             let is_mask = types.iter().all(|ty| ty.dtype == DType::Bool);
             let sources: Vec<Source> = inputs.iter().map(|v| self.values[*v].from).collect();
@@ -390,8 +370,7 @@ impl Flat<'_> {
             }
             let outputs = self.push(Action::Op(op.clone()), inputs, types, own)?;
             // Zeros and parts of an input are bounded like the input.
-            let same = matches!(op, Op::Slice { .. } | Op::OrZeros | Op::Unsqueeze | Op::Squeeze);
-            if let (true, [x, ..], [y]) = (same, inputs, outputs.as_slice()) {
+            if let (true, [x, ..], [y]) = (op.meaning().keeps_indices(), inputs, outputs.as_slice()) {
                 self.values[*y].input = self.values[*x].input;
             }
             return Ok(outputs);
@@ -553,13 +532,15 @@ impl Flat<'_> {
             }
             return Ok(());
         }
-        match &value.made {
-            Some(Op::Positions { along, offset }) => {
-                self.lookups.push(Lookup { along: *along, offset: *offset, rows, path });
+        match value.made.as_ref().and_then(|op| op.meaning().indices()) {
+            Some(Indices::Positions { along, offset }) => {
+                self.lookups.push(Lookup { along, offset, rows, path });
                 Ok(())
             }
-            Some(Op::RelativeBuckets { buckets, .. }) if *buckets <= rows => Ok(()),
-            _ => Err(PlanError::Refused(format!("what is looked up in {path} has no bounds"))),
+            Some(Indices::Below(most)) if most <= rows => Ok(()),
+            Some(Indices::Below(_)) | None => {
+                Err(PlanError::Refused(format!("what is looked up in {path} has no bounds")))
+            }
         }
     }
 

@@ -5,6 +5,13 @@
 
 use std::ops::Range;
 
+use super::Sequence;
+use super::meaning::{Given, Meaning, Picture, Site, Types};
+use crate::ir::infer::{broadcast, fail};
+use crate::ir::print::{flag, optional, thousands};
+use crate::ir::work::Work;
+use crate::ir::{DType, Dim, Module, Type};
+
 /// What hides a key from a query: every field that is given must allow a key for it to be seen. Positions
 /// count from the sequence's start, the cached past included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -78,6 +85,18 @@ impl MaskRule {
     /// Whether a key is hidden from a query.
     pub fn hides(&self, query: u64, key: u64) -> bool {
         self.conditions().any(|hidden| hidden.holds(query, key))
+    }
+
+    /// What it says, in a few words each.
+    pub fn words(&self) -> Vec<String> {
+        let Self { causal, window, chunk, prefix } = *self;
+        let size = |n: u64| thousands(n.into());
+        let mut words = Vec::new();
+        words.extend(causal.then(|| "causal".to_owned()));
+        words.extend(window.map(|window| format!("window {}", size(window.left))));
+        words.extend(chunk.map(|chunk| format!("chunks of {}", size(chunk))));
+        words.extend(prefix.map(|prefix| format!("prefix {}", size(prefix))));
+        words
     }
 
     /// Whether a query sees keys after it.
@@ -247,4 +266,117 @@ fn pairs_in(conditions: &[Hidden], start: i64, stop: i64, keys: i64) -> u128 {
         at = next;
     }
     total.unsigned_abs()
+}
+
+/// [`Op::Mask`](super::Op::Mask)
+pub(super) struct Mask {
+    pub queries: Sequence,
+    pub keys: Sequence,
+    pub rule: MaskRule,
+}
+
+impl Meaning for Mask {
+    fn text(&self, _: &Module) -> String {
+        let Self { queries, keys, rule } = self;
+        format!(
+            "mask {queries:?} {keys:?}{}{}{}{}",
+            flag(rule.causal, " causal"),
+            optional("window", rule.window.map(|w| format!("{},{}", w.left, w.right))),
+            optional("chunk", rule.chunk.map(|n| n.to_string())),
+            optional("prefix", rule.prefix.map(|n| n.to_string())),
+        )
+    }
+    fn sentence(&self) -> &'static str {
+        "which keys a query may not see"
+    }
+    fn infer(&self, _: &Given<'_>) -> Types {
+        let one = Dim::of(1u64);
+        Ok(vec![Type::bool([one.clone(), one, self.queries.queries(), self.keys.keys()])])
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Notes { notes: self.rule.words(), is_bias: false }
+    }
+    fn along(&self) -> Vec<Sequence> {
+        vec![self.queries, self.keys]
+    }
+    fn hides(&self, _: &[Vec<MaskRule>]) -> Vec<MaskRule> {
+        vec![self.rule]
+    }
+    fn is_table(&self) -> bool {
+        true
+    }
+}
+
+/// [`Op::PaddingMask`](super::Op::PaddingMask)
+pub(super) struct Padding;
+
+impl Meaning for Padding {
+    fn text(&self, _: &Module) -> String {
+        "padding_mask".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "hides what the input's mask calls padding"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        match given.inputs {
+            [Type { dtype: DType::Int, shape, optional }] if shape.len() == 2 => {
+                let one = Dim::of(1u64);
+                let mut ty = Type::bool([shape[0].clone(), one.clone(), one, shape[1].clone()]);
+                ty.optional = *optional;
+                Ok(vec![ty])
+            }
+            _ => fail("a padding mask is `[B, K]` of 0 and 1"),
+        }
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::note("")
+    }
+    fn is_table(&self) -> bool {
+        true
+    }
+    fn keeps_by(&self) -> Option<usize> {
+        Some(0)
+    }
+}
+
+/// [`Op::EitherMask`](super::Op::EitherMask)
+pub(super) struct Either;
+
+impl Meaning for Either {
+    fn text(&self, _: &Module) -> String {
+        "either_mask".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "hidden where either mask hides"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [a, b] = given.inputs else { return fail("two masks expected") };
+        let mut ty = Type::bool(broadcast(&a.shape, &b.shape)?);
+        ty.optional = a.optional && b.optional;
+        Ok(vec![ty])
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::NotesOfInputs
+    }
+    fn hides(&self, given: &[Vec<MaskRule>]) -> Vec<MaskRule> {
+        let mut rules: Vec<MaskRule> = Vec::new();
+        for rule in given.iter().flatten() {
+            if !rules.contains(rule) {
+                rules.push(*rule);
+            }
+        }
+        rules
+    }
+    fn is_table(&self) -> bool {
+        true
+    }
 }

@@ -1,13 +1,34 @@
 //! The primitive operations: all a consumer of the graph has to know.
 //!
 //! Each is of the size of one of burn's functional modules. An op owns no parameter: parameters are in
-//! the [`Layer`](super::Layer)s of the module around it. Matches on [`Op`] have no wildcard arm, so
-//! that the compiler lists who must learn a new one: `infer`, `interp`, `emit`, `report::cost`.
+//! the [`Layer`](super::Layer)s of the module around it.
+//!
+//! What merely follows from an op (types, cost, printed text, explanation, picture, ..) is its
+//! [`Meaning`], in the file of its family here; consumers ask for that through [`Op::meaning`]. Only what
+//! executes ops matches on [`Op`], without a wildcard arm, so that the compiler names who must learn a
+//! new one: the interpreter (`interp::eval`) and each emission target.
 
+mod arithmetic;
+mod attention;
+mod heads;
+mod layer;
+mod lookup;
 mod mask;
+pub mod meaning;
+mod members;
+mod position;
+mod route;
+mod shape;
 mod table;
 
+pub use arithmetic::Activation;
+pub use attention::Attention;
+pub use lookup::Pool;
 pub use mask::{Hidden, MaskRule, Window, reach, visible_pairs};
+pub use meaning::Meaning;
+pub use members::{Callee, Runs};
+pub use position::Pairing;
+pub use route::{Router, RouterGroups, RouterScore};
 pub use table::{FrequencyRule, LongRotary, LongRule, RotaryTable, Slopes};
 
 use super::{MemberId, dim::Sym};
@@ -205,6 +226,71 @@ pub enum Op {
     Normalize,
 }
 
+impl Op {
+    /// What follows from the op.
+    pub fn meaning(&self) -> Box<dyn Meaning + '_> {
+        match self {
+            Op::Layer { member } => Box::new(members::Apply { member: *member }),
+            Op::Weight { path } => Box::new(members::Weight { path }),
+            Op::Call { member } => Box::new(members::Call { member: *member }),
+            Op::Scan { member, each, args } => Box::new(members::Scan { member: *member, each: *each, args }),
+            Op::Experts { member, active } => Box::new(members::Experts { member: *member, active: *active }),
+            Op::Positions { along, offset } => {
+                Box::new(position::Positions { along: *along, offset: *offset })
+            }
+            Op::Sinusoid { dim, base, layout } => {
+                Box::new(position::Sinusoid { dim: *dim, base: *base, layout: *layout })
+            }
+            Op::RotaryTable { along, rotary } => Box::new(position::Angles { along: *along, rotary }),
+            Op::Mask { queries, keys, rule } => {
+                Box::new(mask::Mask { queries: *queries, keys: *keys, rule: *rule })
+            }
+            Op::PaddingMask => Box::new(mask::Padding),
+            Op::EitherMask => Box::new(mask::Either),
+            Op::AlibiBias { queries, keys, slopes } => {
+                Box::new(position::Alibi { queries: *queries, keys: *keys, slopes })
+            }
+            Op::RelativeBuckets { queries, keys, buckets, max_distance, bidirectional } => {
+                Box::new(position::Buckets {
+                    queries: *queries,
+                    keys: *keys,
+                    buckets: *buckets,
+                    max_distance: *max_distance,
+                    bidirectional: *bidirectional,
+                })
+            }
+            Op::SplitHeads { heads } => Box::new(heads::Split { heads: *heads }),
+            Op::MergeHeads => Box::new(heads::Merge),
+            Op::RepeatHeads { times } => Box::new(heads::Repeat { times: *times }),
+            Op::Rotate { pairing } => Box::new(position::Rotate { pairing: *pairing }),
+            Op::Cache => Box::new(attention::Cache),
+            Op::Attention(attention) => Box::new(attention.clone()),
+            Op::Activate(activation) => Box::new(*activation),
+            Op::Add => Box::new(arithmetic::Add),
+            Op::Mul => Box::new(arithmetic::Mul),
+            Op::Scale { by } => Box::new(arithmetic::Scale { by: *by }),
+            Op::Shift { by } => Box::new(arithmetic::Shift { by: *by }),
+            Op::Clamp { min, max } => Box::new(arithmetic::Clamp { min: *min, max: *max }),
+            Op::Softcap { cap } => Box::new(arithmetic::Softcap { cap: *cap }),
+            Op::Dropout { p } => Box::new(arithmetic::Dropout { p: *p }),
+            Op::Slice { axis_from_last, start, len } => {
+                Box::new(shape::Slice { axis_from_last: *axis_from_last, start: *start, len: *len })
+            }
+            Op::Concat { axis_from_last } => Box::new(shape::Concat { axis_from_last: *axis_from_last }),
+            Op::Prepend => Box::new(shape::Prepend),
+            Op::Unsqueeze => Box::new(shape::Unsqueeze),
+            Op::Squeeze => Box::new(shape::Squeeze),
+            Op::Lookup => Box::new(lookup::Lookup),
+            Op::BiasFromTable => Box::new(position::BiasFromTable),
+            Op::OrZeros => Box::new(shape::OrZeros),
+            Op::Unembed => Box::new(lookup::Unembed),
+            Op::Route(router) => Box::new(router.clone()),
+            Op::Pool(pool) => Box::new(*pool),
+            Op::Normalize => Box::new(arithmetic::Normalize),
+        }
+    }
+}
+
 /// Which length an op runs along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Sequence {
@@ -244,105 +330,4 @@ pub enum SinusoidLayout {
     Interleaved,
     /// all sines, then all cosines (Marian, M2M-100)
     Concat,
-}
-
-/// Which features rotary positions pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pairing {
-    /// `i` with `i + n/2` (Llama, NeoX in the Hugging Face layout).
-    Half,
-    /// `2i` with `2i + 1` (RoFormer, GPT-J).
-    Interleaved,
-}
-
-/// Fields of [`Op::Attention`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct Attention {
-    /// Multiplies the scores.
-    pub scale: f64,
-    /// Bounds the scaled scores: `cap * tanh(score / cap)`.
-    pub softcap: Option<f64>,
-    /// Hides keys after the query; query `i` is at position `P + i`.
-    pub causal: bool,
-    /// Dropout on the weights.
-    pub dropout: f64,
-    /// Whether a mask input follows `v`: Bool `[B|1,1,T|1,K]`, true = hidden, may be absent.
-    pub has_mask: bool,
-    /// Whether a bias input follows: `[1,H,T,K]`, added to the scores.
-    pub has_bias: bool,
-    /// Whether a sinks input follows: `[H]`, one more score a head whose weight is dropped.
-    pub has_sinks: bool,
-}
-
-/// Nonlinearities, by exact name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activation {
-    /// `max(x, 0)`
-    Relu,
-    /// `max(x, 0)^2`
-    Relu2,
-    /// `x Φ(x)` with the error function
-    Gelu,
-    /// The tanh approximation of gelu
-    GeluTanh,
-    /// `x sigmoid(1.702 x)`
-    QuickGelu,
-    /// `x sigmoid(x)`
-    Silu,
-    /// `tanh(x)`
-    Tanh,
-    /// `1 / (1 + e^-x)`
-    Sigmoid,
-}
-
-/// Fields of [`Op::Route`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct Router {
-    /// Experts a token is sent to.
-    pub top_k: u64,
-    /// How scores become affinities.
-    pub score: RouterScore,
-    /// Whether the chosen weights are divided by their sum.
-    pub normalize: bool,
-    /// Multiplies the weights.
-    pub scale: f64,
-    /// Choice restricted to some groups of experts.
-    pub groups: Option<RouterGroups>,
-    /// Whether a correction bias `[E]`, added for the choice only, is the second input.
-    pub has_correction: bool,
-}
-
-/// How router scores become affinities.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RouterScore {
-    /// Softmax over all experts, then the choice.
-    Softmax,
-    /// The choice, then softmax over the chosen (GPT-OSS).
-    SoftmaxOfChosen,
-    /// A sigmoid an expert (DeepSeek-V3).
-    Sigmoid,
-}
-
-/// Group-limited choice (DeepSeek-V3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RouterGroups {
-    /// How many groups of equal size.
-    pub groups: u64,
-    /// How many groups a token may use.
-    pub keep: u64,
-    /// A group's score is the sum of its best `score_of` affinities (1 = its maximum).
-    pub score_of: u64,
-}
-
-/// How a sequence becomes one vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pool {
-    /// The first position.
-    First,
-    /// The last position that is not padding.
-    Last,
-    /// The mean over positions that are not padding.
-    Mean,
-    /// The largest value over positions that are not padding.
-    Max,
 }

@@ -1,6 +1,5 @@
 //! The way forward: every op of a graph in turn, what it makes, what it keeps and how its gradient goes back.
 
-use super::super::work::rows;
 use super::{Held, Tape, Way};
 use crate::ir::op::{Activation, Attention, Pool};
 use crate::ir::paths::elements;
@@ -86,7 +85,7 @@ impl Tape<'_> {
                 self.scan(module.member(*member), *each, args, lengths, inputs, &at(member.0 as u64))
             }
             Op::Experts { member, active } => {
-                let rows = node.inputs.first().map_or(0, |id| rows(&module.value(*id).ty).eval(lengths));
+                let rows = node.inputs.first().map_or(0, |id| module.value(*id).ty.rows().eval(lengths));
                 self.experts(
                     module.member(*member),
                     rows * u128::from(*active),

@@ -1,0 +1,278 @@
+//! Ops that work feature by feature.
+
+use super::meaning::{Given, Meaning, Picture, Site, Types};
+use crate::ir::infer::{broadcast, fail, one_float};
+use crate::ir::print::{factor, optional};
+use crate::ir::work::Work;
+use crate::ir::{DType, Module, Type};
+
+/// Nonlinearities, by exact name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// `max(x, 0)`
+    Relu,
+    /// `max(x, 0)^2`
+    Relu2,
+    /// `x Φ(x)` with the error function
+    Gelu,
+    /// The tanh approximation of gelu
+    GeluTanh,
+    /// `x sigmoid(1.702 x)`
+    QuickGelu,
+    /// `x sigmoid(x)`
+    Silu,
+    /// `tanh(x)`
+    Tanh,
+    /// `1 / (1 + e^-x)`
+    Sigmoid,
+}
+
+impl Activation {
+    /// Its name, as specs spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Activation::Relu => "relu",
+            Activation::Relu2 => "relu2",
+            Activation::Gelu => "gelu",
+            Activation::GeluTanh => "gelu_tanh",
+            Activation::QuickGelu => "quick_gelu",
+            Activation::Silu => "silu",
+            Activation::Tanh => "tanh",
+            Activation::Sigmoid => "sigmoid",
+        }
+    }
+
+    /// Operations that an element takes.
+    pub fn operations(self) -> u64 {
+        match self {
+            // max
+            Activation::Relu => 1,
+            // max, square
+            Activation::Relu2 => 2,
+            // x / sqrt(2), erf, + 1, * x, / 2
+            Activation::Gelu => 5,
+            // x^3 (2), * 0.0447, + x, * sqrt(2 / pi), tanh, + 1, * x, / 2
+            Activation::GeluTanh => 9,
+            // * 1.702, sigmoid, * x
+            Activation::QuickGelu => 6,
+            // sigmoid, * x
+            Activation::Silu => 5,
+            Activation::Tanh => 1,
+            // negation, exp, + 1, quotient
+            Activation::Sigmoid => 4,
+        }
+    }
+}
+
+impl Meaning for Activation {
+    fn text(&self, _: &Module) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+    fn sentence(&self) -> &'static str {
+        "a nonlinearity, feature by feature"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        one_float(given)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        site.per_element(self.operations())
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step(self.name())
+    }
+}
+
+/// Two float tensors, broadcast.
+fn infer_both(given: &Given<'_>) -> Types {
+    let [a, b] = given.inputs else { return fail("two tensors expected") };
+    if a.dtype != DType::Float || b.dtype != DType::Float || a.optional || b.optional {
+        return fail(format!("{a} and {b} are not two float tensors"));
+    }
+    Ok(vec![Type::float(broadcast(&a.shape, &b.shape)?)])
+}
+
+/// [`Op::Add`](super::Op::Add)
+pub(super) struct Add;
+
+impl Meaning for Add {
+    fn text(&self, _: &Module) -> String {
+        "add".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "the sum"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        infer_both(given)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        site.per_element(1)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Sum
+    }
+}
+
+/// [`Op::Mul`](super::Op::Mul)
+pub(super) struct Mul;
+
+impl Meaning for Mul {
+    fn text(&self, _: &Module) -> String {
+        "mul".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "the product, feature by feature"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        infer_both(given)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        site.per_element(1)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Product
+    }
+}
+
+/// [`Op::Scale`](super::Op::Scale)
+pub(super) struct Scale {
+    pub by: f64,
+}
+
+impl Meaning for Scale {
+    fn text(&self, _: &Module) -> String {
+        format!("scale {:?}", self.by)
+    }
+    fn sentence(&self) -> &'static str {
+        "times a number"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        one_float(given)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        site.per_element(1)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step(format!("× {}", factor(self.by)))
+    }
+}
+
+/// [`Op::Shift`](super::Op::Shift)
+pub(super) struct Shift {
+    pub by: f64,
+}
+
+impl Meaning for Shift {
+    fn text(&self, _: &Module) -> String {
+        format!("shift {:?}", self.by)
+    }
+    fn sentence(&self) -> &'static str {
+        "plus a number"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        one_float(given)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        site.per_element(1)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step(format!("+ {}", factor(self.by)))
+    }
+}
+
+/// [`Op::Clamp`](super::Op::Clamp)
+pub(super) struct Clamp {
+    pub min: Option<f64>,
+    pub max: Option<f64>,
+}
+
+impl Meaning for Clamp {
+    fn text(&self, _: &Module) -> String {
+        let bound = |value: Option<f64>| value.map(|v| format!("{v:?}"));
+        format!("clamp{}{}", optional("min", bound(self.min)), optional("max", bound(self.max)))
+    }
+    fn sentence(&self) -> &'static str {
+        "kept between two bounds"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        one_float(given)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        site.per_element(u64::from(self.min.is_some()) + u64::from(self.max.is_some()))
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step("clamp")
+    }
+}
+
+/// [`Op::Softcap`](super::Op::Softcap)
+pub(super) struct Softcap {
+    pub cap: f64,
+}
+
+impl Meaning for Softcap {
+    fn text(&self, _: &Module) -> String {
+        format!("softcap {:?}", self.cap)
+    }
+    fn sentence(&self) -> &'static str {
+        "c · tanh(x / c): bounded by ±c, nearly x around 0"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        one_float(given)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        site.per_element(3)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step(format!("softcap {}", factor(self.cap)))
+    }
+}
+
+/// [`Op::Dropout`](super::Op::Dropout)
+pub(super) struct Dropout {
+    pub p: f64,
+}
+
+impl Meaning for Dropout {
+    fn text(&self, _: &Module) -> String {
+        format!("dropout {:?}", self.p)
+    }
+    fn sentence(&self) -> &'static str {
+        "in training, each feature is 0 with that probability and the others grow to make up"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        one_float(given)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        Work::computed(&site.out())
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Pass
+    }
+    fn is_view(&self) -> bool {
+        true
+    }
+    fn is_random(&self) -> bool {
+        true
+    }
+}
+
+/// [`Op::Normalize`](super::Op::Normalize)
+pub(super) struct Normalize;
+
+impl Meaning for Normalize {
+    fn text(&self, _: &Module) -> String {
+        "normalize".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "divided by its length"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        one_float(given)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        site.per_element(3)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step("unit length")
+    }
+}

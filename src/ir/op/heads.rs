@@ -1,0 +1,94 @@
+//! Features dealt out to heads and joined again.
+
+use super::meaning::{Given, Meaning, Picture, Site, Types};
+use crate::ir::infer::fail;
+use crate::ir::work::Work;
+use crate::ir::{Dim, Module, Type};
+
+/// [`Op::SplitHeads`](super::Op::SplitHeads)
+pub(super) struct Split {
+    pub heads: u64,
+}
+
+impl Meaning for Split {
+    fn text(&self, _: &Module) -> String {
+        format!("split_heads {}", self.heads)
+    }
+    fn sentence(&self) -> &'static str {
+        "features dealt out to heads: [B,T,H·D] becomes [B,H,T,D]"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [Type { shape, .. }] = given.inputs else { return fail("heads are split off `[B, T, H*D]`") };
+        let [batch, length, width] = shape.as_slice() else {
+            return fail("heads are split off `[B, T, H*D]`");
+        };
+        let Some(dim) = width.divide(u128::from(self.heads)) else {
+            return fail(format!("{} heads do not divide {width}", self.heads));
+        };
+        Ok(vec![Type::float([batch.clone(), Dim::of(self.heads), length.clone(), dim])])
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Pass
+    }
+    fn is_view(&self) -> bool {
+        true
+    }
+}
+
+/// [`Op::MergeHeads`](super::Op::MergeHeads)
+pub(super) struct Merge;
+
+impl Meaning for Merge {
+    fn text(&self, _: &Module) -> String {
+        "merge_heads".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "the heads joined again: [B,H,T,D] becomes [B,T,H·D]"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        match given.inputs {
+            [Type { shape, .. }] if shape.len() == 4 => {
+                Ok(vec![Type::float([shape[0].clone(), shape[2].clone(), &shape[1] * &shape[3]])])
+            }
+            _ => fail("heads are merged from `[B, H, T, D]`"),
+        }
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Pass
+    }
+}
+
+/// [`Op::RepeatHeads`](super::Op::RepeatHeads)
+pub(super) struct Repeat {
+    pub times: u64,
+}
+
+impl Meaning for Repeat {
+    fn text(&self, _: &Module) -> String {
+        format!("repeat_heads {}", self.times)
+    }
+    fn sentence(&self) -> &'static str {
+        "each key and value head given to several query heads"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        match given.inputs {
+            [Type { shape, .. }] if shape.len() == 4 => {
+                let heads = &shape[1] * &Dim::of(self.times);
+                Ok(vec![Type::float([shape[0].clone(), heads, shape[2].clone(), shape[3].clone()])])
+            }
+            _ => fail("heads are repeated in `[B, H, T, D]`"),
+        }
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        Work::computed(&site.out())
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Pass
+    }
+}

@@ -1,0 +1,84 @@
+//! What follows from a layer that is applied.
+
+use super::meaning::{Given, Site, Types, size};
+use crate::ir::infer::fail;
+use crate::ir::work::Work;
+use crate::ir::{DType, Dim, Layer, Type};
+
+/// The type of what a layer computes.
+pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
+    if let Layer::Param { shape, .. } = layer {
+        return match given.inputs {
+            [] => Ok(vec![Type::float(shape.iter().map(|n| Dim::of(*n)))]),
+            _ => fail("a parameter takes no input"),
+        };
+    }
+    let [x] = given.inputs else { return fail("a layer takes one input") };
+    let ends_in = |n: u64| x.last() == Some(&Dim::of(n)) && x.dtype == DType::Float;
+    match layer {
+        Layer::Linear { input, output, .. } => {
+            if !ends_in(*input) {
+                return fail(format!("a projection of {input} features is given {x}"));
+            }
+            let mut ty = (*x).clone();
+            if let Some(last) = ty.shape.last_mut() {
+                *last = Dim::of(*output);
+            }
+            Ok(vec![ty])
+        }
+        Layer::Embedding { dim, .. } => {
+            if x.dtype != DType::Int || x.shape.len() != 2 {
+                return fail(format!("an embedding looks up `[B, T]` of indices, not {x}"));
+            }
+            let mut shape = x.shape.clone();
+            shape.push(Dim::of(*dim));
+            Ok(vec![Type::float(shape)])
+        }
+        Layer::LayerNorm { dim, .. } | Layer::RmsNorm { dim, .. } => {
+            if !ends_in(*dim) {
+                return fail(format!("a norm over {dim} features is given {x}"));
+            }
+            Ok(vec![(*x).clone()])
+        }
+        Layer::Patches { channels, dim, size, .. } => match x.shape.as_slice() {
+            [batch, c, h, w] if *c == Dim::of(*channels) => {
+                let size = u128::from(*size);
+                match (h.divide(size), w.divide(size)) {
+                    (Some(rows), Some(columns)) => {
+                        Ok(vec![Type::float([batch.clone(), &rows * &columns, Dim::of(*dim)])])
+                    }
+                    _ => fail(format!("patches of {size} do not divide {h}x{w}")),
+                }
+            }
+            _ => fail(format!("patches are cut from `[B, {channels}, H, W]`, not {x}")),
+        },
+        Layer::Param { .. } => fail("a parameter takes no input"),
+    }
+}
+
+/// What applying a layer costs.
+pub(super) fn work(layer: &Layer, site: &Site<'_>) -> Work {
+    let out = &site.out();
+    let bias = |on: bool| if on { out.clone() } else { Dim::default() };
+    let per_input =
+        |steps: u64| Work { elementwise: &size(site.input(0)) * &Dim::of(steps), ..Work::computed(out) };
+    match layer {
+        Layer::Linear { input: width, bias: has_bias, .. } => Work {
+            matmul: &(out * &Dim::of(*width)) * &Dim::of(2u64),
+            elementwise: bias(*has_bias),
+            ..Work::computed(out)
+        },
+        Layer::Patches { channels, size, bias: has_bias, .. } => {
+            let pixels = [*channels, *size, *size].into_iter().map(Dim::from).product();
+            Work {
+                matmul: &(out * &pixels) * &Dim::of(2u64),
+                elementwise: bias(*has_bias),
+                ..Work::computed(out)
+            }
+        }
+        Layer::Embedding { .. } => Work::computed(out),
+        Layer::LayerNorm { affine, bias, .. } => per_input(5 + u64::from(*affine) + u64::from(*bias)),
+        Layer::RmsNorm { affine, .. } => per_input(3 + u64::from(*affine)),
+        Layer::Param { .. } => Work::default(),
+    }
+}

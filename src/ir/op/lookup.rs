@@ -1,0 +1,127 @@
+//! Tables owned elsewhere: rows of them, products with them; and one vector for a sequence.
+
+use super::meaning::{Given, Meaning, Picture, Site, Types, size};
+use crate::ir::infer::fail;
+use crate::ir::print::thousands;
+use crate::ir::work::Work;
+use crate::ir::{DType, Dim, Module, Role, Type};
+
+/// [`Op::Lookup`](super::Op::Lookup)
+pub(super) struct Lookup;
+
+impl Meaning for Lookup {
+    fn text(&self, _: &Module) -> String {
+        "lookup".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "rows of a table"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        match given.inputs {
+            [table, Type { dtype: DType::Int, shape, optional: false }]
+                if table.shape.len() == 2 && shape.len() == 2 =>
+            {
+                Ok(vec![Type::float([shape[0].clone(), shape[1].clone(), table.shape[1].clone()])])
+            }
+            _ => fail("rows of a table are looked up by `[B, T]` of indices"),
+        }
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        Work::computed(&site.out())
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Box {
+            role: Role::Embedding,
+            label: "Token embedding",
+            notes: vec!["shared table".into()],
+            // The table is the first input, the tokens are the second.
+            aside: 1,
+        }
+    }
+    fn looks_up(&self) -> bool {
+        true
+    }
+}
+
+/// [`Op::Unembed`](super::Op::Unembed)
+pub(super) struct Unembed;
+
+impl Meaning for Unembed {
+    fn text(&self, _: &Module) -> String {
+        "unembed".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "x · tableᵀ: the table of the embedding, used again for the output"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [x, w] = given.inputs else { return fail("x and the table expected") };
+        if w.shape.len() != 2 || x.last() != w.last() {
+            return fail(format!("{x} times {w} transposed"));
+        }
+        let mut ty = (*x).clone();
+        if let Some(last) = ty.shape.last_mut() {
+            *last = w.shape[0].clone();
+        }
+        Ok(vec![ty])
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        let width = site.input(0).and_then(Type::last).cloned().unwrap_or_default();
+        let out = site.out();
+        Work { matmul: &(&out * &width) * &Dim::of(2u64), ..Work::computed(&out) }
+    }
+    fn picture(&self, site: &Site<'_>) -> Picture {
+        let mut notes = Vec::new();
+        if let Some([rows, dim]) = site.input(1).map(|table| table.shape.as_slice()) {
+            let size = |d: &Dim| d.constant().map_or_else(|| d.to_string(), thousands);
+            notes.push(format!("{} → {}", size(dim), size(rows)));
+        }
+        Picture::Box { role: Role::Head, label: "Linear", notes, aside: 0 }
+    }
+}
+
+/// How a sequence becomes one vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pool {
+    /// The first position.
+    First,
+    /// The last position that is not padding.
+    Last,
+    /// The mean over positions that are not padding.
+    Mean,
+    /// The largest value over positions that are not padding.
+    Max,
+}
+
+impl Meaning for Pool {
+    fn text(&self, _: &Module) -> String {
+        format!("pool {self:?}").to_lowercase()
+    }
+    fn sentence(&self) -> &'static str {
+        "one vector for the whole sequence"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let ([x] | [x, _]) = given.inputs else { return fail("a sequence expected") };
+        match x.shape.as_slice() {
+            [batch, _, dim] => Ok(vec![Type::float([batch.clone(), dim.clone()])]),
+            _ => fail("pooling is over `[B, T, D]`"),
+        }
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        let out = Work::computed(&site.out());
+        match self {
+            Pool::First | Pool::Last => out,
+            Pool::Mean | Pool::Max => Work { elementwise: size(site.input(0)), ..out },
+        }
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step(match self {
+            Pool::First => "first position",
+            Pool::Last => "last position",
+            Pool::Mean => "mean over positions",
+            Pool::Max => "maximum over positions",
+        })
+    }
+    fn keeps_by(&self) -> Option<usize> {
+        Some(1)
+    }
+}

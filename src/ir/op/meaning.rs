@@ -1,0 +1,222 @@
+//! What merely follows from an op: everything but how it is executed.
+//!
+//! Every op has one implementation of [`Meaning`], in the file of its family. What is asked of all ops has
+//! no default there, so that the compiler names what a new op has not said; a default is the answer of
+//! almost every op.
+
+use super::MaskRule;
+use super::members::Callee;
+use crate::ir::infer::Mismatch;
+use crate::ir::op::Sequence;
+use crate::ir::work::Work;
+use crate::ir::{DType, Dim, MemberId, Module, Node, Role, Type};
+
+/// The types of an op's results, or why it does not fit its inputs.
+pub type Types = Result<Vec<Type>, Mismatch>;
+
+/// Everything that follows from an op.
+pub trait Meaning {
+    /// The op in a line, its name first and its attributes after it: `attention scale=0.125 causal`.
+    fn text(&self, module: &Module) -> String;
+
+    /// What it does, in a few words for who learns.
+    fn sentence(&self) -> &'static str;
+
+    /// The types of its results.
+    ///
+    /// # Errors
+    /// It does not fit its inputs.
+    fn infer(&self, given: &Given<'_>) -> Types;
+
+    /// What running it once costs, by the conventions of [`crate::ir::work`].
+    fn work(&self, site: &Site<'_>) -> Work;
+
+    /// How a picture of the model shows it.
+    fn picture(&self, site: &Site<'_>) -> Picture;
+
+    /// The member that it runs.
+    fn member(&self) -> Option<MemberId> {
+        None
+    }
+
+    /// The member that it needs: the one that it runs, or that holds what it reads.
+    fn uses(&self) -> Option<MemberId> {
+        self.member()
+    }
+
+    /// The modules that it runs.
+    fn callees(&self, site: &Site<'_>) -> Vec<Callee> {
+        let _ = site;
+        Vec::new()
+    }
+
+    /// The lengths that it runs along by itself: those of positions that it makes.
+    fn along(&self) -> Vec<Sequence> {
+        Vec::new()
+    }
+
+    /// The rules of the mask it makes, given those of its inputs.
+    fn hides(&self, given: &[Vec<MaskRule>]) -> Vec<MaskRule> {
+        let _ = given;
+        Vec::new()
+    }
+
+    /// Whether it makes a mask, positions, or a table of them: no parameter is read, so what is computed
+    /// twice from the same can be computed once.
+    fn is_table(&self) -> bool {
+        false
+    }
+
+    /// Whether its result shares the memory of its first input, outside of training.
+    fn is_view(&self) -> bool {
+        false
+    }
+
+    /// Whether two runs with the same inputs may differ.
+    fn is_random(&self) -> bool {
+        false
+    }
+
+    /// Which of its inputs says what to keep (1) and what is padding (0).
+    fn keeps_by(&self) -> Option<usize> {
+        None
+    }
+
+    /// The integers it makes, where it makes any by itself.
+    fn indices(&self) -> Option<Indices> {
+        None
+    }
+
+    /// Whether its integers are among those of its first input, or zero.
+    fn keeps_indices(&self) -> bool {
+        false
+    }
+
+    /// Whether its first input is a table, and its second the rows to take of it.
+    fn looks_up(&self) -> bool {
+        false
+    }
+}
+
+/// An op's inputs, for the rules of types.
+pub struct Given<'a> {
+    /// Types of the inputs.
+    pub inputs: &'a [&'a Type],
+    /// The module that owns the members the op names.
+    pub module: &'a Module,
+    /// All modules so far; children come before parents.
+    pub modules: &'a [Module],
+}
+
+impl<'a> Given<'a> {
+    /// The module of that index.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn callee(&self, index: usize) -> Result<&'a Module, Mismatch> {
+        self.modules.get(index).ok_or(Mismatch("no such module".into()))
+    }
+}
+
+/// A node in its module, typed.
+pub struct Site<'a> {
+    /// The node.
+    pub node: &'a Node,
+    /// Its module.
+    pub module: &'a Module,
+    /// Work of the modules it may call, by their index.
+    pub measured: &'a [Work],
+}
+
+impl<'a> Site<'a> {
+    /// The type of an input.
+    pub fn input(&self, i: usize) -> Option<&'a Type> {
+        self.node.inputs.get(i).map(|id| &self.module.value(*id).ty)
+    }
+
+    /// The type of a result.
+    pub fn output(&self, i: usize) -> Option<&'a Type> {
+        self.node.outputs.get(i).map(|id| &self.module.value(*id).ty)
+    }
+
+    /// Elements of the first result.
+    pub fn out(&self) -> Dim {
+        size(self.output(0))
+    }
+
+    /// The work of computing the first result with so many operations an element.
+    pub fn per_element(&self, operations: u64) -> Work {
+        let out = self.out();
+        Work { elementwise: &out * &Dim::of(operations), ..Work::computed(&out) }
+    }
+}
+
+/// Elements of a float value; 0 for masks and indices.
+pub fn size(ty: Option<&Type>) -> Dim {
+    match ty {
+        Some(Type { dtype: DType::Float, shape, .. }) => shape.iter().cloned().product(),
+        Some(Type { dtype: DType::Int | DType::Bool, .. }) | None => Dim::default(),
+    }
+}
+
+/// Integers that an op makes by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Indices {
+    /// `offset + P, offset + P + 1, ..` along a length.
+    Positions {
+        /// Whose length.
+        along: Sequence,
+        /// Added to every position.
+        offset: u64,
+    },
+    /// Numbers below this one.
+    Below(u64),
+}
+
+/// How a picture of the model shows an op.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Picture {
+    /// As what it runs: a layer, a module, blocks.
+    Member,
+    /// Not at all: what it is given goes on.
+    Pass,
+    /// By notes on whatever uses its value. What is looked up with a bias stays a note.
+    Notes {
+        /// The notes.
+        notes: Vec<String>,
+        /// Whether it leads to a bias of scores.
+        is_bias: bool,
+    },
+    /// By the notes of its inputs on whatever uses its value.
+    NotesOfInputs,
+    /// As a small step with a label.
+    Step(String),
+    /// As a sum.
+    Sum,
+    /// As a product.
+    Product,
+    /// As a box in the colour of a role.
+    Box {
+        /// Which colour.
+        role: Role,
+        /// What is written on it.
+        label: &'static str,
+        /// The notes below.
+        notes: Vec<String>,
+        /// How many inputs are no part of the flow, such as a table.
+        aside: usize,
+    },
+}
+
+impl Picture {
+    /// A note, or nothing.
+    pub fn note(text: &str) -> Self {
+        let notes = if text.is_empty() { Vec::new() } else { vec![text.to_owned()] };
+        Picture::Notes { notes, is_bias: false }
+    }
+
+    /// A step with that label.
+    pub fn step(label: impl Into<String>) -> Self {
+        Picture::Step(label.into())
+    }
+}

@@ -1,0 +1,310 @@
+//! Ops that run a member of their module: a layer, another module, the blocks of a stack, experts.
+
+use super::layer;
+use super::meaning::{Given, Meaning, Picture, Site, Types};
+use crate::ir::infer::{Mismatch, fail};
+use crate::ir::work::Work;
+use crate::ir::{Dim, Layer, MemberId, MemberKind, Module, ModuleId, Run, Sym, Type, stack_len};
+
+fn name(module: &Module, id: MemberId) -> &str {
+    module.members.get(id.0).map_or("?", |member| member.name.as_str())
+}
+
+fn kind<'a>(given: &Given<'a>, id: MemberId) -> Option<&'a MemberKind> {
+    given.module.members.get(id.0).map(|member| &member.kind)
+}
+
+/// The types a module returns for those inputs.
+fn called(inputs: &[&Type], callee: &Module) -> Types {
+    if inputs.len() != callee.args {
+        return fail(format!("{} takes {} arguments, not {}", callee.name, callee.args, inputs.len()));
+    }
+    for (given, wanted) in inputs.iter().zip(callee.arguments()) {
+        let fits = given.dtype == wanted.ty.dtype
+            && given.shape == wanted.ty.shape
+            && (!given.optional || wanted.ty.optional);
+        if !fits {
+            return fail(format!("{} takes {} of {}, not {given}", callee.name, wanted.name, wanted.ty));
+        }
+    }
+    Ok(callee.results.iter().map(|id| callee.value(*id).ty.clone()).collect())
+}
+
+/// A module that a node runs.
+pub struct Callee {
+    /// Which.
+    pub module: ModuleId,
+    /// How often.
+    pub runs: Runs,
+}
+
+/// How often a module runs while its caller runs once.
+#[derive(Clone)]
+pub enum Runs {
+    /// That many times on the whole input.
+    Whole(u128),
+    /// An expert, on its part of the rows.
+    Routed {
+        /// Rows of the input.
+        rows: Dim,
+        /// Experts of this kind times experts a token is sent to.
+        taken: u128,
+        /// All experts.
+        of: u128,
+    },
+}
+
+impl Runs {
+    /// The work of all runs.
+    pub fn of(&self, work: &Work) -> Work {
+        match self {
+            Runs::Whole(n) => work.times(*n),
+            // The parts of equal experts add up to `rows * active` exactly.
+            Runs::Routed { rows, taken, of } => {
+                let taken = Dim::of(*taken);
+                work.each(|dim| (dim.substitute(Sym::Rows, rows) * taken.clone()).div_ceil(*of))
+            }
+        }
+    }
+}
+
+/// The work of all that is called.
+fn work_of(callees: Vec<Callee>, site: &Site<'_>) -> Work {
+    let mut sum = Work::default();
+    for callee in callees {
+        if let Some(work) = site.measured.get(callee.module.0) {
+            sum.add(&callee.runs.of(work));
+        }
+    }
+    sum
+}
+
+/// The blocks of a stack's runs, each kind of a cycle with how many there are.
+fn blocks(runs: &[Run]) -> impl Iterator<Item = (ModuleId, u128)> {
+    runs.iter()
+        .flat_map(|run| run.cycle.iter().enumerate().map(move |(i, id)| (*id, u128::from(run.blocks(i)))))
+}
+
+/// [`Op::Layer`](super::Op::Layer)
+pub(super) struct Apply {
+    pub member: MemberId,
+}
+
+impl Meaning for Apply {
+    fn text(&self, module: &Module) -> String {
+        format!("self.{}", name(module, self.member))
+    }
+    fn sentence(&self) -> &'static str {
+        "a layer with weights of its own"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        match kind(given, self.member) {
+            Some(MemberKind::Layer(layer)) => layer::infer(layer, given),
+            Some(MemberKind::Module(_) | MemberKind::Stack(_)) => fail("a layer is applied that is a module"),
+            None => fail("no such member"),
+        }
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        match site.module.members.get(self.member.0).map(|member| &member.kind) {
+            Some(MemberKind::Layer(layer)) => layer::work(layer, site),
+            Some(MemberKind::Module(_) | MemberKind::Stack(_)) | None => Work::default(),
+        }
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Member
+    }
+    fn member(&self) -> Option<MemberId> {
+        Some(self.member)
+    }
+}
+
+/// [`Op::Weight`](super::Op::Weight)
+pub(super) struct Weight<'a> {
+    pub path: &'a [MemberId],
+}
+
+impl Meaning for Weight<'_> {
+    fn text(&self, _: &Module) -> String {
+        format!("weight {} level(s) down", self.path.len())
+    }
+    fn sentence(&self) -> &'static str {
+        "the table of an embedding, used a second time"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let mut at = given.module;
+        for (i, id) in self.path.iter().enumerate() {
+            match at.members.get(id.0).map(|member| &member.kind) {
+                Some(MemberKind::Module(child)) => at = given.callee(child.0)?,
+                Some(MemberKind::Layer(Layer::Embedding { rows, dim, .. })) if i + 1 == self.path.len() => {
+                    return Ok(vec![Type::float([Dim::of(*rows), Dim::of(*dim)])]);
+                }
+                Some(MemberKind::Layer(_) | MemberKind::Stack(_)) | None => {
+                    return fail("only an embedding's weight can be used elsewhere");
+                }
+            }
+        }
+        fail("a path that ends at a module")
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::note("tied to the embedding")
+    }
+    fn uses(&self) -> Option<MemberId> {
+        self.path.first().copied()
+    }
+}
+
+/// [`Op::Call`](super::Op::Call)
+pub(super) struct Call {
+    pub member: MemberId,
+}
+
+impl Meaning for Call {
+    fn text(&self, module: &Module) -> String {
+        format!("call self.{}", name(module, self.member))
+    }
+    fn sentence(&self) -> &'static str {
+        "a module"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        match kind(given, self.member) {
+            Some(MemberKind::Module(id)) => called(given.inputs, given.callee(id.0)?),
+            Some(MemberKind::Layer(_) | MemberKind::Stack(_)) | None => {
+                fail("a call of something that is not a module")
+            }
+        }
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        work_of(self.callees(site), site)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Member
+    }
+    fn member(&self) -> Option<MemberId> {
+        Some(self.member)
+    }
+    fn callees(&self, site: &Site<'_>) -> Vec<Callee> {
+        match &site.module.member(self.member).kind {
+            MemberKind::Module(id) => vec![Callee { module: *id, runs: Runs::Whole(1) }],
+            MemberKind::Layer(_) | MemberKind::Stack(_) => Vec::new(),
+        }
+    }
+}
+
+/// [`Op::Scan`](super::Op::Scan)
+pub(super) struct Scan<'a> {
+    pub member: MemberId,
+    pub each: u64,
+    pub args: &'a [Vec<Vec<usize>>],
+}
+
+impl Meaning for Scan<'_> {
+    fn text(&self, module: &Module) -> String {
+        let Self { member, each, args } = self;
+        let each = if *each == 1 { String::new() } else { format!(" each={each}") };
+        format!("scan self.{}{each} args={args:?}", name(module, *member))
+    }
+    fn sentence(&self) -> &'static str {
+        "blocks one after the other, each given what the last one returned"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let Some(MemberKind::Stack(runs)) = kind(given, self.member) else {
+            return fail("a scan over something that is not a stack");
+        };
+        let Some((carry, pool)) = given.inputs.split_first() else { return fail("a scan needs a value") };
+        if self.each == 0 || runs.len() != self.args.len() {
+            return fail("a scan's runs and arguments differ");
+        }
+        for (run, cycle) in runs.iter().zip(self.args) {
+            if run.cycle.len() != cycle.len() || run.cycle.is_empty() {
+                return fail("a scan's cycle and arguments differ");
+            }
+            for (id, extra) in run.cycle.iter().zip(cycle) {
+                let mut of_block = vec![*carry];
+                for index in extra {
+                    let ty = index.checked_sub(1).and_then(|i| pool.get(i));
+                    of_block.push(ty.ok_or(Mismatch("a scan's argument is out of range".into()))?);
+                }
+                let results = called(&of_block, given.callee(id.0)?)?;
+                if results.len() != 1 || results.first() != Some(carry) {
+                    return fail("a block does not return what it takes");
+                }
+            }
+        }
+        Ok(vec![(*carry).clone()])
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        work_of(self.callees(site), site)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Member
+    }
+    fn member(&self) -> Option<MemberId> {
+        Some(self.member)
+    }
+    fn callees(&self, site: &Site<'_>) -> Vec<Callee> {
+        let MemberKind::Stack(runs) = &site.module.member(self.member).kind else { return Vec::new() };
+        let times = |n: u128| Runs::Whole(n.saturating_mul(u128::from(self.each)));
+        blocks(runs).map(|(module, n)| Callee { module, runs: times(n) }).collect()
+    }
+}
+
+/// [`Op::Experts`](super::Op::Experts)
+pub(super) struct Experts {
+    pub member: MemberId,
+    pub active: u64,
+}
+
+impl Meaning for Experts {
+    fn text(&self, module: &Module) -> String {
+        format!("experts self.{} active={}", name(module, self.member), self.active)
+    }
+    fn sentence(&self) -> &'static str {
+        "the experts a token is sent to, their outputs weighted and added"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let Some(MemberKind::Stack(runs)) = kind(given, self.member) else {
+            return fail("experts that are not a stack");
+        };
+        let [x, weights] = given.inputs else { return fail("experts take the input and the weights") };
+        let experts = Dim::of(stack_len(runs));
+        if weights.last() != Some(&experts) || weights.shape.len() != 3 {
+            return fail(format!("{experts} experts, weights {weights}"));
+        }
+        for id in runs.iter().flat_map(|r| &r.cycle) {
+            let expert = given.callee(id.0)?;
+            let takes_rows = expert.args == 1 && expert.arguments().iter().all(|v| v.ty.shape.len() == 2);
+            if !takes_rows {
+                return fail("an expert takes rows `[N, D]`");
+            }
+        }
+        Ok(vec![(*x).clone()])
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        let mut sum = work_of(self.callees(site), site);
+        let out = site.out();
+        // Each expert's rows are multiplied by their weight and added up.
+        sum.elementwise = sum.elementwise + &out * &Dim::of(u128::from(self.active).saturating_mul(2));
+        sum.activations = sum.activations + out;
+        sum
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step("experts")
+    }
+    fn member(&self) -> Option<MemberId> {
+        Some(self.member)
+    }
+    fn callees(&self, site: &Site<'_>) -> Vec<Callee> {
+        let MemberKind::Stack(runs) = &site.module.member(self.member).kind else { return Vec::new() };
+        let rows = site.input(0).map(Type::rows).unwrap_or_default();
+        let of = u128::from(stack_len(runs));
+        let routed = |n: u128| Runs::Routed {
+            rows: rows.clone(),
+            taken: n.saturating_mul(u128::from(self.active)),
+            of,
+        };
+        blocks(runs).map(|(module, n)| Callee { module, runs: routed(n) }).collect()
+    }
+}

@@ -1,0 +1,258 @@
+//! Positions: their numbers, tables of them, rotation by them, biases from distances.
+
+use super::meaning::{Given, Indices, Meaning, Picture, Site, Types};
+use super::{RotaryTable, Sequence, SinusoidLayout, Slopes};
+use crate::ir::infer::fail;
+use crate::ir::print::{optional, thousands};
+use crate::ir::work::Work;
+use crate::ir::{DType, Dim, Module, Role, Type};
+
+/// Which features rotary positions pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// `i` with `i + n/2` (Llama, NeoX in the Hugging Face layout).
+    Half,
+    /// `2i` with `2i + 1` (RoFormer, GPT-J).
+    Interleaved,
+}
+
+/// [`Op::Positions`](super::Op::Positions)
+pub(super) struct Positions {
+    pub along: Sequence,
+    pub offset: u64,
+}
+
+impl Meaning for Positions {
+    fn text(&self, _: &Module) -> String {
+        format!("positions {:?} offset={}", self.along, self.offset)
+    }
+    fn sentence(&self) -> &'static str {
+        "the numbers of the positions: 0, 1, 2, ...; with a cache they go on from P"
+    }
+    fn infer(&self, _: &Given<'_>) -> Types {
+        Ok(vec![Type::int([Dim::of(1u64), self.along.queries()])])
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::note("")
+    }
+    fn along(&self) -> Vec<Sequence> {
+        vec![self.along]
+    }
+    fn is_table(&self) -> bool {
+        true
+    }
+    fn indices(&self) -> Option<Indices> {
+        Some(Indices::Positions { along: self.along, offset: self.offset })
+    }
+}
+
+/// [`Op::Sinusoid`](super::Op::Sinusoid)
+pub(super) struct Sinusoid {
+    pub dim: u64,
+    pub base: f64,
+    pub layout: SinusoidLayout,
+}
+
+impl Meaning for Sinusoid {
+    fn text(&self, _: &Module) -> String {
+        format!("sinusoid dim={} base={:?} {:?}", self.dim, self.base, self.layout)
+    }
+    fn sentence(&self) -> &'static str {
+        "sines and cosines of the position, of wavelengths from 2π to 10000·2π"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [positions] = given.inputs else { return fail("positions expected") };
+        let mut shape = positions.shape.clone();
+        shape.push(Dim::of(self.dim));
+        Ok(vec![Type::float(shape)])
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Box {
+            role: Role::Embedding,
+            label: "Sinusoidal positions",
+            notes: vec![format!("width {}", thousands(self.dim.into()))],
+            aside: usize::MAX,
+        }
+    }
+}
+
+/// [`Op::RotaryTable`](super::Op::RotaryTable)
+pub(super) struct Angles<'a> {
+    pub along: Sequence,
+    pub rotary: &'a RotaryTable,
+}
+
+impl Meaning for Angles<'_> {
+    fn text(&self, _: &Module) -> String {
+        let Self { along, rotary } = self;
+        let long = rotary.long.as_ref().map(|l| format!("{}", l.from));
+        format!(
+            "rotary_table {along:?} pairs={} first={:?} last={:?} magnitude={:?}{}",
+            rotary.pairs(),
+            rotary.inverse_frequency(0),
+            rotary.inverse_frequency(rotary.pairs().saturating_sub(1)),
+            rotary.magnitude,
+            optional("long_from", long)
+        )
+    }
+    fn sentence(&self) -> &'static str {
+        "cosine and sine of position × frequency, one frequency a pair of features"
+    }
+    fn infer(&self, _: &Given<'_>) -> Types {
+        let ty = Type::float([self.along.queries(), Dim::of(self.rotary.pairs())]);
+        Ok(vec![ty.clone(), ty])
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::note(&format!("rotary {}", thousands(self.rotary.dim.into())))
+    }
+    fn along(&self) -> Vec<Sequence> {
+        vec![self.along]
+    }
+    fn is_table(&self) -> bool {
+        true
+    }
+}
+
+/// [`Op::Rotate`](super::Op::Rotate)
+pub(super) struct Rotate {
+    pub pairing: Pairing,
+}
+
+impl Meaning for Rotate {
+    fn text(&self, _: &Module) -> String {
+        format!("rotate {:?}", self.pairing)
+    }
+    fn sentence(&self) -> &'static str {
+        "pairs of features turned by the angle of their position, so q·k depends on distance"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [x, cos, sin] = given.inputs else { return fail("rotation takes x, cos and sin") };
+        let pairs = cos.last().and_then(Dim::constant).unwrap_or(u128::MAX);
+        let width = x.last().and_then(Dim::constant).unwrap_or(0);
+        if cos != sin || x.shape.len() != 4 || pairs.saturating_mul(2) > width {
+            return fail(format!("{pairs} pairs rotated in {x}"));
+        }
+        if x.shape.get(2) != cos.shape.first() {
+            return fail(format!("angles of {cos} for {x}"));
+        }
+        Ok(vec![(*x).clone()])
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        // Only the first `2 * pairs` features turn.
+        let pairs = site.input(1).and_then(Type::last).cloned().unwrap_or_default();
+        let rows = site.input(0).map(Type::rows).unwrap_or_default();
+        Work { elementwise: &(&rows * &pairs) * &Dim::of(6u64), ..Work::computed(&site.out()) }
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step("rotate")
+    }
+}
+
+/// [`Op::AlibiBias`](super::Op::AlibiBias)
+pub(super) struct Alibi<'a> {
+    pub queries: Sequence,
+    pub keys: Sequence,
+    pub slopes: &'a Slopes,
+}
+
+impl Meaning for Alibi<'_> {
+    fn text(&self, _: &Module) -> String {
+        let Self { queries, keys, slopes } = self;
+        let (first, last) = (slopes.slope(0), slopes.slope(slopes.heads.saturating_sub(1)));
+        format!("alibi_bias {queries:?} {keys:?} heads={} first={first:?} last={last:?}", slopes.heads)
+    }
+    fn sentence(&self) -> &'static str {
+        "scores lowered with distance, in every head by a slope of its own"
+    }
+    fn infer(&self, _: &Given<'_>) -> Types {
+        let heads = Dim::of(self.slopes.heads);
+        Ok(vec![Type::float([Dim::of(1u64), heads, self.queries.queries(), self.keys.keys()])])
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::note("ALiBi")
+    }
+    fn along(&self) -> Vec<Sequence> {
+        vec![self.queries, self.keys]
+    }
+    fn is_table(&self) -> bool {
+        true
+    }
+}
+
+/// [`Op::RelativeBuckets`](super::Op::RelativeBuckets)
+pub(super) struct Buckets {
+    pub queries: Sequence,
+    pub keys: Sequence,
+    pub buckets: u64,
+    pub max_distance: u64,
+    pub bidirectional: bool,
+}
+
+impl Meaning for Buckets {
+    fn text(&self, _: &Module) -> String {
+        let Self { queries, keys, buckets, max_distance, bidirectional } = self;
+        format!(
+            "relative_buckets {queries:?} {keys:?} buckets={buckets} max_distance={max_distance} \
+             bidirectional={bidirectional}"
+        )
+    }
+    fn sentence(&self) -> &'static str {
+        "distances put into buckets, wider ones for longer distances"
+    }
+    fn infer(&self, _: &Given<'_>) -> Types {
+        Ok(vec![Type::int([self.queries.queries(), self.keys.keys()])])
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Notes { notes: vec!["T5 bias".into()], is_bias: true }
+    }
+    fn along(&self) -> Vec<Sequence> {
+        vec![self.queries, self.keys]
+    }
+    fn is_table(&self) -> bool {
+        true
+    }
+    fn indices(&self) -> Option<Indices> {
+        Some(Indices::Below(self.buckets))
+    }
+}
+
+/// [`Op::BiasFromTable`](super::Op::BiasFromTable)
+pub(super) struct BiasFromTable;
+
+impl Meaning for BiasFromTable {
+    fn text(&self, _: &Module) -> String {
+        "bias_from_table".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "rows of a table, one number a head, as a bias on the scores"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        match given.inputs {
+            [Type { shape, dtype: DType::Float, .. }] if shape.len() == 3 => {
+                Ok(vec![Type::float([Dim::of(1u64), shape[2].clone(), shape[0].clone(), shape[1].clone()])])
+            }
+            _ => fail("a table of biases is `[T, K, H]`"),
+        }
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Pass
+    }
+}

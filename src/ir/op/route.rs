@@ -1,0 +1,93 @@
+//! Routing tokens to experts.
+
+use super::Activation;
+use super::meaning::{Given, Meaning, Picture, Site, Types};
+use crate::ir::infer::fail;
+use crate::ir::print::{flag, optional};
+use crate::ir::work::Work;
+use crate::ir::{Dim, Module};
+
+/// Fields of [`Op::Route`](super::Op::Route).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Router {
+    /// Experts a token is sent to.
+    pub top_k: u64,
+    /// How scores become affinities.
+    pub score: RouterScore,
+    /// Whether the chosen weights are divided by their sum.
+    pub normalize: bool,
+    /// Multiplies the weights.
+    pub scale: f64,
+    /// Choice restricted to some groups of experts.
+    pub groups: Option<RouterGroups>,
+    /// Whether a correction bias `[E]`, added for the choice only, is the second input.
+    pub has_correction: bool,
+}
+
+/// How router scores become affinities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouterScore {
+    /// Softmax over all experts, then the choice.
+    Softmax,
+    /// The choice, then softmax over the chosen (GPT-OSS).
+    SoftmaxOfChosen,
+    /// A sigmoid an expert (DeepSeek-V3).
+    Sigmoid,
+}
+
+/// Group-limited choice (DeepSeek-V3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouterGroups {
+    /// How many groups of equal size.
+    pub groups: u64,
+    /// How many groups a token may use.
+    pub keep: u64,
+    /// A group's score is the sum of its best `score_of` affinities (1 = its maximum).
+    pub score_of: u64,
+}
+
+impl Meaning for Router {
+    fn text(&self, _: &Module) -> String {
+        format!(
+            "route top_k={} {:?}{}{}{}{}",
+            self.top_k,
+            self.score,
+            flag(self.normalize, " normalize"),
+            if self.scale == 1.0 { String::new() } else { format!(" scale={:?}", self.scale) },
+            optional("groups", self.groups.map(|g| format!("{}/{} by {}", g.keep, g.groups, g.score_of))),
+            flag(self.has_correction, " correction"),
+        )
+    }
+    fn sentence(&self) -> &'static str {
+        "the weights of the experts a token is sent to; 0 for all others"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let scores = match given.inputs {
+            [scores] if !self.has_correction => scores,
+            [scores, correction] if self.has_correction => {
+                if correction.shape.len() != 1 || correction.last() != scores.last() {
+                    return fail(format!("a correction of {correction} for scores {scores}"));
+                }
+                scores
+            }
+            _ => return fail("a router takes scores"),
+        };
+        let experts = scores.last().and_then(Dim::constant).unwrap_or(0);
+        if scores.shape.len() != 3 || u128::from(self.top_k) > experts || self.top_k == 0 {
+            return fail(format!("{} of {experts} experts", self.top_k));
+        }
+        Ok(vec![(*scores).clone()])
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        let score = match self.score {
+            RouterScore::Softmax | RouterScore::SoftmaxOfChosen => 5,
+            RouterScore::Sigmoid => Activation::Sigmoid.operations(),
+        };
+        let normalize = if self.normalize { 2 } else { 0 };
+        let scale = u64::from(self.scale != 1.0);
+        site.per_element(score + u64::from(self.has_correction) + normalize + scale)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step("route")
+    }
+}

@@ -1,0 +1,204 @@
+//! Ops that move numbers about.
+
+use super::meaning::{Given, Meaning, Picture, Site, Types};
+use crate::ir::infer::{axis_of, fail};
+use crate::ir::work::Work;
+use crate::ir::{Dim, Module};
+
+/// [`Op::Slice`](super::Op::Slice)
+pub(super) struct Slice {
+    pub axis_from_last: usize,
+    pub start: u64,
+    pub len: u64,
+}
+
+impl Meaning for Slice {
+    fn text(&self, _: &Module) -> String {
+        let Self { axis_from_last, start, len } = self;
+        format!("slice axis=-{} {start}..{}", axis_from_last + 1, start + len)
+    }
+    fn sentence(&self) -> &'static str {
+        "some of the features"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let Self { axis_from_last, start, len } = self;
+        let [x] = given.inputs else { return fail("one tensor is sliced") };
+        let mut ty = (*x).clone();
+        let axis = axis_of(&ty, *axis_from_last)?;
+        if let Some(size) = ty.shape[axis].constant()
+            && u128::from(*start) + u128::from(*len) > size
+        {
+            return fail(format!("{start}..{} of {size}", start + len));
+        }
+        ty.shape[axis] = Dim::of(*len);
+        Ok(vec![ty])
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Pass
+    }
+    fn is_view(&self) -> bool {
+        true
+    }
+    fn keeps_indices(&self) -> bool {
+        true
+    }
+}
+
+/// [`Op::Concat`](super::Op::Concat)
+pub(super) struct Concat {
+    pub axis_from_last: usize,
+}
+
+impl Meaning for Concat {
+    fn text(&self, _: &Module) -> String {
+        format!("concat axis=-{}", self.axis_from_last + 1)
+    }
+    fn sentence(&self) -> &'static str {
+        "joined along an axis"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let Some((first, rest)) = given.inputs.split_first() else { return fail("nothing to join") };
+        let mut ty = (*first).clone();
+        let axis = axis_of(&ty, self.axis_from_last)?;
+        for other in rest {
+            if other.shape.len() != ty.shape.len() || other.dtype != ty.dtype {
+                return fail(format!("{ty} and {other} cannot be joined"));
+            }
+            for (i, (a, b)) in first.shape.iter().zip(&other.shape).enumerate() {
+                if i != axis && a != b {
+                    return fail(format!("{first} and {other} cannot be joined"));
+                }
+            }
+            ty.shape[axis] = &ty.shape[axis] + &other.shape[axis];
+        }
+        Ok(vec![ty])
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        Work::computed(&site.out())
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step("concat")
+    }
+}
+
+/// [`Op::Prepend`](super::Op::Prepend)
+pub(super) struct Prepend;
+
+impl Meaning for Prepend {
+    fn text(&self, _: &Module) -> String {
+        "prepend".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "learned vectors put before the sequence"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [rows, x] = given.inputs else { return fail("rows and a sequence expected") };
+        if rows.shape.len() != 2 || x.shape.len() != 3 || rows.last() != x.last() {
+            return fail(format!("{rows} before {x}"));
+        }
+        let mut ty = (*x).clone();
+        ty.shape[1] = &rows.shape[0] + &x.shape[1];
+        Ok(vec![ty])
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        Work::computed(&site.out())
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step("prepend")
+    }
+}
+
+/// [`Op::Unsqueeze`](super::Op::Unsqueeze)
+pub(super) struct Unsqueeze;
+
+impl Meaning for Unsqueeze {
+    fn text(&self, _: &Module) -> String {
+        "unsqueeze".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "one more axis, of length 1"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [x] = given.inputs else { return fail("one tensor expected") };
+        let mut ty = (*x).clone();
+        ty.shape.push(Dim::of(1u64));
+        Ok(vec![ty])
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Pass
+    }
+    fn is_view(&self) -> bool {
+        true
+    }
+    fn keeps_indices(&self) -> bool {
+        true
+    }
+}
+
+/// [`Op::Squeeze`](super::Op::Squeeze)
+pub(super) struct Squeeze;
+
+impl Meaning for Squeeze {
+    fn text(&self, _: &Module) -> String {
+        "squeeze".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "an axis of length 1 dropped"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        match given.inputs {
+            [x] if x.last() == Some(&Dim::of(1u64)) => {
+                let mut ty = (*x).clone();
+                ty.shape.pop();
+                Ok(vec![ty])
+            }
+            _ => fail("a last axis of length 1 is dropped"),
+        }
+    }
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Pass
+    }
+    fn is_view(&self) -> bool {
+        true
+    }
+    fn keeps_indices(&self) -> bool {
+        true
+    }
+}
+
+/// [`Op::OrZeros`](super::Op::OrZeros)
+pub(super) struct OrZeros;
+
+impl Meaning for OrZeros {
+    fn text(&self, _: &Module) -> String {
+        "or_zeros".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "zeros where an input is absent"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [a, b] = given.inputs else { return fail("a value and its likeness expected") };
+        if a.shape != b.shape || a.dtype != b.dtype {
+            return fail(format!("{a} is not like {b}"));
+        }
+        Ok(vec![(*b).clone()])
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        Work::computed(&site.out())
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::note("")
+    }
+    fn keeps_indices(&self) -> bool {
+        true
+    }
+}
