@@ -1,5 +1,5 @@
-//! What goes along with the weights of a run that is exported: its tokenizer, the names of its classes, how it
-//! begins and ends a text, how images are prepared, in the files of Hugging Face.
+//! The files that are exported together with the weights of a run: its tokenizer, the names of its classes,
+//! the special tokens for generation and the preprocessing of images, in the formats of Hugging Face.
 
 use std::path::{Path, PathBuf};
 
@@ -22,10 +22,10 @@ pub struct OfRun {
 }
 
 impl OfRun {
-    /// The best checkpoint of a run; `None` if the path is no run's folder.
+    /// The best checkpoint of a run; `None` if the path is not the folder of a run.
     ///
     /// # Errors
-    /// It has none that can be used.
+    /// The run has no checkpoint that can be used.
     pub fn open(path: &Path, ui: &mut Ui) -> Result<Option<Self>, Failure> {
         if !run_dir::is_run(path) {
             return Ok(None);
@@ -36,12 +36,12 @@ impl OfRun {
         Ok(Some(Self { weights: found.file(files::MODEL), codebook }))
     }
 
-    /// Its weights.
+    /// The path of its weights.
     pub fn weights(&self) -> &PathBuf {
         &self.weights
     }
 
-    /// Names the classes in a config that has as many.
+    /// Puts the names of the classes into a config with the same number of classes.
     pub fn name_classes(&self, config: &mut Json) {
         let classes = &self.codebook.classes;
         let count = config["num_labels"].as_u64().or(config["id2label"].as_object().map(|o| o.len() as u64));
@@ -53,10 +53,10 @@ impl OfRun {
         config["label2id"] = names.map(|(i, name)| (name.clone(), json!(i))).collect();
     }
 
-    /// Writes the files beside the weights and gives their names.
+    /// Writes the files next to the weights and returns their names.
     ///
     /// # Errors
-    /// One cannot be written.
+    /// A file cannot be written.
     pub fn write(&self, folder: &Path, ui: &Ui) -> Result<Vec<String>, Failure> {
         let mut written = Vec::new();
         let mut put = |name: &str, text: String| {
@@ -75,7 +75,7 @@ impl OfRun {
             }
         };
         if codebook.source.is_some() {
-            ui.note("note: source and target have vocabularies of their own, and no one file holds both");
+            ui.note("note: source and target have separate vocabularies, which do not fit into one file");
         } else if let Some(tokenizer) = &codebook.tokenizer {
             let text = tokenizer_json(tokenizer, frame);
             put("tokenizer.json", text.ok_or_else(|| Failure::bug("a tokenizer cannot be written"))?)?;

@@ -1,4 +1,4 @@
-//! `trafoc compare`: what differs between specs, and what it costs.
+//! `trafoc compare`: the differences between specs, and their costs.
 
 use std::path::{Path, PathBuf};
 
@@ -24,18 +24,16 @@ use crate::report::costs::{Element, Scene};
 use crate::report::number;
 use crate::source::SourceMap;
 
-const NAMES: &str = "\
-Costs have names: params, active, embedding, attention, ffn, norm, head,
-flops, flops_per_token, attention_flops, visible_flops, training_flops,
-decoding_flops, kv_per_token, kv, weights, run_memory, train_memory.
-`first.params` is that of the first spec. Of a spec with a sweep, named
-alone, the variants are compared.";
+const NAMES: &str = "Costs have names: params, active, embedding, attention, ffn, norm, head,\nflops, \
+    flops_per_token, attention_flops, visible_flops, training_flops,\ndecoding_flops, kv_per_token, kv, \
+    weights, run_memory, train_memory.\n`first.params` is that of the first spec. If the only spec has a \
+    sweep,\nits variants are compared.";
 
-/// Seeds that models are trained with where nobody says how many.
+/// The number of seeds with which models are trained by default.
 #[cfg(feature = "interp")]
 const SEEDS: u64 = 3;
 
-/// Arguments of `compare`.
+/// The arguments of `compare`.
 #[derive(Debug, Args)]
 #[command(after_help = NAMES)]
 pub struct Compare {
@@ -47,32 +45,29 @@ pub struct Compare {
     over: OverArgs,
     #[command(flatten)]
     scene: SceneArgs,
-    /// Exit with 1 if this holds for a spec, such as `params > 125e6`; may be
-    /// repeated
+    /// Exit with 1 if this holds for a spec, such as `params > 125e6`; may be repeated
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
-    /// Compare with the shipped spec that is nearest to this one
+    /// Compare with the shipped spec that is most similar to this one
     #[arg(long)]
     nearest: bool,
     /// Write a page with diagrams and charts to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Time forward passes and training steps of each, in turns
+    /// Measure forward passes and training steps of each spec, in turns
     #[arg(long)]
     measure: bool,
-    /// Train each by this recipe, on the same data in the same order, and
-    /// show what they learned
+    /// Train each spec with this recipe, on the same data in the same order, and show what they learned
     #[arg(long, value_name = "RECIPE")]
     train: Option<PathBuf>,
-    /// How many seeds each is trained with, from the recipe's own on; 3 if
-    /// not given
+    /// The number of seeds for each spec, starting from the recipe's own; 3 if not given
     #[arg(long, value_name = "N", requires = "train", value_parser = clap::value_parser!(u64).range(1..=100))]
     seeds: Option<u64>,
     /// Change a value of the recipe, such as `steps=100`; may be repeated
     #[arg(long = "with", value_name = "PATH=VALUE", requires = "train")]
     with: Vec<String>,
-    /// The folder of the runs, which goes on with those that are there; one
-    /// that is removed at the end if not given
+    /// The folder for the runs; runs that exist there are continued. If not given, a folder that is removed
+    /// at the end
     #[arg(long, value_name = "DIR", requires = "train")]
     out: Option<PathBuf>,
     /// The device to run on: flex, cuda:0, auto, ...; `trafoc doctor` lists
@@ -91,16 +86,16 @@ pub struct Compare {
     format: TableFormat,
 }
 
-/// At what costs are measured.
+/// The lengths and the element type for which costs are computed.
 #[derive(Clone, Debug, Args)]
 pub struct SceneArgs {
-    /// Sequences in the batch
+    /// The number of sequences in the batch
     #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
-    /// Their length; the shortest context if not given
+    /// The tokens of each sequence; the shortest context if not given
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     tokens: Option<u64>,
-    /// What numbers are held in, for bytes: bf16, f16 or f32
+    /// The element type for bytes: bf16, f16 or f32
     #[arg(
         long,
         value_enum,
@@ -113,7 +108,7 @@ pub struct SceneArgs {
 }
 
 impl SceneArgs {
-    /// The scene for models of these costs.
+    /// The scene for models with these costs.
     pub fn scene<'c>(&self, costs: impl Iterator<Item = &'c Cost>) -> Scene {
         let contexts = costs.filter(|c| c.has_time).map(|c| c.context);
         let tokens = self.tokens.or(contexts.min()).unwrap_or(1);
@@ -126,7 +121,7 @@ impl SceneArgs {
     }
 }
 
-/// The data of a comparison.
+/// The data of a comparison in JSON.
 #[derive(Serialize)]
 struct Data<'a> {
     #[serde(flatten)]
@@ -136,18 +131,18 @@ struct Data<'a> {
     conditions: &'a [Judged],
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<&'a Path>,
-    /// The folder of the runs of `--train`, if it is still there.
+    /// The folder of the runs of `--train`, if it is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     runs: Option<&'a Path>,
 }
 
 impl Compare {
-    /// How diagnostics are told.
+    /// The format in which diagnostics are printed.
     pub fn spoken(&self) -> Format {
         self.format.spoken()
     }
 
-    /// The comparison.
+    /// Runs the comparison.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         let mut sources = SourceMap::new();
         let conditions = self.conditions(&mut sources, ui)?;
@@ -159,8 +154,8 @@ impl Compare {
         }
         let near = self.add(&mut subjects, ui)?;
         if subjects.len() < 2 {
-            let help = "`--nearest` compares one spec with those that come with trafoc";
-            return Err(Failure::usage("comparing takes two specs or more").help(help));
+            let help = "`--nearest` compares one spec with those that are part of trafoc";
+            return Err(Failure::usage("a comparison needs two specs or more").help(help));
         }
         let names = distinct(&subjects);
         let costs: Vec<Cost> = subjects.iter().map(|(_, s)| cost(&s.graph)).collect();
@@ -227,14 +222,14 @@ impl Compare {
     fn refuse_what_changes_nothing(&self) -> Result<(), Failure> {
         match &self.device {
             Some(_) if !self.measure && self.train.is_none() => {
-                let failure = Failure::usage("--device would change nothing: nothing is run");
+                let failure = Failure::usage("--device would have no effect: no model is run");
                 Err(failure.help("`--measure` and `--train RECIPE` run the models"))
             }
             Some(_) | None => Ok(()),
         }
     }
 
-    /// The device that is named here or in the environment.
+    /// The device that is given as an option or in the environment.
     #[cfg(feature = "interp")]
     fn device(&self) -> Option<String> {
         self.device.clone().or_else(|| std::env::var("TRAFOC_DEVICE").ok())
@@ -252,7 +247,7 @@ impl Compare {
         super::timing::timing(&named, scene, self.device().as_deref(), ui)
     }
 
-    /// What the models learned, the folder of their runs, and whether the user ended it before.
+    /// What the models learned, the folder of their runs, and whether the user stopped the training.
     #[cfg(feature = "interp")]
     fn learning(
         &self,
@@ -305,13 +300,14 @@ impl Compare {
             return Ok(conditions);
         }
         ui.diagnose(&wrong, sources);
-        Err(Failure::usage("`--fail-if` takes a condition on costs"))
+        Err(Failure::usage("`--fail-if` needs a condition on costs"))
     }
 
-    /// Adds what one spec alone is compared with: the nearest shipped spec, or the variants of its sweep.
+    /// Adds what a single spec is compared with: the most similar shipped spec, or the variants of its
+    /// sweep.
     fn add(&self, subjects: &mut Vec<(String, Subject)>, ui: &mut Ui) -> Result<Vec<Near>, Failure> {
         if self.nearest && subjects.len() > 1 {
-            return Err(Failure::usage("`--nearest` takes one spec"));
+            return Err(Failure::usage("`--nearest` needs exactly one spec"));
         }
         let (true, Some((_, only))) = (subjects.len() == 1, subjects.first()) else { return Ok(Vec::new()) };
         if !self.nearest {
@@ -337,7 +333,7 @@ impl Compare {
     }
 }
 
-/// The name of a combination of a grid with the ends of its paths: `layers=6,d_model=512`.
+/// The name of a combination of a grid, with only the last words of its paths: `layers=6,d_model=512`.
 fn short(name: &str) -> String {
     let end = |axis: &str| {
         let (path, value) = axis.split_once('=')?;
@@ -347,7 +343,7 @@ fn short(name: &str) -> String {
     ends.map_or_else(|| name.to_owned(), |ends| ends.join(","))
 }
 
-/// Names that tell the specs apart: their own, or else as the user named them.
+/// Names that distinguish the specs: their own, or else as the user named them.
 fn distinct(subjects: &[(String, Subject)]) -> Vec<String> {
     let count = |name: &String| subjects.iter().filter(|(other, _)| other == name).count();
     let mut names: Vec<String> = subjects
@@ -382,13 +378,13 @@ fn line(judged: &Judged) -> String {
     format!("failed: {model}: {condition} ({} and {})\n", shown(*left), shown(*right))
 }
 
-/// The text, with what is nearest before it.
+/// The text, preceded by the most similar spec.
 fn said(near: &[Near], comparison: &Comparison, width: usize) -> String {
     let mut text = String::new();
     if let Some((first, others)) = near.split_first() {
         text = match first.distance {
             0 => format!("this is {}", first.name),
-            n => format!("nearest is {}, at a distance of {n}", first.name),
+            n => format!("the most similar spec is {}, at a distance of {n}", first.name),
         };
         let others: Vec<String> = others.iter().map(|n| format!("{} {}", n.name, n.distance)).collect();
         text += &format!("\nthen {}\n\n", others.join(", "));

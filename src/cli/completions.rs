@@ -1,4 +1,4 @@
-//! `trafoc completions`: what a shell needs to complete commands and flags.
+//! `trafoc completions`: a script with which a shell completes commands and options.
 
 use clap::Args;
 use clap_complete::Shell;
@@ -6,13 +6,13 @@ use serde_json::json;
 
 use super::ui::{Failure, FormatArg, Output, Ui};
 
-/// Arguments of `completions`.
+/// The arguments of `completions`.
 #[derive(Debug, Args)]
 pub struct Completions {
     /// bash, elvish, fish, powershell or zsh
     #[arg(value_enum, value_name = "SHELL", hide_possible_values = true)]
     shell: Shell,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }

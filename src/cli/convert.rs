@@ -1,4 +1,4 @@
-//! `trafoc convert`: a spec in the other notation, with every comment kept.
+//! `trafoc convert`: writes a spec in the other notation, with every comment.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::diag::Sink;
 use crate::spec::is_part;
 use crate::syntax::{Notation, fmt};
 
-/// Arguments of `convert`.
+/// The arguments of `convert`.
 #[derive(Debug, Args)]
 pub struct Convert {
     /// A spec file, `-` for stdin, or a shipped spec such as `@gpt1`
@@ -24,12 +24,12 @@ pub struct Convert {
     /// The file to write; stdout if not given
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Overwrite a file that is there
+    /// Overwrite an existing file
     #[arg(long, requires = "out")]
     force: bool,
     #[command(flatten)]
     lang: LangArg,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -41,7 +41,8 @@ impl Convert {
         let named = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
         let to = match (self.to.map(Notation::from), named) {
             (Some(to), Some(named)) if to != named => {
-                let message = format!("`--to` says {} and `--out` {}", to.extension(), named.extension());
+                let message =
+                    format!("`--to` says {}, but `--out` says {}", to.extension(), named.extension());
                 return Err(Failure::usage(message));
             }
             (Some(to), _) | (None, Some(to)) => to,
@@ -62,7 +63,7 @@ impl Convert {
             return Output::new(text, data);
         };
         if !self.force && path.exists() {
-            let message = format!("`{}` is there already", path.display());
+            let message = format!("`{}` already exists", path.display());
             return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
         }
         file::write(path, &text)?;

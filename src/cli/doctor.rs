@@ -9,15 +9,15 @@ use serde::Serialize;
 use super::ui::{Failure, FormatArg, Output, Ui};
 use crate::report::number;
 
-/// Arguments of `doctor`.
+/// The arguments of `doctor`.
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
 
-/// What was found.
+/// The findings.
 #[derive(Debug, Serialize)]
 struct Health {
     version: &'static str,
@@ -37,16 +37,16 @@ struct Device {
     about: &'static str,
     state: &'static str,
     devices: Vec<String>,
-    /// What the first of them computes in.
+    /// The element types in which the first device computes.
     dtypes: Vec<&'static str>,
-    /// The most bytes of one tensor on the first of them, where there is such a bound.
+    /// The most bytes of one tensor on the first device, if there is such a limit.
     largest: Option<u64>,
     said: Option<String>,
     fix: Option<String>,
 }
 
 impl Device {
-    /// Its name and its state, with the element types it computes in.
+    /// The name and the state, with the element types.
     fn columns(&self) -> [String; 2] {
         let dtypes = self.dtypes.join(" ");
         let state =
@@ -54,7 +54,7 @@ impl Device {
         [self.backend.clone(), state]
     }
 
-    /// What stands below them, a line each: devices by number, why there is none, what would mend it.
+    /// The lines below them: devices by number, why there is none, how to fix it.
     fn below(&self) -> Vec<String> {
         let numbered = self.devices.iter().any(|name| *name != self.backend);
         let devices = numbered.then(|| self.devices.join(", "));
@@ -64,7 +64,7 @@ impl Device {
     }
 }
 
-/// Where output goes.
+/// The properties of the terminal.
 #[derive(Debug, Serialize)]
 struct Terminal {
     stdout: bool,
@@ -73,7 +73,7 @@ struct Terminal {
     utf8: bool,
 }
 
-/// Variables that change what trafoc does.
+/// The environment variables that trafoc reads.
 const VARIABLES: &[&str] = &[
     "TRAFOC_COLOR",
     "NO_COLOR",
@@ -85,7 +85,7 @@ const VARIABLES: &[&str] = &[
 ];
 
 impl Doctor {
-    /// Looks around; changes nothing.
+    /// Collects the findings; changes nothing.
     pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
         let health = Health {
             version: env!("CARGO_PKG_VERSION"),
@@ -135,7 +135,10 @@ impl Health {
         let yes = |is: bool| if is { "a terminal" } else { "not a terminal" };
         line("stdout", yes(*stdout));
         line("stderr", yes(*stderr));
-        line("width", &width.map_or("80, as no terminal says".to_owned(), |w| w.to_string()));
+        line(
+            "width",
+            &width.map_or("80, because the terminal does not report a width".to_owned(), |w| w.to_string()),
+        );
         line(
             "encoding",
             if *utf8 { "UTF-8" } else { "not UTF-8: set LC_ALL=C.UTF-8 to see every character" },
@@ -162,13 +165,13 @@ fn features() -> Vec<&'static str> {
     all.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect()
 }
 
-/// No backend is compiled in.
+/// There are no devices if no backend is compiled in.
 #[cfg(not(feature = "interp"))]
 fn devices() -> Vec<Device> {
     Vec::new()
 }
 
-/// Every backend, those that are compiled in opened once.
+/// Every backend; those that are compiled in are opened once.
 #[cfg(feature = "interp")]
 fn devices() -> Vec<Device> {
     use crate::interp::device::{Backend, Chosen, DTYPES, DeviceError, survey};
@@ -176,7 +179,7 @@ fn devices() -> Vec<Device> {
         let state = match &found {
             Ok(_) => "ready",
             Err(DeviceError::NotCompiled { .. }) => "not compiled in",
-            Err(DeviceError::Absent { .. }) => "not there",
+            Err(DeviceError::Absent { .. }) => "not available",
             Err(DeviceError::Unknown { .. } | DeviceError::Index { .. } | DeviceError::Dtype { .. }) => {
                 "unknown"
             }

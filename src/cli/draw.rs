@@ -10,7 +10,7 @@ use super::subject::SpecArgs;
 use super::ui::{Failure, Format, Output, Ui};
 use crate::draw::model::{dot, mermaid, outline, page, picture};
 
-/// Arguments of `draw`.
+/// The arguments of `draw`.
 #[derive(Debug, Args)]
 pub struct Draw {
     #[command(flatten)]
@@ -18,30 +18,30 @@ pub struct Draw {
     /// The file to write; stdout if not given
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// svg, html, png, dot, mermaid or json; the file's ending tells if not given
+    /// svg, html, png, dot, mermaid or json; if not given, the file's extension decides
     #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     format: Option<Form>,
 }
 
-/// What is drawn.
+/// The form of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Form {
-    /// A figure
+    /// A picture
     Svg,
-    /// A page with the figure, the spec and the layers
+    /// A page with the picture, the spec and the layers
     Html,
-    /// A figure in pixels, where trafoc is built with the feature `png`
+    /// A picture in pixels, if trafoc is built with the feature `png`
     Png,
-    /// For Graphviz
+    /// A graph for Graphviz
     Dot,
-    /// For Markdown
+    /// A flowchart for Markdown
     Mermaid,
-    /// The figure within the envelope
+    /// The picture inside the JSON envelope
     Json,
 }
 
 impl Draw {
-    /// How diagnostics are told.
+    /// The format in which diagnostics are printed.
     pub fn spoken(&self) -> Format {
         match self.format {
             Some(Form::Json) => Format::Json,
@@ -49,7 +49,7 @@ impl Draw {
         }
     }
 
-    /// Draws; the last line is the file's path if there is one.
+    /// Draws; the last line of output is the path of the file, if there is one.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         let form = self.form()?;
         let subject = self.spec.compile(ui)?;
@@ -57,7 +57,7 @@ impl Draw {
         let text = match form {
             Form::Png => {
                 let Some(path) = &self.out else {
-                    return Err(Failure::usage("a png is no text for stdout").help("`--out FILE.png`"));
+                    return Err(Failure::usage("a png cannot be written to stdout").help("`--out FILE.png`"));
                 };
                 file::write_png(path, &picture(&outline))?;
                 return Output::new(format!("{}\n", path.display()), json!({ "path": path }));
@@ -86,8 +86,8 @@ impl Draw {
             (None, Some("dot" | "gv")) => Ok(Form::Dot),
             (None, Some("mmd" | "mermaid")) => Ok(Form::Mermaid),
             (None, Some(other)) => {
-                Err(Failure::usage(format!("`.{other}` is none of svg, html, png, dot and mmd"))
-                    .help("`--format` says what is drawn"))
+                Err(Failure::usage(format!("`.{other}` is not one of svg, html, png, dot and mmd"))
+                    .help("`--format` selects the form"))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `trafoc expand`: the spec with every default in its place, as a spec.
+//! `trafoc expand`: the spec with every default written, as a spec.
 
 use clap::Args;
 use serde_json::json;
@@ -7,21 +7,21 @@ use super::subject::{Lang, SpecArgs};
 use super::ui::{Failure, FormatArg, Output, Ui};
 use crate::spec::expand::expand;
 
-/// Arguments of `expand`.
+/// The arguments of `expand`.
 #[derive(Debug, Args)]
 pub struct Expand {
     #[command(flatten)]
     spec: SpecArgs,
-    /// What to write it in, yaml or trafo; as it is written if not given
+    /// The notation, yaml or trafo; that of the spec if not given
     #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
     to: Option<Lang>,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
 
 impl Expand {
-    /// Writes out the spec: reading it again gives an equal one.
+    /// Writes the spec; parsing the output gives an equal one.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         let subject = self.spec.compile(ui)?;
         let notation = self.to.map_or(subject.notation, Into::into);

@@ -1,4 +1,4 @@
-//! `trafoc export`: a spec and its weights as a directory the Hugging Face library loads.
+//! `trafoc export`: writes a spec and its weights as a directory that Hugging Face's library loads.
 
 use std::path::{Path, PathBuf};
 
@@ -19,30 +19,31 @@ use crate::hub::written::{Written, tensors};
 use crate::source::SourceMap;
 use crate::tensor_file::{self, Saved, TensorFile};
 
-/// Arguments of `export`.
+/// The arguments of `export`.
 #[derive(Debug, Args)]
 pub struct Export {
-    /// The spec.
+    /// The spec and its settings.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// Weights in safetensors, named by the paths of parameters; a run and a model directory have their own
+    /// Weights in safetensors, named by the paths of parameters; a run and a model directory contain their
+    /// own
     #[arg(long, short, value_name = "FILE")]
     pub weights: Option<PathBuf>,
     /// The directory to write
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
-    /// The family to write; the first that can say the spec if not given
+    /// The family to write; the first that can express the spec if not given
     #[arg(long, value_name = "NAME")]
     pub family: Option<String>,
-    /// Overwrite a config.json and a model.safetensors that are there
+    /// Overwrite an existing config.json and model.safetensors
     #[arg(long)]
     pub force: bool,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
 
-/// What a directory holds beside the model and goes along as it is.
+/// The other files of a model directory, which are copied unchanged.
 const BESIDE: &[&str] = &[
     "tokenizer.json",
     "tokenizer_config.json",
@@ -59,7 +60,7 @@ impl Export {
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         let there = ["config.json", "model.safetensors"].map(|name| self.to.join(name));
         if let Some(path) = there.iter().find(|p| p.exists() && !self.force) {
-            let message = format!("`{}` is there already", path.display());
+            let message = format!("`{}` already exists", path.display());
             return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
         }
         let subject = self.spec.compile(ui)?;
@@ -70,7 +71,7 @@ impl Export {
         let preferred = self.family.clone().or(own);
         if let Some(name) = self.family.as_deref().filter(|name| !families.names().contains(name)) {
             let message = format!("there is no family `{name}`");
-            let help = format!("there are {}", families.names().join(", "));
+            let help = format!("the families are {}", families.names().join(", "));
             return Err(Failure::usage(message).help(help));
         }
         let found = export(&subject.spec, &families, preferred.as_deref(), &mut sources, &mut sink);
@@ -87,7 +88,9 @@ impl Export {
         let mut weights = match (self.weights.as_ref().or(own), &subject.model) {
             (None, None) => {
                 let message = "an export needs weights";
-                return Err(Failure::usage(message).help("`--weights FILE`, as `trafoc train` writes them"));
+                return Err(
+                    Failure::usage(message).help("give `--weights FILE`, as `trafoc train` writes it")
+                );
             }
             (given, Some(model)) => {
                 let path = given.unwrap_or(&model.folder);
@@ -112,7 +115,10 @@ impl Export {
             (None, None) => Vec::new(),
         };
         if !exported.lost.is_empty() {
-            ui.note("note: about training only, and not kept, because the family has no word for it:");
+            ui.note(
+                "note: these concern only training and are not kept, because the family has no key \
+                for them:",
+            );
             exported.lost.iter().for_each(|line| ui.note(&format!("  {line}")));
         }
         let Exported { family, architecture, lost, .. } = exported;
@@ -125,7 +131,7 @@ impl Export {
     }
 }
 
-/// Without the interpreter no run can be read, and so there is none.
+/// Without the interpreter, runs cannot be read, so this type has no values.
 #[cfg(not(feature = "interp"))]
 enum OfRun {}
 
@@ -145,7 +151,7 @@ impl OfRun {
 }
 
 impl Export {
-    /// The run that is exported, with its weights, unless others are given.
+    /// The run that is exported with its weights, unless other weights are given.
     #[cfg(feature = "interp")]
     fn of_run(&self, ui: &mut Ui) -> Result<Option<OfRun>, Failure> {
         match &self.weights {
@@ -160,11 +166,11 @@ impl Export {
     }
 }
 
-/// Where parameters come from.
+/// The source of the parameters.
 enum Weights {
-    /// A file of our own.
+    /// A file that trafoc has written.
     File(TensorFile),
-    /// A checkpoint with names of its own.
+    /// A checkpoint with other names.
     Named(Box<crate::hub::tensors::Tensors>),
 }
 
@@ -187,7 +193,7 @@ fn open(path: &Path, parameters: &Parameters) -> Result<TensorFile, Failure> {
         match file.entries().get(path) {
             None => lines.push(format!("missing: {path} {shape:?}")),
             Some(e) if e.shape != *shape => {
-                lines.push(format!("{path} is {:?}, the model's is {shape:?}", e.shape))
+                lines.push(format!("{path} has the shape {:?}, the model's has {shape:?}", e.shape))
             }
             Some(_) => {}
         }
@@ -220,7 +226,7 @@ fn write(path: &Path, tensors: &IndexMap<String, Written>, weights: &mut Weights
     .map_err(|e| Failure::new(Exit::File, format!("cannot write weights: {e}")))
 }
 
-/// Copies a tokenizer and what else goes along.
+/// Copies the tokenizer and the other files.
 fn copy_beside(model: &HubModel, to: &Path) -> Result<Vec<String>, Failure> {
     let mut copied = Vec::new();
     for name in BESIDE {
@@ -239,12 +245,15 @@ fn copy_beside(model: &HubModel, to: &Path) -> Result<Vec<String>, Failure> {
 fn refusal(obstacles: &Obstacles, ui: &mut Ui, sink: Sink, sources: &SourceMap) -> Failure {
     const SHOWN: usize = 12;
     ui.diagnose(&sink.into_sorted(), sources);
-    let message = "no family can say this spec";
+    let message = "no family can express this spec";
     let failure = Failure::new(Exit::Refused, message);
     let Some(family) = &obstacles.family else {
         return failure.help("no family has these stacks with this head");
     };
-    let failure = failure.help(format!("{family} comes nearest; in the way stand, the spec's value first:"));
+    let failure = failure.help(format!(
+        "the closest family is {family}; these differ, the spec's value \
+        first:"
+    ));
     let failure = obstacles.knobs.iter().take(SHOWN).fold(failure, |f, knob| f.help(knob.clone()));
     match obstacles.knobs.len().checked_sub(SHOWN).filter(|n| *n > 0) {
         Some(more) => failure.help(format!("and {more} more")),

@@ -1,4 +1,4 @@
-//! `trafoc fit`: sizes that give a spec a wanted cost.
+//! `trafoc fit`: finds sizes that give a spec a wanted cost.
 
 use clap::Args;
 use serde::Serialize;
@@ -17,10 +17,10 @@ use crate::source::{SourceMap, Span};
 use crate::syntax::expr::{self, NoNames};
 use crate::syntax::tree::Node;
 
-/// A cost that is further off than this share is not what was asked for.
+/// If a cost differs by more than this share from the wanted one, a note says so.
 const FAR: f64 = 0.1;
 
-/// Arguments of `fit`.
+/// The arguments of `fit`.
 #[derive(Debug, Args)]
 #[command(override_usage = "trafoc fit [OPTIONS] --<COST> <N|SPEC> <SPEC>")]
 pub struct Fitting {
@@ -28,12 +28,12 @@ pub struct Fitting {
     spec: SpecArgs,
     #[command(flatten)]
     wanted: WantedArgs,
-    /// Sizes that may change, such as `d_model,layers`
+    /// The sizes that may change, such as `d_model,layers`
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "d_model,layers")]
     over: Vec<String>,
     #[command(flatten)]
     scene: SceneArgs,
-    /// How many to show
+    /// How many results to show
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     most: u16,
     /// text, json, csv or markdown
@@ -48,23 +48,23 @@ pub struct Fitting {
     format: TableFormat,
 }
 
-/// The wanted cost: a number such as `124e6`, or a spec that has it.
+/// The wanted cost: a number such as `124e6`, or a spec that has this cost.
 #[derive(Clone, Debug, Args)]
 #[group(required = true, multiple = false)]
 struct WantedArgs {
-    /// Parameters wanted: a number, or a spec to take it from
+    /// The wanted number of parameters, or a spec with that number
     #[arg(long, value_name = "N|SPEC")]
     params: Option<String>,
-    /// Parameters a token meets
+    /// The wanted number of parameters that a token uses
     #[arg(long, value_name = "N|SPEC")]
     active: Option<String>,
-    /// Operations a token
+    /// The wanted operations per token
     #[arg(long, value_name = "N|SPEC")]
     flops_per_token: Option<String>,
-    /// Bytes a token adds to the cache
+    /// The wanted bytes that a token adds to the cache
     #[arg(long, value_name = "N|SPEC")]
     kv_per_token: Option<String>,
-    /// Bytes of a training step
+    /// The wanted bytes of a training step
     #[arg(long, value_name = "N|SPEC")]
     train_memory: Option<String>,
 }
@@ -83,7 +83,7 @@ impl WantedArgs {
     }
 }
 
-/// The data of `fit`.
+/// The data of `fit` in JSON.
 #[derive(Serialize)]
 struct Data<'a> {
     model: &'a str,
@@ -94,29 +94,32 @@ struct Data<'a> {
 }
 
 impl Fitting {
-    /// How diagnostics are told.
+    /// The format in which diagnostics are printed.
     pub fn spoken(&self) -> Format {
         self.format.spoken()
     }
 
-    /// Looks for the sizes.
+    /// Finds the sizes.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         let subject = self.spec.compile(ui)?;
         let scene = self.scene.scene([cost(&subject.graph)].iter());
-        let (name, value) = self.wanted.given().ok_or_else(|| Failure::usage("no cost is asked for"))?;
+        let (name, value) = self.wanted.given().ok_or_else(|| Failure::usage("no wanted cost is given"))?;
         let wanted = Wanted { cost: name, value: amount(name, value, &scene, ui)?, scene };
         let fitter = Fitter::new(&subject.spec);
         let sizes: Vec<Size> =
             self.over.iter().map(|over| size(&fitter, over, &subject)).collect::<Result<_, _>>()?;
         let found = fitter.fit(&sizes, &wanted, usize::from(self.most));
         let Some(best) = found.first() else {
-            let message =
-                format!("no sizes from an eighth to eight times those of `{}` are sound", subject.name);
+            let message = format!(
+                "no sizes between an eighth and eight times those of `{}` give a valid spec",
+                subject.name
+            );
             return Err(Failure::new(Exit::Failed, message));
         };
         if found.iter().all(|fit| fit.off.abs() > FAR) {
             ui.note(&format!(
-                "note: nothing comes within 10 % of it; sizes from an eighth to eight times those of `{}` are tried",
+                "note: no result is within 10 % of it; sizes between an eighth and eight times those of \
+                    `{}` are tried",
                 subject.name
             ));
         }
@@ -146,12 +149,14 @@ impl Fitting {
 fn size(fitter: &Fitter, name: &str, subject: &Subject) -> Result<Size, Failure> {
     let name = name.trim();
     fitter.size(name).map_err(|unfit| match unfit {
-        Unfit::Several(paths) => Failure::usage(format!("`{name}` is several sizes of `{}`", subject.name))
-            .help(format!("say which: {}", paths.join(", "))),
+        Unfit::Several(paths) => {
+            Failure::usage(format!("`{name}` names several sizes of `{}`", subject.name))
+                .help(format!("give the path of one: {}", paths.join(", ")))
+        }
         Unfit::Unknown(paths) => {
             let ends: Vec<&str> = paths.iter().map(|p| p.rsplit('.').next().unwrap_or(p)).collect();
             let near = suggest(name, &ends).or_else(|| suggest(name, &paths));
-            let failure = Failure::usage(format!("`{}` has no size `{name}` of its own", subject.name));
+            let failure = Failure::usage(format!("`{}` has no size `{name}` that can change", subject.name));
             match near {
                 Some(near) => failure.help(format!("did you mean `{near}`?")),
                 None => failure.help(format!("its sizes are {}", paths.join(", "))),
@@ -170,11 +175,11 @@ fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, F
         let number = expr::parse(&sources, &node).and_then(|expr| expr::eval(&expr, &NoNames));
         let number = number.map_err(|diagnostic| {
             ui.diagnose(&[diagnostic], &sources);
-            Failure::usage("the wanted cost is no number")
+            Failure::usage("the wanted cost is not a number")
         })?;
         return match number.to_f64() {
             n if (1.0..1e36).contains(&n) => Ok(n.round() as u128),
-            n => Err(Failure::usage(format!("a cost of {n} cannot be had"))),
+            n => Err(Failure::usage(format!("no model has a cost of {n}"))),
         };
     }
     let other = OverArgs::default().compile(value, ui)?;

@@ -1,4 +1,4 @@
-//! `trafoc fmt`: specs in their usual form, with every comment kept.
+//! `trafoc fmt`: formats specs, with every comment kept.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use crate::diag::Sink;
 use crate::spec::is_part;
 use crate::syntax::fmt;
 
-/// Arguments of `fmt`.
+/// The arguments of `fmt`.
 #[derive(Debug, Args)]
 pub struct Fmt {
     /// Spec files, or `-` for stdin
     #[arg(value_name = "FILE", required = true)]
     files: Vec<String>,
-    /// Write nothing; fail if a file is not in its usual form
+    /// Write nothing; fail if a file is not formatted
     #[arg(long, conflicts_with = "write")]
     check: bool,
     /// Write the files back
@@ -26,18 +26,17 @@ pub struct Fmt {
     write: bool,
     #[command(flatten)]
     lang: LangArg,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
 
 impl Fmt {
-    /// Formats to stdout, or in place, or only compares.
+    /// Formats to stdout or in place, or only checks.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         if self.files.len() > 1 && !self.write && !self.check {
-            return Err(
-                Failure::usage("several files cannot go to one stdout").help("`--write` writes them back")
-            );
+            return Err(Failure::usage("several files cannot be written to stdout")
+                .help("`--write` writes them back"));
         }
         let mut text = String::new();
         let mut changed = Vec::new();
@@ -52,7 +51,7 @@ impl Fmt {
             let found = sink.into_sorted();
             ui.diagnose(&found, &opened.sources);
             let Some(made) = made else {
-                ui.note(&format!("`{}` has {} and stays as it is", opened.name, counted(&found)));
+                ui.note(&format!("`{}` has {} and is not changed", opened.name, counted(&found)));
                 faulty += 1;
                 continue;
             };
@@ -68,7 +67,7 @@ impl Fmt {
             }
         }
         if faulty > 0 {
-            return Err(Failure::new(Exit::Failed, "what has errors cannot be formatted"));
+            return Err(Failure::new(Exit::Failed, "a text with errors cannot be formatted"));
         }
         let data =
             if self.write || self.check { json!({ "changed": changed }) } else { json!({ "text": text }) };
@@ -77,7 +76,7 @@ impl Fmt {
         }
         let mut output = Output::new(text, data)?;
         if self.check && !changed.is_empty() {
-            ui.note("not in the usual form; `trafoc fmt --write` mends it");
+            ui.note("not formatted; `trafoc fmt --write` formats it");
             output.exit = Exit::Failed;
         }
         Ok(output)

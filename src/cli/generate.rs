@@ -1,4 +1,4 @@
-//! `trafoc generate`: texts a trained model writes, or translations.
+//! `trafoc generate`: texts that a trained model generates, or translations.
 
 use std::path::PathBuf;
 
@@ -7,41 +7,41 @@ use clap::Args;
 use super::model::ModelArgs;
 use super::ui::{Failure, FormatArg, Output, Ui};
 
-/// Arguments of `generate`.
+/// The arguments of `generate`.
 #[derive(Debug, Args)]
 pub struct Generate {
-    /// The model.
+    /// The model and its weights.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// A text to write on from, or to translate; may be repeated
+    /// A text to continue or to translate; may be repeated
     #[arg(long, short, value_name = "TEXT")]
     pub prompt: Vec<String>,
     /// A file with a prompt in every line; `-` for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     pub prompts: Option<PathBuf>,
-    /// How many texts for every prompt
+    /// The number of texts for every prompt
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub count: u64,
-    /// The most tokens of a text; as many as the context has room for if not given
+    /// The most tokens of a text; if not given, as many as fit in the context
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<usize>,
-    /// Scores are divided by it before the draw; 0 takes the best token. 1 for a language model, 0 for a
-    /// translation if not given
+    /// Scores are divided by it before sampling; 0 selects the best token. If not given, 1 for a language
+    /// model and 0 for a translation
     #[arg(long, value_name = "T", value_parser = at_least_0, allow_negative_numbers = true)]
     pub temperature: Option<f64>,
-    /// Draw among so many of the best tokens
+    /// Sample among this many of the best tokens
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     pub top_k: Option<u64>,
-    /// Draw among the fewest best tokens that have this probability together
+    /// Sample among the smallest set of best tokens with this total probability
     #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
     pub top_p: Option<f64>,
-    /// Draw among tokens with at least this share of the best one's probability
+    /// Sample among tokens with at least this share of the best token's probability
     #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
     pub min_p: Option<f64>,
-    /// Above 1, tokens that have occurred become less probable
+    /// Above 1, tokens that have already occurred become less probable
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = above_0, allow_negative_numbers = true)]
     pub repetition_penalty: f64,
-    /// Search with so many hypotheses instead of drawing; gives `--count` of them
+    /// Search with this many hypotheses instead of sampling; returns `--count` of them
     #[arg(
         long,
         value_name = "WIDTH",
@@ -49,22 +49,22 @@ pub struct Generate {
         conflicts_with_all = ["temperature", "top_k", "top_p", "min_p", "repetition_penalty"]
     )]
     pub beam: Option<u64>,
-    /// Exponent of the length that a hypothesis' score is divided by
+    /// The exponent of the length by which a hypothesis' score is divided
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "beam", allow_negative_numbers = true)]
     pub length_penalty: f64,
-    /// A text that ends the output, and is not part of it; may be repeated
+    /// A text that ends the output and is not part of it; may be repeated
     #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub stop: Vec<String>,
-    /// The language of a translation, as the training data names it; of an imported model, its token
+    /// The language of a translation, as the training data names it; for an imported model, its token
     #[arg(long, value_name = "NAME")]
     pub language: Option<String>,
-    /// Where random numbers come from
+    /// The seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// Say of every text which part of the run's data has it, or that it is new
+    /// For every text, show which part of the run's data contains it, or that it is new
     #[arg(long)]
     pub known: bool,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -86,13 +86,13 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 impl Generate {
-    /// Writes.
+    /// Generates the texts.
     #[cfg(feature = "interp")]
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         super::generation::generate(self, ui)
     }
 
-    /// Says what is missing.
+    /// Reports the missing feature.
     #[cfg(not(feature = "interp"))]
     pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
         Err(super::ui::without_interp("generate text"))

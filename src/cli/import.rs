@@ -1,4 +1,4 @@
-//! `trafoc import`: a Hugging Face model as a spec.
+//! `trafoc import`: converts a Hugging Face model to a spec.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::hub::mapping::{Line, Mapping};
 use crate::spec::expand::expand;
 use crate::syntax::Notation;
 
-/// Arguments of `import`.
+/// The arguments of `import`.
 #[derive(Debug, Args)]
 pub struct Import {
     /// A directory with a config.json, or the file itself; with --dry-run and --weights a spec too
@@ -23,18 +23,19 @@ pub struct Import {
     /// The spec to write; stdout if not given
     #[arg(long, short, value_name = "FILE", conflicts_with = "dry_run")]
     pub out: Option<PathBuf>,
-    /// Overwrite a file that is there
+    /// Overwrite an existing file
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// Write nothing: show where every tensor of the directory goes, and what is missing
+    /// Write nothing: show to which parameter every tensor of the directory belongs, and what is missing
     #[arg(long)]
     pub dry_run: bool,
-    /// The weights that --dry-run looks at, where they are not the directory's; of a spec, by its `weights`
+    /// The weights for --dry-run, if they are not in the directory; for a spec, its `weights` name the
+    /// tensors
     #[arg(long, short, value_name = "FILE", requires = "dry_run")]
     pub weights: Option<PathBuf>,
     #[command(flatten)]
     over: OverArgs,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -46,10 +47,10 @@ impl Import {
             return self.tensors(ui);
         }
         let Some(config) = config_of(&self.model) else {
-            let message = format!("`{}` is no directory with a config.json", self.model.display());
+            let message = format!("`{}` is not a directory with a config.json", self.model.display());
             let failure = Failure::new(Exit::File, message);
             return Err(match self.dry_run {
-                true => failure.help("a spec needs `--weights FILE` beside `--dry-run`"),
+                true => failure.help("a spec needs `--weights FILE` together with `--dry-run`"),
                 false => failure,
             });
         };
@@ -58,12 +59,12 @@ impl Import {
         }
         let named = self.model.to_string_lossy();
         if let Some(path) = self.out.as_ref().filter(|p| p.exists() && !self.force) {
-            let message = format!("`{}` is there already", path.display());
+            let message = format!("`{}` already exists", path.display());
             return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
         }
         let said = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
         let notation = self.over.lang().map(Notation::from).or(said).unwrap_or(Notation::Yaml);
-        // It is compiled too, so that what is written is known to be good.
+        // It is compiled too, so that what is written is known to be valid.
         let subject = self.over.compile(&named, ui)?;
         let model = HubModel::open(&config, self.over.families(), ui)?;
         let imported = &model.imported;
@@ -73,13 +74,17 @@ impl Import {
             _ => converted(&imported.text)?,
         };
         if !imported.passed.is_empty() {
-            ui.note(&format!("note: passed over, being about running only: {}", imported.passed.join(", ")));
+            ui.note(&format!(
+                "note: ignored, because they concern only how a model is run: {}",
+                imported.passed.join(", ")
+            ));
         }
         if let Some(target) = imported.target {
             let begin = target.begin.map_or("its own last one".to_owned(), |id| format!("token {id}"));
             ui.note(&format!(
-                "note: where no target is given, the directory takes the source for it, one place on behind \
-                 {begin}, and reads it at the last token {}; the spec takes `target`, and a `mask` up to there",
+                "note: if no target is given, this model's library uses the source, shifted by one \
+                    position after {begin}, and reads the result at the last token {}; the spec has the \
+                    inputs `target` and a `mask` up to that position",
                 target.end
             ));
         }
@@ -96,12 +101,12 @@ impl Import {
         }
     }
 
-    /// Where every tensor goes.
+    /// Shows the parameter of every tensor.
     fn tensors(&self, ui: &mut Ui) -> Result<Output, Failure> {
         let subject = self.over.compile(&self.model.to_string_lossy(), ui)?;
         let own = subject.model.as_ref().map(|model| model.folder.as_path());
         let path = self.weights.as_deref().or(own);
-        let path = path.ok_or_else(|| Failure::bug("a directory gave no model"))?;
+        let path = path.ok_or_else(|| Failure::bug("the directory has no model"))?;
         let (_, mapping) = subject.mapping(path)?;
         let data = json!({ "tensors": mapping.lines, "misfits": mapping.misfits });
         let mut output = Output::new(table(&mapping), data)?;
@@ -112,7 +117,7 @@ impl Import {
     }
 }
 
-/// YAML as the other notation.
+/// Converts YAML to the other notation.
 fn converted(text: &str) -> Result<String, Failure> {
     let mut sources = crate::source::SourceMap::new();
     let id = sources.add("<import>", text);
@@ -147,8 +152,8 @@ fn table(mapping: &Mapping) -> String {
         };
     }
     let _ = match mapping.misfits.len() {
-        0 => writeln!(text, "\nevery parameter has its tensor"),
-        n => writeln!(text, "\n{n} do not fit:"),
+        0 => writeln!(text, "\nevery parameter has a tensor"),
+        n => writeln!(text, "\n{n} do not match:"),
     };
     for misfit in &mapping.misfits {
         let _ = writeln!(text, "  {}: {}", misfit.kind, misfit.message);

@@ -1,4 +1,4 @@
-//! `trafoc man`: a manual page for the program and one for every command.
+//! `trafoc man`: a manual page for the program, and one for every command.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use serde_json::json;
 use super::file;
 use super::ui::{Failure, FormatArg, Output, Ui};
 
-/// Arguments of `man`.
+/// The arguments of `man`.
 #[derive(Debug, Args)]
 pub struct Man {
     /// The folder to write the pages to
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }

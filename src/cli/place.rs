@@ -1,4 +1,4 @@
-//! Where a model is computed and in what numbers: arguments of the commands that use one.
+//! Arguments for the device and the element type, shared by the commands that run a model.
 
 use clap::Args;
 

@@ -7,19 +7,19 @@ use clap::Args;
 use super::model::ModelArgs;
 use super::ui::{Failure, FormatArg, Output, Ui};
 
-/// Arguments of `predict`.
+/// The arguments of `predict`.
 #[derive(Debug, Args)]
 pub struct Predict {
-    /// The model.
+    /// The model and its weights.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// A text; may be repeated. For answers, what questions are about
+    /// A text; may be repeated. For questions, the text they are about
     #[arg(long, short, value_name = "TEXT")]
     pub text: Vec<String>,
-    /// A file with a text in every line; `-` for stdin. For answers, the whole file is the text
+    /// A file with a text in every line; `-` for stdin. For questions, the whole file is the text
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     pub texts: Option<PathBuf>,
-    /// A second text, behind every text
+    /// A second text, which follows every text
     #[arg(long, value_name = "TEXT")]
     pub second: Option<String>,
     /// A question about the text; may be repeated
@@ -31,7 +31,7 @@ pub struct Predict {
     /// How many of the most probable classes are shown
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub top: u64,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -43,7 +43,7 @@ impl Predict {
         super::prediction::predict(self, ui)
     }
 
-    /// Says what is missing.
+    /// Reports the missing feature.
     #[cfg(not(feature = "interp"))]
     pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
         Err(super::ui::without_interp("predict"))

@@ -1,4 +1,4 @@
-//! `trafoc print`: what a spec becomes on its way to a model.
+//! `trafoc print`: the stages of a spec on its way to a model.
 
 use std::fmt::Write as _;
 
@@ -12,25 +12,25 @@ use crate::source::SourceMap;
 use crate::spec::explain::flow;
 use crate::syntax::tree::{Kind, Node};
 
-/// Arguments of `print`.
+/// The arguments of `print`.
 #[derive(Debug, Args)]
 pub struct Print {
-    /// tree (what is written, and where), spec (what is meant) or graph (what is computed)
+    /// tree (what is written, and where), spec (what it means) or graph (what is computed)
     #[arg(value_enum, value_name = "STAGE", hide_possible_values = true)]
     stage: Stage,
     #[command(flatten)]
     spec: SpecArgs,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
 
-/// A stage on the way.
+/// A stage of compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Stage {
     /// What is written, with the place of each value
     Tree,
-    /// What is meant: every value with its path, defaults among them
+    /// What it means: every value with its path, including defaults
     Spec,
     /// What is computed: modules, ops, shapes
     Graph,
@@ -67,7 +67,7 @@ impl Print {
     }
 }
 
-/// A value and its path.
+/// A value with its path.
 struct Line<'n> {
     path: String,
     node: &'n Node,
@@ -89,7 +89,7 @@ impl Line<'_> {
     }
 }
 
-/// Every scalar and list of a tree by its path, in order. Paths are those that `--set` takes.
+/// Every scalar and list of a tree with its path, in order. Paths are in the form that `--set` takes.
 fn lines(tree: &Node) -> Vec<Line<'_>> {
     let mut out = Vec::new();
     walk(tree, String::new(), &mut out);

@@ -1,4 +1,4 @@
-//! `trafoc run`: inputs through a model, outputs to a file.
+//! `trafoc run`: runs a model on inputs and writes its outputs.
 
 use std::path::PathBuf;
 
@@ -8,16 +8,17 @@ use super::place::PlaceArgs;
 use super::subject::SpecArgs;
 use super::ui::{Failure, FormatArg, Output, Ui};
 
-/// Arguments of `run`.
+/// The arguments of `run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The spec.
+    /// The spec and its settings.
     #[command(flatten)]
     pub spec: SpecArgs,
     /// Inputs by name as nested lists, such as {"tokens": [[1, 2, 3]]}; `-` for stdin
     #[arg(long, short, value_name = "JSON")]
     pub inputs: PathBuf,
-    /// Where outputs go, .safetensors or .json; only their shapes and ranges are shown if not given
+    /// The file for the outputs, .safetensors or .json; if not given, only their shapes and ranges are
+    /// shown
     #[arg(long, short, value_name = "FILE")]
     pub outputs: Option<PathBuf>,
     /// Weights in safetensors, named by the paths of parameters; if not given, those of a run or a model
@@ -27,13 +28,13 @@ pub struct Run {
     /// Seed of random weights; 0 if not given
     #[arg(long, value_name = "N", conflicts_with = "weights")]
     pub seed: Option<u64>,
-    /// A value to give out too, by its path, such as `decoder.blocks.0.attention.weights`; may be repeated
+    /// A value to return too, by its path, such as `decoder.blocks.0.attention.weights`; may be repeated
     #[arg(long, value_name = "PATH")]
     pub capture: Vec<String>,
-    /// Where it runs.
+    /// The device and the element type.
     #[command(flatten)]
     pub place: PlaceArgs,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -45,11 +46,11 @@ impl Run {
         super::execute::execute(self, ui)
     }
 
-    /// Says what is missing, after the spec.
+    /// Checks the spec, then reports the missing feature.
     #[cfg(not(feature = "interp"))]
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         self.spec.compile(ui)?;
-        let message = "this trafoc was built without the feature `interp`, and cannot run models";
+        let message = "this trafoc was built without the feature `interp`, so it cannot run models";
         Err(Failure::new(super::ui::Exit::Device, message)
             .help("build it with `--features flex`, its default"))
     }

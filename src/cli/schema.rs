@@ -1,4 +1,4 @@
-//! `trafoc schema`: what editors need to complete and check a spec in YAML.
+//! `trafoc schema`: the schema with which editors complete and check a spec in YAML.
 
 use clap::Args;
 
@@ -6,23 +6,23 @@ use super::ui::{Failure, FormatArg, Output, Ui};
 use crate::learn::recipe;
 use crate::spec::schema::schema;
 
-/// Arguments of `schema`.
+/// The arguments of `schema`.
 #[derive(Debug, Args)]
 pub struct Schema {
-    /// Of recipes, not of specs
+    /// The schema of recipes instead of specs
     #[arg(long)]
     recipe: bool,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
 
 impl Schema {
-    /// The JSON schema of the language.
+    /// Prints the JSON schema of the language.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         let schema = if self.recipe { recipe::schema() } else { schema() };
         let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::bug(e.to_string()))? + "\n";
-        ui.note("an editor takes it from a spec's first line: # yaml-language-server: $schema=FILE");
+        ui.note("to use it in an editor, begin the spec with: # yaml-language-server: $schema=FILE");
         Output::new(text, schema)
     }
 }

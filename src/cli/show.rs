@@ -8,18 +8,18 @@ use crate::ir::Lengths;
 use crate::report::cost::cost;
 use crate::report::layers::layers;
 
-/// Arguments of `show`.
+/// The arguments of `show`.
 #[derive(Debug, Args)]
 pub struct Show {
     #[command(flatten)]
     spec: SpecArgs,
-    /// How many modules deep; all of them if not given
+    /// How many levels of modules to show; all of them if not given
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     depth: Option<u16>,
-    /// Sequences in the batch that operations are counted for
+    /// The number of sequences in the batch, for counting operations
     #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
-    /// Their length; the context if not given
+    /// The tokens of each sequence; the context if not given
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     tokens: Option<u64>,
     /// text, json, csv or markdown
@@ -34,22 +34,22 @@ pub struct Show {
     format: TableFormat,
 }
 
-/// In what form a table is shown.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum TableFormat {
     /// Aligned columns
     #[default]
     Text,
-    /// One object
+    /// A JSON object
     Json,
-    /// Comma-separated values, whole paths, plain numbers
+    /// Comma-separated values with full paths and plain numbers
     Csv,
     /// A pipe table
     Markdown,
 }
 
 impl TableFormat {
-    /// How diagnostics are told beside it.
+    /// The format in which diagnostics are printed.
     pub fn spoken(self) -> Format {
         match self {
             TableFormat::Json => Format::Json,
@@ -59,12 +59,12 @@ impl TableFormat {
 }
 
 impl Show {
-    /// How diagnostics are told.
+    /// The format in which diagnostics are printed.
     pub fn spoken(&self) -> Format {
         self.format.spoken()
     }
 
-    /// The table.
+    /// Prints the table.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         let subject = self.spec.compile(ui)?;
         let whole = cost(&subject.graph).whole_context();

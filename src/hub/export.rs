@@ -1,8 +1,9 @@
 //! A spec → the config of a family that gives the same spec, and its weights under that family's names.
 //!
-//! Formulas of the family's spec are solved for its keys ([`crate::names::formula::solve`]) with what stands in
-//! the same places of the spec; keys that only choose between alternatives are tried. Whatever comes out
-//! is imported again and compared, so an export either says the same or names what it cannot say.
+//! Formulas of the family's spec are solved for its keys ([`crate::names::formula::solve`]), using the
+//! values at the same places of the spec. Keys that only choose between alternatives are tried. The result
+//! is imported again and compared, so an export is either equal to the spec or lists what the family cannot
+//! express.
 
 use std::collections::BTreeMap;
 
@@ -25,24 +26,25 @@ use crate::syntax::tree::{Entry, Kind, Node};
 /// A config that gives a spec.
 #[derive(Clone, Debug)]
 pub struct Exported {
-    /// The family.
+    /// The family of the config.
     pub family: Family,
-    /// The class of model.
+    /// The class of model, such as `LlamaForCausalLM`.
     pub architecture: String,
-    /// Its head.
+    /// The head of that class.
     pub head: String,
     /// A value for every key.
     pub values: IndexMap<String, Json>,
-    /// What is about training only and that the family does not say: `path: the spec's, the family's`.
+    /// Values that concern only training and that the family cannot express: `path: the spec's, the
+    /// family's`.
     pub lost: Vec<String>,
 }
 
-/// Why no family gives a spec: the nearest one, and what it says otherwise.
+/// Why no family gives a spec: the closest family, and its differences.
 #[derive(Clone, Debug)]
 pub struct Obstacles {
-    /// The family that comes nearest, if one has the spec's form at all.
+    /// The family with the fewest differences, if any has the same stacks and head.
     pub family: Option<String>,
-    /// `path: the spec's value, the family's`
+    /// The differences: `path: the spec's value, the family's`.
     pub knobs: Vec<String>,
 }
 
@@ -58,7 +60,7 @@ impl Scope for Exported {
 /// Finds a family that gives the spec: the preferred one, or the first that does.
 ///
 /// # Errors
-/// No family does.
+/// No family gives the spec.
 pub fn export(
     spec: &ModelSpec,
     families: &Families,
@@ -70,7 +72,7 @@ pub fn export(
         Some(name) => vec![name],
         None => families.names(),
     };
-    // What tensors are called elsewhere is no knob of the model.
+    // The names of tensors elsewhere are not part of the model.
     let spec = &ModelSpec { weights: None, ..spec.clone() };
     let wanted = Knobs::of(spec);
     let tree = spec.encode();
@@ -109,7 +111,8 @@ fn first_classes(family: &Family) -> Vec<(&str, &str)> {
     found
 }
 
-/// What a spec says, by path, blocks by number: what the model computes, and what only training does.
+/// The values of a spec by path, with numbered blocks: those that determine what the model computes, and
+/// those that matter only in training.
 #[derive(Clone, Debug, Default)]
 struct Knobs {
     model: BTreeMap<String, String>,
@@ -150,7 +153,7 @@ impl Knobs {
     }
 }
 
-/// `path: one value, not the other` for all that differ.
+/// Lists all differences as `path: one value, not the other`.
 fn differences(wanted: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Vec<String> {
     let of = |value: Option<&String>| value.map_or("nothing".to_owned(), |v| v.replace('\n', "; "));
     let mut paths: Vec<&String> = wanted.keys().chain(other.keys()).collect();
@@ -167,7 +170,7 @@ fn differences(wanted: &BTreeMap<String, String>, other: &BTreeMap<String, Strin
     differ.map(|path| format!("{path}: {}, not {}", of(wanted.get(path)), of(other.get(path)))).collect()
 }
 
-/// One family and head, tried on a spec.
+/// One family and head, tried for a spec.
 struct Attempt<'a> {
     family: &'a Family,
     class: &'a str,
@@ -178,10 +181,10 @@ struct Attempt<'a> {
     sources: &'a SourceMap,
 }
 
-/// What came of some values.
+/// The result of some values.
 struct Found {
     values: IndexMap<String, Json>,
-    /// What the spec says otherwise; `None` if the values give no spec.
+    /// How the result differs from the spec; `None` if the values do not give a spec.
     difference: Option<Vec<String>>,
     lost: Vec<String>,
 }
@@ -192,7 +195,7 @@ impl Found {
     }
 }
 
-/// What is known so far.
+/// The keys whose values are known so far.
 struct Known<'a> {
     family: &'a Family,
     values: IndexMap<String, Json>,
@@ -208,7 +211,7 @@ impl Scope for Known<'_> {
 }
 
 impl<'a> Attempt<'a> {
-    /// `None` if the family's spec has another form: other stacks, another head.
+    /// Returns `None` if the family's spec has other stacks or another head.
     fn new(
         family: &'a Family,
         class: &'a str,
@@ -243,7 +246,8 @@ impl<'a> Attempt<'a> {
         walk(&self.template, &mut Vec::new(), &mut leaves, &mut switches);
         let given = self.solved(&leaves, IndexMap::new(), &mut switches);
         let mut best = self.judge(given.clone());
-        // Keys that choose between alternatives, one after the other, as long as that brings it nearer.
+        // Keys that choose between alternatives are tried one after the other, as long as the result gets
+        // closer.
         let mut chosen: IndexMap<String, Json> = IndexMap::new();
         loop {
             let before = best.distance();
@@ -270,7 +274,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// The same without what was chosen on the way and turned out to change nothing.
+    /// The same values without those that were chosen on the way but turned out to have no effect.
     fn pruned(
         &self,
         leaves: &[(Vec<String>, Formula)],
@@ -289,7 +293,8 @@ impl<'a> Attempt<'a> {
         best
     }
 
-    /// The keys that the spec decides, given some; bare keys it says nothing of become switches.
+    /// The keys that follow from the spec, given some others; keys that do not follow become alternatives
+    /// to try.
     fn solved(
         &self,
         leaves: &[(Vec<String>, Formula)],
@@ -328,8 +333,8 @@ impl<'a> Attempt<'a> {
         known.values
     }
 
-    /// A number for a key as the library wants it: where its default is whole, without what rounding up
-    /// left over on the way.
+    /// A number in the type that the library expects for a key: if the default is a whole number, rounding
+    /// errors are removed.
     fn whole(&self, key: &str, value: Json) -> Json {
         let default = self.family.keys.get(key).map(|k| &k.default);
         let is_whole = matches!(default, Some(Default::Value(Json::Number(n))) if !n.is_f64());
@@ -339,7 +344,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// What the spec has where the family's spec has a formula.
+    /// The value of the spec at a place where the family's spec has a formula.
     fn value_at(&self, path: &[String]) -> Option<Json> {
         let (stack, rest) = path.split_first()?;
         let place = match (stack.as_str(), rest) {
@@ -376,7 +381,7 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    /// The number that stands in the spec's equation where the family's has a name.
+    /// The number in the spec's equation at the place where the family's equation has a name.
     fn factor(&self, name: &str) -> Option<Json> {
         ["encoder", "decoder"].iter().find_map(|stack| {
             let ours = self.template.get(stack)?.get("block")?.text()?;
@@ -388,7 +393,7 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    /// The kinds of blocks of the spec's stack, by name.
+    /// The kinds of blocks in the spec's stack, by name.
     fn blocks(&self, stack: &str) -> Vec<(&str, &'a Node)> {
         let Some(tree) = self.tree.get(stack) else { return Vec::new() };
         match tree.get("blocks").and_then(Node::entries) {
@@ -397,7 +402,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// For every kind of block of the spec the family's block it is most like.
+    /// For every kind of block of the spec, the family's block that is most similar.
     fn kinds(&self, stack: &str) -> Vec<Option<String>> {
         let named =
             self.template.get(stack).and_then(|s| s.get("blocks")).and_then(Node::entries).unwrap_or(&[]);
@@ -428,7 +433,7 @@ impl<'a> Attempt<'a> {
         self.blocks(stack).iter().map(|(_, block)| kind(block)).collect()
     }
 
-    /// The family's block of every layer.
+    /// The family's block for every layer.
     fn pattern(&self, stack: &str) -> Option<Json> {
         let tree = self.tree.get(stack)?;
         let layers = json::of(tree.get("layers")?).as_u64().filter(|n| *n <= 10_000)? as usize;
@@ -453,7 +458,7 @@ impl<'a> Attempt<'a> {
         Some(Json::Array(all))
     }
 
-    /// What the values give, compared with the spec.
+    /// Compares the result of the values with the spec.
     fn judge(&self, values: IndexMap<String, Json>) -> Found {
         let mut sink = Sink::new();
         let nothing = |values| Found { values, difference: None, lost: Vec::new() };
@@ -473,7 +478,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// The formulas of a spec with their paths, and the keys that choose between its alternatives.
+/// Collects the formulas of a spec with their paths, and the keys that choose between its alternatives.
 fn walk(
     node: &Node,
     path: &mut Vec<String>,
@@ -509,7 +514,7 @@ fn walk(
     }
 }
 
-/// The values that conditions compare keys with.
+/// The values with which conditions compare keys.
 fn literals(formula: &Formula, switches: &mut IndexMap<String, Vec<Json>>) {
     if let Formula::Key(key) = formula {
         let known = switches.entry(key.clone()).or_default();
@@ -551,12 +556,12 @@ fn literals(formula: &Formula, switches: &mut IndexMap<String, Vec<Json>>) {
     });
 }
 
-/// The leaves of a block's overlay: a constant, or a formula (`None`).
+/// The leaves of a block's own settings: a constant, or a formula (`None`).
 fn constants(node: &Node, path: &mut Vec<String>, out: &mut Vec<(Vec<String>, Option<String>)>) {
     match (formula_of(node), &node.kind) {
         (Some(_), _) => out.push((path.clone(), None)),
         (None, Kind::Scalar(scalar)) => out.push((path.clone(), Some(scalar.text.clone()))),
-        // What only some configs give is no mark of a block.
+        // A value that only some configs give does not characterise a block.
         (None, Kind::Map(_)) if node.get("when").or_else(|| node.get("match")).is_some() => {}
         (None, Kind::Map(entries)) => {
             for e in entries {
@@ -570,13 +575,13 @@ fn constants(node: &Node, path: &mut Vec<String>, out: &mut Vec<(Vec<String>, Op
     }
 }
 
-/// Whether a part written out is the one of that name.
+/// Whether an encoded part is the one with this name.
 fn is_named(node: &Node, word: &str) -> bool {
     matches!(node.entries(), Some([only]) if only.key == word)
 }
 
-/// What a spec written out has where an author's shorter one has a path: parts may be named or implied,
-/// norms are numbered, masks are a list.
+/// Finds a path of an author's shorter spec in an encoded one, where parts may be named or implied, norms
+/// are numbered, and masks are a list.
 fn find<'n>(node: &'n Node, path: &[String]) -> Option<&'n Node> {
     let Some((first, rest)) = path.split_first() else { return settled(node) };
     match &node.kind {
@@ -585,7 +590,7 @@ fn find<'n>(node: &'n Node, path: &[String]) -> Option<&'n Node> {
             let other = match first.as_str() {
                 "qkv" => Some("query"),
                 "norm" => Some("norm1"),
-                // `init: {normal: ...}` is about weights.
+                // `init: {normal: ...}` is short for `init: {weights: {normal: ...}}`.
                 "normal" | "truncated_normal" => Some("weights"),
                 _ => None,
             };
@@ -609,7 +614,7 @@ fn find<'n>(node: &'n Node, path: &[String]) -> Option<&'n Node> {
     }
 }
 
-/// A scalar, or the first of a short form: `dropout: 0.1`, `bias: false`, `window: 4096`.
+/// A scalar, or the first value of a short form: `dropout: 0.1`, `bias: false`, `window: 4096`.
 fn settled(node: &Node) -> Option<&Node> {
     match &node.kind {
         Kind::Scalar(_) | Kind::List(_) => Some(node),

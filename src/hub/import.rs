@@ -1,4 +1,5 @@
-//! A config's values in a family's spec → a spec as short as its author would have written it.
+//! Inserts a config's values into a family's spec, and shortens the result to what an author would have
+//! written.
 
 use serde_json::Value as Json;
 
@@ -14,11 +15,11 @@ use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node, Scalar, Style};
 use crate::syntax::{Notation, parse, print};
 
-/// Layers that may each have a range of their own.
+/// The most layers that may each have a range of their own.
 const MAX_RANGES: u64 = 1000;
 
-/// The spec of a config, every field of the family's in it but those whose faults are reported. What the
-/// config decides stands where the config says it.
+/// The spec of a config, with every field of the family's except those with errors, which are reported.
+/// Values that follow from the config have its places.
 pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
     let mut filler = Filler { config, sink };
     let body = filler.fill(&config.family.spec)?;
@@ -45,7 +46,7 @@ struct Filler<'a, 'f> {
 }
 
 impl Filler<'_, '_> {
-    /// The tree with values in place of formulas; `None` where nothing is to be said.
+    /// The tree with formulas replaced by their values; `None` if nothing is left.
     fn fill(&mut self, node: &Node) -> Option<Node> {
         match (&node.kind, formula_of(node)) {
             (_, Some(Ok(formula))) => {
@@ -73,7 +74,7 @@ impl Filler<'_, '_> {
             }
             (Kind::List(items), _) => {
                 let filled: Vec<Node> = items.iter().filter_map(|item| self.fill(item)).collect();
-                // What is left of several stands alone.
+                // If one of several remains, it is not a list.
                 match filled.as_slice() {
                     [only] if items.len() > 1 => Some(only.clone()),
                     _ => Some(Node { kind: Kind::List(filled), span: node.span }),
@@ -83,7 +84,7 @@ impl Filler<'_, '_> {
         }
     }
 
-    /// `{match: = key, word: ..., _: ...}`
+    /// Evaluates `{match: = key, word: ..., _: ...}`.
     fn chosen(&mut self, node: &Node) -> Option<Node> {
         let Some(Ok(formula)) = node.get("match").and_then(formula_of) else { return None };
         let value = self.value(&formula, node.span)?;
@@ -108,12 +109,12 @@ impl Filler<'_, '_> {
         }
     }
 
-    /// Where the config gives the first key of a formula that it gives.
+    /// The place of the first key of a formula that the config gives.
     fn place(&self, formula: &Formula) -> Option<Span> {
         formula.keys().iter().find_map(|key| self.config.places.get(*key)).copied()
     }
 
-    /// Reports where the config gives a key of the formula, or in the family file.
+    /// Reports an error at a key of the formula in the config, or in the family file.
     fn fault(&mut self, formula: &Formula, span: Span, message: String) {
         let keys = formula.keys();
         let key = keys.iter().find(|k| self.config.places.contains_key(**k));
@@ -124,11 +125,11 @@ impl Filler<'_, '_> {
         };
         let family = &self.config.family.name;
         let diagnostic = Diagnostic::error(Code::OutOfRange, place, message);
-        self.sink.push(diagnostic.help(format!("that is what the family {family} knows")));
+        self.sink.push(diagnostic.help(format!("these are the values that the family {family} supports")));
     }
 }
 
-/// A number that is no short decimal as the expression it comes from, `1/sqrt(24)`.
+/// A number without a short decimal form as the expression it comes from, `1/sqrt(24)`.
 fn worked(formula: &Formula, value: &Json, config: &Config<'_>) -> Option<String> {
     let number = value.as_f64()?;
     if value.as_i64().is_some() || format!("{number:?}").len() <= 8 {
@@ -168,7 +169,7 @@ fn worked(formula: &Formula, value: &Json, config: &Config<'_>) -> Option<String
     Some(text)
 }
 
-/// A range of every layer for the one called `{i}`, with the layer's number in its place.
+/// Replaces the range `{i}` with a range for every layer, in which the layer's number is inserted.
 fn with_ranges(stack: &Node) -> Node {
     const EACH: &str = "{i}";
     fn numbered(node: &Node, number: &str) -> Node {
@@ -201,8 +202,8 @@ fn with_ranges(stack: &Node) -> Node {
     Node::map(entries, stack.span)
 }
 
-/// Named blocks and the list of which stands where, as short as they go: blocks that stand nowhere are
-/// left out, one kind alone becomes the stack's own, a list that repeats is given once, long runs as runs.
+/// Writes the order of named blocks as briefly as possible: unused blocks are left out, a single kind
+/// becomes the stack's own block, a repeating list is written once, and long runs become `runs`.
 fn with_pattern(stack: &Node, sink: &mut Sink) -> Node {
     let (Some(pattern), Some(entries)) = (stack.get("pattern").map(json::of), stack.entries()) else {
         return stack.clone();
@@ -258,9 +259,11 @@ fn shortest(list: &[String]) -> (&'static str, Node) {
     ("runs", of(runs.iter().map(run).collect()))
 }
 
-/// The same spec without what equals a default, as text. `None` after reporting why the tree is no spec.
+/// The same spec as text, without values that equal a default. Returns `None` after reporting why the tree
+/// is not a valid spec.
 pub fn clean(tree: &Node, config: &Config<'_>, sources: &mut SourceMap, sink: &mut Sink) -> Option<String> {
-    // Whether a key has an effect is judged by its place, so the tree gets places of its own.
+    // Whether a key has an effect is determined by its place, so the tree is printed and parsed again to
+    // give each value its own place.
     let text = print::yaml(tree);
     let id = sources.add("<import>", text);
     let mut parsed = parse(sources, id, Notation::Yaml, sink)?;
@@ -278,7 +281,7 @@ pub fn clean(tree: &Node, config: &Config<'_>, sources: &mut SourceMap, sink: &m
     Some(print::yaml(&tidied(&parsed)))
 }
 
-/// From places in a spec as it is printed to those of the same values before.
+/// Pairs the places in a printed spec with those of the same values before.
 fn places(before: &Node, printed: &Node) -> Vec<(Span, Span)> {
     let mut found = vec![(printed.span, before.span)];
     for e in printed.entries().unwrap_or(&[]) {
@@ -293,8 +296,8 @@ fn places(before: &Node, printed: &Node) -> Vec<(Span, Span)> {
     found
 }
 
-/// Reports what is wrong with a spec where the config says it. Where other faults are known already, only
-/// what does not follow from them.
+/// Reports the errors of a spec at the places of the config. If other errors are already known, only those
+/// that do not follow from them are reported.
 fn report(found: &Sink, places: &[(Span, Span)], config: &Config<'_>, sources: &SourceMap, sink: &mut Sink) {
     let given = |span: Span| {
         let place = places.iter().find(|(printed, _)| *printed == span).map(|(_, before)| *before);
@@ -329,7 +332,7 @@ fn holds(tree: &Node, whole: &ModelSpec, sources: &SourceMap) -> bool {
     load::decode(sources, tree, &mut sink).is_some_and(|spec| spec == *whole) && sink.iter().next().is_none()
 }
 
-/// The paths of every entry, outer ones first.
+/// The paths of all entries, outer ones first.
 fn paths(node: &Node, at: &mut Vec<String>) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for e in node.entries().unwrap_or(&[]) {
@@ -343,7 +346,7 @@ fn paths(node: &Node, at: &mut Vec<String>) -> Vec<Vec<String>> {
     found
 }
 
-/// The tree without one entry; `None` where it is gone already.
+/// The tree without one entry; `None` if it is already gone.
 fn without(node: &Node, path: &[String]) -> Option<Node> {
     let (key, rest) = path.split_first()?;
     let entries = node.entries()?;
@@ -358,7 +361,7 @@ fn without(node: &Node, path: &[String]) -> Option<Node> {
     Some(Node::map(entries, node.span))
 }
 
-/// Parts without fields as words.
+/// Writes parts without fields as words.
 fn tidied(node: &Node) -> Node {
     match &node.kind {
         Kind::Map(entries) => {

@@ -1,19 +1,19 @@
-//! What every layer makes of the positions, seen from its two widest sides.
+//! What every layer computes for the positions, projected to two dimensions.
 //!
-//! Principal components of the centred outputs of a layer, by Jacobi rotations of the inner products of
-//! its rows, of which there are fewer than features. Signs are fixed, so that the same numbers give the same
-//! picture: the largest entry of a component is positive.
+//! The projection uses the principal components of a layer's centred outputs. They are computed by Jacobi
+//! rotations of the inner products of its rows, of which there are fewer than features. The signs are fixed
+//! by making the largest entry of a component positive, so that the same numbers give the same picture.
 
 use super::{Matrix, Part, Report};
 use crate::draw::chart::{Axis, Chart, Series};
 
-/// Positions of a longer sequence are left out after so many.
+/// The most positions that are shown; the rest of a longer sequence is left out.
 const MOST: usize = 256;
 
-/// Rows in the plane of the two first components.
+/// Rows projected to the first two principal components.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plane {
-    /// A point a row.
+    /// One point per row.
     pub points: Vec<(f64, f64)>,
     /// The share of the variance that each component explains.
     pub explained: (f64, f64),
@@ -27,7 +27,7 @@ pub fn project(rows: &Matrix) -> Plane {
         (0..d).map(|j| (0..n).map(|i| rows.at(i, j)).sum::<f64>() / n.max(1) as f64).collect();
     let centred: Vec<Vec<f64>> =
         (0..n).map(|i| rows.row(i).iter().zip(&mean).map(|(v, m)| v - m).collect()).collect();
-    // Inner products of rows have the same eigenvalues as those of features; their eigenvectors, times
+    // The inner products of rows have the same eigenvalues as those of features. Their eigenvectors, times
     // the root of the eigenvalue, are the coordinates.
     let gram: Vec<Vec<f64>> = centred
         .iter()
@@ -75,7 +75,7 @@ fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
                     row[q] = s * x + c * y;
                 }
                 turn(&mut a, (p, q), (c, s));
-                // Rows of `v` are the vectors.
+                // The rows of `v` are the eigenvectors.
                 turn(&mut v, (p, q), (c, s));
             }
         }
@@ -86,7 +86,7 @@ fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     v.into_iter().enumerate().map(|(i, vector)| (a[i][i], vector)).collect()
 }
 
-/// Turns two rows, the first before the second, by the angle of a cosine and a sine.
+/// Rotates two rows in their plane by the angle with this cosine and sine.
 fn turn(rows: &mut [Vec<f64>], (p, q): (usize, usize), (c, s): (f64, f64)) {
     let (before, after) = rows.split_at_mut(q);
     if let (Some(first), Some(second)) = (before.get_mut(p), after.first_mut()) {
@@ -99,15 +99,15 @@ fn turn(rows: &mut [Vec<f64>], (p, q): (usize, usize), (c, s): (f64, f64)) {
 /// The outputs of one layer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outputs {
-    /// What the layer is called.
+    /// The name of the layer.
     pub title: String,
     /// `[T, D]`
     pub values: Matrix,
-    /// The words of its positions; their numbers where there are none.
+    /// The labels of the positions; numbers if there are none.
     pub words: Vec<String>,
 }
 
-/// One picture a layer.
+/// One picture per layer.
 pub fn planes(name: &str, layers: &[Outputs]) -> Report {
     let mut figures = Vec::new();
     let mut rows = Vec::new();
@@ -128,8 +128,8 @@ pub fn planes(name: &str, layers: &[Outputs]) -> Report {
             format!("{both:.1} %"),
         ]);
     }
-    let text = "Every position's output of a layer, projected on the two directions in which they differ \
-                most. The shares say how much of all variance these two show.";
+    let text = "The outputs of a layer for all positions, projected to the two directions in which they \
+        differ most. The shares say how much of the variance these two explain.";
     let header = ["layer", "component 1", "component 2", "together"].map(str::to_owned).to_vec();
     let part = Part {
         title: "Outputs of the layers".into(),

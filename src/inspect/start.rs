@@ -1,5 +1,5 @@
-//! How parameters start: the spread a spec declares against the one that is drawn, and what it does to
-//! activations with depth.
+//! Initial values of parameters: the standard deviation that a spec declares compared with that of the
+//! actual values, and its effect on activations with depth.
 
 use super::{Part, Report};
 use crate::draw::bars::Bars;
@@ -8,20 +8,20 @@ use crate::ir::paths::{FoldedParameter, elements, folded};
 use crate::ir::{Init, Verified};
 use crate::report::number;
 
-/// A parameter, its declared start as a distribution without fans, and the path of its first copy.
+/// A parameter, its declared distribution in a form without fans, and the path of its first copy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Started {
-    /// The folded parameter.
+    /// The parameter, with equal ones of a stack folded.
     pub parameter: FoldedParameter,
-    /// Standard deviation the spec asks for.
+    /// The standard deviation that the spec declares.
     pub declared: f64,
     /// The path of the first of its copies.
     pub first: String,
-    /// What is drawn from: without fans, for any part of the tensor.
+    /// The distribution without fans, so that any part of the tensor can be sampled.
     pub plain: Init,
 }
 
-/// Every parameter of a model.
+/// All parameters of a model.
 pub fn started(graph: &Verified) -> Vec<Started> {
     folded(graph)
         .into_iter()
@@ -33,8 +33,8 @@ pub fn started(graph: &Verified) -> Vec<Started> {
         .collect()
 }
 
-/// The standard deviation of a distribution over a tensor of a shape, and the same distribution without
-/// reference to the shape. Of orthogonal matrices the deviation is `gain / sqrt(longer side)`.
+/// The standard deviation of a distribution over a tensor with this shape, and the same distribution
+/// without reference to the shape. For orthogonal matrices the deviation is `gain / sqrt(longer side)`.
 pub fn spread(init: &Init, shape: &[u64]) -> (f64, Init) {
     let field: f64 = shape.iter().skip(2).map(|n| *n as f64).product();
     let (fan_in, fan_out) = match shape {
@@ -57,7 +57,7 @@ pub fn spread(init: &Init, shape: &[u64]) -> (f64, Init) {
     }
 }
 
-/// The standard deviation of a standard normal number that is redrawn outside `± cut`, by Simpson's rule.
+/// The standard deviation of a standard normal distribution truncated to `± cut`, by Simpson's rule.
 fn truncated(cut: f64) -> f64 {
     let cut = cut.min(12.0);
     let steps = 400;
@@ -73,8 +73,8 @@ fn truncated(cut: f64) -> f64 {
     if mass > 0.0 { (second / mass).sqrt() } else { 0.0 }
 }
 
-/// The report. `sampled` gives what was drawn for a parameter, where that was possible; `depth` are the
-/// names and root mean squares of the layers' outputs.
+/// The report. `sampled` returns the sampled standard deviation of a parameter, if there is one; `depth`
+/// holds the names and root mean squares of the layers' outputs.
 pub fn report(
     name: &str,
     parameters: &[Started],
@@ -103,16 +103,16 @@ pub fn report(
     if !bars.is_empty() {
         let names = bars.iter().map(|b| b.0.clone()).collect();
         let word = |v: f64| if v == 0.0 { String::new() } else { format!("{v:.4}") };
-        let mut chart = Bars::new("Standard deviation at the start", "standard deviation", names, word)
+        let mut chart = Bars::new("Standard deviation of initial values", "standard deviation", names, word)
             .with("declared", bars.iter().map(|b| b.1).collect());
         if sampled.iter().any(Option::is_some) {
             chart = chart.with("drawn", bars.iter().map(|b| b.2).collect());
         }
         figures.push(chart.figure());
     }
-    let header = ["parameter", "shape", "copies", "starts as", "declared", "drawn"];
-    let text = "The standard deviation that the spec declares against that of what the random streams give; \
-                one tensor of every kind is drawn.";
+    let header = ["parameter", "shape", "copies", "initial values", "declared", "drawn"];
+    let text = "The standard deviation that the spec declares, compared with that of the initial values; \
+        one tensor of every kind is sampled.";
     let mut parts = vec![Part {
         title: "Parameters".into(),
         text: text.into(),
@@ -123,11 +123,11 @@ pub fn report(
     if !depth.is_empty() {
         parts.push(by_depth(depth));
     }
-    let lead = "declared against drawn spread of every parameter".to_owned();
+    let lead = "declared and actual standard deviation of every parameter".to_owned();
     Report { title: format!("{name}: initialisation"), lead, parts }
 }
 
-/// Four digits: `0.3126`, `4.127e-4`.
+/// Four significant digits: `0.3126`, `4.127e-4`.
 fn digits(x: f64) -> String {
     if (1e-2..1e4).contains(&x) { format!("{x:.4}") } else { format!("{x:.3e}") }
 }
@@ -136,7 +136,7 @@ fn by_depth(depth: &[(String, f64)]) -> Part {
     let points = depth.iter().enumerate().map(|(i, (_, v))| (i as f64, *v)).collect();
     let chart = Chart::new(
         "Activations by depth",
-        Axis::linear("layers behind"),
+        Axis::linear("number of layers"),
         Axis::linear("variance of the residual stream").holding(0.0),
     );
     let facts = match (depth.first(), depth.last()) {

@@ -1,7 +1,7 @@
-//! Builds modules node by node, through the type rules.
+//! Builds modules node by node, checked by the type rules.
 //!
-//! Lowering opens a [`Builder`] for every module, adds members and nodes, and closes it into the
-//! shared [`Arena`], where equal modules become one.
+//! Lowering opens a [`Builder`] for every module, adds members and nodes, and closes it into the shared
+//! [`Arena`], in which equal modules become one.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,25 +15,25 @@ use super::{
 };
 use crate::source::Span;
 
-/// The modules made so far, children before parents. Clones share.
+/// The modules built so far, children before parents. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Arena(Rc<RefCell<Modules>>);
 
-/// Modules, and what finds an equal one and a free name without looking at each of them.
+/// Modules, with indices for finding an equal module or an unused name quickly.
 #[derive(Debug, Default)]
 struct Modules {
     all: Vec<Module>,
     names: Names,
-    /// By the name that was asked for and a digest of everything but names.
+    /// The modules with a requested name and a digest of everything except names.
     known: BTreeMap<(String, u64), Vec<ModuleId>>,
 }
 
-/// Names that are taken, and for each the number its next namesake gets.
+/// The names in use, each with the number that its next duplicate gets.
 #[derive(Debug, Default)]
 struct Names(BTreeMap<String, u64>);
 
 impl Names {
-    /// The name itself if it is free, else the first free one of `numbered(2)`, `numbered(3)`, ...
+    /// The name itself if it is unused, otherwise the first unused one of `numbered(2)`, `numbered(3)`, ...
     fn take(&mut self, name: &str, numbered: impl Fn(u64) -> String) -> String {
         let Some(next) = self.0.get(name).copied() else {
             self.0.insert(name.to_owned(), 2);
@@ -53,7 +53,8 @@ impl Arena {
         Self::default()
     }
 
-    /// Adds a module, or finds the equal one. A different module of the same name gets a number.
+    /// Adds a module, or returns an equal existing one. A different module with the same name gets a
+    /// number.
     pub fn intern(&self, mut module: Module) -> ModuleId {
         let mut modules = self.0.borrow_mut();
         let Modules { all, names, known } = &mut *modules;
@@ -73,12 +74,12 @@ impl Arena {
         id
     }
 
-    /// All modules, in order; the arena is empty after it.
+    /// All modules, in order; the arena is empty afterwards.
     pub fn into_modules(self) -> Vec<Module> {
         std::mem::take(&mut self.0.borrow_mut().all)
     }
 
-    /// The member of that name in a module.
+    /// The member with this name in a module.
     pub fn member(&self, id: ModuleId, name: &str) -> Option<MemberId> {
         let modules = &self.0.borrow().all;
         modules.get(id.0).and_then(|m| m.members.iter().position(|m| m.name == name)).map(MemberId)
@@ -90,7 +91,7 @@ impl Arena {
         modules.get(id.0).map_or(Vec::new(), |m| m.arguments().iter().map(|v| v.name.clone()).collect())
     }
 
-    /// The types a module returns.
+    /// The types of a module's results.
     pub fn results(&self, id: ModuleId) -> Vec<Type> {
         let modules = &self.0.borrow().all;
         modules.get(id.0).map_or(Vec::new(), |m| m.results.iter().map(|r| m.value(*r).ty.clone()).collect())
@@ -107,11 +108,11 @@ pub struct Builder {
     values: Names,
 }
 
-/// One value, or why the op does not fit.
+/// A value, or the reason why the op does not fit.
 pub type Built = Result<ValueId, Mismatch>;
 
 impl Builder {
-    /// An empty module of that type name and role.
+    /// An empty module with this type name and role.
     pub fn new(arena: &Arena, name: impl Into<String>, role: Role) -> Self {
         let module = Module {
             name: name.into(),
@@ -128,7 +129,7 @@ impl Builder {
         Self { arena: arena.clone(), module, at: None, members, values }
     }
 
-    /// The shared modules.
+    /// The arena of the modules.
     pub fn arena(&self) -> &Arena {
         &self.arena
     }
@@ -139,14 +140,14 @@ impl Builder {
         self
     }
 
-    /// The place in the spec that following nodes come from; the first one is the module's.
+    /// The place in the spec from which the following nodes come; the first one becomes the module's place.
     pub fn at(&mut self, span: Span) -> &mut Self {
         self.at = Some(span);
         self.module.span.get_or_insert(span);
         self
     }
 
-    /// Adds an argument. Arguments come before nodes.
+    /// Adds an argument. Arguments must be added before nodes.
     pub fn argument(&mut self, name: &str, ty: Type) -> ValueId {
         debug_assert!(self.module.nodes.is_empty(), "arguments come before nodes");
         let id = self.value(name, ty);
@@ -154,17 +155,17 @@ impl Builder {
         id
     }
 
-    /// Adds a layer under that name; a name already taken gets a number.
+    /// Adds a layer with this name; a name in use gets a number.
     pub fn layer(&mut self, name: &str, layer: Layer) -> MemberId {
         self.member(name, MemberKind::Layer(layer))
     }
 
-    /// Adds a child under that name.
+    /// Adds a child module with this name.
     pub fn child(&mut self, name: &str, module: ModuleId) -> MemberId {
         self.member(name, MemberKind::Module(module))
     }
 
-    /// Adds a stack of blocks under that name.
+    /// Adds a stack of blocks with this name.
     pub fn stack(&mut self, name: &str, runs: Vec<Run>) -> MemberId {
         self.member(name, MemberKind::Stack(runs))
     }
@@ -175,7 +176,7 @@ impl Builder {
         MemberId(self.module.members.len() - 1)
     }
 
-    /// The name a member got.
+    /// The name that a member has got.
     pub fn member_name(&self, id: MemberId) -> &str {
         self.module.members.get(id.0).map_or("", |m| m.name.as_str())
     }
@@ -191,7 +192,7 @@ impl Builder {
         &self.module.value(id).ty
     }
 
-    /// Adds an op with one result of that name.
+    /// Adds an op with one result, which gets this name.
     pub fn op(&mut self, name: &str, op: Op, inputs: &[ValueId]) -> Built {
         match self.ops(&[name], op, inputs)?.as_slice() {
             [one] => Ok(*one),
@@ -199,7 +200,7 @@ impl Builder {
         }
     }
 
-    /// Adds an op with a result for every name.
+    /// Adds an op with one result per name.
     pub fn ops(&mut self, names: &[&str], op: Op, inputs: &[ValueId]) -> Result<Vec<ValueId>, Mismatch> {
         let types = {
             let given: Vec<&Type> = inputs.iter().map(|id| self.ty(*id)).collect();
@@ -214,14 +215,14 @@ impl Builder {
         Ok(outputs)
     }
 
-    /// Adds a layer and applies it; the value is called like the layer.
+    /// Adds a layer and applies it; the value gets the name of the layer.
     pub fn apply(&mut self, name: &str, layer: Layer, x: ValueId) -> Built {
         let member = self.layer(name, layer);
         let name = self.member_name(member).to_owned();
         self.op(&name, Op::Layer { member }, &[x])
     }
 
-    /// Adds a parameter and takes its value.
+    /// Adds a parameter and reads its value.
     pub fn param(&mut self, name: &str, layer: Layer) -> Built {
         let member = self.layer(name, layer);
         let name = self.member_name(member).to_owned();
@@ -235,7 +236,7 @@ impl Builder {
         self.op(&name, Op::Call { member }, args)
     }
 
-    /// Dropout, or nothing where `p` is 0.
+    /// Adds dropout, unless `p` is 0.
     pub fn dropout(&mut self, p: f64, x: ValueId) -> Built {
         if p == 0.0 { Ok(x) } else { self.op("dropout", Op::Dropout { p }, &[x]) }
     }
@@ -256,7 +257,7 @@ fn digest(module: &Module) -> u64 {
             Ok(())
         }
     }
-    // Numbers with a fraction have no `Hash`; their text is as exact.
+    // Floats do not implement `Hash`, but their text is just as exact.
     let mut digest = Digest(std::hash::DefaultHasher::new());
     let Module { name: _, doc, span: _, role, members, args, values, nodes, results } = module;
     let written =

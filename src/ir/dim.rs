@@ -6,18 +6,18 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A length known only when the model is called.
+/// A length that is known only when the model is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sym {
-    /// `B`: sequences in the batch.
+    /// `B`: the number of sequences in the batch.
     Batch,
-    /// `N`: rows an expert is given, known only when tokens are routed.
+    /// `N`: the number of rows for an expert, known only when tokens are routed.
     Rows,
-    /// `P`: tokens already in the key/value cache; 0 outside cached decoding.
+    /// `P`: the number of tokens in the key/value cache; 0 outside of cached decoding.
     Past,
-    /// `S`: tokens of the source of an encoder-decoder.
+    /// `S`: the number of tokens of the source in an encoder-decoder.
     Source,
-    /// `T`: tokens of the sequence that is computed.
+    /// `T`: the number of tokens of the sequence that is computed.
     Time,
 }
 
@@ -37,15 +37,15 @@ impl Sym {
 /// A value for every [`Sym`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lengths {
-    /// `B`
+    /// `B`: the batch size.
     pub batch: u64,
-    /// `T`
+    /// `T`: the length of the sequence.
     pub time: u64,
-    /// `S`
+    /// `S`: the length of the source.
     pub source: u64,
-    /// `P`
+    /// `P`: the number of cached positions.
     pub past: u64,
-    /// `N`
+    /// `N`: the number of rows for an expert.
     pub rows: u64,
 }
 
@@ -66,7 +66,7 @@ impl Lengths {
 /// spec are bounded so that real models stay far below.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Dim {
-    /// Coefficient of each product of symbols (sorted); the empty product is the constant.
+    /// The coefficient of each product of symbols (sorted); the empty product is the constant term.
     terms: BTreeMap<Vec<Sym>, u128>,
 }
 
@@ -86,7 +86,7 @@ impl Dim {
         Self { terms: BTreeMap::from([(vec![sym], 1)]) }
     }
 
-    /// The number, if no symbol is in it.
+    /// The number, if the polynomial has no symbols.
     pub fn constant(&self) -> Option<u128> {
         match self.terms.len() {
             0 => Some(0),
@@ -95,7 +95,7 @@ impl Dim {
         }
     }
 
-    /// The symbol, if it is just one.
+    /// The symbol, if the polynomial is a single symbol.
     pub fn symbol(&self) -> Option<Sym> {
         match self.terms.iter().next() {
             Some((syms, 1)) if self.terms.len() == 1 => match syms.as_slice() {
@@ -106,7 +106,7 @@ impl Dim {
         }
     }
 
-    /// The value at given lengths.
+    /// The value for given lengths.
     pub fn eval(&self, lengths: &Lengths) -> u128 {
         self.terms.iter().fold(0u128, |sum, (syms, n)| {
             let product = syms.iter().fold(*n, |p, s| p.saturating_mul(u128::from(lengths.of(*s))));
@@ -114,14 +114,14 @@ impl Dim {
         })
     }
 
-    /// The products and their coefficients, highest degree first; a repeated symbol is a power.
+    /// The products with their coefficients, highest degree first; a repeated symbol is a power.
     pub fn terms(&self) -> Vec<(&[Sym], u128)> {
         let mut terms: Vec<_> = self.terms.iter().map(|(syms, n)| (syms.as_slice(), *n)).collect();
         terms.sort_by_key(|(syms, _)| (std::cmp::Reverse(syms.len()), syms.to_vec()));
         terms
     }
 
-    /// The polynomial with another in place of a symbol.
+    /// The polynomial with a symbol replaced by another polynomial.
     pub fn substitute(&self, sym: Sym, with: &Dim) -> Dim {
         self.terms
             .iter()
@@ -132,7 +132,7 @@ impl Dim {
             .sum()
     }
 
-    /// Every coefficient divided by `n` and rounded up; 0 for `n` = 0.
+    /// Divides every coefficient by `n` and rounds up; 0 if `n` is 0.
     pub fn div_ceil(&self, n: u128) -> Dim {
         if n == 0 {
             return Dim::default();
@@ -140,7 +140,7 @@ impl Dim {
         Self { terms: self.terms.iter().map(|(s, c)| (s.clone(), c.div_ceil(n))).collect() }
     }
 
-    /// `self / n` when every coefficient is divisible.
+    /// `self / n`, if every coefficient is divisible.
     pub fn divide(&self, n: u128) -> Option<Dim> {
         if n == 0 || self.terms.values().any(|c| c % n != 0) {
             return None;
@@ -215,7 +215,7 @@ impl std::iter::Product for Dim {
     }
 }
 
-/// `2*B*T + 3`, highest degree first, `0` for nothing.
+/// `2*B*T + 3`, highest degree first; `0` if there are no terms.
 impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.terms.is_empty() {

@@ -1,60 +1,60 @@
-//! How a parameter starts.
+//! The initial values of a parameter.
 
 /// A distribution over a parameter's elements. Fans are those of the stored shape `[out, in, ..]`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Init {
-    /// All 0.
+    /// All elements are 0.
     Zeros,
-    /// All 1.
+    /// All elements are 1.
     Ones,
-    /// All the same.
+    /// All elements are the same number.
     Constant(f64),
-    /// Normal with that standard deviation and mean 0.
+    /// Normal with this standard deviation and mean 0.
     Normal {
-        /// Standard deviation.
+        /// The standard deviation.
         std: f64,
     },
-    /// Normal, redrawn outside `± cut * std`.
+    /// Normal, truncated to `± cut * std`.
     TruncatedNormal {
-        /// Standard deviation before cutting.
+        /// The standard deviation before truncation.
         std: f64,
-        /// Where it is cut, in standard deviations.
+        /// The bound, in standard deviations.
         cut: f64,
     },
     /// Uniform in `± bound`.
     Uniform {
-        /// Half the width.
+        /// The largest absolute value.
         bound: f64,
     },
     /// Glorot and Bengio 2010, uniform: bound `gain * sqrt(6 / (in + out))`.
     XavierUniform {
-        /// Factor.
+        /// Factor on the bound.
         gain: f64,
     },
     /// Glorot and Bengio 2010, normal: std `gain * sqrt(2 / (in + out))`.
     XavierNormal {
-        /// Factor.
+        /// Factor on the standard deviation.
         gain: f64,
     },
     /// He et al. 2015, uniform: bound `gain * sqrt(3 / in)`.
     KaimingUniform {
-        /// Factor.
+        /// Factor on the bound.
         gain: f64,
     },
     /// He et al. 2015, normal: std `gain / sqrt(in)`.
     KaimingNormal {
-        /// Factor.
+        /// Factor on the standard deviation.
         gain: f64,
     },
     /// Saxe et al. 2013: rows or columns orthonormal, times the gain.
     Orthogonal {
-        /// Factor.
+        /// Factor on the elements.
         gain: f64,
     },
 }
 
 impl Init {
-    /// The same distribution with its spread multiplied by a factor (constants too).
+    /// The same distribution, with its values multiplied by a factor.
     pub fn scaled(&self, by: f64) -> Init {
         match self {
             Init::Zeros => Init::Zeros,

@@ -1,33 +1,34 @@
-//! Parameters of a graph by path, folded or one by one.
+//! The parameters of a graph by path, folded or one by one.
 
 use super::{Graph, Layer, MemberKind, Module, Parameter, Role, stack_len};
 
-/// A parameter, or as many equal ones as a stack has blocks of its kind.
+/// A parameter, or all equal ones of the blocks in a stack.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoldedParameter {
-    /// `decoder.blocks.*.attention.query.weight`; `*` stands for the index of a block.
+    /// The path, `decoder.blocks.*.attention.query.weight`, where `*` is the index of a block.
     pub path: String,
-    /// Name, shape, start.
+    /// The name, the shape and the initial values.
     pub parameter: Parameter,
-    /// How many tensors of that shape.
+    /// The number of tensors.
     pub count: u128,
-    /// What it counts as.
+    /// The role in which it is counted.
     pub role: Role,
 }
 
 impl FoldedParameter {
-    /// Elements of all of them together.
+    /// The number of elements of all tensors together.
     pub fn elements(&self) -> u128 {
         elements(&self.parameter.shape).saturating_mul(self.count)
     }
 }
 
-/// Product of sizes, saturating.
+/// The product of the sizes, saturating.
 pub fn elements(shape: &[u64]) -> u128 {
     shape.iter().fold(1u128, |n, d| n.saturating_mul(u128::from(*d)))
 }
 
-/// Every parameter, blocks of a stack folded: its size does not grow with the number of layers.
+/// Every parameter, with the blocks of a stack folded, so that the result does not grow with the number of
+/// layers.
 pub fn folded(graph: &Graph) -> Vec<FoldedParameter> {
     let mut out = Vec::new();
     walk_folded(graph, graph.root(), "", 1, &mut out);
@@ -61,7 +62,7 @@ fn walk_folded(graph: &Graph, module: &Module, prefix: &str, times: u128, out: &
     }
 }
 
-/// Every parameter by its own path, in the order of files. As long as the model has tensors.
+/// Every parameter by its own path, in the order of files. The result has an entry for each tensor.
 pub fn expanded(graph: &Graph) -> Vec<(String, Parameter)> {
     let of = |(path, layer): (String, &Layer)| {
         layer.parameters().into_iter().map(|p| (join(&path, p.name), p)).collect::<Vec<_>>()
@@ -69,7 +70,7 @@ pub fn expanded(graph: &Graph) -> Vec<(String, Parameter)> {
     layers(graph).into_iter().flat_map(of).collect()
 }
 
-/// Every layer by its own path, in the order of files. As long as the model has layers.
+/// Every layer by its own path, in the order of files. The result has an entry for each layer.
 pub fn layers(graph: &Graph) -> Vec<(String, &Layer)> {
     let mut out = Vec::new();
     walk_layers(graph, graph.root(), "", &mut out);
@@ -97,7 +98,7 @@ fn walk_layers<'a>(graph: &'a Graph, module: &'a Module, prefix: &str, out: &mut
     }
 }
 
-/// Two parts of a path, joined by a dot; an empty part is left out.
+/// Joins two parts of a path with a dot; an empty part is left out.
 pub fn join(prefix: &str, name: &str) -> String {
     match (prefix.is_empty(), name.is_empty()) {
         (true, _) => name.to_owned(),

@@ -1,4 +1,4 @@
-//! One kind of block: its parts, wired as its equation says.
+//! Lowers one kind of block: its parts, connected as its equation says.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::parts::{Gain, attention, ffn};
 use crate::spec::wiring::Flow;
 use crate::spec::{Block, Part};
 
-/// A lowered block: called with `x`, the memory if it takes it, and these ambient values.
+/// A lowered block. It is called with `x`, the memory if it takes it, and these ambient values.
 pub struct Lowered {
-    /// Its module.
+    /// The module of the block.
     pub module: ModuleId,
-    /// Whether the memory follows `x`.
+    /// Whether the memory is its second argument.
     pub takes_memory: bool,
-    /// What comes after.
+    /// The ambient values that it takes after these.
     pub needs: Vec<AmbientId>,
 }
 
@@ -27,7 +27,7 @@ enum Prepared<'a> {
     Gain(&'a Gain),
 }
 
-/// The block's module.
+/// Lowers a block to a module.
 pub fn lower(block: &Block, name: &str, scope: &Scope, context: u64) -> Result<Lowered, Mismatch> {
     let mut prepared = Vec::new();
     for instance in &block.instances {
@@ -88,7 +88,7 @@ pub fn lower(block: &Block, name: &str, scope: &Scope, context: u64) -> Result<L
     Ok(Lowered { module: wired.b.finish(&[result]), takes_memory, needs })
 }
 
-/// An author's variable as a name of the graph.
+/// The name in the graph for an author's variable.
 fn variable(name: &str) -> String {
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
@@ -105,7 +105,7 @@ struct Wired<'a> {
 }
 
 impl Wired<'_> {
-    /// The value of a flow, named where it makes one.
+    /// The value of a flow; a value that it creates gets the name.
     fn flow(&mut self, flow: &Flow, name: &str) -> Built {
         match flow {
             Flow::Name(variable) => {
@@ -140,7 +140,7 @@ impl Wired<'_> {
         for arg in args {
             inputs.push(self.flow(arg, "h")?);
         }
-        // An assignment keeps the author's name; a nested call is called after its instance.
+        // An assignment keeps the author's name; the value of a nested call is named after its instance.
         let is_nested =
             matches!(name, "h" | "y" | "scaled") && !self.block.wiring.steps.iter().any(|s| s.target == name);
         let value = if is_nested { instance.name.as_str() } else { name };

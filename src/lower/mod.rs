@@ -1,8 +1,8 @@
 //! From the spec to the graph.
 //!
-//! Parts lower themselves; here they are put together: embeddings, stacks of blocks, head. A decoded spec
-//! has passed every check, so nothing can fail on the author's account, but for one: whether a rule
-//! of `init` matches a parameter shows only when all of them are there.
+//! Parts lower themselves; this module combines them: embeddings, stacks of blocks, head. A decoded spec
+//! has passed every check, so an author's mistake can no longer cause a failure, with one exception:
+//! whether a rule of `init` matches a parameter is known only when all parameters exist.
 
 mod block;
 mod root;
@@ -13,7 +13,7 @@ use crate::ir::infer::Mismatch;
 use crate::ir::verify::{Verified, Violation, verify};
 use crate::spec::ModelSpec;
 
-/// A fault of trafoc: a spec that passed every check and still made no graph.
+/// A bug in trafoc: a spec that passed every check did not give a graph.
 #[derive(Clone, Debug)]
 pub struct Bug(pub String);
 
@@ -36,10 +36,10 @@ impl From<Vec<Violation>> for Bug {
     }
 }
 
-/// Lowers and verifies a spec. `Ok(None)` after reporting what is wrong with it.
+/// Lowers and verifies a spec. Returns `Ok(None)` after reporting errors of the spec.
 ///
 /// # Errors
-/// A fault of trafoc itself.
+/// A bug in trafoc.
 pub fn lower(spec: &ModelSpec, sink: &mut Sink) -> Result<Option<Verified>, Bug> {
     let (graph, found) = root::lower(spec)?;
     found.into_iter().for_each(|d| sink.push(d));

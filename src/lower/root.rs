@@ -1,4 +1,4 @@
-//! The model: inputs, embeddings, stacks and head put together.
+//! Lowers the model: inputs, embeddings, stacks and head combined.
 
 use std::rc::Rc;
 
@@ -15,22 +15,22 @@ use crate::parts::scope::{Memory, Scope};
 use crate::parts::{Head, Position, head};
 use crate::spec::{Block, ModelSpec, Part, Stack};
 
-/// One stack with everything about its place in the model.
+/// One stack, with its place in the model.
 struct Place<'a> {
     stack: &'a Stack,
     scope: Scope,
     vocab: u64,
     context: u64,
-    /// Name of the stack's member and module: `decoder`, `Decoder`.
+    /// The name of the stack's member and module: `decoder`, `Decoder`.
     name: &'static str,
-    /// Name of the embedding's member.
+    /// The name of the embedding's member.
     embed: &'static str,
-    /// Names of the graph's inputs for tokens and mask.
+    /// The names of the graph's inputs for tokens and mask.
     tokens: &'static str,
     mask: &'static str,
 }
 
-/// The graph, and rules that match nothing in it.
+/// The graph, and diagnostics for `init` rules that match no parameter.
 pub fn lower(spec: &ModelSpec) -> Result<(Graph, Vec<Diagnostic>), Bug> {
     let arena = Arena::new();
     let init = Rc::new(InitPlan::new(&spec.init));
@@ -113,7 +113,7 @@ fn fixed(sequence: Sequence) -> Option<u64> {
     }
 }
 
-/// Whether tokens can be decoded one by one: the head predicts next tokens, no attention of the decoder
+/// Whether the model can decode token by token: the head predicts next tokens, no attention of the decoder
 /// looks ahead, and no rotary angle changes as the sequence grows.
 fn decodes(spec: &ModelSpec) -> bool {
     let predicts = matches!(spec.head, Head::Lm(_) | Head::Translate(_));
@@ -139,7 +139,7 @@ fn decodes(spec: &ModelSpec) -> bool {
     predicts && spec.decoder.as_ref().is_some_and(|s| s.embed.patches.is_none() && parts(s) && steady(s))
 }
 
-/// The root module under construction, with the values later parts use.
+/// The root module under construction, with the values that later parts use.
 struct Root {
     b: Builder,
     inputs: Vec<(&'static str, ValueId)>,
@@ -205,7 +205,7 @@ fn assemble(
         }
     }
     let last = places.last().ok_or(Mismatch("no stack".into()))?;
-    // A decoder that sees only what came before need not know of padding behind it, but a head may.
+    // A causal decoder does not need to know about padding at the end, but a head may.
     let is_pooled = !matches!(last.scope.sequence, Sequence::Fixed(_)) && spec.head.pools_by_mask();
     if is_pooled && !last.scope.is_padded {
         let ty = Type::int([Dim::sym(Sym::Batch), last.scope.sequence.keys()]).or_absent();
@@ -284,7 +284,7 @@ fn assemble(
     })
 }
 
-/// The type's name in emitted code.
+/// The name of the type in emitted code.
 fn type_name(name: &str) -> String {
     let camel = camel(name);
     match camel.chars().next() {

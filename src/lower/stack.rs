@@ -1,4 +1,4 @@
-//! A stack: ambient values once, the blocks, the final norm.
+//! Lowers a stack: ambient values, the blocks, the final norm.
 
 use super::block;
 use crate::ir::build::Builder;
@@ -8,7 +8,7 @@ use crate::ir::{Dim, ModuleId, Role, Run, Sym, Type};
 use crate::parts::scope::{Masks, Scope};
 use crate::spec::Stack;
 
-/// The stack's module: `x`, then the memory, then the padding masks it is given.
+/// The module of the stack. Its arguments are `x`, the memory, and the padding masks it takes.
 pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<ModuleId, Mismatch> {
     let mut blocks = Vec::new();
     for of_block in &stack.blocks {
@@ -74,7 +74,7 @@ pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<M
     Ok(b.finish(&[x]))
 }
 
-/// `local_block` as `LocalBlock`.
+/// `local_block` in camel case: `LocalBlock`.
 pub fn camel(name: &str) -> String {
     name.split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty())

@@ -1,7 +1,7 @@
-//! What the language knows under a word: keys, slots, parts, words, wirings, all from the field tables.
+//! What the language knows about a word: keys, slots, parts, words, wirings, all from the field tables.
 //!
-//! [`catalogue`] walks the tables once; [`find`] looks a word or a dotted path up in it. Nothing is
-//! written here a second time, so a new part is explained as soon as it has a row.
+//! [`catalogue`] walks the tables once; [`find`] looks up a word or a dotted path in it. Nothing is
+//! documented twice, so a new part can be explained as soon as it has a row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,11 +14,11 @@ use crate::diag::suggest::suggest;
 use crate::field::value::{DefaultDoc, Field, Shape, SlotDoc};
 use crate::syntax::tree::{Kind, Node};
 
-/// What sort of thing a word names.
+/// What a word names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sort {
-    /// A place that holds one part of several.
+    /// A slot, which holds one of several parts.
     Slot,
     /// A part of a slot.
     Part,
@@ -30,26 +30,27 @@ pub enum Sort {
     Wiring,
 }
 
-/// One thing of the language.
+/// One item of the language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Topic {
-    /// What sort of thing it is.
+    /// What the word names.
     pub sort: Sort,
     /// Its name.
     pub name: String,
-    /// Where it stands: `decoder.attention.kv_heads`.
+    /// The path, such as `decoder.attention.kv_heads`.
     pub path: String,
     /// What it is for.
     pub doc: String,
-    /// What may stand there.
+    /// Which values are allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub takes: Option<String>,
-    /// What holds when it is absent.
+    /// The value if it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Parts of a slot, fields of a part, words of a choice, lines of an equation; each with what it does.
+    /// Parts of a slot, fields of a part, words of a choice, or lines of an equation, each with its
+    /// description.
     pub items: Vec<Item>,
-    /// Every segment of the path, parts that may be left out among them.
+    /// Every segment of the path, including parts that may be left out.
     #[serde(skip)]
     chain: Vec<String>,
 }
@@ -57,13 +58,13 @@ pub struct Topic {
 /// A line below a topic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Item {
-    /// Its name.
+    /// The name of the item.
     pub name: String,
     /// What it does.
     pub doc: String,
 }
 
-/// Everything there is to explain about a document of another kind, whose root has this name: a recipe.
+/// All topics of another kind of document with this name for its root, such as a recipe.
 pub fn catalogue_of(root: &str, doc: &str, fields: &[Field]) -> Vec<Topic> {
     let mut walk = Walk::default();
     walk.topics.push(Topic {
@@ -80,23 +81,23 @@ pub fn catalogue_of(root: &str, doc: &str, fields: &[Field]) -> Vec<Topic> {
     walk.topics
 }
 
-/// Everything there is to explain about a spec.
+/// All topics of a spec.
 pub fn catalogue() -> Vec<Topic> {
     let mut walk = Walk::default();
-    // The keys of a block stand among those of its stack, and are described there.
+    // The keys of a block are also keys of its stack, and are described there.
     walk.is_new("record", "block");
     walk.record(&model::fields(), &mut Vec::new());
     walk.topics.extend(wirings());
     walk.topics
 }
 
-/// The topics a word or a dotted path names. `attention.kv_heads` is enough for
-/// `decoder.attention.multi_head.kv_heads`, and names of blocks and numbers of calls may stand in it.
+/// The topics that a word or a dotted path names. `attention.kv_heads` is enough for
+/// `decoder.attention.multi_head.kv_heads`, and the path may contain names of blocks and numbers of calls.
 pub fn find(word: &str) -> Vec<Topic> {
     find_in(word, catalogue())
 }
 
-/// As [`find`], among these.
+/// As [`find`], among these topics.
 pub fn find_in(word: &str, all: Vec<Topic>) -> Vec<Topic> {
     let wanted = segments(word);
     let Some(last) = wanted.last() else { return Vec::new() };
@@ -109,26 +110,26 @@ pub fn find_in(word: &str, all: Vec<Topic>) -> Vec<Topic> {
             Sort::Word | Sort::Wiring => wanted.len() == 1 && t.name == *last,
         })
         .collect();
-    // A whole path is one thing, even where others end like it.
+    // A complete path names one topic, even if other paths have the same end.
     if word.contains('.')
         && let Some(exact) = found.iter().position(|t| t.path == word && t.sort == Sort::Key)
     {
         return vec![found.swap_remove(exact)];
     }
     found.sort_by_key(|t| (t.sort, t.chain.len()));
-    // The parts of a slot are listed once, not again for each key that holds one.
+    // The parts of a slot are listed once, and not again for each key that holds one.
     if found.iter().any(|t| t.sort == Sort::Slot) {
         found.iter_mut().filter(|t| t.sort == Sort::Key).for_each(|t| t.items.clear());
     }
     found
 }
 
-/// The word most like one that names nothing.
+/// The word that is most similar to one that names no topic.
 pub fn nearest(word: &str) -> Option<String> {
     nearest_in(word, &catalogue())
 }
 
-/// As [`nearest`], among these.
+/// As [`nearest`], among these topics.
 pub fn nearest_in(word: &str, all: &[Topic]) -> Option<String> {
     let last = segments(word).pop()?;
     let names: BTreeSet<&str> = all.iter().map(|t| t.name.as_str()).collect();
@@ -156,7 +157,7 @@ fn segments(word: &str) -> Vec<String> {
     out
 }
 
-/// Whether the words stand in the chain in that order.
+/// Whether the words occur in the chain in this order.
 fn is_within(words: &[String], chain: &[String]) -> bool {
     let mut rest = chain.iter();
     words.iter().all(|w| rest.any(|c| c == w || (w == "encoder" && c == "decoder")))
@@ -180,14 +181,14 @@ pub fn flow(node: &Node) -> String {
 #[derive(Default)]
 struct Walk {
     topics: Vec<Topic>,
-    /// Slots, records and words that have been described.
+    /// Slots, records and words that have already been described.
     seen: BTreeSet<String>,
 }
 
 impl Walk {
     fn record(&mut self, fields: &[Field], chain: &mut Vec<String>) {
         for field in fields {
-            // Both stacks hold the same keys; they are described once.
+            // Both stacks have the same keys, which are described once.
             if field.name == "encoder" {
                 self.key(field, chain);
                 continue;
@@ -247,7 +248,7 @@ impl Walk {
 
     fn slot(&mut self, slot: &SlotDoc, chain: &mut Vec<String>) {
         let items = slot.parts.iter().map(|p| Item { name: p.name.to_owned(), doc: tidy(p.doc) });
-        // A slot of another name than its key has a topic of its own: the distributions of `init`.
+        // A slot whose name differs from its key has its own topic: the distributions of `init`.
         self.topics.push(Topic {
             sort: Sort::Slot,
             name: slot.name.to_owned(),
@@ -300,7 +301,7 @@ fn topic(field: &Field, chain: &[String]) -> Topic {
     }
 }
 
-/// What may stand in a shape, or in each item of a list or map of it.
+/// The values that a shape allows, or each item of a list or map of this shape.
 fn items(shape: Shape) -> Vec<Item> {
     match shape {
         Shape::Choice(words) => {
@@ -350,7 +351,7 @@ fn default(default: DefaultDoc) -> Option<String> {
     }
 }
 
-/// A field in a line: what it does, and its default.
+/// A field in one line: its description and its default.
 fn said(field: &Field) -> String {
     match field.default {
         DefaultDoc::Required => format!("{} Must be given.", tidy(field.doc)),
@@ -361,12 +362,12 @@ fn said(field: &Field) -> String {
     }
 }
 
-/// Documentation as one line.
+/// Documentation on one line.
 fn tidy(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The equations of the prelude, those of one name together, with the comments above them.
+/// The equations of the prelude, grouped by name, with the comments above them.
 fn wirings() -> Vec<Topic> {
     let mut found: Vec<Topic> = Vec::new();
     let mut at: BTreeMap<String, usize> = BTreeMap::new();
@@ -406,10 +407,10 @@ fn wirings() -> Vec<Topic> {
     found
 }
 
-/// Columns a page may have.
+/// The width of a page in columns.
 const WIDTH: usize = 80;
 
-/// A page of at most 80 columns.
+/// Shows the topic as a page of at most 80 columns.
 impl fmt::Display for Topic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sort = match self.sort {

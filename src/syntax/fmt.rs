@@ -1,4 +1,4 @@
-//! A text → the same text, tidied, or the same in the other notation. No comment is lost.
+//! Formats a text, or converts it to the other notation. No comment is lost.
 
 use crate::diag::Sink;
 use crate::source::{SourceId, SourceMap};
@@ -7,7 +7,7 @@ use super::merge::IsPart;
 use super::outline::{Group, Outline, Value};
 use super::{Notation, comments, parse, print};
 
-/// The text in its own notation's usual form. `None` if it has errors, which are in the sink.
+/// Formats the text in its own notation. Returns `None` if it has errors, which are in the sink.
 pub fn fmt(
     sources: &SourceMap,
     id: SourceId,
@@ -22,7 +22,7 @@ pub fn fmt(
     })
 }
 
-/// The text in the other notation. `None` if it has errors, which are in the sink.
+/// Converts the text to the other notation. Returns `None` if it has errors, which are in the sink.
 pub fn convert(
     sources: &SourceMap,
     id: SourceId,
@@ -57,7 +57,7 @@ fn outline(sources: &SourceMap, id: SourceId, notation: Notation, sink: &mut Sin
     Some(comments::read(&sources.get(id)?.text, notation, &tree))
 }
 
-/// In YAML the version stands first and the name after it.
+/// In YAML the version comes first, followed by the name.
 fn name_first(root: &mut Outline) {
     let Value::Group(group) = &mut root.value else { return };
     for key in ["name", "trafo"] {
@@ -68,7 +68,7 @@ fn name_first(root: &mut Outline) {
     }
 }
 
-/// In the DSL what stands above the first entry stands above the model.
+/// In the DSL, comments above the first entry belong above the model.
 fn raise_lead(root: &mut Outline) {
     if let Value::Group(Group { is_list: false, items, .. }) = &mut root.value
         && let Some(first) = items.first_mut()
@@ -77,7 +77,7 @@ fn raise_lead(root: &mut Outline) {
     }
 }
 
-/// Puts what anchors name in the place of aliases, and the entries of merged maps where they belong.
+/// Replaces aliases by the values of their anchors, and merges maps.
 fn expand(outline: &mut Outline, anchors: &mut Vec<(String, Value)>) {
     if let Value::Alias(name) = &outline.value
         && let Some((_, value)) = anchors.iter().rev().find(|(n, _)| n == name)
@@ -94,7 +94,7 @@ fn expand(outline: &mut Outline, anchors: &mut Vec<(String, Value)>) {
     }
 }
 
-/// `<<: {a: 1}` → `a: 1`, unless the map has its own `a`.
+/// Merges `<<: {a: 1}` to `a: 1`, unless the map has its own `a`.
 fn merge(group: &mut Group) {
     let (merges, own): (Vec<Outline>, Vec<Outline>) =
         std::mem::take(&mut group.items).into_iter().partition(|i| i.is_merge);

@@ -115,7 +115,7 @@ fn what_a_preprocessor_says_is_known_or_refused() {
     let wide = json!({"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 16_000}, "crop_size": 16});
     assert!(refused(wide).contains("would become 16000x22918"));
     let large = json!({"image_processor_type": "DeiTImageProcessor", "size": 12, "crop_size": 16_000});
-    assert!(refused(large).contains("an image of 16000x16000, and the model's is 16x16"));
+    assert!(refused(large).contains("the image has the size 16000x16000, but the model takes 16x16"));
 }
 
 #[cfg(feature = "interp")]
@@ -157,6 +157,6 @@ fn imported_models_classify_images() {
         }
         std::fs::write(&preprocessor, r#"{"image_processor_type": "ViTImageProcessor", "size": 9}"#).unwrap();
         let (code, _, err) = predict(folder.path(), &image, &[]);
-        assert!(code == Some(4) && err.contains("an image of 9x9, and the model's is"), "{err}");
+        assert!(code == Some(4) && err.contains("the image has the size 9x9, but the model takes"), "{err}");
     }
 }

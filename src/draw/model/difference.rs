@@ -1,7 +1,7 @@
-//! Which boxes of two outlines are not alike.
+//! Finds the boxes that differ between two outlines.
 //!
-//! Boxes are matched by their path without the numbers of blocks. What only one model has is added or
-//! removed; what both have with other words, sizes or wiring is changed.
+//! Boxes are matched by their path without block numbers. A box that only one model has is added or
+//! removed; a box that both have with other words, sizes or wiring is changed.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::outline::{Flow, Form, Frame, Item, Outline};
 /// How a box differs from its counterpart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The first model has none.
+    /// Only the second model has it.
     Added,
-    /// The second model has none.
+    /// Only the first model has it.
     Removed,
-    /// Both have one, with other words on it.
+    /// Both models have it, with different words.
     Changed,
 }
 
@@ -28,7 +28,7 @@ impl Change {
         }
     }
 
-    /// Its sign, which says the same without colour.
+    /// A sign that shows the same without colour.
     pub fn sign(self) -> &'static str {
         match self {
             Change::Added => "+",
@@ -38,35 +38,35 @@ impl Change {
     }
 }
 
-/// What differs in one model, by path.
+/// The differences of one model, by path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     items: BTreeMap<String, Change>,
 }
 
 impl Changes {
-    /// How an item differs.
+    /// The difference of an item, if it has one.
     pub fn item(&self, item: &Item) -> Option<Change> {
         self.items.get(&key(item)).copied()
     }
 
-    /// How a frame differs.
+    /// The difference of a frame, if it has one.
     pub fn frame(&self, path: &str) -> Option<Change> {
         self.items.get(&format!("{} frame", unnumbered(path))).copied()
     }
 
-    /// How many boxes differ.
+    /// The number of boxes that differ.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether nothing differs.
+    /// Whether no box differs.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 }
 
-/// What differs in the first and in the second model.
+/// The differences of the first and of the second model.
 pub fn changes(first: &Outline, second: &Outline) -> (Changes, Changes) {
     let (a, b) = (described(first), described(second));
     let against = |own: &BTreeMap<String, String>, other: &BTreeMap<String, String>, alone: Change| Changes {
@@ -82,7 +82,7 @@ pub fn changes(first: &Outline, second: &Outline) -> (Changes, Changes) {
     (against(&a, &b, Change::Removed), against(&b, &a, Change::Added))
 }
 
-/// Every box with what is said on it.
+/// Every box, with its words.
 fn described(outline: &Outline) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
     for column in &outline.columns {
@@ -116,7 +116,7 @@ fn frame(frame: &Frame, times: &str, out: &mut BTreeMap<String, String>) {
     flow(&frame.flow, out);
 }
 
-/// Steps share the path of their module: their label tells them apart.
+/// Steps share the path of their module, so their label is part of the key.
 fn key(item: &Item) -> String {
     match item.form {
         Form::Step => format!("{} {}", unnumbered(&item.path), item.label),
@@ -126,7 +126,7 @@ fn key(item: &Item) -> String {
     }
 }
 
-/// `decoder.blocks.0..11.attention` → `decoder.blocks.attention`
+/// Removes block numbers: `decoder.blocks.0..11.attention` → `decoder.blocks.attention`.
 fn unnumbered(path: &str) -> String {
     let named = path.split('.').filter(|s| s.starts_with(|c: char| c.is_alphabetic() || c == '_'));
     named.collect::<Vec<_>>().join(".")

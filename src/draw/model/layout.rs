@@ -1,35 +1,35 @@
-//! A place for every box of an outline.
+//! Positions for all boxes of an outline.
 //!
-//! Flows rise, as in papers: what is read stands at the bottom. A row holds what can be computed at the
-//! same time; what a sum skips to goes round its rows at the right; what comes from the encoder enters
-//! at the left. While a scene is made `y` grows upwards from its bottom and `x` to both sides of its
-//! axis; [`Scene::flipped`] turns it into pixels.
+//! Data flows upwards, as in papers: the input is at the bottom. A row holds boxes that can be computed at
+//! the same time. Residual connections run around their rows on the right; the encoder's output enters on
+//! the left. While a scene is built, `y` grows upwards from its bottom and `x` to both sides of its axis;
+//! [`Scene::flipped`] converts this to pixels.
 
 use super::outline::{Flow, Form, Frame, From, Item, Outline, Part};
 use crate::draw::text::{mono_width, width};
 use crate::report::number;
 
-/// Between rows.
+/// The distance between rows.
 const GAP: f64 = 24.0;
-/// Between lanes that go round rows.
+/// The distance between lanes on which connections run around rows.
 const LANE: f64 = 13.0;
-/// Between a frame and what it holds.
+/// The distance between a frame and its content.
 const PAD: f64 = 16.0;
-/// Frames of a stack beyond so many are drawn closed.
+/// If a stack has more frames than this, the others are drawn closed.
 const OPEN_FRAMES: usize = 4;
-/// Texts may be wider in another font by this factor.
+/// Texts in another font may be wider by this factor.
 const SLACK: f64 = 1.06;
 
-/// A rectangle by its middle.
+/// A rectangle, given by its centre.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spot {
-    /// Middle.
+    /// The horizontal position of the centre.
     pub x: f64,
-    /// Middle.
+    /// The vertical position of the centre.
     pub y: f64,
-    /// Width.
+    /// The width of the rectangle.
     pub w: f64,
-    /// Height.
+    /// The height of the rectangle.
     pub h: f64,
 }
 
@@ -50,29 +50,29 @@ impl Spot {
 /// A frame around blocks.
 #[derive(Clone, Debug)]
 pub struct Border<'a> {
-    /// Where.
+    /// The position of the frame.
     pub spot: Spot,
-    /// The block it holds; none for a frame around a cycle.
+    /// The block inside; `None` for a frame around a cycle.
     pub frame: Option<&'a Frame>,
-    /// Whether the block inside is not drawn.
+    /// Whether the block inside is left out.
     pub is_closed: bool,
 }
 
-/// Words beside a frame.
+/// Text next to a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// The end that is at the frame.
+    /// The edge of the text at the frame.
     pub x: f64,
-    /// Middle of the lines.
+    /// The vertical centre of the lines.
     pub y: f64,
-    /// Whether the text is left of `x`.
+    /// Whether the text is to the left of `x`.
     pub is_left: bool,
-    /// Lines with their classes, top to bottom.
+    /// The lines with their classes, from top to bottom.
     pub lines: Vec<(&'static str, String)>,
 }
 
 impl Panel {
-    /// The room its words take.
+    /// The space that the text takes.
     pub fn spot(&self) -> Spot {
         let w = self.lines.iter().map(|(class, text)| line_width(class, text)).fold(0f64, f64::max);
         let h = self.lines.iter().map(|(class, _)| line_height(class)).sum();
@@ -81,33 +81,33 @@ impl Panel {
     }
 }
 
-/// A line with an arrow head at its end.
+/// A line, usually with an arrow head at its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wire {
-    /// Its corners.
+    /// The corners of the line.
     pub points: Vec<(f64, f64)>,
-    /// Whether there is an arrow head.
+    /// Whether it ends with an arrow head.
     pub has_arrow: bool,
 }
 
-/// What stands where.
+/// The positions of everything in the picture.
 #[derive(Clone, Debug, Default)]
 pub struct Scene<'a> {
     /// Items that are drawn as boxes, circles or words.
     pub items: Vec<(Spot, &'a Item)>,
-    /// Frames, outer ones first.
+    /// The frames, outer ones first.
     pub borders: Vec<Border<'a>>,
-    /// Arrows.
+    /// The connections between items.
     pub wires: Vec<Wire>,
-    /// Words beside frames.
+    /// The texts next to frames.
     pub panels: Vec<Panel>,
-    /// Where the encoder's output is wanted: the last corners of the wire, which comes from the left.
+    /// Where the encoder's output is needed: the last corners of its connection, which comes from the left.
     ports: Vec<Vec<(f64, f64)>>,
-    /// How far it reaches to the left and to the right of its axis.
+    /// The extent to the left and to the right of the axis.
     pub reach: (f64, f64),
-    /// Its height.
+    /// The height of the scene.
     pub height: f64,
-    /// The top of its last item.
+    /// The top of the last item.
     end: (f64, f64),
 }
 
@@ -130,7 +130,7 @@ impl<'a> Scene<'a> {
         self.wires.push(Wire { points, has_arrow: true });
     }
 
-    /// The scene with `y` growing downwards.
+    /// The scene in pixels, with `y` growing downwards.
     fn flipped(mut self) -> Self {
         let height = self.height;
         let turn = |y: f64| height - y;
@@ -157,7 +157,7 @@ pub fn layout(outline: &Outline) -> Scene<'_> {
     let mut x = 0.0;
     let mut encoder: Option<((f64, f64), f64)> = None;
     for (i, column) in outline.columns.iter().enumerate() {
-        // Words stand at the outer side of the columns.
+        // Texts are at the outer side of the columns.
         let is_left = last > 0 && i == 0;
         let part = flow(&column.flow, is_left);
         let wanted = part.ports.clone();
@@ -186,7 +186,7 @@ pub fn layout(outline: &Outline) -> Scene<'_> {
     scene.flipped()
 }
 
-/// A flow about its own axis: it begins at `(0, 0)`.
+/// A flow around its own axis, starting at `(0, 0)`.
 fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
     let ranks = ranks(flow);
     let rows = ranks.iter().copied().max().map_or(0, |most| most + 1);
@@ -226,7 +226,7 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
         let height = [&main, &small, &aside].into_iter().flatten().fold(0f64, |h, (_, size)| h.max(size.1));
         let middle = y + height / 2.0;
         if main.len() > 1 {
-            // Each of several boxes has what feeds it from the side at its own left.
+            // If several boxes are fed from the side, each has its source to its left.
             for (i, size) in std::mem::take(&mut aside) {
                 let fed = main.iter().position(|(j, _)| is_fed_by(flow, *j, i)).unwrap_or(0);
                 main.insert(fed, (i, size));
@@ -276,7 +276,7 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
     scene
 }
 
-/// Whether an item feeds another.
+/// Whether the output of `by` is an input of `item`.
 fn is_fed_by(flow: &Flow, item: usize, by: usize) -> bool {
     flow.items.get(item).is_some_and(|item| item.inputs.contains(&From::Item(by)))
 }
@@ -284,7 +284,7 @@ fn is_fed_by(flow: &Flow, item: usize, by: usize) -> bool {
 /// The row of every item: one above the highest of its inputs.
 fn ranks(flow: &Flow) -> Vec<usize> {
     let mut ranks: Vec<Option<usize>> = vec![None; flow.items.len()];
-    // A sum may come before one of its summands, so that one pass need not be enough.
+    // A sum may come before one of its summands, so one pass may not be enough.
     for _ in 0..=flow.items.len() {
         for (i, item) in flow.items.iter().enumerate() {
             let below = item.inputs.iter().filter_map(|from| match from {
@@ -303,7 +303,7 @@ fn ranks(flow: &Flow) -> Vec<usize> {
         }
     }
     let mut ranks: Vec<usize> = ranks.into_iter().map(Option::unwrap_or_default).collect();
-    // What stands aside stands beside what it feeds.
+    // An item that is drawn aside is next to the item it feeds.
     for (i, item) in flow.items.iter().enumerate() {
         let fed = flow.items.iter().position(|other| other.inputs.contains(&From::Item(i)));
         if let (true, Some(fed)) = (item.is_aside, fed)
@@ -340,8 +340,8 @@ fn size_of(item: &Item, uniform: f64) -> (f64, f64) {
     }
 }
 
-/// The room of a row: how far it reaches to the right of the axis, and from where to where it rises. Wires
-/// turn between rows, where no box is in their way.
+/// The space of a row: its extent to the right of the axis, and its bottom and top. Connections turn
+/// between rows, where there are no boxes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     right: f64,
@@ -349,9 +349,9 @@ struct Row {
     top: f64,
 }
 
-/// Arrows between the items of a flow.
+/// The connections between the items of a flow.
 fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], rows: &[Row], scene: &mut Scene<'_>) {
-    // Rows that a lane at the right is taken for.
+    // The rows for which each lane on the right is in use.
     let mut lanes: Vec<Vec<(usize, usize)>> = Vec::new();
     for (i, item) in flow.items.iter().enumerate() {
         let (Some(to), Some(rank)) = (spots.get(i).copied(), ranks.get(i).copied()) else { continue };
@@ -360,13 +360,13 @@ fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], rows: &[Row], scene: &mut
         let beside: Vec<f64> = in_row.map(|(_, spot)| spot.x).collect();
         let (has_left, has_right) = (beside.iter().any(|x| *x < to.x), beside.iter().any(|x| *x > to.x));
         let between_rows = row(rank).bottom - GAP * 0.5;
-        // A circle is entered from a side where nothing is in the way, anything else from below.
+        // A circle is entered from a free side, any other item from below.
         let is_circle = matches!(item.form, Form::Sum | Form::Product);
         for from in &item.inputs {
             let (start, above) = match from {
                 From::Memory => {
                     if !matches!(item.form, Form::Stack(_)) {
-                        // What is to its left in the row is passed below.
+                        // The connection passes below the items to its left in the row.
                         let (x, turn) = (to.x - to.w / 4.0, row(rank).bottom - GAP * 0.3);
                         scene.ports.push(match has_left {
                             true => vec![(x, turn), (x, to.bottom())],
@@ -392,7 +392,7 @@ fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], rows: &[Row], scene: &mut
                 scene.wire(direct(start, to, between_rows, is_circle && is_free));
                 continue;
             }
-            // It passes rows `above..rank`.
+            // The connection passes the rows `above..rank`.
             let is_free = |lane: &Vec<(usize, usize)>| lane.iter().all(|(a, b)| *b <= above || *a >= rank);
             let lane = lanes.iter().position(is_free).unwrap_or(lanes.len());
             match lanes.get_mut(lane) {
@@ -415,7 +415,7 @@ fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], rows: &[Row], scene: &mut
     }
 }
 
-/// An arrow to the next row: from the side, or turning below the row.
+/// A connection to the next row: from the side, or turning below the row.
 fn direct(start: (f64, f64), to: Spot, between_rows: f64, from_side: bool) -> Vec<(f64, f64)> {
     let below = (to.x, to.bottom());
     if (start.0 - to.x).abs() < 0.5 {
@@ -428,7 +428,7 @@ fn direct(start: (f64, f64), to: Spot, between_rows: f64, from_side: bool) -> Ve
     vec![start, (start.0, between_rows), (to.x, between_rows), below]
 }
 
-/// The blocks of a stack from bottom to top.
+/// The blocks of a stack, from bottom to top.
 fn stack(parts: &[Part], is_left: bool) -> Scene<'_> {
     let mut scene = Scene::default();
     let mut y = 0.0;
@@ -498,7 +498,7 @@ fn frames<'a>(part: &'a Part, is_left: bool, drawn: &mut usize, is_long: bool) -
     scene
 }
 
-/// One block in its frame, with its words beside it.
+/// One block in its frame, with the text next to it.
 fn block<'a>(frame: &'a Frame, times: &str, is_left: bool, is_closed: bool) -> Scene<'a> {
     let mut scene = Scene::default();
     let (w, h);
@@ -538,12 +538,12 @@ fn panel(frame: &Frame, times: &str, x: f64, y: f64, is_left: bool, is_closed: b
     Panel { x: if is_left { -x } else { x }, y, is_left, lines }
 }
 
-/// Height of a line of a panel.
+/// The height of a line of text next to a frame.
 pub fn line_height(class: &str) -> f64 {
     if class.starts_with("big") { 24.0 } else { 15.0 }
 }
 
-/// Width of a line of a panel.
+/// The width of a line of text next to a frame.
 fn line_width(class: &str, text: &str) -> f64 {
     match class.split(' ').next() {
         Some("mono") => mono_width(text, 11.0) * 1.02,

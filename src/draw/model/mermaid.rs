@@ -23,7 +23,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes a flow and gives its last node.
+    /// Writes a flow and returns its last node.
     fn flow(&mut self, flow: &Flow, start: Option<usize>, depth: usize) -> Option<usize> {
         let pad = "  ".repeat(depth);
         let mut ids: Vec<Option<usize>> = Vec::new();
@@ -95,7 +95,8 @@ fn source(from: From, ids: &[Option<usize>], start: Option<usize>) -> Option<usi
     }
 }
 
-/// Mermaid reads entities in quoted labels; everything that could end one becomes an entity.
+/// Mermaid interprets entities in quoted labels, so every character that could end a label becomes an
+/// entity.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in visible(text).chars() {

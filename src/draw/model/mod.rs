@@ -1,12 +1,12 @@
 //! The picture of an architecture, from its graph.
 //!
-//! [`outline`] turns a verified graph into what a figure of a paper shows: a column for the encoder and
-//! one for the decoder, each a flow of boxes with the blocks of a stack folded into frames. [`layout`]
-//! gives every box a place, [`svg`] draws it, [`dot`] and [`mermaid`] write the same outline for other
-//! programs. [`difference`] says which boxes of two outlines are not alike.
+//! [`outline`] turns a verified graph into what a figure in a paper shows: a column for the encoder and one
+//! for the decoder, each a flow of boxes in which the blocks of a stack are folded into frames. [`layout`]
+//! computes the position of every box, [`svg`] draws them, and [`dot`] and [`mermaid`] write the same
+//! outline for other programs. [`difference`] finds the boxes that differ between two outlines.
 //!
-//! The outline is the only thing that looks at ops. It is as large as the different blocks are, whatever
-//! the number of layers.
+//! Only the outline looks at ops. Its size is that of the different blocks and does not depend on the
+//! number of layers.
 
 pub mod difference;
 pub mod dot;

@@ -1,4 +1,4 @@
-//! The architecture as a page: the picture, the spec beside it, and the layers as a table.
+//! The architecture as a page: the picture, the spec, and the layers as a table.
 
 use super::outline::Outline;
 use super::svg::picture;
@@ -9,15 +9,15 @@ use crate::report::layers::layers;
 use crate::report::number;
 use crate::source::SourceMap;
 
-/// Rows of the table beyond so many are left out: nobody reads them, and a page stays small.
+/// The most rows of the table, so that the page stays small and readable.
 const MOST_ROWS: usize = 400;
 
-/// The page of one model. A box that is pressed tells its details and marks its line of the spec.
+/// The page of one model. Selecting a box shows its details and marks its line of the spec.
 pub fn page(outline: &Outline, graph: &Verified, sources: &SourceMap) -> Page {
-    let hint = "Choose a box to see its path, shapes, parameters and its line of the spec.";
+    let hint = "Select a box to see its path, shapes, parameters and its line of the spec.";
     let mut section = Section::new("Architecture").details(hint).figure(&picture(outline), "");
     for (_, source) in sources.iter() {
-        // Texts that trafoc brings along, such as the prelude, are none of the author's.
+        // Sources that are part of trafoc, such as the prelude, are not shown.
         if !source.name.starts_with('<') || source.name == "<stdin>" {
             section = section.source(&source.name, &source.text);
         }
@@ -52,6 +52,6 @@ fn table(graph: &Verified) -> Section {
     let section = Section::new("Layers").table(&table);
     match all.rows.len().checked_sub(MOST_ROWS) {
         None | Some(0) => section,
-        Some(more) => section.text(&format!("{more} more rows are left out; trafoc show lists them all.")),
+        Some(more) => section.text(&format!("{more} more rows are left out; trafoc show lists all of them.")),
     }
 }

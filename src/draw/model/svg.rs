@@ -1,4 +1,4 @@
-//! The outline as a figure.
+//! The outline as a picture.
 
 use super::difference::{Change, Changes};
 use super::facts;
@@ -7,18 +7,18 @@ use super::outline::{Form, Item, Outline};
 use crate::draw::text::width;
 use crate::draw::{Anchor, Canvas, Figure};
 
-/// Around the picture.
+/// The margin around the picture.
 const MARGIN: f64 = 24.0;
-/// Height of the title and the line below it.
+/// The height of the title and the line below it.
 const HEADER: f64 = 58.0;
 
-/// The architecture of one model.
+/// Draws the architecture of one model.
 pub fn picture(outline: &Outline) -> Figure {
     changed_picture(outline, &Changes::default())
 }
 
-/// Several models beside each other, what is not alike in all of them marked. `changes` has one entry a
-/// model, as [`super::changes`] gives them.
+/// Draws several models side by side and marks the boxes that differ. `changes` has one entry per model, as
+/// [`super::changes`] returns them.
 pub fn side_by_side(outlines: &[Outline], changes: &[Changes]) -> Figure {
     let none = Changes::default();
     let figures: Vec<Figure> = outlines
@@ -52,7 +52,7 @@ fn changed_picture(outline: &Outline, changes: &Changes) -> Figure {
     Figure::new(canvas, size, &outline.name, &described(outline, &scene))
 }
 
-/// The picture in words: what is on the way from input to output.
+/// A description of the picture: the boxes on the way from input to output.
 fn described(outline: &Outline, scene: &Scene<'_>) -> String {
     let frames = scene.borders.iter().filter_map(|b| b.frame);
     let blocks: Vec<String> = frames
@@ -67,7 +67,7 @@ struct Brush<'a> {
 }
 
 impl Brush<'_> {
-    /// Left, top, width, height.
+    /// Converts a spot to left, top, width, height.
     fn corner(&self, spot: Spot) -> (f64, f64, f64, f64) {
         (spot.x - spot.w / 2.0 + self.at.0, spot.y - spot.h / 2.0 + self.at.1, spot.w, spot.h)
     }
@@ -108,7 +108,7 @@ impl Brush<'_> {
                 Form::Step => canvas.rect(at, 11.0, &format!("fill-other {stroke}")),
                 Form::Sum | Form::Product => {
                     canvas.circle(middle, spot.w / 2.0, &format!("fill-paper {stroke}"));
-                    // A cross is a plus turned by an eighth.
+                    // The cross of a product is a plus rotated by 45 degrees.
                     let (along, up) = if item.form == Form::Sum { (5.5, 0.0) } else { (4.0, 4.0) };
                     for (x, y) in [(along, up), (-up, along)] {
                         let (from, to) = ((middle.0 - x, middle.1 - y), (middle.0 + x, middle.1 + y));
@@ -156,7 +156,7 @@ impl Brush<'_> {
     }
 }
 
-/// A sign at the corner of a box that differs, for those who do not see its colour.
+/// A sign at the corner of a box that differs, which can be seen without colours.
 fn mark(canvas: &mut Canvas, corner: (f64, f64), change: Change) {
     canvas.circle(corner, 7.5, &format!("fill-{} stroke-paper", change.class()));
     canvas.text((corner.0, corner.1 + 4.0), Anchor::Middle, "strong fill-paper", change.sign());

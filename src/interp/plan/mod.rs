@@ -1,13 +1,13 @@
-//! A verified graph as a flat list of instructions, made once and run many times.
+//! A verified graph as a flat list of instructions, which is made once and run many times.
 //!
-//! Calls and stacks are unrolled, parameters are bound by index, every value has a register and every
-//! read knows whether it is the last one, so that a value is moved into the op that uses it up. What
-//! depends on lengths alone (position tables, masks, biases of fixed slopes) is a [`Constant`], computed
-//! once for those lengths. What no output needs is left out, attention weights among them.
+//! Calls and stacks are unrolled, and parameters are referred to by index. Every value has a register, and
+//! every read knows whether it is the last one, so that the value can be moved into the op. Values that
+//! depend only on lengths (position tables, masks, biases with fixed slopes) are [`Constant`]s, computed
+//! once for these lengths. What no output needs is left out, for example attention weights.
 //!
-//! Cached decoding. A node that depends on neither the decoded sequence nor its length (an encoder, the
-//! keys and values of cross attention) belongs to the *memory*: it runs in the first call, and what the
-//! others need of it stays in the [`Cache`](super::Cache).
+//! Cached decoding: a node that depends neither on the decoded sequence nor on its length (an encoder, the
+//! keys and values of cross attention) belongs to the *memory*. It runs in the first call, and the values
+//! that other nodes need remain in the [`Cache`](super::Cache).
 
 mod captures;
 mod flatten;
@@ -29,11 +29,11 @@ use crate::ir::{Dim, Lengths, Op, Type, Verified};
 /// Why a graph cannot be run.
 #[derive(Debug)]
 pub enum PlanError {
-    /// Its parameters cannot be laid out.
+    /// The parameters are too large or have an unsupported shape.
     Weights(WeightsError),
-    /// A path to capture names nothing.
+    /// No value has the path of a capture.
     Capture(CaptureError),
-    /// It is too large, or uses something no device has.
+    /// The graph is too large, or uses something that no device supports.
     Refused(String),
 }
 
@@ -49,19 +49,19 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// Where an instruction finds a value.
+/// Where an instruction reads a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operand {
-    /// In a register; `last` if nobody reads it afterwards.
+    /// A register; `last` if this is the last read of it.
     Register { index: usize, last: bool },
     /// Among the constants.
     Constant(usize),
 }
 
-/// What an instruction does. Indices are those of [`Weights`](super::Weights)' lists.
+/// What an instruction does. Indices refer to the lists of [`Weights`](super::Weights).
 #[derive(Clone, Debug)]
 pub(super) enum Action {
-    /// A projection: matrix, vector.
+    /// A projection with a matrix and an optional vector.
     Linear { weight: usize, bias: Option<usize> },
     /// Row lookup in a matrix.
     Embedding { weight: usize },
@@ -69,67 +69,68 @@ pub(super) enum Action {
     LayerNorm { weight: Option<usize>, bias: Option<usize>, eps: f64, unit_offset: bool },
     /// RMS norm by a vector.
     RmsNorm { weight: Option<usize>, eps: f64, unit_offset: bool },
-    /// Patches projected by a kernel of that side.
+    /// Patches projected by a kernel with this side length.
     Patches { weight: usize, bias: Option<usize>, size: usize },
-    /// A parameter as it is.
+    /// The value of a parameter.
     Param(Place),
-    /// Experts, each a body of its own over rows `[N, D]`.
+    /// Experts, each with its own body for rows `[N, D]`.
     Experts(Vec<Body>),
     /// Appends to a buffer of the cache.
     Cache { slot: usize },
-    /// An op without members.
+    /// An op without parameters.
     Op(Op),
 }
 
-/// One step.
+/// One step of a plan.
 #[derive(Clone, Debug)]
 pub(super) struct Instruction {
     pub action: Action,
     pub inputs: Vec<Operand>,
-    /// A register for every result that is used.
+    /// The register of every result; `None` if the result is not used.
     pub outputs: Vec<Option<usize>>,
     /// Whether it belongs to the memory.
     pub memory: bool,
 }
 
-/// Instructions over registers of their own.
+/// Instructions with their own registers.
 #[derive(Clone, Debug)]
 pub(super) struct Body {
     pub registers: usize,
-    /// The register of each argument, if it is used.
+    /// The register of each argument; `None` if it is not used.
     pub arguments: Vec<Option<usize>>,
     pub instructions: Vec<Instruction>,
     pub results: Vec<Operand>,
 }
 
-/// A value that depends on lengths alone.
+/// A value that depends only on lengths.
 #[derive(Debug)]
 pub(super) struct Constant {
     pub op: Op,
-    /// Other constants.
+    /// The indices of other constants.
     pub inputs: Vec<usize>,
-    /// Which of the op's results.
+    /// The index of the op's result.
     pub result: usize,
-    /// Lengths it does not depend on are 0 here, the others 1.
+    /// 1 for each length that the value depends on, else 0.
     pub depends: Lengths,
-    /// Whether something outside the memory reads it.
+    /// Whether a node outside of the memory reads it.
     pub by_step: bool,
-    /// The values last computed, by lengths and device.
+    /// The values computed last, by lengths and device.
     pub known: Mutex<Vec<(Lengths, Device, bool, Value)>>,
 }
 
 /// An input of the graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
-    /// `tokens`, `mask`, ...
+    /// The name: `tokens`, `mask`, ...
     pub name: String,
     /// Element type and symbolic shape.
     pub ty: Type,
-    /// Whether it belongs to the memory of cached decoding: given in the first call only.
+    /// Whether it belongs to the memory of cached decoding, so that it is given only in the first call.
     pub memory: bool,
     /// Whether its values are 0 and 1.
     pub keep: bool,
-    /// Rows of the smallest table its values are looked up in, and that table's path.
+    /// The number of rows of the smallest table in which its values are looked up, and the path of that
+    /// table.
     pub rows: Option<(u64, String)>,
 }
 
@@ -139,57 +140,57 @@ pub struct Plan {
     pub(super) inputs: Vec<Input>,
     pub(super) constants: Vec<Constant>,
     pub(super) body: Body,
-    /// Names of the results; the captured ones follow the graph's own.
+    /// The names of the results; captured values follow the graph's own.
     pub(super) names: Vec<String>,
-    /// Registers of the memory that others read.
+    /// The registers of the memory that other nodes read.
     pub(super) kept: Vec<usize>,
-    /// How many buffers cached decoding needs.
+    /// The number of buffers that cached decoding needs.
     pub(super) buffers: usize,
-    /// Lookups of positions in learned tables.
+    /// The lookups of positions in learned tables.
     pub(super) lookups: Vec<Lookup>,
-    /// Whether decoding with a cache is possible.
+    /// Whether the model can decode with a cache.
     pub(super) decodes: bool,
-    /// Every shape that a value has, with the first such value.
+    /// Every shape, with the first value that has it.
     pub(super) shapes: IndexMap<Vec<Dim>, String>,
 }
 
 impl Plan {
-    /// Plans a graph whose outputs are its own and the captured values.
+    /// Plans a graph. The outputs are the graph's own and the captured values.
     ///
     /// # Errors
-    /// The graph is too large to run, or a path names nothing.
+    /// The graph is too large to run, or no value has the path of a capture.
     pub fn new(graph: &Verified, captures: &Captures) -> Result<Self, PlanError> {
         flatten::plan(graph, captures)
     }
 
-    /// Whether a cache can stand for past positions.
+    /// Whether past positions can be replaced by a cache.
     pub fn decodes(&self) -> bool {
         self.decodes
     }
 
-    /// The graph's inputs.
+    /// The inputs of the graph.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }
 
-    /// Names of what a run returns, in order.
+    /// The names of the results of a run, in order.
     pub fn outputs(&self) -> &[String] {
         &self.names
     }
 
-    /// How many instructions a full run executes.
+    /// The number of instructions in a full run.
     pub fn len(&self) -> usize {
         self.body.instructions.len()
     }
 
-    /// Whether there is nothing to do.
+    /// Whether there are no instructions.
     pub fn is_empty(&self) -> bool {
         self.body.instructions.is_empty()
     }
 }
 
-/// Every value that can be captured, by path, in the order they are computed. A value computed several
-/// times (shared layers) has a path each time: `@0`, `@1`, ...
+/// Every value that can be captured, by path, in the order of computation. A value that is computed several
+/// times (shared layers) has one path each time: `@0`, `@1`, ...
 ///
 /// # Errors
 /// The graph is too large to run.

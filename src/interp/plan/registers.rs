@@ -1,8 +1,8 @@
-//! Gives values registers: a register is free again after its value's last read.
+//! Assigns registers to values: a register is free again after the last read of its value.
 
 use super::{Action, Body, Instruction, Operand};
 
-/// A node before registers: values by number.
+/// A node before registers are assigned; values are numbered.
 #[derive(Clone, Debug)]
 pub(super) struct FlatNode {
     pub action: Action,
@@ -14,15 +14,15 @@ pub(super) struct FlatNode {
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// An argument or a node's result, by number.
+    /// An argument or the result of a node, by number.
     Value(usize),
     /// A constant.
     Constant(usize),
 }
 
-/// Drops what no result needs and assigns registers. `kept` values have a register of their own from the
-/// start: in later calls of cached decoding they are put there beforehand. Returns the body and the
-/// registers of the kept values that are read.
+/// Removes what no result needs and assigns registers. `kept` values get registers before all others,
+/// because in later calls of cached decoding they are stored there beforehand. Returns the body, and the
+/// registers of those kept values that are read.
 pub(super) fn assign(
     values: usize,
     arguments: &[usize],
@@ -91,7 +91,7 @@ impl Registers {
     }
 }
 
-/// The nodes that some result needs, and which values they and the results read.
+/// The nodes that some result needs, and the values that they and the results read.
 fn needed(values: usize, nodes: Vec<FlatNode>, results: &[Source]) -> (Vec<FlatNode>, Vec<bool>) {
     let mut used = vec![false; values];
     reads(results).for_each(|v| used[v] = true);
@@ -113,7 +113,7 @@ fn reads(sources: &[Source]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// A value read twice by one reader is moved by the second read.
+/// If a reader reads a value twice, the second read moves it.
 fn operands(sources: &[Source], of: &[Option<usize>], is_last: impl Fn(usize) -> bool) -> Vec<Operand> {
     let again = |i: usize, source: &Source| sources[i + 1..].contains(source);
     sources

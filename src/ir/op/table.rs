@@ -1,36 +1,38 @@
-//! Tables that follow from a few numbers: angles of rotary positions and the slopes of ALiBi.
+//! Tables that follow from a few numbers: the angles of rotary positions and the slopes of ALiBi.
 //!
-//! A graph holds the numbers and the rule, never the table, so its size does not grow with a head's width or
-//! with the number of heads. Whoever runs a model computes the table; whoever shows one asks for some entries.
+//! A graph holds the numbers and the rule, not the table, so its size does not grow with the width or the
+//! number of heads. The code that runs a model computes the whole table; code that displays one computes
+//! only the entries it shows.
 
-/// Angles of rotary positions: position `p` turns pair `i` by `p * inverse_frequency(i)`.
+/// Angles of rotary positions: position `p` rotates pair `i` by `p * inverse_frequency(i)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RotaryTable {
-    /// Rotated features of a head, twice the number of pairs.
+    /// The number of rotated features of a head, twice the number of pairs.
     pub dim: u64,
-    /// Base of the wavelengths.
+    /// The base of the wavelengths.
     pub theta: f64,
     /// How the frequencies `theta^(-2i/dim)` are changed.
     pub rule: FrequencyRule,
-    /// What holds instead for sequences longer than some length.
+    /// What replaces this table for sequences longer than some length.
     pub long: Option<LongRotary>,
-    /// Multiplies sines and cosines (YaRN's attention factor).
+    /// A factor on sines and cosines (YaRN's attention factor).
     pub magnitude: f64,
 }
 
 /// How the frequencies of training are changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrequencyRule {
-    /// Not at all.
+    /// They are not changed.
     Plain,
-    /// All are divided by one number (Chen et al. 2023).
+    /// All are divided by the same number (Chen et al. 2023).
     Divided {
         /// The divisor.
         by: f64,
     },
-    /// Each is divided by a number of its own (LongRoPE, Ding et al. 2024).
+    /// Each is divided by its own number (LongRoPE, Ding et al. 2024).
     DividedEach(Vec<f64>),
-    /// Kept up to pair `low`, divided from pair `high` on, a linear ramp between (YaRN, Peng et al. 2023).
+    /// Kept up to pair `low`, divided from pair `high` on, with a linear ramp in between (YaRN, Peng et al.
+    /// 2023).
     Ramp {
         /// The divisor.
         factor: f64,
@@ -39,11 +41,11 @@ pub enum FrequencyRule {
         /// The pair at which the ramp ends.
         high: f64,
     },
-    /// Kept below one wavelength, divided above another one, interpolated between (Llama 3.1).
+    /// Kept below one wavelength, divided above another one, interpolated in between (Llama 3.1).
     ByWavelength {
         /// The divisor.
         factor: f64,
-        /// Positions of training.
+        /// The number of positions in training.
         original: f64,
         /// Wavelengths above `original / low` are divided.
         low: f64,
@@ -52,12 +54,12 @@ pub enum FrequencyRule {
     },
 }
 
-/// What replaces a rotary table once a sequence grows beyond the length a model was trained with.
+/// What replaces a rotary table when a sequence is longer than the length a model was trained with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LongRotary {
-    /// Sequences of more positions than this use what follows.
+    /// Sequences with more positions than this use the rule.
     pub from: u64,
-    /// What changes.
+    /// The change of the angles.
     pub rule: LongRule,
 }
 
@@ -75,12 +77,12 @@ pub enum LongRule {
 }
 
 impl RotaryTable {
-    /// Pairs of features that are turned.
+    /// The number of pairs that are rotated.
     pub fn pairs(&self) -> u64 {
         self.dim / 2
     }
 
-    /// The inverse frequency of a pair in sequences as long as those of training.
+    /// The inverse frequency of a pair for sequences of the length used in training.
     pub fn inverse_frequency(&self, pair: u64) -> f64 {
         self.frequency_under(&self.rule, pair)
     }
@@ -107,7 +109,7 @@ impl RotaryTable {
 }
 
 impl FrequencyRule {
-    /// A plain frequency as the rule changes it.
+    /// A plain frequency, changed according to the rule.
     fn changed(&self, plain: f64, pair: u64) -> f64 {
         match self {
             FrequencyRule::Plain => plain,
@@ -134,16 +136,16 @@ impl FrequencyRule {
     }
 }
 
-/// Slopes of ALiBi (Press, Smith, Lewis 2021): the geometric sequence `scale * 2^(-max * i / heads)`. For a number
-/// of heads that is no power of two, those of the next lower power and then every second one of the next higher,
-/// as BLOOM and MPT have them.
+/// Slopes of ALiBi (Press, Smith, Lewis 2021): the geometric sequence `scale * 2^(-max * i / heads)`. If
+/// the number of heads is not a power of two, the slopes of the next lower power are followed by every
+/// second one of the next higher power, as in BLOOM and MPT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slopes {
-    /// How many heads.
+    /// The number of heads.
     pub heads: u64,
-    /// The smallest slope of a power of two heads is `2^-max`.
+    /// If the number of heads is a power of two, the smallest slope is `2^-max`.
     pub max: f64,
-    /// A factor of every slope.
+    /// A factor on every slope.
     pub scale: f64,
 }
 

@@ -1,4 +1,4 @@
-//! One vector for a sequence or image: pool, project, normalise.
+//! One vector for a sequence or image: pooling, projection, normalisation.
 
 use super::pool::Pool;
 use super::{Lowered, Site};
@@ -14,21 +14,21 @@ record! {
     /// One vector for the whole sequence or image. BERT's pooler is
     /// `{pool: cls, project: d_model, activation: tanh}`.
     pub struct EmbedHead as "embed" {
-        /// How the sequence becomes one vector.
+        /// How the sequence is pooled to one vector.
         pool: Pool = value(Pool::Mean);
-        /// Width of a projection after pooling.
+        /// The width of a projection after pooling.
         project: Option<Size> = absent;
         /// Nonlinearity after the projection.
         activation: Activation = value(Activation::None);
         /// Whether the projection has a bias.
         bias: bool = value(true);
-        /// Whether the vector gets unit length.
+        /// Whether the vector is scaled to unit length.
         normalize: bool = value(false);
     }
 }
 
 impl EmbedHead {
-    /// Its module.
+    /// The module of the head.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, "EmbedHead", Role::Head);
         b.at(self.places.whole());

@@ -11,11 +11,11 @@ use crate::ir::{Dim, Type, ValueId};
 use crate::parts::scope::{AmbientId, Scope};
 
 record! {
-    /// Scores lowered in proportion to the distance (Press et al. 2021).
+    /// Scores are lowered in proportion to the distance (Press et al. 2021).
     pub struct Alibi as "alibi" {
         /// The smallest slope is `2^-max` (the paper and MPT: 8).
         max: Positive = value(Positive(8.0));
-        /// A factor of every slope, `1/sqrt(head_dim)` where scores are scaled after the bias (Falcon).
+        /// A factor on every slope, `1/sqrt(head_dim)` if scores are scaled after the bias (Falcon).
         scale: Positive = value(Positive(1.0));
     }
 }

@@ -1,4 +1,4 @@
-//! Learned positions: `x + P[t + offset]`, a table of one row a position.
+//! Learned positions: `x + P[t + offset]`, with a table of one row per position.
 
 use super::{EmbedSite, Scheme};
 use crate::field::Count;
@@ -8,9 +8,9 @@ use crate::ir::build::{Builder, Built};
 use crate::ir::op::Op;
 
 record! {
-    /// A learned vector a position, added to the embeddings: `x + P[t + offset]`.
+    /// A learned vector for each position, added to the embeddings: `x + P[t + offset]`.
     pub struct Learned as "learned" {
-        /// Rows of the table before the first position (2 in BART and OPT).
+        /// The number of rows of the table before the first position (2 in BART and OPT).
         offset: Count = value(Count(0));
     }
 }

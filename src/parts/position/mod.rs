@@ -1,7 +1,7 @@
-//! Positional schemes. Adding one: a file here and a row below.
+//! Positional schemes. To add one, add a file here and a row below.
 //!
-//! A scheme acts in up to three places, each a hook that does nothing by default: on the embeddings,
-//! on queries and keys, on the scores. Attention calls the hooks and never asks which scheme it has.
+//! A scheme can act on embeddings, on queries and keys, and on scores. Each is a hook that does nothing by
+//! default. Attention calls the hooks without knowing the scheme.
 
 pub mod alibi;
 pub mod learned;
@@ -29,60 +29,60 @@ use crate::ir::op::Sequence;
 use crate::source::Span;
 
 slot! {
-    /// How order enters the model.
+    /// How the order of positions enters the model.
     pub enum Position as "position" {
         /// No positions.
         "none" => None(NoPosition),
-        /// A learned vector a position, added to the embeddings (GPT, BERT).
+        /// A learned vector for each position, added to the embeddings (GPT, BERT).
         "learned" => Learned(Learned),
         /// Fixed sines and cosines, added to the embeddings (Vaswani et al. 2017).
         "sinusoidal" => Sinusoidal(Sinusoidal),
         /// Queries and keys rotated by their position (Su et al. 2021).
         "rotary" => Rotary(Rotary),
-        /// Scores lowered with distance (Press et al. 2021).
+        /// Scores are lowered with the distance (Press et al. 2021).
         "alibi" => Alibi(Alibi),
-        /// A learned bias a bucket of distances, added to the scores (Raffel et al. 2020).
+        /// A learned bias for each bucket of distances, added to the scores (Raffel et al. 2020).
         "t5" => T5(T5),
     }
 }
 
-/// The attention a scheme acts in.
+/// The attention on which a scheme acts.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
     /// Query heads.
     pub heads: u64,
-    /// Features of a head that positions may rotate.
+    /// Features of each head that may be rotated.
     pub head_dim: u64,
-    /// Sequence of the queries and keys.
+    /// The sequence of the queries and keys.
     pub sequence: Sequence,
     /// Whether keys after the query are hidden.
     pub causal: bool,
-    /// Longest sequence.
+    /// The longest sequence.
     pub context: u64,
 }
 
-/// Where embeddings get positions.
+/// The embedding to which positions are added.
 pub struct EmbedSite<'a> {
-    /// How parameters start.
+    /// The initial values of parameters.
     pub init: &'a InitPlan,
-    /// Path of the embedding: `embed`.
+    /// The path of the embedding: `embed`.
     pub path: &'a str,
-    /// Width.
+    /// The width of the embedding.
     pub dim: u64,
-    /// The sequence.
+    /// The sequence that is embedded.
     pub sequence: Sequence,
-    /// Longest sequence.
+    /// The longest sequence.
     pub context: u64,
 }
 
-/// What a scheme does; every hook defaults to nothing.
+/// What a scheme does; every hook does nothing by default.
 pub trait Scheme {
     /// Adds positions to embeddings `[B, T, D]`.
     fn on_embedding(&self, _b: &mut Builder, _site: &EmbedSite<'_>, x: ValueId) -> Built {
         Ok(x)
     }
 
-    /// Values the scheme wants computed once in the stack.
+    /// Values that the scheme needs computed once in the stack.
     fn needs(&self, _scope: &Scope, _at: Geometry) -> Vec<AmbientId> {
         Vec::new()
     }
@@ -110,7 +110,8 @@ pub trait Scheme {
         Ok(None)
     }
 
-    /// Faults of the scheme in an attention whose heads have that many features, given there.
+    /// Checks the scheme for an attention whose heads have this number of features, which is given at this
+    /// place.
     fn check(&self, _features: (u64, Span), _is_causal: bool) -> Vec<Diagnostic> {
         Vec::new()
     }
@@ -122,7 +123,7 @@ impl Position {
         Position::None(NoPosition { places: Default::default() })
     }
 
-    /// The scheme.
+    /// The scheme with its hooks.
     pub fn scheme(&self) -> &dyn Scheme {
         match self {
             Position::None(p) => p,

@@ -24,11 +24,11 @@ choice! {
 }
 
 record! {
-    /// Queries and keys rotated by their position (Su et al. 2021).
+    /// Queries and keys are rotated by their position (Su et al. 2021).
     pub struct Rotary as "rotary" {
-        /// Base of the wavelengths.
+        /// The base of the wavelengths.
         theta: Positive = value(Positive(10_000.0));
-        /// Share of a head's features that is rotated, the first ones.
+        /// The share of a head's features that is rotated, starting with the first.
         fraction: Positive = value(Positive(1.0));
         /// Which features form a pair.
         pairing: Pairing = value(Pairing::Half);
@@ -38,7 +38,7 @@ record! {
 }
 
 impl Rotary {
-    /// Rotated features of a head.
+    /// The number of rotated features of a head.
     fn rotated(&self, head_dim: u64) -> u64 {
         (*self.fraction * head_dim as f64 + 1e-9).floor() as u64
     }
@@ -81,25 +81,25 @@ impl Scheme for Rotary {
         if rotated > 0 && rotated.is_multiple_of(2) {
             return self.scaling.check(rotated);
         }
-        let label = format!("{features} features a head here");
+        let label = format!("a head has {features} features here");
         let diagnostic = if *self.fraction == 1.0 {
-            let message = format!("rotary positions turn pairs of features, and {features} is odd");
+            let message = format!("rotary positions rotate pairs of features, but {features} is odd");
             let near = match features {
                 1 => "2".to_owned(),
                 n => format!("{} or {}", n - 1, n.saturating_add(1)),
             };
             Diagnostic::error(Code::OddRotary, self.places.whole(), message)
                 .label(place, label)
-                .help(format!("{near} features would do, or a `fraction` of them that is even"))
+                .help(format!("{near} features would work, or a `fraction` of them that is even"))
         } else {
             let message = format!(
-                "rotary positions turn pairs of features, and {} of {features} is {rotated}",
+                "rotary positions rotate pairs of features, but {} of {features} is {rotated}",
                 *self.fraction
             );
             let even = (rotated + 1).min(features / 2 * 2);
             Diagnostic::error(Code::OddRotary, fraction, message)
                 .label(place, label)
-                .help(format!("`fraction: {even}/{features}` would turn {even} of them"))
+                .help(format!("`fraction: {even}/{features}` would rotate {even} of them"))
         };
         vec![diagnostic]
     }

@@ -1,7 +1,7 @@
 //! How rotary angles change for sequences longer than those of training.
 //!
-//! Each is a rule for the inverse frequencies and a factor on sines and cosines. The definitions are those of the Hugging Face library's `modeling_rope_utils`, which
-//! published checkpoints were made for.
+//! Each scaling is a rule for the inverse frequencies and a factor on sines and cosines. The definitions
+//! are those of `modeling_rope_utils` in Hugging Face's library, for which published checkpoints were made.
 
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{record, slot};
@@ -9,70 +9,73 @@ use crate::field::{Positive, Size};
 use crate::ir::op::{FrequencyRule, LongRotary, LongRule, RotaryTable};
 
 record! {
-    /// Angles as they are.
+    /// Angles are not changed.
     pub struct Unscaled as "none" {}
 }
 record! {
-    /// Every position divided by the factor (Chen et al. 2023).
+    /// Every position is divided by the factor (Chen et al. 2023).
     pub struct Linear as "linear" {
-        /// How many times longer sequences may be.
+        /// How many times longer sequences can be.
         factor: Positive = required;
     }
 }
 record! {
-    /// The base grows with the sequence once it is longer than in training (dynamic NTK).
+    /// The base grows with the sequence when it is longer than in training (dynamic NTK).
     pub struct Dynamic as "dynamic" {
-        /// How many times longer sequences may be.
+        /// How many times longer sequences can be.
         factor: Positive = required;
-        /// Length of training.
+        /// The length of sequences in training.
         original_context: Size = formula("context");
     }
 }
 record! {
-    /// Low frequencies interpolated, high ones kept, a ramp between, and the scores' temperature adapted
-    /// (YaRN, Peng et al. 2023).
+    /// Low frequencies are interpolated, high ones kept, with a ramp in between, and the temperature of the
+    /// scores is adapted (YaRN, Peng et al. 2023).
     pub struct Yarn as "yarn" {
-        /// How many times longer sequences may be.
+        /// How many times longer sequences can be.
         factor: Positive = required;
-        /// Length of training.
+        /// The length of sequences in training.
         original_context: Size = required;
-        /// Turns within the original context from which on a frequency is kept.
+        /// The number of rotations within the original context from which on a frequency is kept.
         beta_fast: Positive = value(Positive(32.0));
-        /// Turns within the original context below which a frequency is interpolated.
+        /// The number of rotations within the original context below which a frequency is interpolated.
         beta_slow: Positive = value(Positive(1.0));
-        /// Factor on sines and cosines; `0.1 ln(factor) + 1` where absent.
+        /// Factor on sines and cosines; by default `0.1 ln(factor) + 1`.
         attention_factor: Option<Positive> = absent;
-        /// Weight of the logarithm in the factor, over that of `mscale_all_dim` (DeepSeek).
+        /// The weight of the logarithm in the attention factor, which is divided by that of
+        /// `mscale_all_dim` (DeepSeek).
         mscale: Option<Positive> = absent;
-        /// See `mscale`.
+        /// The weight by whose factor that of `mscale` is divided.
         mscale_all_dim: Option<Positive> = absent;
         /// Whether the ramp's ends are rounded to whole dimensions.
         truncate: bool = value(true);
     }
 }
 record! {
-    /// A factor for every frequency, one list for short and one for long sequences (LongRoPE, Ding et al. 2024).
+    /// A factor for every frequency, in one list for short and one for long sequences (LongRoPE, Ding et
+    /// al. 2024).
     pub struct LongRope as "longrope" {
-        /// Divisors up to the original context.
+        /// Divisors for sequences up to the original context.
         short_factor: Vec<Positive> = required;
-        /// Divisors beyond it.
+        /// Divisors for longer sequences.
         long_factor: Vec<Positive> = required;
-        /// Length of training.
+        /// The length of sequences in training.
         original_context: Size = required;
-        /// Factor on sines and cosines; `sqrt(1 + ln(context/original_context) / ln(original_context))` where absent.
+        /// Factor on sines and cosines; by default `sqrt(1 + ln(context/original_context) /
+        /// ln(original_context))`.
         attention_factor: Option<Positive> = absent;
     }
 }
 record! {
-    /// Low frequencies divided by the factor, high ones kept, a ramp between (Llama 3.1).
+    /// Low frequencies are divided by the factor, high ones kept, with a ramp in between (Llama 3.1).
     pub struct Llama3 as "llama3" {
-        /// How many times longer sequences may be.
+        /// How many times longer sequences can be.
         factor: Positive = required;
         /// Wavelengths above `original_context / low_freq_factor` are divided.
         low_freq_factor: Positive = value(Positive(1.0));
         /// Wavelengths below `original_context / high_freq_factor` are kept.
         high_freq_factor: Positive = value(Positive(4.0));
-        /// Length of training.
+        /// The length of sequences in training.
         original_context: Size = required;
     }
 }
@@ -80,28 +83,28 @@ record! {
 slot! {
     /// How rotary angles change for longer sequences.
     pub enum Scaling as "scaling" {
-        /// Not at all.
+        /// Angles are not changed.
         "none" => None(Unscaled),
-        /// Positions divided by a factor.
+        /// Positions are divided by a factor.
         "linear" => Linear(Linear),
         /// The base grows with the sequence.
         "dynamic" => Dynamic(Dynamic),
-        /// By frequency, with the temperature of the scores.
+        /// Depends on the frequency, and adapts the temperature of the scores.
         "yarn" => Yarn(Yarn),
-        /// Given factors, short and long.
+        /// Given factors, for short and for long sequences.
         "longrope" => LongRope(LongRope),
-        /// By frequency.
+        /// Depends on the frequency.
         "llama3" => Llama3(Llama3),
     }
 }
 
 impl Scaling {
-    /// Angles as they are.
+    /// Angles that are not changed.
     pub fn unscaled() -> Self {
         Self::None(Unscaled { places: Default::default() })
     }
 
-    /// The angles of `dim` rotated features, and what changes for long sequences.
+    /// The angles of `dim` rotated features, including the changes for long sequences.
     pub fn table(&self, theta: f64, dim: u64, context: u64) -> RotaryTable {
         let of = |rule| RotaryTable { dim, theta, rule, long: None, magnitude: 1.0 };
         match self {
@@ -137,8 +140,8 @@ impl Scaling {
         }
     }
 
-    /// Whether angles change as a sequence grows up to that length. What was computed for earlier tokens
-    /// is then no longer what the whole sequence would give, so nothing of it can be kept in a cache.
+    /// Whether angles change while a sequence grows to this length. Keys of earlier tokens then differ from
+    /// those of the whole sequence, so they cannot be cached.
     pub fn changes_within(&self, context: u64) -> bool {
         match self {
             Self::Dynamic(s) => context > *s.original_context,
@@ -147,15 +150,18 @@ impl Scaling {
         }
     }
 
-    /// Faults for that many rotated features.
+    /// Checks the fields for this number of rotated features.
     pub fn check(&self, dim: u64) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         match self {
             Self::LongRope(s) => {
                 for (name, list) in [("short_factor", &s.short_factor), ("long_factor", &s.long_factor)] {
                     if list.len() as u64 != dim / 2 {
-                        let message =
-                            format!("`{name}` has {} numbers for {} frequencies", list.len(), dim / 2);
+                        let message = format!(
+                            "`{name}` has {} numbers, but there are {} frequencies",
+                            list.len(),
+                            dim / 2
+                        );
                         found.push(Diagnostic::error(Code::LengthMismatch, s.places.of(name), message).help(
                             format!("one number for each of the {} pairs of rotated features", dim / 2),
                         ));
@@ -173,14 +179,14 @@ impl Scaling {
                 );
                 found.push(
                     Diagnostic::error(Code::OutOfRange, s.places.of("high_freq_factor"), message)
-                        .help("Llama 3.1 has 4 above 1"),
+                        .help("the values of Llama 3.1 are 4 and 1"),
                 );
             }
             Self::Yarn(s) if *s.beta_fast <= *s.beta_slow => {
                 let message = format!("beta_fast {} is not above beta_slow {}", *s.beta_fast, *s.beta_slow);
                 found.push(
                     Diagnostic::error(Code::OutOfRange, s.places.of("beta_fast"), message)
-                        .help("the paper has 32 above 1"),
+                        .help("the values of the paper are 32 and 1"),
                 );
             }
             Self::Dynamic(_) if dim <= 2 => {
@@ -219,7 +225,7 @@ impl Yarn {
     }
 }
 
-/// Each frequency divided by its number; plain frequencies where that changes none.
+/// Each frequency divided by its number; the plain frequencies if all numbers are 1.
 fn divided(by: &[Positive]) -> FrequencyRule {
     if by.iter().all(|by| **by == 1.0) {
         return FrequencyRule::Plain;

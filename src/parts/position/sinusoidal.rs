@@ -9,7 +9,7 @@ use crate::ir::build::{Builder, Built};
 use crate::ir::op::{Op, SinusoidLayout};
 
 choice! {
-    /// Order of sines and cosines.
+    /// The order of sines and cosines.
     pub enum Layout {
         /// sin, cos, sin, cos, ...: the paper and d2l
         "interleaved" => Interleaved,
@@ -21,11 +21,11 @@ choice! {
 record! {
     /// Fixed sines and cosines of the position, added to the embeddings (Vaswani et al. 2017).
     pub struct Sinusoidal as "sinusoidal" {
-        /// Base of the wavelengths.
+        /// The base of the wavelengths.
         base: Positive = value(Positive(10_000.0));
-        /// Order of sines and cosines.
+        /// The order of sines and cosines.
         layout: Layout = value(Layout::Interleaved);
-        /// Added to every position (2 in M2M-100).
+        /// A number that is added to every position (2 in M2M-100).
         offset: Count = value(Count(0));
     }
 }

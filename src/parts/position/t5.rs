@@ -1,4 +1,4 @@
-//! T5's relative positions: a learned bias a head and bucket of `key - query` (Raffel et al. 2020).
+//! T5's relative positions: a learned bias for each head and bucket of `key - query` (Raffel et al. 2020).
 //! Half of the buckets are exact distances, the others grow logarithmically up to `max_distance`.
 
 use super::{Geometry, Scheme};
@@ -15,13 +15,13 @@ use crate::source::Span;
 record! {
     /// A learned bias for every bucket of distances, added to the scores (Raffel et al. 2020).
     pub struct T5 as "t5" {
-        /// How many buckets.
+        /// The number of buckets.
         buckets: Size = value(Size(32));
-        /// Distances from here on share a bucket.
+        /// All distances from this one on share a bucket.
         max_distance: Size = value(Size(128));
         /// Whether all layers of a stack share one table (T5) or each has its own (UMT5).
         shared: bool = value(true);
-        /// Whether keys after the query have buckets of their own; where absent, if they are seen at all.
+        /// Whether keys after the query have separate buckets; by default, if the query can see them.
         bidirectional: Option<bool> = absent;
     }
 }

@@ -1,12 +1,13 @@
-//! What a training step holds: a forward pass in which every op keeps what its gradient needs, and the way back.
+//! The memory of a training step: a forward pass in which every op keeps what its gradient needs, and the
+//! backward pass.
 //!
-//! The graph is walked as it is run, with a buffer for every value: how long each is held follows from who
-//! reads it, who keeps it and who is a view of it. What an op keeps, and what it needs while it computes its
-//! gradient, is stated where the op is walked ([`walk`]). The figures are those of burn's composed ops under
-//! autodiff (0.22.1), measured on Flex with a heap that counts. Attention is composed there while training, so
-//! its scores `[B,H,T,K]` are kept.
+//! The graph is walked in the order of execution, with a buffer for every value. How long a buffer is held
+//! depends on which ops read it, which keep it, and which values are views of it. What an op keeps, and
+//! what it needs while it computes its gradient, is stated where the op is walked ([`walk`]). The numbers
+//! are those of burn's composed ops under autodiff (0.22.1), measured on Flex with a heap that counts
+//! allocations. While training, attention is composed there, so its scores `[B,H,T,K]` are kept.
 //!
-//! Optional inputs are taken to be given: padding is masked.
+//! Optional inputs are assumed to be given, so padding is masked.
 
 mod walk;
 
@@ -14,8 +15,8 @@ use std::collections::BTreeMap;
 
 use crate::ir::{DType, Graph, Lengths, Type, ValueId, Verified};
 
-/// Bytes a training step holds beside parameters, gradients and the optimizer's state, at the moment it holds
-/// most.
+/// Activation memory: the largest number of bytes that a training step holds in addition to parameters,
+/// gradients and the optimizer's state.
 pub fn beside(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
     let mut tape = Tape::new(graph, element);
     let root = graph.module(graph.root);
@@ -37,54 +38,54 @@ pub fn beside(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
         tape.release(result.buffer);
     }
     tape.back();
-    // Adam's rule makes one more tensor of a parameter's size while it moves the parameter.
+    // Adam creates one more tensor of a parameter's size while it updates the parameter.
     tape.most.saturating_sub(tape.parameter_bytes).max(tape.largest)
 }
 
-/// Bytes that burn's tape takes for an op beside what the op keeps.
+/// The bytes of an op's entry on burn's autodiff tape, in addition to the buffers that the op keeps.
 const ENTRY: u128 = 1536;
 
 /// A value while the graph is walked.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
-    /// Where its numbers are; nowhere for parameters, which are counted apart.
+    /// The index of its buffer; `None` for parameters, which are counted separately.
     buffer: Option<usize>,
     /// Its own size, which may be smaller than that of the buffer it is a view of.
     bytes: u128,
-    /// Where its gradient is added up, if it has one.
+    /// The slot in which its gradient is accumulated, if it has one.
     gradient: Option<usize>,
 }
 
-/// How an op passes a gradient on.
+/// How an op passes a gradient to its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// As it is, or as a view.
+    /// Unchanged, or as a view.
     Shared,
-    /// Computed in its place.
+    /// Computed in the same buffer.
     Reused,
-    /// As new numbers.
+    /// In a new buffer.
     Fresh,
-    /// As a product of matrices, whose result is there twice for a moment.
+    /// As a matrix product, whose result exists twice for a moment.
     Product,
 }
 
-/// What one op does on the way back.
+/// One op in the backward pass.
 #[derive(Debug)]
 struct Step {
-    /// Whose gradient it takes.
+    /// The slot of the gradient that it reads.
     output: usize,
-    /// Whose gradients it adds to, and their sizes.
+    /// The slots of the gradients to which it adds, and their sizes.
     inputs: Vec<(usize, u128)>,
     way: Way,
-    /// Buffers that are kept until then.
+    /// The buffers that are kept until then.
     kept: Vec<usize>,
-    /// Bytes it needs at once, what it makes included, where that is more than what it leaves.
+    /// The bytes that it needs at one time, including what it creates, if that is more than what it leaves.
     extra: u128,
-    /// Bytes of parameters' gradients that it makes and that stay until the end.
+    /// The bytes of parameters' gradients that it creates and that are kept until the end.
     staying: u128,
 }
 
-/// A parameter that has been met.
+/// A parameter that has been used.
 #[derive(Debug)]
 struct Parameter {
     gradient: usize,
@@ -94,21 +95,21 @@ struct Parameter {
 #[derive(Debug)]
 struct Tape<'a> {
     graph: &'a Graph,
-    /// Bytes of a number.
+    /// The size of one number in bytes.
     element: u128,
-    /// Bytes and holders of every buffer.
+    /// The size of every buffer in bytes, and how many hold it.
     buffers: Vec<(u128, u32)>,
-    /// Bytes of those that are held, and the most there have been.
+    /// The bytes of all buffers that are held, and the largest value this has had.
     live: u128,
     most: u128,
-    /// The buffer of every gradient that is there.
+    /// The buffer of every gradient that exists.
     gradients: Vec<Option<usize>>,
     steps: Vec<Step>,
-    /// By members from the root down, so that one used twice is met once.
+    /// Parameters by their members from the root down, so that one that is used twice is counted once.
     parameters: BTreeMap<Vec<u64>, Parameter>,
-    /// Bytes of all parameters that have been met, and of those that were counted without a walk.
+    /// The bytes of all parameters that have been used, and of those that were counted without a walk.
     parameter_bytes: u128,
-    /// Bytes of the largest parameter.
+    /// The bytes of the largest parameter.
     largest: u128,
 }
 
@@ -137,7 +138,7 @@ impl<'a> Tape<'a> {
         })
     }
 
-    /// A new buffer with one holder.
+    /// Allocates a buffer with one holder.
     fn take(&mut self, bytes: u128) -> usize {
         self.buffers.push((bytes, 1));
         self.live = self.live.saturating_add(bytes);
@@ -145,7 +146,7 @@ impl<'a> Tape<'a> {
         self.buffers.len() - 1
     }
 
-    /// A new buffer for what is computed that way.
+    /// Allocates a buffer for a value that is computed in this way.
     fn made(&mut self, bytes: u128, way: Way) -> usize {
         if way == Way::Product {
             self.briefly(bytes.saturating_mul(2));
@@ -153,7 +154,7 @@ impl<'a> Tape<'a> {
         self.take(bytes)
     }
 
-    /// Bytes that are there for a moment.
+    /// Accounts for bytes that are used only for a moment.
     fn briefly(&mut self, bytes: u128) {
         self.most = self.most.max(self.live.saturating_add(bytes));
     }
@@ -182,7 +183,7 @@ impl<'a> Tape<'a> {
         self.gradients.len() - 1
     }
 
-    /// The gradient of a parameter of one or more tensors.
+    /// The gradient of a parameter that consists of one or more tensors.
     fn parameter(&mut self, path: &[u64], tensors: &[u128]) -> (usize, u128) {
         if let Some(known) = self.parameters.get(path) {
             return (known.gradient, known.bytes);
@@ -195,15 +196,15 @@ impl<'a> Tape<'a> {
         (gradient, bytes)
     }
 
-    /// A value computed into a buffer of its own, and how its gradient reaches `inputs`, keeping `kept` and
-    /// `own` further bytes.
+    /// A value computed into its own buffer. Records how its gradient reaches `inputs`, and that the op
+    /// keeps `kept` and `own` further bytes.
     fn computed(&mut self, bytes: u128, inputs: &[Held], kept: &[Held], own: u128, way: Way) -> Held {
         let to = inputs.iter().filter_map(|v| Some((v.gradient?, v.bytes))).collect();
         let buffer = self.made(bytes, way);
         self.recorded(Held { buffer: Some(buffer), bytes, gradient: None }, to, kept, own, way)
     }
 
-    /// `value` with a gradient, if one of those it comes from has.
+    /// `value` with a gradient, if one of its inputs has one.
     fn recorded(
         &mut self,
         value: Held,
@@ -237,7 +238,7 @@ impl<'a> Tape<'a> {
         self.recorded(Held { buffer: x.buffer, bytes, gradient: None }, to, &[], 0, way)
     }
 
-    /// Cross entropy of scores: their logarithm's softmax is kept.
+    /// The cross entropy of scores, which keeps their log-softmax.
     fn loss(&mut self, scores: &Held) {
         let Some(gradient) = scores.gradient else { return };
         self.briefly(scores.bytes.saturating_mul(2));
@@ -257,12 +258,12 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// Folds a value through equal repetitions of something, in time and room that do not grow with their number.
+    /// Walks equal repetitions of something, in time and memory that do not grow with their number.
     ///
-    /// From the second repetition on each adds the same bytes to the tape and the same gradients to the
-    /// parameters', so what is held after or within repetition `i` is linear in `i`, forward and backward, and is
-    /// largest at an end. The first two and the last two are therefore walked one by one, and one step of the
-    /// tape takes the place of those between.
+    /// From the second repetition on, each one adds the same bytes to the tape and to the gradients of
+    /// parameters. So the bytes held after or within repetition `i` are linear in `i`, forward and
+    /// backward, and largest at an end. Therefore the first two and the last two repetitions are walked,
+    /// and one step on the tape replaces those in between.
     fn repeated(&mut self, times: u64, x: Held, mut one: impl FnMut(&mut Self, Held, u64) -> Held) -> Held {
         const ENDS: u64 = 2;
         let between = times.saturating_sub(2 * ENDS);
@@ -278,8 +279,8 @@ impl<'a> Tape<'a> {
         (times - ENDS..times).fold(after, |x, i| one(self, x, i))
     }
 
-    /// A value after steps that are not walked, which keep that many bytes for the backward pass and leave
-    /// gradients of parameters.
+    /// A value after repetitions that are not walked. They keep `kept` bytes for the backward pass and
+    /// leave gradients of parameters.
     fn skipped(&mut self, x: Held, kept: u128, staying: u128) -> Held {
         self.parameter_bytes = self.parameter_bytes.saturating_add(staying);
         let kept = self.take(kept);
@@ -290,7 +291,7 @@ impl<'a> Tape<'a> {
         Held { gradient: Some(output), ..x }
     }
 
-    /// The way back.
+    /// The backward pass.
     fn back(&mut self) {
         while let Some(step) = self.steps.pop() {
             let gradient = self.gradients.get_mut(step.output).and_then(Option::take);
@@ -326,7 +327,7 @@ impl<'a> Tape<'a> {
         self.release(Some(gradient));
     }
 
-    /// Adds to a gradient, in the place of whichever summand nobody else holds.
+    /// Adds to a gradient, in the buffer of a summand that nothing else holds.
     fn add_to(&mut self, slot: usize, new: usize, bytes: u128) {
         let sum = match self.gradients.get(slot).copied().flatten() {
             None => new,

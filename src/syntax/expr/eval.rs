@@ -1,4 +1,4 @@
-//! [`Expr`] → [`Number`], with a diagnostic that shows both operands where it cannot be.
+//! [`Expr`] → [`Number`], or a diagnostic that shows both operands.
 
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::source::Span;
@@ -7,19 +7,19 @@ use super::{Expr, ExprKind, Function, Number, Operator};
 
 /// The names an expression may use.
 pub trait Scope {
-    /// A name's value, and where it was given if an author gave it.
+    /// The value of a name, and the place where an author gave it, if any.
     fn lookup(&self, name: &str) -> Option<(Number, Option<Span>)>;
 
-    /// Every name, for suggestions.
+    /// All names, for suggestions.
     fn names(&self) -> Vec<String>;
 
-    /// Why a name that could be known has no value here.
+    /// The reason why a name has no value yet.
     fn why_unknown(&self, _name: &str) -> Option<String> {
         None
     }
 }
 
-/// No names at all.
+/// A scope without names.
 pub struct NoNames;
 
 impl Scope for NoNames {
@@ -79,9 +79,9 @@ fn call(
     for arg in args {
         values.push((arg, value(arg, scope)?));
     }
-    // The parser has counted the arguments.
+    // The parser has checked the number of arguments.
     let Some((first, x)) = values.first().copied() else {
-        let message = format!("`{}` is given nothing", function.name());
+        let message = format!("`{}` has no argument", function.name());
         return Err(Box::new(Diagnostic::error(Code::Expression, expr.span, message)));
     };
     let domain = |needs: &str| {
@@ -120,7 +120,7 @@ fn call(
     result.ok_or_else(|| Box::new(overflow(expr, &values, scope)))
 }
 
-/// Exact where the number is a power of two or one over it.
+/// The logarithm, exact for powers of two and their inverses.
 fn log2(x: Number) -> Number {
     match x {
         Number::Ratio(num, 1) if num.count_ones() == 1 => Number::integer(i128::from(num.trailing_zeros())),
@@ -138,13 +138,13 @@ fn unknown(name: &str, span: Span, scope: &dyn Scope) -> Diagnostic {
     let diagnostic = Diagnostic::error(Code::UnknownName, span, format!("nothing is named `{name}` here"));
     match suggest::suggest(name, &names) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-        None if names.is_empty() => diagnostic.help("only numbers stand here"),
+        None if names.is_empty() => diagnostic.help("only numbers are allowed here"),
         None => diagnostic.help(format!("give it a value under `let`, or use one of {}", names.join(", "))),
     }
 }
 
 fn zero(divisor: &Expr, scope: &dyn Scope) -> Diagnostic {
-    let diagnostic = Diagnostic::error(Code::DivisionByZero, divisor.span, "this divides by zero");
+    let diagnostic = Diagnostic::error(Code::DivisionByZero, divisor.span, "this is a division by zero");
     with_operands(diagnostic.here("this is 0"), &[(divisor, Number::integer(0))], scope, false)
 }
 
@@ -158,7 +158,7 @@ fn outside(expr: &Expr, message: String, operands: &[(&Expr, Number)], scope: &d
     with_operands(Diagnostic::error(Code::NotANumber, expr.span, message), operands, scope, true)
 }
 
-/// Labels each operand with its value, and each name with the place its value was given at.
+/// Labels each operand with its value, and each name with the place where it was given its value.
 fn with_operands(
     mut diagnostic: Diagnostic,
     operands: &[(&Expr, Number)],

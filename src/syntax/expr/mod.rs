@@ -1,8 +1,8 @@
 //! Numbers as an author writes them: `8/3 * d_model`, `1/sqrt(head_dim)`, `2^40`, `multiple_of(x, 256)`.
 //!
-//! A scalar's text → a spanned tree ([`Expr`]) → a [`Number`], exact as long as it can be. Every node
-//! knows its place, so a fault names the operands where they stand. Trees are at most [`MAX_WORDS`]
-//! words large and nest at most as deep as documents do.
+//! A scalar's text is parsed to a tree with source places ([`Expr`]), which is evaluated to a [`Number`]
+//! that is exact as long as possible. Every node has its place, so a diagnostic can show the operands. An
+//! expression has at most [`MAX_WORDS`] words and can be nested as deep as documents can.
 
 mod eval;
 mod number;
@@ -16,15 +16,15 @@ pub use eval::{NoNames, Scope, eval};
 pub use number::Number;
 pub use parse::{parse, parse_tokens};
 
-/// An expression may have this many words.
+/// The most words of an expression.
 pub const MAX_WORDS: usize = 1_000;
 
 /// An expression with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// The form and the operands.
     pub kind: ExprKind,
-    /// Where it stands.
+    /// The place in the source.
     pub span: Span,
 }
 
@@ -43,7 +43,7 @@ pub enum ExprKind {
     Call(Function, Vec<Expr>),
 }
 
-/// What stands between two operands.
+/// A binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `a + b`
@@ -54,12 +54,12 @@ pub enum Operator {
     Multiply,
     /// `a / b`, exact
     Divide,
-    /// `a ^ b`, binds tightest and to the right
+    /// `a ^ b`, which binds tightest and to the right.
     Power,
 }
 
 impl Operator {
-    /// The mark.
+    /// The operator as it is written.
     pub fn mark(self) -> &'static str {
         match self {
             Operator::Add => "+",
@@ -70,7 +70,7 @@ impl Operator {
         }
     }
 
-    /// How tightly it binds: sums 1, products 2, powers 4; a sign stands between, 3.
+    /// The precedence: sums 1, products 2, a sign 3, powers 4.
     fn strength(self) -> u8 {
         match self {
             Operator::Add | Operator::Subtract => 1,
@@ -90,17 +90,17 @@ macro_rules! functions {
             /// Every function.
             pub const ALL: &'static [Function] = &[$(Function::$variant),*];
 
-            /// Its name.
+            /// The name in expressions.
             pub fn name(self) -> &'static str {
                 match self { $(Function::$variant => $name),* }
             }
 
-            /// How many arguments it takes, least and most.
+            /// The smallest and the largest number of arguments.
             pub fn arity(self) -> (usize, usize) {
                 match self { $(Function::$variant => ($least, $most)),* }
             }
 
-            /// What it does, for `trafoc explain`.
+            /// The description for `trafoc explain`.
             pub fn explanation(self) -> &'static str {
                 match self { $(Function::$variant => concat!($($doc),*)),* }
             }
@@ -111,9 +111,9 @@ macro_rules! functions {
 functions! {
     /// the square root, exact for squares
     Sqrt = "sqrt", 1..=1;
-    /// the greatest whole number that is not above
+    /// the greatest whole number that is not larger
     Floor = "floor", 1..=1;
-    /// the least whole number that is not below
+    /// the least whole number that is not smaller
     Ceil = "ceil", 1..=1;
     /// the nearest whole number, halves away from zero
     Round = "round", 1..=1;
@@ -125,21 +125,21 @@ functions! {
     Log = "log", 1..=1;
     /// the logarithm to base 2, exact for powers of two
     Log2 = "log2", 1..=1;
-    /// e to that power
+    /// e to the power of its argument
     Exp = "exp", 1..=1;
     /// the first argument rounded up to a multiple of the second
     MultipleOf = "multiple_of", 2..=2;
 }
 
 impl Function {
-    /// The function of that name.
+    /// The function with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|f| f.name() == name)
     }
 }
 
 impl Expr {
-    /// Every name in it with its place, in order of writing.
+    /// Every name in it with its place, in order.
     pub fn names(&self) -> Vec<(&str, Span)> {
         match &self.kind {
             ExprKind::Number(_) => Vec::new(),
@@ -150,7 +150,7 @@ impl Expr {
         }
     }
 
-    /// How tightly its outermost mark binds.
+    /// The precedence of its outermost operator.
     fn strength(&self) -> u8 {
         match &self.kind {
             ExprKind::Number(number) if number.to_string().contains('/') => 2,
@@ -163,7 +163,7 @@ impl Expr {
 }
 
 impl fmt::Display for Expr {
-    /// The expression again, with no more parentheses than it needs.
+    /// Prints the expression with as few parentheses as possible.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wrapped = |f: &mut fmt::Formatter<'_>, e: &Expr, least: u8| match e.strength() < least {
             true => write!(f, "({e})"),

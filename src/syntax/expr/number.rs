@@ -1,16 +1,16 @@
-//! Exact numbers: ratios of integers as long as they fit, floats where they cannot.
+//! Exact numbers: ratios of integers as long as they fit, and otherwise floats.
 //!
-//! A ratio is in lowest terms with a positive denominator. Nothing overflows silently: every operation
-//! says so with `None`.
+//! A ratio is in lowest terms and has a positive denominator. An operation that overflows returns `None`.
 
 use std::fmt;
 
-/// A number of a spec.
+/// The value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// `num / den`, exact.
     Ratio(i128, i128),
-    /// What no ratio of 128-bit integers is: roots, logarithms, very small or very long decimals.
+    /// A number that is not a ratio of 128-bit integers: roots, logarithms, very small or very long
+    /// decimals.
     Float(f64),
 }
 
@@ -20,7 +20,7 @@ impl Number {
         Number::Ratio(value, 1)
     }
 
-    /// `num / den` in lowest terms; nothing if `den` is 0 or a sign cannot be turned.
+    /// `num / den` in lowest terms; `None` if `den` is 0 or changing a sign overflows.
     pub fn ratio(num: i128, den: i128) -> Option<Self> {
         if den == 0 {
             return None;
@@ -34,8 +34,8 @@ impl Number {
         Some(Number::Ratio(num, den))
     }
 
-    /// The number a decimal literal stands for, `_` allowed between digits; nothing if the text is no
-    /// decimal literal or its value is beyond every float.
+    /// The value of a decimal literal, in which `_` is allowed between digits; `None` if the text is not a
+    /// decimal literal or its value is too large for a float.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.replace('_', "");
         let float: f64 = digits.parse().ok()?;
@@ -122,7 +122,8 @@ impl Number {
     pub fn times(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Number::Ratio(a, b), Number::Ratio(c, d)) => {
-                // Crosswise first: 8/3 * 3 must not overflow where 8 does not.
+                // Common factors are cancelled crosswise first, so that 8/3 * 3 does not overflow if 8 does
+                // not.
                 let (Number::Ratio(a, d), Number::Ratio(c, b)) = (Number::ratio(a, d)?, Number::ratio(c, b)?)
                 else {
                     return None;
@@ -133,7 +134,7 @@ impl Number {
         }
     }
 
-    /// `a / b`, nothing for a zero `b` too.
+    /// `a / b`; `None` also if `b` is zero.
     pub fn over(self, other: Self) -> Option<Self> {
         match (self, other) {
             (a, Number::Ratio(c, d)) if matches!(a, Number::Ratio(..)) => a.times(Number::ratio(d, c)?),
@@ -156,7 +157,7 @@ impl Number {
         }
     }
 
-    /// The root; exact when the number is the square of a ratio.
+    /// The square root; exact if the number is the square of a ratio.
     pub fn sqrt(self) -> Option<Self> {
         if let Number::Ratio(num, den) = self
             && let (Ok(n), Ok(d)) = (u128::try_from(num), u128::try_from(den))
@@ -169,7 +170,7 @@ impl Number {
         finite(self.to_f64().sqrt())
     }
 
-    /// The greatest whole number that is not above.
+    /// The greatest whole number that is not larger.
     pub fn floor(self) -> Self {
         match self {
             Number::Ratio(num, den) => Number::integer(num.div_euclid(den)),
@@ -177,7 +178,7 @@ impl Number {
         }
     }
 
-    /// The least whole number that is not below.
+    /// The least whole number that is not smaller.
     pub fn ceil(self) -> Option<Self> {
         self.negate()?.floor().negate()
     }
@@ -193,7 +194,7 @@ impl Number {
         }
     }
 
-    /// Which is greater, exactly for ratios.
+    /// Compares two numbers, exactly if both are ratios.
     pub fn compare(self, other: Self) -> std::cmp::Ordering {
         match (self, other) {
             (Number::Ratio(..), Number::Ratio(..)) => match self.minus(other) {
@@ -208,7 +209,7 @@ impl Number {
 }
 
 impl fmt::Display for Number {
-    /// Integers as they are, decimals as short as they are exact, other ratios as `8/3`.
+    /// Prints integers as they are, decimals in their shortest exact form, and other ratios as `8/3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Number::Ratio(num, 1) => write!(f, "{num}"),
@@ -226,13 +227,13 @@ impl fmt::Display for Number {
     }
 }
 
-/// The shortest text that parses back to the float, with an exponent when that is shorter.
+/// The shortest text that parses back to the float, with an exponent if that is shorter.
 fn float_text(value: f64) -> String {
     let (plain, exponent) = (format!("{value}"), format!("{value:e}"));
     if exponent.len() < plain.len() { exponent } else { plain }
 }
 
-/// A literal of digits, at most one dot and an exponent as an exact ratio, if it fits.
+/// A literal of digits with at most one dot and an exponent, as an exact ratio if it fits.
 fn decimal(digits: &str) -> Option<Number> {
     let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),

@@ -1,4 +1,4 @@
-//! A scalar's text → [`Expr`].
+//! Parses a scalar's text to an [`Expr`].
 //!
 //! ```text
 //! sum     = product (("+" | "-") product)*
@@ -16,11 +16,11 @@ use crate::syntax::tree::{Kind, Node, Style};
 
 use super::{Expr, ExprKind, Function, MAX_WORDS, Number, Operator};
 
-/// Reads a scalar as an expression.
+/// Parses a scalar as an expression.
 pub fn parse(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
     let quoted = matches!(&node.kind, Kind::Scalar(s) if s.style == Style::Quoted);
     if quoted || node.text().is_none() {
-        let message = format!("a number stands here, not {}", node.describe());
+        let message = format!("expected a number, found {}", node.describe());
         let diagnostic = Diagnostic::error(Code::Expression, node.span, message);
         return Err(if quoted { diagnostic.help("remove the quotes") } else { diagnostic });
     }
@@ -33,14 +33,14 @@ pub fn parse(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
     }
 }
 
-/// Reads the expression a list of words begins with and says how many of them it takes.
+/// Parses the expression at the start of a list of tokens, and returns how many of them it takes.
 pub fn parse_tokens(text: &Text<'_>, tokens: &[Token<'_>]) -> Result<(Expr, usize), Box<Diagnostic>> {
     let mut parser = Parser { text, tokens, at: 0, depth: 0 };
     let expr = parser.sum()?;
     Ok((expr, parser.at))
 }
 
-/// What stands behind a complete expression.
+/// The diagnostic for a token after a complete expression.
 fn left_over(text: &Text<'_>, next: &Token<'_>, tokens: &[Token<'_>], used: usize) -> Diagnostic {
     let span = text.span(&next.range);
     let diagnostic =
@@ -133,7 +133,7 @@ impl<'a> Parser<'_, 'a> {
             (TokenKind::Number, text) => match Number::parse(text) {
                 Some(number) => Ok(Expr { kind: ExprKind::Number(number), span }),
                 None => {
-                    let message = format!("`{text}` is beyond the greatest number, about 1.8e308");
+                    let message = format!("`{text}` is larger than the greatest number, about 1.8e308");
                     Err(Box::new(Diagnostic::error(Code::ExpressionOverflow, span, message)))
                 }
             },
@@ -153,11 +153,11 @@ impl<'a> Parser<'_, 'a> {
             }
             (TokenKind::Mark | TokenKind::End, text) => {
                 let found = if token.kind == TokenKind::End {
-                    "the text ends".to_owned()
+                    "the end of the text".to_owned()
                 } else {
-                    format!("`{text}` stands")
+                    format!("`{text}`")
                 };
-                let message = format!("{found} where a number or a name belongs");
+                let message = format!("found {found}, expected a number or a name");
                 Err(Box::new(Diagnostic::error(Code::Expression, span, message)))
             }
         }
@@ -194,7 +194,7 @@ impl<'a> Parser<'_, 'a> {
                 (a, b) if a == b => format!("{a} arguments"),
                 (a, b) => format!("{a} to {b} arguments"),
             };
-            let message = format!("`{name}` takes {wanted} and is given {}", args.len());
+            let message = format!("`{name}` takes {wanted}, but {} are given", args.len());
             return Err(Box::new(Diagnostic::error(Code::Expression, span, message)));
         }
         Ok(Expr { kind: ExprKind::Call(function, args), span })
@@ -207,22 +207,22 @@ impl<'a> Parser<'_, 'a> {
         }
         let token = self.peek();
         let found = if token.kind == TokenKind::End {
-            "the text ends".to_owned()
+            "the end of the text".to_owned()
         } else {
-            format!("`{}` stands", token.text)
+            format!("`{}`", token.text)
         };
-        let message = format!("{found} where `)` belongs");
+        let message = format!("found {found}, expected `)`");
         let diagnostic = Diagnostic::error(Code::Expression, self.text.span(&token.range), message);
         Err(Box::new(diagnostic.label(self.text.span(&open.range), "opened here")))
     }
 
-    /// One level deeper, refused beyond [`MAX_DEPTH`].
+    /// Enters one more level of nesting, which fails beyond [`MAX_DEPTH`].
     fn deeper(&mut self, token: &Token<'a>) -> Result<(), Box<Diagnostic>> {
         self.depth += 1;
         if self.depth <= MAX_DEPTH {
             return Ok(());
         }
-        let message = format!("this is nested more than {MAX_DEPTH} deep");
+        let message = format!("this is nested more than {MAX_DEPTH} levels deep");
         let help = "give parts of it names under `let`";
         Err(Box::new(Diagnostic::error(Code::TooDeep, self.text.span(&token.range), message).help(help)))
     }

@@ -1,7 +1,8 @@
-//! Tree → text, in either notation.
+//! Writes trees as text, in either notation.
 //!
-//! What is printed parses to an equal tree, whatever the tree holds: where a short form does not fit, a
-//! plainer one does. Maps and lists stand on one line where they fit and their author did not spread them.
+//! The text parses to an equal tree, whatever the tree contains: if a short form is not possible, a plainer
+//! one is used. Maps and lists are written on one line if they fit, unless their author wrote them on
+//! several.
 
 mod dsl;
 mod yaml;
@@ -10,32 +11,32 @@ use super::merge::IsPart;
 use super::outline::Outline;
 use super::tree::Node;
 
-/// Lines are kept this short where they can be.
+/// The preferred width of lines.
 const WIDTH: usize = 80;
-/// What its author wrote on one line stays there up to this width.
+/// What the author wrote on one line stays on one line up to this width.
 const AUTHOR_WIDTH: usize = 100;
 
-/// A tree as YAML.
+/// Writes a tree as YAML.
 pub fn yaml(node: &Node) -> String {
     yaml::print(&Outline::of(node))
 }
 
-/// A tree as DSL; maps with one key that names a part are written `part(field: value)`.
+/// Writes a tree in the DSL; maps with one key that names a part are written as `part(field: value)`.
 pub fn dsl(node: &Node, is_part: IsPart<'_>) -> String {
     dsl::print(&Outline::of(node), is_part)
 }
 
-/// An outline as YAML.
+/// Writes an outline as YAML.
 pub(super) fn yaml_outline(outline: &Outline) -> String {
     yaml::print(outline)
 }
 
-/// An outline as DSL.
+/// Writes an outline in the DSL.
 pub(super) fn dsl_outline(outline: &Outline, is_part: IsPart<'_>) -> String {
     dsl::print(outline, is_part)
 }
 
-/// Adds lines of comments and at most one empty line at a time, none at the top.
+/// Adds lines of comments, with at most one blank line at a time and none at the top.
 fn push_lead(out: &mut String, lines: &[String], indent: usize, comment: impl Fn(&str) -> String) {
     for line in lines {
         if !line.is_empty() {
@@ -48,13 +49,13 @@ fn push_lead(out: &mut String, lines: &[String], indent: usize, comment: impl Fn
     }
 }
 
-/// Adds the lines that stand below the whole text.
+/// Adds the lines below the whole text.
 fn push_below(out: &mut String, root: &Outline, comment: impl Fn(&str) -> String) {
     let lines: Vec<String> = root.tail.iter().flat_map(|t| t.split('\n')).map(str::to_owned).collect();
     push_lead(out, &lines, 0, comment);
 }
 
-/// Whether the text ends with a line that opens a map or list, below which no line is left empty.
+/// Whether the text ends with a line that opens a map or list, after which no blank line is written.
 fn opens(out: &str) -> bool {
     let line = out.trim_end_matches('\n').rsplit('\n').next().unwrap_or("");
     let code = line.split("  #").next().unwrap_or("").trim_end();

@@ -1,5 +1,5 @@
-//! Images: folders of files, lines of pixels, the IDX format of MNIST. All become `[C, H, W]` with black
-//! 0 and white 1.
+//! Reads images: folders of files, lines of pixels, the IDX format of MNIST. All become `[C, H, W]`, where
+//! black is 0 and white is 1.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::learn::data::picture::{Preparation, picture};
 use crate::learn::recipe::data::{Images, Pixels, Side};
 use crate::spec::ModelSpec;
 
-/// What the images of a model look like.
+/// The size and the channels of a model's images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Form {
     /// 1 for grey, 3 for red, green and blue.
@@ -24,7 +24,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// Those of a spec, where its first stack reads an image.
+    /// The form that a spec requires, if its first stack reads an image.
     pub fn of(spec: &ModelSpec) -> Option<Self> {
         let stack = spec.encoder.as_ref().or(spec.decoder.as_ref())?;
         let patches = stack.embed.patches.as_ref()?;
@@ -32,14 +32,14 @@ impl Form {
         Some(Self { channels: size(*patches.channels), side: size(*patches.image) })
     }
 
-    /// Numbers of one image.
+    /// The number of values of one image.
     pub fn size(self) -> usize {
         self.channels.saturating_mul(self.side).saturating_mul(self.side)
     }
 
-    /// That an image has another size.
+    /// The message that an image has another size.
     pub fn mismatch(self, height: usize, width: usize) -> String {
-        format!("an image of {height}x{width}, and the model's is {}x{}", self.side, self.side)
+        format!("the image has the size {height}x{width}, but the model takes {}x{}", self.side, self.side)
     }
 }
 
@@ -55,7 +55,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
     Ok(paths)
 }
 
-/// Every png and jpeg file of folders in a folder; a folder's name is the class.
+/// All png and jpeg files in the subfolders of a folder; the name of the subfolder is the class.
 pub fn folders(
     images: &Images,
     files: &[Named],
@@ -91,7 +91,7 @@ pub fn folders(
     Ok(())
 }
 
-/// Every line the pixels of a grey image and its class, between commas.
+/// The pixels of a grey image and its class on each line, separated by commas.
 pub fn pixels(
     pixels: &Pixels,
     files: &[Named],
@@ -114,10 +114,10 @@ pub fn pixels(
         let values: Result<Vec<f32>, _> = values.split(',').map(|v| v.trim().parse::<f32>()).collect();
         let white = *pixels.white as f32;
         match values {
-            Err(_) => faults.line(place, "a pixel is no number", None),
+            Err(_) => faults.line(place, "a pixel is not a number", None),
             Ok(values) if values.len() != form.size() => {
                 let (found, wanted) = (values.len(), form.size());
-                let message = format!("{found} pixels, and the model's image has {wanted}");
+                let message = format!("the line has {found} pixels, but the model's image has {wanted}");
                 let help = "the spec's `embed.patches` has `image` and `channels`";
                 faults.line(place, &message, Some(help))
             }
@@ -135,18 +135,18 @@ pub fn pixels(
     .map(|_| ())
 }
 
-/// The header of an IDX file of bytes: its sizes.
+/// Reads the header of an IDX file of bytes: its sizes.
 fn header(reader: &mut dyn Read, dimensions: u8) -> Result<Vec<usize>, String> {
     let mut word = [0u8; 4];
     let mut next = || reader.read_exact(&mut word).map(|()| word).map_err(|_| "it is cut off".to_owned());
     let magic = next()?;
     if magic != [0, 0, 8, dimensions] {
-        return Err(format!("it is no IDX file of bytes with {dimensions} dimensions"));
+        return Err(format!("it is not an IDX file of bytes with {dimensions} dimensions"));
     }
     (0..dimensions).map(|_| next().map(|size| u32::from_be_bytes(size) as usize)).collect()
 }
 
-/// Images of one file with the classes of another.
+/// The images of one file with the classes of another.
 pub fn idx(
     files: &[Named],
     form: Option<Form>,
@@ -180,14 +180,14 @@ pub fn idx(
     Ok(())
 }
 
-/// One of the two files.
+/// Which of the two files is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     Images,
     Classes,
 }
 
-/// How many images and classes two files have, their headers read.
+/// The number of images and classes in two files, after reading their headers.
 fn images_with_classes(
     pixels: &mut dyn Read,
     labels: &mut dyn Read,
@@ -197,7 +197,7 @@ fn images_with_classes(
     let classes = header(labels, 1).map_err(|why| (Of::Classes, why))?;
     match (sizes.as_slice(), classes.as_slice()) {
         ([count, ..], [found]) if count != found => {
-            Err((Of::Classes, format!("{found} classes, and {count} images")))
+            Err((Of::Classes, format!("there are {found} classes, but {count} images")))
         }
         ([_, height, width], _) if (*height, *width, 1) != (form.side, form.side, form.channels) => {
             Err((Of::Images, form.mismatch(*height, *width)))

@@ -1,6 +1,6 @@
-//! Formats to raw examples, one at a time.
+//! Reads raw examples from the data formats, one at a time.
 //!
-//! Adding one: a file here, an arm in [`read`] and a row in the recipe's `format`.
+//! To add a format, add a file here, an arm in [`read`] and a row in the recipe's `format`.
 
 mod image;
 mod squad;
@@ -16,86 +16,86 @@ use super::file::{self, Named};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::learn::recipe::Format;
 
-/// An example as a file has it.
+/// An example as it is in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Raw {
-    /// A text alone, or a stretch of a long one.
+    /// A text, or a section of a long one.
     Text(String),
     /// A text and its translation.
     Pair {
-        /// What is translated.
+        /// The text to translate.
         source: String,
-        /// Its translation.
+        /// The translation.
         target: String,
-        /// Its language, where there are several.
+        /// The language of the translation, if there are several.
         language: Option<String>,
     },
     /// A text and its classes.
     Labelled {
         /// The text.
         text: String,
-        /// Another one behind it.
+        /// A second text that follows the first.
         second: Option<String>,
-        /// Its class, or several.
+        /// The class, or several classes.
         labels: Vec<String>,
     },
     /// Words and their classes.
     Tagged {
         /// The words.
         words: Vec<String>,
-        /// As many classes.
+        /// The class of each word.
         tags: Vec<String>,
     },
     /// A question about a text.
     Question {
-        /// Its name in the file.
+        /// The id of the question in the file.
         id: String,
-        /// The question.
+        /// The text of the question.
         question: String,
-        /// Which paragraph of the files it is about.
+        /// The index of its paragraph in the files.
         paragraph: usize,
-        /// The paragraph.
+        /// The text of the paragraph.
         context: String,
-        /// Right answers, each with its first byte in the paragraph.
+        /// The reference answers, each with the offset of its first byte in the paragraph.
         answers: Vec<(usize, String)>,
     },
     /// An image and its class.
     Image {
-        /// `[C, H, W]`, black 0 and white 1.
+        /// The values `[C, H, W]`, where black is 0 and white is 1.
         pixels: Vec<f32>,
-        /// Its class.
+        /// The class of the image.
         label: String,
     },
 }
 
-/// Where an example stands.
+/// The place of an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The file.
     pub file: &'a Named,
-    /// Its line from 1; 0 where a file has no lines.
+    /// The line, counted from 1; 0 if the file has no lines.
     pub line: u64,
 }
 
-/// Bad lines that are shown; reading ends with the last of them.
+/// How many bad lines are reported; reading stops after the last of them.
 const SHOWN: usize = 10;
 
-/// Collects what is wrong with lines.
+/// Collects the errors in data files.
 pub struct Faults<'a> {
     sink: &'a mut Sink,
     count: usize,
 }
 
 impl<'a> Faults<'a> {
-    /// Nothing wrong so far.
+    /// A collection without errors.
     pub fn new(sink: &'a mut Sink) -> Self {
         Self { sink, count: 0 }
     }
 
-    /// Records a bad line. Reading goes on until enough of them are known.
+    /// Reports a bad line, and says whether to go on reading.
     pub fn line(&mut self, place: Place<'_>, message: &str, help: Option<&str>) -> ControlFlow<()> {
         let path = &place.file.path;
-        // Images are named with their class's folder: every one may have a `1.png`.
+        // Images are named with the folder of their class, because each folder may have a `1.png`.
         let name = match path.parent().filter(|_| place.line == 0).and_then(|folder| folder.file_name()) {
             Some(folder) => format!("{}/{}", folder.to_string_lossy(), file::name(path)),
             None => file::name(path),
@@ -108,23 +108,23 @@ impl<'a> Faults<'a> {
         if self.count >= SHOWN { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Records what is wrong with a file as a whole.
+    /// Reports what is wrong with a file as a whole.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.sink.push(diagnostic);
         self.count += 1;
     }
 
-    /// Whether something is wrong.
+    /// Whether anything was reported.
     pub fn any(&self) -> bool {
         self.count > 0
     }
 }
 
-/// What is called with every example.
+/// A function that is called with every example.
 pub type Visit<'v> = dyn FnMut(Raw, Place<'_>, &mut Faults<'_>) -> ControlFlow<()> + 'v;
 
-/// Calls `visit` with every example of some files, at most `limit` of them. `form` is what images must
-/// look like.
+/// Calls `visit` with every example of some files, at most `limit` of them. `form` is the required form of
+/// images.
 ///
 /// # Errors
 /// A file cannot be read. Bad lines are in `faults`.
@@ -159,10 +159,11 @@ pub fn read(
     }
 }
 
-/// What is called with every line.
+/// A function that is called with every line.
 type VisitLine<'v> = dyn FnMut(&str, Place<'_>, &mut Faults<'_>) -> ControlFlow<()> + 'v;
 
-/// Every line of some files; a line that is no text is a fault. Says whether it was broken off.
+/// Visits every line of some files; a line that is not valid text is reported. Returns whether reading was
+/// stopped.
 fn each_line(
     files: &[Named],
     faults: &mut Faults<'_>,

@@ -1,4 +1,4 @@
-//! Plain text: lines, one long text, pairs, parallel files, tagged words.
+//! Reads plain text: lines, one long text, pairs, parallel files, tagged words.
 
 use std::ops::ControlFlow;
 
@@ -6,10 +6,11 @@ use super::{Faults, Place, Raw, Visit, each_line};
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
 
-/// Bytes of a stretch of a long text: small beside a text, large beside a token.
+/// The size of a section of a long text in bytes: small compared with the text, large compared with a
+/// token.
 const STRETCH: usize = 1 << 12;
 
-/// Every line that is not empty.
+/// Visits every line that is not empty.
 pub fn lines(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
     each_line(files, faults, &mut |line, place, faults| match line.is_empty() {
         true => ControlFlow::Continue(()),
@@ -18,8 +19,8 @@ pub fn lines(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) ->
     .map(|_| ())
 }
 
-/// The files as stretches of whole lines, line breaks among them. A stretch begins with a line that is
-/// not empty, so that tokens of several line breaks are not torn.
+/// Visits the files in sections of whole lines, including line breaks. A section begins with a line that is
+/// not empty, so that tokens of several line breaks are not split.
 pub fn stretches(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
     for file in files {
         let mut stretch = String::new();
@@ -44,18 +45,18 @@ pub fn stretches(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>
     Ok(())
 }
 
-/// A source, a tab and a target a line.
+/// Visits a source, a tab and a target on each line.
 pub fn pairs(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
     each_line(files, faults, &mut |line, place, faults| {
         let columns: Vec<&str> = line.split('\t').collect();
         match columns.as_slice() {
             [""] => ControlFlow::Continue(()),
             [source, target] => pair(source, target, place, faults, visit),
-            [_] => faults.line(place, "expected a source, a tab and a target, found no tab", None),
+            [_] => faults.line(place, "expected a source, a tab and a target, but there is no tab", None),
             more => {
                 let found = more.len();
-                let message = format!("expected a source, a tab and a target, found {found} columns");
-                let help = "`{table: {header: 0, source: 1, target: 2}}` reads the columns you name";
+                let message = format!("expected a source, a tab and a target, but there are {found} columns");
+                let help = "`{table: {header: 0, source: 1, target: 2}}` reads selected columns";
                 faults.line(place, &message, Some(help))
             }
         }
@@ -77,7 +78,7 @@ fn pair(
     visit(Raw::Pair { source, target, language: None }, place, faults)
 }
 
-/// How many lines a file has.
+/// The number of lines of a file.
 fn count(file: &Named) -> Result<u64, Refused> {
     let mut count = 0;
     file::lines(&file.path, &mut |line, _| {
@@ -87,15 +88,16 @@ fn count(file: &Named) -> Result<u64, Refused> {
     Ok(count)
 }
 
-/// Two files line by line. The first is kept while the second is read. Files of different length do not belong
-/// together, wherever a limit ends.
+/// Visits two files line by line. The number of lines is compared first: files with different numbers of
+/// lines do not belong together, even if a limit ends before the difference.
 pub fn parallel(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
     let [first, second] = files else { return Ok(()) };
     let (sources, targets) = (count(first)?, count(second)?);
     if sources != targets {
-        let message = format!("{targets} lines, and `{}` has {sources}", file::name(&first.path));
+        let message =
+            format!("the file has {targets} lines, but `{}` has {sources}", file::name(&first.path));
         let place = Place { file: second, line: 0 };
-        let _ = faults.line(place, &message, Some("the files belong together line by line"));
+        let _ = faults.line(place, &message, Some("corresponding lines of the files belong together"));
         return Ok(());
     }
     let mut sources: Vec<String> = Vec::new();
@@ -111,14 +113,14 @@ pub fn parallel(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>)
         match source {
             Some(source) if source.is_empty() && line.is_empty() => ControlFlow::Continue(()),
             Some(source) => pair(source, line, place, faults, visit),
-            // Only where a file grows while it is read.
+            // This happens only if a file grows while it is read.
             None => ControlFlow::Break(()),
         }
     })
     .map(|_| ())
 }
 
-/// A word, a tab and its class a line; an empty line ends a sentence.
+/// Visits a word, a tab and its class on each line; an empty line ends a sentence.
 pub fn tagged(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
     for file in files {
         let (mut words, mut tags): (Vec<String>, Vec<String>) = Default::default();
@@ -141,7 +143,10 @@ pub fn tagged(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -
                 columns => {
                     let found = columns.len();
                     let columns = if found == 1 { "column" } else { "columns" };
-                    let message = format!("expected a word, a tab and its class, found {found} {columns}");
+                    let message = format!(
+                        "expected a word, a tab and its class, but there are {found} \
+                        {columns}"
+                    );
                     faults.line(place, &message, None)
                 }
             }
