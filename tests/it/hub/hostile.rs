@@ -118,7 +118,7 @@ fn an_index_must_say_the_truth() {
     assert!(refused(folder.path()).contains("says that a.safetensors holds `t0`"));
     write(folder.path(), "b.safetensors", &tensor);
     write(folder.path(), "model.safetensors.index.json", &index(&["a.safetensors", "b.safetensors"]));
-    assert!(refused(folder.path()).contains("is in "));
+    assert!(refused(folder.path()).contains("is both in "));
     for text in ["", "[", "{}", "{\"weight_map\": 3}", "{\"weight_map\": {\"a\": 3}}"] {
         write(folder.path(), "model.safetensors.index.json", text.as_bytes());
         refused(folder.path());
