@@ -13,6 +13,7 @@ use super::infer::{Mismatch, infer};
 use super::{
     Layer, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Role, Run, Type, Value, ValueId,
 };
+use crate::field::value::MAX_SIZE;
 use crate::source::Span;
 
 /// The modules built so far, children before parents. Clones share them.
@@ -26,6 +27,18 @@ struct Modules {
     names: Names,
     /// The modules with a requested name and a digest of everything except names.
     known: BTreeMap<(String, u64), Vec<ModuleId>>,
+    too_large: Option<TooLarge>,
+}
+
+/// A size that follows from what a spec gives and is beyond [`MAX_SIZE`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooLarge {
+    /// The size, or the largest number there is where it is beyond that.
+    pub size: u128,
+    /// Of what: the name of a value or of a layer.
+    pub of: String,
+    /// The part it comes from.
+    pub place: Option<Span>,
 }
 
 /// The names in use, each with the number that its next duplicate gets.
@@ -57,7 +70,7 @@ impl Arena {
     /// number.
     pub fn intern(&self, mut module: Module) -> ModuleId {
         let mut modules = self.0.borrow_mut();
-        let Modules { all, names, known } = &mut *modules;
+        let Modules { all, names, known, too_large: _ } = &mut *modules;
         let base = module.name.clone();
         let alike = known.entry((base.clone(), digest(&module))).or_default();
         for id in alike.iter() {
@@ -77,6 +90,12 @@ impl Arena {
     /// All modules, in order; the arena is empty afterwards.
     pub fn into_modules(self) -> Vec<Module> {
         std::mem::take(&mut self.0.borrow_mut().all)
+    }
+
+    /// The first size that is too large. Sizes are multiplied with saturation, so what lowering says of shapes is
+    /// worth nothing where there is one.
+    pub fn too_large(&self) -> Option<TooLarge> {
+        self.0.borrow().too_large.clone()
     }
 
     /// The member with this name in a module.
@@ -172,6 +191,13 @@ impl Builder {
 
     fn member(&mut self, name: &str, kind: MemberKind) -> MemberId {
         let name = self.members.take(name, |n| format!("{name}_{n}"));
+        if let MemberKind::Layer(layer) = &kind {
+            layer
+                .parameters()
+                .iter()
+                .flat_map(|p| &p.shape)
+                .for_each(|n| self.check_size(&name, u128::from(*n)));
+        }
         self.module.members.push(Member { name, kind });
         MemberId(self.module.members.len() - 1)
     }
@@ -181,7 +207,18 @@ impl Builder {
         self.module.members.get(id.0).map_or("", |m| m.name.as_str())
     }
 
+    /// Notes a size beyond [`MAX_SIZE`] if none has been found before.
+    fn check_size(&self, of: &str, size: u128) {
+        let found = &mut self.arena.0.borrow_mut().too_large;
+        if size > u128::from(MAX_SIZE) && found.is_none() {
+            *found = Some(TooLarge { size, of: of.to_owned(), place: self.at.or(self.module.span) });
+        }
+    }
+
     fn value(&mut self, name: &str, ty: Type) -> ValueId {
+        for dim in &ty.shape {
+            self.check_size(name, dim.largest());
+        }
         let unique = self.values.take(name, |n| format!("{name}_{n}"));
         self.module.values.push(Value { ty, name: unique, variable: name.to_owned() });
         ValueId(self.module.values.len() - 1)
@@ -248,7 +285,7 @@ impl Builder {
     }
 }
 
-/// A number that is equal for equal modules, whatever their names.
+/// A number that is equal for equal modules, whatever their names, and that few others have.
 fn digest(module: &Module) -> u64 {
     struct Digest(std::hash::DefaultHasher);
     impl std::fmt::Write for Digest {

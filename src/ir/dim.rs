@@ -3,7 +3,6 @@
 //! A [`Dim`] is a sum of products such as `B*T` or `P + T`, with `u128` coefficients. Shapes use it,
 //! and so do costs, which is why a formula in `B` and `T` comes before any number.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// A length that is known only when the model is called.
@@ -66,39 +65,56 @@ impl Lengths {
 /// spec are bounded so that real models stay far below.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Dim {
-    /// The coefficient of each product of symbols (sorted); the empty product is the constant term.
-    terms: BTreeMap<Vec<Sym>, u128>,
+    /// Coefficient of each product of symbols (sorted); the empty product is the constant. Sorted by product, each
+    /// once: a graph has several sizes a value, nearly all of one term.
+    terms: Vec<(Vec<Sym>, u128)>,
 }
 
 impl Dim {
     /// The number `n`.
     pub fn of(n: impl Into<u128>) -> Self {
         let n = n.into();
-        let mut terms = BTreeMap::new();
-        if n != 0 {
-            terms.insert(Vec::new(), n);
+        if n == 0 {
+            return Self::default();
         }
-        Self { terms }
+        Self { terms: vec![(Vec::new(), n)] }
     }
 
     /// One symbol.
     pub fn sym(sym: Sym) -> Self {
-        Self { terms: BTreeMap::from([(vec![sym], 1)]) }
+        Self { terms: vec![(vec![sym], 1)] }
     }
 
     /// The number, if the polynomial has no symbols.
     pub fn constant(&self) -> Option<u128> {
-        match self.terms.len() {
-            0 => Some(0),
-            1 => self.terms.get(&Vec::new()).copied(),
+        match self.terms.as_slice() {
+            [] => Some(0),
+            [(syms, n)] if syms.is_empty() => Some(*n),
             _ => None,
         }
     }
 
-    /// The symbol, if the polynomial is a single symbol.
+    /// The largest coefficient, a bound on the number where there is no symbol.
+    pub fn largest(&self) -> u128 {
+        self.terms.iter().map(|(_, n)| *n).max().unwrap_or(0)
+    }
+
+    fn coefficient(&mut self, syms: Vec<Sym>) -> &mut u128 {
+        let at = match self.terms.binary_search_by(|(known, _)| known.cmp(&syms)) {
+            Ok(at) => at,
+            Err(at) => {
+                self.terms.reserve_exact(1);
+                self.terms.insert(at, (syms, 0));
+                at
+            }
+        };
+        &mut self.terms[at].1
+    }
+
+    /// The symbol, if it is just one.
     pub fn symbol(&self) -> Option<Sym> {
-        match self.terms.iter().next() {
-            Some((syms, 1)) if self.terms.len() == 1 => match syms.as_slice() {
+        match self.terms.as_slice() {
+            [(syms, 1)] => match syms.as_slice() {
                 [one] => Some(*one),
                 _ => None,
             },
@@ -142,7 +158,7 @@ impl Dim {
 
     /// `self / n`, if every coefficient is divisible.
     pub fn divide(&self, n: u128) -> Option<Dim> {
-        if n == 0 || self.terms.values().any(|c| c % n != 0) {
+        if n == 0 || self.terms.iter().any(|(_, c)| c % n != 0) {
             return None;
         }
         Some(Self { terms: self.terms.iter().map(|(s, c)| (s.clone(), c / n)).collect() })
@@ -164,28 +180,28 @@ impl From<Sym> for Dim {
 impl std::ops::Add for &Dim {
     type Output = Dim;
     fn add(self, other: &Dim) -> Dim {
-        let mut terms = self.terms.clone();
+        let mut sum = self.clone();
         for (syms, n) in &other.terms {
-            let at = terms.entry(syms.clone()).or_insert(0);
+            let at = sum.coefficient(syms.clone());
             *at = at.saturating_add(*n);
         }
-        Dim { terms }
+        sum
     }
 }
 
 impl std::ops::Mul for &Dim {
     type Output = Dim;
     fn mul(self, other: &Dim) -> Dim {
-        let mut terms = BTreeMap::new();
+        let mut product = Dim::default();
         for (a, n) in &self.terms {
             for (b, m) in &other.terms {
                 let mut syms: Vec<Sym> = a.iter().chain(b).copied().collect();
                 syms.sort_unstable();
-                let at = terms.entry(syms).or_insert(0u128);
+                let at = product.coefficient(syms);
                 *at = at.saturating_add(n.saturating_mul(*m));
             }
         }
-        Dim { terms }
+        product
     }
 }
 

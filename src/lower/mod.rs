@@ -8,8 +8,11 @@ mod block;
 mod root;
 mod stack;
 
-use crate::diag::Sink;
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::field::value::MAX_ELEMENTS;
+use crate::ir::build::{Arena, TooLarge};
 use crate::ir::infer::Mismatch;
+use crate::ir::paths;
 use crate::ir::verify::{Verified, Violation, verify};
 use crate::spec::ModelSpec;
 
@@ -41,7 +44,31 @@ impl From<Vec<Violation>> for Bug {
 /// # Errors
 /// A bug in trafoc.
 pub fn lower(spec: &ModelSpec, sink: &mut Sink) -> Result<Option<Verified>, Bug> {
-    let (graph, found) = root::lower(spec)?;
+    let arena = Arena::new();
+    let lowered = root::lower(spec, &arena);
+    if let Some(found) = arena.too_large() {
+        sink.push(too_large(&found, spec));
+        return Ok(None);
+    }
+    let (graph, found) = lowered?;
     found.into_iter().for_each(|d| sink.push(d));
+    let folded = paths::folded(&graph);
+    let elements = folded.iter().fold(0u128, |sum, p| sum.saturating_add(p.elements()));
+    if elements > MAX_ELEMENTS {
+        let message = "the tensors of this model would hold more than 2^62 numbers together";
+        let diagnostic = Diagnostic::error(Code::OutOfRange, spec.places.whole(), message);
+        sink.push(diagnostic.help("no machine holds that many; make a size or the number of layers smaller"));
+    }
     if sink.has_errors() { Ok(None) } else { Ok(Some(verify(graph)?)) }
+}
+
+/// A size that follows from what is given, beyond what any given size may be.
+fn too_large(found: &TooLarge, spec: &ModelSpec) -> Diagnostic {
+    let size = match found.size {
+        n if n >= u128::from(u64::MAX) => "more than 2^64".to_owned(),
+        n => n.to_string(),
+    };
+    let message = format!("a size of `{}` would be {size}, and none may be above 2^40", found.of);
+    Diagnostic::error(Code::OutOfRange, found.place.unwrap_or(spec.places.whole()), message)
+        .help("it follows from the sizes given here: make one of them smaller")
 }

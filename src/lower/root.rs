@@ -31,11 +31,10 @@ struct Place<'a> {
 }
 
 /// The graph, and diagnostics for `init` rules that match no parameter.
-pub fn lower(spec: &ModelSpec) -> Result<(Graph, Vec<Diagnostic>), Bug> {
-    let arena = Arena::new();
+pub fn lower(spec: &ModelSpec, arena: &Arena) -> Result<(Graph, Vec<Diagnostic>), Bug> {
     let init = Rc::new(InitPlan::new(&spec.init));
-    let places = places(spec, &arena, &init);
-    let graph = assemble(spec, &arena, &init, &places)?;
+    let places = places(spec, arena, &init);
+    let graph = assemble(spec, arena, &init, &places)?;
     Ok((graph, init.unused()))
 }
 

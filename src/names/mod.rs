@@ -419,7 +419,7 @@ pub fn formula_of(node: &Node) -> Option<Result<Formula, String>> {
     let Kind::Scalar(scalar) = &node.kind else { return None };
     let is_text = scalar.style == Style::Block;
     let text = scalar.text.strip_prefix('=').filter(|_| !is_text)?;
-    Some(formula::parse(text).map_err(|why| format!("`{}` is no formula: {why}", text.trim())))
+    Some(formula::parse(text).map_err(|why| format!("{} is no formula: {why}", node.describe())))
 }
 
 fn pattern(span: Span, text: &str, cx: &mut Context<'_>) -> Option<Pattern> {

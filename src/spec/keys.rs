@@ -34,11 +34,14 @@ pub fn mend(node: &Node, title: &str, wirings: &[Equation], has_memory: bool, cx
         |node: Option<&Node>| wiring::instance_names(node.unwrap_or(&default), wirings, has_memory, sources);
     let inner = |key: &str| node.get(key).and_then(Node::entries).unwrap_or(&[]);
     let own = calls(node.get("block"));
-    let mut anywhere = own.clone();
+    let mut anywhere: Option<BTreeSet<String>> = own.clone().map(|names| names.into_iter().collect());
     for e in inner("blocks").iter().chain(inner("ranges")).filter(|e| e.value.get("block").is_some()) {
-        let more = calls(e.value.get("block"));
-        anywhere = anywhere.zip(more).map(|(names, more)| [names, more].concat());
+        match (&mut anywhere, calls(e.value.get("block"))) {
+            (Some(names), Some(more)) => names.extend(more),
+            (_, _) => anywhere = None,
+        }
     }
+    let anywhere: Option<Vec<String>> = anywhere.map(|names| names.into_iter().collect());
     let mut tree = mend_map(node, title, &stack::fields(), anywhere.as_deref(), cx);
     let Kind::Map(entries) = &mut tree.kind else { return tree };
     for e in entries.iter_mut().filter(|e| matches!(e.key.as_str(), "blocks" | "ranges")) {

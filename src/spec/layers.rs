@@ -2,6 +2,8 @@
 //!
 //! A stack of a billion layers is a few [`Run`]s of a cycle each.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
@@ -78,13 +80,12 @@ pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>
 
 /// The layers cut where a range begins or ends.
 fn cut(cycle: &[(Option<String>, Node)], ranges: &[Range], layers: u64, cx: &mut Context<'_>) -> Vec<Run> {
-    let mut cuts: Vec<u64> = ranges.iter().flat_map(|r| [r.start, r.end]).chain([0, layers]).collect();
-    cuts.sort_unstable();
-    cuts.dedup();
+    let cuts: BTreeSet<u64> = ranges.iter().flat_map(|r| [r.start, r.end]).chain([0, layers]).collect();
+    let by_start: BTreeMap<u64, &Range> = ranges.iter().map(|r| (r.start, r)).collect();
     let mut runs = Vec::new();
-    for pair in cuts.windows(2) {
-        let &[start, end] = pair else { continue };
-        let over: Vec<&Range> = ranges.iter().filter(|r| r.start <= start && end <= r.end).collect();
+    for (&start, &end) in cuts.iter().zip(cuts.iter().skip(1)) {
+        // No layer is in two ranges, so one begins where its layers do.
+        let over = by_start.get(&start).filter(|r| end <= r.end);
         let length = cycle.len() as u64;
         let cycle = (0..length.min(end - start))
             .filter_map(|i| cycle.get(((start + i) % length) as usize))
@@ -211,6 +212,8 @@ fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Option<Vec
         return None;
     };
     let mut ranges: Vec<Range> = Vec::new();
+    // Those that hold no layer of another one, by their first layer.
+    let mut by_start: BTreeMap<u64, usize> = BTreeMap::new();
     let mut complete = true;
     for e in entries {
         let (start, end) = match parse_range(&e.key, layers) {
@@ -226,7 +229,8 @@ fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Option<Vec
             complete = false;
             continue;
         }
-        if let Some(twin) = ranges.iter().find(|r| r.start < end && start < r.end) {
+        let before = by_start.range(..end).next_back().and_then(|(_, i)| ranges.get(*i));
+        if let Some(twin) = before.filter(|r: &&Range| r.start < end && start < r.end) {
             let message = format!("two ranges hold layer {}", twin.start.max(start));
             cx.report(
                 Diagnostic::error(Code::BadRange, e.key_span, message)
@@ -234,6 +238,8 @@ fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Option<Vec
                     .help("a layer stands in one range at most"),
             );
             complete = false;
+        } else {
+            by_start.insert(start, ranges.len());
         }
         ranges.push(Range { start, end, tree: e.value.clone(), span: e.key_span });
     }
@@ -288,7 +294,11 @@ fn explicit(
     let mut runs = Vec::new();
     let mut total = 0u64;
     for item in items {
-        let count = item.get("count").and_then(|n| Size::decode(n, cx));
+        let Some(count) = item.get("count") else {
+            wrong_kind(item, "`{count: n, cycle: [names]}`", cx);
+            return None;
+        };
+        let count = Size::decode(count, cx);
         let Some(Kind::List(names)) = item.get("cycle").map(|n| &n.kind) else {
             wrong_kind(item, "`{count: n, cycle: [names]}`", cx);
             return None;

@@ -286,7 +286,8 @@ impl Form<'_> {
         let reads_tokens = stacks.iter().any(|stack| !self.reads_image(stack));
         for name in ["vocab", "context"] {
             let entry = self.node.entry(name);
-            if reads_tokens && entry.is_none() {
+            let is_given = entry.is_some_and(|e| e.value.text() != Some("none"));
+            if reads_tokens && !is_given {
                 let message = format!("the spec needs `{name}`");
                 cx.report(
                     Diagnostic::error(Code::MissingKey, self.node.span, message)

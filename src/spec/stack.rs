@@ -1,5 +1,7 @@
 //! An encoder or a decoder: its blocks and which stands where.
 
+use std::collections::BTreeMap;
+
 use super::block::{self, Block, Decoded, Part};
 use super::keys::{self, Used};
 use super::layers;
@@ -229,10 +231,15 @@ fn decode_blocks(
 ) -> Blocks {
     let mut all = Blocks { blocks: Vec::new(), segments: Vec::new(), is_wired: true, is_complete: true };
     let mut decoded: Vec<DecodedTree<'_>> = Vec::new();
+    // Places in `decoded` and in `all.blocks`, by digest.
+    let mut trees: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    let mut twins: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for run in runs {
         let mut cycle = Vec::new();
         for (name, tree) in &run.cycle {
-            let index = match decoded.iter().find(|known| known.tree.is_written_as(tree)) {
+            let alike = trees.entry(tree.digest()).or_default();
+            let mut known = alike.iter().filter_map(|i| decoded.get(*i));
+            let index = match known.find(|known| known.tree.is_written_as(tree)) {
                 Some(known) => {
                     used.note_like(&known.used, known.tree, tree);
                     known.index
@@ -241,8 +248,11 @@ fn decode_blocks(
                     let mut here = Used::default();
                     let index = match block::decode(tree, name.as_deref(), site, cx, &mut here) {
                         Decoded::Block(new) => {
-                            let twin = all.blocks.iter().position(|b| *b == *new);
+                            let alike = twins.entry(new.encode(&Position::nowhere()).digest()).or_default();
+                            let mut twin = alike.iter().copied();
+                            let twin = twin.find(|i| all.blocks.get(*i).is_some_and(|b| *b == *new));
                             Some(twin.unwrap_or_else(|| {
+                                alike.push(all.blocks.len());
                                 all.blocks.push(*new);
                                 all.blocks.len() - 1
                             }))
@@ -253,6 +263,7 @@ fn decode_blocks(
                             None
                         }
                     };
+                    alike.push(decoded.len());
                     decoded.push(DecodedTree { tree, index, used: here });
                     index
                 }

@@ -1,5 +1,6 @@
 //! A block's equation with its names resolved: what calls what, with which numbers.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use crate::diag::suggest::suggest;
@@ -557,16 +558,22 @@ fn sites(equation: &Equation) -> Vec<Site> {
     for statement in &equation.body {
         collect_calls(&statement.value, &mut calls);
     }
-    let unnamed = |kind: PartKind| move |c: &&(PartKind, Option<String>, Span)| c.0 == kind && c.1.is_none();
-    let named = |(i, (kind, label, span)): (usize, &(PartKind, Option<String>, Span))| {
-        let name = match label {
-            Some(label) => label.clone(),
-            None if calls.iter().filter(unnamed(*kind)).count() == 1 => kind.word().to_owned(),
-            None => format!("{}{}", kind.word(), calls.iter().take(i + 1).filter(unnamed(*kind)).count()),
-        };
-        Site { kind: *kind, name, span: *span }
+    // For each kind how many there are without a name, and how many of them have been met.
+    let mut unnamed: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for (kind, ..) in calls.iter().filter(|(_, label, _)| label.is_none()) {
+        unnamed.entry(kind.word()).or_default().0 += 1;
+    }
+    let mut name = |kind: PartKind| {
+        let (all, met) = unnamed.entry(kind.word()).or_default();
+        *met += 1;
+        if *all == 1 { kind.word().to_owned() } else { format!("{}{met}", kind.word()) }
     };
-    calls.iter().enumerate().map(named).collect()
+    let named = |(kind, label, span): (PartKind, Option<String>, Span)| Site {
+        kind,
+        name: label.unwrap_or_else(|| name(kind)),
+        span,
+    };
+    calls.into_iter().map(named).collect()
 }
 
 /// The names of the call sites a `block` key describes. `None` if it cannot be read.

@@ -4,6 +4,8 @@
 //! replaces another part: `norm: {rms_norm: {}}` over `norm: {layer_norm: {eps: 1e-5}}` leaves no
 //! `layer_norm`. Every node keeps the place where it was written.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::diag::{Code, Diagnostic, Sink};
 
 use super::tree::{Entry, Kind, Node};
@@ -24,8 +26,10 @@ pub fn merge(base: &Node, over: &Node, is_part: IsPart<'_>, sink: &mut Sink) -> 
         return settle(over, sink);
     }
     let mut entries: Vec<Entry> = Vec::with_capacity(below.len() + above.len());
+    let new: BTreeMap<&str, &Entry> = above.iter().map(|e| (e.key.as_str(), e)).collect();
+    let old: BTreeSet<&str> = below.iter().map(|e| e.key.as_str()).collect();
     for old in below {
-        match above.iter().find(|e| e.key == old.key) {
+        match new.get(old.key.as_str()).copied() {
             None => entries.push(old.clone()),
             Some(Entry { value: Node { kind: Kind::Delete, .. }, .. }) => {}
             Some(new) => {
@@ -34,7 +38,7 @@ pub fn merge(base: &Node, over: &Node, is_part: IsPart<'_>, sink: &mut Sink) -> 
             }
         }
     }
-    let added: Vec<&Entry> = above.iter().filter(|e| base.entry(&e.key).is_none()).collect();
+    let added: Vec<&Entry> = above.iter().filter(|e| !old.contains(e.key.as_str())).collect();
     entries.extend(settled(added.into_iter(), sink));
     Node::map(entries, over.span)
 }

@@ -7,6 +7,7 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, SourceMap, Span};
 
 use super::merge::{IsPart, merge};
+use super::text::MAX_DEPTH;
 use super::tree::{Entry, Kind, Node};
 use super::yaml;
 
@@ -66,6 +67,10 @@ pub fn parse_setting(
         };
         if key.trim().is_empty() {
             return Err(fail(at, at + len, "a key is missing in the path"));
+        }
+        if path.len() >= MAX_DEPTH {
+            let message = format!("the path has more than {MAX_DEPTH} keys, and no spec nests deeper");
+            return Err(Diagnostic::error(Code::TooDeep, Span::new(id, start, start + key.len()), message));
         }
         path.push((key.trim().to_owned(), Span::new(id, start, start + key.len())));
         at += len;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::diag::{Code, Diagnostic};
 use crate::source::{SourceMap, Span};
 
-use super::tree::{Node, locate};
+use super::tree::{Node, Places};
 
 /// One token with its place in the scalar's text.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,23 +35,22 @@ pub enum TokenKind {
 }
 
 /// A scalar whose text is parsed: maps every byte range of the text to its place in the source.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Text<'a> {
-    sources: &'a SourceMap,
-    node: &'a Node,
+    places: Places,
     /// The scalar's text.
     pub text: &'a str,
 }
 
 impl<'a> Text<'a> {
     /// The text of a scalar node; empty for other nodes.
-    pub fn of(sources: &'a SourceMap, node: &'a Node) -> Self {
-        Self { sources, node, text: node.text().unwrap_or("") }
+    pub fn of(sources: &SourceMap, node: &'a Node) -> Self {
+        Self { places: Places::of(sources, node), text: node.text().unwrap_or("") }
     }
 
     /// The place of a byte range of the text.
     pub fn span(&self, range: &Range<usize>) -> Span {
-        locate(self.sources, self.node, range.clone())
+        self.places.span(range)
     }
 
     /// All tokens, the last one [`TokenKind::End`], or a diagnostic for the first text that is not a token.

@@ -5,6 +5,7 @@
 //! and not a YAML schema. A part with fields, `layer_norm(eps: 1e-5)` in the DSL and `{layer_norm: {eps:
 //! 1e-5}}` in YAML, is a map with one key; a part without fields is a scalar.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use crate::source::{SourceMap, Span};
@@ -126,6 +127,32 @@ impl Node {
         }
     }
 
+    /// A number that is equal for trees that decode alike ([`Node::is_written_as`]), so that equal ones among many
+    /// are found without comparing each with each.
+    pub fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        match &self.kind {
+            Kind::Null => 0u8.hash(&mut hasher),
+            Kind::Delete => 1u8.hash(&mut hasher),
+            Kind::Scalar(s) => (2u8, s.text.trim(), s.style == Style::Quoted).hash(&mut hasher),
+            Kind::List(items) => {
+                (3u8, items.len()).hash(&mut hasher);
+                items.iter().for_each(|item| item.digest().hash(&mut hasher));
+            }
+            Kind::Map(entries) => {
+                // The order of keys says nothing.
+                let of_entry = |e: &Entry| {
+                    let mut hasher = DefaultHasher::new();
+                    (&e.key, e.value.digest()).hash(&mut hasher);
+                    hasher.finish()
+                };
+                let sum = entries.iter().map(of_entry).fold(0u64, u64::wrapping_add);
+                (4u8, entries.len(), sum).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+
     /// How many nodes this is, itself and everything below.
     pub fn count(&self) -> usize {
         1 + match &self.kind {
@@ -165,64 +192,99 @@ impl PartialEq for Node {
     }
 }
 
-/// The place in the source of a byte range of a scalar's text.
+/// The places in the source of a scalar's text.
 ///
-/// The place is exact if the text is written in the source as it is: for plain scalars on one line, for
-/// quoted ones without escapes, and line by line for block texts. Otherwise, and for a node that is not a
-/// scalar, it is the whole node. A range at the end of the text may be empty; its place is then after the
-/// last character.
-pub fn locate(sources: &SourceMap, node: &Node, range: Range<usize>) -> Span {
-    let exact = || {
+/// Exact where the text stands in the source as it is: plain scalars on one line, quoted ones without
+/// escapes, and block texts line by line. Elsewhere, and for a node that is no scalar, the whole node.
+#[derive(Clone, Debug)]
+pub struct Places {
+    span: Span,
+    exact: Exact,
+}
+
+#[derive(Clone, Debug)]
+enum Exact {
+    /// The text begins at this offset of the source and stands there as it is.
+    From(usize),
+    /// For each line of the text where it begins in the text, its bytes without blanks at the end, and where those
+    /// begin in the source.
+    Lines(Vec<Line>),
+    /// No part of the text has a place of its own.
+    No,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    at: usize,
+    /// Of the line, blanks at its end included.
+    whole: usize,
+    trimmed: usize,
+    begin: usize,
+}
+
+impl Places {
+    /// The places of a node's text.
+    pub fn of(sources: &SourceMap, node: &Node) -> Self {
+        Self { span: node.span, exact: Exact::of(sources, node).unwrap_or(Exact::No) }
+    }
+
+    /// The place of a byte range of the text. A range that ends where the text ends may be empty; it is then the
+    /// place after the last character.
+    pub fn span(&self, range: &Range<usize>) -> Span {
+        let found = match &self.exact {
+            Exact::From(base) => Some((base + range.start, base + range.end)),
+            Exact::Lines(lines) => {
+                let at = |offset: usize| in_lines(lines, offset, self.span.end as usize);
+                at(range.start).zip(at(range.end)).map(|(start, end)| (start, end.max(start)))
+            }
+            Exact::No => None,
+        };
+        found.map_or(self.span, |(start, end)| Span::new(self.span.source, start, end))
+    }
+}
+
+impl Exact {
+    fn of(sources: &SourceMap, node: &Node) -> Option<Self> {
         let text = node.text()?;
-        let written = sources.get(node.span.source)?.text.get(node.span.range())?;
+        let source = &sources.get(node.span.source)?.text;
+        let written = source.get(node.span.range())?;
         let base = node.span.start as usize;
         if written == text {
-            return Some((base + range.start, base + range.end));
+            return Some(Exact::From(base));
         }
         let mut inner = written.chars();
         let quoted =
             matches!((inner.next(), inner.next_back()), (Some('"'), Some('"')) | (Some('\''), Some('\'')));
         if quoted && inner.as_str() == text {
-            return Some((base + 1 + range.start, base + 1 + range.end));
+            return Some(Exact::From(base + 1));
         }
-        let start = locate_in_lines(sources, node, range.start)?;
-        let end = locate_in_lines(sources, node, range.end)?;
-        Some((start, end.max(start)))
-    };
-    match exact() {
-        Some((start, end)) => Span::new(node.span.source, start, end),
-        None => node.span,
+        // A block text, whose lines differ from the source's only in the blanks before and after them.
+        let line_start = source.get(..base)?.rfind('\n').map_or(0, |i| i + 1);
+        let region = source.get(line_start..node.span.end as usize)?;
+        let mut at = text.len() - text.trim_start_matches('\n').len();
+        let mut source_at = line_start;
+        let mut lines = Vec::new();
+        for (line, written) in text.get(at..)?.split('\n').zip(region.split('\n')) {
+            let (trimmed, content) = (line.trim_end(), written.trim_end());
+            if !content.ends_with(trimmed) {
+                break;
+            }
+            let begin = source_at + (content.len() - trimmed.len());
+            lines.push(Line { at, whole: line.len(), trimmed: trimmed.len(), begin });
+            at += line.len() + 1;
+            source_at += written.len() + 1;
+        }
+        Some(Exact::Lines(lines))
     }
 }
 
-/// The source offset of an offset in a block text, whose lines differ from those of the source only at
-/// their start and end.
-fn locate_in_lines(sources: &SourceMap, node: &Node, offset: usize) -> Option<usize> {
-    let source = &sources.get(node.span.source)?.text;
-    let first = node.span.start as usize;
-    let line_start = source.get(..first)?.rfind('\n').map_or(0, |i| i + 1);
-    let region = source.get(line_start..node.span.end as usize)?;
-    let text = node.text()?;
-    let leading = text.len() - text.trim_start_matches('\n').len();
-    let mut text_at = leading;
-    let mut source_at = line_start;
-    let mut lines = region.split('\n');
-    for line in text.get(leading..)?.split('\n') {
-        let trimmed = line.trim_end();
-        let Some(written) = lines.next() else {
-            // The line break at the end of the text may be after the end of the node.
-            return (trimmed.is_empty() && offset >= text_at).then_some(node.span.end as usize);
-        };
-        let content = written.trim_end();
-        let begin = source_at + content.len().checked_sub(trimmed.len())?;
-        if !content.ends_with(trimmed) {
-            return None;
-        }
-        if offset <= text_at + line.len() {
-            return Some(begin + (offset.max(text_at) - text_at).min(trimmed.len()));
-        }
-        text_at += line.len() + 1;
-        source_at += written.len() + 1;
+/// The source offset of a text offset; `end` is where the node ends.
+fn in_lines(lines: &[Line], offset: usize, end: usize) -> Option<usize> {
+    let after = lines.partition_point(|line| line.at <= offset);
+    let line = lines.get(after.saturating_sub(1))?;
+    if offset <= line.at + line.whole {
+        return Some(line.begin + offset.saturating_sub(line.at).min(line.trimmed));
     }
-    None
+    // The line break that ends the text may be after the end of the node.
+    (after == lines.len() && offset == line.at + line.whole + 1).then_some(end)
 }

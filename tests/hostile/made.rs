@@ -13,6 +13,10 @@ pub fn made() -> Vec<(&'static str, String)> {
     };
     let steps = |n: usize| (0..n).map(|i| format!("{}a:\n", " ".repeat(i))).collect::<String>();
     let keys = |n: usize| (0..n).map(|i| format!("key{i}: {i}\n")).collect::<String>();
+    let ranges = |n: usize| {
+        let of = |i: usize| format!("\"{}\": {{ffn: {{mlp: {{dropout: 0.{i:05}1}}}}}}, ", 2 * i);
+        (0..n).map(of).collect::<String>()
+    };
     let around = |open: &str, n: usize, close: &str| format!("{}{}", open.repeat(n), close.repeat(n));
     vec![
         ("too-large-file.yaml", format!("{spec}# {}\n", "x".repeat(1 << 20))),
@@ -78,6 +82,28 @@ pub fn made() -> Vec<(&'static str, String)> {
         ("syntax-quotes.yaml", format!("a: {}\n", "\"x\" ".repeat(100_000))),
         ("syntax-colons.yaml", format!("a{}\n", ": a".repeat(100_000))),
         ("hidden-character-many.yaml", "\u{1}".repeat(1_000_000)),
+        (
+            "expression-formula.yaml",
+            format!("{spec}weights:\n  x: {{fuse: [a, b], groups: = 1{}}}\n", "+1".repeat(20_000)),
+        ),
+        (
+            "expression-formula-signs.yaml",
+            format!("{spec}weights:\n  x: {{fuse: [a, b], groups: = {}1}}\n", "-".repeat(20_000)),
+        ),
+        (
+            "expression-formula-brackets.yaml",
+            format!("{spec}weights:\n  x: {{fuse: [a, b], groups: = {}}}\n", around("(", 400, ")")),
+        ),
+        (
+            "ok-many-ranges.yaml",
+            spec.replace(
+                "layers: 1, attention: {heads: 2}",
+                &format!(
+                    "layers: 100000, ffn: {{expansion: 2}}, attention: {{heads: 2}}, ranges: {{{}}}",
+                    ranges(600)
+                ),
+            ),
+        ),
         ("too-deep-braces.trafo", format!("model {}", around("{ a ", 10_000, "}"))),
         ("too-deep-parentheses.trafo", format!("model {{ a = {} }}", around("(", 10_000, ")"))),
         ("too-deep-lists.trafo", format!("model {{ a = {} }}", around("[", 10_000, "]"))),

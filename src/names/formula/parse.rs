@@ -17,9 +17,8 @@
 use serde_json::Value as Json;
 
 use super::{Formula, Function, Operator, number};
-
-/// How deep brackets and signs nest.
-const DEPTH: usize = 32;
+use crate::syntax::expr::MAX_WORDS;
+use crate::syntax::text::MAX_DEPTH;
 
 /// Reads a formula.
 ///
@@ -52,6 +51,9 @@ fn tokens(text: &str) -> Result<Vec<&str>, String> {
             '(' | ')' | '[' | ']' | ',' | '+' | '-' | '*' | '/' | '^' | '<' | '>' => 1,
             other => return Err(format!("`{other}` has no meaning in a formula")),
         };
+        if found.len() >= MAX_WORDS {
+            return Err(format!("it has more than {MAX_WORDS} words"));
+        }
         let (token, left) = rest.split_at_checked(len).ok_or("a text is not closed")?;
         found.push(token);
         rest = left.trim_start();
@@ -112,13 +114,16 @@ impl<'a> Parser<'a> {
     }
 
     fn or(&mut self) -> Result<Formula, String> {
-        self.depth += 1;
-        if self.depth > DEPTH {
-            return Err(format!("it nests more than {DEPTH} deep"));
-        }
+        self.deeper()?;
         let formula = self.chain(&["or"], |_| Operator::Or, Self::and);
         self.depth -= 1;
         formula
+    }
+
+    /// One level deeper, refused beyond [`MAX_DEPTH`].
+    fn deeper(&mut self) -> Result<(), String> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH { Err(format!("it nests more than {MAX_DEPTH} deep")) } else { Ok(()) }
     }
 
     fn and(&mut self) -> Result<Formula, String> {
@@ -128,9 +133,11 @@ impl<'a> Parser<'a> {
     fn not(&mut self) -> Result<Formula, String> {
         let mut negations = 0;
         while self.take(&["not"]).is_some() {
+            self.deeper()?;
             negations += 1;
         }
         let mut formula = self.compare()?;
+        self.depth -= negations;
         for _ in 0..negations {
             formula = Formula::Not(Box::new(formula));
         }
@@ -168,9 +175,11 @@ impl<'a> Parser<'a> {
     fn sign(&mut self) -> Result<Formula, String> {
         let mut signs = 0;
         while self.take(&["-"]).is_some() {
+            self.deeper()?;
             signs += 1;
         }
         let mut formula = self.power()?;
+        self.depth -= signs;
         for _ in 0..signs {
             formula = Formula::Negate(Box::new(formula));
         }
