@@ -1,15 +1,15 @@
-//! Result types of ops: who asks for them, and what their rules share.
+//! The types of ops' results: the entry point, and rules that several ops share.
 //!
-//! Lowering builds nodes through these rules and `verify` runs them again over the finished graph.
+//! Lowering builds nodes with these rules, and `verify` applies them again to the finished graph.
 
 use super::op::meaning::{Given, Types};
 use super::{DType, Dim, Module, Op, Type};
 
-/// Why an op does not fit its inputs, in shapes.
+/// Why an op does not fit its inputs, in terms of shapes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch(pub String);
 
-/// Says that an op does not fit.
+/// The error that an op does not fit.
 ///
 /// # Errors
 /// Always.
@@ -17,7 +17,8 @@ pub(super) fn fail<T>(text: impl Into<String>) -> Result<T, Mismatch> {
     Err(Mismatch(text.into()))
 }
 
-/// The types an op defines. `module` owns the members the op names, `modules` its children.
+/// The types of an op's results. `module` owns the members that the op refers to, `modules` are its
+/// children.
 ///
 /// # Errors
 /// The op does not fit its inputs.
@@ -25,7 +26,7 @@ pub fn infer(op: &Op, inputs: &[&Type], module: &Module, modules: &[Module]) -> 
     op.meaning().infer(&Given { inputs, module, modules })
 }
 
-/// The type of what is computed feature by feature.
+/// The type of an op that is computed feature by feature.
 pub(super) fn one_float(given: &Given<'_>) -> Types {
     match given.inputs {
         [x] if x.dtype == DType::Float && !x.optional => Ok(vec![(*x).clone()]),
@@ -33,7 +34,7 @@ pub(super) fn one_float(given: &Given<'_>) -> Types {
     }
 }
 
-/// An axis counted from the last, counted from the first.
+/// The index of an axis that is counted from the last one.
 pub(super) fn axis_of(ty: &Type, from_last: usize) -> Result<usize, Mismatch> {
     match ty.shape.len().checked_sub(1 + from_last) {
         Some(axis) => Ok(axis),
@@ -41,7 +42,7 @@ pub(super) fn axis_of(ty: &Type, from_last: usize) -> Result<usize, Mismatch> {
     }
 }
 
-/// Trailing axes line up; a size of 1 stretches.
+/// Aligns trailing axes; a size of 1 is broadcast.
 pub(super) fn broadcast(a: &[Dim], b: &[Dim]) -> Result<Vec<Dim>, Mismatch> {
     let one = Dim::of(1u64);
     let rank = a.len().max(b.len());

@@ -1,22 +1,21 @@
-//! The graph: named modules of primitive ops over symbolic shapes.
+//! The graph: named modules of primitive ops with symbolic shapes.
 //!
-//! A [`Module`] is a function from tensors to tensors that owns [`Member`]s: layers with parameters,
-//! child modules, and stacks of blocks. Its body is a list of [`Node`]s in single-assignment form: a
-//! value is defined once, before it is used. Modules that are equal are one module used in several
-//! places, so a stack of 100 equal blocks is one module and a count, here, in the picture and in the
-//! emitted code.
+//! A [`Module`] is a function from tensors to tensors that owns [`Member`]s: layers with parameters, child
+//! modules, and stacks of blocks. Its body is a list of [`Node`]s in single-assignment form: a value is
+//! defined once, before it is used. Equal modules are one module that is used in several places, so a stack
+//! of 100 equal blocks is one module and a count, in the graph, in pictures and in emitted code.
 //!
-//! Meaning. Values are dense tensors; [`DType::Bool`] masks are true where a key is *hidden*. A value
-//! whose type is `optional` may be absent (an input that was not given); the ops that take one say
-//! what absence means. Bodies are pure but for [`Op::Dropout`] (random in training) and [`Op::Cache`],
-//! whose state belongs to the caller. Lengths are [`Sym`]s; `P` is 0 outside cached decoding.
+//! Values are dense tensors; [`DType::Bool`] masks are true where a key is *hidden*. A value whose type is
+//! `optional` may be absent (an input that was not given); the ops that take one define what absence means.
+//! Bodies have no side effects, except for [`Op::Dropout`] (random in training) and [`Op::Cache`], whose
+//! state belongs to the caller. Lengths are [`Sym`]s; `P` is 0 outside of cached decoding.
 //!
-//! Paths. A parameter's path is the members from the root, joined by dots, a block's index among
-//! them: `decoder.blocks.3.attention.query.weight`. It names the weight in files and the field in
-//! emitted code. A named value's path is its module's path and its name.
+//! A parameter's path consists of the members from the root, joined by dots, including a block's index:
+//! `decoder.blocks.3.attention.query.weight`. It is the name of the weight in files and the field in
+//! emitted code. The path of a named value is its module's path and its name.
 //!
-//! Only [`verify::verify`] makes a [`Verified`]; consumers take that and cannot fail on the author's
-//! account.
+//! Only [`verify::verify`] creates a [`Verified`]. Consumers take that type, so an author's mistake cannot
+//! make them fail.
 
 pub mod build;
 pub mod dim;
@@ -37,38 +36,38 @@ use serde::Serialize;
 
 use crate::source::Span;
 
-/// Index of a module in [`Graph::modules`].
+/// The index of a module in [`Graph::modules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleId(pub usize);
 
-/// Index of a member in [`Module::members`].
+/// The index of a member in [`Module::members`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub usize);
 
-/// Index of a value in [`Module::values`].
+/// The index of a value in [`Module::values`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ValueId(pub usize);
 
 /// A whole model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Graph {
-    /// The spec's name.
+    /// The name of the spec.
     pub name: String,
-    /// Children before parents; no two are equal.
+    /// All modules, children before parents; no two are equal.
     pub modules: Vec<Module>,
     /// The model itself. Its arguments are the graph's inputs, its results the outputs.
     pub root: ModuleId,
     /// The longest sequence the model is meant for.
     pub context: u64,
-    /// Token ids the embeddings know, for the checks of `run`; absent for images.
+    /// The number of token ids in the embedding tables, which `run` checks; absent for images.
     pub vocab: Option<u64>,
-    /// Whether decoding token by token with a cache is possible (a causal decoder).
+    /// Whether the model can decode token by token with a cache (a causal decoder).
     pub decodes: bool,
-    /// What the author built.
+    /// The kind of model that the author described.
     pub kind: ModelKind,
 }
 
-/// What a model is: the stacks its author wrote, whatever their masks let them see.
+/// The stacks of a model, whatever their masks let them see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelKind {
@@ -81,7 +80,7 @@ pub enum ModelKind {
 }
 
 impl ModelKind {
-    /// In words.
+    /// The name for readers.
     pub fn words(self) -> &'static str {
         match self {
             ModelKind::Decoder => "decoder",
@@ -91,30 +90,30 @@ impl ModelKind {
     }
 }
 
-/// A function from tensors to tensors with members of its own.
+/// A function from tensors to tensors, with its members.
 #[derive(Clone, Debug)]
 pub struct Module {
     /// The type's name in emitted code: `DecoderBlock`.
     pub name: String,
-    /// What it computes, one formula or sentence a line.
+    /// What it computes, one formula or sentence per line.
     pub doc: Vec<String>,
-    /// The lines of the spec it comes from.
+    /// The place in the spec that it comes from.
     pub span: Option<Span>,
-    /// What its parameters count as, norms aside.
+    /// The role in which its parameters are counted, except those of norms.
     pub role: Role,
     /// Layers, children and stacks, in order of first use.
     pub members: Vec<Member>,
     /// The first values are the arguments.
     pub args: usize,
-    /// Every value of the body.
+    /// All values of the body.
     pub values: Vec<Value>,
     /// The body.
     pub nodes: Vec<Node>,
-    /// What is returned.
+    /// The results.
     pub results: Vec<ValueId>,
 }
 
-/// Spans do not tell modules apart.
+/// Spans do not take part in equality.
 impl PartialEq for Module {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -128,7 +127,7 @@ impl PartialEq for Module {
     }
 }
 
-/// What parameters count as in reports.
+/// The role in which parameters are counted in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Token, position, segment and patch embeddings.
@@ -148,16 +147,16 @@ pub enum Role {
 pub struct Member {
     /// The field's name in emitted code and the path's segment.
     pub name: String,
-    /// What it is.
+    /// The layer, module or stack.
     pub kind: MemberKind,
 }
 
-/// What a member is.
+/// What a member can be.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MemberKind {
-    /// Parameters.
+    /// A layer with parameters.
     Layer(Layer),
-    /// One child.
+    /// A child module.
     Module(ModuleId),
     /// Numbered blocks: `blocks.0`, `blocks.1`, ...
     Stack(Vec<Run>),
@@ -166,14 +165,14 @@ pub enum MemberKind {
 /// Consecutive blocks of a stack that cycle through a few modules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// How many blocks; not necessarily a multiple of the cycle.
+    /// The number of blocks; not necessarily a multiple of the cycle.
     pub count: u64,
     /// Block `i` of the run is `cycle[i % cycle.len()]`.
     pub cycle: Vec<ModuleId>,
 }
 
 impl Run {
-    /// How many of the run's blocks are the `i`th of its cycle: blocks `i`, `i + cycle`, ...
+    /// The number of blocks that are the `i`th of the cycle: blocks `i`, `i + cycle`, ...
     pub fn blocks(&self, i: usize) -> u64 {
         let cycle = self.cycle.len() as u64;
         if cycle == 0 {
@@ -183,79 +182,79 @@ impl Run {
     }
 }
 
-/// A leaf that owns parameters.
+/// A layer without children, which owns parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Layer {
     /// `y = x W^T + b`: `weight [out, in]`, `bias [out]`.
     Linear {
-        /// Input features.
+        /// The number of input features.
         input: u64,
-        /// Output features.
+        /// The number of output features.
         output: u64,
         /// Whether there is a bias.
         bias: bool,
-        /// How the weight starts.
+        /// The initial values of the weight.
         init: Init,
-        /// How the bias starts.
+        /// The initial values of the bias.
         bias_init: Init,
     },
     /// Row lookup: `weight [rows, dim]`.
     Embedding {
-        /// How many rows.
+        /// The number of rows.
         rows: u64,
-        /// Width.
+        /// The width of a row.
         dim: u64,
-        /// A row that starts at zero.
+        /// A row that is initialised to zero.
         padding: Option<u64>,
-        /// How the rows start.
+        /// The initial values of the rows.
         init: Init,
     },
     /// `(x - mean) / sqrt(var + eps) * weight + bias`, each `[dim]`.
     LayerNorm {
-        /// Normalised features.
+        /// The number of normalised features.
         dim: u64,
         /// Added to the variance.
         eps: f64,
-        /// Whether there is a weight.
+        /// Whether there is a learned weight.
         affine: bool,
-        /// Whether there is a bias (needs a weight).
+        /// Whether there is a learned bias (only with a weight).
         bias: bool,
-        /// Whether the stored weight is `w` in a factor `1 + w` (LayerNorm1p).
+        /// Whether the factor is `1 + w` for the stored weight `w` (LayerNorm1p).
         unit_offset: bool,
     },
     /// `x / sqrt(mean(x^2) + eps) * weight`, `weight [dim]` or none.
     RmsNorm {
-        /// Normalised features.
+        /// The number of normalised features.
         dim: u64,
         /// Added to the mean square.
         eps: f64,
-        /// Whether there is a weight.
+        /// Whether there is a learned weight.
         affine: bool,
-        /// Whether the stored weight is `w` in a factor `1 + w` (Gemma).
+        /// Whether the factor is `1 + w` for the stored weight `w` (Gemma).
         unit_offset: bool,
     },
     /// Square patches, each projected: `[B,C,H,W] → [B,N,dim]`; `weight [dim, C, size, size]`, `bias [dim]`.
     Patches {
-        /// Colour channels `C`.
+        /// The number of colour channels `C`.
         channels: u64,
-        /// Output features.
+        /// The number of output features.
         dim: u64,
-        /// Side of a patch.
+        /// The side of a patch in pixels.
         size: u64,
         /// Whether there is a bias.
         bias: bool,
-        /// How the weight starts.
+        /// The initial values of the weight.
         init: Init,
-        /// How the bias starts.
+        /// The initial values of the bias.
         bias_init: Init,
     },
-    /// A tensor used as it is (class token, learned scale, sinks).
+    /// A tensor that is used as it is (class token, learned scale, sinks).
     Param {
-        /// Its shape.
+        /// The shape of the tensor.
         shape: Vec<u64>,
-        /// How it starts.
+        /// The initial values.
         init: Init,
-        /// Whether training changes it; a buffer is not counted as a parameter.
+        /// Whether training changes it; otherwise it is a buffer, which is not counted as a parameter.
         trained: bool,
     },
 }
@@ -265,9 +264,9 @@ pub enum Layer {
 pub struct Parameter {
     /// `weight` or `bias`; empty for [`Layer::Param`], whose member name is the whole name.
     pub name: &'static str,
-    /// Shape as in files, PyTorch's convention.
+    /// The shape in files, in PyTorch's convention.
     pub shape: Vec<u64>,
-    /// How it starts.
+    /// The initial values.
     pub init: Init,
     /// Whether training changes it.
     pub trained: bool,
@@ -314,7 +313,7 @@ impl Layer {
         }
     }
 
-    /// Whether this is a norm, which reports count apart.
+    /// Whether this is a norm; reports count the parameters of norms separately.
     pub fn is_norm(&self) -> bool {
         match self {
             Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => true,
@@ -328,9 +327,9 @@ impl Layer {
 /// The element type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DType {
-    /// The device's float.
+    /// The device's floating-point type.
     Float,
-    /// Token ids, positions, buckets, padding masks as inputs.
+    /// Token ids, positions, buckets, and the padding masks of inputs.
     Int,
     /// Attention masks, true = hidden.
     Bool,
@@ -339,9 +338,9 @@ pub enum DType {
 /// Element type and symbolic shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Type {
-    /// Element type.
+    /// The element type.
     pub dtype: DType,
-    /// Sizes, outermost first.
+    /// The sizes, outermost first.
     pub shape: Vec<Dim>,
     /// Whether the value may be absent.
     pub optional: bool,
@@ -363,18 +362,18 @@ impl Type {
         Self { dtype: DType::Bool, shape: shape.into_iter().collect(), optional: false }
     }
 
-    /// The same, but it may be absent.
+    /// The same type for a value that may be absent.
     pub fn or_absent(mut self) -> Self {
         self.optional = true;
         self
     }
 
-    /// The last size.
+    /// The size of the last axis.
     pub fn last(&self) -> Option<&Dim> {
         self.shape.last()
     }
 
-    /// Rows: the product of all sizes but the last.
+    /// The number of rows: the product of all sizes except the last.
     pub fn rows(&self) -> Dim {
         self.shape.iter().rev().skip(1).cloned().product()
     }
@@ -383,29 +382,29 @@ impl Type {
 /// A value of a module's body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
-    /// Its type.
+    /// The type of the value.
     pub ty: Type,
-    /// Its name: unique in the module, the last segment of its path.
+    /// The name: unique in the module, and the last segment of its path.
     pub name: String,
-    /// The name it is given by the author or the part, which later values may take again: the
-    /// variable in emitted code.
+    /// The name that the author or the part gave it, which later values may have too: the variable in
+    /// emitted code.
     pub variable: String,
 }
 
 /// One operation of a body.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What is done.
+    /// The operation.
     pub op: Op,
-    /// To what.
+    /// The inputs of the operation.
     pub inputs: Vec<ValueId>,
     /// The values it defines.
     pub outputs: Vec<ValueId>,
-    /// The place in the spec it comes from.
+    /// The place in the spec that it comes from.
     pub span: Option<Span>,
 }
 
-/// Spans do not tell nodes apart.
+/// Spans do not take part in equality.
 impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
         self.op == other.op && self.inputs == other.inputs && self.outputs == other.outputs
@@ -413,7 +412,7 @@ impl PartialEq for Node {
 }
 
 impl Graph {
-    /// The module of that id; ids come from this graph.
+    /// The module with this id, which must come from this graph.
     pub fn module(&self, id: ModuleId) -> &Module {
         &self.modules[id.0]
     }
@@ -425,12 +424,12 @@ impl Graph {
 }
 
 impl Module {
-    /// The member of that id; ids come from this module.
+    /// The member with this id, which must come from this module.
     pub fn member(&self, id: MemberId) -> &Member {
         &self.members[id.0]
     }
 
-    /// The value of that id; ids come from this module.
+    /// The value with this id, which must come from this module.
     pub fn value(&self, id: ValueId) -> &Value {
         &self.values[id.0]
     }
@@ -441,7 +440,7 @@ impl Module {
     }
 }
 
-/// Number of blocks in a stack.
+/// The number of blocks in a stack.
 pub fn stack_len(runs: &[Run]) -> u64 {
     runs.iter().fold(0u64, |n, run| n.saturating_add(run.count))
 }

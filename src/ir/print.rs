@@ -1,4 +1,4 @@
-//! The graph as text: one line an op, with shape and origin. Snapshots and bug reports are this.
+//! The graph as text: one line per op, with shape and origin. It is used in snapshots and bug reports.
 
 use std::fmt::{self, Write as _};
 
@@ -15,7 +15,7 @@ impl fmt::Display for DType {
     }
 }
 
-/// `float[B,T,768]`, with `?` after it when it may be absent.
+/// `float[B,T,768]`, followed by `?` if the value may be absent.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}[", self.dtype)?;
@@ -29,7 +29,7 @@ impl fmt::Display for Type {
     }
 }
 
-/// The whole graph, the root last. With `sources`, each node that has an origin names its line.
+/// The whole graph, with the root last. With `sources`, each node that has an origin shows its line.
 pub fn print(graph: &Graph, sources: Option<&SourceMap>) -> String {
     let mut out = String::new();
     let _ = writeln!(
@@ -91,7 +91,7 @@ fn print_module(out: &mut String, graph: &Graph, module: &Module, sources: Optio
     let _ = writeln!(out, "  return {}", results.join(", "));
 }
 
-/// A layer in a line: `linear 768 → 3072 bias`.
+/// A layer on one line: `linear 768 → 3072 bias`.
 pub fn layer_text(layer: &Layer) -> String {
     match layer {
         Layer::Linear { input, output, bias, .. } => {
@@ -124,22 +124,22 @@ pub fn layer_text(layer: &Layer) -> String {
     }
 }
 
-/// An op in a line, its attributes in words: `attention scale=0.125 causal`.
+/// An op on one line, followed by its attributes: `attention scale=0.125 causal`.
 pub fn op_text(op: &Op, module: &Module) -> String {
     op.meaning().text(module)
 }
 
-/// A word that is there or not.
+/// The text if the flag is set, else nothing.
 pub(super) fn flag(on: bool, text: &'static str) -> &'static str {
     if on { text } else { "" }
 }
 
-/// ` name=value` where there is a value.
+/// ` name=value` if there is a value, else nothing.
 pub(super) fn optional(name: &str, value: Option<String>) -> String {
     value.map(|value| format!(" {name}={value}")).unwrap_or_default()
 }
 
-/// A number of a spec in at most five digits.
+/// A number of a spec with at most five digits.
 pub fn factor(by: f64) -> String {
     let text = format!("{by}");
     if text.len() <= 7 { text } else { format!("{by:.4}") }

@@ -1,8 +1,8 @@
-//! The only door to the consumers: a graph that passes here can be run, emitted and counted.
+//! Checks a graph; only a graph that passes can be run, emitted and counted.
 //!
-//! What is checked is independent of how the graph was built: values are defined once and before
-//! use, types follow the rules of [`super::infer`], members exist and are used, names are unique,
-//! modules come before their parents and no two are equal.
+//! The checks do not depend on how the graph was built: values are defined once and before use, types
+//! follow the rules of [`super::infer`], members exist and are used, names are unique, modules come before
+//! their parents, and no two are equal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use std::ops::Deref;
 use super::infer::infer;
 use super::{Graph, MemberId, MemberKind, Module, ModuleId, Type};
 
-/// A graph that has been checked. Made by [`verify`] alone.
+/// A graph that has passed all checks. Only [`verify`] creates it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified(Graph);
 
@@ -21,10 +21,10 @@ impl Deref for Verified {
     }
 }
 
-/// A rule the graph breaks. Lowering never makes such a graph, so this is a fault of trafoc.
+/// A rule that the graph breaks. Lowering never creates such a graph, so this is a bug in trafoc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The module's name.
+    /// The name of the module.
     pub module: String,
     /// What is wrong.
     pub message: String,
@@ -36,10 +36,10 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// Checks every rule.
+/// Checks all rules.
 ///
 /// # Errors
-/// All rules that are broken.
+/// Every rule that is broken.
 pub fn verify(graph: Graph) -> Result<Verified, Vec<Violation>> {
     let mut violations = Vec::new();
     if graph.root.0 >= graph.modules.len() {
@@ -139,7 +139,7 @@ fn check_body(graph: &Graph, module: &Module, report: &mut dyn FnMut(String)) {
     }
 }
 
-/// Names are what Rust and files can hold: `[a-z_][a-z0-9_]*`.
+/// Whether a name is valid in Rust and in files: `[a-z_][a-z0-9_]*`.
 fn is_name(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c.is_ascii_lowercase() || c == '_')

@@ -1,40 +1,39 @@
-//! What one forward pass does, as polynomials in `B, T, S, P`: operations and activations.
+//! The work of one forward pass, as polynomials in `B, T, S, P`: operations and activations.
 //!
-//! Conventions.
-//! - A multiply-add is 2 operations. `matmul` holds those of linear layers, patches, experts and the
-//!   output table; `attention` those of scores and their weighted sum, over all `T * K` pairs. What a
-//!   mask hides is still counted here; `report::scores` counts what is left of it.
-//! - `elementwise` is apart and in no total, as in PyTorch's own counter: one operation for each
-//!   arithmetic step on an element, `exp`, `tanh`, `erf`, division and square root included. Per
-//!   element: bias, add, multiply, scale, shift 1; clamp 1 a bound; softcap 3; layer norm 5, rms norm
-//!   3, their weight and bias 1 each; softmax 5 (maximum, difference, exponential, sum, quotient);
-//!   rotation 3; activations as [`Activation::operations`](super::op::Activation::operations) says;
-//!   dropout nothing.
-//! - Position tables, masks and biases from slopes are constants of a plan: no operations.
+//! Conventions:
+//! - A multiply-add counts as 2 operations. `matmul` holds those of linear layers, patches, experts and the
+//!   output table; `attention` those of scores and their weighted sum, over all `T * K` pairs. Pairs that a
+//!   mask hides are included; `report::scores` counts those that are left.
+//! - `elementwise` is separate and in no total, as in PyTorch's own counter. Each arithmetic step on an
+//!   element is one operation, including `exp`, `tanh`, `erf`, division and square root. Per element: bias,
+//!   add, multiply, scale, shift 1; clamp 1 for each bound; softcap 3; layer norm 5, rms norm 3, and 1 each
+//!   for their weight and bias; softmax 5 (maximum, difference, exponential, sum, quotient); rotation 3;
+//!   activations as in [`Activation::operations`](super::op::Activation::operations); dropout 0.
+//! - Position tables, masks and biases from slopes are constants of a plan and count as no operations.
 //! - An expert works on the rows sent to it: `B * T * active` rows for all experts together.
-//! - `activations` are the elements of every float value an op computes; reshapes, slices and
-//!   parameters are views and not counted. Attention weights `[B,H,T,K]` are apart, because fused
+//! - `activations` are the elements of every float value that an op computes; reshapes, slices and
+//!   parameters are views and do not count. Attention weights `[B,H,T,K]` are separate, because fused
 //!   kernels never store them.
 
 use super::Dim;
 
-/// Work of running something once.
+/// The work of a single run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Operations of products with weights.
     pub matmul: Dim,
     /// Operations of attention over every pair of query and key.
     pub attention: Dim,
-    /// Operations element by element.
+    /// Operations on single elements.
     pub elementwise: Dim,
-    /// Elements of computed values, attention weights aside.
+    /// Elements of computed values, without attention weights.
     pub activations: Dim,
     /// Elements of attention weights.
     pub attention_weights: Dim,
 }
 
 impl Work {
-    /// The work of keeping a result of that many elements and nothing else.
+    /// The work of computing and storing a result with `out` elements.
     pub fn computed(out: &Dim) -> Self {
         Self { activations: out.clone(), ..Self::default() }
     }
@@ -49,7 +48,7 @@ impl Work {
         self.operations() * Dim::of(3u64)
     }
 
-    /// The same with every polynomial changed by `f`.
+    /// Applies `f` to every polynomial.
     pub fn each(&self, f: impl Fn(&Dim) -> Dim) -> Work {
         Work {
             matmul: f(&self.matmul),

@@ -1,8 +1,7 @@
 //! A model explained: every module as annotated equations, from the whole to its parts.
 //!
-//! The steps are those of the graph, so the page says what is computed and not what is usually meant.
-//! A module is explained once, where it is first met; what only moves numbers about has a word at the
-//! end.
+//! The steps are those of the graph, so the page shows what is actually computed. Each module is explained
+//! once, at its first use; ops that only move numbers are explained in a list at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,56 +16,57 @@ use crate::ir::print::{layer_text, op_text};
 use crate::ir::{Graph, Layer, Member, MemberKind, Module, ModuleId, Node, ValueId, Verified, stack_len};
 use crate::spec::explain::wrapped;
 
-/// The page.
+/// The content of the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Lesson {
-    /// The model's name.
+    /// The name of the model.
     pub model: String,
     /// The model first, then its modules, parents before children.
     pub sections: Vec<Section>,
-    /// Ops of the steps with what they do, by name.
+    /// The ops that occur in the steps, with their descriptions, by name.
     pub words: BTreeMap<String, &'static str>,
 }
 
-/// A module.
+/// One module of the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Section {
-    /// Where it is first met; empty for the model itself.
+    /// The path of its first use; empty for the model itself.
     pub path: String,
-    /// Its name.
+    /// The name of its type.
     pub r#type: String,
     /// What it computes.
     pub doc: Vec<String>,
     /// Its arguments with their shapes.
     pub takes: Vec<String>,
-    /// Parameters of one of it.
+    /// The parameters of one instance.
     #[serde(serialize_with = "serialize_count")]
     pub parameters: u128,
-    /// How many there are in the place where it is first met.
+    /// The number of instances at the place of its first use.
     #[serde(serialize_with = "serialize_count")]
     pub copies: u128,
-    /// Its equations.
+    /// The equations of the module.
     pub steps: Vec<Step>,
 }
 
-/// An equation.
+/// One equation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
-    /// What is computed.
+    /// The name of the result.
     pub value: String,
-    /// From what.
+    /// The op and its inputs.
     pub is: String,
     /// The shape of the result.
     pub shape: String,
-    /// The weights it uses: `linear 768 -> 3072 bias`.
+    /// The layer whose weights it uses: `linear 768 -> 3072 bias`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uses: Option<String>,
-    /// How many parameters those are.
+    /// The number of parameters of that layer.
     #[serde(serialize_with = "serialize_count")]
     pub parameters: u128,
 }
 
-/// Explains a model. Its length grows with the number of different modules, not of layers.
+/// Explains a model. The length of the page depends on the number of different modules, not on the number
+/// of layers.
 pub fn lesson(graph: &Verified) -> Lesson {
     let mut course = Course {
         graph,
@@ -116,7 +116,7 @@ impl Course<'_> {
                 MemberKind::Layer(_) => {}
                 MemberKind::Module(child) => self.module(*child, &below, 1),
                 MemberKind::Stack(runs) => {
-                    // How many of a kind there are in the whole stack, whatever run they stand in.
+                    // Blocks of the same kind are counted in the whole stack, in all its runs.
                     for (i, run) in runs.iter().enumerate() {
                         for child in &run.cycle {
                             let count = |id: ModuleId| -> u128 {
@@ -165,7 +165,7 @@ impl Course<'_> {
         Step { value: names(&node.outputs), is, shape, uses, parameters }
     }
 
-    /// What a member is and how many parameters it has.
+    /// The description of a member, and its number of parameters.
     fn member(&self, member: &Member) -> (String, u128) {
         match &member.kind {
             MemberKind::Layer(layer) => (layer_text(layer), trained(layer)),
@@ -187,10 +187,10 @@ fn trained(layer: &Layer) -> u128 {
     parameters.fold(0, |sum, p| sum.saturating_add(elements(&p.shape)))
 }
 
-/// Columns of the page.
+/// The width of the page in columns.
 const WIDTH: usize = 80;
 
-/// The page, equations with their shapes and parameters to the right.
+/// Shows the page, with shapes and parameters to the right of the equations.
 impl fmt::Display for Lesson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, section) in self.sections.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! How much memory a model takes, to run and to train.
+//! The memory that a model takes, to run and to train.
 //!
 //! Conventions. To run: every tensor of the model, and the largest set of computed values that are alive at
-//! once. A value lives from the op that makes it to the last one that reads it or a view of it; what a called
-//! module makes lives while it runs; while their op runs live the scores of attention `[B,H,T,K]`. To train: the
-//! tensors, a gradient and Adam's two moments for each trained one, and what a step holds beside them when it holds
-//! most ([`tape`]). All numbers are of one size. What a device's allocator and its kernels take beyond that is not
-//! counted.
+//! the same time. A value is alive from the op that computes it to the last op that reads it or a view of
+//! it. The values of a called module are alive while it runs, and attention scores `[B,H,T,K]` while their
+//! op runs. To train: the tensors, a gradient and Adam's two moments for each trained one, and the
+//! activation memory at its peak ([`tape`]). All numbers have the same size. What a device's allocator and
+//! its kernels need in addition is not counted.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ use crate::ir::{
     Verified,
 };
 
-/// Bytes of a model at some lengths.
+/// The bytes that a model takes at some lengths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Memory {
     /// Parameters and buffers.
@@ -28,25 +28,26 @@ pub struct Memory {
     /// A gradient for every parameter.
     #[serde(serialize_with = "serialize_count")]
     pub gradients: u128,
-    /// Adam's two moments.
+    /// Adam's two moments for every parameter.
     #[serde(serialize_with = "serialize_count")]
     pub optimizer: u128,
-    /// What a training step holds beside those, at the moment it holds most: computed values kept for the
-    /// backward pass, gradients of values, and the scores the loss is made of.
+    /// Activation memory: the largest number of bytes that a training step holds in addition to these,
+    /// namely values kept for the backward pass, gradients of values, and the logits from which the loss is
+    /// computed.
     #[serde(serialize_with = "serialize_count")]
     pub activations: u128,
-    /// The most that is alive at once in a forward pass.
+    /// The peak of a forward pass: the most bytes of computed values that are alive at the same time.
     #[serde(serialize_with = "serialize_count")]
     pub peak: u128,
 }
 
 impl Memory {
-    /// For a forward pass.
+    /// The bytes for a forward pass.
     pub fn to_run(&self) -> u128 {
         self.weights.saturating_add(self.peak)
     }
 
-    /// For a training step.
+    /// The bytes for a training step.
     pub fn to_train(&self) -> u128 {
         [self.gradients, self.optimizer, self.activations]
             .iter()
@@ -54,7 +55,7 @@ impl Memory {
     }
 }
 
-/// The memory of a model.
+/// Computes the memory of a model.
 pub fn memory(graph: &Verified, cost: &Cost, scene: &Scene) -> Memory {
     let bytes = scene.element.bytes();
     let trained = cost.parameters.all().total.saturating_mul(bytes);
@@ -68,11 +69,12 @@ pub fn memory(graph: &Verified, cost: &Cost, scene: &Scene) -> Memory {
     }
 }
 
-/// Peaks already found, by module and lengths.
-type Found = Vec<(ModuleId, Lengths, u128)>;
+/// The peaks computed so far, by module and lengths.
+type Peaks = Vec<(ModuleId, Lengths, u128)>;
 
-/// Elements alive at once inside a module, its arguments aside, its results included.
-fn peak(graph: &Graph, id: ModuleId, lengths: &Lengths, found: &mut Found) -> u128 {
+/// The most elements that are alive at the same time inside a module, without its arguments, with its
+/// results.
+fn peak(graph: &Graph, id: ModuleId, lengths: &Lengths, found: &mut Peaks) -> u128 {
     if let Some((.., peak)) = found.iter().find(|(m, at, _)| *m == id && at == lengths) {
         return *peak;
     }
@@ -96,7 +98,7 @@ fn peak(graph: &Graph, id: ModuleId, lengths: &Lengths, found: &mut Found) -> u1
     most
 }
 
-/// Whose memory each value is: its own, that of the value it is a view of, or none for parameters.
+/// The owner of each value's memory: the value itself, the value it is a view of, or `None` for parameters.
 fn owners(module: &Module) -> Vec<Option<ValueId>> {
     let mut owners: Vec<Option<ValueId>> = (0..module.values.len()).map(|i| Some(ValueId(i))).collect();
     for node in &module.nodes {
@@ -117,8 +119,8 @@ fn owners(module: &Module) -> Vec<Option<ValueId>> {
     owners
 }
 
-/// For every value the index of the node that reads it or a view of it last; beyond the last node for
-/// results.
+/// The index of the node that last reads each value or a view of it; for results, an index beyond the last
+/// node.
 fn last_reads(module: &Module, owners: &[Option<ValueId>]) -> Vec<Option<usize>> {
     let mut last = vec![None; module.values.len()];
     let end = module.nodes.len();
@@ -133,17 +135,17 @@ fn last_reads(module: &Module, owners: &[Option<ValueId>]) -> Vec<Option<usize>>
     last
 }
 
-/// Elements that live while an op runs, its inputs aside, its outputs included.
+/// The elements that are alive while an op runs, without its inputs, with its outputs.
 fn during(
     graph: &Graph,
     module: &Module,
     node: &Node,
     lengths: &Lengths,
     made: u128,
-    found: &mut Found,
+    found: &mut Peaks,
 ) -> u128 {
     if let Op::Attention(_) = &node.op {
-        // Scores that nobody asks for are made all the same.
+        // Attention scores are computed even if nothing reads them.
         let scores = node.outputs.get(1).map_or(0, |id| size(module, *id, lengths));
         return made
             .max(node.outputs.first().map_or(0, |id| size(module, *id, lengths)).saturating_add(scores));
@@ -158,8 +160,8 @@ fn during(
     let is_routed = matches!(node.op, Op::Experts { .. });
     let at = if is_routed { &routed } else { lengths };
     let most = inner.iter().map(|callee| peak(graph, callee.module, at, found)).max().unwrap_or(0);
-    // The results of a call are those of the module; a scan has the value of the block before, and a
-    // mixture the sum of the experts so far, beside what runs.
+    // The results of a call are those of the module. While a scan runs, the value of the previous block is
+    // alive too, and while a mixture runs, the sum of the experts so far.
     if matches!(node.op, Op::Call { .. }) { most.max(made) } else { most.saturating_add(made) }
 }
 
@@ -171,7 +173,7 @@ fn size(module: &Module, id: ValueId, lengths: &Lengths) -> u128 {
     }
 }
 
-/// Rows of a value: all sizes but the last.
+/// The number of rows of a value: the product of all sizes except the last.
 fn rows(ty: &Type) -> Dim {
     ty.shape.iter().rev().skip(1).filter(|dim| dim.symbol() != Some(Sym::Rows)).cloned().product()
 }

@@ -1,29 +1,29 @@
-//! Attention seen from its masks: which pairs of query and key are left, and what decoding must keep.
+//! Attention as its masks shape it: which pairs of query and key are left, and what decoding must cache.
 //!
-//! A rule is written where a mask is made and used where attention is, often modules apart, so masks
-//! are followed through calls and scans: every module is looked at once for each set of rules it is
-//! called with, not once a block. Padding is data and hides nothing here.
+//! A mask is often built in one module and used by the attention of another, so masks are followed through
+//! calls and scans. Every module is visited once for each set of rules with which it is called, not once
+//! per block. Padding is data and hides nothing here.
 
 use crate::ir::op::{MaskRule, Runs, reach, visible_pairs};
 use crate::ir::{Dim, Graph, Lengths, MemberKind, Module, ModuleId, Node, Op, Sym, ValueId};
 
 use super::work::{callees, per_pair};
 
-/// Attention over the same pairs, everywhere in the model together.
+/// All attention in the model over the same pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scores {
-    /// How many queries.
+    /// The number of queries.
     pub queries: Dim,
-    /// How many keys.
+    /// The number of keys.
     pub keys: Dim,
-    /// All of them hide; none for full attention.
+    /// The rules that hide keys; empty for full attention.
     pub rules: Vec<MaskRule>,
-    /// Operations a pair costs: heads, layers and the batch included.
+    /// The operations for one pair, multiplied by heads, layers and the batch.
     pub per_pair: Dim,
 }
 
 impl Scores {
-    /// Operations of the pairs that the rules leave.
+    /// The operations for the pairs that the rules leave.
     pub fn visible(&self, lengths: &Lengths) -> u128 {
         let (queries, keys) = (self.queries.eval(lengths), self.keys.eval(lengths));
         let from = if self.keys == self.queries { 0 } else { u128::from(lengths.past) };
@@ -31,23 +31,23 @@ impl Scores {
     }
 }
 
-/// Values that decoding appends to, of the same reach, everywhere in the model together.
+/// All values in the model that decoding caches with the same reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cached {
-    /// Elements a token of a sequence adds.
+    /// The elements that a token of a sequence adds.
     pub per_token: u128,
-    /// How many positions back a query can see; `None` without limit.
+    /// How many positions back a query can see; `None` if there is no limit.
     pub reach: Option<u64>,
 }
 
-/// Attention of a model or a module.
+/// The attention of a model or a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attended {
-    /// Pairs, by their lengths and rules.
+    /// The pairs, by their lengths and rules.
     pub scores: Vec<Scores>,
-    /// What decoding keeps of its own tokens.
+    /// What decoding caches of its own tokens.
     pub caches: Vec<Cached>,
-    /// Elements of keys and values of cross attention that a token of the source adds.
+    /// The elements of keys and values of cross attention that each token of the source adds.
     pub per_source_token: u128,
 }
 
@@ -81,7 +81,7 @@ impl Attended {
     }
 }
 
-/// Attention of the whole model.
+/// The attention of the whole model.
 pub fn of_graph(graph: &Graph) -> Attended {
     let mut seen = Seen { graph, done: Vec::new() };
     let inputs = vec![Vec::new(); graph.root().args];
@@ -89,17 +89,17 @@ pub fn of_graph(graph: &Graph) -> Attended {
 }
 
 type Rules = Vec<MaskRule>;
-/// What a module holds, and the rules of the masks it returns.
-type Found = (Attended, Vec<Rules>);
+/// What a module contains, and the rules of the masks that it returns.
+type Visited = (Attended, Vec<Rules>);
 
-/// Modules already looked at, with the rules of their arguments.
+/// The modules visited so far, with the rules of their arguments.
 struct Seen<'a> {
     graph: &'a Graph,
-    done: Vec<(ModuleId, Vec<Rules>, Found)>,
+    done: Vec<(ModuleId, Vec<Rules>, Visited)>,
 }
 
 impl Seen<'_> {
-    fn module(&mut self, id: ModuleId, args: &[Rules]) -> Found {
+    fn module(&mut self, id: ModuleId, args: &[Rules]) -> Visited {
         if let Some((.., found)) = self.done.iter().find(|(m, a, _)| *m == id && a == args) {
             return found.clone();
         }
@@ -124,7 +124,7 @@ impl Seen<'_> {
         self.done.last().map(|(.., found)| found.clone()).unwrap_or_default()
     }
 
-    /// Follows one op. `reaches` holds, for every cache op that attention reads, how far back it does.
+    /// Visits one op. `reaches` holds how far back attention reads, for every cache op.
     fn node(
         &mut self,
         node: &Node,
@@ -145,7 +145,7 @@ impl Seen<'_> {
             let hidden = attention.hidden_by(&given);
             for cache in caches_behind(node, module) {
                 if let Some(at) = reaches.get_mut(cache) {
-                    // Read twice, it keeps what the farther reader needs.
+                    // If it is read twice, it keeps what the reader with the longer reach needs.
                     let reach = reach(&hidden);
                     *at = Some(at.map_or(reach, |old| old.zip(reach).map(|(a, b)| a.max(b))));
                 }
@@ -193,18 +193,18 @@ fn set(rules: &mut [Rules], node: &Node, output: usize, new: Rules) {
     }
 }
 
-/// Elements of a value for one sequence of one token.
+/// The elements of a value for one sequence of one token.
 fn elements_at_one(module: &Module, id: ValueId) -> u128 {
     let one = Lengths { batch: 1, time: 1, source: 1, past: 0, rows: 1 };
     module.value(id).ty.shape.iter().fold(1, |n, dim| n.saturating_mul(dim.eval(&one)))
 }
 
-/// The node of a module's body that defines a value, by index; arguments have none.
+/// The index of the node that defines a value, and the node; `None` for arguments.
 fn definition(module: &Module, id: ValueId) -> Option<(usize, &Node)> {
     module.nodes.iter().enumerate().find(|(_, node)| node.outputs.contains(&id))
 }
 
-/// Keys or values as they are kept: before their heads are repeated for grouped queries.
+/// Keys or values as they are cached: before their heads are repeated for grouped queries.
 fn before_repeats(module: &Module, mut id: ValueId) -> ValueId {
     while let Some((_, node)) = definition(module, id) {
         let (Op::RepeatHeads { .. }, Some(input)) = (&node.op, node.inputs.first()) else { break };
@@ -213,7 +213,7 @@ fn before_repeats(module: &Module, mut id: ValueId) -> ValueId {
     id
 }
 
-/// The cache ops of the body that keys or values of this attention come from, by index.
+/// The indices of the cache ops from which keys or values of this attention come.
 fn caches_behind(attention: &Node, module: &Module) -> Vec<usize> {
     let mut open: Vec<ValueId> = attention.inputs.iter().skip(1).take(2).copied().collect();
     let mut visited = Vec::new();

@@ -1,4 +1,4 @@
-//! What one forward pass does, added up over modules. The conventions are those of [`crate::ir::work`].
+//! The work of one forward pass, summed over modules. The conventions are those of [`crate::ir::work`].
 
 use crate::ir::op::meaning::Site;
 use crate::ir::op::{Attention, Callee};
@@ -6,7 +6,7 @@ use crate::ir::{Dim, Graph, Module, Node};
 
 pub use crate::ir::work::Work;
 
-/// Work of every module, indexed like [`Graph::modules`].
+/// The work of every module, indexed like [`Graph::modules`].
 pub fn of_modules(graph: &Graph) -> Vec<Work> {
     let mut measured: Vec<Work> = Vec::with_capacity(graph.modules.len());
     for module in &graph.modules {
@@ -19,7 +19,7 @@ pub fn of_modules(graph: &Graph) -> Vec<Work> {
     measured
 }
 
-/// Work of one op; `measured` holds that of the modules it may call.
+/// The work of one op; `measured` holds that of the modules it may call.
 pub(super) fn of_node(node: &Node, module: &Module, measured: &[Work]) -> Work {
     node.op.meaning().work(&Site { node, module, measured })
 }

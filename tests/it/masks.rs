@@ -1,5 +1,5 @@
-//! What a mask leaves is the same wherever it is asked: pairs counted, pairs drawn, what emitted code hides,
-//! and the weights of attention that are not zero.
+//! What a mask leaves is the same everywhere: the pairs that are counted, the pairs that are drawn, what
+//! emitted code hides, and the attention weights that are not zero.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use trafoc::report::cost::cost;
 use crate::front::Front;
 use crate::laws::config;
 
-/// A composition of rules in a stack of one layer.
+/// A combination of rules in a stack of one layer.
 #[derive(Clone, Debug)]
 struct Composition {
     is_decoder: bool,
@@ -40,7 +40,7 @@ fn composition() -> impl Strategy<Value = Composition> {
         Just(Some("bidirectional".to_owned())),
         (1u64..9).prop_map(|n| Some(format!("{{prefix: {n}}}"))),
     ];
-    // Odd, as a window that looks both ways must be.
+    // A window that looks both ways must be odd.
     let window = prop::option::of((0u64..4).prop_map(|n| format!("{{window: {}}}", 2 * n + 1)));
     let chunk = prop::option::of((1u64..6).prop_map(|n| format!("{{chunk: {n}}}")));
     let rules = (direction, window, chunk)
@@ -50,7 +50,7 @@ fn composition() -> impl Strategy<Value = Composition> {
         .prop_map(|(is_decoder, rules, sinks, length)| Composition { is_decoder, rules, sinks, length })
 }
 
-/// Pairs that `check` counts operations of.
+/// The number of pairs whose operations `check` counts.
 fn counted(graph: &Verified, length: u64) -> u128 {
     let lengths = Lengths { batch: 1, time: length, source: length, past: 0, rows: 0 };
     let scores = cost(graph).attended.scores;
@@ -58,7 +58,7 @@ fn counted(graph: &Verified, length: u64) -> u128 {
     scores[0].visible(&lengths) / scores[0].per_pair.eval(&lengths)
 }
 
-/// Pairs that pictures show.
+/// The pairs that pictures show.
 fn drawn(graph: &Verified, length: u64) -> Vec<(u64, u64)> {
     let site = &sites(graph).attention[0];
     pairs(length).filter(|(query, key)| !site.hides(*query, *key)).collect()
@@ -68,7 +68,8 @@ fn pairs(length: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..length).flat_map(move |query| (0..length).map(move |key| (query, key)))
 }
 
-/// Pairs that emitted code leaves: its mask's closure and its attention's `is_causal`, evaluated.
+/// The pairs that emitted code leaves: the closure of its mask and the `is_causal` of its attention,
+/// evaluated.
 fn emitted(text: &str, length: u64) -> Vec<(u64, u64)> {
     let file = syn::parse_file(text).unwrap();
     let constants = file.items.iter().filter_map(|item| match item {
@@ -147,7 +148,7 @@ fn value(expression: &Expr, names: &BTreeMap<String, u64>) -> u64 {
     }
 }
 
-/// The graph of a spec and its emitted text.
+/// The graph of a spec, and its emitted text.
 fn built(spec: &str) -> (Verified, String) {
     let front = Front::of_text("tiny.yaml", spec, "specs");
     assert!(front.codes().is_empty(), "{spec}\n{}", front.rendered());
@@ -177,11 +178,11 @@ fn a_prefix_lifts_causality_and_no_window() {
     let rules = ["{prefix: 2}", "{window: 3}"].map(str::to_owned).to_vec();
     let composition = Composition { is_decoder: true, rules, sinks: false, length: 8 };
     let (graph, _) = built(&composition.spec());
-    // Two queries see 1 and 2 keys, six of them 3; the first sees the second key, too.
+    // Two queries see 1 and 2 keys, six of them 3; the first one also sees the second key.
     assert_eq!(counted(&graph, 8), 1 + 2 + 6 * 3 + 1);
 }
 
-/// What the interpreter computes.
+/// Tests with the interpreter.
 #[cfg(feature = "interp")]
 mod computed {
     use burn::prelude::*;
@@ -203,7 +204,7 @@ mod computed {
         Inputs::new().with("tokens", ids)
     }
 
-    /// Pairs of the first head whose weight is not zero.
+    /// The pairs of the first head whose weight is not zero.
     pub fn weights(graph: &Verified, length: u64) -> Vec<(u64, u64)> {
         let path = sites(graph).attention[0].weights.clone();
         let options = Options { captures: Captures::of(vec![path.clone()]), ..Options::default() };
@@ -212,7 +213,7 @@ mod computed {
         super::pairs(length).zip(weights).filter(|(_, weight)| *weight != 0.0).map(|(pair, _)| pair).collect()
     }
 
-    /// Decoding step by step gives what the whole sequence gives.
+    /// Decoding step by step gives the same results as the whole sequence.
     pub fn check_cached(graph: &Verified, length: u64) {
         if !graph.decodes {
             return;

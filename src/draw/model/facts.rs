@@ -1,4 +1,4 @@
-//! Words on boxes: what a layer or a module is, in the few that a figure has room for.
+//! The text on boxes: what a layer or a module is, in the few words that fit into a picture.
 
 use super::outline::Tint;
 use crate::ir::op::Op;
@@ -6,7 +6,7 @@ use crate::ir::print::factor;
 use crate::ir::{Graph, Layer, MemberKind, Module, Role, Run, stack_len};
 use crate::report::number::exact;
 
-/// The colour of what a role does.
+/// The colour for a role.
 pub fn tint(role: Role) -> Tint {
     match role {
         Role::Embedding => Tint::Embedding,
@@ -21,7 +21,7 @@ fn size(n: u64) -> String {
     exact(u128::from(n))
 }
 
-/// A layer's name on its box, and a note of its sizes.
+/// The name of a layer for its box, and a note with its sizes.
 pub fn layer(layer: &Layer, name: &str) -> (String, Vec<String>) {
     match layer {
         Layer::Linear { input, output, .. } => {
@@ -50,7 +50,7 @@ pub fn layer(layer: &Layer, name: &str) -> (String, Vec<String>) {
     }
 }
 
-/// A layer in a line, as the graph's text form has it.
+/// A layer on one line, as in the graph's text form.
 pub fn layer_line(layer: &Layer) -> String {
     match layer {
         Layer::Linear { input, output, bias, .. } => {
@@ -71,7 +71,7 @@ pub fn layer_line(layer: &Layer) -> String {
     }
 }
 
-/// The layers of a module, a line each, those of its children among them.
+/// The layers of a module, one per line, including those of its children.
 pub fn members(graph: &Graph, module: &Module) -> Vec<String> {
     let line = |name: &str, kind: &MemberKind| match kind {
         MemberKind::Layer(layer) => format!("  {name}: {}", layer_line(layer)),
@@ -81,8 +81,8 @@ pub fn members(graph: &Graph, module: &Module) -> Vec<String> {
     module.members.iter().map(|m| line(&m.name, &m.kind)).collect()
 }
 
-/// The name on a module's box and the lines below it. `steering` are the notes of masks, tables and
-/// biases it is given.
+/// The name for a module's box, and the lines below it. `steering` holds the notes of masks, tables and
+/// biases among its inputs.
 pub fn module(
     graph: &Graph,
     module: &Module,
@@ -201,7 +201,7 @@ fn expert(graph: &Graph, runs: &[Run]) -> Option<String> {
     feed_forward(graph.module(*id)).1.into_iter().next()
 }
 
-/// `DecoderBlock` → `Decoder block`
+/// Separates words: `DecoderBlock` → `Decoder block`.
 pub fn words(name: &str) -> String {
     let mut out = String::new();
     for (i, c) in name.chars().enumerate() {
@@ -215,7 +215,7 @@ pub fn words(name: &str) -> String {
     out
 }
 
-/// `class_token` → `Class token`
+/// Separates words: `class_token` → `Class token`.
 fn sentence(name: &str) -> String {
     let text = name.replace('_', " ");
     let mut chars = text.chars();

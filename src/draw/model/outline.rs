@@ -1,8 +1,9 @@
-//! A graph as boxes and arrows: what a reader wants to see of it, and nothing about where it stands.
+//! A graph as boxes and arrows: what a reader wants to see of it, without positions.
 //!
-//! Modules of the model itself are opened, so that embeddings and heads show their steps; the modules a
-//! block calls stay boxes. Values that only steer (masks, rotary tables, biases, positions) are no
-//! arrows: they become notes of the box they steer. Dropout, slices and changes of shape are passed over.
+//! Modules of the model itself are opened, so that embeddings and heads show their steps; modules inside of
+//! a block remain boxes. Values that only control a computation (masks, rotary tables, biases, positions)
+//! are not drawn as arrows; they become notes of the box that uses them. Dropout, slices and changes of
+//! shape are not drawn.
 
 use super::facts;
 use crate::ir::op::Op;
@@ -18,74 +19,74 @@ use crate::source::{SourceMap, Span};
 /// A model as a picture shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outline {
-    /// The model's name.
+    /// The name of the model.
     pub name: String,
-    /// Kind, parameters, sizes, in words.
+    /// Kind, parameters and sizes, for the line below the title.
     pub summary: Vec<String>,
-    /// Side by side, the encoder first.
+    /// The columns from left to right, the encoder first.
     pub columns: Vec<Column>,
 }
 
-/// One stack with what leads to it and away from it.
+/// One stack, with the steps before and after it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Column {
-    /// `Encoder` or `Decoder`; empty where there is only one.
+    /// `Encoder` or `Decoder`; empty if there is only one stack.
     pub title: String,
-    /// From its input to its output.
+    /// The boxes from its input to its output.
     pub flow: Flow,
 }
 
-/// Boxes in the order they are computed.
+/// Boxes in the order of computation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flow {
-    /// Every box. Inputs make no circle, but a sum may have one that comes after it.
+    /// All boxes. Inputs never form a circle, but a sum may have an input that comes after it.
     pub items: Vec<Item>,
 }
 
 impl Flow {
-    /// What leaves the flow: the last item that feeds no other.
+    /// The result of the flow: the last item that is not an input of another.
     pub fn end(&self) -> Option<usize> {
         let feeds = |i: usize| self.items.iter().any(|item| item.inputs.contains(&From::Item(i)));
         (0..self.items.len()).rev().find(|i| !feeds(*i))
     }
 }
 
-/// A box, a circle, or a frame around blocks.
+/// A box, a circle, or frames around blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// What it looks like.
+    /// How the item is drawn.
     pub form: Form,
-    /// What flows into it.
+    /// The inputs of the item.
     pub inputs: Vec<From>,
-    /// Whether it stands beside what it feeds, for it depends on no input of the flow.
+    /// Whether it is drawn next to the item that it feeds, because it depends on no input of the flow.
     pub is_aside: bool,
-    /// Where it is in the model: `decoder.blocks.attention`.
+    /// The path in the model: `decoder.blocks.attention`.
     pub path: String,
-    /// The name on it.
+    /// The name on the item.
     pub label: String,
     /// Smaller lines below the name.
     pub notes: Vec<String>,
-    /// What hovering shows: path, shapes, parameters, formula.
+    /// What is shown while the pointer is on it: path, shapes, parameters, formula.
     pub details: Vec<String>,
-    /// Where the spec says so.
+    /// The line of the spec that it comes from.
     pub place: Option<SpecLine>,
 }
 
 /// A line of a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecLine {
-    /// The text's name.
+    /// The name of the source.
     pub source: String,
-    /// From 1.
+    /// The line number, counted from 1.
     pub line: usize,
-    /// The line itself.
+    /// The text of the line.
     pub text: String,
 }
 
-/// What flows into an item.
+/// An input of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
-    /// An earlier item of the same flow.
+    /// Another item of the same flow.
     Item(usize),
     /// The flow's own argument: the residual stream that enters a block.
     Start,
@@ -93,26 +94,26 @@ pub enum From {
     Memory,
 }
 
-/// The look of an item.
+/// How an item is drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Form {
-    /// What is given.
+    /// An input of the model.
     Input,
-    /// What comes out.
+    /// An output of the model.
     Output,
-    /// A box of a colour.
+    /// A coloured box.
     Box(Tint),
-    /// A small box: a step without parameters.
+    /// A small box for a step without parameters.
     Step,
     /// `+` in a circle.
     Sum,
     /// `×` in a circle.
     Product,
-    /// Frames around blocks, first to last.
+    /// Frames around blocks, from first to last.
     Stack(Vec<Part>),
 }
 
-/// What a box is about, hence its colour.
+/// What a box computes, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tint {
     /// Embeddings and positions.
@@ -128,7 +129,7 @@ pub enum Tint {
 }
 
 impl Tint {
-    /// Its class in [`crate::draw::theme`].
+    /// The class in [`crate::draw::theme`].
     pub fn class(self) -> &'static str {
         match self {
             Tint::Embedding => "embedding",
@@ -149,33 +150,33 @@ pub struct Part {
     pub frames: Vec<Frame>,
 }
 
-/// A block, opened.
+/// A block, with its content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
-    /// `DecoderBlock`
+    /// The type of the block: `DecoderBlock`.
     pub title: String,
-    /// `× 12`; empty for once, and where the part says it.
+    /// `× 12`; empty for once, and if the part says it.
     pub times: String,
-    /// The block as the author or the paper writes it.
+    /// The block's equations, as the author or the paper writes them.
     pub equations: Vec<String>,
     /// Parameters of one block.
     pub parameters: u128,
-    /// `decoder.blocks.0..11`
+    /// The path: `decoder.blocks.0..11`.
     pub path: String,
-    /// What is inside.
+    /// The content of the block.
     pub flow: Flow,
 }
 
-/// What a value is to the picture.
+/// How a value appears in the picture.
 #[derive(Clone, Debug)]
 enum Val {
-    /// Made by an item of a column.
+    /// As the result of an item: the column and the index.
     Item(usize, usize),
     /// The argument of the block.
     Start,
     /// The encoder's output, inside a block.
     Memory,
-    /// It steers only; the notes it leaves where it is used.
+    /// Only as notes of the items that use it.
     Side { notes: Vec<String>, is_bias: bool },
 }
 
@@ -185,7 +186,7 @@ impl Val {
     }
 }
 
-/// The outline of a graph. `sources` are the texts its spans point into.
+/// The outline of a graph. `sources` are the texts to which its spans refer.
 pub fn outline(graph: &Verified, sources: &SourceMap) -> Outline {
     let cost = cost(graph);
     let both = cost.kind == ModelKind::EncoderDecoder;
@@ -217,7 +218,7 @@ pub fn outline(graph: &Verified, sources: &SourceMap) -> Outline {
     Outline { name: graph.name.clone(), summary, columns: build.columns }
 }
 
-/// Which values of the model's body its encoder is made of.
+/// Whether each value of the root module belongs to the encoder.
 fn leads_to_encoder(root: &Module) -> Vec<bool> {
     let mut leads = vec![false; root.values.len()];
     for node in root.nodes.iter().rev() {
@@ -236,12 +237,12 @@ struct Build<'a> {
     sources: &'a SourceMap,
     parameters: Vec<Parameters>,
     columns: Vec<Column>,
-    /// The column that was last added to.
+    /// The column to which an item was last added.
     current: usize,
 }
 
 impl Build<'_> {
-    /// A root argument: an item where it is what the model reads, a side value where it steers.
+    /// An argument of the root: an item if the model reads it, notes if it only controls a computation.
     fn input(&mut self, value: &Value, to_encoder: bool) -> Val {
         let is_read = !value.ty.optional
             && (value.ty.dtype == DType::Float || value.ty.dtype == DType::Int && value.ty.shape.len() == 2);
@@ -291,7 +292,7 @@ impl Build<'_> {
         Val::Item(column, at.flow.items.len() - 1)
     }
 
-    /// Walks a body; calls are opened if `opens`.
+    /// Walks the body of a module; with `opens`, called modules are walked too.
     fn body(&mut self, module: &Module, arguments: Vec<Val>, path: &str, opens: bool) -> Vec<Val> {
         let mut values: Vec<Val> = arguments;
         values.resize_with(module.values.len(), || Val::side(None));
@@ -330,7 +331,7 @@ impl Build<'_> {
         }
     }
 
-    /// What runs a member is drawn as that member is.
+    /// A node that runs a member is drawn as that member.
     fn member(&mut self, module: &Module, node: &Node, inputs: &[Val], path: &str, opens: bool) -> Vec<Val> {
         if let Op::Scan { member, each, args } = &node.op {
             return vec![self.stack(module, node, *member, *each, args, inputs, path)];
@@ -425,7 +426,7 @@ impl Build<'_> {
         self.add_with(inputs, item)
     }
 
-    /// The blocks of one run; equal neighbours of its cycle are one frame.
+    /// The blocks of one run; equal neighbours in its cycle share a frame.
     fn part(
         &mut self,
         run: &Run,
@@ -497,7 +498,7 @@ impl Build<'_> {
         }
     }
 
-    /// A sum. One more summand of a sum that nothing uses yet joins it.
+    /// A sum. A sum whose first operand is itself an otherwise unused sum becomes one circle with it.
     fn sum(&mut self, node: &Node, inputs: &[Val], path: &str) -> Val {
         if let [Val::Item(column, index), other] = inputs
             && self.is_free_sum(*column, *index)
@@ -511,7 +512,7 @@ impl Build<'_> {
         self.circle(Form::Sum, node, inputs, path)
     }
 
-    /// Whether an item is a sum that nothing uses, with no summand aside.
+    /// Whether an item is a sum that nothing uses yet, without operands that are drawn aside.
     fn is_free_sum(&self, column: usize, index: usize) -> bool {
         let Some(flow) = self.columns.get(column).map(|c| &c.flow) else { return false };
         let is_sum = flow.items.get(index).is_some_and(|i| {
@@ -556,7 +557,7 @@ impl Build<'_> {
         }
     }
 
-    /// Adds an item to the column its first input is of.
+    /// Adds an item to the column of its first input.
     fn add_with(&mut self, inputs: &[Val], mut item: Item) -> Val {
         let column = inputs.iter().find_map(column_of).unwrap_or(self.current);
         item.inputs = inputs.iter().filter_map(|v| self.from(column, v)).collect();
@@ -564,7 +565,7 @@ impl Build<'_> {
         self.add(column, item)
     }
 
-    /// Adds an item that no input of the flow leads to.
+    /// Adds an item that depends on no input of the flow.
     fn add_aside(&mut self, mut item: Item) -> Val {
         item.is_aside = true;
         self.add(self.current, item)
@@ -601,7 +602,7 @@ fn notes_of(value: &Val) -> Vec<String> {
     }
 }
 
-/// `[B,T,768] → [B,T,768]`
+/// The shapes of inputs and outputs: `[B,T,768] → [B,T,768]`.
 fn shapes(module: &Module, node: &Node) -> Option<String> {
     let output = node.outputs.first().map(|id| shape_text(&module.value(*id).ty))?;
     let input = node.inputs.first().map(|id| shape_text(&module.value(*id).ty));

@@ -1,4 +1,4 @@
-//! No positions.
+//! No positions: the model does not know the order of tokens, except through its masks.
 
 use super::Scheme;
 use crate::field::record::record;

@@ -194,7 +194,7 @@ impl<'a> Parser<'_, 'a> {
                 (a, b) if a == b => format!("{a} arguments"),
                 (a, b) => format!("{a} to {b} arguments"),
             };
-            let message = format!("`{name}` takes {wanted}, but {} are given", args.len());
+            let message = format!("`{name}` takes {wanted}, not {}", args.len());
             return Err(Box::new(Diagnostic::error(Code::Expression, span, message)));
         }
         Ok(Expr { kind: ExprKind::Call(function, args), span })
