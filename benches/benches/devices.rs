@@ -94,7 +94,7 @@ fn timed(device: &Device, spec: &str, vocab: usize, work: Work, runs: usize) -> 
                 counted: batch * time,
                 tokens: batch * time,
             };
-            let rules = Rules { clip: None, smoothing: 0.0, seed: 0 };
+            let rules = Rules::plain(0);
             let before = weights.take();
             let made = before.map(|w| step(&plan, w, &mut updater, &[batch], number as u64, 1.0, &rules));
             let Some(Ok((moved, _))) = made else { panic!("a step failed") };

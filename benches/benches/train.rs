@@ -56,7 +56,7 @@ fn main() {
     let Ok(weights) = Weights::init(&graph, &device, 0) else { panic!("no weights") };
     let mut updater = Updater::new(&recipe.optimizer, &recipe.freeze, &weights);
     let mut weights = Some(updater.freeze(weights));
-    let rules = Rules { clip: None, smoothing: 0.0, seed: 0 };
+    let rules = Rules::plain(0);
     let mut own = |round: usize| {
         let begun = Instant::now();
         let made =

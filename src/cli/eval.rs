@@ -22,6 +22,9 @@ pub struct Eval {
     /// The part of the data: train, validation or test; the recipe's if not given
     #[arg(long, value_name = "PART", value_parser = ["train", "validation", "test"])]
     pub split: Option<String>,
+    /// List every translation with its source, its reference and its BLEU, best first
+    #[arg(long)]
+    pub each: bool,
     /// How to speak.
     #[command(flatten)]
     pub format: FormatArg,

@@ -58,11 +58,12 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
     Ok(object(&inputs))
 }
 
-/// The first example of the part of its data that a run is measured on.
+/// The first examples of the part of its data that a run is measured on, `count` of them as far as a batch holds
+/// as many.
 ///
 /// # Errors
 /// The data is not there any more.
-pub fn of_data(trained: &Trained, ui: &mut Ui) -> Result<Json, Failure> {
+pub fn of_data(trained: &Trained, count: u64, ui: &mut Ui) -> Result<Json, Failure> {
     let Some(found) = &trained.found else {
         return Err(Failure::usage("a run needs inputs").help("`--inputs FILE` or `--text TEXT`"));
     };
@@ -70,9 +71,13 @@ pub fn of_data(trained: &Trained, ui: &mut Ui) -> Result<Json, Failure> {
     let prepared = prepare_all(subject, &found.file(files::RECIPE), &[], ui)
         .map_err(|f| f.help("`--text TEXT` or `--inputs FILE` need no data"))?;
     let split = session::measured(&prepared.recipe, &prepared.dataset);
-    let batch = Loader::new(&prepared.dataset).part(split, Some(1)).next();
+    let batch = Loader::new(&prepared.dataset).part(split, Some(count)).next();
     let batch = batch.ok_or_else(|| Failure::new(Exit::Failed, "the run's data has no example"))?;
-    ui.note(&format!("note: shows the first example of the {} data", split.word()));
+    let shown = match batch.indices.len() {
+        1 => "the first example".to_owned(),
+        n => format!("the first {n} examples"),
+    };
+    ui.note(&format!("note: shows {shown} of the {} data", split.word()));
     Ok(object(&batch.inputs))
 }
 

@@ -138,8 +138,7 @@ pub fn forecast(prepared: &Prepared, device: Option<&str>, ui: &mut Ui) -> Resul
         Weights::init(&subject.graph, &device, *recipe.seed).map_err(|e| failed(e.to_string()))?;
     let mut updater = Updater::new(&recipe.optimizer, &recipe.freeze, &weights);
     weights = updater.freeze(weights);
-    let rules =
-        Rules { clip: recipe.clip.map(|c| *c), smoothing: *recipe.label_smoothing, seed: *recipe.seed };
+    let rules = Rules::of(recipe, *recipe.seed);
     let mut begun = std::time::Instant::now();
     for at in 0..TRIED {
         let batches = loader.step(at);

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::file;
 use super::subject::{OverArgs, SpecArgs, Subject};
 use super::ui::{Failure, Format, FormatArg, Output, Ui};
-use crate::inspect::{Report, attention, positions, sites};
+use super::{course, file};
+use crate::inspect::{Report, attention, positions, sites, training};
 
 /// Arguments of `inspect`.
 #[derive(Debug, Args)]
@@ -32,9 +32,23 @@ enum What {
         before_help = "Example: trafoc inspect attention @gbt-mulm --inputs in.json --out attention.html"
     )]
     Attention(Observe),
+    /// One head's attention step by step, with its numbers
+    #[command(
+        before_help = "Example: trafoc inspect steps names --text istanbul --layer 1 --head 2 --out steps.html"
+    )]
+    Steps(Observe),
+    /// LayerNorm next to BatchNorm on one batch
+    #[command(before_help = "Example: trafoc inspect norms names --layer 1 --out norms.html")]
+    Norms(Observe),
     /// Attention over the layers to one position
     #[command(before_help = "Example: trafoc inspect flow @gbt-mulm --inputs in.json --out flow.svg")]
     Flow(Observe),
+    /// What a recipe's data holds: counts, lengths, vocabulary, an example, a batch
+    #[command(before_help = "Example: trafoc inspect data @gbt-mulm --recipe gbt-mulm.yaml --out data.html")]
+    Data(DataArgs),
+    /// The learning curve of a run, of one in training too
+    #[command(before_help = "Example: trafoc inspect training names --out curve.html")]
+    Training(Training),
     /// Outputs of every layer in two dimensions
     #[command(before_help = "Example: trafoc inspect layers @gbt-mulm --inputs in.json --out layers.svg")]
     Layers(Observe),
@@ -58,8 +72,40 @@ struct Positions {
     /// by side
     #[arg(value_name = "SPEC", required = true, num_args = 1..=4)]
     specs: Vec<String>,
+    /// Which features of a table are drawn along the positions; the first four if not given
+    #[arg(long, value_name = "N,N,..", value_delimiter = ',')]
+    features: Vec<u64>,
     #[command(flatten)]
     over: OverArgs,
+    #[command(flatten)]
+    to: Destination,
+}
+
+/// Arguments of `inspect data`.
+#[derive(Debug, Args)]
+pub struct DataArgs {
+    /// The spec, or a run.
+    #[command(flatten)]
+    pub spec: SpecArgs,
+    /// The recipe that names the data; a run's own if not given
+    #[arg(long, short, value_name = "FILE")]
+    pub recipe: Option<PathBuf>,
+    /// Change a value of the recipe, such as `data.limit=1000`; may be repeated
+    #[arg(long = "with", value_name = "PATH=VALUE")]
+    pub with: Vec<String>,
+    /// Which example of the training data is shown, from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub example: usize,
+    #[command(flatten)]
+    to: Destination,
+}
+
+/// Arguments of `inspect training`.
+#[derive(Debug, Args)]
+struct Training {
+    /// The folder of a run
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
     #[command(flatten)]
     to: Destination,
 }
@@ -83,6 +129,9 @@ pub struct Observe {
     /// Weights in safetensors, named by the paths of parameters; random ones if not given
     #[arg(long, short, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    /// The `codebook.json` of a checkpoint, which says what ids mean, for a spec with --weights
+    #[arg(long, value_name = "FILE", requires = "weights")]
+    pub codebook: Option<PathBuf>,
     /// Seed of random weights
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "weights")]
     pub seed: u64,
@@ -95,6 +144,9 @@ pub struct Observe {
     /// Which layer, from 0; all of them if not given
     #[arg(long, value_name = "N")]
     pub layer: Option<u64>,
+    /// Which head, from 0; the first with `steps`, else all
+    #[arg(long, value_name = "N")]
+    pub head: Option<u64>,
     /// encoder, decoder or cross; all if not given
     #[arg(long, value_enum, value_name = "KIND", hide_possible_values = true)]
     pub kind: Option<Kind>,
@@ -119,6 +171,16 @@ pub enum Kind {
     Cross,
 }
 
+impl Kind {
+    /// The stack whose layers are meant.
+    pub fn stack(self) -> &'static str {
+        match self {
+            Kind::Encoder => "encoder",
+            Kind::Decoder | Kind::Cross => "decoder",
+        }
+    }
+}
+
 impl From<Kind> for sites::Kind {
     fn from(kind: Kind) -> Self {
         match kind {
@@ -137,7 +199,14 @@ impl Inspect {
     pub fn spoken(&self) -> Format {
         let to = match &self.what {
             What::Positions(p) => &p.to,
-            What::Init(o) | What::Attention(o) | What::Flow(o) | What::Layers(o) => &o.to,
+            What::Training(t) => &t.to,
+            What::Data(d) => &d.to,
+            What::Init(o)
+            | What::Attention(o)
+            | What::Steps(o)
+            | What::Norms(o)
+            | What::Flow(o)
+            | What::Layers(o) => &o.to,
         };
         to.format.format
     }
@@ -154,10 +223,26 @@ impl Inspect {
                 }
                 let models = subjects.iter().zip(&tables);
                 let models = models.map(|(s, tables)| positions::Model { graph: &s.graph, tables });
-                one.to.write(&positions::positions(&models.collect::<Vec<_>>()), ui)
+                let models: Vec<_> = models.collect();
+                let features = one.features(&models)?;
+                one.to.write(&positions::positions(&models, features), ui)
+            }
+            What::Data(one) => one.to.write(&contents(one, ui)?, ui),
+            What::Training(one) => {
+                if !super::subject::is_run(&one.run) {
+                    let message = format!("`{}` is not the folder of a run", one.run.display());
+                    return Err(Failure::usage(message).help("`trafoc train` makes one"));
+                }
+                let course = course::course(&course::record(&one.run)?, planned(&one.run));
+                if course.steps.is_empty() {
+                    let message = format!("`{}` has made no step yet", one.run.display());
+                    return Err(Failure::new(super::ui::Exit::Failed, message));
+                }
+                one.to.write(&training::training(&course::name(&one.run), &course), ui)
             }
             What::Attention(one) if one.inputs.is_none() && one.text.is_none() && !one.is_run() => {
-                one.refuse(&["weights", "seed", "labels", "source-labels", "target"], "masks need no run")?;
+                let unused = ["weights", "seed", "labels", "source-labels", "head", "target"];
+                one.refuse(&unused, "without inputs only masks are shown")?;
                 let subject = one.spec.compile(ui)?;
                 let found = one.chosen(&sites::sites(&subject.graph));
                 if found.is_empty() {
@@ -167,8 +252,17 @@ impl Inspect {
                 one.to.write(&attention::masks(&subject.graph.name, &found, subject.graph.context), ui)
             }
             What::Init(one) => {
-                let unused =
-                    ["inputs", "text", "weights", "labels", "source-labels", "layer", "kind", "target"];
+                let unused = [
+                    "inputs",
+                    "text",
+                    "weights",
+                    "labels",
+                    "source-labels",
+                    "layer",
+                    "head",
+                    "kind",
+                    "target",
+                ];
                 one.refuse(&unused, "parameters start from the seed alone")?;
                 one.to.write(&observe(one, ui, Wanted::Init)?, ui)
             }
@@ -176,9 +270,16 @@ impl Inspect {
                 one.refuse(&["target"], "all positions are shown")?;
                 one.to.write(&observe(one, ui, Wanted::Attention)?, ui)
             }
+            What::Steps(one) => one.to.write(&observe(one, ui, Wanted::Steps)?, ui),
+            What::Norms(one) => {
+                let unused = ["labels", "source-labels", "head", "target"];
+                one.refuse(&unused, "every token of the batch is shown")?;
+                one.to.write(&observe(one, ui, Wanted::Norms)?, ui)
+            }
             What::Flow(one) => one.to.write(&observe(one, ui, Wanted::Flow)?, ui),
             What::Layers(one) => {
                 one.refuse(&["target"], "all positions are shown")?;
+                one.refuse(&["head"], "a layer's output is that of all its heads")?;
                 one.to.write(&observe(one, ui, Wanted::Layers)?, ui)
             }
         }
@@ -192,10 +293,25 @@ pub enum Wanted {
     Init,
     /// Attention weights.
     Attention,
+    /// The steps of one head.
+    Steps,
+    /// A batch at a norm.
+    Norms,
     /// Attention to one position.
     Flow,
     /// Outputs of layers.
     Layers,
+}
+
+#[cfg(feature = "interp")]
+impl Wanted {
+    /// How many examples of a run's own data are looked at together.
+    pub fn examples(self) -> u64 {
+        match self {
+            Wanted::Norms => 8,
+            Wanted::Init | Wanted::Attention | Wanted::Steps | Wanted::Flow | Wanted::Layers => 1,
+        }
+    }
 }
 
 #[cfg(feature = "interp")]
@@ -206,6 +322,29 @@ fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure
 #[cfg(feature = "interp")]
 fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tables, Failure> {
     super::observe::trained_tables(subject, path, ui)
+}
+
+/// How many steps a run is to have.
+#[cfg(feature = "interp")]
+fn planned(root: &Path) -> Option<u64> {
+    crate::learn::run_dir::planned(root)
+}
+
+/// Only what reads checkpoints knows.
+#[cfg(not(feature = "interp"))]
+fn planned(_: &Path) -> Option<u64> {
+    None
+}
+
+#[cfg(feature = "interp")]
+fn contents(one: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
+    super::contents::contents(one, ui)
+}
+
+/// Says what is missing.
+#[cfg(not(feature = "interp"))]
+fn contents(_: &DataArgs, _: &mut Ui) -> Result<Report, Failure> {
+    Err(super::ui::without_interp("read data"))
 }
 
 /// Without tensors there is what the spec says.
@@ -238,10 +377,12 @@ impl Observe {
             ("inputs", self.inputs.is_some()),
             ("text", self.text.is_some()),
             ("weights", self.weights.is_some()),
+            ("codebook", self.codebook.is_some()),
             ("seed", self.seed != 0),
             ("labels", self.labels.is_some()),
             ("source-labels", self.source_labels.is_some()),
             ("layer", self.layer.is_some()),
+            ("head", self.head.is_some()),
             ("kind", self.kind.is_some()),
             ("target", self.target.is_some()),
         ];
@@ -258,6 +399,27 @@ impl Observe {
             kind.is_none_or(|k| s.kind == k) && self.layer.is_none_or(|layer| s.layer == layer)
         };
         all.attention.iter().filter(fits).cloned().collect()
+    }
+}
+
+impl Positions {
+    /// The features that are drawn, which every table must have.
+    fn features(&self, models: &[positions::Model<'_>]) -> Result<&[u64], Failure> {
+        if self.features.is_empty() {
+            return Ok(&positions::FIRST);
+        }
+        let Some(width) = models.iter().filter_map(positions::features).min() else {
+            return Err(Failure::usage(
+                "--features would change nothing: no position here is a vector of features",
+            )
+            .help("sinusoidal positions are, and learned ones once they are trained"));
+        };
+        match self.features.iter().find(|feature| **feature >= width) {
+            Some(feature) => {
+                Err(Failure::usage(format!("there is no feature {feature}: a position has {width}, from 0")))
+            }
+            None => Ok(&self.features),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
 use serde_json::json;
 
 use super::eval::Eval;
@@ -9,8 +10,10 @@ use super::generation::step_failure;
 use super::trained::Trained;
 use super::training::prepare_all;
 use super::ui::{Exit, Failure, Output, Ui};
-use crate::learn::evaluate::evaluate;
+use crate::learn::evaluate::{Asked, Measured, Written, evaluate};
+use crate::learn::metric::bleu;
 use crate::learn::recipe::Split;
+use crate::learn::recipe::agree::Task;
 use crate::learn::session::{self, files};
 
 /// Measures.
@@ -41,6 +44,10 @@ pub fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output, Failure> {
         let failure = Failure::new(Exit::Failed, message);
         return Err(failure.help("the recipe's `data.train` and `tokens` are those of the training"));
     }
+    if arguments.each && before.task != Task::Translate {
+        return Err(Failure::usage("`--each` lists translations, and this model does not translate")
+            .help("`trafoc predict` shows what it makes of texts and images"));
+    }
     let split = match arguments.split.as_deref() {
         Some("validation") => Split::Validation,
         Some("test") => Split::Test,
@@ -62,9 +69,15 @@ pub fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output, Failure> {
         ));
     }
     let metrics = std::mem::take(&mut prepared.recipe.evaluate.metrics);
-    let figures = evaluate(&trained.plan, &trained.weights, &prepared.dataset, split, limit, &metrics)
-        .map_err(step_failure)?;
-    let mut text = String::new();
+    let asked = Asked { split, limit, metrics: &metrics, writes: arguments.each };
+    let Measured { figures, written } =
+        evaluate(&trained.plan, &trained.weights, &prepared.dataset, asked).map_err(step_failure)?;
+    let mut each: Vec<Translation> = Vec::new();
+    if arguments.each {
+        each = written.into_iter().map(Translation::of).collect();
+        each.sort_by(|a, b| b.bleu.total_cmp(&a.bleu));
+    }
+    let mut text: String = each.iter().map(Translation::text).collect();
     let widest = figures.iter().map(|(m, _)| m.word().len()).max().unwrap_or(0);
     for (metric, value) in &figures {
         let _ = writeln!(text, "{:widest$}  {value:.4}", metric.word());
@@ -74,6 +87,43 @@ pub fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output, Failure> {
         "step": own.map(|f| f.state.step),
         "split": split.word(),
         "figures": session::named(&figures),
+        "translations": arguments.each.then_some(&each),
     });
     Output::new(text, data)
+}
+
+/// A translation with how good it is.
+#[derive(Debug, Serialize)]
+struct Translation {
+    source: String,
+    reference: String,
+    written: String,
+    /// As sacreBLEU's `sentence_bleu` counts it, 0 to 100.
+    bleu: f64,
+    /// The same over words between spaces.
+    word_bleu: f64,
+    /// As "Dive into Deep Learning" counts it with `k = 2`, 0 to 1.
+    sentence_bleu: f64,
+}
+
+impl Translation {
+    fn of(written: Written) -> Self {
+        let Written { source, own, right } = written;
+        Self {
+            bleu: bleu::of_one(&own, &right),
+            word_bleu: bleu::of_one_in_words(&own, &right),
+            sentence_bleu: bleu::sentence(&own, &right, 2),
+            source,
+            reference: right,
+            written: own,
+        }
+    }
+
+    fn text(&self) -> String {
+        let Self { source, reference, written, bleu, word_bleu, sentence_bleu } = self;
+        format!(
+            "source     {source}\nreference  {reference}\nwritten    {written}\n\
+             bleu {bleu:.1}, word_bleu {word_bleu:.1}, sentence_bleu {sentence_bleu:.3}\n\n"
+        )
+    }
 }

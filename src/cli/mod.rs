@@ -12,12 +12,17 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "interp")]
+mod batch;
+#[cfg(feature = "interp")]
 mod beside;
 pub mod build;
 pub mod check;
 pub mod compare;
 pub mod completions;
+#[cfg(feature = "interp")]
+mod contents;
 pub mod convert;
+mod course;
 pub mod directory;
 pub mod doctor;
 pub mod draw;
@@ -37,8 +42,12 @@ mod forecast;
 pub mod generate;
 #[cfg(feature = "interp")]
 mod generation;
+#[cfg(feature = "interp")]
+mod head;
 pub mod import;
 pub mod inspect;
+#[cfg(feature = "interp")]
+mod live;
 pub mod man;
 #[cfg(feature = "interp")]
 mod measure;

@@ -9,7 +9,7 @@ use super::place::{Dtype, PlaceArgs};
 use super::subject::{Subject, is_run};
 use super::trained::{self, Trained};
 use super::ui::{Failure, Ui};
-use super::{example, execute};
+use super::{batch, example, execute, head};
 use crate::hub::checkpoint::Checkpoint;
 use crate::inspect::attention::{Heads, grids};
 use crate::inspect::flow::flow;
@@ -49,10 +49,11 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     let json = match (&one.inputs, &one.text, &trained) {
         (Some(inputs), _, _) => execute::read_inputs(inputs)?,
         (None, Some(text), Some(trained)) => example::of_text(trained, text, one.language.as_deref())?,
-        (None, None, Some(trained)) => example::of_data(trained, ui)?,
+        (None, None, Some(trained)) => example::of_data(trained, wanted.examples(), ui)?,
         (None, Some(_), None) => {
             return Err(Failure::usage("a spec has no tokenizer to read `--text` with")
-                .help("a run or a Hugging Face model directory has one; `--inputs FILE` takes ids"));
+                .help("a run or a Hugging Face model directory has one, and `--weights` with `--codebook`")
+                .help("`--inputs FILE` takes ids"));
         }
         (None, None, None) => {
             one.spec.compile(ui)?;
@@ -77,13 +78,19 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         }
         all.retain(|site| site.kind == kind);
     }
+    if wanted == Wanted::Steps {
+        // One head is shown, and what is shown of the others is not asked for.
+        all.truncate(1);
+    }
     let layers: Vec<&sites::Layer> = found.layers.iter().filter(|layer| wants(one, layer)).collect();
+    let of_sites = || all.iter().flat_map(|site| [site.queries, site.keys]).collect();
     let (captures, shown): (Vec<String>, Vec<Sequence>) = match wanted {
         Wanted::Init => (Vec::new(), Vec::new()),
         Wanted::Attention | Wanted::Flow => {
-            let sequences = all.iter().flat_map(|site| [site.queries, site.keys]);
-            (all.iter().map(|site| site.weights.clone()).collect(), sequences.collect())
+            (all.iter().map(|site| site.weights.clone()).collect(), of_sites())
         }
+        Wanted::Steps => (head::captures(&all)?, of_sites()),
+        Wanted::Norms => (vec![batch::norm(one, &found)?.input.clone()], Vec::new()),
         Wanted::Layers => layers.iter().map(|layer| (layer.path.clone(), layer.sequence)).unzip(),
     };
     if captures.is_empty() {
@@ -102,12 +109,16 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     match wanted {
         Wanted::Init | Wanted::Attention => {
             let heads =
-                all.iter().map(|site| heads(site, &outputs, &words)).collect::<Result<Vec<_>, _>>()?;
+                all.iter().map(|site| heads(one, site, &outputs, &words)).collect::<Result<Vec<_>, _>>()?;
             Ok(grids(&name, &heads))
+        }
+        Wanted::Steps => head::report(one, &name, &all, &outputs, &words),
+        Wanted::Norms => {
+            batch::report(&name, batch::norm(one, &found)?, (&outputs, &json), codebook.as_ref())
         }
         Wanted::Flow => {
             let layers =
-                all.iter().map(|site| heads(site, &outputs, &words)).collect::<Result<Vec<_>, _>>()?;
+                all.iter().map(|site| heads(one, site, &outputs, &words)).collect::<Result<Vec<_>, _>>()?;
             let size = layers.first().and_then(|l| l.weights.first()).map_or(0, |m| m.rows);
             let target = one.target.unwrap_or(size.saturating_sub(1));
             if target >= size {
@@ -134,14 +145,15 @@ fn trained(one: &Observe, ui: &mut Ui) -> Result<Option<Trained>, Failure> {
     let model = one.spec.spec.clone();
     let root = Path::new(&model);
     // Of a model directory only a text needs the tokenizer; ids can be shown without.
-    if !run_dir::is_run(root) && (one.text.is_none() || config_of(root).is_none()) {
+    let reads = one.text.is_some() && config_of(root).is_some();
+    if !run_dir::is_run(root) && !reads && one.codebook.is_none() {
         return Ok(None);
     }
     let arguments = ModelArgs {
         model,
         over: one.spec.over().clone(),
         weights: one.weights.clone(),
-        codebook: None,
+        codebook: one.codebook.clone(),
         checkpoint: None,
         place: PlaceArgs { device: one.device.clone(), dtype: Dtype::F32 },
     };
@@ -217,7 +229,7 @@ impl Loaded {
 }
 
 /// The words at the positions of each sequence.
-struct Words {
+pub struct Words {
     target: Labels,
     source: Labels,
 }
@@ -300,28 +312,50 @@ fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-fn heads(site: &Site, outputs: &Outputs, words: &Words) -> Result<Heads, Failure> {
+/// The weights of a site's heads in the first sequence.
+///
+/// # Errors
+/// There is no such head.
+pub fn heads(one: &Observe, site: &Site, outputs: &Outputs, words: &Words) -> Result<Heads, Failure> {
     let value = captured(outputs, &site.weights)?;
     let shape = value.dims().unwrap_or_default();
     let [_, count, queries, keys] = shape.as_slice() else {
         return Err(Failure::bug(format!("{} has the shape {shape:?}", site.weights)));
     };
+    let shown = shown_heads(one, *count)?;
+    let first = shown.start;
     let numbers = floats(value)?;
     let size = queries * keys;
     let of = |head: usize| numbers.get(head * size..(head + 1) * size).unwrap_or_default().to_vec();
-    let weights = (0..*count).map(|head| Matrix::new(*queries, *keys, of(head))).collect();
+    let weights = shown.map(|head| Matrix::new(*queries, *keys, of(head))).collect();
     let (queries, keys) = (words.at(site.queries, *queries)?, words.at(site.keys, *keys)?);
-    Ok(Heads { site: site.clone(), weights, queries, keys })
+    Ok(Heads { site: site.clone(), weights, first, queries, keys })
+}
+
+/// The heads that are asked for.
+fn shown_heads(one: &Observe, count: usize) -> Result<std::ops::Range<usize>, Failure> {
+    let Some(head) = one.head else { return Ok(0..count) };
+    match usize::try_from(head).ok().filter(|head| *head < count) {
+        Some(head) => Ok(head..head + 1),
+        None => Err(Failure::usage(format!("there is no head {head}: a layer has {count}, from 0"))),
+    }
 }
 
 /// A captured value; of one computed several times, the last.
-fn captured<'a>(outputs: &'a Outputs, path: &str) -> Result<&'a Value, Failure> {
+///
+/// # Errors
+/// It was not captured.
+pub fn captured<'a>(outputs: &'a Outputs, path: &str) -> Result<&'a Value, Failure> {
     let times = format!("{path}@");
     let last = outputs.iter().rev().find(|(name, _)| *name == path || name.starts_with(&times));
     last.map(|(_, value)| value).ok_or_else(|| Failure::bug(format!("{path} was not captured")))
 }
 
-fn floats(value: &Value) -> Result<Vec<f64>, Failure> {
+/// The numbers of a value.
+///
+/// # Errors
+/// The device fails.
+pub fn floats(value: &Value) -> Result<Vec<f64>, Failure> {
     let numbers = value.to_floats().ok_or_else(|| Failure::bug("a captured value could not be read back"))?;
     Ok(numbers.into_iter().map(f64::from).collect())
 }

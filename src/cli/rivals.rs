@@ -8,23 +8,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use serde_json::Value as Json;
-
 use super::execute::choose;
-use super::file;
 use super::subject::Subject;
 use super::training::{Prepared, SIGTERM, Signals, documents, newest, prepare_all, session, session_failure};
 use super::ui::{Exit, Failure, Ui};
 use crate::interp::device::Chosen;
 use crate::learn::data::Loader;
 use crate::learn::recipe::Metric;
+use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::State;
 use crate::learn::session::{self, Ending, Figures, Watcher};
-use crate::learn::step::Made;
 use crate::report::compare::learning::{Learning, Run};
-
-/// The longest record of figures that is read.
-const MAX_RECORD: usize = 1 << 30;
 
 /// How models are trained beside each other.
 pub struct Contest<'a> {
@@ -208,28 +202,14 @@ fn train(
 
 /// The losses of a run, that at the end only of one that came there.
 fn read(root: &Path, seed: u64, is_whole: bool) -> Result<Run, Failure> {
-    let path = root.join("metrics.jsonl");
-    let failed = |why: String| Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display()));
-    if !is_whole && !path.exists() {
-        // Ended before its first step.
-        return Ok(Run { seed, ..Run::default() });
+    let record = super::course::record(root)?;
+    let steps = record.steps.iter().map(|line| (line.step, line.loss)).collect();
+    let last = record.evaluations.iter().rev().find_map(|line| *line.figures.get(Metric::Loss.word())?);
+    if is_whole && last.is_none() {
+        let message = format!("the record of `{}` does not say the loss at the end", root.display());
+        return Err(Failure::new(Exit::File, message));
     }
-    let bytes = file::read_bounded(&path, MAX_RECORD).map_err(|e| failed(file::reason(&e)))?;
-    let mut run = Run { seed, ..Run::default() };
-    for line in bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
-        let line: Json = serde_json::from_slice(line).map_err(|e| failed(e.to_string()))?;
-        let (step, loss) = (line["step"].as_u64(), line["loss"].as_f64());
-        match (step, loss, line.get("split")) {
-            (Some(_), Some(loss), Some(_)) => run.last = Some(loss),
-            (Some(step), Some(loss), None) => run.steps.push((step, loss)),
-            (_, _, _) => {}
-        }
-    }
-    match (is_whole, run.last) {
-        (true, None) => Err(failed("it does not say the loss at the end".to_owned())),
-        (true, Some(_)) => Ok(run),
-        (false, _) => Ok(Run { last: None, ..run }),
-    }
+    Ok(Run { seed, steps, last: last.filter(|_| is_whole), failed: None })
 }
 
 /// Shows how far a run has come, in one line.
@@ -241,15 +221,15 @@ struct Watch<'a> {
 }
 
 impl Watcher for Watch<'_> {
-    fn stepped(&mut self, state: &State, made: &Made, _: f64) {
+    fn stepped(&mut self, state: &State, line: &Step) {
         if self.shown.elapsed().as_millis() >= 100 {
             self.shown = Instant::now();
             let (step, steps) = (state.step, state.steps);
-            self.ui.status(&format!("{}: step {step}/{steps}  loss {:.4}", self.what, made.loss));
+            self.ui.status(&format!("{}: step {step}/{steps}  loss {:.4}", self.what, line.loss));
         }
     }
 
-    fn evaluated(&mut self, _: &State, _: &Figures, _: bool) {}
+    fn evaluated(&mut self, _: &State, _: &Evaluation, _: &Figures, _: bool) {}
 
     fn saved(&mut self, _: &State, _: &Path) {}
 

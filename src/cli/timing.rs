@@ -202,7 +202,7 @@ fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Re
         let updater = Updater::new(&Optimizer::usual(), &Patterns::default(), &weights);
         ready.push((one, Some(weights), updater, 0u64));
     }
-    let rules = Rules { clip: None, smoothing: 0.0, seed: SEED };
+    let rules = Rules::plain(SEED);
     let seconds = in_turns(ready.len(), ui, "training steps", |i| {
         let Some((one, slot, updater, number)) = ready.get_mut(i) else { return Ok(()) };
         let Some(weights) = slot.take() else { return Err(Failure::bug("the parameters were lost")) };

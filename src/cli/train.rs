@@ -34,12 +34,24 @@ pub struct Train {
     /// Weights to begin with, safetensors named by the paths of parameters; random ones if not given
     #[arg(long, short, value_name = "FILE", conflicts_with = "resume")]
     pub weights: Option<PathBuf>,
+    /// A page of the learning curve, .html, written anew every few seconds while it trains
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run", value_parser = page)]
+    pub page: Option<PathBuf>,
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
     #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
     pub device: Option<String>,
     /// How to speak.
     #[command(flatten)]
     pub format: FormatArg,
+}
+
+/// The name of a page.
+fn page(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().is_some_and(|ending| ending == "html" || ending == "htm") {
+        true => Ok(path),
+        false => Err("a page is written as .html".to_owned()),
+    }
 }
 
 impl Train {

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::execute::{choose, load, weights_failure};
 use super::file;
+use super::live::LivePage;
 use super::subject::Subject;
 use super::train::Train;
 use super::ui::{Exit, Failure, Output, Ui, counted};
@@ -18,9 +19,9 @@ use crate::interp::Weights;
 use crate::interp::device::Chosen;
 use crate::learn::data::{Dataset, Refused, prepare, proportions};
 use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
+use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::{self, Found, RunDir, RunDirError, State};
 use crate::learn::session::{self, Ending, Figures, Job, Session, SessionError, Watcher, files};
-use crate::learn::step::Made;
 use crate::report::number;
 use crate::spec::expand::expand;
 use crate::syntax::set::parse_setting;
@@ -139,8 +140,17 @@ pub fn train(arguments: &Train, ui: &mut Ui) -> Result<Output, Failure> {
         number::exact(examples as u128),
         number::exact(u128::from(state.steps)),
     ));
-    let mut progress = Progress::new(ui, state, signals);
-    let ending = session.run(&mut progress).map_err(session_failure)?;
+    let page = match &arguments.page {
+        Some(path) => Some(LivePage::begin(path, root, state)?),
+        None => None,
+    };
+    let mut progress = Progress::new(ui, state, signals, page);
+    let ended = session.run(&mut progress).map_err(session_failure);
+    // What was seen until a run failed is worth as much as what was seen to its end.
+    if let Some(page) = progress.page.take() {
+        page.end(ui);
+    }
+    let ending = ended?;
     let (figures, loss) = (std::mem::take(&mut progress.figures), progress.loss);
     let signal = progress.signals.caught();
     let state = session.state();
@@ -377,10 +387,11 @@ struct Progress<'u> {
     loss: Option<f64>,
     shown: Instant,
     figures: Figures,
+    page: Option<LivePage>,
 }
 
 impl<'u> Progress<'u> {
-    fn new(ui: &'u Ui, state: &State, signals: Signals) -> Self {
+    fn new(ui: &'u Ui, state: &State, signals: Signals, page: Option<LivePage>) -> Self {
         let now = Instant::now();
         Self {
             ui,
@@ -391,6 +402,7 @@ impl<'u> Progress<'u> {
             loss: None,
             shown: now,
             figures: Figures::new(),
+            page,
         }
     }
 
@@ -412,11 +424,14 @@ impl<'u> Progress<'u> {
 }
 
 impl Watcher for Progress<'_> {
-    fn stepped(&mut self, state: &State, made: &Made, _: f64) {
-        self.tokens += made.tokens;
+    fn stepped(&mut self, state: &State, line: &Step) {
+        self.tokens += line.tokens;
         let seen = state.step.saturating_sub(self.from).max(1);
         let share = (1.0 / seen as f64).max(0.05);
-        self.loss = Some(self.loss.map_or(made.loss, |before| before + share * (made.loss - before)));
+        self.loss = Some(self.loss.map_or(line.loss, |before| before + share * (line.loss - before)));
+        if let Some(page) = &mut self.page {
+            page.stepped(line, self.ui);
+        }
         let is_first = state.step == self.from + 1;
         if is_first || self.shown.elapsed().as_millis() >= 100 {
             self.shown = Instant::now();
@@ -432,7 +447,10 @@ impl Watcher for Progress<'_> {
         }
     }
 
-    fn evaluated(&mut self, state: &State, figures: &Figures, is_best: bool) {
+    fn evaluated(&mut self, state: &State, line: &Evaluation, figures: &Figures, is_best: bool) {
+        if let Some(page) = &mut self.page {
+            page.evaluated(line);
+        }
         let all: Vec<String> = figures.iter().map(|(m, v)| format!("{} {v:.4}", m.word())).collect();
         let best = if is_best { ", the best so far" } else { "" };
         self.ui.note(&format!("step {}: {}{best}", state.step, all.join(", ")));

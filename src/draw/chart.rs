@@ -64,6 +64,8 @@ pub struct Series {
     pub style: Style,
     /// Labels of the points; only those that fit are shown.
     pub labels: Vec<String>,
+    /// Whether a line has a dot at each of its points.
+    pub has_dots: bool,
     /// The index of the colour; if absent, the index of the series.
     pub color: Option<usize>,
 }
@@ -88,6 +90,7 @@ impl Series {
             band: Vec::new(),
             style: Style::Line,
             labels: Vec::new(),
+            has_dots: false,
             color: None,
         }
     }
@@ -95,6 +98,12 @@ impl Series {
     /// A series of points with labels.
     pub fn points(name: &str, points: Vec<(f64, f64)>, labels: Vec<String>) -> Self {
         Self { style: Style::Points, labels, ..Self::line(name, points) }
+    }
+
+    /// The line with a dot at each of its points, for a few points that mean something by themselves.
+    pub fn marked(mut self) -> Self {
+        self.has_dots = true;
+        self
     }
 
     /// The same series with a band around its line: `x`, lower bound, upper bound.
@@ -265,6 +274,10 @@ fn draw_series(canvas: &mut Canvas, place: &Place, one: &Series, color: usize, i
         canvas.area(&outline, &format!("band fill-{ink}"));
     }
     let points: Vec<(f64, f64)> = one.points.iter().map(|p| place.at(*p)).collect();
+    if one.has_dots {
+        let dots = points.iter().filter(|p| p.0.is_finite() && p.1.is_finite());
+        dots.for_each(|point| canvas.circle(*point, 2.6, &format!("fill-{ink}")));
+    }
     match one.style {
         Style::Line => canvas.curve(&points, &format!("curve stroke-{ink}"), dash(color, index)),
         Style::Steps => {

@@ -33,11 +33,19 @@ pub struct Heatmap {
     pub colors: Colors,
     /// Whether the picture has a legend.
     pub has_legend: bool,
+    /// What is written into hidden cells where the others have their values written into them, as far as there
+    /// are few enough.
+    pub numbers: Option<&'static str>,
     /// The largest width and height of all cells together, in pixels.
     pub room: (f64, f64),
     /// How many positions a cell covers, down and across; numbers count positions.
     pub covers: (u64, u64),
 }
+
+/// The least width and height of a cell that a number is written into.
+const NUMBERED: (f64, f64) = (37.0, 20.0);
+/// By how much a matrix may outgrow its room so that numbers fit into it.
+const WIDER: f64 = 1.35;
 
 impl Heatmap {
     /// A heatmap whose rows and columns are numbered.
@@ -52,9 +60,16 @@ impl Heatmap {
             range,
             colors,
             has_legend: true,
+            numbers: None,
             room: (420.0, 420.0),
             covers: (1, 1),
         }
+    }
+
+    /// The matrix with its values written into the cells, as far as they fit, and `hidden` into hidden ones.
+    pub fn numbered(mut self, hidden: &'static str) -> Self {
+        self.numbers = Some(hidden);
+        self
     }
 
     /// The same heatmap with names for its rows and columns.
@@ -92,6 +107,10 @@ impl Heatmap {
         let side = cell.0.min(cell.1).min(26.0);
         let is_thin = side * columns as f64 <= self.room.0 / 3.0 || side * rows as f64 <= self.room.1 / 3.0;
         let cell = if is_thin { (cell.0.min(26.0), cell.1.min(26.0)) } else { (side, side) };
+        let fits = columns as f64 * NUMBERED.0 <= self.room.0 * WIDER
+            && rows as f64 * NUMBERED.1 <= self.room.1 * WIDER;
+        let numbers = self.numbers.filter(|_| fits);
+        let cell = if numbers.is_some() { (cell.0.max(NUMBERED.0), cell.1.max(NUMBERED.1)) } else { cell };
         let (w, h) = (cell.0 * columns as f64, cell.1 * rows as f64);
         let names_rows = !self.rows.is_empty() && cell.1 >= 9.0;
         let names_columns = !self.columns.is_empty() && cell.0 >= 9.0;
@@ -111,6 +130,9 @@ impl Heatmap {
         canvas.text((left, 20.0), Anchor::Start, "label strong fill-ink", &title);
         canvas.image((x, y, w, h), &self.pixels());
         canvas.rect((x, y, w, h), 0.0, "fill-none stroke-line thin");
+        if let Some(hidden) = numbers {
+            self.write_numbers(&mut canvas, (x, y), cell, hidden);
+        }
         self.hover(&mut canvas, (x, y), cell);
         self.row_names(&mut canvas, (x, y), cell.1, names_rows, h);
         self.column_names(&mut canvas, (x, y + h), cell.0, names_columns, w);
@@ -170,6 +192,27 @@ impl Heatmap {
         let share = (sum / f64::from(count) - self.range.0) / (self.range.1 - self.range.0);
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
         (share * LEVELS as f64).round() as u8
+    }
+
+    fn write_numbers(&self, canvas: &mut Canvas, at: (f64, f64), cell: (f64, f64), hidden: &str) {
+        for (i, row) in self.values.iter().enumerate() {
+            for (j, value) in row.iter().enumerate() {
+                let place = (at.0 + (j as f64 + 0.5) * cell.0, at.1 + (i as f64 + 0.5) * cell.1 + 3.5);
+                let share = value.map(|v| (v - self.range.0) / (self.range.1 - self.range.0));
+                // What the eye sees of red, green and blue.
+                let is_light = share.is_none_or(|share| {
+                    let [r, g, b] = self.colors.at(share).map(f64::from);
+                    0.299 * r + 0.587 * g + 0.114 * b > 140.0
+                });
+                let class = if is_light { "tiny on-light" } else { "tiny on-dark" };
+                let word = match value {
+                    None => hidden.to_owned(),
+                    Some(v) if v.is_finite() => short(*v),
+                    Some(_) => "?".to_owned(),
+                };
+                canvas.text(place, Anchor::Middle, class, &word);
+            }
+        }
     }
 
     fn hover(&self, canvas: &mut Canvas, at: (f64, f64), cell: (f64, f64)) {
@@ -264,6 +307,18 @@ impl Heatmap {
 fn positions(cells: usize, covers: u64) -> (Scale, f64) {
     let last = cells.max(2) as f64 * covers as f64;
     (Scale::tight([0.0, last]), if covers == 1 { 0.5 } else { 0.0 })
+}
+
+/// A number in at most six characters: `0.03`, `−12.4`, `3e5`.
+fn short(value: f64) -> String {
+    let digits = match value.abs() {
+        v if v < 9.995 => format!("{value:.2}"),
+        v if v < 999.95 => format!("{value:.1}"),
+        v if v < 99_999.5 => format!("{value:.0}"),
+        _ => format!("{value:.0e}"),
+    };
+    let is_zero = digits.trim_start_matches('-').chars().all(|c| matches!(c, '0' | '.'));
+    if is_zero { digits.trim_start_matches('-').to_owned() } else { digits.replace('-', "−") }
 }
 
 /// Ticks at whole numbers, fewer where there is little room.

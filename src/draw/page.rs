@@ -17,6 +17,7 @@ pub struct Page {
     title: String,
     lead: String,
     sections: Vec<Section>,
+    refresh: Option<u64>,
 }
 
 /// A section with its own heading.
@@ -207,7 +208,13 @@ impl Table {
 impl Page {
     /// A page without sections.
     pub fn new(title: &str, lead: &str) -> Self {
-        Self { title: title.to_owned(), lead: lead.to_owned(), sections: Vec::new() }
+        Self { title: title.to_owned(), lead: lead.to_owned(), sections: Vec::new(), refresh: None }
+    }
+
+    /// The page, which a browser loads again after so many seconds: for a file that is still being written.
+    pub fn refreshed(mut self, seconds: u64) -> Self {
+        self.refresh = Some(seconds);
+        self
     }
 
     /// The same page with one more section.
@@ -219,11 +226,14 @@ impl Page {
     /// The page as an HTML file.
     pub fn html(&self) -> String {
         let title = escape_line(&self.title);
+        let refresh = self.refresh.map_or(String::new(), |seconds| {
+            format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n")
+        });
         let mut out = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \
              style-src 'unsafe-inline'; script-src 'nonce-trafoc'\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             {refresh}<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <meta name=\"generator\" content=\"trafoc\">\n<link rel=\"icon\" href=\"data:,\">\n\
              <title>{title}</title>\n<style>\n:root{{color-scheme:light dark;{}}}\n\

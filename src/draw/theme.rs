@@ -57,7 +57,7 @@ unicode-bidi:isolate}\
 font-size:11px}\
 path,line,polyline{fill:none;stroke-width:1.2}.thin{stroke-width:.8}.thick{stroke-width:2.5}\
 .curve{stroke-width:1.8;stroke-linejoin:round}.dashed{stroke-dasharray:4 3}.fill-none{fill:none}\
-.sensitive{pointer-events:all}.band{opacity:.18;stroke:none}\
+.on-light{fill:#111}.on-dark{fill:#fff}.sensitive{pointer-events:all}.band{opacity:.18;stroke:none}\
 .start{text-anchor:start}.middle{text-anchor:middle}.end{text-anchor:end}\
 image{image-rendering:pixelated}";
 

@@ -479,6 +479,9 @@ macro_rules! choice {
         pub enum $name { $($(#[doc = $wdoc])* $variant),* }
 
         impl $name {
+            /// Every one, in the order of the words.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
             /// The words with their documentation.
             pub const WORDS: &'static [$crate::field::value::Word] = &[$($crate::field::value::Word {
                 name: $word, doc: concat!($($wdoc, "\n"),*),

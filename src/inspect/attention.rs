@@ -21,6 +21,8 @@ pub struct Heads {
     pub site: Site,
     /// One a head, rows are queries.
     pub weights: Vec<Matrix>,
+    /// Which head the first of them is.
+    pub first: usize,
     /// Words of the queries; numbers if there are none.
     pub queries: Vec<String>,
     /// Words of the keys.
@@ -160,7 +162,8 @@ pub fn grids(name: &str, all: &[Heads]) -> Report {
             text += &format!(" {} more heads are not shown.", heads.weights.len() - shown);
         }
         let figures = heads.weights.iter().take(shown).enumerate();
-        let figures = figures.map(|(i, weights)| head(heads, i, weights, i + 1 == shown)).collect();
+        let figures =
+            figures.map(|(i, weights)| head(heads, heads.first + i, weights, i + 1 == shown)).collect();
         Part { title, text, figures, ..Part::default() }
     });
     let lead = "attention weights of every head".to_owned();
@@ -171,7 +174,11 @@ pub fn grids(name: &str, all: &[Heads]) -> Report {
 fn sharpest(heads: &Heads) -> String {
     let entropies = heads.weights.iter().map(entropy).enumerate();
     match entropies.min_by(|a, b| a.1.total_cmp(&b.1)) {
-        Some((head, bits)) => format!("Head {head} is the sharpest, {bits:.2} bits a row on average."),
+        Some((_, bits)) if heads.weights.len() == 1 => format!("A row has {bits:.2} bits on average."),
+        Some((head, bits)) => {
+            let head = heads.first + head;
+            format!("Head {head} is the sharpest, {bits:.2} bits a row on average.")
+        }
         None => String::new(),
     }
 }

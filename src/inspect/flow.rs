@@ -5,9 +5,11 @@
 
 use super::attention::Heads;
 use super::{Matrix, Part, Report};
+use crate::draw::chart::{Axis, Chart, Series};
 use crate::draw::heatmap::Heatmap;
 use crate::draw::scale::Colors;
 use crate::draw::text::{fit, width};
+use crate::draw::theme::SERIES;
 use crate::draw::{Anchor, Canvas, Figure};
 
 /// Lines thinner than this share of attention are not drawn.
@@ -54,13 +56,19 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
             .labels(&rows, &columns)
             .axes("", "input position")
             .sized((560.0, 260.0), true);
+    let whose = match layers.first() {
+        Some(heads) if heads.weights.len() == 1 => format!("attention of head {}", heads.first),
+        Some(_) | None => "attention, averaged over heads,".to_owned(),
+    };
     let text = format!(
-        "Lines show attention, averaged over heads, on every path that ends at position {target} \
-         ({}); thicker is more. The rollout below adds the residual path, (A + I) / 2 a layer, and \
+        "Strands show {whose} on every path that ends at position {target} ({}); thicker is more. The curves \
+         show what that position itself attends to in every layer: one line for each of the positions that get \
+         most, and one line for each layer. The rollout adds the residual path, (A + I) / 2 a layer, and \
          multiplies the layers: how much of every input position has arrived.",
         word(target)
     );
-    let lines = lines(layers, target, &columns);
+    let strands = strands(layers, target, &columns);
+    let (by_layer, by_position) = curves(layers, target, &columns);
     let last = rolled.last();
     let mut shares: Vec<(usize, f64)> =
         last.map(|m| m.row(target).iter().copied().enumerate().collect()).unwrap_or_default();
@@ -70,15 +78,42 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
         title: format!("Flow to position {target}"),
         text,
         facts: facts.collect(),
-        figures: vec![lines, map.figure()],
+        figures: vec![strands, by_layer, by_position, map.figure()],
         table: None,
     };
     let lead = "attention over the layers to one position".to_owned();
     Report { title: format!("{name}: flow"), lead, parts: vec![part] }
 }
 
+/// What the target attends to, layer by layer: a line a position, of those that get most, and a line a layer along
+/// the positions.
+fn curves(layers: &[Heads], target: usize, words: &[String]) -> (Figure, Figure) {
+    let rows: Vec<Matrix> = layers.iter().map(mean).collect();
+    let name = |position: usize| format!("{position} {}", words.get(position).map_or("", String::as_str));
+    let most = |position: &usize| rows.iter().fold(0f64, |most, m| most.max(m.at(target, *position)));
+    let mut shown: Vec<usize> = (0..words.len()).filter(|p| most(p) > 0.0).collect();
+    shown.sort_by(|a, b| most(b).total_cmp(&most(a)).then(a.cmp(b)));
+    shown.truncate(SERIES);
+    shown.sort_unstable();
+    let attention = Axis::linear("attention").holding(0.0);
+    let title = "What the target attends to, layer by layer";
+    let mut by_layer = Chart::new(title, Axis::linear("layer"), attention.clone());
+    for position in shown {
+        let points = rows.iter().enumerate().map(|(layer, m)| (layer as f64, m.at(target, position)));
+        by_layer = by_layer.with(Series::line(&name(position), points.collect()).marked());
+    }
+    let title = "The same along the positions";
+    let mut by_position = Chart::new(title, Axis::linear("input position"), attention);
+    let stride = rows.len().div_ceil(SERIES).max(1);
+    for (layer, matrix) in rows.iter().enumerate().step_by(stride) {
+        let points = matrix.row(target).iter().enumerate().map(|(k, v)| (k as f64, *v));
+        by_position = by_position.with(Series::line(&format!("layer {layer}"), points.collect()));
+    }
+    (by_layer.figure(), by_position.figure())
+}
+
 /// Layers as rows of words, lines between them as thick as the attention on ways to the target.
-fn lines(layers: &[Heads], target: usize, words: &[String]) -> Figure {
+fn strands(layers: &[Heads], target: usize, words: &[String]) -> Figure {
     let count = words.len();
     let first = target.saturating_sub(POSITIONS - 1).min(count.saturating_sub(POSITIONS));
     let shown = first..(first + POSITIONS).min(count);

@@ -7,11 +7,15 @@
 //! figure or a page.
 
 pub mod attention;
+pub mod data;
 pub mod flow;
 pub mod layers;
+pub mod norms;
 pub mod positions;
 pub mod sites;
 pub mod start;
+pub mod steps;
+pub mod training;
 
 use crate::draw::page::{Cell, Column, Page, Section, Table};
 use crate::draw::text::width;
@@ -44,6 +48,12 @@ impl Matrix {
     /// One number; 0 where there is none.
     pub fn at(&self, row: usize, column: usize) -> f64 {
         self.row(row).get(column).copied().unwrap_or(0.0)
+    }
+
+    /// The matrix with rows for columns.
+    pub fn turned(&self) -> Matrix {
+        let values = (0..self.columns).flat_map(|c| (0..self.rows).map(move |r| self.at(r, c)));
+        Matrix { rows: self.columns, columns: self.rows, values: values.collect() }
     }
 
     /// The product with another matrix that has as many rows as this one has columns.

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::{Part, Report};
+use crate::draw::Figure;
 use crate::draw::bars::Bars;
 use crate::draw::chart::{Axis, Chart, Series, Style};
 use crate::draw::heatmap::Heatmap;
@@ -23,6 +24,9 @@ const POSITIONS: u64 = 512;
 const FEATURES: u64 = 512;
 /// Pairs of features or heads that a chart has points for at most; of more, evenly spaced ones.
 const POINTS: u64 = 1024;
+
+/// Positions that a feature's curve shows at most.
+const CURVED: u64 = 60;
 
 /// Positions whose similarity to each other is shown at most.
 const COMPARED: usize = 128;
@@ -130,14 +134,30 @@ fn place(graph: &Graph, from: ModuleId, wanted: ModuleId) -> Option<String> {
     })
 }
 
-/// The positions of one model, or of several beside each other.
-pub fn positions(models: &[Model<'_>]) -> Report {
+/// Which features of a table are drawn along the positions where none are named.
+pub const FIRST: [u64; 4] = [0, 1, 2, 3];
+
+/// How many features the tables of a model's positions have: the narrowest of those that are drawn along
+/// positions. None where no scheme has such a table.
+pub fn features(model: &Model<'_>) -> Option<u64> {
+    let widths = schemes(model.graph).into_iter().filter_map(|(scheme, _)| match scheme {
+        Scheme::Sinusoid { dim, .. } => Some(dim),
+        Scheme::Learned { path, dim, .. } => model.tables.contains_key(&path).then_some(dim),
+        Scheme::Rotary(_) | Scheme::Alibi(_) | Scheme::Buckets { .. } => None,
+    });
+    widths.min()
+}
+
+/// The positions of one model, or of several next to each other. `features` are those of a table that are drawn
+/// along the positions.
+pub fn positions(models: &[Model<'_>], features: &[u64]) -> Report {
     let names: Vec<&str> = models.iter().map(|m| m.graph.name.as_str()).collect();
     let is_trained = models.iter().any(|m| !m.tables.is_empty());
     let from = if is_trained { "as it was trained" } else { "from the spec alone" };
     let lead = format!("how a token's place reaches the model, {from}");
     let mut report = Report { title: format!("{}: positions", names.join(" and ")), lead, parts: Vec::new() };
-    let each: Vec<Vec<Part>> = models.iter().map(|model| of_model(*model, models.len() > 1)).collect();
+    let each: Vec<Vec<Part>> =
+        models.iter().map(|model| of_model(*model, features, models.len() > 1)).collect();
     // Schemes of the same order stand in one part, so that they are beside each other.
     let rows = each.iter().map(Vec::len).max().unwrap_or(0);
     for row in 0..rows {
@@ -162,7 +182,7 @@ pub fn positions(models: &[Model<'_>]) -> Report {
     report
 }
 
-fn of_model(model: Model<'_>, is_named: bool) -> Vec<Part> {
+fn of_model(model: Model<'_>, features: &[u64], is_named: bool) -> Vec<Part> {
     let Model { graph, tables } = model;
     let found = schemes(graph);
     if found.is_empty() {
@@ -173,10 +193,10 @@ fn of_model(model: Model<'_>, is_named: bool) -> Vec<Part> {
     let parts = found.iter().map(|(scheme, places)| {
         let mut part = match scheme {
             Scheme::Sinusoid { dim, base, layout } => {
-                sinusoid(&prefix, graph.context, (*dim, *base, *layout))
+                sinusoid(&prefix, graph.context, (*dim, *base, *layout), features)
             }
             Scheme::Learned { path, rows, dim } => match tables.get(path) {
-                Some(table) => trained(&prefix, *rows, *dim, table),
+                Some(table) => trained(&prefix, (*rows, *dim), table, features),
                 None => learned(*rows, *dim),
             },
             Scheme::Rotary(rotary) => rotation(&prefix, graph.context, rotary),
@@ -210,7 +230,7 @@ fn learned(rows: u64, dim: u64) -> Part {
 }
 
 /// A learned table as it is, and the cosine of every two of its vectors.
-fn trained(prefix: &str, rows: u64, dim: u64, table: &[f32]) -> Part {
+fn trained(prefix: &str, (rows, dim): (u64, u64), table: &[f32], features: &[u64]) -> Part {
     let title = |text: &str| format!("{prefix}{text}");
     let width = usize::try_from(dim).unwrap_or(usize::MAX).max(1);
     let vectors: Vec<&[f32]> = table.chunks(width).collect();
@@ -248,6 +268,10 @@ fn trained(prefix: &str, rows: u64, dim: u64, table: &[f32]) -> Part {
         Heatmap::new(&title("Similarity of every two positions"), cosines, (-1.0, 1.0), Colors::Signed)
             .axes("position", "position")
             .sized((300.0, 300.0), true);
+    let along = curves(&title("Some features along positions"), vectors.len() as u64, features, &|p, f| {
+        let at = |n: u64| usize::try_from(n).ok();
+        vectors.get(at(p)?)?.get(at(f)?).map(|x| f64::from(*x)).filter(|x| x.is_finite())
+    });
     let norms = vectors.iter().map(|v| v.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt());
     let norm = norms.sum::<f64>() / vectors.len().max(1) as f64;
     Part {
@@ -257,9 +281,19 @@ fn trained(prefix: &str, rows: u64, dim: u64, table: &[f32]) -> Part {
                 .into(),
         facts: [learned(rows, dim).facts, vec![("mean norm of a vector".into(), format!("{norm:.3}"))]]
             .concat(),
-        figures: vec![map.figure(), likeness.figure(), decay.figure()],
+        figures: vec![map.figure(), along, likeness.figure(), decay.figure()],
         ..learned(rows, dim)
     }
+}
+
+/// Features of a table along the first positions, a line each.
+fn curves(title: &str, length: u64, features: &[u64], value: &dyn Fn(u64, u64) -> Option<f64>) -> Figure {
+    let mut chart = Chart::new(title, Axis::linear("position"), Axis::linear("value"));
+    for feature in features {
+        let points = (0..length.min(CURVED)).filter_map(|p| Some((p as f64, value(p, *feature)?)));
+        chart = chart.with(Series::line(&format!("feature {feature}"), points.collect()));
+    }
+    chart.figure()
 }
 
 /// The cosine of two vectors, if both have a direction.
@@ -281,7 +315,7 @@ fn sine(position: u64, feature: u64, dim: u64, base: f64, layout: SinusoidLayout
     if is_cosine { angle.cos() } else { angle.sin() }
 }
 
-fn sinusoid(prefix: &str, context: u64, table: (u64, f64, SinusoidLayout)) -> Part {
+fn sinusoid(prefix: &str, context: u64, table: (u64, f64, SinusoidLayout), features: &[u64]) -> Part {
     let (dim, base, layout) = table;
     let title = |text: &str| format!("{prefix}{text}");
     let length = context.clamp(2, POSITIONS);
@@ -291,13 +325,9 @@ fn sinusoid(prefix: &str, context: u64, table: (u64, f64, SinusoidLayout)) -> Pa
     let map = Heatmap::new(&title("The table"), rows, (-1.0, 1.0), Colors::Signed)
         .axes("position", "feature")
         .sized((420.0, 300.0), true);
-    let mut curves =
-        Chart::new(&title("Some features along positions"), Axis::linear("position"), Axis::linear("value"));
-    let width = length.min(60);
-    for feature in (0..4).map(|i| 6.min(dim / 3) + i).filter(|f| *f < dim) {
-        let points = (0..width).map(|p| (p as f64, value(p, feature)));
-        curves = curves.with(Series::line(&format!("feature {feature}"), points.collect()));
-    }
+    let curves = curves(&title("Some features along positions"), length, features, &|p, f| {
+        (f < dim).then(|| value(p, f))
+    });
     let similarity = |distance: u64| {
         let product: f64 = (0..dim).map(|f| value(0, f) * value(distance, f)).sum();
         let own: f64 = (0..dim).map(|f| value(0, f).powi(2)).sum();
@@ -323,7 +353,7 @@ fn sinusoid(prefix: &str, context: u64, table: (u64, f64, SinusoidLayout)) -> Pa
             ("longest wavelength".into(), format!("{longest:.0} positions")),
             ("context".into(), exact(u128::from(context))),
         ],
-        figures: vec![map.figure(), curves.figure(), decay.figure()],
+        figures: vec![map.figure(), curves, decay.figure()],
         table: None,
     }
 }

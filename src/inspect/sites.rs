@@ -1,9 +1,11 @@
 //! Where in a graph there is something to look at: attention weights and the outputs of layers, by the
 //! paths a run captures them under.
 
-use crate::ir::op::MaskRule;
+use crate::ir::op::{Attention, MaskRule};
 use crate::ir::paths::join;
-use crate::ir::{Dim, Graph, MemberKind, ModelKind, Module, ModuleId, Node, Op, Sym, Verified};
+use crate::ir::{
+    self, Dim, Graph, MemberId, MemberKind, ModelKind, Module, ModuleId, Node, Op, Sym, ValueId, Verified,
+};
 
 /// Sites beyond so many are not listed: nobody looks at them.
 const MOST: usize = 4096;
@@ -73,6 +75,12 @@ pub struct Site {
     pub heads: u64,
     /// What hides keys, beside padding.
     pub rules: Vec<MaskRule>,
+    /// What it computes.
+    pub op: Attention,
+    /// Paths of what it takes: queries, keys, values `[B, H, T, D]`, then mask, bias and sinks where it has them.
+    pub inputs: Vec<String>,
+    /// Path of what it gives, `[B, H, T, V]`.
+    pub output: String,
 }
 
 impl Site {
@@ -95,6 +103,21 @@ pub struct Layer {
     pub path: String,
 }
 
+/// A norm over the features of every position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Norm {
+    /// Its path: `decoder.blocks.3.norm1`.
+    pub path: String,
+    /// The path of what it takes, `[B, T, D]`.
+    pub input: String,
+    /// `layer_norm` or `rms_norm`.
+    pub kind: &'static str,
+    /// Added to the variance or the mean square.
+    pub eps: f64,
+    /// Which layer of its stack, from 0; 0 outside of the layers.
+    pub layer: u64,
+}
+
 /// Everything there is to look at.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sites {
@@ -102,6 +125,8 @@ pub struct Sites {
     pub attention: Vec<Site>,
     /// Outputs of layers, and before them what enters a stack.
     pub layers: Vec<Layer>,
+    /// Norms of positions, in the order they are computed.
+    pub norms: Vec<Norm>,
 }
 
 /// What there is to look at in a graph.
@@ -143,7 +168,10 @@ impl Walk<'_> {
         }
         if let Op::Attention(op) = &node.op {
             let rules = op.hidden_by(given);
-            self.attention(module, node, path, layer, rules);
+            self.attention(module, node, op, path, (layer, rules));
+        }
+        if let Op::Layer { member } = &node.op {
+            self.norm(module, node, *member, path, layer);
         }
         if let Op::Call { member } = &node.op
             && let MemberKind::Module(id) = &module.member(*member).kind
@@ -176,7 +204,14 @@ impl Walk<'_> {
         node.op.meaning().hides(given)
     }
 
-    fn attention(&mut self, module: &Module, node: &Node, path: &str, layer: u64, rules: Rules) {
+    fn attention(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        op: &Attention,
+        path: &str,
+        (layer, rules): (u64, Rules),
+    ) {
         let Some(value) = node.outputs.get(1).map(|id| module.value(*id)) else { return };
         let [_, heads, queries, keys] = value.ty.shape.as_slice() else { return };
         let stack = path.split('.').next().unwrap_or_default();
@@ -191,10 +226,10 @@ impl Walk<'_> {
         let constant = |dim: &Dim| dim.constant().and_then(|n| u64::try_from(n).ok());
         let sizes = [constant(queries), constant(keys)];
         let heads = heads.constant().and_then(|n| u64::try_from(n).ok()).unwrap_or(1);
-        let weights = join(path, &value.name);
+        let named = |id: &ValueId| join(path, &module.value(*id).name);
         self.sites.attention.push(Site {
             path: path.to_owned(),
-            weights,
+            weights: join(path, &value.name),
             kind,
             queries: sequence,
             keys: of_keys,
@@ -202,7 +237,25 @@ impl Walk<'_> {
             layer,
             heads,
             rules,
+            op: op.clone(),
+            inputs: node.inputs.iter().map(named).collect(),
+            output: node.outputs.first().map(named).unwrap_or_default(),
         });
+    }
+
+    fn norm(&mut self, module: &Module, node: &Node, member: MemberId, path: &str, layer: u64) {
+        let member = module.member(member);
+        let (kind, eps) = match &member.kind {
+            MemberKind::Layer(ir::Layer::LayerNorm { eps, .. }) => ("layer_norm", *eps),
+            MemberKind::Layer(ir::Layer::RmsNorm { eps, .. }) => ("rms_norm", *eps),
+            MemberKind::Layer(_) | MemberKind::Module(_) | MemberKind::Stack(_) => return,
+        };
+        let Some(input) = node.inputs.first().map(|id| module.value(*id)) else { return };
+        // Queries and keys are normed head by head.
+        if input.ty.shape.len() == 3 {
+            let (path, input) = (join(path, &member.name), join(path, &input.name));
+            self.sites.norms.push(Norm { path, input, kind, eps, layer });
+        }
     }
 
     fn layer(&mut self, block: ModuleId, stack: &str, path: &str, index: u64) {

@@ -30,11 +30,44 @@ struct Seen {
     several: Option<usize>,
     /// Predicted answers, with the reference answers.
     answers: Vec<(String, Vec<String>)>,
-    /// Generated texts, with the reference texts.
-    texts: Vec<(String, String)>,
+    /// What was written, with what is right.
+    texts: Vec<Written>,
 }
 
-/// The metrics of a model on a part of the data, in the requested order.
+/// A text that a model wrote by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// What it was given, as its tokenizer writes it.
+    pub source: String,
+    /// What it wrote.
+    pub own: String,
+    /// What is right.
+    pub right: String,
+}
+
+/// What is asked of an evaluation.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The part of the data.
+    pub split: Split,
+    /// The first examples of it, at most.
+    pub limit: Option<u64>,
+    /// What is measured.
+    pub metrics: &'a [Metric],
+    /// Whether translations are wanted even where no figure needs them.
+    pub writes: bool,
+}
+
+/// What an evaluation gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// The figures, in the order asked for.
+    pub figures: Figures,
+    /// The translations, where they were needed.
+    pub written: Vec<Written>,
+}
+
+/// Measures a model on a part of the data.
 ///
 /// # Errors
 /// The data does not fit the model.
@@ -42,10 +75,9 @@ pub fn evaluate(
     plan: &Plan,
     weights: &Weights,
     dataset: &Dataset,
-    split: Split,
-    limit: Option<u64>,
-    metrics: &[Metric],
-) -> Result<Figures, StepError> {
+    asked: Asked<'_>,
+) -> Result<Measured, StepError> {
+    let Asked { split, limit, metrics, writes } = asked;
     let wants = |of: &[Metric]| metrics.iter().any(|m| of.contains(m));
     let loader = Loader::new(dataset);
     let mut seen = Seen::default();
@@ -66,14 +98,22 @@ pub fn evaluate(
     let count = limit.and_then(|l| usize::try_from(l).ok()).unwrap_or(usize::MAX);
     let part = dataset.part(split);
     let count = part.map_or(0, |p| p.len().min(count));
-    if wants(&[Metric::Bleu, Metric::SentenceBleu, Metric::ExactMatch])
+    if (writes || wants(&[Metric::Bleu, Metric::WordBleu, Metric::SentenceBleu, Metric::ExactMatch]))
         && let Some(Part::Pairs { texts, .. }) = part
     {
         let written = translations(plan, weights, dataset, split, count)?;
-        let tokenizer = dataset.codebook.tokenizer.as_ref();
-        let right = texts.iter().map(|(_, target)| tokenizer.map_or(target.clone(), |t| in_words(t, target)));
-        seen.texts = written.into_iter().zip(right).collect();
+        let book = &dataset.codebook;
+        let words = |tokenizer: Option<&Tokenizer>, text: &String| {
+            tokenizer.map_or_else(|| text.clone(), |t| in_words(t, text))
+        };
+        let all = texts.iter().zip(written).map(|((source, target), own)| Written {
+            source: words(book.source_tokenizer(), source),
+            own,
+            right: words(book.tokenizer.as_ref(), target),
+        });
+        seen.texts = all.collect();
     }
+    let pairs: Vec<(&str, &str)> = seen.texts.iter().map(|t| (t.own.as_str(), t.right.as_str())).collect();
     let mean = seen.nats / seen.counted.max(1) as f64;
     let figure = |metric: Metric| match metric {
         Metric::Loss => mean,
@@ -84,18 +124,18 @@ pub fn evaluate(
             Some(width) => metric::macro_f1_of_several(&seen.classes, width),
             None => metric::macro_f1(&seen.classes),
         },
-        Metric::Bleu => bleu::corpus(&seen.texts),
-        Metric::SentenceBleu => {
-            metric::mean(seen.texts.iter().map(|(own, right)| bleu::sentence(own, right, 2)))
-        }
+        Metric::Bleu => bleu::corpus(&pairs),
+        Metric::WordBleu => bleu::corpus_of_words(&pairs),
+        Metric::SentenceBleu => metric::mean(pairs.iter().map(|(own, right)| bleu::sentence(own, right, 2))),
         Metric::ExactMatch => {
-            let texts = seen.texts.iter().map(|(own, right)| own == right);
+            let texts = pairs.iter().map(|(own, right)| own == right);
             let answers = seen.answers.iter().map(|(own, right)| answer::exact_match(own, right));
             metric::mean(texts.chain(answers).map(|is_right| f64::from(u8::from(is_right))))
         }
         Metric::F1 => metric::mean(seen.answers.iter().map(|(own, right)| answer::f1(own, right))),
     };
-    Ok(metrics.iter().map(|metric| (*metric, figure(*metric))).collect())
+    let figures = metrics.iter().map(|metric| (*metric, figure(*metric))).collect();
+    Ok(Measured { figures, written: seen.texts })
 }
 
 /// The number of characters in the first texts of a part.

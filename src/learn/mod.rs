@@ -26,6 +26,7 @@ pub mod metric;
 pub mod prompt;
 pub mod random;
 pub mod recipe;
+pub mod record;
 #[cfg(feature = "interp")]
 pub mod run_dir;
 #[cfg(feature = "interp")]

@@ -339,7 +339,7 @@ impl RunDir {
     /// # Errors
     /// An I/O error.
     pub fn record(&self, line: &impl Serialize) -> Result<(), RunDirError> {
-        let path = self.root.join("metrics.jsonl");
+        let path = self.root.join(super::record::FILE);
         let mut text = serde_json::to_vec(line).unwrap_or_default();
         text.push(b'\n');
         let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(io_at(&path))?;
@@ -355,7 +355,7 @@ impl RunDir {
         struct At {
             step: u64,
         }
-        let path = self.root.join("metrics.jsonl");
+        let path = self.root.join(super::record::FILE);
         let file = match File::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -401,6 +401,17 @@ pub fn newest(root: &Path) -> Result<Found, RunDirError> {
         }
     }
     Err(RunDirError::NoCheckpoint { path: root.to_owned(), found: damaged })
+}
+
+/// How many steps a run is to have, as its newest checkpoint says. Nothing of it is held against its checksum:
+/// this is for telling how far a run is, not for going on with it.
+pub fn planned(root: &Path) -> Option<u64> {
+    let folder = root.join("checkpoints");
+    let newest = steps(&folder).ok()?.into_iter().max()?;
+    let mut bytes = Vec::new();
+    let file = File::open(folder.join(step_name(newest)).join("state.json")).ok()?;
+    file.take(MAX_LIST).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice::<State>(&bytes).ok().map(|state| state.steps)
 }
 
 /// The checkpoint with this name.

@@ -12,13 +12,13 @@ use std::time::Instant;
 use burn::prelude::Device;
 use indexmap::IndexMap;
 use serde::Serialize;
-use serde_json::json;
 
 use super::data::{Dataset, Loader};
-use super::evaluate::evaluate;
+use super::evaluate::{Asked, evaluate};
 use super::recipe::{Metric, Recipe, Split};
+use super::record;
 use super::run_dir::{self, Best, Found, RunDir, RunDirError, State};
-use super::step::{Made, Rules, StepError, plain, step};
+use super::step::{Rules, StepError, plain, step};
 use super::update::Updater;
 use crate::interp::tensor_file::FileError;
 use crate::interp::weights::WeightsError;
@@ -111,10 +111,10 @@ pub type Figures = Vec<(Metric, f64)>;
 
 /// Observes a run.
 pub trait Watcher {
-    /// Called after a step.
-    fn stepped(&mut self, state: &State, made: &Made, rate: f64);
-    /// Called after an evaluation.
-    fn evaluated(&mut self, state: &State, figures: &Figures, is_best: bool);
+    /// Called after a step, which is recorded as this line.
+    fn stepped(&mut self, state: &State, line: &record::Step);
+    /// Called after an evaluation, which is recorded as this line.
+    fn evaluated(&mut self, state: &State, line: &record::Evaluation, figures: &Figures, is_best: bool);
     /// Called after a checkpoint was written.
     fn saved(&mut self, state: &State, path: &Path);
     /// Called before every step; returns whether to save and end the run.
@@ -210,11 +210,7 @@ impl<'a> Session<'a> {
         let job = self.job;
         let recipe = job.recipe;
         let mut loader = Loader::new(job.dataset);
-        let rules = Rules {
-            clip: recipe.clip.map(|c| *c),
-            smoothing: *recipe.label_smoothing,
-            seed: self.state.seed,
-        };
+        let rules = Rules::of(recipe, self.state.seed);
         let start = Instant::now();
         let mut saved = self.state.step;
         while self.state.step < self.state.steps {
@@ -239,16 +235,17 @@ impl<'a> Session<'a> {
             self.state.step = number;
             self.state.targets += made.counted;
             let rate = recipe.optimizer.learning_rate() * factor;
-            self.run.record(&json!({
-                "step": number,
-                "loss": made.loss,
-                "rate": rate,
-                "norm": made.norm,
-                "targets": made.counted,
-                "tokens": made.tokens,
-                "seconds": (start.elapsed().as_secs_f64() * 1e3).round() / 1e3,
-            }))?;
-            watcher.stepped(&self.state, &made, rate);
+            let line = record::Step {
+                step: number,
+                loss: made.loss,
+                rate,
+                norm: made.norm,
+                targets: made.counted,
+                tokens: made.tokens,
+                seconds: (start.elapsed().as_secs_f64() * 1e3).round() / 1e3,
+            };
+            self.run.record(&line)?;
+            watcher.stepped(&self.state, &line);
             let is_last = number == self.state.steps;
             let mut ending = is_last.then_some(Ending::Complete);
             let mut due = is_last || number.is_multiple_of(*recipe.checkpoint.every);
@@ -284,7 +281,8 @@ impl<'a> Session<'a> {
         let split = self.measured();
         let limit = recipe.evaluate.limit.map(|l| *l);
         let metrics = &recipe.evaluate.metrics;
-        let figures = evaluate(&self.plan, &plain(weights), self.job.dataset, split, limit, metrics)?;
+        let asked = Asked { split, limit, metrics, writes: false };
+        let figures = evaluate(&self.plan, &plain(weights), self.job.dataset, asked)?.figures;
         let value_of = |metric: Metric| figures.iter().find(|(m, _)| *m == metric).map(|(_, v)| *v);
         let is_better = |metric: Metric, value: f64, before: Option<f64>| match before {
             Some(before) if metric.falls() => value < before,
@@ -308,12 +306,16 @@ impl<'a> Session<'a> {
                 self.state.stale += 1;
             }
         }
-        let mut line = serde_json::Map::new();
-        line.insert("step".into(), json!(self.state.step));
-        line.insert("split".into(), json!(split.word()));
-        line.extend(figures.iter().map(|(metric, value)| (metric.word().to_owned(), json!(value))));
+        let line = record::Evaluation {
+            step: self.state.step,
+            split: split.word().to_owned(),
+            figures: figures
+                .iter()
+                .map(|(metric, value)| (metric.word().to_owned(), Some(*value).filter(|v| v.is_finite())))
+                .collect(),
+        };
         self.run.record(&line)?;
-        watcher.evaluated(&self.state, &figures, is_best);
+        watcher.evaluated(&self.state, &line, &figures, is_best);
         Ok(is_best)
     }
 

@@ -11,6 +11,7 @@ use burn::prelude::*;
 use super::data::{Array, Batch};
 use super::loss::loss;
 use super::random::Stream;
+use super::recipe::{Recipe, Reduction};
 use super::update::{Updater, add, norm, scale};
 use crate::interp::run::RunError;
 use crate::interp::{Inputs, Outputs, Plan, Ranked, Value, Weights};
@@ -48,10 +49,29 @@ impl From<RunError> for StepError {
 pub struct Rules {
     /// The largest norm of the gradient, over all parameters.
     pub clip: Option<f64>,
+    /// What the losses become before the gradient is taken.
+    pub reduction: Reduction,
     /// The share of the probability that is spread over all classes (label smoothing).
     pub smoothing: f64,
     /// The seed of everything random.
     pub seed: u64,
+}
+
+impl Rules {
+    /// The mean of the losses as they are, nothing clipped.
+    pub fn plain(seed: u64) -> Self {
+        Self { clip: None, reduction: Reduction::Mean, smoothing: 0.0, seed }
+    }
+
+    /// Those of a recipe, with the seed of the run.
+    pub fn of(recipe: &Recipe, seed: u64) -> Self {
+        Self {
+            clip: recipe.clip.map(|c| *c),
+            reduction: recipe.reduction,
+            smoothing: *recipe.label_smoothing,
+            seed,
+        }
+    }
 }
 
 /// The result of a step.
@@ -96,7 +116,7 @@ pub fn inputs(batch: &Batch, device: &Device) -> Result<Inputs, StepError> {
 }
 
 /// Makes the step with this `number`, counted from 1, with the schedule's `factor`: a step of gradient
-/// descent on the mean loss over the predictions of all batches.
+/// descent on the mean of the losses over the predictions of all batches, or on their sum.
 ///
 /// # Errors
 /// A batch does not fit the model, or the device fails.
@@ -120,11 +140,18 @@ pub fn step(
         device.seed(Stream::new(rules.seed, "dropout", stream).bits());
         let outputs = plan.run(&weights, &inputs(batch, &device)?, true)?;
         let sum = loss(&outputs, &batch.labels, rules.smoothing).map_err(StepError::Labels)?;
-        let mean = sum.div_scalar(counted.max(1) as f64);
-        total += number_of(&mean)?;
+        let count = counted.max(1) as f64;
+        let judged = match rules.reduction {
+            Reduction::Mean => sum.div_scalar(count),
+            Reduction::Sum => sum,
+        };
+        total += match rules.reduction {
+            Reduction::Mean => number_of(&judged)?,
+            Reduction::Sum => number_of(&judged)? / count,
+        };
         // The backward pass keeps what it needs of them.
         drop(outputs);
-        let own = GradientsParams::from_grads(mean.backward(), &weights);
+        let own = GradientsParams::from_grads(judged.backward(), &weights);
         gradients = Some(match gradients {
             None => own,
             Some(before) => add(&weights, before, own),

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 
 use trafoc::inspect::attention::{Heads, grids, masks};
+use trafoc::inspect::data::{self, Contents, Lengths, Vocabulary};
 use trafoc::inspect::flow::{flow, rollout};
 use trafoc::inspect::layers::{Outputs, planes, project};
-use trafoc::inspect::positions::{self, Model, positions};
+use trafoc::inspect::norms::{self, batch_norm, layer_norm};
+use trafoc::inspect::positions::{self, FIRST, Model, positions};
 use trafoc::inspect::sites::{Kind, Sequence, Site, sites};
 use trafoc::inspect::start::{self, spread, started};
+use trafoc::inspect::steps::{Head, computed, difference, steps};
+use trafoc::inspect::training::{Course, Step, training};
 use trafoc::inspect::{Matrix, Report};
-use trafoc::ir::op::{MaskRule, Window};
+use trafoc::ir::op::{Attention, MaskRule, Window};
 use trafoc::ir::{Init, Verified};
 
 use crate::compiled::repository;
@@ -22,9 +26,19 @@ fn graph(name: &str) -> Verified {
 
 fn site(kind: Kind, rules: Vec<MaskRule>) -> Site {
     let path = "decoder.blocks.0.attention".to_owned();
+    let op = Attention {
+        scale: 0.5f64.sqrt(),
+        softcap: None,
+        causal: true,
+        dropout: 0.0,
+        has_mask: false,
+        has_bias: false,
+        has_sinks: false,
+    };
     let (queries, keys) = (Sequence::Target, Sequence::Target);
     let weights = format!("{path}.weights");
-    Site { weights, path, kind, queries, keys, sizes: [None; 2], layer: 0, heads: 1, rules }
+    let (inputs, output) = (Vec::new(), String::new());
+    Site { weights, path, kind, queries, keys, sizes: [None; 2], layer: 0, heads: 1, rules, op, inputs, output }
 }
 
 fn heads(values: &[[f64; 3]; 3]) -> Heads {
@@ -32,6 +46,7 @@ fn heads(values: &[[f64; 3]; 3]) -> Heads {
     Heads {
         site: site(Kind::Encoder, Vec::new()),
         weights: vec![Matrix::new(3, 3, values.concat())],
+        first: 0,
         queries: words.clone(),
         keys: words,
     }
@@ -154,8 +169,8 @@ fn untrained(graph: &Verified) -> Model<'_> {
 #[test]
 fn trained_positions_are_drawn() {
     for (name, paths, figures) in [
-        ("gpt1", vec!["embed.positions.weight"], vec![3]),
-        ("vit", vec!["embed.positions.weight"], vec![3]),
+        ("gpt1", vec!["embed.positions.weight"], vec![4]),
+        ("vit", vec!["embed.positions.weight"], vec![4]),
         ("t5-small", vec!["encoder.relative_bias.weight", "decoder.relative_bias.weight"], vec![2, 2]),
         ("llama3-8b", vec![], vec![2]),
     ] {
@@ -171,7 +186,7 @@ fn trained_positions_are_drawn() {
                 (path, (0..count).map(|i| (i as f32 * 0.37).sin()).collect())
             })
             .collect();
-        let report = positions(&[Model { graph: &graph, tables: &tables }]);
+        let report = positions(&[Model { graph: &graph, tables: &tables }], &FIRST);
         let found: Vec<usize> = report.parts.iter().map(|p| p.figures.len()).collect();
         assert_eq!(found, figures, "{name}");
         assert_small(&report);
@@ -187,12 +202,12 @@ fn every_scheme_of_positions_has_its_part() {
         ("t5-small", vec!["T5 buckets", "T5 buckets"]),
         ("vit", vec!["Learned positions"]),
     ] {
-        let report = positions(&[untrained(&graph(name))]);
+        let report = positions(&[untrained(&graph(name))], &FIRST);
         let found: Vec<&str> = report.parts.iter().map(|p| p.title.as_str()).collect();
         assert_eq!(found, titles, "{name}");
         assert_small(&report);
     }
-    let both = positions(&[untrained(&graph("transformer")), untrained(&graph("llama3-8b"))]);
+    let both = positions(&[untrained(&graph("transformer")), untrained(&graph("llama3-8b"))], &FIRST);
     assert_eq!(both.parts.len(), 1);
     assert_eq!(both.parts[0].figures.len(), 5);
     assert_small(&both);
@@ -247,8 +262,164 @@ fn masks_and_grids_bear_long_inputs() {
     let long = Heads {
         site: site(Kind::Decoder, vec![MaskRule::CAUSAL]),
         weights: vec![Matrix::new(1500, 1500, vec![1.0 / 1500.0; 1500 * 1500]); 2],
+        first: 0,
         queries: (0..1500).map(|i| format!("word{i}")).collect(),
         keys: (0..1500).map(|i| format!("word{i}")).collect(),
     };
     assert_small(&grids("long", &[long]));
+}
+
+/// Numbers of PyTorch's `scaled_dot_product_attention(is_causal=True)` in double precision.
+#[test]
+fn steps_of_attention_are_those_of_the_definition() {
+    let weights = [
+        [1.0, 0.0, 0.0],
+        [0.7255720888643418, 0.2744279111356581, 0.0],
+        [0.20532700739506793, 0.773115983735809, 0.0215570088691231],
+    ];
+    let outputs = [
+        [1.0, 0.0, 2.0],
+        [0.7255720888643418, 0.2744279111356581, 1.1767162665930253],
+        [0.2699980340024372, 0.7300019659975628, -0.3516834645111116],
+    ];
+    let head = Head {
+        site: site(Kind::Decoder, Vec::new()),
+        index: 0,
+        queries: Matrix::new(3, 2, vec![1.0, -0.5, 0.25, 2.0, -1.5, 0.75]),
+        keys: Matrix::new(3, 2, vec![0.5, 1.0, -1.0, 0.5, 2.0, -0.25]),
+        values: Matrix::new(3, 3, vec![1.0, 0.0, 2.0, 0.0, 1.0, -1.0, 3.0, -2.0, 0.5]),
+        bias: None,
+        sink: None,
+        weights: Matrix::new(3, 3, weights.concat()),
+        outputs: Matrix::new(3, 3, outputs.concat()),
+        query_words: ["the", "</title>", "sat"].map(str::to_owned).to_vec(),
+        key_words: Vec::new(),
+    };
+    let found = computed(&head);
+    assert!(difference(&found.weights, &head.weights) < 1e-12, "{:?}", found.weights);
+    assert!(difference(&found.outputs, &head.outputs) < 1e-12, "{:?}", found.outputs);
+    let report = steps("m", &head, 1);
+    assert_small(&report);
+    let (_, rows) = report.parts[3].table.as_ref().unwrap();
+    assert_eq!(rows[2][3], "−∞", "a key after the query is hidden");
+    assert_eq!(rows[1].last().unwrap(), "0.2744");
+    // A bias of one score and a sink change what that query gives, and no other.
+    let mut biased = Head { bias: Some(Matrix::new(3, 3, vec![0.0; 9])), sink: Some(0.5), ..head.clone() };
+    let with_sink = computed(&biased);
+    let sum: f64 = with_sink.weights.row(2).iter().sum();
+    assert!(sum < 1.0, "the sink takes weight away: {sum}");
+    biased.sink = None;
+    biased.bias.as_mut().unwrap().values[8] = 3.0;
+    let with_bias = computed(&biased);
+    assert!(with_bias.weights.at(2, 2) > 0.3 && with_bias.weights.row(1) == found.weights.row(1));
+}
+
+/// Numbers of PyTorch's `LayerNorm` and `BatchNorm1d`, without weights, in double precision.
+#[test]
+fn norms_are_those_of_pytorch() {
+    let rows = Matrix::new(3, 4, vec![1.0, 2.0, -1.0, 0.5, 0.0, -3.0, 2.0, 1.5, 4.0, 0.25, -0.5, 1.0]);
+    let by_layer = [
+        [0.3464086835065456, 1.2701651728573338, -1.5011042951950309, -0.11546956116884853],
+        [-0.06414994543271964, -1.6037486358179909, 0.9622491814907945, 0.705649399759916],
+        [1.6464610786025504, -0.5488203595341835, -0.9878766471615303, -0.10976407190683671],
+    ];
+    let by_batch = [
+        [-0.39223159141458575, 1.0860980167011494, -0.8889983080422502, -1.2247081306987702],
+        [-0.9805789785364644, -1.327453131523627, 1.3969973412092505, 1.2247081306987702],
+        [1.3728105699510502, 0.24135511482247765, -0.5079990331670001, 0.0],
+    ];
+    assert!(difference(&layer_norm(&rows, 1e-5), &Matrix::new(3, 4, by_layer.concat())) < 1e-12);
+    assert!(difference(&batch_norm(&rows, 1e-5), &Matrix::new(3, 4, by_batch.concat())) < 1e-12);
+    let batch = norms::Batch {
+        path: "decoder.blocks.0.norm1".into(),
+        kind: "layer_norm",
+        rows,
+        examples: vec![0, 0, 1],
+        words: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        eps: 1e-5,
+    };
+    let report = norms::norms("m", &batch);
+    assert_small(&report);
+    let (_, rows) = report.parts[1].table.as_ref().unwrap();
+    // Alone, the one token of the second example is its own mean: BatchNorm makes it 0.
+    assert_eq!(rows[1], ["1", "1", "0.0000", "1.3728"]);
+    assert_eq!(rows[0][2], "0.0000");
+}
+
+#[test]
+fn a_course_says_where_it_was_best_and_how_fast() {
+    let step =
+        |step: u64, loss: f64, seconds: f64| Step { step, loss, rate: 0.1, norm: None, tokens: 10, seconds };
+    let mut course = Course { planned: Some(8), ..Course::default() };
+    // Interrupted after the second step: the clock begins anew.
+    course.steps = vec![step(1, 4.0, 1.0), step(2, 3.0, 2.0), step(3, 2.0, 0.5), step(4, 1.0, 2.0)];
+    course.measure("loss", "validation", true, (2, Some(3.5)));
+    course.measure("accuracy", "validation", false, (2, Some(0.25)));
+    course.measure("loss", "validation", true, (4, None));
+    course.measure("accuracy", "validation", false, (4, Some(0.5)));
+    let report = training("m", &course);
+    assert_small(&report);
+    assert_eq!(report.lead, "step 4 of 8");
+    let facts = |part: usize| report.parts[part].facts.clone();
+    assert!(
+        facts(0).contains(&("best loss on validation".into(), "3.5000 after step 2".into())),
+        "{:?}",
+        facts(0)
+    );
+    assert!(facts(0).contains(&("best accuracy on validation".into(), "0.5000 after step 4".into())));
+    assert!(facts(0).iter().any(|(name, curve)| name == "curve" && curve == "█▆▃▁"), "{:?}", facts(0));
+    assert_eq!(report.parts[0].table.as_ref().unwrap().1[1], ["4", "–", "0.5000"]);
+    let last = facts(report.parts.len() - 1);
+    assert!(last.contains(&("time in steps".into(), "4 s".into())), "{last:?}");
+    assert!(last.contains(&("tokens a second".into(), "10".into())), "{last:?}");
+}
+
+#[test]
+fn contents_bear_odd_data() {
+    let lengths =
+        |side: &str, lengths: Vec<usize>| Lengths { part: "train".into(), side: side.into(), lengths };
+    let contents = Contents {
+        name: "m".into(),
+        lengths: vec![lengths("source", vec![3, 1, 2]), lengths("target", vec![0, 0, 0])],
+        vocabularies: vec![Vocabulary {
+            side: "source".into(),
+            size: 4,
+            marks: vec![("padding <pad>".into(), 0)],
+            counts: vec![(" ".into(), 2, 5), ("</td>".into(), 3, 1)],
+            unknown: vec![("test".into(), 1, 4)],
+        }],
+        classes: vec![("<b>".into(), 3), ("c".into(), 1)],
+        ..Contents::default()
+    };
+    let report = data::data(&contents);
+    assert_small(&report);
+    let (_, rows) = report.parts[0].table.as_ref().unwrap();
+    assert_eq!(rows[0], ["train", "source", "3", "6", "1", "2", "2.0", "3"]);
+    assert_eq!(rows[1][3..], ["–", "–", "–", "–", "–"].map(str::to_owned));
+    assert!(report.text(80).contains("␣") && report.text(80).contains("1 (25.00 %)"));
+    assert!(!report.page().html().contains("</td>\n</td>"));
+}
+
+#[test]
+fn features_of_positions_are_chosen() {
+    let graph = graph("transformer");
+    let names = |features: &[u64]| positions(&[untrained(&graph)], features).parts[0].figures[1].svg();
+    let (first, chosen) = (names(&FIRST), names(&[6, 250]));
+    assert!(first.contains("feature 0") && first.contains("feature 3") && !first.contains("feature 4"));
+    assert!(chosen.contains("feature 6") && chosen.contains("feature 250") && !chosen.contains("feature 0"));
+    assert_eq!(positions::features(&untrained(&graph)), Some(256));
+    assert_eq!(positions::features(&untrained(&self::graph("gpt1"))), None);
+}
+
+#[test]
+fn flow_is_drawn_as_lines_too() {
+    let first = heads(&[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]]);
+    let second = heads(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.9, 0.1, 0.0]]);
+    let report = flow("m", &[first, second], 2);
+    let titles: Vec<&str> = report.parts[0].figures.iter().map(|f| f.title.as_str()).collect();
+    assert_eq!(titles.len(), 4, "{titles:?}");
+    let by_layer = report.parts[0].figures[1].svg();
+    // A line for each position that gets any attention, with its word.
+    assert!(by_layer.contains("0 the") && by_layer.contains("2 "), "{by_layer}");
+    assert_small(&report);
 }

@@ -75,7 +75,7 @@ fn one_point() {
     let train = |steps| {
         let mut weights = Weights::init(&graph, &learning, 0).unwrap();
         let mut updater = Updater::new(&Optimizer::usual(), &Patterns::default(), &weights);
-        let rules = Rules { clip: None, smoothing: 0.0, seed: 0 };
+        let rules = Rules::plain(0);
         for number in 1..=steps {
             let batches = std::slice::from_ref(&batch);
             (weights, _) = step::step(&plan, weights, &mut updater, batches, number, 1.0, &rules).unwrap();

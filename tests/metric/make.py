@@ -1,6 +1,6 @@
 """Makes the figures tests/it/learn/metric.rs compares with: python make.py > figures.json
 
-BLEU by sacreBLEU's corpus_bleu; the sentence BLEU written from its definition in "Dive into Deep Learning";
+BLEU by sacreBLEU's corpus_bleu and sentence_bleu; the sentence BLEU written from its definition in "Dive into Deep Learning";
 exact match and F1 from the definition of SQuAD's own evaluation.
 """
 import collections, json, math, random, re, string
@@ -33,6 +33,10 @@ def sentence(pred, label, k):
         score *= (hits / (len(pred) - n + 1)) ** (0.5 ** n)
     return score
 
+def each(hyps, refs):
+    """BLEU of every sentence, tokenized as mteval 13a does and as words between spaces."""
+    return [[sacrebleu.sentence_bleu(h, [r], tokenize=t).score for t in ("13a", "none")] for h, r in zip(hyps, refs)]
+
 def normal(text):
     text = "".join(c for c in text.lower() if c not in string.punctuation)
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
@@ -49,10 +53,13 @@ out = {"corpora": [], "sentences": [], "answers": []}
 for seed, size, noise in [(1, 40, 0.0), (2, 40, 0.1), (3, 40, 0.4), (4, 3, 0.7), (5, 1, 0.5), (6, 5, 1.0), (7, 200, 0.2)]:
     hyps, refs = corpus(seed, size, noise)
     out["corpora"].append({"hypotheses": hyps, "references": refs,
-                           "bleu": sacrebleu.corpus_bleu(hyps, [refs]).score})
+                           "bleu": sacrebleu.corpus_bleu(hyps, [refs]).score,
+                           "words": sacrebleu.corpus_bleu(hyps, [refs], tokenize="none").score,
+                           "each": each(hyps, refs)})
 hard = (["Hello, world... It's 3,000.5% (or so) & more - 10-15 <b>x</b> \"q\" a.b c,d.", "  spaced   out ", "l’été «ça» va ?"],
         ["Hello world. It's 3,000.5 % (or so) &amp; more: 10-15 <b>y</b> \"q\" a. b c, d.", "spaced out", "l’été « ça » va?"])
-out["corpora"].append({"hypotheses": hard[0], "references": hard[1], "bleu": sacrebleu.corpus_bleu(hard[0], [hard[1]]).score})
+out["corpora"].append({"hypotheses": hard[0], "references": hard[1], "bleu": sacrebleu.corpus_bleu(hard[0], [hard[1]]).score,
+                       "words": sacrebleu.corpus_bleu(hard[0], [hard[1]], tokenize="none").score, "each": each(*hard)})
 for pred, label in [("va !", "va !"), ("j'ai perdu .", "j'ai perdu ."), ("il est calme .", "il est calme ."), ("je suis <unk> .", "je suis chez moi ."),
                     ("a b c d", "a b x d e"), ("x", "a b"), ("", "a"), ("a a a a", "a b a")]:
     out["sentences"].append({"written": pred, "right": label, "bleu": sentence(pred, label, 2)})

@@ -1,4 +1,4 @@
-//! BLEU of a corpus as sacreBLEU computes it, and of a sentence as "Dive into Deep Learning" does.
+//! BLEU of a corpus and of a sentence as sacreBLEU computes it, and of a sentence as "Dive into Deep Learning" does.
 
 use std::collections::BTreeMap;
 
@@ -19,38 +19,82 @@ fn runs<'w>(words: &'w [&'w str], n: usize) -> BTreeMap<&'w [&'w str], u64> {
 /// precision without a match is `1 / (2^k · n-grams)` (`exp` smoothing). These are the defaults of
 /// sacreBLEU's `corpus_bleu` (Post 2018).
 pub fn corpus<W: AsRef<str>, R: AsRef<str>>(pairs: &[(W, R)]) -> f64 {
-    let (mut written, mut right) = (0usize, 0usize);
-    let mut hits = [0u64; ORDER];
-    let mut all = [0u64; ORDER];
-    for (own, reference) in pairs {
-        let (own, reference) = (words(own.as_ref()), words(reference.as_ref()));
-        let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        let reference: Vec<&str> = reference.iter().map(String::as_str).collect();
-        written += own.len();
-        right += reference.len();
-        for (n, (hits, all)) in (1..).zip(hits.iter_mut().zip(&mut all)) {
-            let known = runs(&reference, n);
-            *all += own.len().saturating_sub(n - 1) as u64;
-            *hits += runs(&own, n)
-                .into_iter()
-                .map(|(run, count)| count.min(known.get(run).copied().unwrap_or(0)))
-                .sum::<u64>();
+    Matches::of(pairs, &words).bleu(ORDER)
+}
+
+/// The same over the words between spaces: sacreBLEU's `corpus_bleu` with `tokenize="none"`.
+pub fn corpus_of_words<W: AsRef<str>, R: AsRef<str>>(pairs: &[(W, R)]) -> f64 {
+    Matches::of(pairs, &between_spaces).bleu(ORDER)
+}
+
+/// BLEU of one sentence, 0 to 100, as sacreBLEU's `sentence_bleu` has it: runs longer than the sentence do not
+/// count.
+pub fn of_one(written: &str, right: &str) -> f64 {
+    Matches::of(&[(written, right)], &words).bleu_of_one()
+}
+
+/// The same over the words between spaces.
+pub fn of_one_in_words(written: &str, right: &str) -> f64 {
+    Matches::of(&[(written, right)], &between_spaces).bleu_of_one()
+}
+
+fn between_spaces(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+/// How many runs of every length were written, and how many of them are right.
+#[derive(Default)]
+struct Matches {
+    written: usize,
+    right: usize,
+    hits: [u64; ORDER],
+    all: [u64; ORDER],
+}
+
+impl Matches {
+    fn of<W: AsRef<str>, R: AsRef<str>>(pairs: &[(W, R)], words: &dyn Fn(&str) -> Vec<String>) -> Self {
+        let mut found = Self::default();
+        for (own, reference) in pairs {
+            let (own, reference) = (words(own.as_ref()), words(reference.as_ref()));
+            let own: Vec<&str> = own.iter().map(String::as_str).collect();
+            let reference: Vec<&str> = reference.iter().map(String::as_str).collect();
+            found.written += own.len();
+            found.right += reference.len();
+            for (n, (hits, all)) in (1..).zip(found.hits.iter_mut().zip(&mut found.all)) {
+                let known = runs(&reference, n);
+                *all += own.len().saturating_sub(n - 1) as u64;
+                *hits += runs(&own, n)
+                    .into_iter()
+                    .map(|(run, count)| count.min(known.get(run).copied().unwrap_or(0)))
+                    .sum::<u64>();
+            }
         }
+        found
     }
-    if hits.iter().all(|n| *n == 0) || all.contains(&0) {
-        return 0.0;
+
+    fn bleu_of_one(&self) -> f64 {
+        self.bleu(self.all.iter().take_while(|n| **n > 0).count())
     }
-    let mut smooth = 1.0;
-    let logs = hits.iter().zip(&all).map(|(hits, all)| match hits {
-        0 => {
-            smooth *= 2.0;
-            (100.0 / (smooth * *all as f64)).ln()
+
+    /// Over runs of up to `order` words.
+    fn bleu(&self, order: usize) -> f64 {
+        let (hits, all) = (self.hits.iter().take(order), self.all.iter().take(order));
+        if order == 0 || self.hits.iter().all(|n| *n == 0) || all.clone().any(|n| *n == 0) {
+            return 0.0;
         }
-        hits => (100.0 * *hits as f64 / *all as f64).ln(),
-    });
-    let mean = logs.sum::<f64>() / ORDER as f64;
-    let brevity = if written < right { (1.0 - right as f64 / written as f64).exp() } else { 1.0 };
-    brevity * mean.exp()
+        let mut smooth = 1.0;
+        let logs = hits.zip(all).map(|(hits, all)| match hits {
+            0 => {
+                smooth *= 2.0;
+                (100.0 / (smooth * *all as f64)).ln()
+            }
+            hits => (100.0 * *hits as f64 / *all as f64).ln(),
+        });
+        let mean = logs.sum::<f64>() / order as f64;
+        let (written, right) = (self.written as f64, self.right as f64);
+        let brevity = if written < right { (1.0 - right / written).exp() } else { 1.0 };
+        brevity * mean.exp()
+    }
 }
 
 /// BLEU of a sentence whose words are separated by spaces, 0 to 1: `exp(min(0, 1 - r/c)) · Π p_n^(1/2^n)`

@@ -89,7 +89,9 @@ impl Task {
         match self {
             Self::NextToken => &[Loss, Perplexity, BitsPerCharacter, Accuracy],
             Self::HiddenToken => &[Loss, Perplexity, Accuracy],
-            Self::Translate => &[Loss, Perplexity, Accuracy, Bleu, Metric::SentenceBleu, ExactMatch],
+            Self::Translate => {
+                &[Loss, Perplexity, Accuracy, Bleu, Metric::WordBleu, Metric::SentenceBleu, ExactMatch]
+            }
             Self::ClassifyText | Self::ClassifyImage | Self::Tag => &[Loss, Accuracy, MacroF1],
             Self::Span => &[Loss, ExactMatch, F1],
         }

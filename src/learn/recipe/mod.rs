@@ -24,7 +24,7 @@ pub mod value;
 
 pub use data::{Data, Format};
 pub use optimizer::Optimizer;
-pub use run::{Batch, Checkpoint, Evaluate, Masking, Metric, Split, Stop};
+pub use run::{Batch, Checkpoint, Evaluate, Masking, Metric, Reduction, Split, Stop};
 pub use schedule::Schedule;
 pub use tokens::Tokens;
 pub use value::{Decay, Location, Locations, Pattern, Patterns};
@@ -68,6 +68,9 @@ record! {
         /// The largest norm of the gradient of all parameters together; a larger gradient is scaled down to
         /// it.
         clip: Option<Positive> = absent;
+        /// Whether a step goes down the gradient of the mean or of the sum of its losses. What is recorded and
+        /// measured is the mean either way.
+        reduction: Reduction = value(Reduction::Mean);
         /// The share of the probability that is spread over all classes except the right one (Szegedy et
         /// al. 2016).
         label_smoothing: Probability = value(Probability(0.0));

@@ -42,6 +42,16 @@ impl Checkpoint {
 }
 
 choice! {
+    /// What the losses of a step become before its gradient is taken.
+    pub enum Reduction {
+        /// Their mean over everything that is predicted
+        "mean" => Mean,
+        /// Their sum: the gradient grows with the batch, and the learning rate is to be that much smaller
+        "sum" => Sum,
+    }
+}
+
+choice! {
     /// A metric: how good a model is.
     pub enum Metric {
         /// Cross-entropy in nats, the mean over all predictions
@@ -56,6 +66,8 @@ choice! {
         "macro_f1" => MacroF1,
         /// BLEU of the whole corpus, 0 to 100 (Papineni et al. 2002), as sacreBLEU computes it
         "bleu" => Bleu,
+        /// The same over words as they stand between spaces, whatever marks are in them
+        "word_bleu" => WordBleu,
         /// The mean over sentences of the BLEU of "Dive into Deep Learning" with `k = 2`, 0 to 1
         "sentence_bleu" => SentenceBleu,
         /// The share of examples whose whole output is right
@@ -75,10 +87,16 @@ impl Metric {
             Self::Accuracy => "accuracy",
             Self::MacroF1 => "macro_f1",
             Self::Bleu => "bleu",
+            Self::WordBleu => "word_bleu",
             Self::SentenceBleu => "sentence_bleu",
             Self::ExactMatch => "exact_match",
             Self::F1 => "f1",
         }
+    }
+
+    /// The figure of that spelling.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|metric| metric.word() == word)
     }
 
     /// Whether a smaller value is better.
@@ -88,6 +106,7 @@ impl Metric {
             Self::Accuracy
             | Self::MacroF1
             | Self::Bleu
+            | Self::WordBleu
             | Self::SentenceBleu
             | Self::ExactMatch
             | Self::F1 => false,

@@ -2,16 +2,30 @@
 
 use super::value::Location;
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::{record, slot};
+use crate::field::record::{choice, record, slot};
 use crate::field::{Context, Size};
 use crate::source::Span;
 
+choice! {
+    /// The order of an alphabet, which gives its characters their ids.
+    pub enum Order {
+        /// That of Unicode, as `sorted(set(text))` has it in Python
+        "unicode" => Unicode,
+        /// As they appear in the data, the first one first
+        "appearance" => Appearance,
+        /// The frequent ones first; of equally frequent ones as in Unicode
+        "frequency" => Frequency,
+    }
+}
+
 record! {
-    /// Every character is a token. The alphabet is that of the training data, in the order of Unicode.
+    /// Every character is a token. The alphabet is that of the data.
     pub struct Characters as "characters" {
         /// One character that marks start and end and is used as padding; it is the only token that is not
         /// part of the text (id 0). Without it there are `<unk>`, `<pad>`, `<bos>` and `<eos>`.
         boundary: Option<String> = absent;
+        /// In which order the characters have their ids, after the marks.
+        order: Order = value(Order::Unicode);
         /// Whether text is first converted to lower case.
         lower: bool = value(false);
     } check Self::check

@@ -1,62 +1,100 @@
-//! Every character is a token: the alphabet of the training data in the order of Unicode.
+//! Every character is a token: the alphabet of the training data, in an order of the recipe's.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Marks, Piece, Unknown};
+use crate::learn::recipe::tokens::Order;
 
 /// The special tokens of an alphabet without a boundary, ids 0 to 3.
 pub const MARKS: [&str; 4] = ["<unk>", "<pad>", "<bos>", "<eos>"];
 
 /// The tokenizer of an alphabet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
 pub struct Characters {
+    stored: Stored,
+    /// Every character with its place in the alphabet, ascending by character.
+    places: Vec<(char, u32)>,
+}
+
+/// An alphabet as a file holds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stored {
     /// The single special token for start, end and padding, id 0; without it, those of [`MARKS`] come
     /// first.
-    pub boundary: Option<char>,
+    boundary: Option<char>,
     /// Whether text is first converted to lower case.
-    pub lower: bool,
-    /// The characters after the special tokens, in ascending order.
-    pub alphabet: Vec<char>,
+    lower: bool,
+    /// The characters after the special tokens, in the order of their ids.
+    alphabet: Vec<char>,
+}
+
+impl From<Stored> for Characters {
+    fn from(stored: Stored) -> Self {
+        let mut places: Vec<(char, u32)> = stored.alphabet.iter().copied().zip(0..).collect();
+        places.sort_unstable();
+        Self { stored, places }
+    }
+}
+
+impl From<Characters> for Stored {
+    fn from(characters: Characters) -> Self {
+        characters.stored
+    }
 }
 
 /// Collects the characters of texts.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
-    seen: BTreeSet<char>,
+    /// How often every character was seen, in the order in which they were seen first.
+    seen: IndexMap<char, u64>,
 }
 
 impl Collector {
     /// Adds the characters of a text.
     pub fn add(&mut self, text: &str, lower: bool) {
+        let mut see = |c| *self.seen.entry(c).or_default() += 1;
         match lower {
-            true => self.seen.extend(text.chars().flat_map(char::to_lowercase)),
-            false => self.seen.extend(text.chars()),
+            true => text.chars().flat_map(char::to_lowercase).for_each(&mut see),
+            false => text.chars().for_each(&mut see),
         }
     }
 
     /// The collected alphabet. A boundary that occurs in the texts remains a special token, and these texts
     /// then cannot be encoded.
-    pub fn finish(self, boundary: Option<char>, lower: bool) -> Characters {
-        let alphabet = self.seen.into_iter().filter(|c| Some(*c) != boundary).collect();
-        Characters { boundary, lower, alphabet }
+    pub fn finish(self, boundary: Option<char>, lower: bool, order: Order) -> Characters {
+        let mut seen: Vec<(char, u64)> =
+            self.seen.into_iter().filter(|(c, _)| Some(*c) != boundary).collect();
+        match order {
+            Order::Unicode => seen.sort_unstable_by_key(|(c, _)| *c),
+            Order::Appearance => {}
+            Order::Frequency => seen.sort_unstable_by_key(|(c, count)| (Reverse(*count), *c)),
+        }
+        Stored { boundary, lower, alphabet: seen.into_iter().map(|(c, _)| c).collect() }.into()
     }
 }
 
 impl Characters {
     fn first(&self) -> usize {
-        self.boundary.map_or(MARKS.len(), |_| 1)
+        self.stored.boundary.map_or(MARKS.len(), |_| 1)
+    }
+
+    /// Whether text becomes lower case first.
+    pub fn lower(&self) -> bool {
+        self.stored.lower
     }
 
     /// The number of ids.
     pub fn vocab(&self) -> usize {
-        self.first() + self.alphabet.len()
+        self.first() + self.stored.alphabet.len()
     }
 
     /// The special tokens.
     pub fn marks(&self) -> Marks {
-        match self.boundary {
+        match self.stored.boundary {
             Some(_) => {
                 Marks { pad: 0, start: Some(0), end: Some(0), unknown: None, mask: None, twice: false }
             }
@@ -74,15 +112,18 @@ impl Characters {
     pub fn pieces(&self, text: &str) -> Result<Vec<Piece>, Unknown> {
         let mut pieces = Vec::with_capacity(text.len());
         let mut add = |at: usize, len: usize, c: char| {
-            let id = match self.alphabet.binary_search(&c) {
-                Ok(index) => u32::try_from(self.first() + index).unwrap_or(u32::MAX),
+            let id = match self.places.binary_search_by_key(&c, |(known, _)| *known) {
+                Ok(at) => {
+                    let place = self.places.get(at).map_or(0, |(_, place)| *place);
+                    u32::try_from(self.first()).unwrap_or(u32::MAX).saturating_add(place)
+                }
                 Err(_) => self.marks().unknown.ok_or_else(|| Unknown { what: c.to_string() })?,
             };
             pieces.push(Piece { id, bytes: at..at + len });
             Ok(())
         };
         for (at, c) in text.char_indices() {
-            match self.lower {
+            match self.stored.lower {
                 true => c.to_lowercase().try_for_each(|l| add(at, c.len_utf8(), l))?,
                 false => add(at, c.len_utf8(), c)?,
             }
@@ -92,14 +133,16 @@ impl Characters {
 
     /// The text of ids, without special tokens.
     pub fn decode(&self, ids: &[u32]) -> String {
-        ids.iter().filter_map(|id| self.alphabet.get((*id as usize).checked_sub(self.first())?)).collect()
+        ids.iter()
+            .filter_map(|id| self.stored.alphabet.get((*id as usize).checked_sub(self.first())?))
+            .collect()
     }
 
     /// How a token is displayed.
     pub fn token(&self, id: u32) -> Option<String> {
         let id = id as usize;
-        match (self.boundary, id.checked_sub(self.first())) {
-            (_, Some(index)) => self.alphabet.get(index).map(char::to_string),
+        match (self.stored.boundary, id.checked_sub(self.first())) {
+            (_, Some(index)) => self.stored.alphabet.get(index).map(char::to_string),
             (Some(mark), None) => Some(mark.to_string()),
             (None, None) => MARKS.get(id).map(|m| (*m).to_owned()),
         }

@@ -25,7 +25,7 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
     let mut json = match tokenizer {
         Tokenizer::Subword(own) => serde_json::from_str(own.to_json()).ok()?,
         Tokenizer::Characters(own) => {
-            words(tokenizer, lower(own.lower), every_character(), json!({ "type": "Fuse" }))
+            words(tokenizer, lower(own.lower()), every_character(), json!({ "type": "Fuse" }))
         }
         Tokenizer::Words(own) => {
             // A punctuation mark begins a word.

@@ -98,7 +98,7 @@ impl<'r> Maker<'r> {
         Ok(match self.kind {
             MakerKind::Characters(t, collector) => {
                 let boundary = t.boundary.as_ref().and_then(|b| b.chars().next());
-                Tokenizer::Characters(collector.finish(boundary, t.lower))
+                Tokenizer::Characters(collector.finish(boundary, t.lower, t.order))
             }
             MakerKind::Words(t, counter) => {
                 Tokenizer::Words(counter.finish(t.lower, *t.min_frequency, t.vocab.map(|v| *v)))

@@ -24,6 +24,20 @@ fn bleu_of_a_corpus_is_that_of_sacrebleu() {
         let pairs: Vec<(&str, &str)> = own.into_iter().zip(right).collect();
         let (found, wanted) = (bleu::corpus(&pairs), corpus["bleu"].as_f64().unwrap());
         assert!((found - wanted).abs() < CLOSE, "{found}, and sacreBLEU has {wanted}");
+        let (found, wanted) = (bleu::corpus_of_words(&pairs), corpus["words"].as_f64().unwrap());
+        assert!((found - wanted).abs() < CLOSE, "{found} by words, and sacreBLEU has {wanted}");
+        let each = corpus["each"].as_array().unwrap();
+        assert_eq!(each.len(), pairs.len());
+        for ((own, right), wanted) in pairs.iter().zip(each) {
+            let found = [bleu::of_one(own, right), bleu::of_one_in_words(own, right)];
+            for (found, wanted) in found.iter().zip(wanted.as_array().unwrap()) {
+                let wanted = wanted.as_f64().unwrap();
+                assert!(
+                    (found - wanted).abs() < CLOSE,
+                    "{own} / {right}: {found}, and sacreBLEU has {wanted}"
+                );
+            }
+        }
     }
     assert_eq!(bleu::corpus::<&str, &str>(&[]), 0.0);
 }

@@ -100,3 +100,19 @@ fn tokenizers_are_written_as_tokenizer_json() {
         }
     }
 }
+
+/// The order of an alphabet is that of the ids; it is saved and read again with it.
+#[test]
+fn characters_have_their_ids_in_the_order_asked_for() {
+    for (order, wanted) in [("unicode", "abcx"), ("appearance", "xbca"), ("frequency", "bcax")] {
+        let made =
+            made(&format!("{{characters: {{boundary: '.', order: {order}}}}}"), &["xbcb", "bcab", "acc"]);
+        let ids: Vec<u32> = (1..=4).collect();
+        assert_eq!(made.decode(&ids), wanted, "{order}");
+        assert_eq!(made.encode(wanted).unwrap(), ids, "{order}");
+        assert_eq!(made.encode("z").unwrap_err().what, "z");
+        let again: Tokenizer = serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap();
+        assert_eq!(again, made, "{order}");
+        assert_eq!(again.encode(wanted).unwrap(), ids, "{order}");
+    }
+}

@@ -7,7 +7,7 @@ use trafoc::learn::choose::{Sampling, logs};
 use trafoc::learn::data::{Array, Batch, Labels};
 use trafoc::learn::decode::{Beam, Decoder, Limits, Prompt};
 use trafoc::learn::loss::loss;
-use trafoc::learn::recipe::{Optimizer, Patterns, Recipe};
+use trafoc::learn::recipe::{Optimizer, Patterns, Recipe, Reduction};
 use trafoc::learn::step::{Rules, plain, step};
 use trafoc::learn::update::Updater;
 
@@ -135,7 +135,7 @@ impl Training {
         let updater = Updater::new(&optimizer, &freeze, &weights);
         let weights = Some(updater.freeze(weights));
         let plan = Plan::new(graph, &Captures::none()).unwrap();
-        Self { plan, weights, updater, rules: Rules { clip: None, smoothing: 0.0, seed: 1 } }
+        Self { plan, weights, updater, rules: Rules::plain(1) }
     }
 
     fn step(&mut self, number: u64, batches: &[Batch]) -> f64 {
@@ -187,6 +187,35 @@ fn every_optimizer_learns_and_goes_on_from_a_file_as_if_nothing_had_been() {
         assert_eq!(whole.values(), resumed.values(), "{recipe}");
         assert!(last < 0.5 * first, "{recipe}: {first} to {last}");
     }
+}
+
+/// The gradient of a sum is that of the mean as many times as there are predictions, and the loss that is told is
+/// the mean either way.
+#[test]
+fn a_loss_may_be_summed() {
+    let graph = little();
+    let data = [batch(&[0, 3, 5]), batch(&[1, 7, 4])];
+    let counted: usize = data.iter().map(|b| b.counted).sum();
+    let mut mean = Training::new(&graph, "optimizer: {sgd: {learning_rate: 0.3}}");
+    let rate = 0.3 / counted as f64;
+    let mut sum = Training::new(&graph, &format!("optimizer: {{sgd: {{learning_rate: {rate}}}}}"));
+    sum.rules.reduction = Reduction::Sum;
+    for number in 1..=5 {
+        let (a, b) = (mean.step(number, &data), sum.step(number, &data));
+        assert!((a - b).abs() < 1e-5, "step {number}: {a} and {b}");
+    }
+    let (moved, other) = (mean.values(), sum.values());
+    for ((path, a), (_, b)) in moved.iter().zip(&other) {
+        let far = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
+        assert!(far < 1e-5, "{path}: {far}");
+    }
+    // The same learning rate is another one for a sum.
+    let mut fast = Training::new(&graph, "optimizer: {sgd: {learning_rate: 0.3}}");
+    fast.rules.reduction = Reduction::Sum;
+    fast.step(1, &data);
+    let mut slow = Training::new(&graph, "optimizer: {sgd: {learning_rate: 0.3}}");
+    slow.step(1, &data);
+    assert_ne!(fast.values(), slow.values());
 }
 
 /// The steps of a matrix under the two rules differ only in length, which depends on the shape in files:

@@ -1,0 +1,93 @@
+//! What enters a norm for a batch, for `trafoc inspect norms`.
+
+use serde_json::Value as Json;
+
+use super::inspect::Observe;
+use super::observe::{captured, floats};
+use super::ui::Failure;
+use crate::inspect::norms::{self, Batch};
+use crate::inspect::sites::{Norm, Sites};
+use crate::inspect::{Matrix, Report};
+use crate::interp::Outputs;
+use crate::learn::data::Codebook;
+
+/// The norm that is looked at: the first of the stack and layer that are asked for.
+///
+/// # Errors
+/// The model has none there.
+pub fn norm<'s>(one: &Observe, found: &'s Sites) -> Result<&'s Norm, Failure> {
+    let stack = one.kind.map(|kind| kind.stack());
+    let fits = |norm: &&Norm| {
+        let of_stack = stack.is_none_or(|stack| norm.path.split('.').next() == Some(stack));
+        of_stack && one.layer.is_none_or(|layer| norm.layer == layer && norm.path.contains(".blocks."))
+    };
+    found.norms.iter().find(fits).ok_or_else(|| {
+        let failure = Failure::usage("the model has no norm there");
+        match found.norms.first() {
+            Some(first) => failure.help(format!("the first one is `{}`", first.path)),
+            None => failure.help("its equations call no `norm`"),
+        }
+    })
+}
+
+/// The report of what enters a norm, padding left out.
+///
+/// # Errors
+/// The device fails.
+pub fn report(
+    name: &str,
+    norm: &Norm,
+    (outputs, inputs): (&Outputs, &Json),
+    codebook: Option<&Codebook>,
+) -> Result<Report, Failure> {
+    let value = captured(outputs, &norm.input)?;
+    let shape = value.dims().unwrap_or_default();
+    let [count, time, width] = shape.as_slice() else {
+        return Err(Failure::bug(format!("{} has the shape {shape:?}", norm.input)));
+    };
+    let numbers = floats(value)?;
+    let is_source = norm.path.starts_with("encoder.") && inputs.get("source").is_some();
+    let (ids, mask) = match is_source {
+        true => ("source", "source_mask"),
+        false if inputs.get("target").is_some() => ("target", "mask"),
+        false => ("tokens", "mask"),
+    };
+    let tokenizer = match is_source {
+        true => codebook.and_then(Codebook::source_tokenizer),
+        false => codebook.and_then(|c| c.tokenizer.as_ref()),
+    };
+    let at = |input: &str, b: usize, t: usize| inputs.get(input)?.get(b)?.get(t)?.as_u64();
+    // What a language model reads is padded without a mask: nothing looks ahead.
+    let pad = codebook.filter(|_| inputs.get(mask).is_none()).map(|c| u64::from(c.marks().pad));
+    let length = |b: usize| {
+        let is_text = |t: &usize| at(ids, b, *t).is_none() || at(ids, b, *t) != pad;
+        (1..*time).rev().find(is_text).map_or(1, |last| last + 1)
+    };
+    let lengths: Vec<usize> = (0..*count).map(length).collect();
+    let mut batch = Batch {
+        path: norm.path.clone(),
+        kind: norm.kind,
+        rows: Matrix::default(),
+        examples: Vec::new(),
+        words: Vec::new(),
+        eps: norm.eps,
+    };
+    let mut values = Vec::with_capacity(numbers.len());
+    for (b, t) in (0..*count).flat_map(|b| (0..*time).map(move |t| (b, t))) {
+        if at(mask, b, t) == Some(0) || lengths.get(b).is_some_and(|length| t >= *length) {
+            continue;
+        }
+        let first = (b * time + t) * width;
+        values.extend_from_slice(numbers.get(first..first + width).unwrap_or_default());
+        batch.examples.push(b);
+        // Positions that are no tokens, such as patches of an image, have a number.
+        let id = at(ids, b, t);
+        let word = id.and_then(|id| tokenizer?.token(u32::try_from(id).ok()?));
+        batch.words.push(word.or_else(|| Some(id?.to_string())).unwrap_or_else(|| t.to_string()));
+    }
+    batch.rows = Matrix::new(batch.examples.len(), *width, values);
+    if batch.examples.is_empty() {
+        return Err(Failure::usage("the inputs hold nothing but padding"));
+    }
+    Ok(norms::norms(name, &batch))
+}

@@ -1,0 +1,277 @@
+//! What a recipe's data holds, for `trafoc inspect data`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::inspect::DataArgs;
+use super::training::{Prepared, prepare_all};
+use super::ui::{Failure, Ui};
+use crate::inspect::data::{Batch, Contents, Example, Lengths, Vocabulary, data};
+use crate::inspect::{Matrix, Report};
+use crate::learn::data::{self as read, Array, Codebook, Dataset, Labels, Loader, Part, Sequences};
+use crate::learn::recipe::Split;
+use crate::learn::run_dir;
+use crate::learn::session::files;
+use crate::learn::token::Tokenizer;
+
+/// Images that are shown at most.
+const IMAGES: usize = 12;
+
+/// Reads the data and tells what it holds.
+///
+/// # Errors
+/// The recipe does not fit the spec, or the data cannot be read.
+pub fn contents(arguments: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
+    let root = PathBuf::from(&arguments.spec.spec);
+    let own = match run_dir::is_run(&root) {
+        true => Some(run_dir::newest(&root).map_err(super::training::run_failure)?),
+        false => None,
+    };
+    let Some(recipe) = arguments.recipe.clone().or_else(|| own.map(|f| f.file(files::RECIPE))) else {
+        return Err(Failure::usage("a spec needs a recipe, which names the data").help("`--recipe FILE`"));
+    };
+    let subject = arguments.spec.compile(ui)?;
+    let prepared = prepare_all(subject, &recipe, &arguments.with, ui)?;
+    let Prepared { recipe, dataset, .. } = &prepared;
+    let all = [Split::Train, Split::Validation, Split::Test];
+    let parts: Vec<(Split, &Part)> = all.into_iter().filter_map(|s| Some((s, dataset.part(s)?))).collect();
+    let mut facts = vec![
+        ("for the head".to_owned(), prepared.subject.spec.head.part().to_owned()),
+        ("format".to_owned(), recipe.data.format.part().to_owned()),
+    ];
+    if let Some(tokens) = &recipe.tokens {
+        facts.push(("tokens".to_owned(), tokens.part().to_owned()));
+    }
+    if dataset.codebook.image.is_none() {
+        facts.push(("positions of an example at most".to_owned(), dataset.codebook.longest.to_string()));
+    }
+    let count = dataset.train.len();
+    if arguments.example >= count {
+        let message = format!("there is no example {}: the training data has {count}", arguments.example);
+        return Err(Failure::usage(message));
+    }
+    Ok(data(&Contents {
+        name: prepared.subject.spec.name.clone(),
+        facts,
+        lengths: parts.iter().flat_map(|(split, part)| lengths(&dataset.codebook, *split, part)).collect(),
+        vocabularies: vocabularies(&dataset.codebook, &parts),
+        classes: classes(&dataset.codebook, &dataset.train),
+        example: example(dataset, arguments.example),
+        images: images(dataset),
+        batch: batch(dataset),
+    }))
+}
+
+/// What texts are, the tokenizer that made them, and their ids.
+type Side<'a> = (&'static str, Option<&'a Tokenizer>, Vec<&'a [u32]>);
+
+/// The texts of a part by what they are, with the tokenizer that made them.
+fn sides<'a>(book: &'a Codebook, part: &'a Part) -> Vec<Side<'a>> {
+    let own = book.tokenizer.as_ref();
+    let all = |sequences: &'a Sequences| (0..sequences.len()).map(|i| sequences.get(i)).collect();
+    match part {
+        Part::Texts { ids, .. } | Part::Tags { ids, .. } => vec![("text", own, all(ids))],
+        Part::Pairs { source, target, .. } => {
+            vec![("source", book.source_tokenizer(), all(source)), ("target", own, all(target))]
+        }
+        Part::Classes { text, second, .. } if second.total() > 0 => {
+            vec![("text", own, all(text)), ("second text", own, all(second))]
+        }
+        Part::Classes { text, .. } => vec![("text", own, all(text))],
+        Part::Spans { question, contexts, .. } => {
+            let contexts = contexts.iter().map(|c| c.ids.as_slice()).collect();
+            vec![("question", own, all(question)), ("paragraph", own, contexts)]
+        }
+        Part::Images { .. } => Vec::new(),
+    }
+}
+
+fn lengths(book: &Codebook, split: Split, part: &Part) -> Vec<Lengths> {
+    let of = |side: &str, lengths: Vec<usize>| Lengths {
+        part: split.word().to_owned(),
+        side: side.to_owned(),
+        lengths,
+    };
+    let found: Vec<Lengths> = sides(book, part)
+        .into_iter()
+        .map(|(side, _, texts)| of(side, texts.iter().map(|ids| ids.len()).collect()))
+        .collect();
+    if found.is_empty() { vec![of("image", vec![0; part.len()])] } else { found }
+}
+
+/// The vocabularies, each with all texts it is for.
+fn vocabularies(book: &Codebook, parts: &[(Split, &Part)]) -> Vec<Vocabulary> {
+    let mut all: Vec<(Vec<&str>, &Tokenizer)> = Vec::new();
+    if let Some((_, train)) = parts.first() {
+        for (side, tokenizer, _) in sides(book, train) {
+            let Some(tokenizer) = tokenizer else { continue };
+            match all.iter_mut().find(|(_, known)| std::ptr::eq(*known, tokenizer)) {
+                Some((sides, _)) => sides.push(side),
+                None => all.push((vec![side], tokenizer)),
+            }
+        }
+    }
+    all.into_iter().map(|(own, tokenizer)| vocabulary(book, parts, &own, tokenizer)).collect()
+}
+
+fn vocabulary(book: &Codebook, parts: &[(Split, &Part)], own: &[&str], tokenizer: &Tokenizer) -> Vocabulary {
+    let marks = tokenizer.marks();
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut unknown = Vec::new();
+    for (split, part) in parts {
+        let texts = sides(book, part).into_iter().filter(|(side, ..)| own.contains(side));
+        let (mut missed, mut all) = (0u64, 0u64);
+        for id in texts.flat_map(|(_, _, texts)| texts).flatten() {
+            all += 1;
+            missed += u64::from(Some(*id) == marks.unknown);
+            if *split == Split::Train {
+                *counts.entry(*id).or_default() += 1;
+            }
+        }
+        if marks.unknown.is_some() {
+            unknown.push((split.word().to_owned(), missed, all));
+        }
+    }
+    let word = |id: u32| tokenizer.token(id).unwrap_or_else(|| id.to_string());
+    let mut counts: Vec<(String, u32, u64)> = counts.into_iter().map(|(id, n)| (word(id), id, n)).collect();
+    counts.sort_by_key(|(_, id, count)| (std::cmp::Reverse(*count), *id));
+    let named = [
+        ("padding", Some(marks.pad)),
+        ("start", marks.start),
+        ("end", marks.end),
+        ("unknown", marks.unknown),
+        ("mask", marks.mask),
+    ];
+    let marks = named.into_iter().filter_map(|(what, id)| Some((format!("{what} {}", word(id?)), id?)));
+    Vocabulary { side: own.join(" and "), size: tokenizer.vocab(), marks: marks.collect(), counts, unknown }
+}
+
+/// How many examples are of every class; of tagged texts, how many tokens.
+fn classes(book: &Codebook, train: &Part) -> Vec<(String, u64)> {
+    let mut counts = vec![0u64; book.classes.len()];
+    let mut add = |class: u32| {
+        if let Some(count) = counts.get_mut(class as usize) {
+            *count += 1;
+        }
+    };
+    match train {
+        Part::Classes { labels, .. } | Part::Tags { tags: labels, .. } => {
+            (0..labels.len()).flat_map(|i| labels.get(i)).copied().for_each(&mut add);
+        }
+        Part::Images { labels, .. } => labels.iter().copied().for_each(&mut add),
+        Part::Texts { .. } | Part::Pairs { .. } | Part::Spans { .. } => {}
+    }
+    book.classes.iter().cloned().zip(counts).collect()
+}
+
+fn example(dataset: &Dataset, index: usize) -> Example {
+    let book = &dataset.codebook;
+    let mut facts: Vec<(String, String)> = Vec::new();
+    let mut tokens: Vec<(String, String, u32, String)> = Vec::new();
+    let class = |id: u32| book.classes.get(id as usize).cloned().unwrap_or_default();
+    let mut tags: &[u32] = &[];
+    match &dataset.train {
+        Part::Pairs { texts, language, .. } => {
+            if let Some((source, target)) = texts.get(index) {
+                facts.extend([("source".to_owned(), source.clone()), ("target".to_owned(), target.clone())]);
+            }
+            let language = language.get(index).and_then(|l| book.languages.get(*l as usize));
+            facts.extend(language.map(|l| ("language".to_owned(), l.clone())));
+        }
+        Part::Classes { labels, .. } => {
+            let names: Vec<String> = labels.get(index).iter().map(|id| class(*id)).collect();
+            facts.push(("class".to_owned(), names.join(", ")));
+        }
+        Part::Images { labels, .. } => {
+            facts.extend(labels.get(index).map(|id| ("class".to_owned(), class(*id))));
+        }
+        Part::Tags { tags: of, .. } => tags = of.get(index),
+        Part::Spans { questions, .. } => {
+            if let Some(asked) = questions.get(index) {
+                facts.push(("question".to_owned(), asked.text.clone()));
+                facts.push(("answers".to_owned(), asked.answers.join(" | ")));
+            }
+        }
+        Part::Texts { .. } => {}
+    }
+    for (side, tokenizer, texts) in sides(book, &dataset.train) {
+        let index = match (&dataset.train, side) {
+            (Part::Spans { questions, .. }, "paragraph") => questions.get(index).map_or(0, |q| q.context),
+            (_, _) => index,
+        };
+        let ids = texts.get(index).copied().unwrap_or_default();
+        let Some(tokenizer) = tokenizer else { continue };
+        if !facts.iter().any(|(name, _)| name == side) {
+            facts.push((side.to_owned(), tokenizer.decode(ids)));
+        }
+        tokens.extend(ids.iter().enumerate().map(|(i, id)| {
+            let word = tokenizer.token(*id).unwrap_or_else(|| id.to_string());
+            (side.to_owned(), word, *id, tags.get(i).copied().map(class).unwrap_or_default())
+        }));
+    }
+    Example { index, facts, tokens }
+}
+
+/// The first channel of the first images.
+fn images(dataset: &Dataset) -> Vec<(String, Matrix)> {
+    let (Part::Images { pixels, labels }, Some(form)) = (&dataset.train, dataset.codebook.image) else {
+        return Vec::new();
+    };
+    let one = |(i, class): (usize, &u32)| {
+        let first = i * form.size();
+        let shown = pixels.get(first..first + form.side * form.side).unwrap_or_default();
+        let values = shown.iter().map(|v| f64::from(*v)).collect();
+        let name = dataset.codebook.classes.get(*class as usize).cloned().unwrap_or_default();
+        (name, Matrix::new(form.side, form.side, values))
+    };
+    labels.iter().take(IMAGES).enumerate().map(one).collect()
+}
+
+fn batch(dataset: &Dataset) -> Batch {
+    let Some(first) = Loader::new(dataset).step(0).into_iter().next() else { return Batch::default() };
+    let what = |name: &str| match name {
+        "tokens" => "ids that are read",
+        "mask" | "source_mask" => "1 for a token, 0 for padding",
+        "token_types" => "which of two texts a token is of",
+        "source" => "ids that are translated",
+        "target" => "ids of the translation, one position late: what is there when the next is predicted",
+        "language" => "the language that is translated to",
+        "image" => "pixels: example, channel, row, column",
+        _ => "",
+    };
+    let arrays = first.inputs.iter().map(|(name, array)| {
+        let kind = match array {
+            Array::Ints { .. } => "whole numbers",
+            Array::Floats { .. } => "numbers",
+        };
+        let about = what(name);
+        let about = if about.is_empty() { kind.to_owned() } else { format!("{kind}: {about}") };
+        ((*name).to_owned(), array.shape().to_vec(), about)
+    });
+    let mut arrays: Vec<(String, Vec<usize>, String)> = arrays.collect();
+    let label = |shape: &[usize], about: &str| ("labels".to_owned(), shape.to_vec(), about.to_owned());
+    match &first.labels {
+        Labels::Positions { shape, .. } => {
+            arrays.push(label(shape, "the right id or class at every position"));
+        }
+        Labels::Classes(classes) => arrays.push(label(&[classes.len()], "the right class")),
+        Labels::Several { shape, .. } => arrays.push(label(shape, "1 for every class that holds")),
+        Labels::Spans { start, .. } => {
+            arrays.push(label(&[start.len(), 2], "first and last token of the answer"));
+        }
+    }
+    Batch {
+        arrays,
+        tokens: (first.tokens, first.tokens.saturating_sub(read_tokens(dataset, &first))),
+        counted: first.counted,
+    }
+}
+
+/// Positions of a batch that are no padding.
+fn read_tokens(dataset: &Dataset, batch: &read::Batch) -> usize {
+    if batch.input("image").is_some() {
+        return batch.tokens;
+    }
+    let alone = |i: &usize| dataset.collate(Split::Train, &[*i], 0).tokens;
+    batch.indices.iter().map(alone).sum()
+}

@@ -1,0 +1,59 @@
+//! What a run has recorded of its training, as what is drawn of it.
+
+use std::path::Path;
+
+use super::file;
+use super::ui::{Exit, Failure};
+use crate::inspect::training::{Course, Step};
+use crate::learn::recipe::Metric;
+use crate::learn::record::{self, Record, RecordError};
+
+/// The record in the folder of a run. A run that ended before its first step has none.
+///
+/// # Errors
+/// It cannot be read.
+pub fn record(root: &Path) -> Result<Record, Failure> {
+    match Record::read(root) {
+        Ok(record) => Ok(record),
+        Err(RecordError::Io(_, error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            Ok(Record::default())
+        }
+        Err(RecordError::Io(path, error)) => {
+            let why = file::reason(&error);
+            Err(Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display())))
+        }
+        Err(RecordError::Line { path, number, why }) => {
+            let message = format!("line {number} of `{}` is damaged: {why}", path.display());
+            Err(Failure::new(Exit::File, message)
+                .help("`trafoc train --resume` takes out what does not belong to the newest checkpoint"))
+        }
+    }
+}
+
+/// A recorded run as what is drawn of it.
+pub fn course(record: &Record, planned: Option<u64>) -> Course {
+    let mut course = Course { planned, ..Course::default() };
+    course.steps = record.steps.iter().map(step).collect();
+    record.evaluations.iter().for_each(|e| measure(&mut course, e));
+    course
+}
+
+/// A recorded step.
+pub fn step(line: &record::Step) -> Step {
+    let record::Step { step, loss, rate, norm, targets: _, tokens, seconds } = *line;
+    Step { step, loss, rate, norm, tokens, seconds }
+}
+
+/// Adds a recorded evaluation.
+pub fn measure(course: &mut Course, line: &record::Evaluation) {
+    for (name, value) in &line.figures {
+        let falls = Metric::of_word(name).is_some_and(Metric::falls);
+        course.measure(name, &line.split, falls, (line.step, *value));
+    }
+}
+
+/// The name a run is shown under: that of its folder, which tells runs of one spec apart.
+pub fn name(root: &Path) -> String {
+    let whole = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    whole.file_name().map_or_else(|| root.display().to_string(), |name| name.to_string_lossy().into_owned())
+}

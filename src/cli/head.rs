@@ -1,0 +1,89 @@
+//! One head of a run for `trafoc inspect steps`: what it took and gave, as matrices.
+
+use super::inspect::Observe;
+use super::observe::{Words, captured, floats, heads};
+use super::ui::Failure;
+use crate::inspect::sites::Site;
+use crate::inspect::steps::{self, Head};
+use crate::inspect::{Matrix, Report};
+use crate::interp::{Outputs, Value};
+
+/// The site whose steps are shown: that of the layer and kind that are asked for, the first where nothing is said.
+fn site(all: &[Site]) -> Result<&Site, Failure> {
+    all.first().ok_or_else(|| Failure::usage("the model has nothing of that kind at that layer"))
+}
+
+/// What a run must give: weights, outputs and all that attention takes but its mask, which may be absent.
+///
+/// # Errors
+/// There is no such attention.
+pub fn captures(all: &[Site]) -> Result<Vec<String>, Failure> {
+    let site = site(all)?;
+    let taken = [0, 1, 2].into_iter().chain(bias(site)).chain(sinks(site));
+    let taken = taken.filter_map(|i| site.inputs.get(i).cloned());
+    Ok(taken.chain([site.weights.clone(), site.output.clone()]).collect())
+}
+
+/// Where the bias is among what attention takes.
+fn bias(site: &Site) -> Option<usize> {
+    site.op.has_bias.then_some(3 + usize::from(site.op.has_mask))
+}
+
+/// Where the sinks are.
+fn sinks(site: &Site) -> Option<usize> {
+    site.op.has_sinks.then_some(3 + usize::from(site.op.has_mask) + usize::from(site.op.has_bias))
+}
+
+/// The report of one head of the first sequence.
+///
+/// # Errors
+/// There is no such head or position.
+pub fn report(
+    one: &Observe,
+    name: &str,
+    all: &[Site],
+    outputs: &Outputs,
+    words: &Words,
+) -> Result<Report, Failure> {
+    let site = site(all)?;
+    let shown = heads(one, site, outputs, words)?;
+    let index = shown.first;
+    let weights = shown.weights.into_iter().next().unwrap_or_default();
+    let count = usize::try_from(site.heads).unwrap_or(usize::MAX);
+    let input = |i: usize| captured(outputs, site.inputs.get(i).map_or("", String::as_str));
+    let bias = bias(site).map(|i| matrix(input(i)?, index, count)).transpose()?;
+    let sink = sinks(site).map(|i| floats(input(i)?)).transpose()?.and_then(|all| all.get(index).copied());
+    let head = Head {
+        site: site.clone(),
+        index: index as u64,
+        queries: matrix(input(0)?, index, count)?,
+        keys: matrix(input(1)?, index, count)?,
+        values: matrix(input(2)?, index, count)?,
+        bias,
+        sink,
+        outputs: matrix(captured(outputs, &site.output)?, index, count)?,
+        weights,
+        query_words: shown.queries,
+        key_words: shown.keys,
+    };
+    let size = head.queries.rows;
+    let query = one.target.unwrap_or(size.saturating_sub(1));
+    if query >= size {
+        return Err(Failure::usage(format!("there is no position {query}: the input has {size}")));
+    }
+    Ok(steps::steps(name, &head, query))
+}
+
+/// The matrix of a head of the first sequence of `[B, H, rows, columns]`. Where keys have fewer heads, several
+/// heads of queries share one.
+fn matrix(value: &Value, head: usize, count: usize) -> Result<Matrix, Failure> {
+    let shape = value.dims().unwrap_or_default();
+    let [_, own, rows, columns] = shape.as_slice() else {
+        return Err(Failure::bug(format!("what a head takes has the shape {shape:?}")));
+    };
+    let head = head / (count / (*own).max(1)).max(1);
+    let size = rows * columns;
+    let numbers = floats(value)?;
+    let values = numbers.get(head * size..(head + 1) * size).unwrap_or_default().to_vec();
+    Ok(Matrix::new(*rows, *columns, values))
+}

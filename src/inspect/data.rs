@@ -1,0 +1,284 @@
+//! What a data set holds: how many examples, how long they are, the vocabulary, an example as text, tokens and ids,
+//! and what a batch of them looks like to the model.
+
+use super::{Matrix, Part, Report};
+use crate::draw::Figure;
+use crate::draw::bars::Bars;
+use crate::draw::chart::{Axis, Chart, Series, Style};
+use crate::draw::heatmap::Heatmap;
+use crate::draw::scale::Colors;
+use crate::report::number::exact;
+
+/// Tokens of a table of the frequent ones.
+const FREQUENT: usize = 15;
+/// Classes that bars are drawn of at most.
+const CLASSES: usize = 40;
+/// Bars of a histogram at most.
+const BINS: usize = 60;
+
+/// What is known of a data set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contents {
+    /// What the data is of: the recipe's or the run's name.
+    pub name: String,
+    /// What is to be learnt, what the files hold, how text becomes tokens: by name.
+    pub facts: Vec<(String, String)>,
+    /// Lengths of what every part of the data holds.
+    pub lengths: Vec<Lengths>,
+    /// A vocabulary for each kind of text that has its own.
+    pub vocabularies: Vec<Vocabulary>,
+    /// How many examples of the training data are of every class.
+    pub classes: Vec<(String, u64)>,
+    /// An example.
+    pub example: Example,
+    /// Images with what they show.
+    pub images: Vec<(String, Matrix)>,
+    /// The first batch of training.
+    pub batch: Batch,
+}
+
+/// The lengths in tokens of one kind of text in one part of the data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lengths {
+    /// `train`, `validation` or `test`.
+    pub part: String,
+    /// `text`, `source`, `target`, `question`, ...
+    pub side: String,
+    /// One each example, without marks.
+    pub lengths: Vec<usize>,
+}
+
+/// A vocabulary.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Vocabulary {
+    /// Whose: `text`, `source`, `target`.
+    pub side: String,
+    /// How many ids there are.
+    pub size: usize,
+    /// The ids that are no piece of a text, with what they are for.
+    pub marks: Vec<(String, u32)>,
+    /// How often every token occurs in the training data, the frequent ones first: token, id, count.
+    pub counts: Vec<(String, u32, u64)>,
+    /// Tokens of every part that the vocabulary does not know, of how many.
+    pub unknown: Vec<(String, u64, u64)>,
+}
+
+/// One example.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Example {
+    /// Which of the training data, from 0.
+    pub index: usize,
+    /// Its texts, classes or answers by name.
+    pub facts: Vec<(String, String)>,
+    /// Its tokens: of which text, the token, its id, its class where every token has one.
+    pub tokens: Vec<(String, String, u32, String)>,
+}
+
+/// What a model is given at once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// Name, shape, and what it is.
+    pub arrays: Vec<(String, Vec<usize>, String)>,
+    /// Tokens that are read, and how many of them are padding.
+    pub tokens: (usize, usize),
+    /// Predictions that count.
+    pub counted: usize,
+}
+
+/// The contents of a data set.
+pub fn data(contents: &Contents) -> Report {
+    let mut parts = vec![lengths(contents)];
+    parts.extend(contents.vocabularies.iter().map(vocabulary));
+    if !contents.classes.is_empty() {
+        parts.push(classes(&contents.classes));
+    }
+    if !contents.images.is_empty() {
+        let figures = contents.images.iter().map(|(class, pixels)| image(class, pixels)).collect();
+        let text = "The first images of the training data, with their classes.";
+        parts.push(Part { title: "Images".into(), text: text.into(), figures, ..Part::default() });
+    }
+    if !contents.example.facts.is_empty() {
+        parts.push(example(&contents.example));
+    }
+    parts.push(batch(&contents.batch));
+    let lead = "what is learnt from, as the recipe reads it".to_owned();
+    Report { title: format!("{}: data", contents.name), lead, parts }
+}
+
+fn lengths(contents: &Contents) -> Part {
+    let header = ["part", "of", "examples", "tokens", "shortest", "median", "mean", "longest"];
+    let rows = contents.lengths.iter().map(|one| {
+        let mut sorted = one.lengths.clone();
+        sorted.sort_unstable();
+        let (count, total) = (sorted.len(), sorted.iter().sum::<usize>());
+        let at = |i: usize| sorted.get(i).map_or("–".to_owned(), |n| exact(*n as u128));
+        let row = vec![one.part.clone(), one.side.clone(), exact(count as u128)];
+        if total == 0 {
+            // Images have no tokens.
+            return row.into_iter().chain(std::iter::repeat_n("–".to_owned(), 5)).collect();
+        }
+        let mean = format!("{:.1}", total as f64 / count.max(1) as f64);
+        let rest = [exact(total as u128), at(0), at(count / 2), mean, at(count.saturating_sub(1))];
+        row.into_iter().chain(rest).collect::<Vec<String>>()
+    });
+    let histograms =
+        contents.lengths.iter().filter(|l| l.part == "train" && l.lengths.iter().any(|n| *n > 0));
+    Part {
+        title: "What it holds".into(),
+        text: "Lengths are in tokens, without the marks of start and end.".into(),
+        facts: contents.facts.clone(),
+        figures: histograms.map(histogram).collect(),
+        table: Some((header.map(str::to_owned).to_vec(), rows.collect())),
+    }
+}
+
+fn histogram(one: &Lengths) -> Figure {
+    let most = one.lengths.iter().copied().max().unwrap_or(0);
+    let wide = (most + 1).div_ceil(BINS).max(1);
+    let mut counts = vec![0u64; most / wide + 1];
+    for length in &one.lengths {
+        if let Some(count) = counts.get_mut(length / wide) {
+            *count += 1;
+        }
+    }
+    // A step holds its value until the next one begins.
+    let mut points: Vec<(f64, f64)> =
+        counts.iter().enumerate().map(|(i, n)| ((i * wide) as f64, *n as f64)).collect();
+    points.push(((counts.len() * wide) as f64, 0.0));
+    let y = if wide == 1 { "examples".to_owned() } else { format!("examples a {wide} tokens") };
+    let title = format!("Lengths of the {} in training", one.side);
+    let steps = Series { style: Style::Steps, ..Series::line("", points) };
+    Chart::new(&title, Axis::linear("tokens"), Axis::linear(&y).holding(0.0)).with(steps).figure()
+}
+
+fn vocabulary(one: &Vocabulary) -> Part {
+    let total: u64 = one.counts.iter().map(|(_, _, count)| count).sum();
+    let marks: Vec<String> = one.marks.iter().map(|(what, id)| format!("{what} {id}")).collect();
+    let mut facts = vec![
+        ("ids".to_owned(), exact(one.size as u128)),
+        ("marks".to_owned(), if marks.is_empty() { "none".to_owned() } else { marks.join(", ") }),
+        ("that occur in training".to_owned(), exact(one.counts.len() as u128)),
+    ];
+    for (part, unknown, of) in &one.unknown {
+        let share = 100.0 * *unknown as f64 / (*of).max(1) as f64;
+        facts.push((format!("unknown in {part}"), format!("{} ({share:.2} %)", exact(u128::from(*unknown)))));
+    }
+    let header = ["token", "id", "times", "share"];
+    let rows = one.counts.iter().take(FREQUENT).map(|(token, id, count)| {
+        let share = 100.0 * *count as f64 / total.max(1) as f64;
+        vec![shown(token), id.to_string(), exact(u128::from(*count)), format!("{share:.2} %")]
+    });
+    let ranks = one.counts.iter().enumerate().map(|(i, (_, _, count))| ((i + 1) as f64, *count as f64));
+    let title = format!("How often the tokens of the {} occur", one.side);
+    let chart = Chart::new(&title, Axis::log("rank of the token"), Axis::log("times in training"))
+        .with(Series::line("", ranks.collect()));
+    let figures = if one.counts.len() > 1 { vec![chart.figure()] } else { Vec::new() };
+    Part {
+        title: format!("Vocabulary of the {}", one.side),
+        text: "The frequent tokens first. In most texts a token's count falls with its rank as a power: nearly a \
+               straight line here."
+            .into(),
+        facts,
+        figures,
+        table: Some((header.map(str::to_owned).to_vec(), rows.collect())),
+    }
+}
+
+/// A token as it can be seen: a space has no ink.
+fn shown(token: &str) -> String {
+    match token {
+        " " => "␣".to_owned(),
+        "\n" => "↵".to_owned(),
+        "\t" => "⇥".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+fn classes(all: &[(String, u64)]) -> Part {
+    let total: u64 = all.iter().map(|(_, count)| count).sum();
+    let few = all.get(..CLASSES).unwrap_or(all);
+    let bars = Bars::new(
+        "Examples of every class",
+        "examples in training",
+        few.iter().map(|c| c.0.clone()).collect(),
+        |n| exact(n as u128),
+    )
+    .with("", few.iter().map(|c| c.1 as f64).collect());
+    let rows = all.iter().map(|(name, count)| {
+        let share = 100.0 * *count as f64 / total.max(1) as f64;
+        vec![name.clone(), exact(u128::from(*count)), format!("{share:.1} %")]
+    });
+    Part {
+        title: "Classes".into(),
+        text: "A model that always gives the largest class is right as often as its share says.".into(),
+        facts: vec![("classes".into(), all.len().to_string())],
+        figures: vec![bars.figure()],
+        table: Some((["class", "examples", "share"].map(str::to_owned).to_vec(), rows.collect())),
+    }
+}
+
+fn image(class: &str, pixels: &Matrix) -> Figure {
+    let values = (0..pixels.rows).map(|r| pixels.row(r).iter().map(|v| Some(*v)).collect()).collect();
+    let (low, high) = pixels.values.iter().fold((0.0f64, 0.0f64), |(l, h), v| (l.min(*v), h.max(*v)));
+    let range = (low, if high > low { high } else { low + 1.0 });
+    Heatmap::new(class, values, range, Colors::Rising).sized((130.0, 130.0), false).figure()
+}
+
+fn example(one: &Example) -> Part {
+    let has_classes = one.tokens.iter().any(|(_, _, _, class)| !class.is_empty());
+    let has_sides = one.tokens.iter().any(|(side, ..)| Some(side) != one.tokens.first().map(|t| &t.0));
+    let mut header = vec!["position".to_owned(), "token".to_owned(), "id".to_owned()];
+    if has_sides {
+        header.insert(0, "of".to_owned());
+    }
+    if has_classes {
+        header.push("class".to_owned());
+    }
+    let mut rows = Vec::new();
+    let (mut side_before, mut position) = (None, 0);
+    for (side, token, id, class) in &one.tokens {
+        position = if side_before == Some(side) { position + 1 } else { 0 };
+        side_before = Some(side);
+        let mut row = vec![position.to_string(), shown(token), id.to_string()];
+        if has_sides {
+            row.insert(0, side.clone());
+        }
+        if has_classes {
+            row.push(class.clone());
+        }
+        rows.push(row);
+    }
+    Part {
+        title: format!("Example {}", one.index),
+        text: "As it is read, and as the tokens and ids it becomes.".into(),
+        facts: one.facts.clone(),
+        figures: Vec::new(),
+        table: Some((header, rows)).filter(|(_, rows)| !rows.is_empty()),
+    }
+}
+
+fn batch(one: &Batch) -> Part {
+    let rows = one.arrays.iter().map(|(name, shape, what)| {
+        let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
+        vec![name.clone(), format!("[{}]", sizes.join(", ")), what.clone()]
+    });
+    let (tokens, padding) = one.tokens;
+    let mut facts = vec![("predictions that count".to_owned(), exact(one.counted as u128))];
+    if tokens > 0 {
+        let share = 100.0 * padding as f64 / tokens as f64;
+        facts.insert(0, ("positions read".to_owned(), exact(tokens as u128)));
+        facts.insert(
+            1,
+            ("padding among them".to_owned(), format!("{} ({share:.1} %)", exact(padding as u128))),
+        );
+    }
+    Part {
+        title: "The first batch of training".into(),
+        text: "What the model is given at once, and what its outputs are judged by. Shorter examples are filled up \
+               to the longest of the batch."
+            .into(),
+        facts,
+        figures: Vec::new(),
+        table: Some((["name", "shape", "what it is"].map(str::to_owned).to_vec(), rows.collect())),
+    }
+}

@@ -1,0 +1,201 @@
+//! Layer normalisation (Ba et al. 2016) next to batch normalisation (Ioffe and Szegedy 2015) on the same numbers:
+//! what enters a norm of the model for one batch.
+//!
+//! Both subtract a mean and divide by `sqrt(variance + eps)`. LayerNorm takes them over the features of one
+//! token, BatchNorm over all tokens of the batch for one feature, so there a token's result depends on the other
+//! examples it is computed with. Gains and biases, which both have, are left out of both.
+
+use super::{Matrix, Part, Report};
+use crate::draw::Figure;
+use crate::draw::heatmap::Heatmap;
+use crate::draw::scale::Colors;
+
+/// What enters a norm, padding left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// Path of the norm.
+    pub path: String,
+    /// Which norm the model has there: `layer_norm` or `rms_norm`.
+    pub kind: &'static str,
+    /// A row a token, a column a feature.
+    pub rows: Matrix,
+    /// Which example each row is of, in order.
+    pub examples: Vec<usize>,
+    /// The words of the rows; numbers if there are none.
+    pub words: Vec<String>,
+    /// Added to the variance.
+    pub eps: f64,
+}
+
+/// Mean and variance of some numbers, the variance with their count as divisor.
+fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = values.clone().count().max(1) as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    (mean, values.map(|v| (v - mean).powi(2)).sum::<f64>() / count)
+}
+
+/// Every row less its mean, over its deviation.
+pub fn layer_norm(rows: &Matrix, eps: f64) -> Matrix {
+    let normed = |row: &[f64]| {
+        let (mean, variance) = moments(row.iter().copied());
+        row.iter().map(|v| (v - mean) / (variance + eps).sqrt()).collect::<Vec<f64>>()
+    };
+    Matrix { values: (0..rows.rows).flat_map(|r| normed(rows.row(r))).collect(), ..*rows }
+}
+
+/// Every column less its mean, over its deviation: in training, with the moments of the batch itself.
+pub fn batch_norm(rows: &Matrix, eps: f64) -> Matrix {
+    layer_norm(&rows.turned(), eps).turned()
+}
+
+impl Batch {
+    /// The rows of one example.
+    fn of(&self, example: usize) -> Matrix {
+        let own = self.examples.iter().enumerate().filter(|(_, e)| **e == example).map(|(row, _)| row);
+        let values: Vec<f64> = own.flat_map(|row| self.rows.row(row).iter().copied()).collect();
+        Matrix { rows: values.len() / self.rows.columns.max(1), columns: self.rows.columns, values }
+    }
+
+    /// The rows of one example out of what was made of all rows.
+    fn part(&self, of: &Matrix, example: usize) -> Matrix {
+        Batch { rows: of.clone(), ..self.clone() }.of(example)
+    }
+}
+
+/// Both norms of a batch.
+pub fn norms(name: &str, batch: &Batch) -> Report {
+    let by_layer = layer_norm(&batch.rows, batch.eps);
+    let by_batch = batch_norm(&batch.rows, batch.eps);
+    let count = batch.examples.last().map_or(0, |last| last + 1);
+    let (tokens, width) = (batch.rows.rows, batch.rows.columns);
+    let all = [("input", &batch.rows), ("LayerNorm", &by_layer), ("BatchNorm", &by_batch)];
+    let header = ["", "a token's mean", "a token's deviation", "a feature's mean", "a feature's deviation"];
+    let rows = all.iter().map(|(name, matrix)| {
+        let [token_mean, token_spread] = ranges(matrix);
+        let [feature_mean, feature_spread] = ranges(&matrix.turned());
+        vec![(*name).to_owned(), token_mean, token_spread, feature_mean, feature_spread]
+    });
+    let table = Some((header.map(str::to_owned).to_vec(), rows.collect()));
+    let most = all.iter().skip(1).flat_map(|(_, m)| &m.values).fold(0f64, |most, v| most.max(v.abs()));
+    let own = batch.rows.values.iter().fold(0f64, |most, v| most.max(v.abs()));
+    let figures = all.iter().map(|(name, matrix)| {
+        let range = if *name == "input" { own } else { most };
+        map(name, matrix, batch, if range > 0.0 { range } else { 1.0 })
+    });
+    let own_norm = match batch.kind {
+        "layer_norm" => "The model has a LayerNorm here",
+        _ => "The model itself has an RMSNorm here, which subtracts no mean",
+    };
+    let first = Part {
+        title: "One batch, two norms".into(),
+        text: format!(
+            "Rows are tokens, columns features. LayerNorm makes every row have mean 0 and deviation 1, BatchNorm \
+             every column. {own_norm}; gains and biases are left out. A range is from the smallest to the largest."
+        ),
+        facts: vec![
+            ("norm".into(), batch.path.clone()),
+            ("examples".into(), count.to_string()),
+            ("tokens, padding left out".into(), tokens.to_string()),
+            ("features".into(), width.to_string()),
+        ],
+        figures: figures.collect(),
+        table,
+    };
+    let parts =
+        vec![first, company(batch, &by_layer, &by_batch, count), one_token(batch, &by_layer, &by_batch)];
+    let lead = "LayerNorm next to BatchNorm on the same batch".to_owned();
+    Report { title: format!("{name}: norms"), lead, parts }
+}
+
+/// What becomes of an example when it is computed alone.
+fn company(batch: &Batch, by_layer: &Matrix, by_batch: &Matrix, count: usize) -> Part {
+    let title = "Alone and in the batch".to_owned();
+    if count < 2 {
+        let text = "The batch has one example, so there is no other that BatchNorm could depend on. Give several \
+                    to see it.";
+        return Part { title, text: text.into(), ..Part::default() };
+    }
+    let header = ["example", "tokens", "change of LayerNorm", "change of BatchNorm"];
+    let rows = (0..count).map(|example| {
+        let alone = batch.of(example);
+        let change = |whole: &Matrix, alone: &Matrix| {
+            let within = batch.part(whole, example);
+            let apart = within.values.iter().zip(&alone.values).map(|(a, b)| (a - b).abs());
+            format!("{:.4}", apart.fold(0f64, f64::max))
+        };
+        vec![
+            example.to_string(),
+            alone.rows.to_string(),
+            change(by_layer, &layer_norm(&alone, batch.eps)),
+            change(by_batch, &batch_norm(&alone, batch.eps)),
+        ]
+    });
+    Part {
+        title,
+        text: "The largest change of a number when an example is normalised without the others. LayerNorm gives \
+               the same, whatever else is in the batch; BatchNorm does not, which is why it needs running means \
+               for use, and why texts of different lengths, one by one, are normalised by layer."
+            .into(),
+        facts: Vec::new(),
+        figures: Vec::new(),
+        table: Some((header.map(str::to_owned).to_vec(), rows.collect())),
+    }
+}
+
+/// The first features of the first token, as numbers.
+fn one_token(batch: &Batch, by_layer: &Matrix, by_batch: &Matrix) -> Part {
+    const SHOWN: usize = 6;
+    let (mean, variance) = moments(batch.rows.row(0).iter().copied());
+    let number = |v: f64| format!("{v:.4}").replace('-', "−");
+    let rows = (0..batch.rows.columns.min(SHOWN)).map(|feature| {
+        let column = (0..batch.rows.rows).map(|r| batch.rows.at(r, feature));
+        let (own_mean, own_variance) = moments(column);
+        let all = [batch.rows.at(0, feature), by_layer.at(0, feature), own_mean, own_variance.sqrt()];
+        let numbers = all.into_iter().chain([by_batch.at(0, feature)]).map(number);
+        std::iter::once(feature.to_string()).chain(numbers).collect()
+    });
+    let header =
+        ["feature", "input", "LayerNorm", "mean in the batch", "deviation in the batch", "BatchNorm"];
+    let word = batch.words.first().map_or(String::new(), |word| format!(" ({word})"));
+    Part {
+        title: format!("The first token{word} in numbers"),
+        text: format!(
+            "LayerNorm takes the token's own mean, {}, and deviation, {}, for all features; BatchNorm those of each \
+             feature over the batch.",
+            number(mean),
+            number(variance.sqrt())
+        ),
+        facts: Vec::new(),
+        figures: Vec::new(),
+        table: Some((header.map(str::to_owned).to_vec(), rows.collect())),
+    }
+}
+
+/// From the smallest to the largest mean of a row, and deviation of a row.
+fn ranges(matrix: &Matrix) -> [String; 2] {
+    let all = (0..matrix.rows).map(|r| moments(matrix.row(r).iter().copied()));
+    let range = |values: &dyn Fn((f64, f64)) -> f64| {
+        let found = all.clone().map(values);
+        let low = found.clone().fold(f64::INFINITY, f64::min);
+        let high = found.fold(f64::NEG_INFINITY, f64::max);
+        let number = |v: f64| {
+            let text = format!("{v:.2}");
+            if text == "-0.00" { "0.00".to_owned() } else { text.replace('-', "−") }
+        };
+        if number(low) == number(high) {
+            number(low)
+        } else {
+            format!("{} … {}", number(low), number(high))
+        }
+    };
+    [range(&|(mean, _)| mean), range(&|(_, variance)| variance.sqrt())]
+}
+
+fn map(title: &str, matrix: &Matrix, batch: &Batch, most: f64) -> Figure {
+    let values = (0..matrix.rows).map(|r| matrix.row(r).iter().map(|v| Some(*v)).collect()).collect();
+    Heatmap::new(title, values, (-most, most), Colors::Signed)
+        .labels(&batch.words, &[])
+        .axes("token", "feature")
+        .sized((270.0, 420.0), true)
+        .figure()
+}

@@ -1,0 +1,267 @@
+//! Scaled dot-product attention of one head, step by step with its numbers (Vaswani et al. 2017):
+//! `softmax(Q Kᵀ · scale, masked) V`.
+//!
+//! Queries, keys and values are those a run computed; every step after them is computed here from its
+//! definition, and the weights and outputs that come of it are compared with those of the run.
+
+use super::sites::Site;
+use super::{Matrix, Part, Report};
+use crate::draw::Figure;
+use crate::draw::heatmap::Heatmap;
+use crate::draw::scale::Colors;
+
+/// What a run computed in one head.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Head {
+    /// Where.
+    pub site: Site,
+    /// Which head.
+    pub index: u64,
+    /// Queries `[T, D]`.
+    pub queries: Matrix,
+    /// Keys `[K, D]`.
+    pub keys: Matrix,
+    /// Values `[K, V]`.
+    pub values: Matrix,
+    /// What is added to the scores `[T, K]`, where a positional scheme does.
+    pub bias: Option<Matrix>,
+    /// The score of the sink, where there is one.
+    pub sink: Option<f64>,
+    /// The weights `[T, K]`.
+    pub weights: Matrix,
+    /// The outputs `[T, V]`.
+    pub outputs: Matrix,
+    /// Words of the queries; numbers if there are none.
+    pub query_words: Vec<String>,
+    /// Words of the keys.
+    pub key_words: Vec<String>,
+}
+
+/// Every step of a head, each `[T, K]` but the last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steps {
+    /// `Q Kᵀ`.
+    pub products: Matrix,
+    /// The products times the scale.
+    pub scaled: Matrix,
+    /// The scaled scores, softcapped and with the bias added; the scaled ones where neither is there.
+    pub scores: Matrix,
+    /// Whether a key is hidden from a query, row after row.
+    pub hidden: Vec<bool>,
+    /// `exp(score - greatest score of the row)`, 0 where hidden.
+    pub exponentials: Matrix,
+    /// The exponentials over their sum.
+    pub weights: Matrix,
+    /// `weights V`, `[T, V]`.
+    pub outputs: Matrix,
+}
+
+/// The steps of a head.
+pub fn computed(head: &Head) -> Steps {
+    let (rows, columns) = (head.queries.rows, head.keys.rows);
+    let map = |from: &Matrix, f: &dyn Fn(usize, f64) -> f64| Matrix {
+        values: from.values.iter().enumerate().map(|(i, v)| f(i, *v)).collect(),
+        ..*from
+    };
+    let op = &head.site.op;
+    let products = head.queries.times(&head.keys.turned());
+    let scaled = map(&products, &|_, v| v * op.scale);
+    let capped = map(&scaled, &|_, v| op.softcap.map_or(v, |cap| cap * (v / cap).tanh()));
+    let scores = match &head.bias {
+        Some(bias) => map(&capped, &|i, v| v + bias.values.get(i).copied().unwrap_or(0.0)),
+        None => capped,
+    };
+    // Masks and padding leave a weight of exactly 0, which no score that a run can hold gives.
+    let hidden: Vec<bool> = head.weights.values.iter().map(|w| *w == 0.0).collect();
+    let is_hidden = |i: usize| hidden.get(i).copied().unwrap_or(false);
+    let greatest = |row: usize| {
+        let seen = scores.row(row).iter().enumerate().filter(|(k, _)| !is_hidden(row * columns + k));
+        let sink = head.sink.unwrap_or(f64::NEG_INFINITY);
+        seen.fold(sink, |most, (_, score)| most.max(*score))
+    };
+    let most: Vec<f64> = (0..rows).map(greatest).collect();
+    let of_row = |i: usize| most.get(i / columns.max(1)).copied().unwrap_or(0.0);
+    let exponentials = map(&scores, &|i, v| if is_hidden(i) { 0.0 } else { (v - of_row(i)).exp() });
+    let sum = |row: usize| {
+        let sink = head.sink.map_or(0.0, |sink| (sink - of_row(row * columns)).exp());
+        exponentials.row(row).iter().sum::<f64>() + sink
+    };
+    let sums: Vec<f64> = (0..rows).map(sum).collect();
+    let weights = map(&exponentials, &|i, v| {
+        let sum = sums.get(i / columns.max(1)).copied().unwrap_or(0.0);
+        if sum > 0.0 { v / sum } else { 0.0 }
+    });
+    let outputs = weights.times(&head.values);
+    Steps { products, scaled, scores, hidden, exponentials, weights, outputs }
+}
+
+/// The largest difference of two matrices, number by number.
+pub fn difference(a: &Matrix, b: &Matrix) -> f64 {
+    a.values.iter().zip(&b.values).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()))
+}
+
+/// The steps as pictures and numbers; one query's are written out.
+pub fn steps(name: &str, head: &Head, query: usize) -> Report {
+    let found = computed(head);
+    let op = &head.site.op;
+    let width = head.queries.columns;
+    let (q, k) = (&head.query_words, &head.key_words);
+    let features: [&str; 2] = ["position", "feature"];
+    let of = |title: &str, m: &Matrix, words: &[String]| signed(title, m, None, (words, &[]), features);
+    let pairs: [&str; 2] = ["query", "key"];
+    let scores = |title: &str, m: &Matrix, hidden| signed(title, m, hidden, (q, k), pairs);
+    let mut parts = vec![Part {
+        title: "1. Queries, keys and values".into(),
+        text:
+            "Every position has a query, what it looks for, a key, what it is found by, and a value, what it \
+               gives. They are three projections of the same inputs, or with cross attention of two."
+                .into(),
+        facts: vec![
+            ("width of a query and a key".into(), width.to_string()),
+            ("width of a value".into(), head.values.columns.to_string()),
+        ],
+        figures: vec![
+            of("Queries Q", &head.queries, q),
+            of("Keys K", &head.keys, k),
+            of("Values V", &head.values, k),
+        ],
+        table: None,
+    }];
+    let is_usual = (op.scale - 1.0 / (width.max(1) as f64).sqrt()).abs() < 1e-9;
+    let scale = if is_usual { format!("1/√{width} = {:.4}", op.scale) } else { format!("{:.4}", op.scale) };
+    let mut figures = vec![scores("Q Kᵀ", &found.products, None), scores("scaled", &found.scaled, None)];
+    let mut text = format!(
+        "A score is the dot product of a query and a key, times {scale}. Without a scale, wider queries would \
+         give larger scores, and softmax would look at one key alone."
+    );
+    if let Some(cap) = op.softcap {
+        text += &format!(" Scores are held between ±{cap}: {cap} · tanh(score / {cap}).");
+    }
+    if head.bias.is_some() {
+        text += " A bias that depends on the positions is added.";
+    }
+    if op.softcap.is_some() || head.bias.is_some() {
+        figures.push(scores("as softmax takes them", &found.scores, None));
+    }
+    let title = "2. Scores".into();
+    parts.push(Part { title, text, facts: vec![("scale".into(), scale)], figures, table: None });
+    let any_hidden = found.hidden.iter().any(|h| *h);
+    let text = match any_hidden {
+        true => "Grey pairs are hidden by masks or padding: their score becomes −∞ and their weight 0.",
+        false => "Nothing is hidden: every query sees every key.",
+    };
+    let masked = scores("masked scores", &found.scores, Some(&found.hidden));
+    let weights = weights(&found, (q, k));
+    parts.push(Part {
+        title: "3. Mask and softmax".into(),
+        text: format!("{text} Softmax, exp(score) over the sum of its row, makes weights that sum to 1."),
+        facts: Vec::new(),
+        figures: vec![masked, weights],
+        table: None,
+    });
+    parts.push(one_query(head, &found, query));
+    parts.push(Part {
+        title: "5. Outputs".into(),
+        text:
+            "An output is the mean of the values, weighted: weights · V. The weights and outputs above are \
+               computed from Q, K and V by these steps; the run computed its own in single precision."
+                .into(),
+        facts: vec![
+            (
+                "largest difference of a weight from the run's".into(),
+                small(difference(&found.weights, &head.weights)),
+            ),
+            ("largest difference of an output".into(), small(difference(&found.outputs, &head.outputs))),
+        ],
+        figures: vec![of("Outputs", &found.outputs, q)],
+        table: None,
+    });
+    let place =
+        format!("{} attention, layer {}, head {}", head.site.kind.word(), head.site.layer, head.index);
+    Report { title: format!("{name}: attention step by step"), lead: place, parts }
+}
+
+/// The arithmetic of one query, key by key.
+fn one_query(head: &Head, found: &Steps, query: usize) -> Part {
+    let word = |words: &[String], i: usize| words.get(i).cloned().unwrap_or_else(|| i.to_string());
+    let columns = head.keys.rows;
+    let header = ["key", "q · k", "scaled", "score", "exp(score − max)", "weight"];
+    let number = |m: &Matrix, key: usize| format!("{:.4}", m.at(query, key)).replace('-', "−");
+    let rows: Vec<Vec<String>> = (0..columns)
+        .map(|key| {
+            let is_hidden = found.hidden.get(query * columns + key).copied().unwrap_or(false);
+            let score = if is_hidden { "−∞".to_owned() } else { number(&found.scores, key) };
+            let name = format!("{key} {}", word(&head.key_words, key));
+            let name = if head.key_words.is_empty() { key.to_string() } else { name };
+            let [product, scaled] = [&found.products, &found.scaled].map(|m| number(m, key));
+            vec![name, product, scaled, score, number(&found.exponentials, key), number(&found.weights, key)]
+        })
+        .collect();
+    let sum: f64 = found.exponentials.row(query).iter().sum();
+    let mut facts = vec![
+        ("sum of the exponentials".to_owned(), format!("{sum:.4}")),
+        ("sum of the weights".to_owned(), format!("{:.4}", found.weights.row(query).iter().sum::<f64>())),
+    ];
+    if let Some(sink) = head.sink {
+        facts.insert(0, ("score of the sink, which takes weight away".to_owned(), format!("{sink:.4}")));
+    }
+    let first: Vec<String> =
+        found.outputs.row(query).iter().take(6).map(|v| format!("{v:.4}").replace('-', "−")).collect();
+    let more = if found.outputs.columns > first.len() { ", …" } else { "" };
+    facts.push(("output".to_owned(), format!("[{}{more}]", first.join(", "))));
+    let name = match head.query_words.get(query) {
+        Some(word) => format!("{query} ({word})"),
+        None => query.to_string(),
+    };
+    Part {
+        title: format!("4. One query: position {name}"),
+        text: "Its row of every matrix above, key by key. `max` is the greatest score of the row, which changes \
+               no weight and keeps exp from overflowing."
+            .into(),
+        facts,
+        figures: Vec::new(),
+        table: Some((header.map(str::to_owned).to_vec(), rows)),
+    }
+}
+
+/// A matrix with a sign, numbers in its cells where they fit.
+fn signed(
+    title: &str,
+    matrix: &Matrix,
+    hidden: Option<&Vec<bool>>,
+    (rows, columns): (&[String], &[String]),
+    axes: [&str; 2],
+) -> Figure {
+    let is_hidden = |i: usize| hidden.and_then(|h| h.get(i)).copied().unwrap_or(false);
+    let most = matrix.values.iter().fold(0f64, |most, v| most.max(v.abs()));
+    let most = if most > 0.0 { most } else { 1.0 };
+    let values = (0..matrix.rows).map(|r| {
+        let row = matrix.row(r).iter().enumerate();
+        row.map(|(c, v)| Some(*v).filter(|_| !is_hidden(r * matrix.columns + c))).collect()
+    });
+    Heatmap::new(title, values.collect(), (-most, most), Colors::Signed)
+        .labels(rows, columns)
+        .axes(axes[0], axes[1])
+        .sized((330.0, 330.0), true)
+        .numbered("−∞")
+        .figure()
+}
+
+fn weights(found: &Steps, (rows, columns): (&[String], &[String])) -> Figure {
+    let wide = found.weights.columns;
+    let values = (0..found.weights.rows).map(|r| {
+        let row = found.weights.row(r).iter().enumerate();
+        row.map(|(c, v)| Some(*v).filter(|_| !found.hidden.get(r * wide + c).copied().unwrap_or(false)))
+            .collect()
+    });
+    Heatmap::new("weights", values.collect(), (0.0, 1.0), Colors::Rising)
+        .labels(rows, columns)
+        .axes("query", "key")
+        .sized((330.0, 330.0), true)
+        .numbered("0")
+        .figure()
+}
+
+fn small(value: f64) -> String {
+    if value == 0.0 { "0".into() } else { format!("{value:.1e}").replace('-', "−") }
+}

@@ -1,0 +1,255 @@
+//! How a run learned: its loss step by step and smoothed, what was measured on the way, and the learning rate
+//! and the gradients that went with it.
+//!
+//! A single step's loss is that of its few examples and jumps; the curve is the mean of neighbouring steps,
+//! with a band from the smallest to the largest of them.
+
+use super::{Part, Report};
+use crate::draw::chart::{Axis, Chart, Series};
+use crate::report::number::{count, exact};
+
+/// Points of a curve at most.
+const POINTS: usize = 200;
+/// Evaluations that a table shows at most.
+const ROWS: usize = 30;
+/// Columns of a curve in a text.
+const COLUMNS: usize = 40;
+
+/// What is known of one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Its number, from 1.
+    pub step: u64,
+    /// The mean loss of its predictions, in nats.
+    pub loss: f64,
+    /// The learning rate.
+    pub rate: f64,
+    /// The norm of the gradient before clipping, where it was clipped.
+    pub norm: Option<f64>,
+    /// Tokens that were read.
+    pub tokens: u64,
+    /// Seconds since training began, or was taken up again.
+    pub seconds: f64,
+}
+
+/// A figure that was measured several times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// What: `loss`, `accuracy`.
+    pub name: String,
+    /// On which part of the data.
+    pub split: String,
+    /// Whether less is better.
+    pub falls: bool,
+    /// After which step, and how much; absent where it was not a number.
+    pub points: Vec<(u64, Option<f64>)>,
+}
+
+impl Measured {
+    /// The step after which it was best, and how much it was.
+    pub fn best(&self) -> Option<(u64, f64)> {
+        let known = self.points.iter().filter_map(|(step, value)| Some((*step, (*value)?)));
+        known.reduce(|best, one| match self.falls {
+            true if one.1 < best.1 => one,
+            false if one.1 > best.1 => one,
+            _ => best,
+        })
+    }
+}
+
+/// A run so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Course {
+    /// Every step, in order.
+    pub steps: Vec<Step>,
+    /// What was measured; the first figure says which checkpoint is the best.
+    pub measured: Vec<Measured>,
+    /// How many steps the run is to have, where that is known.
+    pub planned: Option<u64>,
+}
+
+impl Course {
+    /// Adds what was measured after a step.
+    pub fn measure(&mut self, name: &str, split: &str, falls: bool, at: (u64, Option<f64>)) {
+        match self.measured.iter_mut().find(|m| m.name == name && m.split == split) {
+            Some(known) => known.points.push(at),
+            None => {
+                let (name, split) = (name.to_owned(), split.to_owned());
+                self.measured.push(Measured { name, split, falls, points: vec![at] });
+            }
+        }
+    }
+
+    /// Seconds of training, those before an interruption among them.
+    fn seconds(&self) -> f64 {
+        let next = self.steps.iter().skip(1).map(|s| s.seconds).chain([0.0]);
+        // The clock of a run that was taken up again begins anew.
+        self.steps.iter().zip(next).filter(|(step, next)| *next < step.seconds).map(|(s, _)| s.seconds).sum()
+    }
+}
+
+/// Neighbouring steps as one point: the last of them, and the mean, the least and the greatest value.
+fn smoothed(points: &[(u64, f64)], most: usize) -> Vec<(f64, [f64; 3])> {
+    let wide = points.len().div_ceil(most.max(1)).max(1);
+    let merged = points.chunks(wide).filter_map(|chunk| {
+        let (last, _) = chunk.last()?;
+        let values = chunk.iter().map(|(_, value)| *value);
+        let mean = values.clone().sum::<f64>() / chunk.len() as f64;
+        let low = values.clone().fold(f64::INFINITY, f64::min);
+        Some((*last as f64, [mean, low, values.fold(f64::NEG_INFINITY, f64::max)]))
+    });
+    merged.collect()
+}
+
+/// A curve in one line of text, each character the mean of some steps.
+fn sparkline(points: &[(u64, f64)]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let means: Vec<f64> = smoothed(points, COLUMNS).into_iter().map(|(_, [mean, ..])| mean).collect();
+    let (low, high) =
+        means.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+    let bar = |value: &f64| {
+        let share = if high > low { (value - low) / (high - low) } else { 0.0 };
+        BARS.get((share * 7.0).round() as usize).copied().unwrap_or('▁')
+    };
+    means.iter().map(bar).collect()
+}
+
+/// A curve of neighbouring steps with the band between the least and the greatest of them.
+fn banded(name: &str, points: &[(u64, f64)]) -> Series {
+    let merged = smoothed(points, POINTS);
+    let line = merged.iter().map(|(x, [mean, ..])| (*x, *mean)).collect();
+    let has_band = points.len() > merged.len();
+    let band = merged.iter().filter(|_| has_band).map(|(x, [_, low, high])| (*x, *low, *high)).collect();
+    Series::line(name, line).with_band(band)
+}
+
+/// What a run has learned so far, as curves and numbers.
+pub fn training(name: &str, course: &Course) -> Report {
+    let losses: Vec<(u64, f64)> = course.steps.iter().map(|s| (s.step, s.loss)).collect();
+    let wide = losses.len().div_ceil(POINTS).max(1);
+    let mut parts = vec![loss(course, &losses, wide)];
+    parts.extend(course.measured.iter().filter(|m| m.name != "loss").map(figure));
+    parts.push(way(course, wide));
+    let made = course.steps.last().map_or(0, |s| s.step);
+    let lead = match course.planned {
+        Some(planned) if planned > made => {
+            format!("step {} of {}", exact(u128::from(made)), exact(u128::from(planned)))
+        }
+        Some(_) | None => format!("{} steps", exact(u128::from(made))),
+    };
+    Report { title: format!("{name}: training"), lead, parts }
+}
+
+fn loss(course: &Course, losses: &[(u64, f64)], wide: usize) -> Part {
+    let mut chart = Chart::new("Loss", Axis::linear("step"), Axis::linear("loss, nats"));
+    chart.room = (640.0, 320.0);
+    chart = chart.with(banded("in training", losses));
+    for measured in course.measured.iter().filter(|m| m.name == "loss") {
+        let points = measured.points.iter().map(|(step, v)| (*step as f64, v.unwrap_or(f64::NAN)));
+        chart = chart.with(Series::line(&format!("measured on {}", measured.split), points.collect()));
+    }
+    if let Some((step, _)) = course.measured.first().and_then(Measured::best) {
+        chart = chart.mark_x(step as f64, "best");
+    }
+    let mut facts: Vec<(String, String)> = Vec::new();
+    let mean = |some: &[(u64, f64)]| some.iter().map(|(_, l)| l).sum::<f64>() / some.len().max(1) as f64;
+    if let Some((_, first)) = losses.first() {
+        let last = losses.get(losses.len().saturating_sub(wide.max(10))..).unwrap_or(losses);
+        facts.push(("loss of the first step".into(), format!("{first:.4}")));
+        facts.push((format!("mean of the last {}", last.len()), format!("{:.4}", mean(last))));
+        facts.push(("curve".into(), sparkline(losses)));
+    }
+    for measured in &course.measured {
+        let place = format!("{} on {}", measured.name, measured.split);
+        if let Some((step, value)) = measured.best() {
+            facts.push((
+                format!("best {place}"),
+                format!("{value:.4} after step {}", exact(u128::from(step))),
+            ));
+        }
+        let last = measured.points.last();
+        if let Some((_, Some(value))) = last {
+            facts.push((format!("last {place}"), format!("{value:.4}")));
+        }
+    }
+    let smoothing = match wide {
+        1 => "Every step's own loss".to_owned(),
+        n => format!("The mean of {n} steps at a time, and a band from the least to the greatest of them"),
+    };
+    let text = format!(
+        "{smoothing}. A step's loss is taken before the step, with dropout on, so what is measured without \
+         dropout may be lower."
+    );
+    Part { title: "Learning curve".into(), text, facts, figures: vec![chart.figure()], table: table(course) }
+}
+
+/// A figure of its own, such as accuracy.
+fn figure(measured: &Measured) -> Part {
+    let points: Vec<(f64, f64)> =
+        measured.points.iter().map(|(step, v)| (*step as f64, v.unwrap_or(f64::NAN))).collect();
+    let axis = Axis::linear(&measured.name);
+    let mut chart =
+        Chart::new(&format!("{} on {}", measured.name, measured.split), Axis::linear("step"), axis);
+    if let [(x, y)] = points.as_slice() {
+        chart = chart.with(Series::points("", vec![(*x, *y)], vec![format!("{y:.4}")]));
+    } else {
+        chart = chart.with(Series::line("", points));
+    }
+    if let Some((step, _)) = measured.best() {
+        chart = chart.mark_x(step as f64, "best");
+    }
+    let better = if measured.falls { "Less is better." } else { "More is better." };
+    Part {
+        title: format!("{} on {}", measured.name, measured.split),
+        text: better.into(),
+        figures: vec![chart.figure()],
+        ..Part::default()
+    }
+}
+
+/// Every evaluation, or some of them where there are many.
+fn table(course: &Course) -> Option<(Vec<String>, Vec<Vec<String>>)> {
+    let mut steps: Vec<u64> = course.measured.iter().flat_map(|m| m.points.iter().map(|(s, _)| *s)).collect();
+    steps.sort_unstable();
+    steps.dedup();
+    let last = *steps.last()?;
+    let stride = steps.len().div_ceil(ROWS);
+    let header = std::iter::once("step".to_owned());
+    let header = header.chain(course.measured.iter().map(|m| format!("{} on {}", m.name, m.split)));
+    let shown = steps.into_iter().enumerate().filter(|(i, step)| i % stride == 0 || *step == last);
+    let rows = shown.map(|(_, step)| {
+        let value = |m: &Measured| {
+            let found = m.points.iter().find(|(s, _)| *s == step).and_then(|(_, value)| *value);
+            found.map_or("–".to_owned(), |v| format!("{v:.4}"))
+        };
+        std::iter::once(exact(u128::from(step))).chain(course.measured.iter().map(value)).collect()
+    });
+    Some((header.collect(), rows.collect()))
+}
+
+/// The learning rate, the gradient, and how fast it went.
+fn way(course: &Course, wide: usize) -> Part {
+    let of = |value: fn(&Step) -> Option<f64>| -> Vec<(u64, f64)> {
+        course.steps.iter().filter_map(|s| Some((s.step, value(s)?))).collect()
+    };
+    let rate = Chart::new("Learning rate", Axis::linear("step"), Axis::linear("learning rate").holding(0.0));
+    let mut figures = vec![rate.with(banded("", &of(|s| Some(s.rate)))).figure()];
+    let norms = of(|s| s.norm);
+    if !norms.is_empty() {
+        let chart =
+            Chart::new("Gradient before clipping", Axis::linear("step"), Axis::linear("norm").holding(0.0));
+        figures.push(chart.with(banded("", &norms)).figure());
+    }
+    let tokens: u64 = course.steps.iter().map(|s| s.tokens).sum();
+    let seconds = course.seconds();
+    let mut facts = vec![("tokens read".to_owned(), count(u128::from(tokens)))];
+    if seconds > 0.0 {
+        facts.push(("time in steps".to_owned(), format!("{seconds:.0} s")));
+        facts.push(("tokens a second".to_owned(), count((tokens as f64 / seconds) as u128)));
+    }
+    let text = match wide {
+        1 => String::new(),
+        n => format!("Means of {n} steps at a time."),
+    };
+    Part { title: "Learning rate and gradients".into(), text, facts, figures, table: None }
+}

@@ -1,0 +1,112 @@
+//! What a run writes down as it goes on: `metrics.jsonl`, one JSON object a line, a step or an evaluation.
+//!
+//! The lines are written and read with the same types, so that what is drawn of a run is what it recorded.
+
+use std::io::{self, BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+/// The file's name in the folder of a run.
+pub const FILE: &str = "metrics.jsonl";
+
+/// The longest a line may be, in bytes.
+const LONGEST: usize = 1 << 16;
+
+/// One step of training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Its number, from 1.
+    pub step: u64,
+    /// The mean loss of the step's predictions before it, in nats.
+    pub loss: f64,
+    /// The learning rate.
+    pub rate: f64,
+    /// The norm of the gradient before clipping; absent where nothing is clipped.
+    pub norm: Option<f64>,
+    /// Predictions that counted.
+    pub targets: u64,
+    /// Tokens that were read.
+    pub tokens: u64,
+    /// Seconds since training began, or was taken up again.
+    pub seconds: f64,
+}
+
+/// What was measured after a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// The step.
+    pub step: u64,
+    /// The part of the data.
+    pub split: String,
+    /// Figures by the words a recipe has for them; absent where one is not a number.
+    #[serde(flatten)]
+    pub figures: IndexMap<String, Option<f64>>,
+}
+
+/// A line of the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Line {
+    /// A step.
+    Step(Step),
+    /// An evaluation.
+    Evaluation(Evaluation),
+}
+
+/// What is recorded of a run so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record {
+    /// Every step, in order.
+    pub steps: Vec<Step>,
+    /// Every evaluation, in order.
+    pub evaluations: Vec<Evaluation>,
+}
+
+/// Why a record cannot be read.
+#[derive(Debug)]
+pub enum RecordError {
+    /// The system refuses.
+    Io(PathBuf, io::Error),
+    /// A line is not one that trafoc writes.
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Which line, from 1.
+        number: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl Record {
+    /// Reads the record in the folder of a run, which may be in training. A last line without an end is
+    /// still being written and is left out.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds something else.
+    pub fn read(root: &Path) -> Result<Self, RecordError> {
+        let path = root.join(FILE);
+        let io_error = |error| RecordError::Io(path.clone(), error);
+        let mut reader = BufReader::new(std::fs::File::open(&path).map_err(io_error)?);
+        let mut record = Self::default();
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            let mut limited = io::Read::take(&mut reader, LONGEST as u64);
+            limited.read_until(b'\n', &mut line).map_err(io_error)?;
+            let wrong = |why: String| RecordError::Line { path: path.clone(), number, why };
+            match line.strip_suffix(b"\n") {
+                None if line.len() >= LONGEST => return Err(wrong("it is too long".to_owned())),
+                None => break,
+                Some(text) => match serde_json::from_slice(text).map_err(|e| wrong(e.to_string()))? {
+                    Line::Step(step) => record.steps.push(step),
+                    Line::Evaluation(evaluation) => record.evaluations.push(evaluation),
+                },
+            }
+        }
+        Ok(record)
+    }
+}
