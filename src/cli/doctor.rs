@@ -88,7 +88,7 @@ impl Doctor {
     /// Collects the findings; changes nothing.
     pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
         let health = Health {
-            version: env!("CARGO_PKG_VERSION"),
+            version: super::VERSION,
             language: crate::spec::model::VERSION,
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             threads: std::thread::available_parallelism().map_or(1, usize::from),

@@ -82,7 +82,7 @@ use ui::{Color, Exit, Failure, Format, Output, Ui};
 #[derive(Debug, Parser)]
 #[command(
     name = "trafoc",
-    version,
+    version = VERSION,
     max_term_width = 80,
     disable_help_subcommand = true,
     before_help = "Example: trafoc build @gpt1",
@@ -106,6 +106,9 @@ pub struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+/// The version, with the commit where the build knows it: `0.1.0 (1a2b3c4d5)`.
+pub const VERSION: &str = env!("TRAFOC_VERSION");
 
 const AFTER_HELP: &str = "\
 SPEC is a spec file, `-` for stdin, a spec that comes with trafoc (`@gpt1`), a

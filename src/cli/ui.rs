@@ -384,7 +384,7 @@ pub fn bug_report(what: &str, command: &str) -> String {
     format!(
         "error: this is a bug in trafoc: {what}\n  version  trafoc {}\n  command  trafoc {command}\n  system   {} {}\n\
          please report it with the spec that shows it, as small as you can make it\n",
-        env!("CARGO_PKG_VERSION"),
+        super::VERSION,
         std::env::consts::OS,
         std::env::consts::ARCH,
     )

@@ -26,6 +26,8 @@ impl std::fmt::Display for Bug {
     }
 }
 
+impl std::error::Error for Bug {}
+
 impl From<Mismatch> for Bug {
     fn from(mismatch: Mismatch) -> Self {
         Bug(mismatch.0)

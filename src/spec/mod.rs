@@ -15,6 +15,7 @@ pub mod model;
 pub mod schema;
 pub mod stack;
 pub mod sweep;
+pub mod version;
 pub mod weights;
 pub mod wiring;
 

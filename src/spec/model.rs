@@ -3,12 +3,13 @@
 use super::keys::Used;
 use super::lets::Lets;
 use super::stack::{self, Stack, Surroundings};
+use super::version;
 use super::weights::Weights;
 use super::wiring;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{Reader, entry, mended};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
-use crate::field::{Context, Places, Size};
+use crate::field::{Context, Count, Places, Size};
 
 use crate::ir::ModelKind;
 use crate::parts::head::pool::Pool;
@@ -18,7 +19,7 @@ use crate::source::Span;
 use crate::syntax::tree::Node;
 
 /// The version of the language this compiler reads.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = version::SPEC;
 
 /// A decoded spec. Equal specs are the same model.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +60,7 @@ pub fn fields() -> Vec<Field> {
         Shape::Any
     }
     vec![
-        field("trafo", "Version of the language.", Size::describe, DefaultDoc::Value(|| plain("1"))),
+        field("trafo", "Version of the language.", Count::describe, DefaultDoc::Value(|| plain("1"))),
         field(
             "name",
             "The model's name; the emitted file and type are called after it.",
@@ -136,13 +137,11 @@ impl ModelSpec {
         let node = &*tree;
         let mut reader = Reader::open(node, "spec", &fields, cx)?;
         let mark = cx.mark();
-        let version: Option<Size> = reader.or_value("trafo", Size(VERSION), cx);
+        let version: Option<Count> = reader.or_value("trafo", Count(VERSION), cx);
         cx.forget_since(mark);
-        if let Some(version) = version.filter(|v| **v != VERSION) {
-            let message =
-                format!("this is version {} of the language; trafoc reads version {VERSION}", *version);
-            let diagnostic = Diagnostic::error(Code::UnknownVersion, reader.place("trafo"), message);
-            cx.report(diagnostic.help(format!("write `trafo: {VERSION}`")));
+        if let Some(wrong) = version.and_then(|v| version::check("trafo", *v, VERSION, reader.place("trafo")))
+        {
+            cx.report(wrong);
         }
         let lets = Lets::new(node, cx);
         lets.resolve(cx);

@@ -64,6 +64,8 @@ mod numeric;
 #[cfg(feature = "interp")]
 mod observe;
 #[cfg(test)]
+mod package;
+#[cfg(test)]
 #[cfg(feature = "learn")]
 mod picture;
 #[cfg(test)]

@@ -34,14 +34,14 @@ use crate::field::record::record;
 use crate::field::{Context, Count, Positive, Probability, Size, Value};
 use crate::source::{SourceId, SourceMap};
 use crate::spec::explain::{self, Topic};
-use crate::spec::schema;
+use crate::spec::{schema, version};
 use crate::syntax::merge::settle;
 use crate::syntax::set::{self, Setting};
 use crate::syntax::tree::Kind;
 use crate::syntax::{Notation, parse};
 
 /// The version of the recipe language this program reads.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = version::RECIPE;
 
 /// The vocabulary of `tokens: bytes`: all bytes, padding, start and end.
 pub const BYTES: u64 = 256 + 3;
@@ -50,7 +50,7 @@ record! {
     /// How a spec is trained: the data, the optimizer, the number of steps, and the metrics.
     pub struct Recipe as "recipe" {
         /// The version of the recipe language.
-        recipe: Size = value(Size(VERSION));
+        recipe: Count = value(Count(VERSION));
         /// The data the model is trained on.
         data: Data = required;
         /// How text is divided into tokens. Required unless the input is an image.
@@ -98,11 +98,8 @@ impl Recipe {
             cx.report(diagnostic);
             ok = None;
         };
-        if *self.recipe != VERSION {
-            let message =
-                format!("this is version {} of recipes; trafoc reads version {VERSION}", *self.recipe);
-            let diagnostic = Diagnostic::error(Code::UnknownVersion, self.places.of("recipe"), message);
-            report(diagnostic.help(format!("write `recipe: {VERSION}`")));
+        if let Some(wrong) = version::check("recipe", *self.recipe, VERSION, self.places.of("recipe")) {
+            report(wrong);
         }
         match (self.steps, self.epochs) {
             (Some(_), Some(_)) => report(

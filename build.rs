@@ -1,0 +1,49 @@
+//! Says which commit a release build is of, for `trafoc --version`.
+//!
+//! A clone asks git; a package from a registry holds a file that says it; anything else has no commit, and the
+//! version alone is shown. Builds for development are not asked, or every commit would compile them anew.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=TRAFOC_COMMIT");
+    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let given = std::env::var("TRAFOC_COMMIT").ok().filter(|commit| !commit.is_empty());
+    let asked = || if is_release { of_clone(&root).or_else(|| of_package(&root)) } else { None };
+    let is_plain = |commit: &String| commit.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    let version = match given.or_else(asked).filter(is_plain) {
+        Some(commit) => format!("{version} ({commit})"),
+        None => version,
+    };
+    println!("cargo::rustc-env=TRAFOC_VERSION={version}");
+}
+
+/// What git says of a folder that is the root of a clone, and not one within somebody else's.
+fn of_clone(root: &Path) -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let said = Command::new("git").current_dir(root).args(arguments).output().ok()?;
+        let text = String::from_utf8(said.stdout).ok().filter(|_| said.status.success())?;
+        Some(text.trim().to_owned())
+    };
+    let top = PathBuf::from(git(&["rev-parse", "--show-toplevel"])?);
+    if top.canonicalize().ok()? != root.canonicalize().ok()? {
+        return None;
+    }
+    // This file is written at every commit and every change of branch.
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo::rerun-if-changed={}", root.join(log).display());
+    }
+    git(&["describe", "--always", "--dirty", "--abbrev=9", "--exclude=*"])
+}
+
+/// What `cargo package` wrote down.
+fn of_package(root: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(root.join(".cargo_vcs_info.json")).ok()?;
+    let (_, after) = text.split_once("\"sha1\"")?;
+    let commit = after.split('"').nth(1)?;
+    commit.get(..9).map(str::to_owned)
+}

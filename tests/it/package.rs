@@ -1,0 +1,93 @@
+//! What a registry is given: small enough, with everything the program is made of, and the example of the library.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::compiled::repository;
+
+#[cfg(feature = "flex")]
+#[path = "../../examples/library.rs"]
+mod library;
+
+/// Bytes a registry takes at most, packed; unpacked it is to be less already.
+const MOST: u64 = 10_000_000;
+
+fn listed() -> Vec<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let arguments = ["package", "--list", "--allow-dirty", "--offline", "--locked", "-p", "trafoc"];
+    let said = Command::new(cargo).current_dir(repository("")).args(arguments).output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    String::from_utf8(said.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// Texts that source files include, by their paths in the repository.
+fn included(file: &Path, text: &str) -> Vec<String> {
+    let calls = ["include_str!(\"", "include_bytes!(\""];
+    let rests = calls.iter().flat_map(|call| text.split(call).skip(1));
+    let names = rests.filter_map(|rest| rest.split_once('"')).map(|(name, _)| name);
+    names.map(|name| file.parent().unwrap().join(name).to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn the_package_is_small_and_whole() {
+    let files = listed();
+    // Made while packing.
+    let made = ["Cargo.lock", "Cargo.toml.orig", ".cargo_vcs_info.json"];
+    let own: Vec<&String> = files.iter().filter(|f| !made.contains(&f.as_str())).collect();
+    let bytes: u64 = own.iter().map(|f| std::fs::metadata(repository(f)).map_or(0, |m| m.len())).sum();
+    assert!(bytes < MOST, "{bytes} bytes in {} files", own.len());
+    let foreign = |f: &&&String| {
+        ["tests/", "generated/", "benches/", "docs/gallery/", "."].iter().any(|p| f.starts_with(p))
+    };
+    assert_eq!(own.iter().find(foreign), None);
+    for needed in [
+        "README.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "LICENSE-MIT",
+        "LICENSE-APACHE",
+        "build.rs",
+        "grammar/trafo.pest",
+    ] {
+        assert!(files.iter().any(|f| f == needed), "{needed} is not in the package");
+    }
+    for source in own.iter().filter(|f| f.ends_with(".rs")) {
+        let path = repository(source);
+        for wanted in included(&path, &std::fs::read_to_string(&path).unwrap()) {
+            let wanted =
+                Path::new(&wanted).canonicalize().unwrap_or_else(|e| panic!("{source}: {wanted}: {e}"));
+            let name = wanted
+                .strip_prefix(repository("").canonicalize().unwrap())
+                .unwrap()
+                .to_string_lossy()
+                .into_owned();
+            assert!(files.contains(&name), "{source} includes {name}, which is not in the package");
+        }
+    }
+    let specs = std::fs::read_dir(repository("specs")).unwrap().map(|e| e.unwrap().path());
+    for spec in specs.filter(|p| p.is_file()) {
+        let name = format!("specs/{}", spec.file_name().unwrap().to_string_lossy());
+        assert!(files.contains(&name), "{name} is not in the package");
+    }
+}
+
+/// A build for development has no commit; what is printed is the version all the same.
+#[test]
+fn the_version_is_told() {
+    let said = Command::new(env!("CARGO_BIN_EXE_trafoc")).arg("--version").output().unwrap();
+    let text = String::from_utf8(said.stdout).unwrap();
+    assert!(text.starts_with(&format!("trafoc {}", env!("CARGO_PKG_VERSION"))), "{text}");
+}
+
+#[cfg(feature = "flex")]
+#[test]
+fn the_library_does_what_its_example_says() {
+    let made = library::make(library::SPEC).unwrap();
+    assert_eq!(made.logits, [1, 3, 30]);
+    // A layer: four projections with bias, up and down with bias, two norms. Then a norm, two tables of words.
+    let layer = 4 * 16 * 17 + (16 * 64 + 64) + (64 * 16 + 16) + 4 * 16;
+    assert_eq!(made.parameters, 2 * layer + 2 * 16 + 2 * 30 * 16);
+    assert!(made.rust.contains("pub struct") && made.rust.contains("fn forward"));
+    let wrong = library::make("trafo: 2\n").unwrap_err().to_string();
+    assert!(wrong.contains("error[unknown-version]") && wrong.contains("little.yaml:1:8"), "{wrong}");
+}
