@@ -142,8 +142,14 @@ fn vocabulary(book: &Codebook, parts: &[(Split, &Part)], own: &[&str], tokenizer
         ("unknown", marks.unknown),
         ("mask", marks.mask),
     ];
-    let marks = named.into_iter().filter_map(|(what, id)| Some((format!("{what} {}", word(id?)), id?)));
-    Vocabulary { side: own.join(" and "), size: tokenizer.vocab(), marks: marks.collect(), counts, unknown }
+    let mut marks: Vec<(String, u32, Vec<&'static str>)> = Vec::new();
+    for (what, id) in named.into_iter().filter_map(|(what, id)| Some((what, id?))) {
+        match marks.iter_mut().find(|(_, known, _)| *known == id) {
+            Some((_, _, uses)) => uses.push(what),
+            None => marks.push((word(id), id, vec![what])),
+        }
+    }
+    Vocabulary { side: own.join(" and "), size: tokenizer.vocab(), marks, counts, unknown }
 }
 
 /// How many examples are of every class; of tagged texts, how many tokens.

@@ -68,8 +68,8 @@ pub struct Destination {
 /// Arguments of `inspect positions`.
 #[derive(Debug, Args)]
 struct Positions {
-    /// A spec file, `-` for stdin, a shipped spec, a run's folder or a Hugging Face model's; several stand side
-    /// by side
+    /// A spec file, `-` for stdin, a shipped spec, a run's folder or a Hugging Face model's; several follow each
+    /// other
     #[arg(value_name = "SPEC", required = true, num_args = 1..=4)]
     specs: Vec<String>,
     /// Which features of a table are drawn along the positions; the first four if not given

@@ -1,6 +1,6 @@
 //! Bar charts: one bar per name, several bars in a group, or several stacked into one.
 
-use super::scale::Scale;
+use super::scale::{Scale, Unit};
 use super::text::{fit, width};
 use super::theme::series;
 use super::{Anchor, Canvas, Figure};
@@ -20,6 +20,8 @@ pub struct Bars {
     pub ranges: Vec<(f64, f64)>,
     /// Whether the series are stacked; otherwise their bars are below each other.
     pub is_stacked: bool,
+    /// What the axis counts.
+    pub unit: Unit,
     /// Formats a value for its bar.
     pub word: fn(f64) -> String,
     /// The length of the longest bar in pixels.
@@ -34,7 +36,14 @@ impl Bars {
     pub fn new(title: &str, axis: &str, names: Vec<String>, word: fn(f64) -> String) -> Self {
         let (title, axis) = (title.to_owned(), axis.to_owned());
         let (series, ranges) = (Vec::new(), Vec::new());
-        Self { title, axis, names, series, ranges, is_stacked: false, word, room: 380.0 }
+        let unit = Unit::Count;
+        Self { title, axis, names, series, ranges, is_stacked: false, unit, word, room: 380.0 }
+    }
+
+    /// The bars of bytes: the axis has round numbers of KiB, MiB, GiB.
+    pub fn of_bytes(mut self) -> Self {
+        self.unit = Unit::Bytes;
+        self
     }
 
     /// The same chart with one more series.
@@ -68,7 +77,7 @@ impl Bars {
             singles.map(|(p, i)| if self.is_stacked { total(i) } else { value(p, i) })
         });
         let highs = self.ranges.iter().map(|range| range.1).filter(|high| high.is_finite());
-        let scale = Scale::around(lengths.chain([0.0]).chain(highs));
+        let scale = Scale::counting(self.unit, lengths.chain([0.0]).chain(highs));
         let names = self.names.iter().fold(0f64, |most, name| most.max(width(name, 11.0).min(200.0)));
         let left = 20.0 + names * 1.06;
         let each = if self.is_stacked { BAR + 7.0 } else { BAR * parts as f64 + 9.0 };

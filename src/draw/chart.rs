@@ -31,17 +31,24 @@ pub struct Axis {
     pub is_log: bool,
     /// A number that the axis must include, such as 0.
     pub holds: Option<f64>,
+    /// Whether there is nothing between whole numbers.
+    pub is_whole: bool,
 }
 
 impl Axis {
     /// A linear axis.
     pub fn linear(title: &str) -> Self {
-        Self { title: title.to_owned(), is_log: false, holds: None }
+        Self { title: title.to_owned(), is_log: false, holds: None, is_whole: false }
     }
 
     /// A logarithmic axis.
     pub fn log(title: &str) -> Self {
-        Self { title: title.to_owned(), is_log: true, holds: None }
+        Self { title: title.to_owned(), is_log: true, holds: None, is_whole: false }
+    }
+
+    /// A linear axis of whole numbers, such as layers: no ticks between them.
+    pub fn whole(title: &str) -> Self {
+        Self { is_whole: true, ..Self::linear(title) }
     }
 
     /// The same axis, which includes this number.
@@ -219,16 +226,19 @@ impl Chart {
     fn axes(&self, canvas: &mut Canvas, place: &Place) {
         let (left, top, room) = (place.left, place.top, place.room);
         let bottom = top + room.1;
-        for (value, word) in place.y.ticks() {
+        let shown = |axis: &Axis, value: f64| !axis.is_whole || (value - value.round()).abs() < 1e-9;
+        for (value, word) in place.y.ticks().into_iter().filter(|(value, _)| shown(&self.y, *value)) {
             let y = place.at((place.x.low, value)).1;
             canvas.line((left, y), (left + room.0, y), "stroke-grid thin");
             canvas.text((left - 6.0, y + 4.0), Anchor::End, "small fill-muted", &word);
         }
-        let ticks = place.x.ticks();
+        let ticks: Vec<(f64, String)> =
+            place.x.ticks().into_iter().filter(|(value, _)| shown(&self.x, *value)).collect();
         // Labels that would touch each other are left out.
         let widest = ticks.iter().fold(0f64, |most, (_, word)| most.max(width(word, 11.0))) + 8.0;
         let stride = (widest * ticks.len() as f64 / room.0).ceil().max(1.0) as usize;
         for (i, (value, word)) in ticks.into_iter().enumerate() {
+            let word = if self.x.is_whole && !word.contains(' ') { format!("{value:.0}") } else { word };
             let x = place.at((value, place.y.low)).0;
             canvas.line((x, top), (x, bottom), "stroke-grid thin");
             if i % stride == 0 {

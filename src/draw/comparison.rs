@@ -146,7 +146,9 @@ fn charts(comparison: &Comparison) -> Section {
             comparison.models.iter().filter_map(|m| Some((m.name.clone(), m.costs.get(name)? as f64)));
         let (names, values): (Vec<String>, Vec<f64>) = having.unzip();
         if !names.is_empty() {
-            figures.push(Bars::new(name.phrase(), axis, names, word).with("", values).figure());
+            let bars = Bars::new(name.phrase(), axis, names, word).with("", values);
+            let is_bytes = name.unit() == Unit::Bytes;
+            figures.push(if is_bytes { bars.of_bytes() } else { bars }.figure());
         }
     };
     chart(Name::FlopsPerToken, "operations", operations);
@@ -158,7 +160,7 @@ fn charts(comparison: &Comparison) -> Section {
         .with("gradients", memory(|m| m.costs.memory.gradients))
         .with("Adam's moments", memory(|m| m.costs.memory.optimizer))
         .with("activations", memory(|m| m.costs.memory.activations));
-    figures.push(training.stacked().figure());
+    figures.push(training.stacked().of_bytes().figure());
     Section::new("Charts").figures(&figures)
 }
 

@@ -8,6 +8,9 @@
 use super::text::{escape, escape_line};
 use super::{Figure, theme};
 
+/// Columns of a table that have room next to each other at the usual size.
+const CLOSE: usize = 7;
+
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
@@ -174,7 +177,13 @@ impl Table {
     }
 
     fn html(&self) -> String {
-        let mut out = String::from("<div class=\"wide\" tabindex=\"0\"><table>\n");
+        // Two columns fit a phone; more become cards there. Many are set closer.
+        let class = match self.columns.len() {
+            0..=2 => "",
+            3..=CLOSE => " class=\"cards\"",
+            _ => " class=\"cards many\"",
+        };
+        let mut out = format!("<div class=\"wide\" tabindex=\"0\"><table{class}>\n");
         if !self.caption.is_empty() {
             out += &format!("<caption>{}</caption>\n", escape(&self.caption));
         }
@@ -197,7 +206,15 @@ impl Table {
                     (false, class) => format!(" class=\"{class}\""),
                 };
                 let key = cell.key.map_or(String::new(), |key| format!(" data-key=\"{key}\""));
-                out += &format!("<td{class}{key}>{}</td>", escape(&cell.text));
+                let title = self.columns.get(i).map_or("", |c| c.title.as_str());
+                let title = match self.columns.len() > 2 {
+                    true => format!(" data-title=\"{}\"", escape_line(title)),
+                    false => String::new(),
+                };
+                // A long path may break after its dots.
+                let text = escape(&cell.text);
+                let text = if i == 0 && cell.class == "code" { text.replace('.', ".<wbr>") } else { text };
+                out += &format!("<td{class}{key}{title}>{text}</td>");
             }
             out += "</tr>\n";
         }

@@ -12,20 +12,40 @@ pub struct Scale {
     pub high: f64,
     /// Whether the scale is logarithmic: equal factors have equal distances.
     pub is_log: bool,
+    /// What it counts, for the words of its ticks.
+    pub unit: Unit,
 }
+
+/// What an axis counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Anything: thousands are shortened to K, M, B and T.
+    #[default]
+    Count,
+    /// Bytes: round numbers of KiB, MiB, GiB, as bytes are written everywhere else.
+    Bytes,
+}
+
+/// Names of bytes, each 1024 of the one before.
+const BYTES: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 impl Scale {
     /// The smallest linear scale that contains all numbers, widened to round ticks.
     pub fn around(values: impl IntoIterator<Item = f64>) -> Self {
+        Self::counting(Unit::Count, values)
+    }
+
+    /// The smallest linear scale that holds all numbers, widened to ticks that are round in a unit.
+    pub fn counting(unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
         let (low, high) = bounds(values);
-        let step = step(low, high);
-        Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, is_log: false }
+        let step = unit.step(low, high);
+        Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, is_log: false, unit }
     }
 
     /// The smallest linear scale that contains all numbers.
     pub fn tight(values: impl IntoIterator<Item = f64>) -> Self {
         let (low, high) = bounds(values);
-        Self { low, high, is_log: false }
+        Self { low, high, is_log: false, unit: Unit::Count }
     }
 
     /// The smallest logarithmic scale from one power of ten to another that contains all positive numbers.
@@ -33,7 +53,7 @@ impl Scale {
         let (low, high) = bounds(values.into_iter().filter(|v| *v > 0.0).map(f64::log10));
         let (low, high) = (low.floor().clamp(-300.0, 300.0), high.ceil().clamp(-300.0, 300.0));
         let high = if high > low { high } else { low + 1.0 };
-        Self { low: 10f64.powf(low), high: 10f64.powf(high), is_log: true }
+        Self { low: 10f64.powf(low), high: 10f64.powf(high), is_log: true, unit: Unit::Count }
     }
 
     /// The position of a number, from 0 to 1; NaN if the number has no position on the scale.
@@ -52,11 +72,40 @@ impl Scale {
             let exponents = (first..=last).step_by(usize::try_from(stride).unwrap_or(1));
             return exponents.map(|e| (10f64.powi(e), power(e))).collect();
         }
-        let step = step(self.low, self.high);
+        let step = self.unit.step(self.low, self.high);
         let first = (self.low / step - 1e-9).ceil();
         let count = ((self.high / step + 1e-9).floor() - first).clamp(0.0, 50.0) as usize;
-        (0..=count).map(|i| (first + i as f64) * step).map(|v| (v, tick(v, step))).collect()
+        let word = |v: f64| match self.unit {
+            Unit::Count => tick(v, step),
+            Unit::Bytes if v.abs() < step * 1e-6 => "0".to_owned(),
+            Unit::Bytes => {
+                let (size, name) = binary(self.low, self.high);
+                format!("{} {name}", tick(v / size, step / size))
+            }
+        };
+        (0..=count).map(|i| (first + i as f64) * step).map(|v| (v, word(v))).collect()
     }
+}
+
+impl Unit {
+    /// A round step that divides the range into four to eight.
+    fn step(self, low: f64, high: f64) -> f64 {
+        match self {
+            Unit::Count => step(low, high),
+            Unit::Bytes => {
+                let (size, _) = binary(low, high);
+                // There is no part of a byte.
+                (step(low / size, high / size) * size).max(1.0)
+            }
+        }
+    }
+}
+
+/// The largest unit of bytes of which the range holds one, with its name.
+fn binary(low: f64, high: f64) -> (f64, &'static str) {
+    let most = low.abs().max(high.abs()).max(1.0);
+    let power = (most.log2() / 10.0).floor().clamp(0.0, (BYTES.len() - 1) as f64);
+    (1024f64.powf(power), BYTES.get(power as usize).copied().unwrap_or("B"))
 }
 
 /// The smallest and the largest of the finite numbers. If they are equal or there are none, the range is

@@ -55,8 +55,8 @@ pub struct Vocabulary {
     pub side: String,
     /// How many ids there are.
     pub size: usize,
-    /// The ids that are no piece of a text, with what they are for.
-    pub marks: Vec<(String, u32)>,
+    /// The tokens that are no piece of a text, with their ids and what they are for.
+    pub marks: Vec<(String, u32, Vec<&'static str>)>,
     /// How often every token occurs in the training data, the frequent ones first: token, id, count.
     pub counts: Vec<(String, u32, u64)>,
     /// Tokens of every part that the vocabulary does not know, of how many.
@@ -129,6 +129,7 @@ fn lengths(contents: &Contents) -> Part {
         facts: contents.facts.clone(),
         figures: histograms.map(histogram).collect(),
         table: Some((header.map(str::to_owned).to_vec(), rows.collect())),
+        ..Part::default()
     }
 }
 
@@ -148,15 +149,16 @@ fn histogram(one: &Lengths) -> Figure {
     let y = if wide == 1 { "examples".to_owned() } else { format!("examples a {wide} tokens") };
     let title = format!("Lengths of the {} in training", one.side);
     let steps = Series { style: Style::Steps, ..Series::line("", points) };
-    Chart::new(&title, Axis::linear("tokens"), Axis::linear(&y).holding(0.0)).with(steps).figure()
+    Chart::new(&title, Axis::whole("tokens"), Axis::linear(&y).holding(0.0)).with(steps).figure()
 }
 
 fn vocabulary(one: &Vocabulary) -> Part {
     let total: u64 = one.counts.iter().map(|(_, _, count)| count).sum();
-    let marks: Vec<String> = one.marks.iter().map(|(what, id)| format!("{what} {id}")).collect();
+    let marks: Vec<String> =
+        one.marks.iter().map(|(token, id, uses)| format!("{token} ({id}): {}", uses.join(", "))).collect();
     let mut facts = vec![
         ("ids".to_owned(), exact(one.size as u128)),
-        ("marks".to_owned(), if marks.is_empty() { "none".to_owned() } else { marks.join(", ") }),
+        ("marks".to_owned(), if marks.is_empty() { "none".to_owned() } else { marks.join("; ") }),
         ("that occur in training".to_owned(), exact(one.counts.len() as u128)),
     ];
     for (part, unknown, of) in &one.unknown {
@@ -181,6 +183,7 @@ fn vocabulary(one: &Vocabulary) -> Part {
         facts,
         figures,
         table: Some((header.map(str::to_owned).to_vec(), rows.collect())),
+        ..Part::default()
     }
 }
 
@@ -214,6 +217,7 @@ fn classes(all: &[(String, u64)]) -> Part {
         facts: vec![("classes".into(), all.len().to_string())],
         figures: vec![bars.figure()],
         table: Some((["class", "examples", "share"].map(str::to_owned).to_vec(), rows.collect())),
+        ..Part::default()
     }
 }
 
@@ -252,8 +256,8 @@ fn example(one: &Example) -> Part {
         title: format!("Example {}", one.index),
         text: "As it is read, and as the tokens and ids it becomes.".into(),
         facts: one.facts.clone(),
-        figures: Vec::new(),
         table: Some((header, rows)).filter(|(_, rows)| !rows.is_empty()),
+        ..Part::default()
     }
 }
 
@@ -278,7 +282,7 @@ fn batch(one: &Batch) -> Part {
                to the longest of the batch."
             .into(),
         facts,
-        figures: Vec::new(),
         table: Some((["name", "shape", "what it is"].map(str::to_owned).to_vec(), rows.collect())),
+        ..Part::default()
     }
 }

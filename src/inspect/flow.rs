@@ -79,7 +79,7 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
         text,
         facts: facts.collect(),
         figures: vec![strands, by_layer, by_position, map.figure()],
-        table: None,
+        ..Part::default()
     };
     let lead = "attention over the layers to one position".to_owned();
     Report { title: format!("{name}: flow"), lead, parts: vec![part] }
@@ -97,13 +97,13 @@ fn curves(layers: &[Heads], target: usize, words: &[String]) -> (Figure, Figure)
     shown.sort_unstable();
     let attention = Axis::linear("attention").holding(0.0);
     let title = "What the target attends to, layer by layer";
-    let mut by_layer = Chart::new(title, Axis::linear("layer"), attention.clone());
+    let mut by_layer = Chart::new(title, Axis::whole("layer"), attention.clone());
     for position in shown {
         let points = rows.iter().enumerate().map(|(layer, m)| (layer as f64, m.at(target, position)));
         by_layer = by_layer.with(Series::line(&name(position), points.collect()).marked());
     }
     let title = "The same along the positions";
-    let mut by_position = Chart::new(title, Axis::linear("input position"), attention);
+    let mut by_position = Chart::new(title, Axis::whole("input position"), attention);
     let stride = rows.len().div_ceil(SERIES).max(1);
     for (layer, matrix) in rows.iter().enumerate().step_by(stride) {
         let points = matrix.row(target).iter().enumerate().map(|(k, v)| (k as f64, *v));

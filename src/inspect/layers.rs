@@ -134,9 +134,9 @@ pub fn planes(name: &str, layers: &[Outputs]) -> Report {
     let part = Part {
         title: "Outputs of the layers".into(),
         text: text.into(),
-        facts: Vec::new(),
         figures,
         table: Some((header, rows)),
+        ..Part::default()
     };
     let lead = "outputs of every layer in two dimensions".to_owned();
     Report { title: format!("{name}: layers"), lead, parts: vec![part] }

@@ -103,6 +103,8 @@ pub struct Part {
     pub text: String,
     /// Numbers by name.
     pub facts: Vec<(String, String)>,
+    /// A picture in a line of characters, for where there are no others.
+    pub sketch: String,
     /// Pictures.
     pub figures: Vec<Figure>,
     /// A header and its rows; numbers sort by the number they begin with.
@@ -168,6 +170,9 @@ impl Report {
             for (name, value) in &part.facts {
                 out += &format!("  {name:widest$}  {value}\n");
             }
+            if !part.sketch.is_empty() {
+                out += &format!("  {}\n", part.sketch);
+            }
             if let Some((header, rows)) = &part.table {
                 out += &aligned(header, rows, width);
             }
@@ -177,8 +182,9 @@ impl Report {
 }
 
 fn sortable(header: &[String], rows: &[Vec<String>]) -> Table {
-    let number =
-        |text: &str| text.split(' ').next().and_then(|n| n.replace([',', '×'], "").parse::<f64>().ok());
+    let number = |text: &str| {
+        text.split(' ').next().and_then(|n| n.replace([',', '×'], "").replace('−', "-").parse::<f64>().ok())
+    };
     let is_number = |column: usize| {
         let mut cells = rows.iter().filter_map(|row| row.get(column)).filter(|cell| *cell != "–");
         cells.clone().next().is_some() && cells.all(|cell| number(cell).is_some())

@@ -100,6 +100,7 @@ pub fn norms(name: &str, batch: &Batch) -> Report {
         ],
         figures: figures.collect(),
         table,
+        ..Part::default()
     };
     let parts =
         vec![first, company(batch, &by_layer, &by_batch, count), one_token(batch, &by_layer, &by_batch)];
@@ -136,9 +137,8 @@ fn company(batch: &Batch, by_layer: &Matrix, by_batch: &Matrix, count: usize) ->
                the same, whatever else is in the batch; BatchNorm does not, which is why it needs running means \
                for use, and why texts of different lengths, one by one, are normalised by layer."
             .into(),
-        facts: Vec::new(),
-        figures: Vec::new(),
         table: Some((header.map(str::to_owned).to_vec(), rows.collect())),
+        ..Part::default()
     }
 }
 
@@ -165,9 +165,8 @@ fn one_token(batch: &Batch, by_layer: &Matrix, by_batch: &Matrix) -> Part {
             number(mean),
             number(variance.sqrt())
         ),
-        facts: Vec::new(),
-        figures: Vec::new(),
         table: Some((header.map(str::to_owned).to_vec(), rows.collect())),
+        ..Part::default()
     }
 }
 

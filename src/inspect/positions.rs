@@ -158,28 +158,42 @@ pub fn positions(models: &[Model<'_>], features: &[u64]) -> Report {
     let mut report = Report { title: format!("{}: positions", names.join(" and ")), lead, parts: Vec::new() };
     let each: Vec<Vec<Part>> =
         models.iter().map(|model| of_model(*model, features, models.len() > 1)).collect();
-    // Schemes of the same order stand in one part, so that they are beside each other.
-    let rows = each.iter().map(Vec::len).max().unwrap_or(0);
-    for row in 0..rows {
-        let beside: Vec<&Part> = each.iter().filter_map(|parts| parts.get(row)).collect();
-        if let [one] = beside.as_slice() {
-            report.parts.push((*one).clone());
-            continue;
-        }
-        let joined = |text: fn(&Part) -> &str, between: &str| {
-            beside.iter().map(|p| text(p)).collect::<Vec<_>>().join(between)
-        };
-        let most = beside.iter().map(|p| p.figures.len()).max().unwrap_or(0);
-        let figures = (0..most).flat_map(|i| beside.iter().filter_map(move |p| p.figures.get(i).cloned()));
-        report.parts.push(Part {
-            title: joined(|p| &p.title, " | "),
-            text: joined(|p| &p.text, " "),
-            facts: beside.iter().flat_map(|p| p.facts.clone()).collect(),
-            figures: figures.collect(),
-            table: None,
-        });
+    if models.len() > 1 {
+        report.parts.push(overview(models));
     }
+    report.parts.extend(each.into_iter().flatten());
     report
+}
+
+/// Which model has which schemes, where there are several.
+fn overview(models: &[Model<'_>]) -> Part {
+    let row = |name: &str, scheme: &str, places: &[String], context: u64| {
+        [name.to_owned(), scheme.to_owned(), places.join(", "), exact(u128::from(context))].to_vec()
+    };
+    let rows = models.iter().flat_map(|model| {
+        let (name, context) = (model.graph.name.as_str(), model.graph.context);
+        let found = schemes(model.graph);
+        match found.is_empty() {
+            true => vec![row(name, "none", &[], context)],
+            false => found.iter().map(|(s, places)| row(name, s.words(), places, context)).collect(),
+        }
+    });
+    let header = ["model", "positions", "in", "context"].map(str::to_owned).to_vec();
+    let title = "Which positions they have".to_owned();
+    Part { title, table: Some((header, rows.collect())), ..Part::default() }
+}
+
+impl Scheme {
+    /// In words.
+    fn words(&self) -> &'static str {
+        match self {
+            Scheme::Sinusoid { .. } => "Sinusoidal positions",
+            Scheme::Learned { .. } => "Learned positions",
+            Scheme::Rotary(_) => "Rotary positions",
+            Scheme::Alibi(_) => "ALiBi",
+            Scheme::Buckets { .. } => "T5 buckets",
+        }
+    }
 }
 
 fn of_model(model: Model<'_>, features: &[u64], is_named: bool) -> Vec<Part> {
@@ -206,9 +220,9 @@ fn of_model(model: Model<'_>, features: &[u64], is_named: bool) -> Vec<Part> {
                 t5(&prefix, *buckets, *max_distance, *bidirectional, biases)
             }
         };
-        part.title = format!("{prefix}{}", part.title);
+        part.title = format!("{prefix}{}", scheme.words());
         let place = places.iter().map(|p| p.as_str()).collect::<Vec<_>>().join(", ");
-        part.facts.insert(0, (format!("{prefix}in"), place));
+        part.facts.insert(0, ("in".to_owned(), place));
         part
     });
     parts.collect()
@@ -216,7 +230,6 @@ fn of_model(model: Model<'_>, features: &[u64], is_named: bool) -> Vec<Part> {
 
 fn learned(rows: u64, dim: u64) -> Part {
     Part {
-        title: "Learned positions".into(),
         text: "A vector a position, added to the embedding. It starts at random and means nothing before \
                training; a position beyond the table has no vector."
             .into(),
@@ -342,7 +355,6 @@ fn sinusoid(prefix: &str, context: u64, table: (u64, f64, SinusoidLayout), featu
     .with(Series::line("", decay.collect()));
     let longest = 2.0 * std::f64::consts::PI * base.powf((dim.saturating_sub(2)) as f64 / dim as f64);
     Part {
-        title: "Sinusoidal positions".into(),
         text: "Sines and cosines of wavelengths that grow geometrically, added to the embedding. Two \
                positions look the less alike the farther apart they are, at first."
             .into(),
@@ -354,7 +366,7 @@ fn sinusoid(prefix: &str, context: u64, table: (u64, f64, SinusoidLayout), featu
             ("context".into(), exact(u128::from(context))),
         ],
         figures: vec![map.figure(), curves, decay.figure()],
-        table: None,
+        ..Part::default()
     }
 }
 
@@ -406,7 +418,6 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     }
     let pairs = rotary.pairs();
     Part {
-        title: "Rotary positions".into(),
         text: format!(
             "Queries and keys are turned by their position, pair by pair of features, so that a score \
              depends on the distance alone. {beyond} of {pairs} pairs do not make a full turn within the \
@@ -420,7 +431,7 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
             ("factor on sines and cosines".into(), format!("{}", rotary.magnitude)),
         ],
         figures: vec![lengths.figure(), scores.figure()],
-        table: None,
+        ..Part::default()
     }
 }
 
@@ -465,7 +476,6 @@ fn alibi(prefix: &str, context: u64, slopes: &Slopes) -> Part {
         lines = lines.with(Series::line(&format!("head {head}"), points));
     }
     Part {
-        title: "ALiBi".into(),
         text: "Scores are lowered in proportion to the distance, by another slope in every head: steep \
                heads look near, flat ones far."
             .into(),
@@ -475,7 +485,7 @@ fn alibi(prefix: &str, context: u64, slopes: &Slopes) -> Part {
             ("flattest".into(), format!("{:.6}", slopes.slope(slopes.heads.saturating_sub(1)))),
         ],
         figures: vec![bars.figure(), lines.figure()],
-        table: None,
+        ..Part::default()
     }
 }
 
@@ -526,7 +536,6 @@ fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool, biases
         figures.push(lines.figure());
     }
     Part {
-        title: "T5 buckets".into(),
         text: "Every bucket has a learned bias a head. Near distances have a bucket each, far ones share \
                buckets that grow logarithmically."
             .into(),
@@ -536,6 +545,6 @@ fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool, biases
             ("keys after the query".into(), if bidirectional { "own buckets" } else { "bucket 0" }.into()),
         ],
         figures,
-        table: None,
+        ..Part::default()
     }
 }

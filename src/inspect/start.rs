@@ -116,9 +116,9 @@ pub fn report(
     let mut parts = vec![Part {
         title: "Parameters".into(),
         text: text.into(),
-        facts: Vec::new(),
         figures,
         table: Some((header.map(str::to_owned).to_vec(), rows)),
+        ..Part::default()
     }];
     if !depth.is_empty() {
         parts.push(by_depth(depth));
@@ -136,7 +136,7 @@ fn by_depth(depth: &[(String, f64)]) -> Part {
     let points = depth.iter().enumerate().map(|(i, (_, v))| (i as f64, *v)).collect();
     let chart = Chart::new(
         "Activations by depth",
-        Axis::linear("number of layers"),
+        Axis::whole("number of layers"),
         Axis::linear("variance of the residual stream").holding(0.0),
     );
     let facts = match (depth.first(), depth.last()) {
@@ -152,7 +152,7 @@ fn by_depth(depth: &[(String, f64)]) -> Part {
         text: "Variance of every layer's output for random tokens, before any training.".into(),
         facts,
         figures: vec![chart.with(Series::line("", points)).figure()],
-        table: None,
+        ..Part::default()
     }
 }
 

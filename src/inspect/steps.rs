@@ -125,7 +125,7 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
             of("Keys K", &head.keys, k),
             of("Values V", &head.values, k),
         ],
-        table: None,
+        ..Part::default()
     }];
     let is_usual = (op.scale - 1.0 / (width.max(1) as f64).sqrt()).abs() < 1e-9;
     let scale = if is_usual { format!("1/√{width} = {:.4}", op.scale) } else { format!("{:.4}", op.scale) };
@@ -144,7 +144,7 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
         figures.push(scores("as softmax takes them", &found.scores, None));
     }
     let title = "2. Scores".into();
-    parts.push(Part { title, text, facts: vec![("scale".into(), scale)], figures, table: None });
+    parts.push(Part { title, text, facts: vec![("scale".into(), scale)], figures, ..Part::default() });
     let any_hidden = found.hidden.iter().any(|h| *h);
     let text = match any_hidden {
         true => "Grey pairs are hidden by masks or padding: their score becomes −∞ and their weight 0.",
@@ -155,9 +155,8 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
     parts.push(Part {
         title: "3. Mask and softmax".into(),
         text: format!("{text} Softmax, exp(score) over the sum of its row, makes weights that sum to 1."),
-        facts: Vec::new(),
         figures: vec![masked, weights],
-        table: None,
+        ..Part::default()
     });
     parts.push(one_query(head, &found, query));
     parts.push(Part {
@@ -174,7 +173,7 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
             ("largest difference of an output".into(), small(difference(&found.outputs, &head.outputs))),
         ],
         figures: vec![of("Outputs", &found.outputs, q)],
-        table: None,
+        ..Part::default()
     });
     let place =
         format!("{} attention, layer {}, head {}", head.site.kind.word(), head.site.layer, head.index);
@@ -219,8 +218,8 @@ fn one_query(head: &Head, found: &Steps, query: usize) -> Part {
                no weight and keeps exp from overflowing."
             .into(),
         facts,
-        figures: Vec::new(),
         table: Some((header.map(str::to_owned).to_vec(), rows)),
+        ..Part::default()
     }
 }
 

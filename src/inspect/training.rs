@@ -157,7 +157,6 @@ fn loss(course: &Course, losses: &[(u64, f64)], wide: usize) -> Part {
         let last = losses.get(losses.len().saturating_sub(wide.max(10))..).unwrap_or(losses);
         facts.push(("loss of the first step".into(), format!("{first:.4}")));
         facts.push((format!("mean of the last {}", last.len()), format!("{:.4}", mean(last))));
-        facts.push(("curve".into(), sparkline(losses)));
     }
     for measured in &course.measured {
         let place = format!("{} on {}", measured.name, measured.split);
@@ -177,10 +176,11 @@ fn loss(course: &Course, losses: &[(u64, f64)], wide: usize) -> Part {
         n => format!("The mean of {n} steps at a time, and a band from the least to the greatest of them"),
     };
     let text = format!(
-        "{smoothing}. A step's loss is taken before the step, with dropout on, so what is measured without \
-         dropout may be lower."
+        "{smoothing}. A step's loss is taken before the step and with dropout, where the model has any, so what is \
+         measured without it may be lower."
     );
-    Part { title: "Learning curve".into(), text, facts, figures: vec![chart.figure()], table: table(course) }
+    let (sketch, figures) = (sparkline(losses), vec![chart.figure()]);
+    Part { title: "Learning curve".into(), text, facts, sketch, figures, table: table(course) }
 }
 
 /// A figure of its own, such as accuracy.
@@ -251,5 +251,5 @@ fn way(course: &Course, wide: usize) -> Part {
         1 => String::new(),
         n => format!("Means of {n} steps at a time."),
     };
-    Part { title: "Learning rate and gradients".into(), text, facts, figures, table: None }
+    Part { title: "Learning rate and gradients".into(), text, facts, figures, ..Part::default() }
 }

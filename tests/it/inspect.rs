@@ -38,7 +38,20 @@ fn site(kind: Kind, rules: Vec<MaskRule>) -> Site {
     let (queries, keys) = (Sequence::Target, Sequence::Target);
     let weights = format!("{path}.weights");
     let (inputs, output) = (Vec::new(), String::new());
-    Site { weights, path, kind, queries, keys, sizes: [None; 2], layer: 0, heads: 1, rules, op, inputs, output }
+    Site {
+        weights,
+        path,
+        kind,
+        queries,
+        keys,
+        sizes: [None; 2],
+        layer: 0,
+        heads: 1,
+        rules,
+        op,
+        inputs,
+        output,
+    }
 }
 
 fn heads(values: &[[f64; 3]; 3]) -> Heads {
@@ -208,8 +221,13 @@ fn every_scheme_of_positions_has_its_part() {
         assert_small(&report);
     }
     let both = positions(&[untrained(&graph("transformer")), untrained(&graph("llama3-8b"))], &FIRST);
-    assert_eq!(both.parts.len(), 1);
-    assert_eq!(both.parts[0].figures.len(), 5);
+    // Each model's own parts follow each other, after a table of all.
+    let titles: Vec<&str> = both.parts.iter().map(|p| p.title.as_str()).collect();
+    let wanted =
+        ["Which positions they have", "transformer: Sinusoidal positions", "llama3-8b: Rotary positions"];
+    assert_eq!(titles, wanted);
+    assert_eq!(both.parts[0].table.as_ref().unwrap().1.len(), 2);
+    assert_eq!(both.parts.iter().map(|p| p.figures.len()).collect::<Vec<_>>(), [0, 3, 2]);
     assert_small(&both);
 }
 
@@ -367,7 +385,8 @@ fn a_course_says_where_it_was_best_and_how_fast() {
         facts(0)
     );
     assert!(facts(0).contains(&("best accuracy on validation".into(), "0.5000 after step 4".into())));
-    assert!(facts(0).iter().any(|(name, curve)| name == "curve" && curve == "█▆▃▁"), "{:?}", facts(0));
+    assert_eq!(report.parts[0].sketch, "█▆▃▁");
+    assert!(report.text(80).contains("█▆▃▁") && !report.page().html().contains('█'));
     assert_eq!(report.parts[0].table.as_ref().unwrap().1[1], ["4", "–", "0.5000"]);
     let last = facts(report.parts.len() - 1);
     assert!(last.contains(&("time in steps".into(), "4 s".into())), "{last:?}");
@@ -384,7 +403,7 @@ fn contents_bear_odd_data() {
         vocabularies: vec![Vocabulary {
             side: "source".into(),
             size: 4,
-            marks: vec![("padding <pad>".into(), 0)],
+            marks: vec![("<pad>".into(), 0, vec!["padding", "end"])],
             counts: vec![(" ".into(), 2, 5), ("</td>".into(), 3, 1)],
             unknown: vec![("test".into(), 1, 4)],
         }],
