@@ -1,5 +1,5 @@
-"""The works of benches/devices.rs in PyTorch, with the models of transformers: `python devices.py WORK RUNS`
-prints the seconds of every run but the first."""
+"""The work of benches/devices.rs in PyTorch, with the models of transformers: `python devices.py WORK RUNS`
+prints the seconds of every run except the first."""
 import sys
 import time
 

@@ -1,5 +1,5 @@
 "use strict";
-// Tables sort by the column whose header is pressed; a second press turns the order round.
+// Clicking a header sorts the table by its column; another click reverses the order.
 for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0];
   const heads = [...table.tHead.rows[0].cells];
@@ -24,7 +24,7 @@ for (const table of document.querySelectorAll("table")) {
     });
   });
 }
-// A box of a picture, pressed, tells its details and shows its line of the spec.
+// Clicking a box of a picture shows its details and its line of the spec.
 const details = document.getElementById("details");
 for (const node of document.querySelectorAll("g.node")) {
   node.setAttribute("tabindex", "0");

@@ -1,4 +1,4 @@
-"""Makes a directory of `tests/hub`: a tiny model with random weights, inputs, and what it computes.
+"""Writes a directory of `tests/hub`: a tiny model with random weights, inputs, and its outputs.
 
     python tests/hub/make.py OUT [family ...]
 
@@ -149,7 +149,7 @@ FAMILIES = {
 
 
 def randomise(model):
-    """Every parameter and float buffer that is saved: around what it was, so that norms stay near 1."""
+    """Changes every saved parameter and float buffer a little, so that norms stay near 1."""
     generator = torch.Generator().manual_seed(7)
     saved = set(model.state_dict())
     for name, tensor in list(model.named_parameters()) + list(model.named_buffers()):
@@ -172,7 +172,7 @@ def inputs_of(model, config):
     if config.is_encoder_decoder and "EncoderModel" not in type(model).__name__:
         source, target = ids(2, 9), ids(2, 7)
         if "SequenceClassification" in type(model).__name__:
-            # mBART's texts end with their language.
+            # mBART's texts end with a language token.
             behind = int(config.model_type == "mbart")
             ends = mask.cumsum(1) * mask == mask.sum(1, keepdim=True) - behind
             source = torch.where(mask == 1, source, config.pad_token_id).masked_fill(ends, config.eos_token_id)
@@ -190,7 +190,7 @@ def make(family, out):
     name, values = FAMILIES[family]
     kind = getattr(transformers, name)
     config = kind.config_class(**values)
-    # Falcon's attention written out adds ALiBi twice, its fused one once, as it was trained.
+    # Falcon's eager attention adds ALiBi twice; its fused attention adds it once, as in training.
     config._attn_implementation = "sdpa" if getattr(config, "alibi", False) else "eager"
     if hasattr(config, "_experts_implementation"):
         config._experts_implementation = "eager"

@@ -1,4 +1,4 @@
-"""Exports every directory of `tests/hub` with trafoc and has Hugging Face's own code load and run what came out.
+"""Exports every directory of `tests/hub` with trafoc and loads and runs the result with Hugging Face's own code.
 
     python tests/hub/reload.py TRAFOC [directory ...]
 
@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 NAMES = {"tokens": "input_ids", "mask": "attention_mask", "token_types": "token_type_ids", "source": "input_ids",
          "source_mask": "attention_mask", "target": "decoder_input_ids", "image": "pixel_values"}
-# Tables that the class makes itself, and a mask's token that no forward pass reads.
+# Tables that the class computes itself, and a mask token that no forward pass reads.
 MADE = ("embed_positions", "mask_token", "rotary_emb", "position_ids")
 
 

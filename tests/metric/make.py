@@ -1,4 +1,4 @@
-"""Makes the figures tests/it/learn/metric.rs compares with: python make.py > figures.json
+"""Computes the metrics with which tests/it/learn/metric.rs compares: python make.py > figures.json
 
 BLEU by sacreBLEU's corpus_bleu and sentence_bleu; the sentence BLEU written from its definition in "Dive into Deep Learning";
 exact match and F1 from the definition of SQuAD's own evaluation.

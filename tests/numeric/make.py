@@ -1,4 +1,4 @@
-"""Writes a fixture beside every spec of this folder: weights, inputs and what they must give.
+"""Writes a fixture for every spec of this folder: weights, inputs and expected outputs.
 
     python tests/numeric/make.py [NAME ...]
 
@@ -31,7 +31,7 @@ def tokens(batch, length, vocab=11, seed=0):
 
 
 def kept(*lengths):
-    """A mask of rows that are padded at the end."""
+    """A mask for rows that are padded at the end."""
     longest = max(lengths)
     return (torch.arange(longest)[None, :] < torch.tensor(lengths)[:, None]).long()
 
@@ -70,7 +70,7 @@ def vit(head, **patches):
 
 
 def without_first_norm(norm):
-    """ModernBERT: the first attention reads what the embedding's norm gave."""
+    """ModernBERT: the first attention reads the output of the embedding's norm."""
     attend, feed = attention(), mlp()
 
     def block(c, p, x):
@@ -278,7 +278,7 @@ CASES = {
         decoder([pre_norm(LN, attention(1, head_dim=4), mlp(8, a)) for a in ACTIVATIONS], norm=LN),
         PLAIN,
     ),
-    # Gated units multiply what rounding did to them: nine in a row at full strength lose two digits.
+    # Gated units amplify rounding errors: nine in a row with large weights lose two digits.
     "ffn-glu-activations": (
         decoder(
             [multiplied(0.25)(LN, attention(1, head_dim=4), glu(6, a, False)) for a in ACTIVATIONS],

@@ -13,15 +13,15 @@ import torch.nn.functional as F
 
 
 class C:
-    """Weights and what parts of a stack share."""
+    """Weights, and the values that the parts of a stack share."""
 
     def __init__(self, seed):
         self.random = torch.Generator().manual_seed(seed)
         self.weights = {}
-        self.leaves = {}  # the same in double precision, which gradients are taken of
+        self.leaves = {}  # the same in double precision, for computing gradients
         self.stack = "decoder"
         self.causal = True
-        self.keep = None  # [B, K], true where a token is no padding
+        self.keep = None  # [B, K], true where a token is not padding
         self.memory = None
         self.memory_keep = None
         self.context = 32
@@ -76,7 +76,7 @@ def rms_norm(eps=1e-6, affine=True, unit_offset=False):
 
 
 def each_head_norm(eps=1e-5):
-    """Layer norm of each head's features, with weights of its own for every head."""
+    """Layer norm of each head's features, with separate weights for every head."""
 
     def norm(c, path, x):
         y = layer_norm(eps, affine=False)(c, path, x)
@@ -540,7 +540,7 @@ def layer_scale(norm, attend, feed):
 
 
 def multiplied(factor):
-    """Granite: each branch times a number."""
+    """Granite: each branch is multiplied by a number."""
 
     def wiring(norm, attend, feed):
         def block(c, p, x):
@@ -562,7 +562,7 @@ def macaron(norm, attend, feed):
 
 
 def stack(c, path, x, blocks, final_norm):
-    """`blocks` holds a block a layer; a pair (block, index) names the physical block it shares."""
+    """`blocks` holds one block per layer; a pair (block, index) names the physical block it shares."""
     c.stack = path
     for i, block in enumerate(blocks):
         block, at = block if isinstance(block, tuple) else (block, i)
@@ -621,7 +621,7 @@ def embed(
 
 
 def cut(c, path, image, d_model, size, class_token=True, distillation_token=False, registers=0, bias=True):
-    """Dosovitskiy et al. 2020: patches row by row, the class token before them."""
+    """Dosovitskiy et al. 2020: patches row by row, preceded by the class token."""
     channels = image.shape[1]
     weight = c.weight(f"{path}.patches.weight", (d_model, channels, size, size), std=0.5 / size)
     h = F.conv2d(image, weight, stride=size).flatten(2).transpose(1, 2)

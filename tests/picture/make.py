@@ -1,4 +1,4 @@
-"""Makes `tests/picture`: image files, and what the image processors of Hugging Face make of them.
+"""Writes `tests/picture`: image files, and the results of Hugging Face's image processors.
 
     python tests/picture/make.py tests/picture
 
@@ -23,7 +23,7 @@ MODELS = {"vit": "ViTForImageClassification", "deit": "DeiTForImageClassificatio
 HALF = [0.5, 0.5, 0.5]
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
-# model, image, what its preprocessor_config.json holds
+# model, image, content of its preprocessor_config.json
 CASES = [
     ("vit", "photo.png", dict(image_processor_type="ViTImageProcessor", size=dict(height=16, width=16), resample=2,
         do_resize=True, do_rescale=True, rescale_factor=1 / 255, do_normalize=True, image_mean=HALF, image_std=HALF)),

@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 
 class Norm(nn.Module):
-    """A layer norm with names of its own."""
+    """A layer norm whose parameters have other names."""
 
     def __init__(self, width, scale="scale", shift="shift"):
         super().__init__()
@@ -51,7 +51,7 @@ def joined(x):
 
 
 class Queries(nn.Module):
-    """A decoder with one matrix a projection, `W_queries` and its kin, and a mask kept as a buffer."""
+    """A decoder with one matrix per projection (`W_queries` and so on) and a mask that is saved as a buffer."""
 
     class Attention(nn.Module):
         def __init__(self):
@@ -88,7 +88,7 @@ class Queries(nn.Module):
 
 
 class Heads(nn.Module):
-    """A decoder that keeps every head of attention as a module of its own."""
+    """A decoder with a separate module for every attention head."""
 
     class Head(nn.Module):
         def __init__(self):
@@ -219,7 +219,7 @@ def main():
             logits = model(*(torch.tensor(rows) for rows in inputs.values()))
         folder = HERE / name
         folder.mkdir(exist_ok=True)
-        # A tied tensor is written twice, as `torch.save` would.
+        # A tied tensor is written twice, as by `torch.save`.
         state = {key: value.clone().contiguous() for key, value in model.state_dict().items()}
         save_file(state, folder / "model.safetensors")
         (folder / "inputs.json").write_text(json.dumps(inputs) + "\n")

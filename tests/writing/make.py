@@ -1,4 +1,4 @@
-"""Makes `tests/writing/cases.json`: what models of `tests/hub` write by `generate` of a source.
+"""Makes `tests/writing/cases.json`: what models of `tests/hub` `generate` from a source.
 
     python tests/writing/make.py tests/writing
 
@@ -25,7 +25,7 @@ SOURCE = [17, 45, 8, 90, 33, 61, 2]
 BART = dict(decoder_start_token_id=2, bos_token_id=0, eos_token_id=2, pad_token_id=1)
 T5 = dict(decoder_start_token_id=0, eos_token_id=1, pad_token_id=0)
 
-# model, what config.json says besides, generation_config.json, tokens, which own token becomes an end as well
+# model, additions to config.json, generation_config.json, tokens, an own token that becomes an end token too
 CASES = [
     ("bart", {}, BART, 12, None),
     ("bart", {}, dict(BART, forced_bos_token_id=0, forced_eos_token_id=2), 12, None),
