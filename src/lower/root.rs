@@ -16,7 +16,7 @@ use crate::parts::{Head, Position, head};
 use crate::spec::{Block, ModelSpec, Part, Stack};
 
 /// One stack, with its place in the model.
-struct Place<'a> {
+struct StackSite<'a> {
     stack: &'a Stack,
     scope: Scope,
     vocab: u64,
@@ -38,7 +38,7 @@ pub fn lower(spec: &ModelSpec, arena: &Arena) -> Result<(Graph, Vec<Diagnostic>)
     Ok((graph, init.unused()))
 }
 
-fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<Place<'a>> {
+fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<StackSite<'a>> {
     let both = spec.kind() == ModelKind::EncoderDecoder;
     let context = spec.context.unwrap_or(0);
     let vocab = spec.vocab.unwrap_or(0);
@@ -61,7 +61,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<Pl
             !matches!(sequence, Sequence::Fixed(_)),
             None,
         );
-        places.push(Place {
+        places.push(StackSite {
             stack: encoder,
             scope,
             vocab: spec.source_vocab.unwrap_or(vocab),
@@ -91,7 +91,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<Pl
             !both && !matches!(sequence, Sequence::Fixed(_)),
             memory,
         );
-        places.push(Place {
+        places.push(StackSite {
             stack: decoder,
             scope,
             vocab,
@@ -150,7 +150,7 @@ impl Root {
     }
 }
 
-fn input_name(input: Input, place: &Place<'_>) -> Option<&'static str> {
+fn input_name(input: Input, place: &StackSite<'_>) -> Option<&'static str> {
     match input {
         Input::Tokens => Some(place.tokens),
         Input::Image => Some("image"),
@@ -164,7 +164,7 @@ fn assemble(
     spec: &ModelSpec,
     arena: &Arena,
     init: &Rc<InitPlan>,
-    places: &[Place<'_>],
+    places: &[StackSite<'_>],
 ) -> Result<Graph, Bug> {
     let mut root = Root { b: Builder::new(arena, type_name(&spec.name), Role::Head), inputs: Vec::new() };
     root.b.at(spec.places.whole());
