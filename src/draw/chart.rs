@@ -132,7 +132,7 @@ pub struct Mark {
 }
 
 /// The left, top, right and bottom edges of the area between the axes, with the scales.
-struct Place {
+struct PlotArea {
     left: f64,
     top: f64,
     room: (f64, f64),
@@ -140,7 +140,7 @@ struct Place {
     y: Scale,
 }
 
-impl Place {
+impl PlotArea {
     fn at(&self, point: (f64, f64)) -> (f64, f64) {
         let x = self.left + self.room.0 * self.x.share(point.0);
         (x, self.top + self.room.1 * (1.0 - self.y.share(point.1)))
@@ -183,7 +183,7 @@ impl Chart {
         let (x, y) = (scale(&self.x, xs, !is_cloud), scale(&self.y, ys, false));
         let ticks: f64 = y.ticks().iter().fold(0.0, |most, (_, word)| most.max(width(word, 11.0)));
         let left = 30.0 + ticks * 1.06;
-        let place = Place { left, top: 34.0, room: self.room, x, y };
+        let place = PlotArea { left, top: 34.0, room: self.room, x, y };
         let mut canvas = Canvas::default();
         let title = fit(&self.title, 13.0, left + self.room.0);
         canvas.text((left, 20.0), Anchor::Start, "label strong fill-ink", &title);
@@ -223,7 +223,7 @@ impl Chart {
         Figure::new(canvas, (right + 10.0, height), &self.title, &description)
     }
 
-    fn axes(&self, canvas: &mut Canvas, place: &Place) {
+    fn axes(&self, canvas: &mut Canvas, place: &PlotArea) {
         let (left, top, room) = (place.left, place.top, place.room);
         let bottom = top + room.1;
         let shown = |axis: &Axis, value: f64| !axis.is_whole || (value - value.round()).abs() < 1e-9;
@@ -274,7 +274,7 @@ fn dash(color: usize, index: usize) -> &'static str {
     DASHES.get((turn * 2 + odd) % DASHES.len()).copied().unwrap_or("")
 }
 
-fn draw_series(canvas: &mut Canvas, place: &Place, one: &Series, color: usize, index: usize) {
+fn draw_series(canvas: &mut Canvas, place: &PlotArea, one: &Series, color: usize, index: usize) {
     let ink = series(color);
     if !one.band.is_empty() {
         let lower = one.band.iter().map(|(x, low, _)| place.at((*x, *low)));
@@ -305,7 +305,7 @@ fn draw_series(canvas: &mut Canvas, place: &Place, one: &Series, color: usize, i
 }
 
 /// Points, with those labels that do not overlap another one.
-fn draw_points(canvas: &mut Canvas, place: &Place, one: &Series, points: &[(f64, f64)], ink: &str) {
+fn draw_points(canvas: &mut Canvas, place: &PlotArea, one: &Series, points: &[(f64, f64)], ink: &str) {
     let mut taken: Vec<(f64, f64, f64, f64)> = Vec::new();
     for point in points.iter().filter(|p| p.0.is_finite() && p.1.is_finite()) {
         canvas.circle(*point, 3.0, &format!("fill-{ink}"));
@@ -335,7 +335,7 @@ fn draw_points(canvas: &mut Canvas, place: &Place, one: &Series, points: &[(f64,
     }
 }
 
-fn draw_mark(canvas: &mut Canvas, place: &Place, mark: &Mark) {
+fn draw_mark(canvas: &mut Canvas, place: &PlotArea, mark: &Mark) {
     let (left, top, room) = (place.left, place.top, place.room);
     if mark.is_horizontal {
         let y = place.at((place.x.low, mark.at)).1;
