@@ -169,7 +169,7 @@ pub struct Frame {
 
 /// How a value appears in the picture.
 #[derive(Clone, Debug)]
-enum Val {
+enum Drawn {
     /// As the result of an item: the column and the index.
     Item(usize, usize),
     /// The argument of the block.
@@ -180,9 +180,9 @@ enum Val {
     Side { notes: Vec<String>, is_bias: bool },
 }
 
-impl Val {
-    fn side(note: Option<String>) -> Val {
-        Val::Side { notes: note.into_iter().collect(), is_bias: false }
+impl Drawn {
+    fn side(note: Option<String>) -> Drawn {
+        Drawn::Side { notes: note.into_iter().collect(), is_bias: false }
     }
 }
 
@@ -243,11 +243,11 @@ struct Build<'a> {
 
 impl Build<'_> {
     /// An argument of the root: an item if the model reads it, notes if it only controls a computation.
-    fn input(&mut self, value: &Value, to_encoder: bool) -> Val {
+    fn input(&mut self, value: &Value, to_encoder: bool) -> Drawn {
         let is_read = !value.ty.optional
             && (value.ty.dtype == DType::Float || value.ty.dtype == DType::Int && value.ty.shape.len() == 2);
         if !is_read {
-            return Val::side(None);
+            return Drawn::side(None);
         }
         let column = if to_encoder { 0 } else { self.columns.len().saturating_sub(1) };
         let shape = shape_text(&value.ty);
@@ -266,8 +266,8 @@ impl Build<'_> {
         )
     }
 
-    fn outputs(&mut self, root: &Module, results: &[Val]) {
-        let Some(Val::Item(column, index)) = results.iter().find(|v| matches!(v, Val::Item(..))) else {
+    fn outputs(&mut self, root: &Module, results: &[Drawn]) {
+        let Some(Drawn::Item(column, index)) = results.iter().find(|v| matches!(v, Drawn::Item(..))) else {
             return;
         };
         let values: Vec<&Value> = root.results.iter().map(|id| root.value(*id)).collect();
@@ -286,18 +286,18 @@ impl Build<'_> {
         self.add(*column, item);
     }
 
-    fn add(&mut self, column: usize, item: Item) -> Val {
-        let Some(at) = self.columns.get_mut(column) else { return Val::side(None) };
+    fn add(&mut self, column: usize, item: Item) -> Drawn {
+        let Some(at) = self.columns.get_mut(column) else { return Drawn::side(None) };
         at.flow.items.push(item);
-        Val::Item(column, at.flow.items.len() - 1)
+        Drawn::Item(column, at.flow.items.len() - 1)
     }
 
     /// Walks the body of a module; with `opens`, called modules are walked too.
-    fn body(&mut self, module: &Module, arguments: Vec<Val>, path: &str, opens: bool) -> Vec<Val> {
-        let mut values: Vec<Val> = arguments;
-        values.resize_with(module.values.len(), || Val::side(None));
+    fn body(&mut self, module: &Module, arguments: Vec<Drawn>, path: &str, opens: bool) -> Vec<Drawn> {
+        let mut values: Vec<Drawn> = arguments;
+        values.resize_with(module.values.len(), || Drawn::side(None));
         for node in &module.nodes {
-            let inputs: Vec<Val> = node.inputs.iter().filter_map(|id| values.get(id.0).cloned()).collect();
+            let inputs: Vec<Drawn> = node.inputs.iter().filter_map(|id| values.get(id.0).cloned()).collect();
             let outputs = self.node(module, node, &inputs, path, opens);
             for (i, id) in node.outputs.iter().enumerate() {
                 if let (Some(slot), Some(value)) = (values.get_mut(id.0), outputs.get(i).or(outputs.first()))
@@ -309,14 +309,21 @@ impl Build<'_> {
         module.results.iter().filter_map(|id| values.get(id.0).cloned()).collect()
     }
 
-    fn node(&mut self, module: &Module, node: &Node, inputs: &[Val], path: &str, opens: bool) -> Vec<Val> {
-        let one = |value: Val| vec![value];
+    fn node(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        inputs: &[Drawn],
+        path: &str,
+        opens: bool,
+    ) -> Vec<Drawn> {
+        let one = |value: Drawn| vec![value];
         match node.op.meaning().picture(&Site { node, module, measured: &[] }) {
             Picture::Member => self.member(module, node, inputs, path, opens),
-            Picture::Pass => one(inputs.first().cloned().unwrap_or_else(|| Val::side(None))),
-            Picture::Notes { notes, is_bias } => one(Val::Side { notes, is_bias }),
+            Picture::Pass => one(inputs.first().cloned().unwrap_or_else(|| Drawn::side(None))),
+            Picture::Notes { notes, is_bias } => one(Drawn::Side { notes, is_bias }),
             Picture::NotesOfInputs => {
-                one(Val::Side { notes: inputs.iter().flat_map(notes_of).collect(), is_bias: false })
+                one(Drawn::Side { notes: inputs.iter().flat_map(notes_of).collect(), is_bias: false })
             }
             Picture::Step(label) => one(self.step(node, &label, inputs, path)),
             Picture::Sum => one(self.sum(node, inputs, path)),
@@ -332,7 +339,14 @@ impl Build<'_> {
     }
 
     /// A node that runs a member is drawn as that member.
-    fn member(&mut self, module: &Module, node: &Node, inputs: &[Val], path: &str, opens: bool) -> Vec<Val> {
+    fn member(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        inputs: &[Drawn],
+        path: &str,
+        opens: bool,
+    ) -> Vec<Drawn> {
         if let Op::Scan { member, each, args } = &node.op {
             return vec![self.stack(module, node, *member, *each, args, inputs, path)];
         }
@@ -344,11 +358,11 @@ impl Build<'_> {
         }
     }
 
-    fn layer(&mut self, module: &Module, node: &Node, id: MemberId, inputs: &[Val], path: &str) -> Val {
+    fn layer(&mut self, module: &Module, node: &Node, id: MemberId, inputs: &[Drawn], path: &str) -> Drawn {
         let member = module.member(id);
-        let MemberKind::Layer(layer) = &member.kind else { return Val::side(None) };
-        if let Some(Val::Side { is_bias: true, notes }) = inputs.first() {
-            return Val::Side { notes: notes.clone(), is_bias: true };
+        let MemberKind::Layer(layer) = &member.kind else { return Drawn::side(None) };
+        if let Some(Drawn::Side { is_bias: true, notes }) = inputs.first() {
+            return Drawn::Side { notes: notes.clone(), is_bias: true };
         }
         let tint = if layer.is_norm() { Tint::Norm } else { facts::tint(module.role) };
         let (label, notes) = facts::layer(layer, &member.name);
@@ -359,7 +373,7 @@ impl Build<'_> {
         item.details = vec![path.clone(), facts::layer_line(layer)];
         item.details.extend(shapes(module, node));
         item.details.push(format!("{} parameters", number::exact(n)));
-        let is_source = inputs.iter().all(|v| matches!(v, Val::Side { .. }));
+        let is_source = inputs.iter().all(|v| matches!(v, Drawn::Side { .. }));
         if is_source {
             return self.add_aside(item);
         }
@@ -371,10 +385,10 @@ impl Build<'_> {
         module: &Module,
         node: &Node,
         id: MemberId,
-        inputs: &[Val],
+        inputs: &[Drawn],
         path: &str,
         opens: bool,
-    ) -> Vec<Val> {
+    ) -> Vec<Drawn> {
         let member = module.member(id);
         let MemberKind::Module(child) = &member.kind else { return Vec::new() };
         let path = join(path, &member.name);
@@ -385,7 +399,7 @@ impl Build<'_> {
         if opens {
             return self.body(inner, inputs.to_vec(), &path, true);
         }
-        let has_memory = inputs.iter().any(|v| matches!(v, Val::Memory));
+        let has_memory = inputs.iter().any(|v| matches!(v, Drawn::Memory));
         let steering: Vec<String> = inputs.iter().flat_map(notes_of).collect();
         let (label, notes) = facts::module(self.graph, inner, has_memory, &steering);
         let mut item = self.plain(node, Form::Box(facts::tint(inner.role)), &label, &path);
@@ -409,11 +423,11 @@ impl Build<'_> {
         id: MemberId,
         each: u64,
         args: &[Vec<Vec<usize>>],
-        inputs: &[Val],
+        inputs: &[Drawn],
         path: &str,
-    ) -> Val {
+    ) -> Drawn {
         let member = module.member(id);
-        let MemberKind::Stack(runs) = &member.kind else { return Val::side(None) };
+        let MemberKind::Stack(runs) = &member.kind else { return Drawn::side(None) };
         let path = join(path, &member.name);
         let mut first = 0u64;
         let mut parts: Vec<Part> = Vec::new();
@@ -433,7 +447,7 @@ impl Build<'_> {
         args: &[Vec<usize>],
         each: u64,
         first: u64,
-        inputs: &[Val],
+        inputs: &[Drawn],
         path: &str,
     ) -> Part {
         let of = run.cycle.len().max(1) as u64;
@@ -454,7 +468,7 @@ impl Build<'_> {
                 (_, _) => format!("{path}.{index},.."),
             };
             let steering = given.iter().filter_map(|i| inputs.get(*i).cloned());
-            frames.push((self.frame(*block, std::iter::once(Val::Start).chain(steering), &path), 1));
+            frames.push((self.frame(*block, std::iter::once(Drawn::Start).chain(steering), &path), 1));
         }
         let is_cycle = frames.len() > 1;
         let shared = if each > 1 { format!(", each run {each} times in a row") } else { String::new() };
@@ -474,10 +488,15 @@ impl Build<'_> {
         Part { times: all, frames: frames.collect() }
     }
 
-    fn frame(&mut self, id: crate::ir::ModuleId, arguments: impl Iterator<Item = Val>, path: &str) -> Frame {
+    fn frame(
+        &mut self,
+        id: crate::ir::ModuleId,
+        arguments: impl Iterator<Item = Drawn>,
+        path: &str,
+    ) -> Frame {
         let block = self.graph.module(id);
         let arguments = arguments.map(|value| match value {
-            Val::Item(..) => Val::Memory,
+            Drawn::Item(..) => Drawn::Memory,
             other => other,
         });
         let mut inside = Build {
@@ -499,15 +518,15 @@ impl Build<'_> {
     }
 
     /// A sum. A sum whose first operand is itself an otherwise unused sum becomes one circle with it.
-    fn sum(&mut self, node: &Node, inputs: &[Val], path: &str) -> Val {
-        if let [Val::Item(column, index), other] = inputs
+    fn sum(&mut self, node: &Node, inputs: &[Drawn], path: &str) -> Drawn {
+        if let [Drawn::Item(column, index), other] = inputs
             && self.is_free_sum(*column, *index)
             && let Some(more) = self.from(*column, other)
             && !self.is_aside(*column, more)
             && let Some(item) = self.columns.get_mut(*column).and_then(|c| c.flow.items.get_mut(*index))
         {
             item.inputs.push(more);
-            return Val::Item(*column, *index);
+            return Drawn::Item(*column, *index);
         }
         self.circle(Form::Sum, node, inputs, path)
     }
@@ -530,15 +549,15 @@ impl Build<'_> {
         }
     }
 
-    fn circle(&mut self, form: Form, node: &Node, inputs: &[Val], path: &str) -> Val {
+    fn circle(&mut self, form: Form, node: &Node, inputs: &[Drawn], path: &str) -> Drawn {
         let label = if form == Form::Sum { "+" } else { "×" };
         let item = self.plain(node, form, label, path);
         self.add_with(inputs, item)
     }
 
-    fn step(&mut self, node: &Node, label: &str, inputs: &[Val], path: &str) -> Val {
-        if inputs.iter().all(|v| matches!(v, Val::Side { .. })) && !inputs.is_empty() {
-            return inputs.first().cloned().unwrap_or_else(|| Val::side(None));
+    fn step(&mut self, node: &Node, label: &str, inputs: &[Drawn], path: &str) -> Drawn {
+        if inputs.iter().all(|v| matches!(v, Drawn::Side { .. })) && !inputs.is_empty() {
+            return inputs.first().cloned().unwrap_or_else(|| Drawn::side(None));
         }
         let item = self.plain(node, Form::Step, label, path);
         self.add_with(inputs, item)
@@ -558,7 +577,7 @@ impl Build<'_> {
     }
 
     /// Adds an item to the column of its first input.
-    fn add_with(&mut self, inputs: &[Val], mut item: Item) -> Val {
+    fn add_with(&mut self, inputs: &[Drawn], mut item: Item) -> Drawn {
         let column = inputs.iter().find_map(column_of).unwrap_or(self.current);
         item.inputs = inputs.iter().filter_map(|v| self.from(column, v)).collect();
         item.inputs.dedup();
@@ -566,17 +585,17 @@ impl Build<'_> {
     }
 
     /// Adds an item that depends on no input of the flow.
-    fn add_aside(&mut self, mut item: Item) -> Val {
+    fn add_aside(&mut self, mut item: Item) -> Drawn {
         item.is_aside = true;
         self.add(self.current, item)
     }
 
-    fn from(&self, column: usize, value: &Val) -> Option<From> {
+    fn from(&self, column: usize, value: &Drawn) -> Option<From> {
         match value {
-            Val::Item(of, index) if *of == column => Some(From::Item(*index)),
-            Val::Item(..) | Val::Memory => Some(From::Memory),
-            Val::Start => Some(From::Start),
-            Val::Side { .. } => None,
+            Drawn::Item(of, index) if *of == column => Some(From::Item(*index)),
+            Drawn::Item(..) | Drawn::Memory => Some(From::Memory),
+            Drawn::Start => Some(From::Start),
+            Drawn::Side { .. } => None,
         }
     }
 
@@ -588,17 +607,17 @@ impl Build<'_> {
     }
 }
 
-fn column_of(value: &Val) -> Option<usize> {
+fn column_of(value: &Drawn) -> Option<usize> {
     match value {
-        Val::Item(column, _) => Some(*column),
-        Val::Start | Val::Memory | Val::Side { .. } => None,
+        Drawn::Item(column, _) => Some(*column),
+        Drawn::Start | Drawn::Memory | Drawn::Side { .. } => None,
     }
 }
 
-fn notes_of(value: &Val) -> Vec<String> {
+fn notes_of(value: &Drawn) -> Vec<String> {
     match value {
-        Val::Side { notes, .. } => notes.clone(),
-        Val::Item(..) | Val::Start | Val::Memory => Vec::new(),
+        Drawn::Side { notes, .. } => notes.clone(),
+        Drawn::Item(..) | Drawn::Start | Drawn::Memory => Vec::new(),
     }
 }
 
