@@ -76,7 +76,7 @@ impl Rules {
 
 /// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Made {
+pub struct StepResult {
     /// The mean loss before the step.
     pub loss: f64,
     /// The gradient's norm before clipping; `None` if gradients are not clipped.
@@ -128,7 +128,7 @@ pub fn step(
     number: u64,
     factor: f64,
     rules: &Rules,
-) -> Result<(Weights, Made), StepError> {
+) -> Result<(Weights, StepResult), StepError> {
     let Some(device) = weights.device() else {
         return Err(StepError::Labels("a model without parameters cannot be trained".into()));
     };
@@ -157,7 +157,7 @@ pub fn step(
             Some(before) => add(&weights, before, own),
         });
     }
-    let made = |norm| Made {
+    let made = |norm| StepResult {
         loss: total,
         norm,
         counted: counted as u64,
