@@ -27,7 +27,7 @@ pub fn accuracy<T: PartialEq>(pairs: &[(T, T)]) -> f64 {
 
 /// The outcomes for one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct ClassCounts {
     /// Examples of the class that were predicted as such (true positives).
     pub hits: u64,
     /// Examples of other classes that were predicted as this one (false positives).
@@ -36,7 +36,7 @@ pub struct Found {
     pub misses: u64,
 }
 
-impl Found {
+impl ClassCounts {
     /// `2 P R / (P + R) = 2 hits / (2 hits + false alarms + misses)`; 0 where the class is neither right
     /// nor predicted anywhere.
     pub fn f1(self) -> f64 {
@@ -46,8 +46,8 @@ impl Found {
 }
 
 /// The outcomes for every class, from pairs of the right and the predicted one.
-pub fn by_class(pairs: &[(i64, i64)]) -> BTreeMap<i64, Found> {
-    let mut found: BTreeMap<i64, Found> = BTreeMap::new();
+pub fn by_class(pairs: &[(i64, i64)]) -> BTreeMap<i64, ClassCounts> {
+    let mut found: BTreeMap<i64, ClassCounts> = BTreeMap::new();
     for (right, own) in pairs {
         if right == own {
             found.entry(*right).or_default().hits += 1;
@@ -61,13 +61,13 @@ pub fn by_class(pairs: &[(i64, i64)]) -> BTreeMap<i64, Found> {
 
 /// The mean F1 of the classes that are right or predicted anywhere; every class has the same weight.
 pub fn macro_f1(pairs: &[(i64, i64)]) -> f64 {
-    mean(by_class(pairs).into_values().map(Found::f1))
+    mean(by_class(pairs).into_values().map(ClassCounts::f1))
 }
 
 /// The mean F1 of `width` independent classes. The pairs go through the classes of one example after
 /// another; 1 means that the class holds.
 pub fn macro_f1_of_several(pairs: &[(i64, i64)], width: usize) -> f64 {
-    let mut found = vec![Found::default(); width.max(1)];
+    let mut found = vec![ClassCounts::default(); width.max(1)];
     for ((right, own), class) in pairs.iter().zip((0..width.max(1)).cycle()) {
         let Some(of) = found.get_mut(class) else { continue };
         match (*right > 0, *own > 0) {
@@ -77,7 +77,7 @@ pub fn macro_f1_of_several(pairs: &[(i64, i64)], width: usize) -> f64 {
             (false, false) => {}
         }
     }
-    mean(found.into_iter().map(Found::f1))
+    mean(found.into_iter().map(ClassCounts::f1))
 }
 
 /// The mean; 0 if there are no values.
