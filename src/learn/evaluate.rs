@@ -20,7 +20,7 @@ use crate::interp::{Outputs, Plan, Weights};
 
 /// The results collected during an evaluation.
 #[derive(Debug, Default)]
-struct Seen {
+struct Collected {
     /// The sum of the losses, and the number of predictions.
     nats: f64,
     counted: u64,
@@ -80,7 +80,7 @@ pub fn evaluate(
     let Asked { split, limit, metrics, writes } = asked;
     let wants = |of: &[Metric]| metrics.iter().any(|m| of.contains(m));
     let loader = Loader::new(dataset);
-    let mut seen = Seen::default();
+    let mut seen = Collected::default();
     for batch in loader.part(split, limit) {
         let outputs = forward(plan, weights, &batch)?;
         seen.nats += number_of(&loss(&outputs, &batch.labels, 0.0).map_err(StepError::Labels)?)?;
