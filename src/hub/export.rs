@@ -86,7 +86,7 @@ pub fn export(
             let found = attempt.search();
             match found.difference {
                 Some(knobs) if knobs.is_empty() => {
-                    let Found { values, lost, .. } = found;
+                    let Candidate { values, lost, .. } = found;
                     let (architecture, head) = (class.to_owned(), head.to_owned());
                     return Ok(Exported { architecture, head, values, lost, family });
                 }
@@ -182,14 +182,14 @@ struct Attempt<'a> {
 }
 
 /// The result of some values.
-struct Found {
+struct Candidate {
     values: IndexMap<String, Json>,
     /// How the result differs from the spec; `None` if the values do not give a spec.
     difference: Option<Vec<String>>,
     lost: Vec<String>,
 }
 
-impl Found {
+impl Candidate {
     fn distance(&self) -> usize {
         self.difference.as_ref().map_or(usize::MAX, |d| d.len() * 1000 + self.lost.len())
     }
@@ -240,7 +240,7 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    fn search(&self) -> Found {
+    fn search(&self) -> Candidate {
         let mut leaves = Vec::new();
         let mut switches: IndexMap<String, Vec<Json>> = IndexMap::new();
         walk(&self.template, &mut Vec::new(), &mut leaves, &mut switches);
@@ -279,8 +279,8 @@ impl<'a> Attempt<'a> {
         &self,
         leaves: &[(Vec<String>, Formula)],
         mut chosen: IndexMap<String, Json>,
-        mut best: Found,
-    ) -> Found {
+        mut best: Candidate,
+    ) -> Candidate {
         for key in chosen.keys().cloned().collect::<Vec<_>>() {
             let mut fewer = chosen.clone();
             fewer.shift_remove(&key);
@@ -459,9 +459,9 @@ impl<'a> Attempt<'a> {
     }
 
     /// Compares the result of the values with the spec.
-    fn judge(&self, values: IndexMap<String, Json>) -> Found {
+    fn judge(&self, values: IndexMap<String, Json>) -> Candidate {
         let mut sink = Sink::new();
-        let nothing = |values| Found { values, difference: None, lost: Vec::new() };
+        let nothing = |values| Candidate { values, difference: None, lost: Vec::new() };
         let Some(config) = Config::of(self.family, self.class, values.clone(), &mut sink) else {
             return nothing(values);
         };
@@ -474,7 +474,7 @@ impl<'a> Attempt<'a> {
         let Some(spec) = spec else { return nothing(values) };
         let knobs = Knobs::of(&spec);
         let lost = differences(&self.wanted.training, &knobs.training);
-        Found { values, difference: Some(differences(&self.wanted.model, &knobs.model)), lost }
+        Candidate { values, difference: Some(differences(&self.wanted.model, &knobs.model)), lost }
     }
 }
 
