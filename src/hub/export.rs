@@ -196,12 +196,12 @@ impl Candidate {
 }
 
 /// The keys whose values are known so far.
-struct Known<'a> {
+struct KnownKeys<'a> {
     family: &'a Family,
     values: IndexMap<String, Json>,
 }
 
-impl Scope for Known<'_> {
+impl Scope for KnownKeys<'_> {
     fn key(&self, name: &str) -> Option<&Json> {
         self.values.get(name)
     }
@@ -301,7 +301,7 @@ impl<'a> Attempt<'a> {
         given: IndexMap<String, Json>,
         switches: &mut IndexMap<String, Vec<Json>>,
     ) -> IndexMap<String, Json> {
-        let mut known = Known { family: self.family, values: given };
+        let mut known = KnownKeys { family: self.family, values: given };
         loop {
             let before = known.values.len();
             for (path, formula) in leaves {
