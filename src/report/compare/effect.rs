@@ -87,7 +87,7 @@ pub fn turn(form: &mut Form, target: &Form, knob: &Knob, to: usize) {
 
 /// The effect of a knob, with the knob that has to be turned with it if it cannot be turned alone.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct KnobEffect {
     /// The effect; `None` if no other knob makes it possible to turn this one.
     pub effect: Option<Effect>,
     /// The path of the other knob.
@@ -101,7 +101,7 @@ pub fn effects(
     knobs: &[Knob],
     scene: &Scene,
     before: &Costs,
-) -> Vec<Found> {
+) -> Vec<KnobEffect> {
     let try_knobs = |together: &[&Knob]| {
         let graph = turned(wirings, forms.0, forms.1, together, 1)?;
         Some(Effect::between(before, &Costs::measure(&graph, &cost(&graph), scene)))
@@ -111,14 +111,14 @@ pub fn effects(
         knobs.iter().map(|knob| given(&knob).then(|| try_knobs(&[knob])).flatten()).collect();
     let of = |(knob, effect): (&Knob, Option<Effect>)| {
         if effect.is_some() || knob.follows {
-            return Found { effect, with: None };
+            return KnobEffect { effect, with: None };
         }
         let others = knobs.iter().filter(given).filter(|other| other.path != knob.path);
         let pair =
             others.filter(|o| is_near(o, knob)).find_map(|other| Some((try_knobs(&[knob, other])?, other)));
         match pair {
-            Some((effect, other)) => Found { effect: Some(effect), with: Some(other.path.clone()) },
-            None => Found::default(),
+            Some((effect, other)) => KnobEffect { effect: Some(effect), with: Some(other.path.clone()) },
+            None => KnobEffect::default(),
         }
     };
     knobs.iter().zip(alone).map(of).collect()
