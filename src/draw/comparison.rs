@@ -11,7 +11,7 @@ use super::page::{Cell, Column, Section, Table};
 use crate::report::compare::knob::Class;
 use crate::report::compare::learning::Learning;
 use crate::report::compare::text::{amount, difference, percent};
-use crate::report::compare::timing::{Timing, What, seconds};
+use crate::report::compare::timing::{TimedPass, Timing, seconds};
 use crate::report::compare::{Comparison, Model, Turned};
 use crate::report::costs::{Name, Unit};
 use crate::report::{number, table};
@@ -200,13 +200,13 @@ fn learning(learning: &Learning) -> Section {
 /// Durations with the intervals of their medians.
 fn timing(timing: &Timing) -> Section {
     let mut figures = Vec::new();
-    for what in What::ALL {
+    for what in TimedPass::ALL {
         let times = timing.models.iter().filter_map(|m| Some((m.name.clone(), m.of(what)?)));
         let (names, spreads): (Vec<String>, Vec<_>) = times.unzip();
         if !names.is_empty() {
             let title = match what {
-                What::Forward => "A forward pass",
-                What::Step => "A training step",
+                TimedPass::Forward => "A forward pass",
+                TimedPass::Step => "A training step",
             };
             let bars = Bars::new(title, "seconds", names, seconds)
                 .with("", spreads.iter().map(|s| s.median).collect())
@@ -217,7 +217,7 @@ fn timing(timing: &Timing) -> Section {
     let (columns, rows) = timing.rows();
     let section = Section::new("How long it takes").list(&timing.verdicts()).figures(&figures);
     let mut table = table(&timing.footnote().replace('\n', " "), &columns, rows);
-    let times = What::ALL.iter().flat_map(|what| timing.models.iter().map(|m| m.of(*what)));
+    let times = TimedPass::ALL.iter().flat_map(|what| timing.models.iter().map(|m| m.of(*what)));
     for (row, spread) in table.rows.iter_mut().zip(times) {
         let keys = spread.map(|s| [s.median, s.interval[0], s.quartiles[0], s.runs as f64]);
         row.iter_mut().skip(2).zip(keys.iter().flatten()).for_each(|(cell, key)| cell.key = Some(*key));

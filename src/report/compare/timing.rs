@@ -54,30 +54,30 @@ pub struct Spread {
 
 /// What is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum TimedPass {
     /// A forward pass.
     Forward,
     /// A training step.
     Step,
 }
 
-impl What {
+impl TimedPass {
     /// Everything that is timed.
-    pub const ALL: [What; 2] = [What::Forward, What::Step];
+    pub const ALL: [TimedPass; 2] = [TimedPass::Forward, TimedPass::Step];
 
     /// The name in sentences.
     pub fn phrase(self) -> &'static str {
         match self {
-            What::Forward => "forward",
-            What::Step => "training step",
+            TimedPass::Forward => "forward",
+            TimedPass::Step => "training step",
         }
     }
 
     /// The name in csv and JSON.
     pub fn word(self) -> &'static str {
         match self {
-            What::Forward => "forward",
-            What::Step => "step",
+            TimedPass::Forward => "forward",
+            TimedPass::Step => "step",
         }
     }
 }
@@ -147,10 +147,10 @@ pub fn seconds(n: f64) -> String {
 
 impl Timed {
     /// The duration of what is asked for.
-    pub fn of(&self, what: What) -> Option<Spread> {
+    pub fn of(&self, what: TimedPass) -> Option<Spread> {
         match what {
-            What::Forward => Some(self.forward),
-            What::Step => self.step,
+            TimedPass::Forward => Some(self.forward),
+            TimedPass::Step => self.step,
         }
     }
 }
@@ -176,7 +176,7 @@ impl Timing {
         );
         let pair = |[a, b]: [f64; 2]| format!("{} – {}", seconds(a), seconds(b));
         let mut rows = Vec::new();
-        for what in What::ALL {
+        for what in TimedPass::ALL {
             for model in &self.models {
                 let mut row = vec![what.phrase().to_owned(), model.name.clone()];
                 match model.of(what) {
@@ -196,14 +196,14 @@ impl Timing {
 
     /// What follows from the durations, one sentence each.
     pub fn verdicts(&self) -> Vec<String> {
-        let mut said: Vec<String> = What::ALL.iter().filter_map(|what| self.verdict(*what)).collect();
+        let mut said: Vec<String> = TimedPass::ALL.iter().filter_map(|what| self.verdict(*what)).collect();
         said.extend(self.models.iter().filter_map(|model| {
             Some(format!("{} cannot make a training step: {}", model.name, model.untrained.as_ref()?))
         }));
         said
     }
 
-    fn verdict(&self, what: What) -> Option<String> {
+    fn verdict(&self, what: TimedPass) -> Option<String> {
         let mut all: Vec<(&str, Spread)> =
             self.models.iter().filter_map(|m| Some((m.name.as_str(), m.of(what)?))).collect();
         all.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
@@ -249,7 +249,7 @@ impl Timing {
             [s.median.to_string(), low.to_string(), high.to_string(), s.runs.to_string()]
         };
         let mut rows = Vec::new();
-        for what in What::ALL {
+        for what in TimedPass::ALL {
             let models: Vec<[String; 4]> =
                 self.models.iter().map(|m| m.of(what).as_ref().map(parts).unwrap_or_default()).collect();
             for (i, part) in ["seconds", "seconds_low", "seconds_high", "runs"].into_iter().enumerate() {
