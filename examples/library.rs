@@ -26,7 +26,7 @@ head: lm
 
 /// What became of the spec.
 #[derive(Debug)]
-pub struct StepResult {
+pub struct Built {
     /// How many parameters the model has.
     pub parameters: u128,
     /// The shape of its output for a batch of one text of three tokens.
@@ -39,7 +39,7 @@ pub struct StepResult {
 ///
 /// # Errors
 /// The spec is wrong; the message is the one the command line would give.
-pub fn make(spec: &str) -> Result<StepResult, Box<dyn Error>> {
+pub fn make(spec: &str) -> Result<Built, Box<dyn Error>> {
     // Texts live in one map, so that every message can show its place. A spec that comes from no file
     // extends none.
     let mut sources = load::sources();
@@ -63,7 +63,7 @@ pub fn make(spec: &str) -> Result<StepResult, Box<dyn Error>> {
     let inputs = Inputs::from_json(model.plan(), &json!({ "tokens": [[1, 2, 3]] }), &device)?;
     let outputs = model.forward(&inputs, &Options::default())?;
     let logits = outputs.get("logits").and_then(|value| value.dims()).unwrap_or_default();
-    Ok(StepResult { parameters, logits, rust })
+    Ok(Built { parameters, logits, rust })
 }
 
 #[allow(dead_code, reason = "as a module of the tests it is not called")]

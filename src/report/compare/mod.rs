@@ -23,7 +23,7 @@ use super::cost::cost;
 use super::costs::{Costs, Scene};
 use crate::ir::{ModelKind, Verified};
 use crate::spec::ModelSpec;
-use effect::{Effect, Found};
+use effect::{Effect, KnobEffect};
 use form::{Form, Wirings};
 use knob::Knob;
 use learning::Learning;
@@ -91,9 +91,9 @@ pub fn compare(entries: &[Entry<'_>], scene: Scene) -> Comparison {
     let knobs = knob::knobs(&forms);
     let effects = match (forms.as_slice(), models.first()) {
         ([from, to], Some(first)) => effect::effects(&wirings, (from, to), &knobs, &scene, &first.costs),
-        _ => vec![Found::default(); knobs.len()],
+        _ => vec![KnobEffect::default(); knobs.len()],
     };
-    let turned = |(knob, Found { effect, with }): (Knob, Found)| Turned { knob, effect, with };
+    let turned = |(knob, KnobEffect { effect, with }): (Knob, KnobEffect)| Turned { knob, effect, with };
     let knobs = knobs.into_iter().zip(effects).map(turned).collect();
     Comparison { scene, models, knobs, timing: None, learning: None }
 }
