@@ -5,6 +5,7 @@ use crate::ir::Verified;
 use crate::lower::{Bug, lower};
 use crate::source::{SourceId, SourceMap};
 use crate::spec::ModelSpec;
+use crate::spec::advice;
 use crate::spec::load::{self, Files};
 use crate::syntax::Notation;
 use crate::syntax::set::Setting;
@@ -36,7 +37,11 @@ pub fn compile(
 ) -> Result<Compilation, Bug> {
     let mut sink = Sink::new();
     let tree = load::tree(sources, id, notation, settings, files, &mut sink);
-    compile_tree(sources, tree, sink)
+    let mut found = compile_tree(sources, tree, sink)?;
+    if notation == Notation::Dsl {
+        found.diagnostics = advice::in_dsl(found.diagnostics, id);
+    }
+    Ok(found)
 }
 
 /// Compiles a merged tree, such as a variant of a sweep.

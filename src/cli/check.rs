@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use super::file;
+use super::shelf::recipe_text;
 use super::subject::{OverArgs, Subject};
 use super::ui::{Exit, Failure, FormatArg, Output, Ui, counted};
 use crate::diag::{Severity, Sink};
@@ -23,7 +23,7 @@ pub struct Check {
     specs: Vec<String>,
     #[command(flatten)]
     over: OverArgs,
-    /// Hold this recipe against every spec, too
+    /// Hold this recipe, a file or a shipped one such as `@gbt-mulm`, against every spec, too
     #[arg(long, value_name = "FILE")]
     recipe: Option<String>,
     /// Warnings fail too
@@ -96,10 +96,9 @@ impl Check {
 
 /// Whether a recipe agrees with a spec. How many warnings there are.
 fn agreed(subject: &mut Subject, recipe: &str, ui: &mut Ui) -> Result<usize, Failure> {
-    let bytes = file::read_spec(Path::new(recipe))
-        .map_err(|e| Failure::new(Exit::File, format!("cannot read `{recipe}`: {}", file::reason(&e))))?;
+    let (name, bytes) = recipe_text(Path::new(recipe))?;
     let mut sink = Sink::new();
-    let id = text::decode(&mut subject.sources, recipe, &bytes, &mut sink);
+    let id = text::decode(&mut subject.sources, &name, &bytes, &mut sink);
     let read = id.and_then(|id| recipe::read(&subject.sources, id, &[], &mut sink));
     if let Some(read) = &read {
         agree::check(read, &subject.spec, &subject.graph, &mut sink);

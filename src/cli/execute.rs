@@ -222,8 +222,22 @@ pub(super) fn weights_failure(error: WeightsError) -> Failure {
     let text = error.to_string();
     let mut lines = text.lines();
     let failure = Failure::new(exit, lines.next().unwrap_or_default());
-    lines.fold(failure, |failure, line| failure.help(line.trim()))
+    let WeightsError::Differ { lines: all, is_foreign, .. } = &error else {
+        return lines.fold(failure, |failure, line| failure.help(line.trim()));
+    };
+    let by_names = "where a file names its tensors otherwise, `weights:` in the spec says how: \
+                    `trafoc explain weights` shows it";
+    let failure = if *is_foreign { failure.help(by_names) } else { failure };
+    let shown = all.iter().take(MOST_DIFFERENCES);
+    let failure = shown.fold(failure, |failure, line| failure.help(line.as_str()));
+    match all.len().saturating_sub(MOST_DIFFERENCES) {
+        0 => failure,
+        more => failure.help(format!("and {more} more")),
+    }
 }
+
+/// As many differences between a file and a model are shown; they are usually of a few kinds.
+const MOST_DIFFERENCES: usize = 12;
 
 pub(super) fn plan_failure(error: PlanError) -> Failure {
     match error {

@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::subject::OverArgs;
 use super::ui::{Failure, FormatArg, Output, Ui};
-use crate::diag::Code;
 use crate::diag::code::Explanation;
 use crate::diag::suggest::suggest;
+use crate::diag::{Code, ideas};
 use crate::learn::recipe;
 use crate::report::lesson::lesson;
 use crate::spec::explain::{Topic, catalogue, find_in, nearest_in, wrapped};
@@ -64,6 +64,9 @@ fn everything() -> Vec<Topic> {
 fn unknown(what: &str) -> Failure {
     let slugs: Vec<&str> = Code::ALL.iter().map(|c| c.slug()).collect();
     let failure = Failure::usage(format!("nothing is called `{what}`: no code, no key, no part, no spec"));
+    if let Some(idea) = ideas::outside(what) {
+        return failure.help(idea);
+    }
     match (suggest(what, &slugs), nearest_in(what, &everything())) {
         (Some(code), _) if what.contains('-') => failure.help(format!("did you mean `{code}`?")),
         (_, Some(near)) => failure.help(format!("did you mean `{near}`?")),

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "interp")]
@@ -76,6 +76,8 @@ mod trained;
 mod training;
 pub mod ui;
 
+use crate::diag::ideas;
+use crate::diag::suggest::suggest;
 use ui::{Color, Exit, Failure, Format, Output, Ui};
 
 /// A compiler for transformers: a short spec to a checked graph, to numbers, to Rust.
@@ -304,11 +306,11 @@ pub fn main() -> ExitCode {
     let arguments = asked(std::env::args_os().collect());
     let matches = match command(&arguments).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
-        Err(error) => return refuse(&error, &arguments),
+        Err(error) => return refuse(error, &arguments),
     };
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error, &arguments),
+        Err(error) => return refuse(error, &arguments),
     };
     let command = cli.command.name();
     panic::set_hook(Box::new(move |info| {
@@ -346,8 +348,113 @@ pub fn command(arguments: &[OsString]) -> clap::Command {
     Cli::command().color(color)
 }
 
+/// What other tools call a command of trafoc, with what does it here.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("init", "new"),
+    ("create", "new"),
+    ("version", "--version"),
+    ("validate", "check"),
+    ("lint", "check"),
+    ("verify", "check"),
+    ("compile", "build"),
+    ("emit", "build"),
+    ("codegen", "build"),
+    ("summary", "show"),
+    ("params", "show"),
+    ("layers", "show"),
+    ("list", "doctor"),
+    ("info", "doctor"),
+    ("env", "doctor"),
+    ("devices", "doctor"),
+    ("diff", "compare"),
+    ("plot", "draw"),
+    ("graph", "draw"),
+    ("visualize", "draw"),
+    ("infer", "run"),
+    ("forward", "run"),
+    ("pretrain", "train"),
+    ("finetune", "train"),
+    ("resume", "train"),
+    ("test", "eval"),
+    ("evaluate", "eval"),
+    ("sample", "generate"),
+    ("chat", "generate"),
+    ("translate", "generate"),
+    ("classify", "predict"),
+    ("download", "import"),
+    ("pull", "import"),
+    ("save", "export"),
+    ("format", "fmt"),
+    ("docs", "explain"),
+];
+
+/// The command line's error with the suggestions of [`suggest`] in place of clap's.
+fn with_suggestion(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let text = |error: &clap::Error, kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let grammar = Cli::command();
+    // The command may itself be below another one, as `inspect positions`.
+    let mut command = &grammar;
+    for word in arguments.iter().skip(1).filter_map(|a| a.to_str()) {
+        command = command.find_subcommand(word).unwrap_or(command);
+    }
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let Some(word) = text(&error, ContextKind::InvalidSubcommand) else { return error };
+            let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+            let others = if command.get_name() == grammar.get_name() { OTHER_NAMES } else { &[] };
+            let ours = |word: &str| others.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
+            let theirs: Vec<&str> = others.iter().map(|(theirs, _)| *theirs).collect();
+            let near = ours(&word)
+                .map(str::to_owned)
+                .or_else(|| suggest(&word, &names))
+                .or_else(|| suggest(&word, &theirs).and_then(|near| ours(&near)).map(str::to_owned));
+            error.remove(ContextKind::SuggestedSubcommand);
+            error.remove(ContextKind::Suggested);
+            if let Some(near) = near {
+                error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+            }
+        }
+        ErrorKind::UnknownArgument => {
+            let Some(word) = text(&error, ContextKind::InvalidArg).filter(|w| w.starts_with("--")) else {
+                return error;
+            };
+            let flags: Vec<String> = command
+                .get_arguments()
+                .chain(grammar.get_arguments().filter(|a| a.is_global_set()))
+                .filter_map(|a| a.get_long().map(|long| format!("--{long}")))
+                .collect();
+            error.remove(ContextKind::SuggestedArg);
+            error.remove(ContextKind::Suggested);
+            if let Some(near) = suggest(&word, &flags) {
+                error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
+            }
+        }
+        ErrorKind::InvalidValue => {
+            let Some(word) = text(&error, ContextKind::InvalidValue) else { return error };
+            let Some(ContextValue::Strings(words)) = error.get(ContextKind::ValidValue) else { return error };
+            let near = suggest(&word, words);
+            error.remove(ContextKind::SuggestedValue);
+            match (near, ideas::outside(&word)) {
+                (Some(near), _) => {
+                    error.insert(ContextKind::SuggestedValue, ContextValue::String(near));
+                }
+                (None, Some(idea)) => {
+                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![idea.into()]));
+                }
+                (None, None) => {}
+            }
+        }
+        _ => {}
+    }
+    error
+}
+
 /// Help, the version, or what is wrong with the arguments.
-fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+fn refuse(error: clap::Error, arguments: &[OsString]) -> ExitCode {
+    let error = with_suggestion(error, arguments);
     let is_asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     if !is_asked && value_of(arguments, "--format").as_deref() == Some("json") {
         let text = error.render().to_string();

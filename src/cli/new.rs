@@ -1,4 +1,4 @@
-//! `trafoc new`: a spec to begin with.
+//! `trafoc new`: a spec to begin with, a recipe to train it by, or both, ready to be trained.
 
 use std::path::{Path, PathBuf};
 
@@ -7,17 +7,33 @@ use serde_json::json;
 
 use super::file;
 use super::ui::{Exit, Failure, FormatArg, Output, Ui};
+use crate::parts::Head;
 
 /// Arguments of `new`.
 #[derive(Debug, Args)]
 pub struct New {
-    /// gpt, llama, bert, t5, vit or moe
+    /// gpt, llama, bert, t5, vit or moe; or recipe
     #[arg(value_enum, value_name = "TEMPLATE", hide_possible_values = true)]
     template: Template,
     /// The file to write; its name becomes the model's (`TEMPLATE.yaml` if not given, `-` for stdout)
     #[arg(value_name = "FILE")]
     path: Option<PathBuf>,
-    /// Overwrite a file that is there
+    /// Small enough to train in two minutes, with a recipe beside it (`FILE.recipe.yaml`)
+    #[arg(long)]
+    small: bool,
+    /// The data the recipe names: a file of yours; data that comes with trafoc if not given
+    #[arg(long, value_name = "FILE")]
+    data: Option<String>,
+    /// For `recipe`: the template it is for
+    #[arg(
+        long = "for",
+        value_enum,
+        value_name = "TEMPLATE",
+        default_value = "gpt",
+        hide_possible_values = true
+    )]
+    of: Template,
+    /// Overwrite files that are there
     #[arg(long)]
     force: bool,
     /// How to speak.
@@ -25,7 +41,7 @@ pub struct New {
     pub format: FormatArg,
 }
 
-/// An architecture to begin with.
+/// What to begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Template {
     /// A language model as GPT-2
@@ -40,30 +56,58 @@ pub enum Template {
     Vit,
     /// A language model with a mixture of experts, as Mixtral
     Moe,
+    /// How a spec is trained
+    Recipe,
+}
+
+/// What a template is made of.
+struct Texts {
+    /// As the command line spells it.
+    word: &'static str,
+    /// The spec, with `NAME` where the model's name belongs.
+    spec: &'static str,
+    /// The same architecture, small enough to train at once.
+    small: &'static str,
+    /// How it is trained, with `DATA` where the data is named.
+    recipe: &'static str,
+    /// The data that comes with trafoc.
+    data: &'static str,
+}
+
+macro_rules! texts {
+    ($word:literal, $recipe:literal, $data:literal) => {
+        Some(Texts {
+            word: $word,
+            spec: include_str!(concat!("templates/", $word, ".yaml")),
+            small: include_str!(concat!("templates/small/", $word, ".yaml")),
+            recipe: include_str!(concat!("templates/recipes/", $recipe, ".yaml")),
+            data: $data,
+        })
+    };
 }
 
 impl Template {
-    /// As the command line spells it.
-    pub fn word(self) -> &'static str {
+    /// What it is made of; nothing for a recipe alone.
+    fn texts(self) -> Option<Texts> {
         match self {
-            Template::Gpt => "gpt",
-            Template::Llama => "llama",
-            Template::Bert => "bert",
-            Template::T5 => "t5",
-            Template::Vit => "vit",
-            Template::Moe => "moe",
+            Template::Gpt => texts!("gpt", "lm", "@isimler.txt"),
+            Template::Llama => texts!("llama", "lm", "@isimler.txt"),
+            Template::Bert => texts!("bert", "mlm", "@isimler.txt"),
+            Template::T5 => texts!("t5", "translate", "@numbers-en-fr.txt"),
+            Template::Vit => texts!("vit", "classify", "@digits.csv.gz"),
+            Template::Moe => texts!("moe", "lm", "@isimler.txt"),
+            Template::Recipe => None,
         }
     }
+}
 
-    /// The text, with `NAME` where the model's name belongs.
-    fn text(self) -> &'static str {
-        match self {
-            Template::Gpt => include_str!("templates/gpt.yaml"),
-            Template::Llama => include_str!("templates/llama.yaml"),
-            Template::Bert => include_str!("templates/bert.yaml"),
-            Template::T5 => include_str!("templates/t5.yaml"),
-            Template::Vit => include_str!("templates/vit.yaml"),
-            Template::Moe => include_str!("templates/moe.yaml"),
+/// The command that shows what a model of that head has learnt.
+pub fn after_training(head: &Head, run: &str) -> String {
+    match head {
+        Head::Lm(_) => format!("trafoc generate {run} --count 5"),
+        Head::Translate(_) => format!("trafoc generate {run} --prompt 'a text to translate'"),
+        Head::Mlm(_) | Head::Classify(_) | Head::Tag(_) | Head::Span(_) | Head::Embed(_) => {
+            format!("trafoc eval {run}")
         }
     }
 }
@@ -71,35 +115,69 @@ impl Template {
 impl New {
     /// Writes a template.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+        let of = if self.template == Template::Recipe { self.of } else { self.template };
+        let Some(texts) = of.texts() else {
+            return Err(Failure::usage(
+                "a recipe is for a spec: `--for` takes gpt, llama, bert, t5, vit or moe",
+            ));
+        };
+        let writes_recipe = self.small || self.template == Template::Recipe;
+        if self.data.is_some() && !writes_recipe {
+            let message = "`--data` belongs to a recipe, and none is written";
+            return Err(Failure::usage(message).help("`--small` writes one, and so does `trafoc new recipe`"));
+        }
+        let data = self.data.as_deref().unwrap_or(texts.data);
+        let recipe = texts.recipe.replace("DATA", &quoted(data));
+        let word = if self.template == Template::Recipe { "recipe" } else { texts.word };
         let to_stdout = self.path.as_deref() == Some(Path::new("-"));
         let path = match &self.path {
             Some(path) if !to_stdout => path.clone(),
-            Some(_) | None => PathBuf::from(format!("{}.yaml", self.template.word())),
+            Some(_) | None => PathBuf::from(format!("{word}.yaml")),
         };
         if !matches!(path.extension().and_then(|e| e.to_str()), Some("yaml" | "yml")) {
             let message = format!("a template is YAML, and `{}` does not end in .yaml", path.display());
-            return Err(Failure::usage(message).help("`trafoc convert` turns it into .trafo"));
+            return Err(Failure::usage(message).help("`trafoc convert` turns a spec into .trafo"));
         }
-        let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or(self.template.word());
-        let text = self.template.text().replace("NAME", &quoted(name));
+        let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or(word);
+        let spec = if self.small { texts.small } else { texts.spec }.replace("NAME", &quoted(name));
+        let text = if self.template == Template::Recipe { &recipe } else { &spec };
         if to_stdout {
+            if self.small {
+                ui.note("note: only the spec is written; `trafoc new recipe -` writes the recipe");
+            }
             let data = json!({ "text": text });
             return Output::new(text, data);
         }
-        if !self.force && path.exists() {
-            let message = format!("`{}` is there already", path.display());
+        let beside = path.with_file_name(format!("{name}.recipe.yaml"));
+        let mut files: Vec<(&Path, &str)> = vec![(&path, text)];
+        if self.small {
+            files.push((&beside, &recipe));
+        }
+        if let Some((there, _)) = files.iter().find(|(path, _)| !self.force && path.exists()) {
+            let message = format!("`{}` is there already", there.display());
             return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
         }
-        file::write(&path, &text)?;
-        ui.note(&format!("next: trafoc check {}", path.display()));
-        Output::new(format!("{}\n", path.display()), json!({ "path": path }))
+        for (path, text) in &files {
+            file::write(path, text)?;
+        }
+        let shown = path.display();
+        match (self.template, self.small) {
+            (Template::Recipe, _) => {
+                ui.next(&format!("trafoc train SPEC --recipe {shown} --out run"));
+            }
+            (_, true) => ui.next(&format!("trafoc train {shown} --recipe {} --out run", beside.display())),
+            (_, false) => ui.next(&format!("trafoc check {shown}")),
+        }
+        let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
+        let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
+        Output::new(lines, json!({ "path": path, "paths": names }))
     }
 }
 
-/// A name as YAML: bare where that is safe.
+/// A text as YAML: bare where that is safe.
 fn quoted(name: &str) -> String {
-    let is_bare = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
-        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+    let is_bare = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && !matches!(name, "true" | "false" | "null" | "none");
     if is_bare { name.to_owned() } else { format!("'{}'", name.replace('\'', "''")) }
 }

@@ -1,6 +1,12 @@
-//! The specs that come with trafoc: `@gpt1` on any command, their texts inside the program.
+//! The specs and recipes that come with trafoc: `@gpt1` on any command, their texts inside the program.
 
-/// A shipped spec.
+use std::path::Path;
+
+use super::file;
+use super::ui::{Exit, Failure};
+use crate::diag::suggest::suggest;
+
+/// A shipped spec or recipe.
 #[derive(Clone, Copy, Debug)]
 pub struct Shipped {
     /// Its name, without the `@`.
@@ -22,9 +28,47 @@ pub const SHELF: &[Shipped] = shelf! {
     "pythia-160m" "qwen2.5-0.5b" "t5-small" "transformer" "vit" "vit-b16"
 };
 
+macro_rules! recipes {
+    ($($name:literal)*) => {
+        &[$(Shipped { name: $name, text: include_str!(concat!("../../specs/recipes/", $name, ".yaml")) }),*]
+    };
+}
+
+/// The recipes, by name.
+pub const RECIPES: &[Shipped] = recipes! {
+    "bert-classify" "bert-classify.reuters" "bert-qa" "bert-qa.people" "d2l-nmt" "doc-classify"
+    "doc-classify.reports" "gbt-mulm" "gpt1" "gpt1.sentences" "multilingual-nmt" "transformer"
+    "transformer.numbers" "vit" "vit.mnist"
+};
+
 /// The shipped spec of that name, with or without `@` and extension.
 pub fn shipped(name: &str) -> Option<&'static Shipped> {
     let name = name.strip_prefix('@').unwrap_or(name);
     let name = name.strip_suffix(".yaml").unwrap_or(name);
     SHELF.iter().find(|s| s.name == name)
+}
+
+/// The text of a recipe with the name messages give it: a file's, or after `@` one that comes with trafoc.
+///
+/// # Errors
+/// It cannot be read, or no recipe is called that.
+pub fn recipe_text(recipe: &Path) -> Result<(String, Vec<u8>), Failure> {
+    let name = recipe.display().to_string();
+    let Some(shipped) = name.strip_prefix('@') else {
+        let bytes = file::read_spec(recipe)
+            .map_err(|e| Failure::new(Exit::File, format!("cannot read `{name}`: {}", file::reason(&e))))?;
+        return Ok((name, bytes));
+    };
+    let names: Vec<&str> = RECIPES.iter().map(|s| s.name).collect();
+    match RECIPES.iter().find(|s| s.name == shipped) {
+        // A spec has the same name; the texts of both are told apart in messages.
+        Some(found) => Ok((format!("@recipes/{}", found.name), found.text.as_bytes().to_vec())),
+        None => {
+            let failure = Failure::usage(format!("no recipe called `{name}` comes with trafoc"));
+            Err(match suggest(shipped, &names) {
+                Some(near) => failure.help(format!("did you mean `@{near}`?")),
+                None => failure.help(format!("there are @{}", names.join(", @"))),
+            })
+        }
+    }
 }

@@ -13,12 +13,12 @@ use super::shelf::{SHELF, shipped};
 use super::ui::{Exit, Failure, Ui, counted};
 use crate::compile::{Compilation, compile_tree};
 use crate::diag::suggest::suggest;
-use crate::diag::{Severity, Sink};
+use crate::diag::{Diagnostic, Severity, Sink};
 use crate::field::Context;
 use crate::ir::Verified;
 use crate::source::{SourceId, SourceMap};
 use crate::spec::load::{self, Files};
-use crate::spec::{ModelSpec, is_part, sweep};
+use crate::spec::{ModelSpec, advice, is_part, sweep};
 use crate::syntax::Notation;
 use crate::syntax::set::{self, Setting, parse_set};
 use crate::syntax::text;
@@ -111,6 +111,16 @@ pub struct Subject {
     pub warnings: usize,
     /// The Hugging Face model it was imported from.
     pub model: Option<HubModel>,
+}
+
+impl Opened {
+    /// What was found, with advice in the notation the spec is written in.
+    fn said(&self, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        match self.notation {
+            Notation::Dsl => advice::in_dsl(found, self.id),
+            Notation::Yaml => found,
+        }
+    }
 }
 
 /// Reads a spec's text.
@@ -260,7 +270,7 @@ impl SpecArgs {
         let mut opened = open(&self.spec, self.over.lang.lang, self.over.families(), ui)?;
         let mut sink = Sink::new();
         let tree = self.over.tree(&mut opened, &mut sink, ui)?;
-        let found = sink.into_sorted();
+        let found = opened.said(sink.into_sorted());
         ui.diagnose(&found, &opened.sources);
         match tree {
             Some(tree) if !found.iter().any(|d| d.severity == Severity::Error) => Ok((opened.sources, tree)),
@@ -294,6 +304,7 @@ impl OverArgs {
         let mut sink = Sink::new();
         let tree = self.tree(&mut opened, &mut sink, ui)?;
         let Compilation { diagnostics, tree, spec, graph } = compile_tree(&opened.sources, tree, sink)?;
+        let diagnostics = opened.said(diagnostics);
         ui.diagnose(&diagnostics, &opened.sources);
         let Opened { sources, notation, name, model, .. } = opened;
         match (tree, spec, graph) {

@@ -16,7 +16,7 @@ pub struct Train {
     /// What is laid over the spec.
     #[command(flatten)]
     pub over: OverArgs,
-    /// How it is trained: a recipe file; not needed with --resume
+    /// How it is trained: a recipe file, or a shipped recipe such as `@gbt-mulm`; not needed with --resume
     #[arg(long, short, value_name = "FILE", required_unless_present = "resume")]
     pub recipe: Option<PathBuf>,
     /// Change a value of the recipe, such as `steps=100`; may be repeated

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::execute::{choose, load, weights_failure};
 use super::file;
 use super::live::LivePage;
+use super::shelf::recipe_text;
 use super::subject::Subject;
 use super::train::Train;
 use super::ui::{Exit, Failure, Output, Ui, counted};
@@ -170,7 +171,7 @@ pub fn train(arguments: &Train, ui: &mut Ui) -> Result<Output, Failure> {
     });
     let mut output = Output::new(format!("{root}\n"), data)?;
     match ending {
-        Ending::Complete => {}
+        Ending::Complete => ui.next(&super::new::after_training(&prepared.subject.spec.head, &root)),
         Ending::Stopped => {
             ui.note(&format!("ended at step {}: it has not become better any more", state.step))
         }
@@ -192,9 +193,7 @@ pub fn prepare_all(
     with: &[String],
     ui: &mut Ui,
 ) -> Result<Prepared, Failure> {
-    let name = recipe.display().to_string();
-    let bytes = file::read_spec(recipe)
-        .map_err(|e| Failure::new(Exit::File, format!("cannot read `{name}`: {}", file::reason(&e))))?;
+    let (name, bytes) = recipe_text(recipe)?;
     let mut sink = Sink::new();
     let mut settings = Vec::new();
     for argument in with {

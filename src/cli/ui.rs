@@ -275,6 +275,11 @@ impl Ui {
         }
     }
 
+    /// Tells the command that usually comes next.
+    pub fn next(&self, command: &str) {
+        self.note(&format!("next: {command}"));
+    }
+
     /// Shows how far something has come, in one line that the next one replaces. Where stderr is no
     /// terminal nothing is shown, and the answer is false.
     pub fn status(&self, text: &str) -> bool {

@@ -109,6 +109,12 @@ codes! {
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n---\nname: other\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }
+    /// A recipe where a spec belongs, or a spec where a recipe does.
+    WrongDocument = "wrong-document" {
+        why: "A spec says what a model is, a recipe how one is trained. They are two documents, so that one spec can be trained in many ways: `trafoc train SPEC --recipe FILE`.",
+        wrong: "data: {format: lines, train: names.txt}\ntokens: {characters: {boundary: \".\"}}\nsteps: 100\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
+    }
     /// A number that cannot be parsed.
     Expression = "expression" {
         why: "A number may be given as an expression of decimal numbers, names, + - * / ^, parentheses \

@@ -1,7 +1,9 @@
-//! A word nobody knows → the word that was probably meant.
+//! A word that nothing is called by → the word that was probably meant.
 //!
-//! In this order: the same letters in another case, a foreign spelling ([`FOREIGN`]), a word a slip of
-//! the fingers away. Says nothing rather than something far-fetched.
+//! In this order: the same letters in another case, a foreign spelling ([`FOREIGN`]), a word that a slip of the
+//! fingers away ([`slip`]), a foreign spelling with a slip in it. Suggests nothing rather than something
+//! far-fetched. Every "did you mean" of trafoc comes from here, those of tensor names and of the command line
+//! among them.
 
 /// Words of other libraries and papers with the word a spec uses. Never accepted, only recognised.
 pub const FOREIGN: &[(&str, &str)] = &[
@@ -154,38 +156,190 @@ pub fn foreign(word: &str) -> Option<&'static str> {
     FOREIGN.iter().find(|(theirs, _)| *theirs == lower).map(|(_, ours)| *ours)
 }
 
+/// What one wrong letter costs. Slips that fingers make often cost less.
+const LETTER: usize = 10;
+/// Two letters that changed places, or a letter typed twice or once too few.
+const COMMON_SLIP: usize = 7;
+/// A letter in place of one that lies next to it on the keyboard.
+const NEXT_KEY: usize = 8;
+/// A digit is rarely a slip: `gpt3` is no misspelled `gpt1`.
+const DIGIT: usize = 14;
+/// What a wrong first letter costs on top, because words are seldom begun wrong.
+const FIRST_LETTER: usize = 2;
+/// A candidate that goes on after the whole word, such as `gpt2-small` after `gpt2`.
+const NEXT_WORD: usize = LETTER + 1;
+
+/// The rows of a keyboard; the key below a letter is one to the left or right of it.
+const KEYBOARD: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
+
+/// Whether two letters lie next to each other on a keyboard.
+pub fn are_neighbours(a: char, b: char) -> bool {
+    let place = |c: char| {
+        let found = KEYBOARD.iter().enumerate().find_map(|(row, keys)| Some((row, keys.find(c)?)));
+        // Each row begins half a key further right than the one above.
+        found.map(|(row, column)| (row * 2, column * 2 + row))
+    };
+    match (place(a), place(b)) {
+        (Some((row, column)), Some((other_row, other_column))) => {
+            a != b && row.abs_diff(other_row) <= 2 && column.abs_diff(other_column) <= 2
+        }
+        (_, _) => false,
+    }
+}
+
+/// How far a slip of the fingers is from a word: the least sum over missing, added, wrong and exchanged
+/// letters (the distance of Damerau, where no letter takes part in two slips).
+fn slip(typed: &[char], meant: &[char]) -> usize {
+    let exchange = |a: char, b: char| match a {
+        _ if a == b => 0,
+        _ if a.is_ascii_digit() || b.is_ascii_digit() => DIGIT,
+        _ if are_neighbours(a, b) => NEXT_KEY,
+        _ => LETTER,
+    };
+    // A letter that is there or missing beside one like it is a key hit twice or once.
+    let lone = |word: &[char], at: usize| {
+        let letter = word.get(at);
+        let twin = at.checked_sub(1).and_then(|i| word.get(i)) == letter || word.get(at + 1) == letter;
+        match letter {
+            Some(_) if twin => COMMON_SLIP,
+            Some(c) if c.is_ascii_digit() => DIGIT,
+            Some(_) | None => LETTER,
+        }
+    };
+    // Three rows of the table are enough: `before[j]` is the row two letters ago.
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = vec![0];
+    for j in 0..meant.len() {
+        row.push(row.last().copied().unwrap_or(0) + lone(meant, j));
+    }
+    for (i, a) in typed.iter().enumerate() {
+        let mut next = vec![row.first().copied().unwrap_or(0) + lone(typed, i)];
+        for (j, b) in meant.iter().enumerate() {
+            let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX / 2);
+            let mut cost = (at(&row, j) + exchange(*a, *b))
+                .min(at(&row, j + 1) + lone(typed, i))
+                .min(at(&next, j) + lone(meant, j));
+            let swapped = i > 0 && j > 0 && typed.get(i - 1) == Some(b) && meant.get(j - 1) == Some(a);
+            if swapped && a != b {
+                cost = cost.min(at(&before, j - 1) + COMMON_SLIP);
+            }
+            next.push(cost);
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+/// A word as it is compared: `Pre-Norm` is `pre_norm`.
+fn plain(word: &str) -> String {
+    word.to_lowercase().replace('-', "_")
+}
+
+/// How far a candidate is from a word, if it is near enough to be offered; less is nearer. The second
+/// number decides between candidates at one distance: the more letters they begin and end with alike, the
+/// better.
+fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
+    let near = plain(candidate);
+    let (typed, meant): (Vec<char>, Vec<char>) = (wanted.chars().collect(), near.chars().collect());
+    let alike = |a: &mut dyn Iterator<Item = char>, b: &mut dyn Iterator<Item = char>| {
+        a.zip(b).take_while(|(a, b)| a == b).count()
+    };
+    let begin = alike(&mut typed.iter().copied(), &mut meant.iter().copied());
+    let end = alike(&mut typed.iter().rev().copied(), &mut meant.iter().rev().copied());
+    let rank = |cost: usize| Some((cost, usize::MAX - begin - end));
+    let sorted = |word: &str| {
+        let mut parts: Vec<String> = word.split('_').map(str::to_owned).collect();
+        parts.sort();
+        parts
+    };
+    if wanted.contains('_') && sorted(wanted) == sorted(&near) {
+        return rank(NEXT_WORD);
+    }
+    // A wrong letter in three; a word of one letter is near everything.
+    let limit = LETTER * (typed.len() / 3).max(1);
+    let first = if typed.first() == meant.first() { 0 } else { FIRST_LETTER };
+    // Each letter more or less costs something, so most words need not be compared letter by letter.
+    let may_be_near = typed.len() > 1 && typed.len().abs_diff(meant.len()) * COMMON_SLIP <= limit;
+    if let Some(cost) = may_be_near.then(|| slip(&typed, &meant)).filter(|cost| *cost <= limit) {
+        return rank(cost + first);
+    }
+    // A word cut short, or one that goes on, is a likelier slip than as many wrong letters.
+    let goes_on = typed.len() >= 3 && near.starts_with(wanted);
+    let next_word = goes_on && meant.get(typed.len()).is_some_and(|c| !c.is_alphanumeric());
+    let is_cut = goes_on || meant.len() >= 3 && wanted.starts_with(&near);
+    match (next_word, is_cut) {
+        (true, _) => rank(NEXT_WORD),
+        (false, true) => rank(limit + LETTER),
+        (false, false) => None,
+    }
+}
+
+/// Whether a word is near enough to another for it to be offered, whatever other words there are.
+pub fn is_near(word: &str, meant: &str) -> bool {
+    word != meant && distance(&plain(word), meant).is_some()
+}
+
 /// The candidate that was probably meant by `word`, if one is near enough.
 pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
-    let plain = |s: &str| s.to_lowercase().replace('-', "_");
     let wanted = plain(word);
-    let all = || candidates.iter().map(AsRef::as_ref);
-    if let Some(same) = all().find(|c| plain(c) == wanted && *c != word) {
-        return Some(same.to_owned());
-    }
-    if let Some(ours) = foreign(word) {
+    let all = || candidates.iter().map(AsRef::as_ref).filter(|c| *c != word);
+    let joined = |s: &str| s.replace('_', "");
+    // What another library calls this, where that is among the candidates.
+    let among = |ours: &str| {
         let tail = ours.rsplit('.').next().unwrap_or(ours);
-        if let Some(known) = all().find(|c| *c == ours || *c == tail) {
-            return Some(known.to_owned());
-        }
-    }
-    if let Some(joined) = all().find(|c| plain(c).replace('_', "") == wanted.replace('_', "") && *c != word) {
-        return Some(joined.to_owned());
-    }
-    let length = wanted.chars().count();
-    let limit = (length / 3).max(1);
-    let score = |c: &str| {
-        let near = plain(c);
-        let distance = strsim::damerau_levenshtein(&wanted, &near);
-        // A word cut short is a likelier slip than as many wrong letters, and a word of one letter is
-        // near everything.
-        let cut = length >= 3 && (near.starts_with(&wanted) || wanted.starts_with(&near) && near.len() >= 3);
-        let shared = near.chars().zip(wanted.chars()).take_while(|(a, b)| a == b).count();
-        let near_enough = distance <= limit && (length > 1 || distance == 0);
-        (near_enough || cut).then_some((if near_enough { distance } else { limit + 1 }, usize::MAX - shared))
+        all().find(|c| *c == ours || *c == tail)
     };
-    all()
-        .filter(|c| *c != word)
-        .filter_map(|c| score(c).map(|s| (s, c)))
-        .min_by_key(|(s, _)| *s)
-        .map(|(_, c)| c.to_owned())
+    let same = all().find(|c| plain(c) == wanted);
+    let found = same
+        .or_else(|| foreign(word).and_then(among))
+        .or_else(|| all().find(|c| joined(&plain(c)) == joined(&wanted)))
+        .or_else(|| nearest(&wanted, all()))
+        .or_else(|| {
+            let theirs = FOREIGN.iter().filter(|(_, ours)| among(ours).is_some()).map(|(theirs, _)| *theirs);
+            nearest(&wanted, theirs).and_then(foreign).and_then(among)
+        });
+    found.map(str::to_owned)
+}
+
+/// The candidate at the least distance; of several the first.
+fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = candidates.filter_map(|c| distance(wanted, c).map(|score| (score, c)));
+    scored.min_by_key(|(score, _)| *score).map(|(_, c)| c)
+}
+
+/// The paths most like one, `decoder.blocks.0.norm2` or a tensor's name, the best first. Paths are compared
+/// segment by segment; at least half of their segments, and the last one, have something in common.
+pub fn nearest_paths<'a>(path: &str, candidates: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let wanted: Vec<String> = path.split('.').map(plain).collect();
+    let mut scored: Vec<(usize, &str)> = candidates
+        .filter_map(|candidate| {
+            let cost = path_distance(&wanted, &candidate.split('.').map(plain).collect::<Vec<_>>());
+            (cost <= wanted.len() * SEGMENT / 2).then_some((cost, candidate))
+        })
+        .collect();
+    scored.sort_by_key(|(cost, _)| *cost);
+    scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
+}
+
+/// What a segment costs that is another one altogether, or that only one of two paths has.
+const SEGMENT: usize = 4 * LETTER;
+
+/// How far two paths are apart: the least sum over segments that are missing, added or differ.
+fn path_distance(path: &[String], other: &[String]) -> usize {
+    let exchange = |a: &String, b: &String| match a == b {
+        true => 0,
+        false => distance(a, b).map_or(SEGMENT * 3 / 2, |(cost, _)| cost.min(SEGMENT)),
+    };
+    let mut row: Vec<usize> = (0..=other.len()).map(|j| j * SEGMENT).collect();
+    for (i, a) in path.iter().enumerate() {
+        let mut next = vec![(i + 1) * SEGMENT];
+        for (j, b) in other.iter().enumerate() {
+            let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX / 2);
+            let cost =
+                (at(&row, j) + exchange(a, b)).min(at(&row, j + 1) + SEGMENT).min(at(&next, j) + SEGMENT);
+            next.push(cost);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
 }

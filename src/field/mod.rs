@@ -4,9 +4,10 @@
 //! To add a field, add a line in a `record!`; to add a kind of value, implement [`value::Value`].
 
 pub mod context;
+pub mod mend;
 pub mod record;
 pub mod value;
 
 pub use context::Context;
 pub use record::Places;
-pub use value::{Count, Positive, Probability, Real, Size, Value};
+pub use value::{Count, NotNegative, Positive, Probability, Real, Share, Size, Value};

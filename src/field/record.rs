@@ -17,18 +17,19 @@
 //!     }
 //! }
 //! ```
-//! After it, `check path` names a function `(&Self, &mut Context) -> Option<()>` for constraints between
-//! fields, and `then path` after that a function `(Self, &Context) -> Self` that combines fields which
-//! determine each other. The macro expands to the struct with these fields and [`Places`], and to an
-//! implementation of [`Value`] that decodes the fields in this order (so a formula or an expression may use
-//! the ones above), reports unknown keys with a suggestion, and encodes every field. A default is written
-//! only here.
-
-use std::borrow::Cow;
+//! Functions for constraints between fields may follow. `pairs path` is `(&Reader, &mut Context) -> Option<()>`: it
+//! compares numbers that are both known, so that a fault in one field hides none between two others.
+//! `check path` is `(&Self, &mut Context) -> Option<()>` and needs every field to be sound. `then path`,
+//! `(Self, &Context) -> Self`, combines fields which determine each other. The macro expands to the struct with
+//! these fields and [`Places`], and to an implementation of [`Value`] that decodes the fields in this order (so a
+//! formula or an expression may use the ones above), reports unknown keys with a suggestion, and encodes every
+//! field. A default is written only here.
 
 use super::context::Context;
-use super::value::{Field, Shape, Value, wrong_kind};
-use crate::diag::suggest::{foreign, suggest};
+use super::mend::{meant_part, mended_part, report_part};
+use super::value::{Field, SlotDoc, Value, wrong_kind};
+use crate::diag::ideas;
+use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::expr;
@@ -187,7 +188,22 @@ impl<'n> Reader<'n> {
         diagnostic.help(format!("{or}give `{name}` itself: it does not have to be {formula}"))
     }
 
-    /// The place of a field, or of the record if it is not given.
+    /// A field that has been read, as a whole number with its place, if it is sound and one.
+    pub fn number(&self, name: &str, cx: &Context<'_>) -> Option<(u64, Span)> {
+        whole(name, cx).map(|n| (n, self.place(name)))
+    }
+
+    /// The place of the whole record.
+    pub fn whole(&self) -> Span {
+        self.node.span
+    }
+
+    /// Whether the author gave a field, and not `none`.
+    pub fn has(&self, name: &str) -> bool {
+        self.node.get(name).is_some_and(|value| value.text() != Some("none"))
+    }
+
+    /// The place of a field's value, or of the whole record.
     pub fn place(&self, name: &str) -> Span {
         self.places.of(name)
     }
@@ -204,109 +220,8 @@ fn whole(name: &str, cx: &Context<'_>) -> Option<u64> {
 }
 
 /// How messages name a record.
-fn titled(title: &str) -> String {
+pub(super) fn titled(title: &str) -> String {
     if title == "spec" { "the spec".to_owned() } else { format!("`{title}`") }
-}
-
-/// Reports every key of the map that is neither a field nor one of `more`, and returns the map without
-/// them. A key that is probably misspelt is renamed to the field that was meant, so that it causes no
-/// further errors.
-pub fn mended<'n>(
-    node: &'n Node,
-    title: &str,
-    fields: &[Field],
-    more: &[String],
-    cx: &mut Context<'_>,
-) -> Cow<'n, Node> {
-    let Kind::Map(entries) = &node.kind else { return Cow::Borrowed(node) };
-    let mut names: Vec<&str> = fields.iter().map(|f| f.name).collect();
-    names.extend(more.iter().map(String::as_str).filter(|name| fields.iter().all(|f| f.name != *name)));
-    let known = |key: &str| names.contains(&key);
-    if entries.iter().all(|e| known(&e.key)) {
-        return Cow::Borrowed(node);
-    }
-    let mut kept: Vec<Entry> = entries.iter().filter(|e| known(&e.key)).cloned().collect();
-    let (given, other): (Vec<Field>, Vec<Field>) = fields.iter().partition(|f| node.get(f.name).is_some());
-    for e in entries.iter().filter(|e| !known(&e.key)) {
-        if cx.is_full() {
-            break;
-        }
-        // A name that exists at a deeper level is not misspelt.
-        let deeper = (1..=3).any(|depth| below(&e.key, &given, depth).is_some());
-        let meant = meant(&e.key, &names).filter(|_| !deeper);
-        cx.report(unknown_key(e, title, (&given, &other), &names, meant.as_deref()));
-        if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
-            kept.push(Entry { key, ..e.clone() });
-        }
-    }
-    Cow::Owned(Node::map(kept, node.span))
-}
-
-/// The name that was probably meant by a key.
-fn meant(key: &str, names: &[&str]) -> Option<String> {
-    let ours = foreign(key).filter(|ours| names.contains(ours)).map(str::to_owned);
-    ours.or_else(|| suggest(key, names).filter(|_| foreign(key).is_none()))
-}
-
-fn unknown_key(
-    entry: &Entry,
-    title: &str,
-    // Fields of parts that the map contains are suggested before those of other parts.
-    (given, other): (&[Field], &[Field]),
-    names: &[&str],
-    meant: Option<&str>,
-) -> Diagnostic {
-    let key = entry.key.as_str();
-    let message = format!("{} has no key `{key}`", titled(title));
-    let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
-    let ours = foreign(key).map(|ours| ours.rsplit('.').next().unwrap_or(ours));
-    let deeper = |key: &str| (1..=4).find_map(|depth| below(key, given, depth).or(below(key, other, depth)));
-    match (meant, ours, deeper(ours.unwrap_or(key))) {
-        (Some(name), Some(_), _) => diagnostic.help(format!("trafoc calls this `{name}`")),
-        (Some(name), None, _) => diagnostic.help(format!("did you mean `{name}`?")),
-        (None, Some(_), Some(path)) => diagnostic.help(format!("trafoc calls this `{path}`")),
-        (None, None, Some(path)) => diagnostic.help(format!("it belongs at `{path}`")),
-        (None, Some(name), None) => diagnostic.help(format!("trafoc calls this `{name}`, elsewhere")),
-        (None, None, None) if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
-        (None, None, None) => diagnostic.help(format!("it has {}", listed(names))),
-    }
-}
-
-/// The path of the field or part with this name, exactly `depth` levels below these fields.
-fn below(key: &str, fields: &[Field], depth: usize) -> Option<String> {
-    let inside = |field: &Field| -> Option<String> {
-        let in_record = |fields: Vec<Field>, depth: usize| match depth {
-            0 => None,
-            1 => fields.iter().find(|f| f.name == key).map(|f| f.name.to_owned()),
-            _ => below(key, &fields, depth - 1),
-        };
-        match (field.shape)() {
-            Shape::Record(_, fields) => in_record(fields(), depth),
-            Shape::Slot(doc) => {
-                let doc = doc();
-                let named = doc.parts.iter().find(|p| depth == 1 && p.name == key && key != "none");
-                named.map(|p| p.name.to_owned()).or_else(|| {
-                    doc.parts.iter().find_map(|part| {
-                        let is_implied = doc.implied == Some(part.name);
-                        let depth = if is_implied { depth } else { depth - 1 };
-                        let path = in_record((part.fields)(), depth)?;
-                        Some(if is_implied { path } else { format!("{}.{path}", part.name) })
-                    })
-                })
-            }
-            Shape::Bool
-            | Shape::Integer
-            | Shape::Number
-            | Shape::Text
-            | Shape::Texts
-            | Shape::Choice(_)
-            | Shape::List(_)
-            | Shape::Map(_)
-            | Shape::Equation
-            | Shape::Any => None,
-        }
-    };
-    fields.iter().find_map(|f| inside(f).map(|path| format!("{}.{path}", f.name)))
 }
 
 /// A list for sentences: "`a`, `b` and `c`".
@@ -327,7 +242,7 @@ pub fn entry(key: &str, value: Node) -> Entry {
 macro_rules! record {
     ($(#[doc = $doc:literal])* pub struct $name:ident as $title:literal {
         $($(#[doc = $fdoc:literal])* $field:ident : $ty:ty = $default:ident $(($value:expr))?;)*
-    } $(check $check:path)? $(, then $then:path)?) => {
+    } $(pairs $pairs:path;)? $(check $check:path;)? $(then $then:path;)?) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
@@ -355,12 +270,18 @@ macro_rules! record {
             ) -> Option<Self> {
                 let fields = Self::fields();
                 let title = cx.take_title().unwrap_or($title);
-                let node = $crate::field::record::mended(node, title, &fields, &[], cx);
+                let node = $crate::field::mend::mended(node, title, &fields, &[], cx);
                 let reader = &mut $crate::field::record::Reader::open(&node, title, &fields, cx)?;
                 $(let $field: Option<$ty> = record!(@read reader, cx, $field, $default $(($value))?);)*
+                #[allow(unused_mut, unused_assignments)]
+                let mut agree = Some(());
+                $(agree = $pairs(reader, cx);)?
                 let places = reader.close(cx);
                 let record = Self { $($field: $field?,)* places };
-                $($check(&record, cx)?;)?
+                #[allow(unused_mut, unused_assignments)]
+                let mut sound = Some(());
+                $(sound = $check(&record, cx);)?
+                agree.and(sound)?;
                 $(let record = $then(record, cx);)?
                 Some(record)
             }
@@ -521,31 +442,17 @@ pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'
     };
     let message = format!("`{text}` is not one of {}", listed(&names));
     let diagnostic = Diagnostic::error(Code::UnknownWord, node.span, message);
-    cx.report(match foreign(text).map(str::to_owned).or_else(|| suggest(text, &names)) {
+    cx.report(match suggest(text, &names) {
         Some(name) => diagnostic.help(format!("did you mean `{name}`?")),
-        None => diagnostic,
+        None => ideas::outside(text).into_iter().fold(diagnostic, Diagnostic::help),
     });
 }
 
-/// The part that a slot's node holds, and the node of its fields.
-pub fn part_of(
-    node: &Node,
-    slot: &super::value::SlotDoc,
-    cx: &mut Context<'_>,
-) -> Option<(&'static str, Node)> {
+/// Which part a slot's node holds, and the node of its fields.
+pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'static str, Node)> {
     let names: Vec<&'static str> = slot.parts.iter().map(|p| p.name).collect();
-    let unknown = |name: &str, span: Span| {
-        let message = format!("`{name}` is not a valid {}", slot.name);
-        let diagnostic = Diagnostic::error(Code::UnknownPart, span, message);
-        match foreign(name)
-            .map(str::to_owned)
-            .filter(|n| names.contains(&n.as_str()))
-            .or_else(|| suggest(name, &names))
-        {
-            Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-            None => diagnostic.help(format!("valid parts are {}", listed(&names))),
-        }
-    };
+    let mended = mended_part(node, slot, cx);
+    let node = &*mended;
     let known = |name: &str| names.iter().copied().find(|n| *n == name);
     match &node.kind {
         Kind::Scalar(s) => match known(&s.text) {
@@ -558,7 +465,7 @@ pub fn part_of(
                 None
             }
             None => {
-                cx.report(unknown(&s.text, node.span));
+                report_part(&s.text, node.span, slot, meant_part(&s.text, slot), cx);
                 None
             }
         },
@@ -594,7 +501,7 @@ pub fn part_of(
                 }
                 match entries {
                     [] => wrong_kind(node, &format!("one of {}", listed(&names)), cx),
-                    [only] => cx.report(unknown(&only.key, only.key_span)),
+                    [only] => report_part(&only.key, only.key_span, slot, None, cx),
                     [_, second, ..] => {
                         let message = format!("`{}` holds one part, but several are given", slot.name);
                         cx.report(

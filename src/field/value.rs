@@ -7,6 +7,7 @@
 use std::ops::Deref;
 
 use super::context::Context;
+use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::expr::Number;
@@ -294,6 +295,22 @@ number!(
     Number::Float
 );
 number!(
+    /// A number of at least 0.
+    NotNegative(f64),
+    Shape::Number,
+    |node, cx| real(node, cx, (0.0, f64::MAX, "a number of at least 0")),
+    real_text,
+    Number::Float
+);
+number!(
+    /// A share: a number from 0 to below 1.
+    Share(f64),
+    Shape::Number,
+    |node, cx| real(node, cx, (0.0, 1.0 - f64::EPSILON, "a number of at least 0 and below 1")),
+    real_text,
+    Number::Float
+);
+number!(
     /// A probability: a number from 0 to below 1.
     Probability(f64),
     Shape::Number,
@@ -311,7 +328,12 @@ impl Value for bool {
                 let boolean = match text.map(str::to_ascii_lowercase).as_deref() {
                     Some("yes" | "on" | "y" | "true" | "1") => Some("true"),
                     Some("no" | "off" | "n" | "false" | "0") => Some("false"),
-                    _ => None,
+                    Some(other) => match suggest(other, &["true", "false"]).as_deref() {
+                        Some("true") => Some("true"),
+                        Some(_) => Some("false"),
+                        None => None,
+                    },
+                    None => None,
                 };
                 let mut diagnostic = Diagnostic::error(
                     Code::WrongKind,

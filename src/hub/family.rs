@@ -10,7 +10,8 @@ use serde_json::{Map, Value as Json};
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
-use crate::field::record::{listed, mended};
+use crate::field::mend::mended;
+use crate::field::record::listed;
 use crate::field::value::{DefaultDoc, Field, Shape};
 use crate::names::formula::Formula;
 use crate::names::json;

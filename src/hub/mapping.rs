@@ -5,6 +5,7 @@ use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 
 use super::arrange::Place;
+use crate::diag::suggest::nearest_paths;
 use crate::ir::Graph;
 use crate::ir::paths::expanded;
 use crate::names::formula::{Scope, eval};
@@ -304,7 +305,7 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
     for (path, shape, wanted) in &missing {
         let wanted = wanted.as_ref().filter(|w| *w != path).map_or(String::new(), |w| format!(" (`{w}`)"));
         let mut message = format!("{path} {shape:?}{wanted} is missing");
-        if let Some(like) = nearest(path, extra.iter().map(String::as_str)) {
+        if let Some(like) = nearest_paths(path, extra.iter().map(String::as_str), 1).first() {
             message += &format!("; the file has `{like}`");
         }
         mapping.misfits.push(Misfit { kind: "missing", message });
@@ -393,12 +394,6 @@ fn repeated(name: &str, names: &Names, parameters: &Parameters) -> Option<String
         let (bindings, last) = row.tensor.matches(name)?;
         Some(row.parameters.first()?.fill(&bindings) + last).filter(|path| parameters.contains_key(path))
     })
-}
-
-/// The name most like a path.
-fn nearest<'a>(path: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = names.map(|n| (strsim::jaro_winkler(path, n), n)).filter(|(score, _)| *score > 0.75);
-    scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
 /// Numbers of a name as stars.

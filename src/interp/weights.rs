@@ -15,8 +15,8 @@ use indexmap::IndexMap;
 
 use super::device;
 use super::init;
-use super::nearest;
 use super::random::Stream;
+use crate::diag::suggest::nearest_paths;
 use crate::ir::paths::{elements, folded, layers};
 use crate::ir::{Init, Layer, Verified};
 use crate::tensor_file::{self, FileError, Saved, TENSORS, TensorFile};
@@ -64,6 +64,8 @@ pub enum WeightsError {
         file: String,
         /// One line for each tensor that is missing, unknown or of another shape.
         lines: Vec<String>,
+        /// Whether none of the file's names is a path of the graph: it was written by another program.
+        is_foreign: bool,
     },
 }
 
@@ -72,7 +74,7 @@ impl fmt::Display for WeightsError {
         match self {
             WeightsError::Size(why) => f.write_str(why),
             WeightsError::File(error) => write!(f, "{error}"),
-            WeightsError::Differ { file, lines } => {
+            WeightsError::Differ { file, lines, .. } => {
                 write!(f, "{file} does not hold this model's parameters")?;
                 for line in lines {
                     write!(f, "\n  {line}")?;
@@ -243,9 +245,11 @@ impl Weights {
         mut file: TensorFile,
         device: &Device,
     ) -> Result<(Self, LoadReport), WeightsError> {
-        let lines = differences(&layout(graph)?, &file);
+        let layout = layout(graph)?;
+        let lines = differences(&layout, &file);
         if !lines.is_empty() {
-            return Err(WeightsError::Differ { file: file.path().display().to_string(), lines });
+            let is_foreign = !layout.keys().any(|path| file.entries().contains_key(path));
+            return Err(WeightsError::Differ { file: file.path().display().to_string(), lines, is_foreign });
         }
         let mut report = LoadReport::default();
         let weights = Self::build(graph, device, |path, _| {
@@ -329,6 +333,9 @@ fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     out
 }
 
+/// As many missing parameters get a hint which tensor of the file may be theirs.
+const MOST_HINTS: usize = 64;
+
 /// Every difference between a file's tensors and the graph's parameters, one line each.
 fn differences(layout: &Layout, file: &TensorFile) -> Vec<String> {
     let mut lines = Vec::new();
@@ -337,7 +344,10 @@ fn differences(layout: &Layout, file: &TensorFile) -> Vec<String> {
             None => {
                 let others = file.entries().keys().filter(|name| !layout.contains_key(*name));
                 let mut line = format!("missing: {path} {:?}", slot.shape);
-                if let [like, ..] = nearest(path, others.map(String::as_str), 1).as_slice() {
+                // The first differences are shown; a hint costs a look at every name of the file.
+                if lines.len() < MOST_HINTS
+                    && let [like, ..] = nearest_paths(path, others.map(String::as_str), 1).as_slice()
+                {
                     let _ = write!(line, " (the file has {like})");
                 }
                 lines.push(line);

@@ -19,11 +19,11 @@ pub mod formula;
 pub mod json;
 
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::mended;
+use crate::field::mend::mended;
 use crate::field::value::{DefaultDoc, Field, Shape, wrong_kind};
 use crate::field::{Context, Count, Real, Value as _};
 use crate::source::Span;
-use crate::syntax::tree::{Kind, Node, Style};
+use crate::syntax::tree::{Entry, Kind, Node, Style};
 use formula::Formula;
 
 /// The names of a file's tensors.
@@ -310,7 +310,7 @@ fn rows(node: &Node, tensors: &str, into: &str, cx: &mut Context<'_>, out: &mut 
                 out.ties.extend(row.sound());
             }
             Kind::Map(_) => {
-                laid_out(&e.value, &one, &mut row, cx);
+                laid_out(e, &one, &mut row, cx);
                 out.rows.extend(row.sound());
             }
             Kind::Null | Kind::Delete => wrong_kind(&e.value, "the path of a parameter, or `none`", cx),
@@ -356,13 +356,32 @@ fn field(name: &'static str) -> Field {
 }
 
 /// A row with its layout: `{fuse: [...], groups: 4, transpose: true}`.
-fn laid_out(node: &Node, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut Context<'_>) {
+fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut Context<'_>) {
     let fields =
         ["to", "fuse", "groups", "transpose", "stack", "join", "lead", "flat", "absent", "when"].map(field);
+    let node = &entry.value;
     if node.get("to").is_none() && node.get("fuse").is_none() {
-        let message = "the tensor needs `to` or `fuse`";
-        let help = "`to: path of a parameter`; names that go on stand beside an `into: path of a module`";
-        cx.report(Diagnostic::error(Code::MissingKey, node.span, message).help(help));
+        let of_a_tensor = |e: &Entry| fields.iter().any(|f| f.name == e.key);
+        let goes_on = !node.entries().unwrap_or(&[]).iter().any(of_a_tensor);
+        let diagnostic = match goes_on {
+            true => {
+                let message = format!("`{}` needs `into`, because names that go on are below it", entry.key);
+                let variables = row.tensor.variables();
+                let numbers: Vec<String> = variables.iter().map(|v| format!(".{{{v}}}")).collect();
+                let example = match numbers.is_empty() {
+                    true => "decoder".to_owned(),
+                    false => format!("decoder.blocks{}", numbers.concat()),
+                };
+                Diagnostic::error(Code::MissingKey, entry.key_span, message)
+                    .help(format!("add `into: {example}`, the module whose parameters they are"))
+            }
+            false => {
+                let message = format!("the tensor `{}` needs `to` or `fuse`", entry.key);
+                Diagnostic::error(Code::MissingKey, entry.key_span, message)
+                    .help("`to: path of a parameter`, or `fuse: [paths of several]`")
+            }
+        };
+        cx.report(diagnostic);
         return;
     }
     let node = &*mended(node, "tensor", &fields, &[], cx);

@@ -5,7 +5,7 @@ use super::init::InitPlan;
 use super::norm::{NoNorm, Norm};
 use super::position::{EmbedSite, Position};
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::{choice, record};
+use crate::field::record::{Reader, choice, record};
 use crate::field::{Context, Count, Positive, Probability, Size};
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
@@ -40,22 +40,29 @@ record! {
         registers: Count = value(Count(0));
         /// Whether the projection has a bias.
         bias: bool = value(true);
-    } check Self::check
+    } pairs Self::pairs; check Self::check;
 }
 
 impl Patches {
+    fn pairs(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
+        let (Some(image), Some(size)) = (reader.number("image", cx), reader.number("size", cx)) else {
+            return Some(());
+        };
+        if size.0 == 0 || image.0.is_multiple_of(size.0) {
+            return Some(());
+        }
+        let message = format!("patches of {} do not divide an image of {}", size.0, image.0);
+        let near = image.0 / size.0 * size.0;
+        cx.report(
+            Diagnostic::error(Code::NotDivisible, size.1, message)
+                .label(image.1, format!("image is {} here", image.0))
+                .help(format!("an image of {} would work", near.max(size.0))),
+        );
+        None
+    }
+
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         let mut ok = Some(());
-        if !(*self.image).is_multiple_of(*self.size) {
-            let message = format!("patches of {} do not divide an image of {}", *self.size, *self.image);
-            let near = *self.image / *self.size * *self.size;
-            cx.report(
-                Diagnostic::error(Code::NotDivisible, self.places.of("size"), message)
-                    .label(self.places.of("image"), format!("image is {} here", *self.image))
-                    .help(format!("an image of {} would do", near.max(*self.size))),
-            );
-            ok = None;
-        }
         if self.distillation_token && !self.class_token {
             let message = "a distillation token stands beside a class token, and there is none";
             cx.report(

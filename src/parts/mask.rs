@@ -1,6 +1,7 @@
 //! Masks: which keys a query may see.
 
 use crate::diag::{Code, Diagnostic};
+use crate::field::mend::mended_part;
 use crate::field::record::{record, slot};
 use crate::field::value::{Shape, Value};
 use crate::field::{Context, Size};
@@ -118,8 +119,9 @@ impl Mask {
 }
 
 /// `{window: 4096}` is short for `{window: {size: 4096}}`.
-fn expand(node: &Node) -> Node {
-    let Kind::Map(entries) = &node.kind else { return node.clone() };
+fn expand(node: &Node, cx: &mut Context<'_>) -> Node {
+    let node = mended_part(node, &MaskPart::documentation(), cx);
+    let Kind::Map(entries) = &node.kind else { return node.into_owned() };
     let mut entries = entries.clone();
     for e in &mut entries {
         if matches!(e.key.as_str(), "window" | "prefix" | "chunk") && e.value.text().is_some() {
@@ -133,8 +135,8 @@ fn expand(node: &Node) -> Node {
 impl Value for Mask {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         let items: Vec<Node> = match &node.kind {
-            Kind::List(items) => items.iter().map(expand).collect(),
-            Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => vec![expand(node)],
+            Kind::List(items) => items.iter().map(|item| expand(item, cx)).collect(),
+            Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => vec![expand(node, cx)],
         };
         let parts: Vec<Option<MaskPart>> = items.iter().map(|item| MaskPart::decode(item, cx)).collect();
         let parts: Vec<MaskPart> = parts.into_iter().collect::<Option<_>>()?;

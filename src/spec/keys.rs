@@ -9,9 +9,11 @@ use std::collections::BTreeSet;
 use super::block;
 use super::stack;
 use super::wiring::{self, PartKind};
+use crate::diag::suggest::{is_near, suggest};
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
-use crate::field::record::{listed, mended};
+use crate::field::mend::{mended, mended_part};
+use crate::field::record::listed;
 use crate::source::Span;
 use crate::syntax::equation::Equation;
 use crate::syntax::tree::{Entry, Kind, Node};
@@ -32,8 +34,18 @@ pub fn mend(node: &Node, title: &str, wirings: &[Equation], has_memory: bool, cx
     let sources = cx.sources();
     let calls =
         |node: Option<&Node>| wiring::instance_names(node.unwrap_or(&default), wirings, has_memory, sources);
-    let inner = |key: &str| node.get(key).and_then(Node::entries).unwrap_or(&[]);
-    let own = calls(node.get("block"));
+    // Which names are keys depends on the equations, so a misspelled `block` or `blocks` is looked through.
+    let keys = own_keys();
+    let meant = |key: &str| {
+        let slip = |e: &&Entry| {
+            is_near(&e.key, key)
+                && !keys.contains(&e.key.as_str())
+                && suggest(&e.key, &keys).as_deref() == Some(key)
+        };
+        node.get(key).or_else(|| node.entries()?.iter().find(slip).map(|e| &e.value))
+    };
+    let inner = |key: &str| meant(key).and_then(Node::entries).unwrap_or(&[]);
+    let own = calls(meant("block"));
     let mut anywhere: Option<BTreeSet<String>> = own.clone().map(|names| names.into_iter().collect());
     for e in inner("blocks").iter().chain(inner("ranges")).filter(|e| e.value.get("block").is_some()) {
         match (&mut anywhere, calls(e.value.get("block"))) {
@@ -58,6 +70,18 @@ pub fn mend(node: &Node, title: &str, wirings: &[Equation], has_memory: bool, cx
     tree
 }
 
+/// The name in `norm[name]`, which is how an equation calls a part under a name.
+fn labelled(key: &str) -> Option<&str> {
+    let (part, label) = key.strip_suffix(']')?.split_once('[')?;
+    PartKind::from_word(part).map(|_| label)
+}
+
+/// The keys that a stack has whatever its equations are.
+fn own_keys() -> Vec<&'static str> {
+    let parts = PartKind::ALL.iter().map(|kind| kind.word());
+    stack::fields().iter().map(|f| f.name).chain(parts).collect()
+}
+
 fn mend_map(
     node: &Node,
     title: &str,
@@ -72,11 +96,7 @@ fn mend_map(
     let mut kept: Vec<Entry> = Vec::new();
     for e in entries {
         match (calls, part(e)) {
-            _ if is_field(e) || is_call(e) => {
-                let kind = PartKind::from_word(&e.key);
-                let value = kind.map_or_else(|| e.value.clone(), |kind| kind.with_part(&e.value));
-                kept.push(Entry { value, ..e.clone() });
-            }
+            _ if is_field(e) || is_call(e) => kept.push(e.clone()),
             // What an equation with a fault calls is not known.
             (None, Some(_)) => {}
             (Some(calls), Some(_)) => {
@@ -89,10 +109,28 @@ fn mend_map(
                         .help(format!("the equation calls {}", listed(&names))),
                 );
             }
+            (Some(calls), None) if labelled(&e.key).is_some_and(|label| calls.iter().any(|c| c == label)) => {
+                let label = labelled(&e.key).unwrap_or_default();
+                let message = format!("a call site goes by its name alone, and `{}` is none", e.key);
+                cx.report(
+                    Diagnostic::error(Code::UnknownKey, e.key_span, message)
+                        .help(format!("write `{label}: ...`")),
+                );
+                kept.push(Entry { key: label.to_owned(), ..e.clone() });
+            }
             (_, None) => kept.push(e.clone()),
         }
     }
-    mended(&Node::map(kept, node.span), title, fields, calls.unwrap_or(&[]), cx).into_owned()
+    let mut tree = mended(&Node::map(kept, node.span), title, fields, calls.unwrap_or(&[]), cx).into_owned();
+    let Kind::Map(entries) = &mut tree.kind else { return tree };
+    for e in entries {
+        let Some(kind) = PartKind::from_word(&e.key) else { continue };
+        if let Some(slot) = kind.implying_slot() {
+            e.value = mended_part(&e.value, &slot, cx).into_owned();
+        }
+        e.value = kind.with_part(&e.value);
+    }
+    tree
 }
 
 /// Places that have an effect.

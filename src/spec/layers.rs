@@ -4,9 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::stack;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
+use crate::field::mend::mended;
 use crate::field::record::listed;
 use crate::field::value::Value;
 use crate::field::{Size, value::wrong_kind};
@@ -294,6 +296,7 @@ fn explicit(
     let mut runs = Vec::new();
     let mut total = 0u64;
     for item in items {
+        let item = &*mended(item, "run", &stack::run_fields(), &[], cx);
         let Some(count) = item.get("count") else {
             wrong_kind(item, "`{count: n, cycle: [names]}`", cx);
             return None;

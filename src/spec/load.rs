@@ -4,6 +4,7 @@
 
 use super::ModelSpec;
 use super::wiring::{PRELUDE, PRELUDE_NAME};
+use crate::diag::suggest::{is_near, suggest};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::source::{SourceId, SourceMap, Span};
@@ -11,6 +12,9 @@ use crate::syntax::merge::{merge, settle};
 use crate::syntax::set::{self, Setting};
 use crate::syntax::tree::{Entry, Kind, Node};
 use crate::syntax::{self, Notation};
+
+/// The key that names another spec.
+const EXTENDS: &str = "extends";
 
 /// How deep specs may extend one another.
 pub const MAX_EXTENDS: usize = 16;
@@ -64,6 +68,22 @@ pub fn tree(
     Some(tree)
 }
 
+/// Keys that only recipes have, and keys that only specs have; no document has some of both.
+const OF_RECIPES: &[&str] = &["recipe", "data", "tokens", "optimizer", "batch", "steps", "epochs"];
+const OF_SPECS: &[&str] = &["trafo", "d_model", "encoder", "decoder", "head", "extends"];
+
+/// Whether a document is a recipe and no spec.
+fn is_recipe(tree: &Node) -> bool {
+    let count = |keys: &[&str]| keys.iter().filter(|key| tree.get(key).is_some()).count();
+    count(OF_SPECS) == 0 && (tree.get("recipe").is_some() || count(OF_RECIPES) >= 2)
+}
+
+/// Whether a document is a spec and no recipe.
+pub fn is_spec(tree: &Node) -> bool {
+    let count = |keys: &[&str]| keys.iter().filter(|key| tree.get(key).is_some()).count();
+    count(OF_RECIPES) == 0 && (tree.get("trafo").is_some() || count(OF_SPECS) >= 2)
+}
+
 fn extended(
     sources: &mut SourceMap,
     id: SourceId,
@@ -78,10 +98,27 @@ fn extended(
         sink.push(diagnostic.help("`trafoc new` writes one to begin with"));
         return None;
     }
+    if is_recipe(&tree) {
+        let message = "this is a recipe, and a spec belongs here";
+        let place = tree.entries().and_then(|e| e.first()).map_or(tree.span, |e| e.key_span);
+        let diagnostic = Diagnostic::error(Code::WrongDocument, place, message);
+        sink.push(diagnostic.help("a recipe says how a spec is trained: `trafoc train SPEC --recipe FILE`"));
+        return None;
+    }
     chain.push(sources.get(id).map(|s| s.name.clone()).unwrap_or_default());
-    let Some(base) = tree.entry("extends").cloned() else { return Some(settle(&tree, sink)) };
+    // What a misspelled `extends` names is read all the same, or all that it holds would be reported as missing.
+    let fields = super::model::fields();
+    let keys: Vec<&str> = fields.iter().map(|f| f.name).collect();
+    let slip = |e: &&Entry| {
+        is_near(&e.key, EXTENDS)
+            && !keys.contains(&e.key.as_str())
+            && suggest(&e.key, &keys).as_deref() == Some(EXTENDS)
+    };
+    let entries = tree.entries().unwrap_or(&[]);
+    let base = tree.entry(EXTENDS).or_else(|| entries.iter().find(slip)).cloned();
+    let Some(base) = base else { return Some(settle(&tree, sink)) };
     let own: Vec<Entry> =
-        tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != "extends").cloned().collect();
+        tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != EXTENDS).cloned().collect();
     let own = Node::map(own, tree.span);
     let below = extends(sources, id, &base, files, sink, chain);
     below.map(|below| merge(&below, &own, &super::is_part, sink))

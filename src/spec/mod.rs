@@ -4,6 +4,7 @@
 //! down by merging trees, model to stack to named block to range of layers, before anything is decoded,
 //! so a field means the same wherever it is given.
 
+pub mod advice;
 pub mod block;
 pub mod expand;
 pub mod explain;

@@ -7,7 +7,8 @@ use super::version;
 use super::weights::Weights;
 use super::wiring;
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::{Reader, entry, mended};
+use crate::field::mend::{mended, mended_deep};
+use crate::field::record::{Reader, entry};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
 use crate::field::{Context, Count, Places, Size};
 
@@ -16,7 +17,7 @@ use crate::parts::head::pool::Pool;
 use crate::parts::head::{Classify, EmbedHead};
 use crate::parts::{Embed, Head, Init, Norm, init};
 use crate::source::Span;
-use crate::syntax::tree::Node;
+use crate::syntax::tree::{Kind, Node};
 
 /// The version of the language this compiler reads.
 pub const VERSION: u64 = version::SPEC;
@@ -133,8 +134,9 @@ impl ModelSpec {
     pub fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         let wirings = wiring::prelude(cx.sources());
         let fields = fields();
-        let tree = mended(node, "spec", &fields, &[], cx);
-        let node = &*tree;
+        let mut tree = mended(node, "spec", &fields, &[], cx).into_owned();
+        mend_embeddings(&mut tree, cx);
+        let node = &tree;
         let mut reader = Reader::open(node, "spec", &fields, cx)?;
         let mark = cx.mark();
         let version: Option<Count> = reader.or_value("trafo", Count(VERSION), cx);
@@ -241,6 +243,25 @@ impl ModelSpec {
         entries.push(entry("init", self.init.encode()));
         entries.extend(self.weights.as_ref().map(|w| entry("weights", w.encode())));
         Node::map(entries, Span::default())
+    }
+}
+
+/// Puts misspelled keys right, and reports them, where an embedding is described: whether the input is an image
+/// is seen before anything is decoded.
+fn mend_embeddings(tree: &mut Node, cx: &mut Context<'_>) {
+    let Kind::Map(entries) = &mut tree.kind else { return };
+    for e in entries {
+        match e.key.as_str() {
+            "embed" => e.value = mended_deep(&e.value, Embed::describe(), cx),
+            "encoder" | "decoder" => {
+                if let Kind::Map(inner) = &mut e.value.kind
+                    && let Some(embed) = inner.iter_mut().find(|e| e.key == "embed")
+                {
+                    embed.value = mended_deep(&embed.value, Embed::describe(), cx);
+                }
+            }
+            _ => {}
+        }
     }
 }
 

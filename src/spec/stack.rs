@@ -6,6 +6,7 @@ use super::block::{self, Block, Decoded, Part};
 use super::keys::{self, Used};
 use super::layers;
 use super::lets::Lets;
+use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::entry;
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
@@ -54,11 +55,25 @@ pub struct Segment {
     pub cycle: Vec<usize>,
 }
 
+fn field(name: &'static str, doc: &'static str, shape: fn() -> Shape, default: DefaultDoc) -> Field {
+    Field { name, doc, shape, default }
+}
+
+/// The fields of one item of `runs`.
+pub fn run_fields() -> Vec<Field> {
+    vec![
+        field("count", "How many layers.", Size::describe, DefaultDoc::Required),
+        field(
+            "cycle",
+            "Names of the blocks they cycle through.",
+            || Shape::List(String::describe),
+            DefaultDoc::Required,
+        ),
+    ]
+}
+
 /// The fields of a stack, those of a block among them.
 pub fn fields() -> Vec<Field> {
-    fn field(name: &'static str, doc: &'static str, shape: fn() -> Shape, default: DefaultDoc) -> Field {
-        Field { name, doc, shape, default }
-    }
     fn block_shape() -> Shape {
         Shape::Record("block", block::fields)
     }
@@ -67,17 +82,6 @@ pub fn fields() -> Vec<Field> {
     }
     fn run_shape() -> Shape {
         Shape::List(|| Shape::Record("run", run_fields))
-    }
-    fn run_fields() -> Vec<Field> {
-        vec![
-            field("count", "How many layers.", Size::describe, DefaultDoc::Required),
-            field(
-                "cycle",
-                "Names of the blocks they cycle through.",
-                || Shape::List(String::describe),
-                DefaultDoc::Required,
-            ),
-        ]
     }
     let mut all = vec![field("layers", "How many layers.", Size::describe, DefaultDoc::Required)];
     all.extend(block::fields());
@@ -358,7 +362,16 @@ fn entry_at(key: &str, value: &Node) -> crate::syntax::tree::Entry {
 fn final_norm(node: &Node, base: &Node, used: &mut Used, cx: &mut Context<'_>) -> Option<Option<Norm>> {
     let own = match node.get("final_norm") {
         Some(n) if n.text() == Some("false") => return Some(None),
-        Some(n) if n.text() != Some("true") => Some(n),
+        Some(n) if n.text() != Some("true") => {
+            // A slip in `true` or `false` is no norm's name.
+            let words = [&["true", "false"], Norm::PARTS].concat();
+            let near = n.text().filter(|t| !words.contains(t)).and_then(|t| suggest(t, &words));
+            if near.is_some_and(|near| !Norm::PARTS.contains(&near.as_str())) {
+                bool::decode(n, cx);
+                return None;
+            }
+            Some(n)
+        }
         Some(_) | None => None,
     };
     let default = Node::plain("layer_norm", node.span);

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use crate::diag::ideas;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::context::Fault;
 use crate::field::record::listed;
+use crate::field::value::SlotDoc;
 use crate::parts::{Attention, Ffn};
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Sign, Term, TermKind};
@@ -55,22 +57,23 @@ impl PartKind {
         Self::ALL.iter().copied().find(|k| k.word() == word)
     }
 
-    /// The part whose fields may stand without its name, and all parts of the slot.
-    fn implied(self) -> Option<(&'static str, &'static [&'static str])> {
+    /// The slot whose parts it may be, where the fields of one may be given without its name.
+    pub fn implying_slot(self) -> Option<SlotDoc> {
         match self {
-            PartKind::Attention => Some(("multi_head", Attention::PARTS)),
-            PartKind::Ffn => Some(("mlp", Ffn::PARTS)),
+            PartKind::Attention => Some(Attention::documentation()),
+            PartKind::Ffn => Some(Ffn::documentation()),
             PartKind::Norm | PartKind::Cross | PartKind::Gain => None,
         }
     }
 
-    /// Fields that stand without their part's name, inside it: so that laying one tree over another
+    /// Fields that are given without their part's name, inside it: so that laying one tree over another
     /// replaces a part by another part, and changes the fields of the same one.
     pub fn with_part(self, node: &Node) -> Node {
-        let (Some((implied, parts)), Kind::Map(entries)) = (self.implied(), &node.kind) else {
+        let (Some(slot), Kind::Map(entries)) = (self.implying_slot(), &node.kind) else {
             return node.clone();
         };
-        if entries.iter().any(|e| parts.contains(&e.key.as_str())) {
+        let Some(implied) = slot.implied else { return node.clone() };
+        if entries.iter().any(|e| slot.parts.iter().any(|p| p.name == e.key)) {
             return node.clone();
         }
         let inner = Entry { key: implied.to_owned(), key_span: node.span, value: node.clone() };
@@ -197,7 +200,9 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
             let diagnostic = Diagnostic::error(Code::UnknownWiring, node.span, message);
             cx.report(match suggest(text, &names) {
                 Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                None => diagnostic
+                None => ideas::outside(text)
+                    .into_iter()
+                    .fold(diagnostic, Diagnostic::help)
                     .help(format!("the wirings are {}", listed(&distinct)))
                     .help("or write the block's equation, such as `x = x + attention(norm(x))`"),
             });
@@ -483,7 +488,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
             let diagnostic = match suggest(part, &names) {
                 Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                None => diagnostic.help(format!(
+                None => ideas::outside(part).into_iter().fold(diagnostic, Diagnostic::help).help(format!(
                     "it can call {}, each with a name such as `attention[local](x)`",
                     listed(&names)
                 )),

@@ -221,6 +221,23 @@ fn every_shipped_spec_is_on_the_shelf_and_the_other_way_round() {
 }
 
 #[test]
+fn every_recipe_is_on_the_shelf_and_names_data_that_comes_along() {
+    let mut files: Vec<String> = std::fs::read_dir("specs/recipes")
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap().strip_suffix(".yaml").unwrap().to_owned())
+        .collect();
+    files.sort();
+    let mut shelf: Vec<&str> = trafoc::cli::shelf::RECIPES.iter().map(|s| s.name).collect();
+    shelf.sort_unstable();
+    assert_eq!(files, shelf);
+    let said = trafoc(&["check", "@gbt-mulm", "--recipe", "@gbt-mulm"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let said = trafoc(&["check", "@gbt-mulm", "--recipe", "@gbt-mlum"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("did you mean `@gbt-mulm`?"), "{}", said.err);
+}
+
+#[test]
 fn a_setting_has_a_place_of_its_own() {
     let said = trafoc(&["check", "@gpt1", "--set", "d_model=770", "--set", "decoder.layrs=3"]);
     assert_eq!(said.code, 1);
@@ -321,6 +338,25 @@ fn templates_pass_and_nothing_is_overwritten() {
             "{template} is not in its usual form"
         );
     }
+    for template in ["gpt", "llama", "bert", "t5", "vit", "moe"] {
+        let (file, recipe) = (format!("s-{template}.yaml"), format!("s-{template}.recipe.yaml"));
+        let said = trafoc_in(folder.path(), &["new", template, &file, "--small"]);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (0, format!("{file}\n{recipe}\n").as_str()),
+            "{}",
+            said.err
+        );
+        assert!(said.err.contains(&format!("next: trafoc train {file} --recipe {recipe}")), "{}", said.err);
+        let said = trafoc_in(folder.path(), &["check", "--strict", &file, "--recipe", &recipe]);
+        assert_eq!(said.code, 0, "{template}: {}", said.err);
+        assert_eq!(trafoc_in(folder.path(), &["fmt", "--check", &file]).code, 0, "{template}");
+    }
+    let said = trafoc_in(folder.path(), &["new", "recipe", "--for", "t5", "--data", "my pairs.tsv"]);
+    assert_eq!((said.code, said.out.as_str()), (0, "recipe.yaml\n"), "{}", said.err);
+    let text = std::fs::read_to_string(folder.path().join("recipe.yaml")).unwrap();
+    assert!(text.contains("train: 'my pairs.tsv'"), "{text}");
+    assert_eq!(trafoc_in(folder.path(), &["new", "gpt", "x.yaml", "--data", "a.txt"]).code, 2);
     std::fs::write(folder.path().join("gpt.yaml"), "mine").unwrap();
     let refused = trafoc_in(folder.path(), &["new", "gpt"]);
     assert_eq!(refused.code, 3);
@@ -633,5 +669,58 @@ fn running_gives_outputs_by_name_and_refuses_what_does_not_fit() {
         assert_eq!(said.code, code, "{arguments:?}: {}", said.err);
         assert!(said.err.contains(says), "{arguments:?}: {}", said.err);
         assert!(said.out.is_empty());
+    }
+}
+
+#[test]
+fn commands_flags_and_names_are_suggested() {
+    let first = |arguments: &[&str]| {
+        let said = trafoc(arguments);
+        assert_eq!(said.code, 2, "{arguments:?}: {}", said.err);
+        said.err
+    };
+    for (wrong, right) in [
+        (["chekc"].as_slice(), "'check'"),
+        (&["init"], "'new'"),
+        (&["inti"], "'new'"),
+        (&["version"], "'--version'"),
+        (&["trian"], "'train'"),
+        (&["validate"], "'check'"),
+        (&["inspect", "attnetion"], "'attention'"),
+        (&["check", "@gpt1", "--varaint", "x"], "'--variant'"),
+        (&["compare", "@gpt1", "--cloor", "never"], "'--color'"),
+        (&["check", "@gpt1", "--format", "jsno"], "'json'"),
+        (&["new", "lama"], "'llama'"),
+        (&["check", "@gpt2"], "`@gpt2-small`"),
+        (&["check", "@bret-base"], "`@bert-base`"),
+        (&["explain", "attnetion"], "`attention`"),
+        (&["explain", "mamba"], "no state-space layer"),
+        (&["explain", "mtp"], "several next tokens"),
+        (&["new", "mamba"], "no state-space layer"),
+    ] {
+        let said = first(wrong);
+        assert!(said.contains(right), "{wrong:?}: {said}");
+    }
+}
+
+/// An idea outside the language is none of its words, or the hint would be wrong.
+#[test]
+fn ideas_outside_the_language_are_not_in_it() {
+    let known: Vec<String> = [trafoc::spec::explain::catalogue(), trafoc::learn::recipe::catalogue()]
+        .concat()
+        .into_iter()
+        .map(|t| t.name)
+        .collect();
+    let shipped = trafoc::cli::shelf::SHELF.iter().map(|s| s.name);
+    let mut seen = std::collections::BTreeSet::new();
+    for idea in trafoc::diag::ideas::IDEAS {
+        for name in idea.names {
+            assert!(!known.iter().any(|k| k == name), "the language knows `{name}`");
+            assert!(shipped.clone().all(|s| s != *name), "`{name}` is shipped");
+            assert!(seen.insert(*name), "`{name}` has two rows");
+        }
+        for text in [idea.lacks, idea.nearest] {
+            assert!(!text.is_empty() && !text.ends_with('.'), "{text}");
+        }
     }
 }

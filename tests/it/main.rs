@@ -84,6 +84,8 @@ mod tidy;
 #[cfg(feature = "interp")]
 mod train;
 #[cfg(test)]
+mod typos;
+#[cfg(test)]
 #[cfg(feature = "interp")]
 mod writing;
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
-use crate::interp::nearest;
+use crate::diag::suggest::nearest_paths;
 
 /// Paths of values to return beside the outputs: `decoder.blocks.3.attention.weights`,
 /// `decoder.blocks.*.attention.weights`.
@@ -47,29 +47,35 @@ impl Captures {
     }
 
     /// The values that are meant, by their full names, in the order the paths are given. `values` are all
-    /// values of a graph by path, one for each time a value is computed.
+    /// values of a graph by path, one for each time a value is computed; `parts` what its parts give, which is
+    /// meant where no value has the path.
     pub(super) fn resolve(
         &self,
         values: &IndexMap<String, Vec<usize>>,
+        parts: &IndexMap<String, Vec<usize>>,
     ) -> Result<IndexMap<String, usize>, CaptureError> {
         let mut found = IndexMap::new();
         for pattern in &self.0 {
             let (wanted, time) = stem(pattern);
-            let mut any = false;
-            for (path, times) in values.iter().filter(|(path, _)| matches(wanted, path)) {
-                for (i, (name, value)) in names(path, times).into_iter().enumerate() {
-                    if time.is_none_or(|time| time == i.to_string()) {
-                        any = true;
-                        found.insert(name, value);
-                    }
-                }
+            let among = |all: &IndexMap<String, Vec<usize>>| -> Vec<(String, usize)> {
+                let fitting = all.iter().filter(|(path, _)| matches(wanted, path));
+                let each = fitting.flat_map(|(path, times)| names(path, times).into_iter().enumerate());
+                each.filter(|(i, _)| time.is_none_or(|time| time == i.to_string()))
+                    .map(|(_, one)| one)
+                    .collect()
+            };
+            let mut meant = among(values);
+            if meant.is_empty() {
+                meant = among(parts);
             }
+            let any = !meant.is_empty();
+            found.extend(meant);
             if !any {
                 let below = format!("{pattern}.");
                 let mut like: Vec<&str> =
                     values.keys().map(String::as_str).filter(|p| p.starts_with(&below)).take(5).collect();
                 if like.is_empty() {
-                    like = nearest(pattern, values.keys().map(String::as_str), 3);
+                    like = nearest_paths(pattern, values.keys().map(String::as_str), 3);
                 }
                 if like.is_empty() {
                     like = values.keys().map(String::as_str).take(3).collect();

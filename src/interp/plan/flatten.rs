@@ -80,6 +80,8 @@ struct Flat<'a> {
     constants: Vec<Constant>,
     /// Values by path, one for each time they are computed.
     names: IndexMap<String, Vec<usize>>,
+    /// What each part gives, by the part's path: the `norm2` of an equation.
+    parts: IndexMap<String, Vec<usize>>,
     inputs: Vec<Input>,
     lookups: Vec<Lookup>,
     buffers: usize,
@@ -95,7 +97,7 @@ pub(super) fn plan(graph: &Verified, captures: &Captures) -> Result<Plan, PlanEr
     for (id, value) in root.results.iter().zip(results) {
         outputs.insert(root.value(*id).name.clone(), value);
     }
-    for (name, value) in captures.resolve(&flat.names).map_err(PlanError::Capture)? {
+    for (name, value) in captures.resolve(&flat.names, &flat.parts).map_err(PlanError::Capture)? {
         outputs.insert(name, value);
     }
 
@@ -179,6 +181,7 @@ fn whole<'a>(graph: &'a Verified, layout: &'a Layout) -> Result<(Flat<'a>, Vec<u
         nodes: Vec::new(),
         constants: Vec::new(),
         names: IndexMap::new(),
+        parts: IndexMap::new(),
         inputs: Vec::new(),
         lookups: Vec::new(),
         buffers: 0,
@@ -239,6 +242,11 @@ impl Flat<'_> {
             let inputs: Vec<usize> = node.inputs.iter().map(|id| of[id.0]).collect();
             let types: Vec<&Type> = node.outputs.iter().map(|id| &module.value(*id).ty).collect();
             let outputs = self.node(module, prefix, &node.op, &inputs, &types)?;
+            if let (Op::Layer { member } | Op::Call { member }, [value, ..]) = (&node.op, outputs.as_slice())
+            {
+                let path = join(prefix, &module.member(*member).name);
+                self.parts.entry(path).or_default().push(*value);
+            }
             for (id, value) in node.outputs.iter().zip(outputs) {
                 of[id.0] = value;
                 self.name(prefix, module, id.0, value);
@@ -313,6 +321,7 @@ impl Flat<'_> {
                         .module(block, &path, &arguments)?
                         .first()
                         .ok_or_else(|| contradiction(&path))?;
+                    self.parts.entry(path.clone()).or_default().push(x);
                 }
                 index += 1;
             }
@@ -455,6 +464,7 @@ impl Flat<'_> {
             nodes: Vec::new(),
             constants: Vec::new(),
             names: IndexMap::new(),
+            parts: IndexMap::new(),
             inputs: Vec::new(),
             lookups: Vec::new(),
             buffers: 0,

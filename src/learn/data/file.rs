@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::Refused;
+use super::{Refused, shipped};
+use crate::diag::suggest::suggest;
 
 /// The longest line in bytes: far above any text, so that a file without line breaks cannot fill the
 /// memory.
@@ -26,22 +27,41 @@ pub fn refused(path: &Path, error: &io::Error) -> Refused {
     Refused::File { path: path.to_owned(), why }
 }
 
-/// Opens a file; one that begins with gzip's magic number is decompressed.
+/// Opens a file, or the data set that comes with trafoc for a name after `@`; one that begins with gzip's magic
+/// number is decompressed.
 ///
 /// # Errors
 /// The file cannot be opened, or is a folder.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>, Refused> {
     let fail = |error: io::Error| refused(path, &error);
+    if let Some(name) = path.to_str().and_then(|p| p.strip_prefix('@')) {
+        let Some(found) = shipped::shipped(name) else {
+            let names: Vec<&str> = shipped::SHIPPED.iter().map(|s| s.name).collect();
+            let why = match suggest(name, &names) {
+                Some(near) => format!("no such data comes with trafoc; did you mean `@{near}`?"),
+                None => format!("no such data comes with trafoc; there are @{}", names.join(", @")),
+            };
+            return Err(Refused::File { path: path.to_owned(), why });
+        };
+        return Ok(unpacked(found.bytes, found.bytes.starts_with(&GZIP)));
+    }
     let file = File::open(path).map_err(fail)?;
     if file.metadata().map_err(fail)?.is_dir() {
         return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")));
     }
     let mut reader = BufReader::with_capacity(1 << 16, file);
-    let is_packed = reader.fill_buf().map_err(fail)?.starts_with(&[0x1f, 0x8b]);
-    Ok(match is_packed {
+    let is_packed = reader.fill_buf().map_err(fail)?.starts_with(&GZIP);
+    Ok(unpacked(reader, is_packed))
+}
+
+/// How a file packed by gzip begins.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+fn unpacked(reader: impl BufRead + 'static, is_packed: bool) -> Box<dyn BufRead> {
+    match is_packed {
         true => Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(reader))),
         false => Box::new(reader),
-    })
+    }
 }
 
 /// All bytes of a file, decompressed.

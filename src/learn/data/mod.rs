@@ -17,6 +17,7 @@ mod order;
 pub mod picture;
 mod prepare;
 mod read;
+pub mod shipped;
 
 pub use batch::{Array, Batch, Labels};
 pub use codebook::Codebook;

@@ -4,7 +4,7 @@
 use super::value::Locations;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{choice, record, slot};
-use crate::field::{Context, Count, Positive, Probability, Size};
+use crate::field::{Context, Count, Positive, Share, Size};
 
 record! {
     /// Every line is an example.
@@ -161,9 +161,9 @@ record! {
     /// Shares of the training data that are held out; the seed selects the examples.
     pub struct HeldOut as "split" {
         /// The share for validation, by which the best checkpoint is chosen.
-        validation: Probability = value(Probability(0.0));
+        validation: Share = value(Share(0.0));
         /// The share for the final test.
-        test: Probability = value(Probability(0.0));
+        test: Share = value(Share(0.0));
     }
 }
 
@@ -199,7 +199,7 @@ record! {
         longest: Option<Size> = absent;
         /// What happens to a longer example.
         too_long: TooLong = value(TooLong::Refuse);
-    } check Self::check
+    } check Self::check;
 }
 
 impl Data {

@@ -30,11 +30,11 @@ pub use tokens::Tokens;
 pub use value::{Decay, Location, Locations, Pattern, Patterns};
 
 use crate::diag::{Code, Diagnostic, Sink};
-use crate::field::record::record;
+use crate::field::record::{Reader, record};
 use crate::field::{Context, Count, Positive, Probability, Size, Value};
 use crate::source::{SourceId, SourceMap};
 use crate::spec::explain::{self, Topic};
-use crate::spec::{schema, version};
+use crate::spec::{load, schema, version};
 use crate::syntax::merge::settle;
 use crate::syntax::set::{self, Setting};
 use crate::syntax::tree::Kind;
@@ -88,10 +88,29 @@ record! {
         stop: Option<Stop> = absent;
         /// The seed of everything random: initial parameters, the order of examples, dropout, masking.
         seed: Count = value(Count(0));
-    } check Self::check
+    } pairs Self::pairs; check Self::check;
 }
 
 impl Recipe {
+    fn pairs(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
+        let fault = match (reader.has("steps"), reader.has("epochs")) {
+            (true, true) => Diagnostic::error(
+                Code::KeysExclude,
+                reader.place("epochs"),
+                "`steps` and `epochs` both set how long training lasts",
+            )
+            .label(reader.place("steps"), "the other one")
+            .help("keep one of them"),
+            (false, false) => {
+                Diagnostic::error(Code::MissingKey, reader.whole(), "`recipe` needs `steps` or `epochs`")
+                    .help("add `steps: ...`, a whole number")
+            }
+            (true, false) | (false, true) => return Some(()),
+        };
+        cx.report(fault);
+        None
+    }
+
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         let mut ok = Some(());
         let mut report = |diagnostic: Diagnostic| {
@@ -100,26 +119,6 @@ impl Recipe {
         };
         if let Some(wrong) = version::check("recipe", *self.recipe, VERSION, self.places.of("recipe")) {
             report(wrong);
-        }
-        match (self.steps, self.epochs) {
-            (Some(_), Some(_)) => report(
-                Diagnostic::error(
-                    Code::KeysExclude,
-                    self.places.of("epochs"),
-                    "`steps` and `epochs` both set how long training lasts",
-                )
-                .label(self.places.of("steps"), "the other one")
-                .help("keep one of them"),
-            ),
-            (None, None) => report(
-                Diagnostic::error(
-                    Code::MissingKey,
-                    self.places.whole(),
-                    "`recipe` needs `steps` or `epochs`",
-                )
-                .help("add `steps: ...`, a whole number"),
-            ),
-            (Some(_), None) | (None, Some(_)) => {}
         }
         if let Some(average) = self.average.filter(|n| **n > *self.checkpoint.keep) {
             let kept = *self.checkpoint.keep;
@@ -192,6 +191,15 @@ pub fn read(sources: &SourceMap, id: SourceId, settings: &[Setting], sink: &mut 
     if matches!(tree.kind, Kind::Null) {
         let diagnostic = Diagnostic::error(Code::MissingKey, tree.span, "the recipe is empty");
         sink.push(diagnostic.help("`trafoc explain recipe` lists the keys"));
+        return None;
+    }
+    if load::is_spec(&tree) {
+        let message = "this is a spec, and a recipe belongs here";
+        let place = tree.entries().and_then(|e| e.first()).map_or(tree.span, |e| e.key_span);
+        let diagnostic = Diagnostic::error(Code::WrongDocument, place, message);
+        sink.push(diagnostic.help(
+            "`trafoc new recipe` writes a recipe to begin with, and `trafoc explain recipe` lists its keys",
+        ));
         return None;
     }
     let mut tree = settle(&tree, sink);

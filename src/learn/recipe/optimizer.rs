@@ -3,7 +3,7 @@
 use super::value::{Betas, Decay};
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{Places, choice, record, slot};
-use crate::field::{Context, Positive, Probability, Size};
+use crate::field::{Context, NotNegative, Positive, Share, Size};
 
 record! {
     /// Divides the gradient's running mean by the root of its running square (Kingma and Ba 2015).
@@ -15,7 +15,7 @@ record! {
         /// Added to the root, so that nothing is divided by zero.
         eps: Positive = value(Positive(1e-8));
         /// The share of a parameter that is added to its gradient.
-        weight_decay: Probability = value(Probability(0.0));
+        weight_decay: NotNegative = value(NotNegative(0.0));
         /// Other weight decays by parameter path; the last pattern that matches applies.
         decay: Decay = value(Decay::default());
     }
@@ -31,7 +31,7 @@ record! {
         /// Added to the root, so that nothing is divided by zero.
         eps: Positive = value(Positive(1e-8));
         /// The share of a parameter that is subtracted in each step, times the learning rate.
-        weight_decay: Probability = value(Probability(0.01));
+        weight_decay: NotNegative = value(NotNegative(0.01));
         /// Other weight decays by parameter path; the last pattern that matches applies.
         decay: Decay = value(Decay::default());
     }
@@ -42,16 +42,16 @@ record! {
         /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
         /// The factor on the running sum of gradients (momentum) in each step.
-        momentum: Probability = value(Probability(0.0));
+        momentum: Share = value(Share(0.0));
         /// The share by which a new gradient is reduced as it is added to the momentum.
-        dampening: Probability = value(Probability(0.0));
+        dampening: Share = value(Share(0.0));
         /// Whether Nesterov's momentum is used, which looks one step ahead (Sutskever et al. 2013).
         nesterov: bool = value(false);
         /// The share of a parameter that is added to its gradient.
-        weight_decay: Probability = value(Probability(0.0));
+        weight_decay: NotNegative = value(NotNegative(0.0));
         /// Other weight decays by parameter path; the last pattern that matches applies.
         decay: Decay = value(Decay::default());
-    } check Self::check
+    } check Self::check;
 }
 
 impl Sgd {
@@ -84,7 +84,7 @@ record! {
         /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
         /// The factor on the running sum of gradients (momentum) in each step.
-        momentum: Probability = value(Probability(0.95));
+        momentum: Share = value(Share(0.95));
         /// Whether Nesterov's momentum is used, which looks one step ahead.
         nesterov: bool = value(true);
         /// The number of Newton-Schulz iterations.
@@ -94,7 +94,7 @@ record! {
         /// Added to the norm by which the momentum is divided.
         eps: Positive = value(Positive(1e-7));
         /// The share of a parameter that is subtracted in each step, times the learning rate.
-        weight_decay: Probability = value(Probability(0.1));
+        weight_decay: NotNegative = value(NotNegative(0.1));
         /// Other weight decays by parameter path; the last pattern that matches applies.
         decay: Decay = value(Decay::default());
         /// How parameters that are not matrices of a block are trained.
@@ -109,7 +109,7 @@ impl AdamW {
             learning_rate: Positive(1e-3),
             betas: Betas(0.9, 0.999),
             eps: Positive(1e-8),
-            weight_decay: Probability(0.01),
+            weight_decay: NotNegative(0.01),
             decay: Decay::default(),
             places: Places::default(),
         }

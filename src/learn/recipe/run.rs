@@ -148,7 +148,7 @@ record! {
         split: Option<Split> = absent;
         /// How many examples are evaluated, from the start of the part; all by default.
         limit: Option<Size> = absent;
-    } check Self::check
+    } check Self::check;
 }
 
 impl Evaluate {
@@ -188,7 +188,7 @@ record! {
         hide: Probability = value(Probability(0.8));
         /// The share of the selected tokens that become a random token.
         replace: Probability = value(Probability(0.1));
-    } check Self::check
+    } check Self::check;
 }
 
 impl Masking {

@@ -1,7 +1,7 @@
 //! How the learning rate changes over the steps.
 
 use crate::field::record::{Places, record, slot};
-use crate::field::{Count, Probability, Size};
+use crate::field::{Count, Share, Size};
 
 record! {
     /// Constant after a linear warm-up.
@@ -16,7 +16,7 @@ record! {
         /// The number of steps in which the learning rate rises from 0.
         warmup: Count = value(Count(0));
         /// The share of the learning rate at the last step.
-        floor: Probability = value(Probability(0.0));
+        floor: Share = value(Share(0.0));
     }
 }
 record! {
@@ -25,7 +25,7 @@ record! {
         /// The number of steps in which the learning rate rises from 0.
         warmup: Count = value(Count(0));
         /// The share of the learning rate at the last step.
-        floor: Probability = value(Probability(0.0));
+        floor: Share = value(Share(0.0));
     }
 }
 record! {

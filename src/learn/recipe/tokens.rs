@@ -28,7 +28,7 @@ record! {
         order: Order = value(Order::Unicode);
         /// Whether text is first converted to lower case.
         lower: bool = value(false);
-    } check Self::check
+    } check Self::check;
 }
 
 impl Characters {

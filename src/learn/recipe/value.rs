@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::field::record::entry;
 use crate::field::value::{Shape, plain, wrong_kind};
-use crate::field::{Context, Probability, Value};
+use crate::field::{Context, NotNegative, Share, Value};
 use crate::source::{SourceMap, Span};
 use crate::syntax::tree::{Kind, Node};
 
@@ -26,9 +26,22 @@ impl PartialEq for Location {
 
 impl Location {
     /// The path as the program opens it: relative to the folder of the recipe that names it, or to the
-    /// working folder where it was given on the command line.
+    /// working folder where it was given on the command line. What begins with `@` comes with trafoc.
     pub fn path(&self, sources: &SourceMap) -> PathBuf {
         let name = sources.get(self.span.source).map_or("", |s| s.name.as_str());
+        if self.text.starts_with('@') {
+            return PathBuf::from(&self.text);
+        }
+        // A recipe that comes with trafoc names the files of the repository's folder `data`: those right in it
+        // come along, and those in folders of it are a user's own copies.
+        if name.starts_with('@')
+            && let Some(within) = self.text.strip_prefix("../../")
+        {
+            return match within.strip_prefix("data/").filter(|file| !file.contains('/')) {
+                Some(file) => PathBuf::from(format!("@{file}")),
+                None => PathBuf::from(within),
+            };
+        }
         match Path::new(name).parent() {
             Some(folder) if !name.starts_with("--") && !name.starts_with('<') && !name.starts_with('@') => {
                 folder.join(&self.text)
@@ -128,7 +141,7 @@ impl Value for Patterns {
 
 /// Weight decay by parameter path; the last pattern that matches applies.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Decay(pub Vec<(Pattern, Probability)>);
+pub struct Decay(pub Vec<(Pattern, NotNegative)>);
 
 impl Decay {
     /// The weight decay of a parameter; `otherwise` is the optimizer's own, which applies if no pattern
@@ -145,11 +158,11 @@ impl Value for Decay {
             wrong_kind(node, "a map from path patterns to numbers", cx);
             return None;
         };
-        let rules: Vec<Option<(Pattern, Probability)>> = entries
+        let rules: Vec<Option<(Pattern, NotNegative)>> = entries
             .iter()
             .map(|e| {
                 let pattern = Pattern { text: e.key.clone(), span: e.key_span };
-                Probability::decode(&e.value, cx).map(|decay| (pattern, decay))
+                NotNegative::decode(&e.value, cx).map(|decay| (pattern, decay))
             })
             .collect();
         rules.into_iter().collect::<Option<_>>().map(Self)
@@ -159,7 +172,7 @@ impl Value for Decay {
         Node::map(entries, Span::default())
     }
     fn describe() -> Shape {
-        Shape::Map(Probability::describe)
+        Shape::Map(NotNegative::describe)
     }
 }
 
@@ -171,7 +184,7 @@ impl Value for Betas {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match &node.kind {
             Kind::List(items) if items.len() == 2 => {
-                let all: Vec<Probability> = Vec::decode(node, cx)?;
+                let all: Vec<Share> = Vec::decode(node, cx)?;
                 let mut all = all.iter();
                 Some(Self(**all.next()?, **all.next()?))
             }
@@ -182,9 +195,9 @@ impl Value for Betas {
         }
     }
     fn encode(&self) -> Node {
-        vec![Probability(self.0), Probability(self.1)].encode()
+        vec![Share(self.0), Share(self.1)].encode()
     }
     fn describe() -> Shape {
-        Shape::List(Probability::describe)
+        Shape::List(Share::describe)
     }
 }

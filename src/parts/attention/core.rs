@@ -2,7 +2,8 @@
 
 use super::Site;
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::{choice, entry, record};
+use crate::field::mend::mended;
+use crate::field::record::{Reader, choice, entry, record};
 use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, Probability};
 use crate::ir::build::{Builder, Built};
@@ -10,7 +11,6 @@ use crate::ir::op::{self, MaskRule, Op, Sequence};
 use crate::ir::{Dim, Init, Sym, Type, ValueId};
 use crate::parts::norm::Norm;
 use crate::parts::scope::{AmbientId, Masks, Scope};
-use crate::source::Span;
 use crate::syntax::tree::Node;
 
 record! {
@@ -44,7 +44,8 @@ impl Value for Bias {
         if node.text().is_some() {
             return bool::decode(node, cx).map(Self::all);
         }
-        let Some(entries) = node.entries() else { return BiasFields::decode(node, cx).map(Self) };
+        let mended = mended(node, "bias", &bias_fields(), &[], cx);
+        let Some(entries) = mended.entries() else { return BiasFields::decode(node, cx).map(Self) };
         let mut expanded = Vec::new();
         for e in entries {
             if e.key != "qkv" {
@@ -70,18 +71,20 @@ impl Value for Bias {
         self.0.encode()
     }
     fn describe() -> Shape {
-        fn fields() -> Vec<Field> {
-            let mut fields = BiasFields::fields();
-            fields.push(Field {
-                name: "qkv",
-                doc: "Queries, keys and values at once.",
-                shape: bool::describe,
-                default: crate::field::value::DefaultDoc::Absent,
-            });
-            fields
-        }
-        Shape::Record("bias", fields)
+        Shape::Record("bias", bias_fields)
     }
+}
+
+/// The keys an author may use: those of [`BiasFields`], and the short one.
+fn bias_fields() -> Vec<Field> {
+    let mut fields = BiasFields::fields();
+    fields.push(Field {
+        name: "qkv",
+        doc: "Queries, keys and values at once.",
+        shape: bool::describe,
+        default: crate::field::value::DefaultDoc::Absent,
+    });
+    fields
 }
 
 record! {
@@ -312,9 +315,12 @@ impl Scores {
 }
 
 /// Reports a number of key/value heads that does not divide the number of query heads.
-pub fn check_groups(heads: (u64, Span), kv_heads: (u64, Span)) -> Option<Diagnostic> {
-    if heads.0.is_multiple_of(kv_heads.0) {
-        return None;
+pub fn groups(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
+    let (Some(heads), Some(kv_heads)) = (reader.number("heads", cx), reader.number("kv_heads", cx)) else {
+        return Some(());
+    };
+    if kv_heads.0 == 0 || heads.0.is_multiple_of(kv_heads.0) {
+        return Some(());
     }
     let message = format!("kv_heads ({}) does not divide heads ({})", kv_heads.0, heads.0);
     let divisors: Vec<String> = (1..=heads.0.min(4096))
@@ -322,10 +328,11 @@ pub fn check_groups(heads: (u64, Span), kv_heads: (u64, Span)) -> Option<Diagnos
         .take(12)
         .map(|n| n.to_string())
         .collect();
-    Some(
+    cx.report(
         Diagnostic::error(Code::NotDivisible, kv_heads.1, message)
             .here(format!("kv_heads is {} here", kv_heads.0))
             .label(heads.1, format!("heads is {} here", heads.0))
             .help(format!("kv_heads of {} would work", divisors.join(", "))),
-    )
+    );
+    None
 }

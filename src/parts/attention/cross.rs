@@ -34,17 +34,13 @@ record! {
         qk_norm: Option<QkNorm> = absent;
         /// Dropout of the weights and of the output.
         dropout: Dropout = value(Dropout::none());
-    }
+    } pairs core::groups;
 }
 
 impl Cross {
     /// Checks the fields against each other.
     pub fn check(&self) -> Vec<Diagnostic> {
         let mut found = Vec::new();
-        found.extend(core::check_groups(
-            (*self.heads, self.places.of("heads")),
-            (*self.kv_heads, self.places.of("kv_heads")),
-        ));
         found.extend(self.qk_norm.as_ref().and_then(QkNorm::check));
         if let Some(norm) = &self.qk_norm
             && norm.when == When::After

@@ -44,7 +44,7 @@ record! {
         dropout: Dropout = value(Dropout::none());
         /// Which keys a query may see.
         mask: Mask = value(Mask::of_stack());
-    }
+    } pairs core::groups;
 }
 
 impl MultiHead {
@@ -64,10 +64,6 @@ impl MultiHead {
         let causal = self.mask.rule(is_causal).causal;
         let of_scheme = |p: &Position| p.scheme().check((*self.head_dim, self.places.of("head_dim")), causal);
         let mut found = position.map(of_scheme).unwrap_or_default();
-        found.extend(core::check_groups(
-            (*self.heads, self.places.of("heads")),
-            (*self.kv_heads, self.places.of("kv_heads")),
-        ));
         found.extend(self.mask.check(is_causal));
         found.extend(self.qk_norm.as_ref().and_then(QkNorm::check));
         if let Some(norm) = &self.qk_norm

@@ -1,6 +1,6 @@
 //! Gated linear unit: `down(activation(gate(x)) * up(x))` (Shazeer 2020). SwiGLU has `silu`, GeGLU `gelu`.
 
-use super::{Site, check_width, expansion};
+use super::{Site, expansion, widths};
 use crate::field::record::record;
 use crate::field::{Context, Positive, Probability, Real, Size};
 use crate::ir::build::{Builder, Built};
@@ -39,7 +39,7 @@ record! {
         inner_dropout: Probability = value(Probability(0.0));
         /// Dropout of the output.
         dropout: Probability = value(Probability(0.0));
-    } check Self::check, then Self::settled
+    } pairs widths; check Self::check; then Self::settled;
 }
 
 impl Glu {
@@ -93,7 +93,7 @@ impl Glu {
             );
             return None;
         }
-        check_width((*self.expansion, *self.hidden), &self.places, cx)
+        Some(())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Glu, Mlp, Site};
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::{choice, record, slot};
+use crate::field::record::{Reader, choice, record, slot};
 use crate::field::{Context, Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
@@ -87,25 +87,32 @@ record! {
         groups: Option<Groups> = absent;
         /// Experts that every token is sent to.
         shared: Option<Box<Shared>> = absent;
-    } check Self::check
+    } pairs Self::pairs; check Self::check;
 }
 
 impl Mixture {
+    fn pairs(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
+        let (Some(top_k), Some(experts)) = (reader.number("top_k", cx), reader.number("experts", cx)) else {
+            return Some(());
+        };
+        if top_k.0 <= experts.0 {
+            return Some(());
+        }
+        let message = format!("top_k ({}) is more than the number of experts ({})", top_k.0, experts.0);
+        cx.report(
+            Diagnostic::error(Code::OutOfRange, top_k.1, message)
+                .label(experts.1, format!("experts is {} here", experts.0))
+                .help(format!("at most {}", experts.0)),
+        );
+        None
+    }
+
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         let mut ok = Some(());
         let mut report = |diagnostic: Diagnostic| {
             cx.report(diagnostic);
             ok = None;
         };
-        if *self.top_k > *self.experts {
-            let message =
-                format!("top_k ({}) is more than the number of experts ({})", *self.top_k, *self.experts);
-            report(
-                Diagnostic::error(Code::OutOfRange, self.places.of("top_k"), message)
-                    .label(self.places.of("experts"), format!("experts is {} here", *self.experts))
-                    .help(format!("at most {}", *self.experts)),
-            );
-        }
         if self.correction && self.score == Score::SoftmaxOfChosen {
             let message = "`softmax_of_chosen` chooses by the scores themselves, so `correction` cannot \
                 be used";

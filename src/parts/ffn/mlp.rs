@@ -1,6 +1,6 @@
 //! Two projections with a nonlinearity between: `down(activation(up(x)))` (Vaswani et al. 2017).
 
-use super::{Site, check_width, expansion};
+use super::{Site, expansion, widths};
 use crate::field::record::record;
 use crate::field::{Context, Positive, Probability, Size};
 use crate::ir::build::Builder;
@@ -23,7 +23,7 @@ record! {
         inner_dropout: Probability = value(Probability(0.0));
         /// Dropout of the output.
         dropout: Probability = value(Probability(0.0));
-    } check Self::check, then Self::settled
+    } pairs widths; then Self::settled;
 }
 
 impl Mlp {
@@ -46,9 +46,5 @@ impl Mlp {
 
     fn settled(self, cx: &Context<'_>) -> Self {
         Self { expansion: expansion(*self.hidden, cx).unwrap_or(self.expansion), ..self }
-    }
-
-    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
-        check_width((*self.expansion, *self.hidden), &self.places, cx)
     }
 }

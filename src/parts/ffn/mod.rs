@@ -10,8 +10,8 @@ pub use mlp::Mlp;
 
 use super::scope::Scope;
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::slot;
-use crate::field::{Context, Places, Positive};
+use crate::field::record::{Reader, slot};
+use crate::field::{Context, Positive};
 use crate::ir::infer::Mismatch;
 use crate::ir::{Dim, ModuleId, Sym, Type};
 use crate::syntax::expr::Scope as _;
@@ -78,19 +78,23 @@ fn expansion(hidden: u64, cx: &Context<'_>) -> Option<Positive> {
 }
 
 /// Reports a width that is given twice with different values.
-fn check_width((expansion, hidden): (f64, u64), places: &Places, cx: &mut Context<'_>) -> Option<()> {
-    let d_model = cx.lookup("d_model").map_or(0.0, |(n, _)| n.to_f64());
+fn widths(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
+    let known = |name: &str| cx.lookup(name).map(|(n, _)| n.to_f64());
+    let (Some(expansion), Some((hidden, place))) = (known("expansion"), reader.number("hidden", cx)) else {
+        return Some(());
+    };
+    let d_model = known("d_model").unwrap_or(0.0);
     let (said, wanted) = (expansion * d_model, hidden as f64);
     // A quotient without a short decimal form is rounded when it is written, so equality is tested with a
     // tolerance.
     let agree = (said - wanted).abs() <= wanted * 1e-12;
-    if !places.has("expansion") || !places.has("hidden") || agree {
+    if !reader.has("expansion") || !reader.has("hidden") || agree {
         return Some(());
     }
     let message = format!("`expansion` gives an inner width of {said}, but `hidden` one of {hidden}");
     cx.report(
-        Diagnostic::error(Code::KeysExclude, places.of("hidden"), message)
-            .label(places.of("expansion"), format!("{expansion} times d_model, which is {d_model}"))
+        Diagnostic::error(Code::KeysExclude, place, message)
+            .label(reader.place("expansion"), format!("{expansion} times d_model, which is {d_model}"))
             .help("keep one of them"),
     );
     None

@@ -37,7 +37,7 @@ record! {
         bias: bool = value(true);
         /// Whether the distillation token has its own projection; the scores are the mean of both (DeiT).
         distilled: bool = value(false);
-    } check check
+    } check check;
 }
 
 fn check(head: &Classify, cx: &mut Context<'_>) -> Option<()> {

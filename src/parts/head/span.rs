@@ -26,7 +26,7 @@ record! {
         dropout: Probability = value(Probability(0.0));
         /// Whether the projections have a bias.
         bias: bool = value(true);
-    } check check
+    } check check;
 }
 
 fn check(head: &SpanHead, cx: &mut Context<'_>) -> Option<()> {

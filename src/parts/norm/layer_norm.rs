@@ -17,7 +17,7 @@ record! {
         bias: Option<bool> = absent;
         /// Whether the factor is `1 + weight`, where the weight is initialised to 0 (Nemotron).
         unit_offset: bool = value(false);
-    } check Self::check
+    } check Self::check;
 }
 
 impl LayerNorm {

@@ -14,7 +14,7 @@ record! {
         affine: bool = value(true);
         /// Whether the factor is `1 + weight`, where the weight is initialised to 0 (Gemma).
         unit_offset: bool = value(false);
-    } check Self::check
+    } check Self::check;
 }
 
 impl RmsNorm {

@@ -9,6 +9,24 @@ use crate::source::{SourceId, Span};
 /// one is open.
 pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) -> Diagnostic {
     let at = fault.marker().byte_offset().unwrap_or(text.len()).min(text.len());
+    let in_quotes = matches!(
+        fault.kind(),
+        ErrorKind::InvalidQuotedScalarIndent
+            | ErrorKind::UnclosedQuotedScalar
+            | ErrorKind::DocumentIndicatorInQuotedScalar
+    );
+    if let Some(quote) = Some(at).filter(|_| in_quotes).and_then(|at| unclosed_quote(text, at)) {
+        let mark = text.get(quote..quote + 1).unwrap_or("\"");
+        let end = text.get(quote..).and_then(|t| t.find('\n')).map_or(text.len(), |n| quote + n);
+        let end = text.get(..end).map_or(end, |t| t.trim_end().len());
+        return Diagnostic::error(Code::Syntax, Span::new(id, quote, end), "this quote is never closed")
+            .help(format!("close it with `{mark}`"));
+    }
+    if let Some(quote) = after_quote(fault.kind(), text, at) {
+        return Diagnostic::error(Code::Syntax, word_at(text, id, at), "a text in quotes ends before this")
+            .label(Span::new(id, quote, quote + 1), "here it begins")
+            .help("close the quote where the text ends, and separate entries by commas");
+    }
     let (code, message, help) = explain(fault.kind(), text, at);
     let diagnostic = Diagnostic::error(code, word_at(text, id, at), message);
     let diagnostic = match (fault.kind(), open) {
@@ -23,6 +41,59 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
         _ => diagnostic,
     };
     if help.is_empty() { diagnostic } else { diagnostic.help(help) }
+}
+
+/// Where the quoted text begins that the parser was in at an offset: the last quote before it, on a line of its
+/// own, that begins a value and is not closed on its line.
+fn unclosed_quote(text: &str, at: usize) -> Option<usize> {
+    let mut end = at.min(text.len());
+    loop {
+        let before = text.get(..end)?;
+        let start = before.rfind('\n').map_or(0, |n| n + 1);
+        let line = text.get(start..end)?;
+        if let Some(quote) = open_quote(line) {
+            return Some(start + quote);
+        }
+        end = start.checked_sub(1)?;
+    }
+}
+
+/// Where a quote of a line begins a value and is not closed on it.
+fn open_quote(line: &str) -> Option<usize> {
+    let mut open: Option<(usize, char)> = None;
+    let mut last = ' ';
+    let mut letters = line.char_indices().peekable();
+    while let Some((i, c)) = letters.next() {
+        match open {
+            None if c == '#' && last == ' ' => return None,
+            None if matches!(c, '"' | '\'') && matches!(last, ' ' | '[' | '{' | ',') => open = Some((i, c)),
+            Some((_, '"')) if c == '\\' => {
+                letters.next();
+            }
+            // A single quote is doubled where it belongs to the text.
+            Some((_, '\'')) if c == '\'' && letters.peek().is_some_and(|(_, c)| *c == '\'') => {
+                letters.next();
+            }
+            Some((_, mark)) if c == mark => open = None,
+            Some(_) | None => {}
+        }
+        last = c;
+    }
+    open.map(|(i, _)| i)
+}
+
+/// For a separator that is missing right after a quoted text: where that text begins.
+fn after_quote(kind: &ErrorKind, text: &str, at: usize) -> Option<usize> {
+    let missing = matches!(
+        kind,
+        ErrorKind::ExpectedFlowMappingSeparator
+            | ErrorKind::ExpectedFlowSequenceSeparator
+            | ErrorKind::InvalidTrailingSingleQuotedScalar
+            | ErrorKind::InvalidTrailingDoubleQuotedScalar
+    );
+    let before = text.get(..at)?.trim_end_matches(' ');
+    let mark = before.chars().next_back().filter(|c| missing && matches!(c, '"' | '\''))?;
+    before.get(..before.len() - 1)?.rfind(mark)
 }
 
 /// The code, the message and a suggestion.

@@ -1,0 +1,198 @@
+//! What an author misspelled → a report with what was probably meant, and the tree with that in its place: so
+//! that nothing is reported which only follows from a slip.
+
+use std::borrow::Cow;
+
+use super::context::Context;
+use super::record::{listed, titled};
+use super::value::{Field, Shape, SlotDoc};
+use crate::diag::suggest::{foreign, suggest};
+use crate::diag::{Code, Diagnostic, ideas};
+use crate::source::Span;
+use crate::syntax::tree::{Entry, Kind, Node};
+
+/// The map with every key reported that is neither a field nor one of `more`. A key that was probably a
+/// slip stands for the field it was meant for, so that nothing else is said about it; others are gone.
+pub fn mended<'n>(
+    node: &'n Node,
+    title: &str,
+    fields: &[Field],
+    more: &[String],
+    cx: &mut Context<'_>,
+) -> Cow<'n, Node> {
+    let Kind::Map(entries) = &node.kind else { return Cow::Borrowed(node) };
+    let mut names: Vec<&str> = fields.iter().map(|f| f.name).collect();
+    names.extend(more.iter().map(String::as_str).filter(|name| fields.iter().all(|f| f.name != *name)));
+    let known = |key: &str| names.contains(&key);
+    if entries.iter().all(|e| known(&e.key)) {
+        return Cow::Borrowed(node);
+    }
+    let mut kept: Vec<Entry> = entries.iter().filter(|e| known(&e.key)).cloned().collect();
+    let (given, other): (Vec<Field>, Vec<Field>) = fields.iter().partition(|f| node.get(f.name).is_some());
+    for e in entries.iter().filter(|e| !known(&e.key)) {
+        if cx.is_full() {
+            break;
+        }
+        // A name that exists deeper is no slip.
+        let deeper = (1..=3).any(|depth| below(&e.key, &given, depth).is_some());
+        let meant = meant(&e.key, &names).filter(|_| !deeper);
+        cx.report(unknown_key(e, title, (&given, &other), &names, meant.as_deref()));
+        if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
+            kept.push(Entry { key, ..e.clone() });
+        }
+    }
+    Cow::Owned(Node::map(kept, node.span))
+}
+
+/// The name that was probably meant by a key.
+fn meant(key: &str, names: &[&str]) -> Option<String> {
+    let ours = foreign(key).filter(|ours| names.contains(ours)).map(str::to_owned);
+    ours.or_else(|| suggest(key, names).filter(|_| foreign(key).is_none()))
+}
+
+fn unknown_key(
+    entry: &Entry,
+    title: &str,
+    // Fields in the parts that are there come before those in parts that could be.
+    (given, other): (&[Field], &[Field]),
+    names: &[&str],
+    meant: Option<&str>,
+) -> Diagnostic {
+    let key = entry.key.as_str();
+    let message = format!("{} has no key `{key}`", titled(title));
+    let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
+    let ours = foreign(key).map(|ours| ours.rsplit('.').next().unwrap_or(ours));
+    let deeper = |key: &str| (1..=4).find_map(|depth| below(key, given, depth).or(below(key, other, depth)));
+    if let Some(idea) = ideas::outside(key).filter(|_| meant.is_none()) {
+        return diagnostic.help(idea);
+    }
+    match (meant, ours, deeper(ours.unwrap_or(key))) {
+        (Some(name), Some(_), _) => diagnostic.help(format!("trafoc calls this `{name}`")),
+        (Some(name), None, _) => diagnostic.help(format!("did you mean `{name}`?")),
+        (None, Some(_), Some(path)) => diagnostic.help(format!("trafoc calls this `{path}`")),
+        (None, None, Some(path)) => diagnostic.help(format!("it belongs at `{path}`")),
+        (None, Some(name), None) => diagnostic.help(format!("trafoc calls this `{name}`, elsewhere")),
+        (None, None, None) if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
+        (None, None, None) => diagnostic.help(format!("it has {}", listed(names))),
+    }
+}
+
+/// The path of a field or part of that name, exactly so far below some fields.
+fn below(key: &str, fields: &[Field], depth: usize) -> Option<String> {
+    let inside = |field: &Field| -> Option<String> {
+        let in_record = |fields: Vec<Field>, depth: usize| match depth {
+            0 => None,
+            1 => fields.iter().find(|f| f.name == key).map(|f| f.name.to_owned()),
+            _ => below(key, &fields, depth - 1),
+        };
+        match (field.shape)() {
+            Shape::Record(_, fields) => in_record(fields(), depth),
+            Shape::Slot(doc) => {
+                let doc = doc();
+                let named = doc.parts.iter().find(|p| depth == 1 && p.name == key && key != "none");
+                named.map(|p| p.name.to_owned()).or_else(|| {
+                    doc.parts.iter().find_map(|part| {
+                        let is_implied = doc.implied == Some(part.name);
+                        let depth = if is_implied { depth } else { depth - 1 };
+                        let path = in_record((part.fields)(), depth)?;
+                        Some(if is_implied { path } else { format!("{}.{path}", part.name) })
+                    })
+                })
+            }
+            Shape::Bool
+            | Shape::Integer
+            | Shape::Number
+            | Shape::Text
+            | Shape::Texts
+            | Shape::Choice(_)
+            | Shape::List(_)
+            | Shape::Map(_)
+            | Shape::Equation
+            | Shape::Any => None,
+        }
+    };
+    fields.iter().find_map(|f| inside(f).map(|path| format!("{}.{path}", f.name)))
+}
+
+/// Reports a name that none of the slot's parts has.
+pub(super) fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, cx: &mut Context<'_>) {
+    let names: Vec<&str> = slot.parts.iter().map(|p| p.name).collect();
+    let message = format!("`{name}` is not a valid {}", slot.name);
+    let diagnostic = Diagnostic::error(Code::UnknownPart, span, message);
+    let list = format!("valid parts are {}", listed(&names));
+    cx.report(match (meant, ideas::outside(name)) {
+        (Some(near), _) => diagnostic.help(format!("did you mean `{near}`?")),
+        (None, Some(idea)) => diagnostic.help(idea).help(list),
+        (None, None) => diagnostic.help(list),
+    });
+}
+
+/// The part that a name was probably meant for. Where fields may be given without their part's name, a name
+/// more like one of them is none.
+pub(super) fn meant_part(name: &str, slot: &SlotDoc) -> Option<&'static str> {
+    let parts: Vec<&'static str> = slot.parts.iter().map(|p| p.name).collect();
+    let fields = slot.parts.iter().filter(|p| Some(p.name) == slot.implied).flat_map(|p| (p.fields)());
+    let all: Vec<&'static str> = parts.iter().copied().chain(fields.map(|f| f.name)).collect();
+    let near = suggest(name, &all)?;
+    parts.into_iter().find(|part| *part == near)
+}
+
+/// A slot's node in which a misspelled name of a part, which is reported, is put right: so that nothing is
+/// said that only follows from it, and what is wrong inside the part is said as well.
+pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Cow<'n, Node> {
+    let is_known = |name: &str| {
+        let implied = slot.parts.iter().filter(|p| Some(p.name) == slot.implied);
+        slot.parts.iter().any(|p| p.name == name)
+            || implied.flat_map(|p| (p.fields)()).any(|f| f.name == name)
+    };
+    match &node.kind {
+        Kind::Map(entries) => match entries.as_slice() {
+            [only] if !is_known(&only.key) => {
+                let Some(part) = meant_part(&only.key, slot) else { return Cow::Borrowed(node) };
+                report_part(&only.key, only.key_span, slot, Some(part), cx);
+                Cow::Owned(Node::map(vec![Entry { key: part.to_owned(), ..only.clone() }], node.span))
+            }
+            _ => Cow::Borrowed(node),
+        },
+        Kind::Scalar(_) | Kind::Null | Kind::List(_) | Kind::Delete => Cow::Borrowed(node),
+    }
+}
+
+/// A tree of that shape with misspelled keys and parts, which are reported, put right: for what is read before
+/// it is decoded.
+pub fn mended_deep(node: &Node, shape: Shape, cx: &mut Context<'_>) -> Node {
+    let below = |node: &Node, title: &str, fields: &[Field], cx: &mut Context<'_>| {
+        let mut node = mended(node, title, fields, &[], cx).into_owned();
+        let Kind::Map(entries) = &mut node.kind else { return node };
+        for e in entries {
+            if let Some(field) = fields.iter().find(|f| f.name == e.key) {
+                e.value = mended_deep(&e.value, (field.shape)(), cx);
+            }
+        }
+        node
+    };
+    match shape {
+        Shape::Record(title, fields) => below(node, title, &fields(), cx),
+        Shape::Slot(doc) => {
+            let slot = doc();
+            let mut node = mended_part(node, &slot, cx).into_owned();
+            if let Kind::Map(entries) = &mut node.kind
+                && let [only] = entries.as_mut_slice()
+                && let Some(part) = slot.parts.iter().find(|p| p.name == only.key)
+            {
+                only.value = below(&only.value, part.name, &(part.fields)(), cx);
+            }
+            node
+        }
+        Shape::Bool
+        | Shape::Integer
+        | Shape::Number
+        | Shape::Text
+        | Shape::Texts
+        | Shape::Choice(_)
+        | Shape::List(_)
+        | Shape::Map(_)
+        | Shape::Equation
+        | Shape::Any => node.clone(),
+    }
+}

@@ -1,0 +1,258 @@
+//! Slips of the fingers, made by a program in every word of every spec and recipe of the repository: the first
+//! suggestion is the right word, the place is the word, and nothing else is reported.
+
+use std::collections::BTreeSet;
+
+use trafoc::diag::suggest::{are_neighbours, suggest};
+use trafoc::diag::{Diagnostic, Sink};
+use trafoc::field::value::{Field, Shape};
+use trafoc::learn::recipe::{self, Recipe};
+use trafoc::source::{SourceMap, Span};
+use trafoc::spec::explain::{Sort, catalogue};
+use trafoc::spec::{load, model};
+use trafoc::syntax::tree::{Kind, Node, Style};
+use trafoc::syntax::{Notation, parse};
+
+use crate::compiled::specs;
+use crate::front::Front;
+
+/// A letter left out, typed twice, two letters exchanged, a neighbouring key: each at every place of the word.
+fn slips(word: &str) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    let mut all = Vec::new();
+    let with = |change: &dyn Fn(&mut Vec<char>)| {
+        let mut changed = letters.clone();
+        change(&mut changed);
+        changed.into_iter().collect::<String>()
+    };
+    for (i, letter) in letters.iter().enumerate() {
+        all.push(with(&|w| {
+            w.remove(i);
+        }));
+        all.push(with(&|w| w.insert(i, *letter)));
+        if i > 0 {
+            all.push(with(&|w| w.swap(i - 1, i)));
+        }
+        let near = ('a'..='z').filter(|c| are_neighbours(*c, *letter));
+        all.extend(near.take(2).map(|c| with(&|w| w[i] = c)));
+    }
+    all.sort();
+    all.dedup();
+    all.retain(|slip| slip != word && slip.starts_with(char::is_alphabetic));
+    all
+}
+
+/// Two slips of each word, always the same ones.
+fn some_slips(word: &str, known: &BTreeSet<String>, count: usize) -> Vec<String> {
+    let mut all = slips(word);
+    all.retain(|slip| !known.contains(slip) && slip.len() > 1);
+    // Spread over the kinds by a fixed order that has nothing to do with the alphabet.
+    all.sort_by_key(|slip| slip.bytes().fold(7u64, |h, b| h.wrapping_mul(0x100_0000_01b3) ^ u64::from(b)));
+    all.truncate(count);
+    all
+}
+
+/// Every word the language knows.
+fn known() -> BTreeSet<String> {
+    let mut known: BTreeSet<String> =
+        [catalogue(), recipe::catalogue()].concat().into_iter().map(|t| t.name).collect();
+    known.extend(["true", "false", "none"].map(str::to_owned));
+    known
+}
+
+/// The words of a tree that are the language's and not the author's, with their places.
+fn words(node: &Node, known: &BTreeSet<String>, out: &mut Vec<(String, Span)>) {
+    match &node.kind {
+        Kind::Map(entries) => {
+            for e in entries {
+                let named = ["let", "blocks", "ranges"].contains(&e.key.as_str());
+                if known.contains(&e.key) {
+                    out.push((e.key.clone(), e.key_span));
+                }
+                match &e.value.kind {
+                    _ if ["weights", "sweep", "name", "extends", "files", "decay"]
+                        .contains(&e.key.as_str()) => {}
+                    Kind::Map(inner) if named => inner.iter().for_each(|i| words(&i.value, known, out)),
+                    _ => words(&e.value, known, out),
+                }
+            }
+        }
+        Kind::List(items) => items.iter().for_each(|item| words(item, known, out)),
+        Kind::Scalar(s) if s.style == Style::Plain && known.contains(&s.text) => {
+            out.push((s.text.clone(), node.span));
+        }
+        Kind::Scalar(_) | Kind::Null | Kind::Delete => {}
+    }
+}
+
+/// What came of many slips.
+#[derive(Default)]
+struct Tally {
+    all: usize,
+    first: usize,
+    placed: usize,
+    alone: usize,
+    misses: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, name: &str, (word, slip): (&str, &str), at: (usize, usize), found: &[Diagnostic]) {
+        self.all += 1;
+        let primary = found.first().map(Diagnostic::span).unwrap_or_default();
+        let help = found.first().and_then(|d| d.help.first()).cloned().unwrap_or_default();
+        let is_first = help.contains(&format!("`{word}`"));
+        self.first += usize::from(is_first);
+        self.placed += usize::from(primary.start as usize <= at.0 && at.1 <= primary.end as usize);
+        self.alone += usize::from(found.len() == 1);
+        if !is_first || found.len() > 1 {
+            let messages: Vec<String> =
+                found.iter().map(|d| format!("{} ({})", d.message, d.help.join("; "))).collect();
+            self.misses.push(format!("{name}: {word} -> {slip}: {}", messages.join(" | ")));
+        }
+    }
+
+    fn check(&self) {
+        let share = |n: usize| n as f64 / self.all as f64;
+        let said = format!(
+            "{} slips: first {:.4}, placed {:.4}, alone {:.4}\n{}",
+            self.all,
+            share(self.first),
+            share(self.placed),
+            share(self.alone),
+            self.misses.join("\n")
+        );
+        if std::env::var_os("TRAFOC_SHOW").is_some() {
+            println!("{said}");
+        }
+        assert!(self.all > 500, "{said}");
+        assert!(share(self.first) >= 0.97, "{said}");
+        assert!(share(self.placed) >= 0.98, "{said}");
+        assert!(share(self.alone) >= 0.97, "{said}");
+    }
+}
+
+#[test]
+fn a_slip_in_a_spec_is_understood() {
+    let known = known();
+    let mut tally = Tally::default();
+    let mut seen = BTreeSet::new();
+    for (name, path) in [specs("tests/good"), specs("specs")].concat() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let file = path.file_name().unwrap().to_str().unwrap();
+        if !file.ends_with(".yaml") {
+            continue;
+        }
+        let mut sources = SourceMap::new();
+        let id = sources.add(file, text.clone());
+        let tree = parse(&sources, id, Notation::Yaml, &mut Sink::new()).unwrap();
+        let mut found = Vec::new();
+        words(&tree, &known, &mut found);
+        for (word, span) in found {
+            for slip in some_slips(&word, &known, 8) {
+                // One word with one slip is enough for a spec of the same kind.
+                if !seen.insert((word.clone(), slip.clone())) {
+                    continue;
+                }
+                let range = span.range();
+                let mut broken = text.clone();
+                broken.replace_range(range.clone(), &slip);
+                let front = Front::of_text(file, &broken, path.parent().unwrap().to_str().unwrap());
+                let at = (range.start, range.start + slip.len());
+                tally.add(&name, (&word, &slip), at, &front.compilation.diagnostics);
+            }
+        }
+    }
+    tally.check();
+}
+
+#[test]
+fn a_slip_in_a_recipe_is_understood() {
+    let known = known();
+    let mut tally = Tally::default();
+    let mut seen = BTreeSet::new();
+    for (name, path) in specs("specs/recipes") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let read = |text: &str| {
+            let mut sources = load::sources();
+            let id = sources.add("recipe.yaml", text);
+            let mut sink = Sink::new();
+            recipe::read(&sources, id, &[], &mut sink);
+            (sources, id, sink.into_sorted())
+        };
+        let (sources, id, _) = read(&text);
+        let tree = parse(&sources, id, Notation::Yaml, &mut Sink::new()).unwrap();
+        let mut found = Vec::new();
+        words(&tree, &known, &mut found);
+        for (word, span) in found {
+            for slip in some_slips(&word, &known, 12) {
+                if !seen.insert((word.clone(), slip.clone())) {
+                    continue;
+                }
+                let range = span.range();
+                let mut broken = text.clone();
+                broken.replace_range(range.clone(), &slip);
+                let (_, _, diagnostics) = read(&broken);
+                tally.add(&name, (&word, &slip), (range.start, range.start + slip.len()), &diagnostics);
+            }
+        }
+    }
+    tally.check();
+}
+
+/// Every list of names that a field, a part or a word is looked up in.
+fn tables(shape: Shape, seen: &mut BTreeSet<String>, out: &mut Vec<Vec<&'static str>>) {
+    let mut record = |fields: Vec<Field>, seen: &mut BTreeSet<String>| {
+        out.push(fields.iter().map(|f| f.name).collect());
+        fields.iter().for_each(|f| tables((f.shape)(), seen, out));
+    };
+    match shape {
+        Shape::Record(title, fields) if seen.insert(format!("record {title}")) => record(fields(), seen),
+        Shape::Slot(doc) if seen.insert(format!("slot {}", doc().name)) => {
+            for part in doc().parts {
+                record((part.fields)(), seen);
+            }
+            out.push(doc().parts.iter().map(|p| p.name).collect());
+        }
+        Shape::Choice(words) => out.push(words.iter().map(|w| w.name).collect()),
+        Shape::List(inner) | Shape::Map(inner) => tables(inner(), seen, out),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_slip_is_understood_in_every_table() {
+    let mut all: Vec<Vec<&'static str>> = Vec::new();
+    for fields in [model::fields(), Recipe::fields()] {
+        all.push(fields.iter().map(|f| f.name).collect());
+        let mut seen = BTreeSet::new();
+        fields.iter().for_each(|f| tables((f.shape)(), &mut seen, &mut all));
+    }
+    let wirings: Vec<String> =
+        catalogue().into_iter().filter(|t| t.sort == Sort::Wiring).map(|t| t.name).collect();
+    let command = trafoc::cli::command(&[]);
+    let commands: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    let shipped: Vec<String> = trafoc::cli::shelf::SHELF.iter().map(|s| s.name.to_owned()).collect();
+    let mut lists: Vec<Vec<String>> =
+        all.into_iter().map(|l| l.into_iter().map(str::to_owned).collect()).collect();
+    lists.extend([wirings, commands, shipped, vec!["true".to_owned(), "false".to_owned()]]);
+    lists.sort();
+    lists.dedup();
+    let (mut count, mut right, mut misses) = (0usize, 0usize, Vec::new());
+    for list in &lists {
+        for word in list {
+            for slip in slips(word).into_iter().filter(|s| s.len() > 1 && !list.contains(s)) {
+                count += 1;
+                match suggest(&slip, list) {
+                    Some(near) if near == *word => right += 1,
+                    other => misses.push(format!("{word} -> {slip}: {other:?}")),
+                }
+            }
+        }
+    }
+    let share = right as f64 / count as f64;
+    if std::env::var_os("TRAFOC_SHOW").is_some() {
+        println!("{count} slips, {share:.4}\n{}", misses.join("\n"));
+    }
+    assert!(count > 5_000, "{count}");
+    assert!(share >= 0.97, "{share:.4} of {count}\n{}", misses.join("\n"));
+}
