@@ -12,6 +12,8 @@ mod backend;
 #[cfg(test)]
 mod bad;
 #[cfg(test)]
+mod begin;
+#[cfg(test)]
 #[cfg(feature = "interp")]
 mod capabilities;
 #[cfg(test)]

@@ -148,7 +148,7 @@ fn a_slip_in_a_spec_is_understood() {
         let mut found = Vec::new();
         words(&tree, &known, &mut found);
         for (word, span) in found {
-            for slip in some_slips(&word, &known, 8) {
+            for slip in some_slips(&word, &known, 4) {
                 // One word with one slip is enough for a spec of the same kind.
                 if !seen.insert((word.clone(), slip.clone())) {
                     continue;
