@@ -3,20 +3,17 @@
 //! bert-qa: an encoder of 12 layers, width 768.
 //!
 //! Shapes: `B` sequences, `T` tokens.
+//!
+//! Needs `burn` 0.22.1 and `trafoc-kernels` 0.1.0.
 
-use burn::module::Param;
 use burn::nn::Initializer;
 use burn::prelude::*;
-use burn::store::{
-    FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter,
-    SafetensorsStore,
-};
-use burn::tensor::{DType, activation};
-use burn::tensor::activation::softmax;
-use burn::tensor::module::{attention as fused, attention_fallback};
 use burn::tensor::ops::AttentionModuleOptions;
-use std::f64::consts::FRAC_1_SQRT_2;
 use std::path::Path;
+use trafoc_kernels::{
+    attention_with_dropout, gelu, load_safetensors, merge_heads, normal, padding_mask,
+    position_ids, project, split_heads, zero_row,
+};
 
 /// Token ids the model knows.
 pub const VOCAB: usize = 30_522;
@@ -261,17 +258,7 @@ impl BertQa {
     /// # Errors
     /// The file cannot be read, or its tensors are not exactly those of the model.
     pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<Self, String> {
-        let mut model = Self::new(device);
-        let dtype: DType = device.settings().float_dtype.into();
-        let mut store = SafetensorsStore::from_file(path.as_ref())
-            .skip_enum_variants(true)
-            .with_from_adapter(PyTorchToBurnAdapter.chain(FloatCastAdapter::to(dtype)));
-        let report = model.load_from(&mut store).map_err(|error| error.to_string())?;
-        if report.unused.is_empty() {
-            Ok(model)
-        } else {
-            Err(format!("no place for {}", report.unused.join(", ")))
-        }
+        load_safetensors(Self::new(device), path, &[], device)
     }
 
     /// `tokens [B, T]`, `token_types [B, T]`, `mask [B, T]` → `start_logits [B, T]`, `end_logits [B, T]`
@@ -292,173 +279,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         weight: normal([d_input, d_output], INIT_STD, device),
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
-}
-
-/// `softmax(q k^T * scale, softcapped, biased, masked) v`: `q [B, H, T, D]`, `k [B, H, K, D]`,
-/// `v [B, H, K, V]` → `[B, H, T, V]`. The mask is true where a key is hidden; a query that sees no key
-/// gets zeros. Causal: the last query sees all keys. Computed in single precision.
-fn attention(
-    q: Tensor<4>,
-    k: Tensor<4>,
-    v: Tensor<4>,
-    mask: Option<Tensor<4, Bool>>,
-    bias: Option<Tensor<4>>,
-    options: AttentionModuleOptions,
-) -> Tensor<4> {
-    let ([batch, heads, queries, _], keys) = (q.dims(), k.dims()[2]);
-    let scores = [batch, heads, queries, keys];
-    let mask = mask.map(|mask| mask.expand(scores));
-    let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
-    let dtype = q.dtype();
-    let (q, k, v) = (q.cast(DType::F32), k.cast(DType::F32), v.cast(DType::F32));
-    // LibTorch's own attention is handed the mask as it is, though it attends where that is true, and no
-    // softcap; its causal mask begins at the first key instead of ending at the last, and it takes no
-    // mask beside it (`attention` in ops/module.rs of burn-tch 0.22.1).
-    let place = format!("{:?}", q.device());
-    if place.contains("LibTorch") {
-        return attention_fallback(q, k, v, mask, bias, options).cast(dtype);
-    }
-    // Flex takes a query whose scores are all NaN for one that sees no key (ops/attention.rs of burn-flex
-    // 0.22.1). Zero for each query, NaN where it or a key is not finite.
-    let zero = place.contains("Flex").then(|| {
-        let of_keys = k.clone().detach().sum_dim(3).sum_dim(2);
-        (q.clone().detach().sum_dim(3) + of_keys).mul_scalar(0.0)
-    });
-    let y = fused(q, k, v, mask, bias, options);
-    zero.into_iter().fold(y, |y, zero| y + zero).cast(dtype)
-}
-
-/// `softmax(q k^T * scale, softcapped, biased, masked)`: `q [B, H, T, D]`, `k [B, H, K, D]` →
-/// `[B, H, T, K]`, in single precision up to the result. The mask is true where a key is hidden; a query that sees no key gets zeros. Sinks
-/// `[H]` are the score of one more key a head, whose weight is dropped. Causal: the last query sees all
-/// keys.
-fn attention_weights(
-    q: Tensor<4>,
-    k: Tensor<4>,
-    mask: Option<Tensor<4, Bool>>,
-    bias: Option<Tensor<4>>,
-    sinks: Option<Tensor<1>>,
-    options: AttentionModuleOptions,
-) -> Tensor<4> {
-    let ([batch, heads, queries, width], keys) = (q.dims(), k.dims()[2]);
-    let (device, dtype) = (q.device(), q.dtype());
-    let scale = options.scale.unwrap_or(1.0 / (width as f64).sqrt());
-    let mut scores = q.matmul(k.swap_dims(2, 3)).cast(DType::F32) * scale;
-    if let Some(cap) = options.softcap {
-        scores = (scores / cap).tanh() * cap;
-    }
-    if let Some(bias) = bias {
-        scores = scores + bias.cast(DType::F32);
-    }
-    let padded = mask.is_some();
-    let mut hidden = mask.map(|mask| mask.expand([batch, heads, queries, keys]));
-    if options.is_causal {
-        let future = Tensor::<2, Bool>::tril_mask([queries, keys], keys as i64 - queries as i64, &device)
-            .unsqueeze::<4>()
-            .expand([batch, heads, queries, keys]);
-        hidden = Some(match hidden {
-            Some(hidden) => hidden.bool_or(future),
-            None => future,
-        });
-    }
-    if let Some(hidden) = hidden.clone() {
-        scores = scores.mask_fill(hidden, f32::MIN);
-    }
-    let mut weights = match sinks {
-        Some(sinks) => {
-            let sinks = sinks.cast(DType::F32).reshape([1, heads, 1, 1]).expand([batch, heads, queries, 1]);
-            softmax(Tensor::cat(vec![scores, sinks], 3), 3).narrow(3, 0, keys)
-        }
-        None => softmax(scores, 3),
-    };
-    // A softmax over keys that are all hidden would spread its weight over them.
-    if let (true, Some(hidden)) = (padded, hidden) {
-        weights = weights.mask_fill(hidden, 0.0);
-    }
-    weights.cast(dtype)
-}
-
-/// `x/2 (1 + erf(x / sqrt(2)))` (Hendrycks and Gimpel 2016).
-fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    // Burn differentiates the approximation with tanh instead, off by up to 1e-3, wherever a backend brings
-    // no gradient of its own (gelu_backward in ops/activation.rs of burn-backend 0.22.1). All of CubeCL's
-    // bring none, Flex and LibTorch do. The gradient of erf is exact everywhere.
-    let device = x.device();
-    if device.is_autodiff() && format!("{device:?}").contains("Cube") {
-        return x.clone() * ((x * FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
-    }
-    activation::gelu(x)
-}
-
-/// `[B, T, H * D]` → `[B, H, T, D]`
-fn split_heads(x: Tensor<3>, heads: usize) -> Tensor<4> {
-    let [batch, length, width] = x.dims();
-    x.reshape([batch, length, heads, width / heads]).swap_dims(1, 2)
-}
-
-/// `[B, H, T, D]` → `[B, T, H * D]`
-fn merge_heads(x: Tensor<4>) -> Tensor<3> {
-    let [batch, heads, length, width] = x.dims();
-    x.swap_dims(1, 2).reshape([batch, length, heads * width])
-}
-
-/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
-/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
-/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
-/// autodiff sees as a product that broadcasts).
-fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
-    let mut shape = x.dims();
-    let [width, features] = weight.dims();
-    let rows = shape.iter().take(D - 1).product();
-    shape[D - 1] = features;
-    let y = x.reshape([rows, width]).matmul(weight);
-    let y = match bias {
-        Some(bias) => y + bias.unsqueeze(),
-        None => y,
-    };
-    y.reshape(shape)
-}
-
-/// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
-fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
-    let [batch, keys] = keep.dims();
-    keep.equal_elem(0).reshape([batch, 1, 1, keys])
-}
-
-/// Positions `start, start + 1, ..` as `[1, T]`.
-fn position_ids(start: usize, length: usize, device: &Device) -> Tensor<2, Int> {
-    Tensor::<1, Int>::arange(start as i64..(start + length) as i64, device).unsqueeze()
-}
-
-/// [`attention`] with dropout of its weights, which is active on devices with autodiff.
-fn attention_with_dropout(
-    q: Tensor<4>,
-    k: Tensor<4>,
-    v: Tensor<4>,
-    mask: Option<Tensor<4, Bool>>,
-    bias: Option<Tensor<4>>,
-    options: AttentionModuleOptions,
-    dropout: &nn::Dropout,
-) -> Tensor<4> {
-    if q.device().is_autodiff() {
-        dropout.forward(attention_weights(q, k, mask, bias, None, options)).matmul(v)
-    } else {
-        attention(q, k, v, mask, bias, options)
-    }
-}
-
-/// A table with zeros in one row, which stands for padding.
-fn zero_row(table: Param<Tensor<2>>, row: usize) -> Param<Tensor<2>> {
-    table.init_mapper(move |table| table.slice_fill(s![row..row + 1, ..], 0.0))
-}
-
-/// `N(0, std²)`
-fn normal<const D: usize>(shape: [usize; D], std: f64, device: &Device) -> Param<Tensor<D>> {
-    Initializer::Normal { mean: 0.0, std }.init(shape, device)
-}
-
-/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
-fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
-    let bias = layer.bias.as_ref().map(|bias| bias.val());
-    linear_of(x, layer.weight.val(), bias)
 }

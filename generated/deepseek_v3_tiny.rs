@@ -3,22 +3,20 @@
 //! deepseek-v3-tiny: a decoder of 3 layers, width 64.
 //!
 //! Shapes: `B` sequences, `T` tokens, `P` tokens in the cache.
+//!
+//! Needs `burn` 0.22.1 and `trafoc-kernels` 0.1.0.
 
-use burn::module::{
-    Content, Devices, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor,
-    Param,
-};
+use burn::module::Param;
 use burn::nn::Initializer;
 use burn::prelude::*;
-use burn::store::{
-    FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter,
-    SafetensorsStore,
-};
-use burn::tensor::{DType, IndexingUpdateOp};
-use burn::tensor::activation::{sigmoid, silu};
-use burn::tensor::module::{attention as fused, attention_fallback};
+use burn::tensor::activation::silu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
+use trafoc_kernels::{
+    Cache, Heap, KvCache, attention, frequencies, limit_groups, load_safetensors,
+    merge_heads, mix_experts, normal, padding_mask, project, repeat_heads, rotary_table,
+    rotate_interleaved, route_sigmoid, split_heads,
+};
 
 /// Token ids the model knows.
 pub const VOCAB: usize = 512;
@@ -117,7 +115,7 @@ impl LatentAttention {
         let k_rotary = split_heads(kv_down.narrow(2, 16, 8), KV_HEADS);
         let k = rotate_interleaved(k_rotary, cos.clone(), sin.clone());
         let (latent, k_rotary) = match cache {
-            Some(cache) => cache.append(kv_norm, k),
+            Some(cache) => cache.append((kv_norm, k)),
             None => (kv_norm, k),
         };
         let kv = split_heads(project(&self.kv_up, latent), HEADS);
@@ -454,17 +452,7 @@ impl DeepseekV3Tiny {
     /// # Errors
     /// The file cannot be read, or its tensors are not exactly those of the model.
     pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<Self, String> {
-        let mut model = Self::new(device);
-        let dtype: DType = device.settings().float_dtype.into();
-        let mut store = SafetensorsStore::from_file(path.as_ref())
-            .skip_enum_variants(true)
-            .with_from_adapter(PyTorchToBurnAdapter.chain(FloatCastAdapter::to(dtype)));
-        let report = model.load_from(&mut store).map_err(|error| error.to_string())?;
-        if report.unused.is_empty() {
-            Ok(model)
-        } else {
-            Err(format!("no place for {}", report.unused.join(", ")))
-        }
+        load_safetensors(Self::new(device), path, &[], device)
     }
 
     /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 512]`
@@ -510,71 +498,10 @@ impl DeepseekV3Tiny {
             );
         self.head.forward(hidden)
     }
-}
 
-/// What decoding remembers of the tokens so far.
-#[derive(Clone, Debug)]
-pub struct Cache {
-    past: usize,
-    layers: Vec<KvCache>,
-}
-
-impl Cache {
-    /// Nothing yet.
-    pub fn new() -> Self {
-        Self {
-            past: 0,
-            layers: vec![KvCache::default(); LAYERS],
-        }
-    }
-
-    /// Tokens so far: `P`.
-    pub fn len(&self) -> usize {
-        self.past
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.past == 0
-    }
-
-    /// Keeps these sequences of the batch, in that order (beam search).
-    pub fn select(&mut self, rows: &Tensor<1, Int>) {
-        for layer in &mut self.layers {
-            layer.select(rows);
-        }
-    }
-}
-
-impl Default for Cache {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// What one attention remembers.
-#[derive(Clone, Debug, Default)]
-pub struct KvCache {
-    latent: Appended<3>,
-    k_rotary: Appended<4>,
-    len: usize,
-}
-
-impl KvCache {
-    /// Puts what is new behind the old and returns all of it.
-    fn append(
-        &mut self,
-        latent: Tensor<3>,
-        k_rotary: Tensor<4>,
-    ) -> (Tensor<3>, Tensor<4>) {
-        let len = self.len;
-        self.len += latent.dims()[1];
-        (self.latent.append(latent, len), self.k_rotary.append(k_rotary, len))
-    }
-
-    fn select(&mut self, rows: &Tensor<1, Int>) {
-        self.latent.select(rows);
-        self.k_rotary.select(rows);
+    /// What decoding remembers of the tokens so far: nothing yet.
+    pub fn cache(&self) -> Cache {
+        Cache::new(LAYERS)
     }
 }
 
@@ -584,329 +511,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         weight: normal([d_input, d_output], INIT_STD, device),
         bias: None,
     }
-}
-
-/// Values of the positions decoded so far, in a buffer that grows: `[.., capacity, D]`. It is written in
-/// place as long as the tensors handed out before are gone.
-#[derive(Clone, Debug, Default)]
-pub struct Appended<const D: usize> {
-    buffer: Option<Tensor<D>>,
-}
-
-impl<const D: usize> Appended<D> {
-    /// Puts `x [.., T, D]` behind the first `len` positions and returns all of them, `[.., len + T, D]`.
-    pub fn append(&mut self, x: Tensor<D>, len: usize) -> Tensor<D> {
-        let axis = D - 2;
-        let mut dims = x.dims();
-        let end = len + dims[axis];
-        let buffer = match self.buffer.take() {
-            Some(buffer) if buffer.dims()[axis] >= end => buffer,
-            old => {
-                dims[axis] = end.next_power_of_two().max(64);
-                let grown = Tensor::zeros(dims, (&x.device(), x.dtype()));
-                match old {
-                    Some(old) => {
-                        let old = old.narrow(axis, 0, len);
-                        let all = old.dims().map(|n| 0..n);
-                        grown.slice_assign(all, old)
-                    }
-                    None => grown,
-                }
-            }
-        };
-        let mut range = x.dims().map(|n| 0..n);
-        range[axis] = len..end;
-        let buffer = buffer.slice_assign(range, x);
-        let all = buffer.clone().narrow(axis, 0, end);
-        self.buffer = Some(buffer);
-        all
-    }
-
-    /// Keeps these rows of the batch, in that order (beam search).
-    pub fn select(&mut self, rows: &Tensor<1, Int>) {
-        self.buffer = self.buffer.take().map(|buffer| buffer.select(0, rows.clone()));
-    }
-}
-
-/// `softmax(q k^T * scale, softcapped, biased, masked) v`: `q [B, H, T, D]`, `k [B, H, K, D]`,
-/// `v [B, H, K, V]` → `[B, H, T, V]`. The mask is true where a key is hidden; a query that sees no key
-/// gets zeros. Causal: the last query sees all keys. Computed in single precision.
-fn attention(
-    q: Tensor<4>,
-    k: Tensor<4>,
-    v: Tensor<4>,
-    mask: Option<Tensor<4, Bool>>,
-    bias: Option<Tensor<4>>,
-    options: AttentionModuleOptions,
-) -> Tensor<4> {
-    let ([batch, heads, queries, _], keys) = (q.dims(), k.dims()[2]);
-    let scores = [batch, heads, queries, keys];
-    let mask = mask.map(|mask| mask.expand(scores));
-    let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
-    let dtype = q.dtype();
-    let (q, k, v) = (q.cast(DType::F32), k.cast(DType::F32), v.cast(DType::F32));
-    // LibTorch's own attention is handed the mask as it is, though it attends where that is true, and no
-    // softcap; its causal mask begins at the first key instead of ending at the last, and it takes no
-    // mask beside it (`attention` in ops/module.rs of burn-tch 0.22.1).
-    let place = format!("{:?}", q.device());
-    if place.contains("LibTorch") {
-        return attention_fallback(q, k, v, mask, bias, options).cast(dtype);
-    }
-    // Flex takes a query whose scores are all NaN for one that sees no key (ops/attention.rs of burn-flex
-    // 0.22.1). Zero for each query, NaN where it or a key is not finite.
-    let zero = place.contains("Flex").then(|| {
-        let of_keys = k.clone().detach().sum_dim(3).sum_dim(2);
-        (q.clone().detach().sum_dim(3) + of_keys).mul_scalar(0.0)
-    });
-    let y = fused(q, k, v, mask, bias, options);
-    zero.into_iter().fold(y, |y, zero| y + zero).cast(dtype)
-}
-
-/// `sum over experts e of weights[.., e] * expert_e(x)`: `x [B, T, D]`, `weights [B, T, E]` → `[B, T, D]`.
-/// `apply(e, rows [N, D])` is expert `e`; it is given the tokens whose weight for it is not zero. Which
-/// those are is read back to the host.
-fn mix_experts(
-    x: Tensor<3>,
-    weights: Tensor<3>,
-    mut apply: impl FnMut(usize, Tensor<2>) -> Tensor<2>,
-) -> Tensor<3> {
-    let [batch, length, width] = x.dims();
-    let (tokens, experts) = (batch * length, weights.dims()[2]);
-    let device = x.device();
-    let rows = x.reshape([tokens, width]);
-    let weights = weights.reshape([tokens, experts]);
-    let mut tokens_of = vec![Vec::new(); experts];
-    for (i, weight) in weights.to_data().iter::<f32>().enumerate() {
-        if weight != 0.0 {
-            tokens_of[i % experts].push((i / experts) as i64);
-        }
-    }
-    let mut sum = rows.zeros_like();
-    for (expert, tokens) in tokens_of.into_iter().enumerate() {
-        if tokens.is_empty() {
-            continue;
-        }
-        let count = tokens.len();
-        let tokens = Tensor::<1, Int>::from_data(TensorData::new(tokens, [count]), &device);
-        let weight = weights.clone().narrow(1, expert, 1).select(0, tokens.clone());
-        let y = apply(expert, rows.clone().select(0, tokens.clone())) * weight;
-        sum = sum.select_assign(0, tokens, y, IndexingUpdateOp::Add);
-    }
-    sum.reshape([batch, length, width])
-}
-
-/// `[B, T, H * D]` → `[B, H, T, D]`
-fn split_heads(x: Tensor<3>, heads: usize) -> Tensor<4> {
-    let [batch, length, width] = x.dims();
-    x.reshape([batch, length, heads, width / heads]).swap_dims(1, 2)
-}
-
-/// `[B, H, T, D]` → `[B, T, H * D]`
-fn merge_heads(x: Tensor<4>) -> Tensor<3> {
-    let [batch, heads, length, width] = x.dims();
-    x.swap_dims(1, 2).reshape([batch, length, heads * width])
-}
-
-/// Each head `times` in a row, for queries that share keys: `[B, H, T, D]` → `[B, H * times, T, D]`
-// Burn's attention takes fewer heads of keys than of queries on Flex alone, and not while training: there
-// the fallback runs (`attention` in ops/module.rs of burn-autodiff 0.22.1), whose product of matrices mixes
-// them up without a word.
-fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
-    let [batch, heads, length, width] = x.dims();
-    x.unsqueeze_dim::<5>(2).expand([batch, heads, times, length, width]).reshape([
-        batch,
-        heads * times,
-        length,
-        width,
-    ])
-}
-
-/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
-/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
-/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
-/// autodiff sees as a product that broadcasts).
-fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
-    let mut shape = x.dims();
-    let [width, features] = weight.dims();
-    let rows = shape.iter().take(D - 1).product();
-    shape[D - 1] = features;
-    let y = x.reshape([rows, width]).matmul(weight);
-    let y = match bias {
-        Some(bias) => y + bias.unsqueeze(),
-        None => y,
-    };
-    y.reshape(shape)
-}
-
-/// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
-fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
-    let [batch, keys] = keep.dims();
-    keep.equal_elem(0).reshape([batch, 1, 1, keys])
-}
-
-/// Cosines and sines of `position * inverse_frequency`, times `magnitude`, for `length` positions from
-/// `start` on: two tables `[T, pairs]`. Computed on the host in double precision, so that they are the
-/// same on every device and exact for large positions.
-fn rotary_table(
-    inverse_frequencies: &[f64],
-    magnitude: f64,
-    start: usize,
-    length: usize,
-    device: &Device,
-) -> (Tensor<2>, Tensor<2>) {
-    let table = |f: fn(f64) -> f64| {
-        let values: Vec<f32> = (start..start + length)
-            .flat_map(|p| inverse_frequencies.iter().map(move |w| (magnitude * f(p as f64 * w)) as f32))
-            .collect();
-        Tensor::from_data(TensorData::new(values, [length, inverse_frequencies.len()]), device)
-    };
-    (table(f64::cos), table(f64::sin))
-}
-
-/// Rotates feature `2i` with `2i + 1` among the first `2 * pairs` features: `[B, H, T, D]`, tables
-/// `[T, pairs]`. The other features stay.
-fn rotate_interleaved(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>) -> Tensor<4> {
-    let [batch, heads, length, width] = x.dims();
-    let pairs = cos.dims()[1];
-    let (cos, sin) = (cos.unsqueeze_dim::<3>(2).unsqueeze::<5>(), sin.unsqueeze_dim::<3>(2).unsqueeze::<5>());
-    let turned = x.clone().narrow(3, 0, 2 * pairs).reshape([batch, heads, length, pairs, 2]);
-    let a = turned.clone().narrow(4, 0, 1);
-    let b = turned.narrow(4, 1, 1);
-    let turned = Tensor::cat(vec![a.clone() * cos.clone() - b.clone() * sin.clone(), b * cos + a * sin], 4)
-        .reshape([batch, heads, length, 2 * pairs]);
-    if width > 2 * pairs {
-        Tensor::cat(vec![turned, x.narrow(3, 2 * pairs, width - 2 * pairs)], 3)
-    } else {
-        turned
-    }
-}
-
-/// A sigmoid an expert, then the best `top_k` (DeepSeek-V3): `[B, T, E]` → `[B, T, E]`.
-fn route_sigmoid(
-    scores: Tensor<3>,
-    top_k: usize,
-    normalize: bool,
-    choice: impl Fn(Tensor<3>) -> Tensor<3>,
-) -> Tensor<3> {
-    keep_chosen(sigmoid(scores), top_k, normalize, choice)
-}
-
-/// Only experts of the best `keep` of `groups` groups of equal size may be chosen; a group's score is the
-/// sum of its best `score_of` (DeepSeek-V3): `[B, T, E]` → `[B, T, E]`.
-fn limit_groups(scores: Tensor<3>, groups: usize, keep: usize, score_of: usize) -> Tensor<3> {
-    let [batch, length, experts] = scores.dims();
-    let size = experts / groups;
-    let grouped = scores.clone().reshape([batch, length, groups, size]);
-    let of_group = grouped.topk(score_of, 3).sum_dim(3).squeeze_dim::<3>(3);
-    let left_out = chosen(of_group, keep)
-        .equal_elem(0.0)
-        .unsqueeze_dim::<4>(3)
-        .expand([batch, length, groups, size])
-        .reshape([batch, length, experts]);
-    let lowest = lowest(scores.dtype());
-    scores.mask_fill(left_out, lowest)
-}
-
-/// The affinities of the chosen experts, divided by their sum if asked.
-fn keep_chosen(
-    affinities: Tensor<3>,
-    top_k: usize,
-    normalize: bool,
-    choice: impl Fn(Tensor<3>) -> Tensor<3>,
-) -> Tensor<3> {
-    let weights = affinities.clone() * chosen(choice(affinities), top_k);
-    if normalize {
-        let sum = weights.clone().sum_dim(2).clamp_min(1e-20);
-        weights / sum
-    } else {
-        weights
-    }
-}
-
-/// 1 for the best `top_k` along the last axis, 0 for the others.
-fn chosen(scores: Tensor<3>, top_k: usize) -> Tensor<3> {
-    let scores = scores.detach();
-    let (best, indices) = scores.clone().topk_with_indices(top_k, 2);
-    scores.zeros_like().scatter(2, indices, best.ones_like(), IndexingUpdateOp::Add)
-}
-
-/// The lowest number of an element type.
-fn lowest(dtype: DType) -> f64 {
-    dtype.finfo().map_or(f64::from(f32::MIN), |float| float.min)
-}
-
-/// `theta^(-2i / dim)` for every pair of features
-fn frequencies(theta: f64, dim: usize) -> Vec<f64> {
-    (0..dim / 2).map(|i| theta.powf(-((2 * i) as f64) / dim as f64)).collect()
-}
-
-/// A module on the heap, so that blocks of unlike sizes can stand in one `Vec`. It adds nothing to paths.
-#[derive(Clone, Debug)]
-pub struct Heap<M>(Box<M>);
-
-impl<M: Module> Heap<M> {
-    fn new(module: M) -> Self {
-        Self(Box::new(module))
-    }
-}
-
-impl<M> std::ops::Deref for Heap<M> {
-    type Target = M;
-
-    fn deref(&self) -> &M {
-        &self.0
-    }
-}
-
-impl<M: Module> Module for Heap<M> {
-    fn visit<V: ModuleVisitor>(&self, visitor: &mut V) {
-        self.0.visit(visitor);
-    }
-
-    fn map<V: ModuleMapper>(self, mapper: &mut V) -> Self {
-        Self::new((*self.0).map(mapper))
-    }
-
-    fn collect_devices(&self, devices: Devices) -> Devices {
-        self.0.collect_devices(devices)
-    }
-
-    fn to_device(self, device: &Device) -> Self {
-        Self::new((*self.0).to_device(device))
-    }
-
-    fn fork(self, device: &Device) -> Self {
-        Self::new((*self.0).fork(device))
-    }
-
-    fn valid(&self) -> Self {
-        Self::new(self.0.valid())
-    }
-
-    fn train(self) -> Self {
-        Self::new((*self.0).train())
-    }
-
-    fn materialize(self) -> Self {
-        Self::new((*self.0).materialize())
-    }
-}
-
-impl<M: ModuleDisplay> ModuleDisplayDefault for Heap<M> {
-    fn content(&self, content: Content) -> Option<Content> {
-        content.add_single(&*self.0).optional()
-    }
-}
-
-impl<M: ModuleDisplay> ModuleDisplay for Heap<M> {}
-
-/// `N(0, std²)`
-fn normal<const D: usize>(shape: [usize; D], std: f64, device: &Device) -> Param<Tensor<D>> {
-    Initializer::Normal { mean: 0.0, std }.init(shape, device)
-}
-
-/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
-fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
-    let bias = layer.bias.as_ref().map(|bias| bias.val());
-    linear_of(x, layer.weight.val(), bias)
 }

@@ -3,19 +3,18 @@
 //! gemma2-2b: a decoder of 26 layers, width 2304.
 //!
 //! Shapes: `B` sequences, `T` tokens, `P` tokens in the cache.
+//!
+//! Needs `burn` 0.22.1 and `trafoc-kernels` 0.1.0.
 
-use burn::module::Param;
-use burn::nn::Initializer;
 use burn::prelude::*;
-use burn::store::{
-    FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter,
-    SafetensorsStore,
-};
-use burn::tensor::DType;
 use burn::tensor::activation::gelu_approximate;
-use burn::tensor::module::{attention as fused, attention_fallback};
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
+use trafoc_kernels::{
+    Cache, KvCache, OffsetRmsNorm, attention, either_mask, frequencies, load_safetensors,
+    mask_by, merge_heads, normal, padding_mask, project, repeat_heads, rotary_table,
+    rotate_half, split_heads, unembed,
+};
 
 /// Token ids the model knows.
 pub const VOCAB: usize = 256_000;
@@ -101,7 +100,7 @@ impl Attention {
         let k = split_heads(project(&self.key, x), KV_HEADS);
         let k = rotate_half(k, cos, sin);
         let (k, v) = match cache {
-            Some(cache) => cache.append(k, v),
+            Some(cache) => cache.append((k, v)),
             None => (k, v),
         };
         let k = repeat_heads(k, HEADS / KV_HEADS);
@@ -276,17 +275,7 @@ impl Gemma22b {
     /// # Errors
     /// The file cannot be read, or its tensors are not exactly those of the model.
     pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<Self, String> {
-        let mut model = Self::new(device);
-        let dtype: DType = device.settings().float_dtype.into();
-        let mut store = SafetensorsStore::from_file(path.as_ref())
-            .skip_enum_variants(true)
-            .with_from_adapter(PyTorchToBurnAdapter.chain(FloatCastAdapter::to(dtype)));
-        let report = model.load_from(&mut store).map_err(|error| error.to_string())?;
-        if report.unused.is_empty() {
-            Ok(model)
-        } else {
-            Err(format!("no place for {}", report.unused.join(", ")))
-        }
+        load_safetensors(Self::new(device), path, &[], device)
     }
 
     /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 256000]`
@@ -332,67 +321,10 @@ impl Gemma22b {
             );
         lm_head(hidden, self.embed.tokens.weight.val())
     }
-}
 
-/// What decoding remembers of the tokens so far.
-#[derive(Clone, Debug)]
-pub struct Cache {
-    past: usize,
-    layers: Vec<KvCache>,
-}
-
-impl Cache {
-    /// Nothing yet.
-    pub fn new() -> Self {
-        Self {
-            past: 0,
-            layers: vec![KvCache::default(); LAYERS],
-        }
-    }
-
-    /// Tokens so far: `P`.
-    pub fn len(&self) -> usize {
-        self.past
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.past == 0
-    }
-
-    /// Keeps these sequences of the batch, in that order (beam search).
-    pub fn select(&mut self, rows: &Tensor<1, Int>) {
-        for layer in &mut self.layers {
-            layer.select(rows);
-        }
-    }
-}
-
-impl Default for Cache {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// What one attention remembers.
-#[derive(Clone, Debug, Default)]
-pub struct KvCache {
-    k: Appended<4>,
-    v: Appended<4>,
-    len: usize,
-}
-
-impl KvCache {
-    /// Puts what is new behind the old and returns all of it.
-    fn append(&mut self, k: Tensor<4>, v: Tensor<4>) -> (Tensor<4>, Tensor<4>) {
-        let len = self.len;
-        self.len += k.dims()[2];
-        (self.k.append(k, len), self.v.append(v, len))
-    }
-
-    fn select(&mut self, rows: &Tensor<1, Int>) {
-        self.k.select(rows);
-        self.v.select(rows);
+    /// What decoding remembers of the tokens so far: nothing yet.
+    pub fn cache(&self) -> Cache {
+        Cache::new(LAYERS)
     }
 }
 
@@ -402,244 +334,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         weight: normal([d_input, d_output], INIT_STD, device),
         bias: None,
     }
-}
-
-/// Values of the positions decoded so far, in a buffer that grows: `[.., capacity, D]`. It is written in
-/// place as long as the tensors handed out before are gone.
-#[derive(Clone, Debug, Default)]
-pub struct Appended<const D: usize> {
-    buffer: Option<Tensor<D>>,
-}
-
-impl<const D: usize> Appended<D> {
-    /// Puts `x [.., T, D]` behind the first `len` positions and returns all of them, `[.., len + T, D]`.
-    pub fn append(&mut self, x: Tensor<D>, len: usize) -> Tensor<D> {
-        let axis = D - 2;
-        let mut dims = x.dims();
-        let end = len + dims[axis];
-        let buffer = match self.buffer.take() {
-            Some(buffer) if buffer.dims()[axis] >= end => buffer,
-            old => {
-                dims[axis] = end.next_power_of_two().max(64);
-                let grown = Tensor::zeros(dims, (&x.device(), x.dtype()));
-                match old {
-                    Some(old) => {
-                        let old = old.narrow(axis, 0, len);
-                        let all = old.dims().map(|n| 0..n);
-                        grown.slice_assign(all, old)
-                    }
-                    None => grown,
-                }
-            }
-        };
-        let mut range = x.dims().map(|n| 0..n);
-        range[axis] = len..end;
-        let buffer = buffer.slice_assign(range, x);
-        let all = buffer.clone().narrow(axis, 0, end);
-        self.buffer = Some(buffer);
-        all
-    }
-
-    /// Keeps these rows of the batch, in that order (beam search).
-    pub fn select(&mut self, rows: &Tensor<1, Int>) {
-        self.buffer = self.buffer.take().map(|buffer| buffer.select(0, rows.clone()));
-    }
-}
-
-/// `softmax(q k^T * scale, softcapped, biased, masked) v`: `q [B, H, T, D]`, `k [B, H, K, D]`,
-/// `v [B, H, K, V]` → `[B, H, T, V]`. The mask is true where a key is hidden; a query that sees no key
-/// gets zeros. Causal: the last query sees all keys. Computed in single precision.
-fn attention(
-    q: Tensor<4>,
-    k: Tensor<4>,
-    v: Tensor<4>,
-    mask: Option<Tensor<4, Bool>>,
-    bias: Option<Tensor<4>>,
-    options: AttentionModuleOptions,
-) -> Tensor<4> {
-    let ([batch, heads, queries, _], keys) = (q.dims(), k.dims()[2]);
-    let scores = [batch, heads, queries, keys];
-    let mask = mask.map(|mask| mask.expand(scores));
-    let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
-    let dtype = q.dtype();
-    let (q, k, v) = (q.cast(DType::F32), k.cast(DType::F32), v.cast(DType::F32));
-    // LibTorch's own attention is handed the mask as it is, though it attends where that is true, and no
-    // softcap; its causal mask begins at the first key instead of ending at the last, and it takes no
-    // mask beside it (`attention` in ops/module.rs of burn-tch 0.22.1).
-    let place = format!("{:?}", q.device());
-    if place.contains("LibTorch") {
-        return attention_fallback(q, k, v, mask, bias, options).cast(dtype);
-    }
-    // Flex takes a query whose scores are all NaN for one that sees no key (ops/attention.rs of burn-flex
-    // 0.22.1). Zero for each query, NaN where it or a key is not finite.
-    let zero = place.contains("Flex").then(|| {
-        let of_keys = k.clone().detach().sum_dim(3).sum_dim(2);
-        (q.clone().detach().sum_dim(3) + of_keys).mul_scalar(0.0)
-    });
-    let y = fused(q, k, v, mask, bias, options);
-    zero.into_iter().fold(y, |y, zero| y + zero).cast(dtype)
-}
-
-/// `[B, T, H * D]` → `[B, H, T, D]`
-fn split_heads(x: Tensor<3>, heads: usize) -> Tensor<4> {
-    let [batch, length, width] = x.dims();
-    x.reshape([batch, length, heads, width / heads]).swap_dims(1, 2)
-}
-
-/// `[B, H, T, D]` → `[B, T, H * D]`
-fn merge_heads(x: Tensor<4>) -> Tensor<3> {
-    let [batch, heads, length, width] = x.dims();
-    x.swap_dims(1, 2).reshape([batch, length, heads * width])
-}
-
-/// Each head `times` in a row, for queries that share keys: `[B, H, T, D]` → `[B, H * times, T, D]`
-// Burn's attention takes fewer heads of keys than of queries on Flex alone, and not while training: there
-// the fallback runs (`attention` in ops/module.rs of burn-autodiff 0.22.1), whose product of matrices mixes
-// them up without a word.
-fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
-    let [batch, heads, length, width] = x.dims();
-    x.unsqueeze_dim::<5>(2).expand([batch, heads, times, length, width]).reshape([
-        batch,
-        heads * times,
-        length,
-        width,
-    ])
-}
-
-/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
-/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
-/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
-/// autodiff sees as a product that broadcasts).
-fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
-    let mut shape = x.dims();
-    let [width, features] = weight.dims();
-    let rows = shape.iter().take(D - 1).product();
-    shape[D - 1] = features;
-    let y = x.reshape([rows, width]).matmul(weight);
-    let y = match bias {
-        Some(bias) => y + bias.unsqueeze(),
-        None => y,
-    };
-    y.reshape(shape)
-}
-
-/// The mask `[1, 1, T, K]` of a rule: `hidden(query, key)`, in positions from the sequence's start. The
-/// first query is at position `start`.
-fn mask_by(
-    start: usize,
-    queries: usize,
-    keys: usize,
-    device: &Device,
-    hidden: impl Fn(usize, usize) -> bool,
-) -> Tensor<4, Bool> {
-    let hidden = &hidden;
-    let values: Vec<bool> =
-        (start..start + queries).flat_map(|query| (0..keys).map(move |key| hidden(query, key))).collect();
-    Tensor::from_data(TensorData::new(values, [1, 1, queries, keys]), device)
-}
-
-/// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
-fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
-    let [batch, keys] = keep.dims();
-    keep.equal_elem(0).reshape([batch, 1, 1, keys])
-}
-
-/// Hidden in either mask; one that is absent hides nothing.
-fn either_mask(a: Option<Tensor<4, Bool>>, b: Option<Tensor<4, Bool>>) -> Option<Tensor<4, Bool>> {
-    match (a, b) {
-        (Some(a), Some(b)) => {
-            let (left, right) = (a.dims(), b.dims());
-            let shape: [usize; 4] = std::array::from_fn(|i| left[i].max(right[i]));
-            Some(a.expand(shape).bool_or(b.expand(shape)))
-        }
-        (a, b) => a.or(b),
-    }
-}
-
-/// `x / sqrt(mean(x^2) + eps) * weight`; an absent weight is ones. The mean is taken in single precision.
-fn rms_norm_of<const D: usize>(x: Tensor<D>, weight: Option<Tensor<1>>, eps: f64) -> Tensor<D> {
-    let dtype = x.dtype();
-    let rms = (x.clone().cast(DType::F32).square().mean_dim(D - 1) + eps).sqrt();
-    let y = x / rms.cast(dtype);
-    match weight {
-        Some(weight) => y * weight.unsqueeze(),
-        None => y,
-    }
-}
-
-/// Cosines and sines of `position * inverse_frequency`, times `magnitude`, for `length` positions from
-/// `start` on: two tables `[T, pairs]`. Computed on the host in double precision, so that they are the
-/// same on every device and exact for large positions.
-fn rotary_table(
-    inverse_frequencies: &[f64],
-    magnitude: f64,
-    start: usize,
-    length: usize,
-    device: &Device,
-) -> (Tensor<2>, Tensor<2>) {
-    let table = |f: fn(f64) -> f64| {
-        let values: Vec<f32> = (start..start + length)
-            .flat_map(|p| inverse_frequencies.iter().map(move |w| (magnitude * f(p as f64 * w)) as f32))
-            .collect();
-        Tensor::from_data(TensorData::new(values, [length, inverse_frequencies.len()]), device)
-    };
-    (table(f64::cos), table(f64::sin))
-}
-
-/// Rotates feature `i` with `i + n/2` among the first `n = 2 * pairs` features: `[B, H, T, D]`, tables
-/// `[T, pairs]`. Features from `n` on stay.
-fn rotate_half(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>) -> Tensor<4> {
-    let (pairs, width) = (cos.dims()[1], x.dims()[3]);
-    let (cos, sin) = (cos.unsqueeze::<4>(), sin.unsqueeze::<4>());
-    let a = x.clone().narrow(3, 0, pairs);
-    let b = x.clone().narrow(3, pairs, pairs);
-    let mut parts = vec![a.clone() * cos.clone() - b.clone() * sin.clone(), b * cos + a * sin];
-    if width > 2 * pairs {
-        parts.push(x.narrow(3, 2 * pairs, width - 2 * pairs));
-    }
-    Tensor::cat(parts, 3)
-}
-
-/// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix: where burn's
-/// linear layer multiplies sequence by sequence, as it does for the one new token of cached decoding, it
-/// lays the transposed table out anew for every call (`linear` in burn-backend 0.22.1).
-fn unembed<const D: usize>(x: Tensor<D>, table: Tensor<2>) -> Tensor<D> {
-    let mut shape = x.dims();
-    let [words, width] = table.dims();
-    let rows = shape.iter().take(D - 1).product();
-    shape[D - 1] = words;
-    x.reshape([rows, width]).matmul(table.transpose()).reshape(shape)
-}
-
-/// `theta^(-2i / dim)` for every pair of features
-fn frequencies(theta: f64, dim: usize) -> Vec<f64> {
-    (0..dim / 2).map(|i| theta.powf(-((2 * i) as f64) / dim as f64)).collect()
-}
-
-/// `N(0, std²)`
-fn normal<const D: usize>(shape: [usize; D], std: f64, device: &Device) -> Param<Tensor<D>> {
-    Initializer::Normal { mean: 0.0, std }.init(shape, device)
-}
-
-/// `x / sqrt(mean(x²) + eps) * (1 + weight)`
-#[derive(Module, Debug)]
-pub struct OffsetRmsNorm {
-    weight: Param<Tensor<1>>,
-    eps: f64,
-}
-
-impl OffsetRmsNorm {
-    fn new(width: usize, eps: f64, device: &Device) -> Self {
-        Self { weight: Initializer::Zeros.init([width], device), eps }
-    }
-
-    fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        rms_norm_of(x, Some(self.weight.val() + 1.0), self.eps)
-    }
-}
-
-/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
-fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
-    let bias = layer.bias.as_ref().map(|bias| bias.val());
-    linear_of(x, layer.weight.val(), bias)
 }

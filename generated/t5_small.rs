@@ -3,19 +3,18 @@
 //! t5-small: an encoder of 6 layers and a decoder of 6 layers, width 512.
 //!
 //! Shapes: `B` sequences, `T` tokens, `S` tokens of the source, `P` tokens in the cache.
+//!
+//! Needs `burn` 0.22.1 and `trafoc-kernels` 0.1.0.
 
-use burn::module::Param;
-use burn::nn::Initializer;
 use burn::prelude::*;
-use burn::store::{
-    FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter,
-    SafetensorsStore,
-};
-use burn::tensor::DType;
-use burn::tensor::activation::{relu, softmax};
-use burn::tensor::module::{attention as fused, attention_fallback, embedding};
+use burn::tensor::activation::relu;
+use burn::tensor::module::embedding;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
+use trafoc_kernels::{
+    Cache, KvCache, attention_with_dropout, load_safetensors, merge_heads, normal,
+    padding_mask, project, relative_buckets, split_heads, unembed,
+};
 
 /// Token ids the model knows.
 pub const VOCAB: usize = 32_128;
@@ -283,7 +282,7 @@ impl DecoderAttention {
         let k = split_heads(project(&self.key, x.clone()), HEADS);
         let v = split_heads(project(&self.value, x), HEADS);
         let (k, v) = match cache {
-            Some(cache) => cache.append(k, v),
+            Some(cache) => cache.append((k, v)),
             None => (k, v),
         };
         let options = AttentionModuleOptions {
@@ -482,17 +481,7 @@ impl T5Small {
     /// # Errors
     /// The file cannot be read, or its tensors are not exactly those of the model.
     pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<Self, String> {
-        let mut model = Self::new(device);
-        let dtype: DType = device.settings().float_dtype.into();
-        let mut store = SafetensorsStore::from_file(path.as_ref())
-            .skip_enum_variants(true)
-            .with_from_adapter(PyTorchToBurnAdapter.chain(FloatCastAdapter::to(dtype)));
-        let report = model.load_from(&mut store).map_err(|error| error.to_string())?;
-        if report.unused.is_empty() {
-            Ok(model)
-        } else {
-            Err(format!("no place for {}", report.unused.join(", ")))
-        }
+        load_safetensors(Self::new(device), path, &[], device)
     }
 
     /// `source [B, S]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, 32128]`
@@ -563,67 +552,10 @@ impl T5Small {
             );
         lm_head(hidden, self.source_embed.tokens.weight.val())
     }
-}
 
-/// What decoding remembers of the tokens so far.
-#[derive(Clone, Debug)]
-pub struct Cache {
-    past: usize,
-    layers: Vec<KvCache>,
-}
-
-impl Cache {
-    /// Nothing yet.
-    pub fn new() -> Self {
-        Self {
-            past: 0,
-            layers: vec![KvCache::default(); DECODER_LAYERS],
-        }
-    }
-
-    /// Tokens so far: `P`.
-    pub fn len(&self) -> usize {
-        self.past
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.past == 0
-    }
-
-    /// Keeps these sequences of the batch, in that order (beam search).
-    pub fn select(&mut self, rows: &Tensor<1, Int>) {
-        for layer in &mut self.layers {
-            layer.select(rows);
-        }
-    }
-}
-
-impl Default for Cache {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// What one attention remembers.
-#[derive(Clone, Debug, Default)]
-pub struct KvCache {
-    k: Appended<4>,
-    v: Appended<4>,
-    len: usize,
-}
-
-impl KvCache {
-    /// Puts what is new behind the old and returns all of it.
-    fn append(&mut self, k: Tensor<4>, v: Tensor<4>) -> (Tensor<4>, Tensor<4>) {
-        let len = self.len;
-        self.len += k.dims()[2];
-        (self.k.append(k, len), self.v.append(v, len))
-    }
-
-    fn select(&mut self, rows: &Tensor<1, Int>) {
-        self.k.select(rows);
-        self.v.select(rows);
+    /// What decoding remembers of the tokens so far: nothing yet.
+    pub fn cache(&self) -> Cache {
+        Cache::new(DECODER_LAYERS)
     }
 }
 
@@ -633,235 +565,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         weight: normal([d_input, d_output], QUERY_STD, device),
         bias: None,
     }
-}
-
-/// Values of the positions decoded so far, in a buffer that grows: `[.., capacity, D]`. It is written in
-/// place as long as the tensors handed out before are gone.
-#[derive(Clone, Debug, Default)]
-pub struct Appended<const D: usize> {
-    buffer: Option<Tensor<D>>,
-}
-
-impl<const D: usize> Appended<D> {
-    /// Puts `x [.., T, D]` behind the first `len` positions and returns all of them, `[.., len + T, D]`.
-    pub fn append(&mut self, x: Tensor<D>, len: usize) -> Tensor<D> {
-        let axis = D - 2;
-        let mut dims = x.dims();
-        let end = len + dims[axis];
-        let buffer = match self.buffer.take() {
-            Some(buffer) if buffer.dims()[axis] >= end => buffer,
-            old => {
-                dims[axis] = end.next_power_of_two().max(64);
-                let grown = Tensor::zeros(dims, (&x.device(), x.dtype()));
-                match old {
-                    Some(old) => {
-                        let old = old.narrow(axis, 0, len);
-                        let all = old.dims().map(|n| 0..n);
-                        grown.slice_assign(all, old)
-                    }
-                    None => grown,
-                }
-            }
-        };
-        let mut range = x.dims().map(|n| 0..n);
-        range[axis] = len..end;
-        let buffer = buffer.slice_assign(range, x);
-        let all = buffer.clone().narrow(axis, 0, end);
-        self.buffer = Some(buffer);
-        all
-    }
-
-    /// Keeps these rows of the batch, in that order (beam search).
-    pub fn select(&mut self, rows: &Tensor<1, Int>) {
-        self.buffer = self.buffer.take().map(|buffer| buffer.select(0, rows.clone()));
-    }
-}
-
-/// `softmax(q k^T * scale, softcapped, biased, masked) v`: `q [B, H, T, D]`, `k [B, H, K, D]`,
-/// `v [B, H, K, V]` → `[B, H, T, V]`. The mask is true where a key is hidden; a query that sees no key
-/// gets zeros. Causal: the last query sees all keys. Computed in single precision.
-fn attention(
-    q: Tensor<4>,
-    k: Tensor<4>,
-    v: Tensor<4>,
-    mask: Option<Tensor<4, Bool>>,
-    bias: Option<Tensor<4>>,
-    options: AttentionModuleOptions,
-) -> Tensor<4> {
-    let ([batch, heads, queries, _], keys) = (q.dims(), k.dims()[2]);
-    let scores = [batch, heads, queries, keys];
-    let mask = mask.map(|mask| mask.expand(scores));
-    let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
-    let dtype = q.dtype();
-    let (q, k, v) = (q.cast(DType::F32), k.cast(DType::F32), v.cast(DType::F32));
-    // LibTorch's own attention is handed the mask as it is, though it attends where that is true, and no
-    // softcap; its causal mask begins at the first key instead of ending at the last, and it takes no
-    // mask beside it (`attention` in ops/module.rs of burn-tch 0.22.1).
-    let place = format!("{:?}", q.device());
-    if place.contains("LibTorch") {
-        return attention_fallback(q, k, v, mask, bias, options).cast(dtype);
-    }
-    // Flex takes a query whose scores are all NaN for one that sees no key (ops/attention.rs of burn-flex
-    // 0.22.1). Zero for each query, NaN where it or a key is not finite.
-    let zero = place.contains("Flex").then(|| {
-        let of_keys = k.clone().detach().sum_dim(3).sum_dim(2);
-        (q.clone().detach().sum_dim(3) + of_keys).mul_scalar(0.0)
-    });
-    let y = fused(q, k, v, mask, bias, options);
-    zero.into_iter().fold(y, |y, zero| y + zero).cast(dtype)
-}
-
-/// `softmax(q k^T * scale, softcapped, biased, masked)`: `q [B, H, T, D]`, `k [B, H, K, D]` →
-/// `[B, H, T, K]`, in single precision up to the result. The mask is true where a key is hidden; a query that sees no key gets zeros. Sinks
-/// `[H]` are the score of one more key a head, whose weight is dropped. Causal: the last query sees all
-/// keys.
-fn attention_weights(
-    q: Tensor<4>,
-    k: Tensor<4>,
-    mask: Option<Tensor<4, Bool>>,
-    bias: Option<Tensor<4>>,
-    sinks: Option<Tensor<1>>,
-    options: AttentionModuleOptions,
-) -> Tensor<4> {
-    let ([batch, heads, queries, width], keys) = (q.dims(), k.dims()[2]);
-    let (device, dtype) = (q.device(), q.dtype());
-    let scale = options.scale.unwrap_or(1.0 / (width as f64).sqrt());
-    let mut scores = q.matmul(k.swap_dims(2, 3)).cast(DType::F32) * scale;
-    if let Some(cap) = options.softcap {
-        scores = (scores / cap).tanh() * cap;
-    }
-    if let Some(bias) = bias {
-        scores = scores + bias.cast(DType::F32);
-    }
-    let padded = mask.is_some();
-    let mut hidden = mask.map(|mask| mask.expand([batch, heads, queries, keys]));
-    if options.is_causal {
-        let future = Tensor::<2, Bool>::tril_mask([queries, keys], keys as i64 - queries as i64, &device)
-            .unsqueeze::<4>()
-            .expand([batch, heads, queries, keys]);
-        hidden = Some(match hidden {
-            Some(hidden) => hidden.bool_or(future),
-            None => future,
-        });
-    }
-    if let Some(hidden) = hidden.clone() {
-        scores = scores.mask_fill(hidden, f32::MIN);
-    }
-    let mut weights = match sinks {
-        Some(sinks) => {
-            let sinks = sinks.cast(DType::F32).reshape([1, heads, 1, 1]).expand([batch, heads, queries, 1]);
-            softmax(Tensor::cat(vec![scores, sinks], 3), 3).narrow(3, 0, keys)
-        }
-        None => softmax(scores, 3),
-    };
-    // A softmax over keys that are all hidden would spread its weight over them.
-    if let (true, Some(hidden)) = (padded, hidden) {
-        weights = weights.mask_fill(hidden, 0.0);
-    }
-    weights.cast(dtype)
-}
-
-/// `[B, T, H * D]` → `[B, H, T, D]`
-fn split_heads(x: Tensor<3>, heads: usize) -> Tensor<4> {
-    let [batch, length, width] = x.dims();
-    x.reshape([batch, length, heads, width / heads]).swap_dims(1, 2)
-}
-
-/// `[B, H, T, D]` → `[B, T, H * D]`
-fn merge_heads(x: Tensor<4>) -> Tensor<3> {
-    let [batch, heads, length, width] = x.dims();
-    x.swap_dims(1, 2).reshape([batch, length, heads * width])
-}
-
-/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
-/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
-/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
-/// autodiff sees as a product that broadcasts).
-fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
-    let mut shape = x.dims();
-    let [width, features] = weight.dims();
-    let rows = shape.iter().take(D - 1).product();
-    shape[D - 1] = features;
-    let y = x.reshape([rows, width]).matmul(weight);
-    let y = match bias {
-        Some(bias) => y + bias.unsqueeze(),
-        None => y,
-    };
-    y.reshape(shape)
-}
-
-/// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
-fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
-    let [batch, keys] = keep.dims();
-    keep.equal_elem(0).reshape([batch, 1, 1, keys])
-}
-
-/// The bucket of `key - query` as `[T, K]`; the first query is at position `start`. Half of the buckets
-/// hold one distance each, the others grow logarithmically up to `max_distance`; the last one holds all
-/// beyond. `bidirectional` gives keys after the query buckets of their own.
-fn relative_buckets(
-    start: usize,
-    queries: usize,
-    keys: usize,
-    buckets: usize,
-    max_distance: usize,
-    bidirectional: bool,
-    device: &Device,
-) -> Tensor<2, Int> {
-    let one_side = if bidirectional { buckets / 2 } else { buckets };
-    let exact = one_side / 2;
-    let bucket = move |query: usize, key: usize| {
-        let side = if bidirectional && key > query { one_side } else { 0 };
-        let distance = if bidirectional { query.abs_diff(key) } else { query.saturating_sub(key) };
-        if distance < exact {
-            return (side + distance) as i64;
-        }
-        // Single precision, as the models were trained: it decides where a bucket begins.
-        let log = |x: f32| x.ln();
-        let part = log(distance as f32 / exact as f32) / log(max_distance as f32 / exact as f32);
-        let far = exact + (part * (one_side - exact) as f32) as usize;
-        (side + far.min(one_side - 1)) as i64
-    };
-    let values: Vec<i64> =
-        (start..start + queries).flat_map(|query| (0..keys).map(move |key| bucket(query, key))).collect();
-    Tensor::from_data(TensorData::new(values, [queries, keys]), device)
-}
-
-/// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix: where burn's
-/// linear layer multiplies sequence by sequence, as it does for the one new token of cached decoding, it
-/// lays the transposed table out anew for every call (`linear` in burn-backend 0.22.1).
-fn unembed<const D: usize>(x: Tensor<D>, table: Tensor<2>) -> Tensor<D> {
-    let mut shape = x.dims();
-    let [words, width] = table.dims();
-    let rows = shape.iter().take(D - 1).product();
-    shape[D - 1] = words;
-    x.reshape([rows, width]).matmul(table.transpose()).reshape(shape)
-}
-
-/// [`attention`] with dropout of its weights, which is active on devices with autodiff.
-fn attention_with_dropout(
-    q: Tensor<4>,
-    k: Tensor<4>,
-    v: Tensor<4>,
-    mask: Option<Tensor<4, Bool>>,
-    bias: Option<Tensor<4>>,
-    options: AttentionModuleOptions,
-    dropout: &nn::Dropout,
-) -> Tensor<4> {
-    if q.device().is_autodiff() {
-        dropout.forward(attention_weights(q, k, mask, bias, None, options)).matmul(v)
-    } else {
-        attention(q, k, v, mask, bias, options)
-    }
-}
-
-/// `N(0, std²)`
-fn normal<const D: usize>(shape: [usize; D], std: f64, device: &Device) -> Param<Tensor<D>> {
-    Initializer::Normal { mean: 0.0, std }.init(shape, device)
-}
-
-/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
-fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
-    let bias = layer.bias.as_ref().map(|bias| bias.val());
-    linear_of(x, layer.weight.val(), bias)
 }

@@ -3,18 +3,18 @@
 //! transformer: an encoder of 1 layer and a decoder of 1 layer, width 256.
 //!
 //! Shapes: `B` sequences, `T` tokens, `S` tokens of the source, `P` tokens in the cache.
+//!
+//! Needs `burn` 0.22.1 and `trafoc-kernels` 0.1.0.
 
 use burn::nn::Initializer;
 use burn::prelude::*;
-use burn::store::{
-    FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter,
-    SafetensorsStore,
-};
-use burn::tensor::DType;
-use burn::tensor::activation::{relu, softmax};
-use burn::tensor::module::{attention as fused, attention_fallback};
+use burn::tensor::activation::relu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
+use trafoc_kernels::{
+    Cache, KvCache, attention_with_dropout, load_safetensors, merge_heads, padding_mask,
+    position_ids, project, sinusoid_interleaved, split_heads,
+};
 
 /// Token ids the model knows.
 pub const VOCAB: usize = 30_000;
@@ -261,7 +261,7 @@ impl DecoderAttention {
         let k = split_heads(project(&self.key, x.clone()), HEADS);
         let v = split_heads(project(&self.value, x), HEADS);
         let (k, v) = match cache {
-            Some(cache) => cache.append(k, v),
+            Some(cache) => cache.append((k, v)),
             None => (k, v),
         };
         let options = AttentionModuleOptions {
@@ -447,17 +447,7 @@ impl Transformer {
     /// # Errors
     /// The file cannot be read, or its tensors are not exactly those of the model.
     pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<Self, String> {
-        let mut model = Self::new(device);
-        let dtype: DType = device.settings().float_dtype.into();
-        let mut store = SafetensorsStore::from_file(path.as_ref())
-            .skip_enum_variants(true)
-            .with_from_adapter(PyTorchToBurnAdapter.chain(FloatCastAdapter::to(dtype)));
-        let report = model.load_from(&mut store).map_err(|error| error.to_string())?;
-        if report.unused.is_empty() {
-            Ok(model)
-        } else {
-            Err(format!("no place for {}", report.unused.join(", ")))
-        }
+        load_safetensors(Self::new(device), path, &[], device)
     }
 
     /// `source [B, S]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, 30000]`
@@ -526,67 +516,10 @@ impl Transformer {
             );
         self.head.forward(hidden)
     }
-}
 
-/// What decoding remembers of the tokens so far.
-#[derive(Clone, Debug)]
-pub struct Cache {
-    past: usize,
-    layers: Vec<KvCache>,
-}
-
-impl Cache {
-    /// Nothing yet.
-    pub fn new() -> Self {
-        Self {
-            past: 0,
-            layers: vec![KvCache::default(); DECODER_LAYERS],
-        }
-    }
-
-    /// Tokens so far: `P`.
-    pub fn len(&self) -> usize {
-        self.past
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.past == 0
-    }
-
-    /// Keeps these sequences of the batch, in that order (beam search).
-    pub fn select(&mut self, rows: &Tensor<1, Int>) {
-        for layer in &mut self.layers {
-            layer.select(rows);
-        }
-    }
-}
-
-impl Default for Cache {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// What one attention remembers.
-#[derive(Clone, Debug, Default)]
-pub struct KvCache {
-    k: Appended<4>,
-    v: Appended<4>,
-    len: usize,
-}
-
-impl KvCache {
-    /// Puts what is new behind the old and returns all of it.
-    fn append(&mut self, k: Tensor<4>, v: Tensor<4>) -> (Tensor<4>, Tensor<4>) {
-        let len = self.len;
-        self.len += k.dims()[2];
-        (self.k.append(k, len), self.v.append(v, len))
-    }
-
-    fn select(&mut self, rows: &Tensor<1, Int>) {
-        self.k.select(rows);
-        self.v.select(rows);
+    /// What decoding remembers of the tokens so far: nothing yet.
+    pub fn cache(&self) -> Cache {
+        Cache::new(DECODER_LAYERS)
     }
 }
 
@@ -599,220 +532,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
             .init_with([d_input, d_output], Some(d_input), Some(d_output), device),
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
-}
-
-/// Values of the positions decoded so far, in a buffer that grows: `[.., capacity, D]`. It is written in
-/// place as long as the tensors handed out before are gone.
-#[derive(Clone, Debug, Default)]
-pub struct Appended<const D: usize> {
-    buffer: Option<Tensor<D>>,
-}
-
-impl<const D: usize> Appended<D> {
-    /// Puts `x [.., T, D]` behind the first `len` positions and returns all of them, `[.., len + T, D]`.
-    pub fn append(&mut self, x: Tensor<D>, len: usize) -> Tensor<D> {
-        let axis = D - 2;
-        let mut dims = x.dims();
-        let end = len + dims[axis];
-        let buffer = match self.buffer.take() {
-            Some(buffer) if buffer.dims()[axis] >= end => buffer,
-            old => {
-                dims[axis] = end.next_power_of_two().max(64);
-                let grown = Tensor::zeros(dims, (&x.device(), x.dtype()));
-                match old {
-                    Some(old) => {
-                        let old = old.narrow(axis, 0, len);
-                        let all = old.dims().map(|n| 0..n);
-                        grown.slice_assign(all, old)
-                    }
-                    None => grown,
-                }
-            }
-        };
-        let mut range = x.dims().map(|n| 0..n);
-        range[axis] = len..end;
-        let buffer = buffer.slice_assign(range, x);
-        let all = buffer.clone().narrow(axis, 0, end);
-        self.buffer = Some(buffer);
-        all
-    }
-
-    /// Keeps these rows of the batch, in that order (beam search).
-    pub fn select(&mut self, rows: &Tensor<1, Int>) {
-        self.buffer = self.buffer.take().map(|buffer| buffer.select(0, rows.clone()));
-    }
-}
-
-/// `softmax(q k^T * scale, softcapped, biased, masked) v`: `q [B, H, T, D]`, `k [B, H, K, D]`,
-/// `v [B, H, K, V]` → `[B, H, T, V]`. The mask is true where a key is hidden; a query that sees no key
-/// gets zeros. Causal: the last query sees all keys. Computed in single precision.
-fn attention(
-    q: Tensor<4>,
-    k: Tensor<4>,
-    v: Tensor<4>,
-    mask: Option<Tensor<4, Bool>>,
-    bias: Option<Tensor<4>>,
-    options: AttentionModuleOptions,
-) -> Tensor<4> {
-    let ([batch, heads, queries, _], keys) = (q.dims(), k.dims()[2]);
-    let scores = [batch, heads, queries, keys];
-    let mask = mask.map(|mask| mask.expand(scores));
-    let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
-    let dtype = q.dtype();
-    let (q, k, v) = (q.cast(DType::F32), k.cast(DType::F32), v.cast(DType::F32));
-    // LibTorch's own attention is handed the mask as it is, though it attends where that is true, and no
-    // softcap; its causal mask begins at the first key instead of ending at the last, and it takes no
-    // mask beside it (`attention` in ops/module.rs of burn-tch 0.22.1).
-    let place = format!("{:?}", q.device());
-    if place.contains("LibTorch") {
-        return attention_fallback(q, k, v, mask, bias, options).cast(dtype);
-    }
-    // Flex takes a query whose scores are all NaN for one that sees no key (ops/attention.rs of burn-flex
-    // 0.22.1). Zero for each query, NaN where it or a key is not finite.
-    let zero = place.contains("Flex").then(|| {
-        let of_keys = k.clone().detach().sum_dim(3).sum_dim(2);
-        (q.clone().detach().sum_dim(3) + of_keys).mul_scalar(0.0)
-    });
-    let y = fused(q, k, v, mask, bias, options);
-    zero.into_iter().fold(y, |y, zero| y + zero).cast(dtype)
-}
-
-/// `softmax(q k^T * scale, softcapped, biased, masked)`: `q [B, H, T, D]`, `k [B, H, K, D]` →
-/// `[B, H, T, K]`, in single precision up to the result. The mask is true where a key is hidden; a query that sees no key gets zeros. Sinks
-/// `[H]` are the score of one more key a head, whose weight is dropped. Causal: the last query sees all
-/// keys.
-fn attention_weights(
-    q: Tensor<4>,
-    k: Tensor<4>,
-    mask: Option<Tensor<4, Bool>>,
-    bias: Option<Tensor<4>>,
-    sinks: Option<Tensor<1>>,
-    options: AttentionModuleOptions,
-) -> Tensor<4> {
-    let ([batch, heads, queries, width], keys) = (q.dims(), k.dims()[2]);
-    let (device, dtype) = (q.device(), q.dtype());
-    let scale = options.scale.unwrap_or(1.0 / (width as f64).sqrt());
-    let mut scores = q.matmul(k.swap_dims(2, 3)).cast(DType::F32) * scale;
-    if let Some(cap) = options.softcap {
-        scores = (scores / cap).tanh() * cap;
-    }
-    if let Some(bias) = bias {
-        scores = scores + bias.cast(DType::F32);
-    }
-    let padded = mask.is_some();
-    let mut hidden = mask.map(|mask| mask.expand([batch, heads, queries, keys]));
-    if options.is_causal {
-        let future = Tensor::<2, Bool>::tril_mask([queries, keys], keys as i64 - queries as i64, &device)
-            .unsqueeze::<4>()
-            .expand([batch, heads, queries, keys]);
-        hidden = Some(match hidden {
-            Some(hidden) => hidden.bool_or(future),
-            None => future,
-        });
-    }
-    if let Some(hidden) = hidden.clone() {
-        scores = scores.mask_fill(hidden, f32::MIN);
-    }
-    let mut weights = match sinks {
-        Some(sinks) => {
-            let sinks = sinks.cast(DType::F32).reshape([1, heads, 1, 1]).expand([batch, heads, queries, 1]);
-            softmax(Tensor::cat(vec![scores, sinks], 3), 3).narrow(3, 0, keys)
-        }
-        None => softmax(scores, 3),
-    };
-    // A softmax over keys that are all hidden would spread its weight over them.
-    if let (true, Some(hidden)) = (padded, hidden) {
-        weights = weights.mask_fill(hidden, 0.0);
-    }
-    weights.cast(dtype)
-}
-
-/// `[B, T, H * D]` → `[B, H, T, D]`
-fn split_heads(x: Tensor<3>, heads: usize) -> Tensor<4> {
-    let [batch, length, width] = x.dims();
-    x.reshape([batch, length, heads, width / heads]).swap_dims(1, 2)
-}
-
-/// `[B, H, T, D]` → `[B, T, H * D]`
-fn merge_heads(x: Tensor<4>) -> Tensor<3> {
-    let [batch, heads, length, width] = x.dims();
-    x.swap_dims(1, 2).reshape([batch, length, heads * width])
-}
-
-/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
-/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
-/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
-/// autodiff sees as a product that broadcasts).
-fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
-    let mut shape = x.dims();
-    let [width, features] = weight.dims();
-    let rows = shape.iter().take(D - 1).product();
-    shape[D - 1] = features;
-    let y = x.reshape([rows, width]).matmul(weight);
-    let y = match bias {
-        Some(bias) => y + bias.unsqueeze(),
-        None => y,
-    };
-    y.reshape(shape)
-}
-
-/// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
-fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
-    let [batch, keys] = keep.dims();
-    keep.equal_elem(0).reshape([batch, 1, 1, keys])
-}
-
-/// Positions `start, start + 1, ..` as `[1, T]`.
-fn position_ids(start: usize, length: usize, device: &Device) -> Tensor<2, Int> {
-    Tensor::<1, Int>::arange(start as i64..(start + length) as i64, device).unsqueeze()
-}
-
-/// `sin, cos, sin, cos, ..` of `position / base^(2i / dim)`: `[1, T]` → `[1, T, dim]`.
-fn sinusoid_interleaved(positions: Tensor<2, Int>, dim: usize, base: f64) -> Tensor<3> {
-    sinusoid(positions, dim, base, |column| (column / 2, column % 2 == 1))
-}
-
-/// A table of which `pair_of` says, for every column, the frequency's number and whether it is a cosine.
-fn sinusoid(
-    positions: Tensor<2, Int>,
-    dim: usize,
-    base: f64,
-    pair_of: impl Fn(usize) -> (usize, bool),
-) -> Tensor<3> {
-    let device = positions.device();
-    let [rows, length] = positions.dims();
-    let mut table = Vec::with_capacity(rows * length * dim);
-    // `iter` converts: integers have 32 bits on Flex and CubeCL's backends, 64 on LibTorch (`int_dtype` of
-    // burn's device settings), and reading them as a slice takes the right ones only.
-    for position in positions.into_data().iter::<f64>() {
-        for column in 0..dim {
-            let (pair, cosine) = pair_of(column);
-            let angle = position / base.powf(2.0 * pair as f64 / dim as f64);
-            table.push(if cosine { angle.cos() } else { angle.sin() } as f32);
-        }
-    }
-    Tensor::from_data(TensorData::new(table, [rows, length, dim]), &device)
-}
-
-/// [`attention`] with dropout of its weights, which is active on devices with autodiff.
-fn attention_with_dropout(
-    q: Tensor<4>,
-    k: Tensor<4>,
-    v: Tensor<4>,
-    mask: Option<Tensor<4, Bool>>,
-    bias: Option<Tensor<4>>,
-    options: AttentionModuleOptions,
-    dropout: &nn::Dropout,
-) -> Tensor<4> {
-    if q.device().is_autodiff() {
-        dropout.forward(attention_weights(q, k, mask, bias, None, options)).matmul(v)
-    } else {
-        attention(q, k, v, mask, bias, options)
-    }
-}
-
-/// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
-fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
-    let bias = layer.bias.as_ref().map(|bias| bias.val());
-    linear_of(x, layer.weight.val(), bias)
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::file;
 use super::subject::SpecArgs;
 use super::ui::{Exit, Failure, FormatArg, Output, Ui};
-use crate::emit;
+use crate::emit::{self, Form};
 use crate::report::summary::summary;
 
 /// Arguments of `build`.
@@ -22,6 +22,10 @@ pub struct Build {
     /// Write a whole crate into this folder; `cargo run` in it runs the model
     #[arg(long = "crate", value_name = "DIR")]
     krate: Option<PathBuf>,
+    /// Write what the model calls of the crate `trafoc-kernels` into the file, which then needs burn alone; the
+    /// numbers are the same up to rounding
+    #[arg(long)]
+    standalone: bool,
     /// Overwrite files that trafoc has not written
     #[arg(long)]
     force: bool,
@@ -36,13 +40,18 @@ impl Build {
         let subject = self.spec.compile(ui)?;
         let summary = summary(&subject.graph);
         let named = self.spec.as_written(&subject.name);
+        let form = if self.standalone { Form::Standalone } else { Form::Kernels };
+        let emit = || match form {
+            Form::Standalone => emit::standalone(&subject.graph, &subject.sources, &named),
+            Form::Kernels => emit::rust(&subject.graph, &subject.sources, &named),
+        };
         let (path, files) = match &self.krate {
             Some(folder) => {
-                let files = emit::krate(&subject.graph, &subject.sources, &named)?;
+                let files = emit::krate(&subject.graph, &subject.sources, &named, form)?;
                 (folder.clone(), files.into_iter().map(|(path, text)| (folder.join(path), text)).collect())
             }
             None if self.out == Path::new("-") => {
-                let text = emit::rust(&subject.graph, &subject.sources, &named)?;
+                let text = emit()?;
                 let data = json!({ "summary": summary, "text": text });
                 return Output::new(text, data);
             }
@@ -51,7 +60,7 @@ impl Build {
                     true => self.out.clone(),
                     false => self.out.join(format!("{}.rs", emit::name::file(&subject.graph.name))),
                 };
-                let text = emit::rust(&subject.graph, &subject.sources, &named)?;
+                let text = emit()?;
                 (path.clone(), vec![(path, text)])
             }
         };
@@ -76,9 +85,9 @@ impl Build {
     /// A file is overwritten if trafoc wrote it, or if it holds what would be written.
     fn refuse_to_destroy(&self, files: &[(PathBuf, String)]) -> Result<(), Failure> {
         // A crate is trafoc's as a whole when its manifest is.
-        let marks = files.iter().filter(|(path, _)| {
-            self.krate.is_none() || path.file_name().is_some_and(|name| name == "Cargo.toml")
-        });
+        let manifest = self.krate.as_ref().map(|folder| folder.join("Cargo.toml"));
+        let marks =
+            files.iter().filter(|(path, _)| manifest.as_ref().is_none_or(|manifest| path == manifest));
         let mut foreign = marks.filter(|(path, text)| {
             std::fs::read(path).is_ok_and(|old| {
                 let head = old.split(|byte| *byte == b'\n').next().unwrap_or_default();

@@ -123,7 +123,22 @@ pub fn write_png(_: &Path, _: &crate::draw::Figure) -> Result<(), Failure> {
     Err(Failure::new(Exit::Device, message).help("build it with `cargo build --release --features png`"))
 }
 
+/// The longest name of a file or folder on common file systems, in bytes.
+const LONGEST_NAME: usize = 255;
+
+/// Nothing is made on the way to a name that no file system takes.
+fn check_names(path: &Path) -> io::Result<()> {
+    match path.components().map(|name| name.as_os_str().len()).max() {
+        Some(bytes) if bytes > LONGEST_NAME => Err(io::Error::new(
+            io::ErrorKind::InvalidFilename,
+            format!("a name in it has {bytes} bytes, and a file system takes {LONGEST_NAME}"),
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    check_names(path)?;
     // A link is followed, so that it stays one.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).map_or(Path::new("."), |p| p);
@@ -132,10 +147,11 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         // A device or a pipe is written to, not replaced.
         return File::create(&path)?.write_all(bytes);
     }
-    let name = path.file_name().ok_or_else(|| io::Error::other("it has no file name"))?;
-    let mut beside = name.to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let beside: PathBuf = folder.join(beside);
+    if path.file_name().is_none() {
+        return Err(io::Error::other("it has no file name"));
+    }
+    // A name of its own: the file's may have no room for an ending.
+    let beside: PathBuf = folder.join(format!(".trafoc.{}.tmp", std::process::id()));
     let write = || {
         let mut file = File::options().write(true).create_new(true).open(&beside)?;
         file.write_all(bytes)?;

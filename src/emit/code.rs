@@ -4,6 +4,8 @@
 //! `x.clone()`, and what `x` is called there, is known only once the whole body stands;
 //! [`super::body`] decides it.
 
+use std::collections::BTreeSet;
+
 use crate::ir::ValueId;
 
 /// A part of a fragment.
@@ -154,4 +156,20 @@ fn width(pieces: &[Piece]) -> usize {
         Piece::Arms(arms) => arms.iter().map(|arm| width(arm)).sum(),
     };
     pieces.iter().map(of).sum()
+}
+
+/// The functions that some Rust calls by their plain names.
+pub fn calls(code: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut rest = code;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        let is_method = rest.get(..at).is_some_and(|before| before.ends_with('.') && !before.ends_with(".."));
+        rest = rest.get(at..).unwrap_or("");
+        let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        rest = rest.get(name.len()..).unwrap_or("");
+        if rest.starts_with('(') && !is_method {
+            names.insert(name);
+        }
+    }
+    names
 }

@@ -1,15 +1,16 @@
 //! What the parts of one emitted file share: names, sizes, and what the code written so far asks for.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::constants::{Constants, float};
 use super::kernel::Library;
 use super::layer::{LinearInit, linear_init};
 use super::merge::{Merged, merge};
-use super::name;
+use super::name::{self, Types};
 use super::plan::{self, Facts, Plan};
-use crate::ir::{Graph, MemberKind, ModuleId, Type};
+use crate::ir::{Graph, MemberId, MemberKind, ModuleId, Type};
+use crate::lower::Bug;
 use crate::source::{SourceMap, Span};
 
 /// Most parameters a function has beside `self`.
@@ -31,6 +32,8 @@ pub struct File<'a> {
     pub linear_init: LinearInit,
     library: Library,
     types: Vec<String>,
+    enums: BTreeMap<(ModuleId, MemberId), String>,
+    bundles: BTreeMap<ModuleId, String>,
     imports: RefCell<BTreeSet<String>>,
     kernels: RefCell<BTreeSet<String>>,
     helpers: RefCell<BTreeSet<String>>,
@@ -39,30 +42,32 @@ pub struct File<'a> {
 
 impl<'a> File<'a> {
     /// An empty file.
-    pub fn new(graph: &Graph, sources: &'a SourceMap) -> Self {
+    ///
+    /// # Errors
+    /// A fault of trafoc: the kernels cannot be read.
+    pub fn new(graph: &Graph, sources: &'a SourceMap) -> Result<Self, Bug> {
         let Merged { graph, origins } = merge(graph);
-        let mut types: Vec<String> = Vec::new();
-        for module in &graph.modules {
-            let mut chosen = name::type_name(&module.name);
-            while types.contains(&chosen) {
-                chosen.push('_');
-            }
-            types.push(chosen);
-        }
-        Self {
+        let plan = plan::plan(&graph);
+        let mut given = Types::default();
+        let types: Vec<String> = graph.modules.iter().map(|module| given.give(&module.name)).collect();
+        let enums = enums(&graph, &types, &mut given);
+        let bundles = bundles(&graph, &plan, &types, &mut given);
+        Ok(Self {
             constants: Constants::of(&graph),
-            plan: plan::plan(&graph),
+            plan,
             linear_init: linear_init(&graph),
             graph,
             origins,
             sources,
-            library: Library::read(),
+            library: Library::read()?,
             types,
+            enums,
+            bundles,
             imports: RefCell::default(),
             kernels: RefCell::default(),
             helpers: RefCell::default(),
             numbers: RefCell::default(),
-        }
+        })
     }
 
     /// The struct of a module.
@@ -72,10 +77,8 @@ impl<'a> File<'a> {
 
     /// The struct of what a module takes beside its first argument, where a function would take more
     /// than is easily read.
-    pub fn bundle_of(&self, id: ModuleId) -> Option<String> {
-        let facts = self.facts(id);
-        let parameters = self.graph.module(id).args + facts.extra.len() + usize::from(facts.caches > 0);
-        (parameters > MOST_PARAMETERS).then(|| format!("{}Inputs", self.type_of(id)))
+    pub fn bundle_of(&self, id: ModuleId) -> Option<&str> {
+        self.bundles.get(&id).map(String::as_str)
     }
 
     /// The function that stands for a module without fields, outside of stacks.
@@ -87,7 +90,7 @@ impl<'a> File<'a> {
         if in_stack || id == self.graph.root || self.has_fields(id) {
             return None;
         }
-        let mut called = name::snake(self.type_of(id));
+        let mut called = name::variable(&name::snake(self.type_of(id)));
         while self.library.has(&called) {
             called.push_str("_of");
         }
@@ -104,40 +107,14 @@ impl<'a> File<'a> {
             || self.graph.module(id).members.iter().any(|member| is_field(&member.kind))
     }
 
-    /// The type of a stack of unlike blocks, kept apart from the structs and from other such stacks:
-    /// `Block` for `blocks`, or `EncoderBlock`.
-    pub fn enum_of(&self, owner: ModuleId, member: &str) -> String {
-        let camel_of = |member: &str| name::camel(member.strip_suffix('s').unwrap_or(member));
-        let camel = camel_of(member);
-        let unlike =
-            |kind: &MemberKind| matches!(kind, MemberKind::Stack(runs) if plan::kinds(runs).len() > 1);
-        let members = self.graph.modules.iter().flat_map(|m| &m.members);
-        let alike = members.filter(|m| unlike(&m.kind) && camel_of(&m.name) == camel).count();
-        let mut chosen = if alike > 1 || self.types.contains(&camel) {
-            format!("{}{camel}", self.type_of(owner))
-        } else {
-            camel
-        };
-        while self.types.contains(&chosen) {
-            chosen.push_str("Kind");
-        }
-        chosen
+    /// The type of a stack of unlike blocks.
+    pub fn enum_of(&self, owner: ModuleId, member: MemberId) -> &str {
+        self.enums.get(&(owner, member)).map_or("Missing", String::as_str)
     }
 
     /// Facts about a module.
     pub fn facts(&self, id: ModuleId) -> Facts {
         self.plan.modules.get(id.0).cloned().unwrap_or_default()
-    }
-
-    /// The method of a cache that appends these tensors: `append`, and longer names for further sets.
-    pub fn append_method(&self, slot: &[(String, usize)]) -> String {
-        match self.plan.slots.iter().position(|known| known == slot) {
-            Some(0) | None => "append".to_owned(),
-            Some(_) => {
-                let names: Vec<&str> = slot.iter().map(|(name, _)| name.as_str()).collect();
-                format!("append_{}", names.join("_"))
-            }
-        }
     }
 
     /// Imports a path and returns its last word.
@@ -151,9 +128,9 @@ impl<'a> File<'a> {
         format!("nn::{path}")
     }
 
-    /// A function or type the file brings along.
+    /// A function or type of the crate of kernels.
     pub fn kernel(&self, name: &str) -> String {
-        debug_assert!(self.library.has(name), "no text defines {name}");
+        debug_assert!(self.library.has(name), "no kernel is called {name}");
         self.kernels.borrow_mut().insert(name.to_owned());
         name.to_owned()
     }
@@ -201,11 +178,16 @@ impl<'a> File<'a> {
             .collect()
     }
 
-    /// The texts brought along, and every import of the file.
-    pub fn library(&self) -> (Vec<String>, BTreeSet<String>) {
-        let (texts, mut imports) = self.library.select(&self.kernels.borrow());
-        imports.extend(self.imports.borrow().iter().cloned());
-        (texts, imports)
+    /// Every import of the file; kernels are those of `from`.
+    pub fn imports(&self, from: &str) -> BTreeSet<String> {
+        let kernels = self.kernels.borrow();
+        let own = self.imports.borrow();
+        kernels.iter().map(|name| format!("{from}::{name}")).chain(own.iter().cloned()).collect()
+    }
+
+    /// The module of all kernels that were asked for.
+    pub fn kernel_module(&self) -> String {
+        self.library.module(&self.kernels.borrow())
     }
 
     /// `specs/gpt1.yaml:12` of a module, if it comes from there.
@@ -226,4 +208,43 @@ impl<'a> File<'a> {
         let dims: Vec<String> = ty.shape.iter().map(ToString::to_string).collect();
         format!("[{}]", dims.join(", "))
     }
+}
+
+/// The types of stacks of unlike blocks, kept apart from the structs and from other such stacks: `Block` for
+/// `blocks`, or `EncoderBlock`.
+fn enums(graph: &Graph, types: &[String], given: &mut Types) -> BTreeMap<(ModuleId, MemberId), String> {
+    let singular = |member: &str| name::camel(member.strip_suffix('s').unwrap_or(member));
+    let mut stacks: Vec<(ModuleId, MemberId, String)> = Vec::new();
+    for (id, module) in graph.modules.iter().enumerate() {
+        for (at, member) in module.members.iter().enumerate() {
+            if matches!(&member.kind, MemberKind::Stack(runs) if plan::kinds(runs).len() > 1) {
+                stacks.push((ModuleId(id), MemberId(at), singular(&member.name)));
+            }
+        }
+    }
+    let mut enums = BTreeMap::new();
+    for (id, at, name) in &stacks {
+        let is_one = stacks.iter().filter(|(.., other)| other == name).count() == 1;
+        let owner = types.get(id.0).map_or("", String::as_str);
+        let of_owner = format!("{owner}{name}");
+        let wanted = match (is_one && !given.has(name), given.has(&of_owner)) {
+            (true, _) => name.clone(),
+            (false, false) => of_owner,
+            (false, true) => format!("{of_owner}Kind"),
+        };
+        enums.insert((*id, *at), given.give(&wanted));
+    }
+    enums
+}
+
+/// The structs of what functions take that would take more than is easily read.
+fn bundles(graph: &Graph, plan: &Plan, types: &[String], given: &mut Types) -> BTreeMap<ModuleId, String> {
+    let mut bundles = BTreeMap::new();
+    for (index, ((module, facts), name)) in graph.modules.iter().zip(&plan.modules).zip(types).enumerate() {
+        let parameters = module.args + facts.extra.len() + usize::from(facts.caches > 0);
+        if parameters > MOST_PARAMETERS && ModuleId(index) != graph.root {
+            bundles.insert(ModuleId(index), given.give(&format!("{name}Inputs")));
+        }
+    }
+    bundles
 }

@@ -176,7 +176,7 @@ impl<'a> Function<'a> {
     }
 
     /// The enum of a stack of this module.
-    pub fn enum_of(&self, member: &str) -> String {
+    pub fn enum_of(&self, member: MemberId) -> &'a str {
         self.file.enum_of(self.id, member)
     }
 
@@ -312,7 +312,6 @@ impl<'a> Function<'a> {
         let outputs: Vec<Option<ValueId>> =
             nodes.iter().flat_map(|node| node.outputs.iter().copied().map(Some)).collect();
         let operands: Vec<Code> = inputs.iter().map(|id| self.operand(*id)).collect();
-        let method = self.file.append_method(&plan::slot(module, group));
         let cache = self.lend_caches(1, false);
         let kept = match operands.as_slice() {
             [one] => one.clone(),
@@ -325,7 +324,7 @@ impl<'a> Function<'a> {
                 Piece::Text(" { ".to_owned()),
                 Piece::Arms(vec![
                     Code::text("Some(cache) => ")
-                        .join(Code::text("cache").method(&method, operands))
+                        .join(Code::text("cache").method("append", [kept.clone()]))
                         .then(", ")
                         .pieces,
                     Code::text("None => ").join(kept).then(" ").pieces,
@@ -378,7 +377,7 @@ impl<'a> Function<'a> {
         let most = kinds.iter().map(|id| self.file.facts(*id).caches).max().unwrap_or(0);
         let list = kinds.iter().any(|id| self.file.facts(*id).list);
         let has_cache = self.holder != Holder::None && most > 0;
-        let field = format!("self.{}", name::variable(&module.member(member).name));
+        let field = format!("self.{}", name::field(&module.member(member).name));
         let mut indexed = has_cache;
         let mut arms = Vec::new();
         let mut chosen: Vec<(String, Code)> = Vec::new();
@@ -397,7 +396,7 @@ impl<'a> Function<'a> {
         let inner = match arms.as_slice() {
             [(_, call)] => assign.join(call.clone()).then(";"),
             several => {
-                let stack = self.file.enum_of(self.id, &module.member(member).name);
+                let stack = self.file.enum_of(self.id, member);
                 let mut code = assign.then("match block { ");
                 for (kind, call) in several {
                     let variant = variant(self.file, &kinds, *kind);
@@ -529,7 +528,7 @@ impl<'a> Function<'a> {
         let operands = self.bundled(callee, operands);
         match self.file.free_function(callee) {
             Some(function) => Code::call(&function, operands),
-            None => Code::text(format!("self.{}", name::variable(&member.name))).method("forward", operands),
+            None => Code::text(format!("self.{}", name::field(&member.name))).method("forward", operands),
         }
     }
 }
@@ -560,7 +559,7 @@ pub fn variant(file: &File, kinds: &[ModuleId], kind: ModuleId) -> String {
     let behind = shared(&|words, n| words.iter().rev().nth(n).cloned());
     let own = name::words(file.type_of(kind));
     let kept: Vec<String> = own.iter().take(own.len().saturating_sub(behind)).cloned().collect();
-    kept.concat()
+    name::variant(&kept.concat(), file.type_of(kind))
 }
 
 /// The functions a statement calls.
@@ -568,7 +567,7 @@ fn called(statement: &Statement) -> BTreeSet<String> {
     fn gather(pieces: &[Piece], names: &mut BTreeSet<String>) {
         for piece in pieces {
             match piece {
-                Piece::Text(text) => names.extend(super::kernel::words(text).1),
+                Piece::Text(text) => names.extend(super::code::calls(text)),
                 Piece::Arms(arms) => arms.iter().for_each(|arm| gather(arm, names)),
                 Piece::Take(_) | Piece::Move(_) | Piece::Copy(_) | Piece::Name(_) => {}
             }

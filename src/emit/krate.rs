@@ -1,6 +1,8 @@
 //! A whole crate around an emitted file: it builds, runs and prints on its own.
 
-use super::{name, rust};
+use trafoc_kernels::source;
+
+use super::{Form, name};
 use crate::ir::{DType, Layer, MemberKind, Value, Verified};
 use crate::lower::Bug;
 use crate::source::SourceMap;
@@ -8,24 +10,47 @@ use crate::source::SourceMap;
 /// The version of burn emitted code is written for.
 pub const BURN: &str = "0.22.1";
 
-/// The files of the crate by path: `Cargo.toml`, `README.md`, `src/lib.rs`, `src/main.rs` and the model.
+/// The version of the crate of kernels, whose text trafoc carries.
+pub const KERNELS: &str = "0.1.0";
+
+/// The files of the crate by path: `Cargo.toml`, `README.md`, `src/lib.rs`, `src/main.rs`, the model, and below
+/// `kernels` the crate it calls, unless the model is to need burn alone.
 ///
 /// # Errors
 /// A fault of trafoc: the text is not Rust.
-pub fn krate(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<Vec<(String, String)>, Bug> {
+pub fn krate(
+    graph: &Verified,
+    sources: &SourceMap,
+    spec: &str,
+    form: Form,
+) -> Result<Vec<(String, String)>, Bug> {
     let module = name::file(&graph.name);
-    let model = rust(graph, sources, spec)?;
+    let model = super::model(graph, sources, spec, form)?;
     let spec = name::shown(spec);
-    Ok(vec![
-        ("Cargo.toml".to_owned(), manifest(&module, &spec)),
-        ("README.md".to_owned(), readme(graph, &module, &spec)),
+    let mut files = vec![
+        ("Cargo.toml".to_owned(), manifest(&module, &spec, form)),
+        ("README.md".to_owned(), readme(graph, &module, &spec, form)),
         ("src/lib.rs".to_owned(), library(graph, &module)),
-        ("src/main.rs".to_owned(), program(graph, &module)?),
-        (format!("src/{module}.rs"), model),
-    ])
+        ("src/main.rs".to_owned(), program(graph, &module, &model.name)?),
+        (format!("src/{module}.rs"), model.text),
+    ];
+    if form == Form::Kernels {
+        let copy = |(path, text): &(&str, &str)| (format!("kernels/{path}"), (*text).to_owned());
+        files.extend(source::FILES.iter().map(copy));
+    }
+    Ok(files)
 }
 
-fn manifest(module: &str, spec: &str) -> String {
+fn manifest(module: &str, spec: &str, form: Form) -> String {
+    let (kernels, members) = match form {
+        Form::Kernels => (
+            "[dependencies.trafoc-kernels]\n\
+             path = \"kernels\"\n\
+             features = [\"autodiff\", \"flex\", \"safetensors\"]\n\n",
+            "members = [\"kernels\"]\n",
+        ),
+        Form::Standalone => ("", ""),
+    };
     format!(
         "# Emitted by trafoc from {spec}.\n\
          [package]\n\
@@ -40,16 +65,24 @@ fn manifest(module: &str, spec: &str) -> String {
          default-features = false\n\
          features = [\"std\", \"flex\", \"simd\", \"rayon\", \"x86-v4\", \"autodiff\", \"safetensors\"]\n\
          \n\
-         # It stands alone, wherever it is put.\n\
-         [workspace]\n"
+         {kernels}\
+         # A workspace of its own, wherever it is put.\n\
+         [workspace]\n\
+         {members}"
     )
 }
 
-fn readme(graph: &Verified, module: &str, spec: &str) -> String {
+fn readme(graph: &Verified, module: &str, spec: &str, form: Form) -> String {
+    let needs = match form {
+        Form::Kernels => {
+            "`kernels/` is the crate of the ops it calls, the same that trafoc itself calls. Both depend on \
+             [burn](https://burn.dev) alone."
+        }
+        Form::Standalone => "It depends on [burn](https://burn.dev) alone.",
+    };
     let doc: Vec<String> = graph.root().doc.iter().map(|line| name::doc(line)).collect();
     format!(
-        "# {module}\n\n{}\n\nEmitted by trafoc from `{spec}`. `src/{module}.rs` is the model; it depends on \
-         [burn](https://burn.dev) alone.\n\n    cargo run --release                        # fresh weights\n    \
+        "# {module}\n\n{}\n\nEmitted by trafoc from `{spec}`. `src/{module}.rs` is the model. {needs}\n\n    cargo run --release                        # fresh weights\n    \
          cargo run --release -- model.safetensors   # weights by the paths of fields, linear weights \
          `[out, in]`\n\n\
          Both run the model once on a sample and print what comes out.\n",
@@ -63,9 +96,8 @@ fn library(graph: &Verified, module: &str) -> String {
 }
 
 /// Builds the model, loads weights if a file is given, runs it on a sample and prints what comes out.
-fn program(graph: &Verified, module: &str) -> Result<String, Bug> {
+fn program(graph: &Verified, module: &str, model: &str) -> Result<String, Bug> {
     let root = graph.root();
-    let model = name::type_name(&root.name);
     let length = sample_length(graph);
     let mut inputs = Vec::new();
     let mut given = Vec::new();

@@ -286,11 +286,11 @@ pub fn initializer(init: &Init, file: &File) -> String {
 
 /// A layer applied to its input.
 pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> Code {
-    let field = Code::text(format!("self.{}", name::variable(member)));
+    let field = Code::text(format!("self.{}", name::field(member)));
     let input: Vec<Code> = input.into_iter().collect();
     match layer {
         Layer::Linear { .. } => {
-            let layer = Code::text(format!("&self.{}", name::variable(member)));
+            let layer = Code::text(format!("&self.{}", name::field(member)));
             Code::call(&file.kernel("project"), [layer].into_iter().chain(input))
         }
         Layer::Embedding { .. } => field.method("forward", input),
@@ -316,8 +316,8 @@ pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> C
 
 /// The text of the `linear` helpers that were asked for.
 pub fn helpers(file: &File, wanted: &BTreeSet<String>) -> Vec<String> {
-    let with = |bias: bool| {
-        let name = if bias { "linear" } else { "linear_no_bias" };
+    let with = |bias_wanted: bool| {
+        let name = if bias_wanted { "linear" } else { "linear_no_bias" };
         if !wanted.contains(name) {
             return None;
         }
@@ -345,12 +345,24 @@ pub fn helpers(file: &File, wanted: &BTreeSet<String>) -> Vec<String> {
                     .to_owned(),
             ),
         };
-        let (what, bias) = if bias {
+        let (what, bias) = if bias_wanted {
             let zeros = format!("{}::Zeros", file.import("burn::nn::Initializer"));
             ("and a bias of zeros", format!("Some({zeros}.init([d_output], device))"))
         } else {
             ("and no bias", "None".to_owned())
         };
+        if !bias_wanted && wanted.contains("linear") {
+            let start = match &file.linear_init {
+                LinearInit::Same(_) => "",
+                LinearInit::Normal | LinearInit::Truncated(_) => "std, ",
+                LinearInit::Any => "initializer, ",
+            };
+            return Some(format!(
+                "/// The same without a bias.\n\
+                 fn {name}(d_input: usize, d_output: usize, {arg}device: &Device) -> {linear} {{\n\
+                 {linear} {{ bias: None, ..linear(d_input, d_output, {start}device) }}\n}}"
+            ));
+        }
         Some(format!(
             "/// `y = x W + b` with {doc} {what}.\n\
              fn {name}(d_input: usize, d_output: usize, {arg}device: &Device) -> {linear} {{\n\

@@ -60,8 +60,8 @@ pub fn merge(graph: &Graph) -> Merged {
         ids.insert(index, ModuleId(at));
     }
     kept.iter_mut().for_each(share);
-    rename(&mut kept, &names);
     let root = new_id(&ids, graph.root);
+    rename(&mut kept, &names, root);
     Merged { graph: Graph { modules: kept, root, ..graph.clone() }, origins }
 }
 
@@ -130,9 +130,10 @@ fn widen(module: &mut Module, other: &Module) {
     }
 }
 
-/// A merged module is called by the words its names end in alike, if no other module is called that.
-fn rename(modules: &mut [Module], names: &[Vec<String>]) {
-    for (at, all) in names.iter().enumerate() {
+/// A merged module is called by the words its names end in alike, if no other module is called that. The model
+/// keeps its name, whose digits are the author's.
+fn rename(modules: &mut [Module], names: &[Vec<String>], root: ModuleId) {
+    for (at, all) in names.iter().enumerate().filter(|(at, _)| *at != root.0) {
         let [first, rest @ ..] = all.as_slice() else { continue };
         let mut shared = super::name::words(first.trim_end_matches(|c: char| c.is_ascii_digit()));
         for other in rest {

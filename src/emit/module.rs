@@ -14,14 +14,14 @@ use crate::ir::{DType, Layer, MemberId, MemberKind, Module, ModuleId, Run, Type,
 /// Writes the struct and, below it, `new` and `forward`.
 pub fn write(scope: &mut Scope, file: &File<'_>, id: ModuleId) {
     let module = file.graph.module(id);
-    for member in &module.members {
+    for (at, member) in module.members.iter().enumerate() {
         if let MemberKind::Stack(runs) = &member.kind {
-            write_enum(scope, file, &file.enum_of(id, &member.name), runs);
+            write_enum(scope, file, file.enum_of(id, MemberId(at)), runs);
         }
     }
     if let Some(bundle) = file.bundle_of(id) {
         let arguments: Vec<ValueId> = (1..module.args).map(ValueId).collect();
-        let mut item = Struct::new(&bundle);
+        let mut item = Struct::new(bundle);
         item.vis("pub").derive("Clone").derive("Debug");
         item.doc(format!("What a [`{}`] takes beside `x`.", file.type_of(id)));
         for (id, (called, ty)) in arguments.iter().zip(signature(module, &arguments)) {
@@ -50,15 +50,15 @@ pub fn structure(file: &File<'_>, id: ModuleId) -> Struct {
     let module = file.graph.module(id);
     let mut item = Struct::new(file.type_of(id));
     item.vis("pub").derive("Module").derive("Debug").doc(documentation(file, id));
-    for member in &module.members {
+    for (at, member) in module.members.iter().enumerate() {
         let ty = match &member.kind {
             MemberKind::Layer(layer) => layer::field_type(layer, file),
             MemberKind::Module(child) if file.free_function(*child).is_some() => None,
             MemberKind::Module(child) => Some(file.type_of(*child).to_owned()),
-            MemberKind::Stack(runs) => Some(format!("Vec<{}>", block_type(file, id, &member.name, runs))),
+            MemberKind::Stack(runs) => Some(format!("Vec<{}>", block_type(file, id, MemberId(at), runs))),
         };
         if let Some(ty) = ty {
-            item.field(name::variable(&member.name), ty);
+            item.field(name::field(&member.name), ty);
         }
     }
     for (field, _) in file.facts(id).dropouts {
@@ -90,9 +90,9 @@ fn documentation(file: &File<'_>, id: ModuleId) -> String {
     lines.join("\n")
 }
 
-fn block_type(file: &File<'_>, id: ModuleId, member: &str, runs: &[Run]) -> String {
+fn block_type<'a>(file: &'a File<'_>, id: ModuleId, member: MemberId, runs: &[Run]) -> &'a str {
     match plan::kinds(runs).as_slice() {
-        [one] => file.type_of(*one).to_owned(),
+        [one] => file.type_of(*one),
         _ => file.enum_of(id, member),
     }
 }
@@ -146,9 +146,9 @@ pub fn constructor(file: &File<'_>, id: ModuleId) -> Method {
             }
             MemberKind::Module(child) if file.free_function(*child).is_some() => continue,
             MemberKind::Module(child) => format!("{}::new(device)", file.type_of(*child)),
-            MemberKind::Stack(runs) => stack(file, id, &member.name, runs),
+            MemberKind::Stack(runs) => stack(file, id, MemberId(index), runs),
         };
-        fields.push((name::variable(&member.name), value));
+        fields.push((name::field(&member.name), value));
     }
     let uses_device = !fields.is_empty();
     for (field, p) in file.facts(id).dropouts {
@@ -166,12 +166,12 @@ pub fn constructor(file: &File<'_>, id: ModuleId) -> Method {
     method
 }
 
-fn stack(file: &File<'_>, id: ModuleId, member: &str, runs: &[Run]) -> String {
+fn stack(file: &File<'_>, id: ModuleId, member: MemberId, runs: &[Run]) -> String {
     let kinds = plan::kinds(runs);
-    let is_expert = file.graph.module(id).nodes.iter().any(|node| {
-        matches!(&node.op, crate::ir::Op::Experts { member: m, .. }
-            if file.graph.module(id).member(*m).name == member)
-    });
+    let is_expert =
+        file.graph.module(id).nodes.iter().any(
+            |node| matches!(&node.op, crate::ir::Op::Experts { member: experts, .. } if *experts == member),
+        );
     let count = stack_len(runs);
     let count = if is_expert {
         file.constants.int(&[super::constants::Kind::Experts], count)
@@ -241,12 +241,12 @@ pub fn parameters(
 ) {
     let module = file.graph.module(id);
     let signature = signature(module, arguments);
-    match file.bundle_of(id).filter(|_| id != file.graph.root) {
+    match file.bundle_of(id) {
         Some(bundle) => {
             if let Some((called, ty)) = signature.first() {
                 method.arg(called, ty);
             }
-            method.arg("inputs", &bundle);
+            method.arg("inputs", bundle);
             let fields: Vec<&str> = signature.iter().skip(1).map(|(called, _)| called.as_str()).collect();
             method.line(format!("let {bundle} {{ {} }} = inputs;", fields.join(", ")));
         }
@@ -261,9 +261,9 @@ pub fn parameters(
     }
     let cache = match holder {
         Holder::None => return,
-        Holder::One => "Option<&mut KvCache>",
-        Holder::Several => "Option<&mut [KvCache]>",
-        Holder::Model => "Option<&mut Cache>",
+        Holder::One => format!("Option<&mut {}>", file.kernel("KvCache")),
+        Holder::Several => format!("Option<&mut [{}]>", file.kernel("KvCache")),
+        Holder::Model => format!("Option<&mut {}>", file.kernel("Cache")),
     };
     method.arg(if written.lends_cache { "mut cache" } else { "cache" }, cache);
 }

@@ -1,58 +1,220 @@
 //! Names: from the graph's to Rust's, in one place.
 //!
-//! Members and values are `[a-z_][a-z0-9_]*` already; what is left is keywords, the names the emitted
-//! file uses for itself, and type names for stacks of unlike blocks.
+//! The author names the spec, its blocks, the instances in them and their variables; parts name the rest. A
+//! name of the graph becomes one of Rust here, and here alone it is known which names Rust, burn and the
+//! emitted file need for themselves. Variables and members are `[a-z_][a-z0-9_]*` in the graph already; the
+//! name of a spec is any text.
 
-/// Keywords of the 2024 edition that a snake case name could be.
+use std::collections::BTreeSet;
+
+/// Keywords of all editions, strict and reserved.
 const KEYWORDS: &[&str] = &[
     "_", "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do",
     "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
-    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static",
-    "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual",
-    "where", "while", "yield",
+    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "Self",
+    "static", "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use",
+    "virtual", "where", "while", "yield",
 ];
 
-/// Types the emitted file imports or defines; a module of the graph must not hide them. `Linear` and
-/// the norms matter twice: burn's loader recognises them by name.
-const TYPES: &[&str] = &[
-    "Bool",
-    "Cache",
-    "Device",
-    "DType",
+/// Types and traits of Rust's prelude, of all editions: a struct of that name would hide them, from the text of
+/// the file and from what `derive` makes.
+const RUST_TYPES: &[&str] = &[
+    "AsMut",
+    "AsRef",
+    "AsyncFn",
+    "AsyncFnMut",
+    "AsyncFnOnce",
+    "Box",
+    "Clone",
+    "Copy",
+    "Debug",
+    "Default",
+    "DoubleEndedIterator",
+    "Drop",
+    "Eq",
     "Err",
-    "Float",
-    "Initializer",
-    "Int",
-    "LayerNorm",
-    "Linear",
-    "Module",
+    "ExactSizeIterator",
+    "Extend",
+    "Fn",
+    "FnMut",
+    "FnOnce",
+    "From",
+    "FromIterator",
+    "Future",
+    "Hash",
+    "Into",
+    "IntoFuture",
+    "IntoIterator",
+    "Iterator",
     "None",
     "Ok",
     "Option",
-    "Param",
+    "Ord",
+    "PartialEq",
+    "PartialOrd",
     "Path",
     "Result",
-    "RmsNorm",
-    "SafetensorsStore",
-    "Self",
+    "Send",
+    "Sized",
     "Some",
     "String",
-    "Tensor",
+    "Sync",
+    "ToOwned",
+    "ToString",
+    "TryFrom",
+    "TryInto",
+    "Unpin",
     "Vec",
 ];
 
-/// A variable or field: a keyword gets an underscore, which the emitted `load` knows about.
+/// Types of burn: those of its prelude, those that emitted files import, the type parameters of what its `derive`
+/// makes, and those by whose names its loader tells how a tensor lies in a file.
+const BURN_TYPES: &[&str] = &[
+    "AttentionModuleOptions",
+    "BatchNorm",
+    "Bool",
+    "Config",
+    "Content",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "DType",
+    "DeformConv2d",
+    "Device",
+    "DeviceIndex",
+    "DeviceKind",
+    "Devices",
+    "Distribution",
+    "ElementConversion",
+    "Float",
+    "FloatCastAdapter",
+    "GroupNorm",
+    "IndexingUpdateOp",
+    "Initializer",
+    "InstanceNorm",
+    "Int",
+    "LayerNorm",
+    "Linear",
+    "Mapper",
+    "Module",
+    "ModuleAdapter",
+    "ModuleDisplay",
+    "ModuleDisplayDefault",
+    "ModuleMapper",
+    "ModuleSnapshot",
+    "ModuleVisitor",
+    "PRelu",
+    "Param",
+    "ParamId",
+    "PyTorchToBurnAdapter",
+    "RmsNorm",
+    "SafetensorsStore",
+    "Shape",
+    "SliceArg",
+    "Tensor",
+    "TensorData",
+    "ToElement",
+    "Visitor",
+];
+
+/// Types of the crate of kernels.
+const KERNEL_TYPES: &[&str] =
+    &["Append", "Appended", "Cache", "Heap", "KvCache", "OffsetLayerNorm", "OffsetRmsNorm"];
+
+/// Fields that what burn's `derive` makes would take for its own variables.
+const DERIVED_VARIABLES: &[&str] = &["device", "mapper"];
+
+/// Names a crate or its file cannot have: crates that are always there or that emitted code uses, files of the
+/// crate itself, folders of Cargo, names that Windows keeps for devices.
+const FILES: &[&str] = &[
+    "alloc",
+    "aux",
+    "bin",
+    "build",
+    "burn",
+    "con",
+    "core",
+    "deps",
+    "examples",
+    "incremental",
+    "lib",
+    "main",
+    "nul",
+    "prn",
+    "proc_macro",
+    "std",
+    "test",
+    "trafoc_kernels",
+];
+
+/// Types of the language, which a crate's name would hide in paths.
+const PRIMITIVES: &[&str] = &[
+    "bool", "char", "f16", "f32", "f64", "f128", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8",
+    "u16", "u32", "u64", "u128", "usize",
+];
+
+/// The longest name of a file or crate, in bytes. Cargo adds a prefix, a hash and an ending, and no common file
+/// system takes more than 255.
+const LONGEST: usize = 64;
+
+/// A variable: a keyword gets an underscore, and a name without a letter gets some.
 pub fn variable(name: &str) -> String {
+    if name.chars().all(|c| c == '_' || c.is_ascii_digit()) {
+        return format!("value{name}");
+    }
     if KEYWORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
-/// A struct: a module's name, kept apart from the types of the file.
-pub fn type_name(name: &str) -> String {
-    let mut words: String = name.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
-    if !words.starts_with(|c: char| c.is_ascii_uppercase()) {
-        words.insert(0, 'M');
+/// A field of a module: a keyword or what `derive` would take for its own gets an underscore, which the emitted
+/// `load` knows about.
+pub fn field(name: &str) -> String {
+    if DERIVED_VARIABLES.contains(&name) { format!("{name}_") } else { variable(name) }
+}
+
+/// Whether a type of that name would hide one that the file, or what is derived in it, needs.
+/// A single letter is a type's or a constant's parameter.
+pub fn is_reserved_type(name: &str) -> bool {
+    let lists = [KEYWORDS, RUST_TYPES, BURN_TYPES, KERNEL_TYPES];
+    name.len() < 2 || lists.iter().any(|list| list.contains(&name))
+}
+
+/// Names of the types of one file, each given once.
+#[derive(Clone, Debug, Default)]
+pub struct Types(BTreeSet<String>);
+
+impl Types {
+    /// A type's name: the wanted one, or one made from it that is free.
+    pub fn give(&mut self, wanted: &str) -> String {
+        let mut name: String = wanted.chars().filter(char::is_ascii_alphanumeric).collect();
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            name.insert_str(0, "Model");
+        }
+        name = camel(&name);
+        if is_reserved_type(&name) {
+            name.push_str("Part");
+        }
+        name = bounded(name);
+        let base = name.clone();
+        let mut n = 2;
+        while is_reserved_type(&name) || !self.0.insert(name.clone()) {
+            name = format!("{base}{n}");
+            n += 1;
+        }
+        name
     }
-    if TYPES.contains(&words.as_str()) { format!("{words}Part") } else { words }
+
+    /// Whether the file has a type of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+}
+
+/// The variant of an enum for one of several types: `own` words tell it from the others, `whole` is the type's name.
+pub fn variant(own: &str, whole: &str) -> String {
+    if own.is_empty() || KEYWORDS.contains(&own) { whole.to_owned() } else { own.to_owned() }
 }
 
 /// A constant: `kv_heads` → `KV_HEADS`.
@@ -96,7 +258,7 @@ pub fn camel(name: &str) -> String {
         out.extend(chars.next().map(|c| c.to_ascii_uppercase()));
         out.extend(chars);
     }
-    type_name(&out)
+    out
 }
 
 /// How a source is named in an emitted file: as it was given, but never with a place of this machine.
@@ -106,14 +268,29 @@ pub fn shown(source: &str) -> String {
     doc(&name.replace('\\', "/"))
 }
 
-/// A file's or crate's name from a spec's: `qwen2.5-0.5b` → `qwen2_5_0_5b`.
+/// The name of a spec's file, module and crate: `qwen2.5-0.5b` → `qwen2_5_0_5b`. It can be written on every common
+/// file system, and Cargo and Rust take it.
 pub fn file(name: &str) -> String {
     let mut out: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
-    if !out.starts_with(|c: char| c.is_ascii_lowercase()) {
+    let device = out.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(&out);
+    let is_reserved = [KEYWORDS, FILES, PRIMITIVES].iter().any(|list| list.contains(&out.as_str()))
+        || matches!(device, "com" | "lpt");
+    if is_reserved || !out.starts_with(|c: char| c.is_ascii_lowercase()) {
         out.insert_str(0, "model_");
     }
-    variable(&out)
+    bounded(out)
+}
+
+/// A long name is cut, and told from others that begin alike by a hash of the whole (FNV-1a, 32 bits).
+fn bounded(name: String) -> String {
+    if name.len() <= LONGEST {
+        return name;
+    }
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+    let kept: String = name.chars().take(LONGEST - 9).collect();
+    let hash = format!("{hash:08x}");
+    if name.contains('_') { format!("{kept}_{hash}") } else { format!("{kept}X{hash}") }
 }
 
 /// Text inside a doc comment: one line, nothing that ends or opens markup by accident.

@@ -215,7 +215,7 @@ fn weight(f: &Function<'_>, path: &[MemberId]) -> Code {
     for id in path {
         let member = at.member(*id);
         text.push('.');
-        text.push_str(&name::variable(&member.name));
+        text.push_str(&name::field(&member.name));
         if let MemberKind::Module(child) = member.kind {
             at = f.file.graph.module(child);
         }
@@ -224,9 +224,9 @@ fn weight(f: &Function<'_>, path: &[MemberId]) -> Code {
 }
 
 /// `mix_experts(x, weights, |expert, rows| self.experts[expert].forward(rows))`
-fn experts(f: &mut Function<'_>, node: &Node, member: MemberId) -> Code {
-    let member = f.module.member(member);
-    let field = format!("self.{}[expert]", name::variable(&member.name));
+fn experts(f: &mut Function<'_>, node: &Node, id: MemberId) -> Code {
+    let member = f.module.member(id);
+    let field = format!("self.{}[expert]", name::field(&member.name));
     let kinds: Vec<ModuleId> = match &member.kind {
         MemberKind::Stack(runs) => super::plan::kinds(runs),
         MemberKind::Layer(_) | MemberKind::Module(_) => Vec::new(),
@@ -237,7 +237,7 @@ fn experts(f: &mut Function<'_>, node: &Node, member: MemberId) -> Code {
     let apply = match kinds.as_slice() {
         [one] => Code::text(field).method("forward", extra(f, *one)),
         several => {
-            let stack = f.enum_of(&member.name);
+            let stack = f.enum_of(id);
             let mut code = Code::text(format!("match &{field} {{ "));
             for kind in several {
                 let variant = super::function::variant(f.file, several, *kind);

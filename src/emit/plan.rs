@@ -56,19 +56,16 @@ pub struct Facts {
     pub dropouts: Vec<(String, f64)>,
 }
 
-/// Facts about every module of a graph, and what caches hold.
+/// Facts about every module of a graph.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// By module id.
     pub modules: Vec<Facts>,
-    /// The different sets of tensors that are appended together: field and rank of each.
-    pub slots: Vec<Vec<(String, usize)>>,
 }
 
 /// Collects the facts, children before parents.
 pub fn plan(graph: &Graph) -> Plan {
     let mut modules: Vec<Facts> = Vec::new();
-    let mut slots = Vec::new();
     for (index, module) in graph.modules.iter().enumerate() {
         let mut facts = Facts { dropouts: dropouts(module), ..Facts::default() };
         for node in &module.nodes {
@@ -86,12 +83,6 @@ pub fn plan(graph: &Graph) -> Plan {
         }
         if graph.decodes {
             facts.groups = cache_groups(module);
-            for group in &facts.groups {
-                let slot = slot(module, group);
-                if !slots.contains(&slot) {
-                    slots.push(slot);
-                }
-            }
         }
         facts.caches += facts.groups.len() as u64;
         facts.list |= facts.caches > 1;
@@ -104,14 +95,7 @@ pub fn plan(graph: &Graph) -> Plan {
             .collect();
         modules.push(facts);
     }
-    Plan { modules, slots }
-}
-
-/// What a group of nodes appends: field and rank, in order.
-pub fn slot(module: &Module, group: &[usize]) -> Vec<(String, usize)> {
-    let nodes = group.iter().filter_map(|i| module.nodes.get(*i));
-    let values = nodes.filter_map(|node| node.outputs.first()).map(|id| module.value(*id));
-    values.map(|value| (value.variable.clone(), value.ty.shape.len())).collect()
+    Plan { modules }
 }
 
 /// Appends with no use of what the first gives back between them.

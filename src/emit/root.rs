@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use codegen::{Function as Method, Impl, Scope, Struct};
+use codegen::{Function as Method, Impl, Scope};
 
 use super::file::File;
 use super::function::{Function, Holder};
@@ -10,24 +10,24 @@ use super::{body, module, name, plan};
 use crate::ir::op::Sequence;
 use crate::ir::{Module, ModuleId, Node, Op, Sym, ValueId};
 
-/// Writes the model's struct, its methods and its cache.
+/// Writes the model's struct and its methods.
 pub fn write(scope: &mut Scope, file: &File<'_>) {
     let id = file.graph.root;
     let root = file.graph.module(id);
     scope.push_struct(module::structure(file, id));
     let mut item = Impl::new(file.type_of(id));
     item.push_fn(module::constructor(file, id));
-    item.push_fn(load(file, id));
+    item.push_fn(load(file));
     let all: Vec<usize> = (0..root.nodes.len()).collect();
     let arguments: Vec<ValueId> = (0..root.args).map(ValueId).collect();
     match split(root) {
         Some(split) => write_translating(&mut item, file, &split),
         None => write_plain(&mut item, file, &all, &arguments),
     }
-    scope.push_impl(item);
     if holder(file) == Holder::Model {
-        write_cache(scope, file);
+        item.push_fn(cache(file));
     }
+    scope.push_impl(item);
 }
 
 fn holder(file: &File<'_>) -> Holder {
@@ -132,7 +132,7 @@ fn with_and_without_cache(
     full.line(format!("self.{shared}({}, None)", given.join(", ")));
     let text = format!("{shapes}\n\nThe tokens after those in the cache, which then holds them too.");
     let mut step = make(cached, text);
-    step.arg("cache", "&mut Cache");
+    step.arg("cache", format!("&mut {}", file.kernel("Cache")));
     let timed = arguments.iter().zip(&given).find_map(|(id, name)| {
         let value = root.value(*id);
         let axis = value.ty.shape.iter().position(|dim| dim.symbol() == Some(Sym::Time))?;
@@ -239,14 +239,8 @@ fn is_timed(node: &Node) -> bool {
 }
 
 /// `load(path, device)`: weights by path, in PyTorch's layout.
-fn load(file: &File<'_>, id: ModuleId) -> Method {
+fn load(file: &File<'_>) -> Method {
     let path = file.import("std::path::Path");
-    for name in
-        ["FloatCastAdapter", "ModuleAdapter", "ModuleSnapshot", "PyTorchToBurnAdapter", "SafetensorsStore"]
-    {
-        file.import(&format!("burn::store::{name}"));
-    }
-    let dtype = file.import("burn::tensor::DType");
     let mut method = Method::new("load");
     method
         .vis("pub")
@@ -258,20 +252,10 @@ fn load(file: &File<'_>, id: ModuleId) -> Method {
         .arg("path", format!("impl AsRef<{path}>"))
         .arg("device", "&Device")
         .ret("Result<Self, String>");
-    method.line("let mut model = Self::new(device);");
-    method.line(format!("let dtype: {dtype} = device.settings().float_dtype.into();"));
-    let mut store =
-        "let mut store = SafetensorsStore::from_file(path.as_ref()).skip_enum_variants(true)".to_owned();
-    for keyword in keywords(file, id) {
-        store.push_str(&format!(
-            ".with_key_remapping(r\"(^|\\.){keyword}(\\.|$)\", \"${{1}}{}${{2}}\")",
-            name::variable(&keyword)
-        ));
-    }
-    method
-        .line(format!("{store}.with_from_adapter(PyTorchToBurnAdapter.chain(FloatCastAdapter::to(dtype)));"));
-    method.line("let report = model.load_from(&mut store).map_err(|error| error.to_string())?;");
-    method.line("if report.unused.is_empty() { Ok(model) } else { Err(format!(\"no place for {}\", report.unused.join(\", \"))) }");
+    let renamed: Vec<String> =
+        renamed(file).iter().map(|name| format!("({name:?}, {:?})", name::field(name))).collect();
+    let load = file.kernel("load_safetensors");
+    method.line(format!("{load}(Self::new(device), path, &[{}], device)", renamed.join(", ")));
     method
 }
 
@@ -284,89 +268,24 @@ fn stack_with_caches(file: &File<'_>, caches: u64) -> Option<ModuleId> {
     file.graph.modules.iter().position(fills).map(ModuleId)
 }
 
-/// Members whose names are keywords.
-fn keywords(file: &File<'_>, _root: ModuleId) -> BTreeSet<String> {
+/// Members that have another name as fields.
+fn renamed(file: &File<'_>) -> BTreeSet<String> {
     let members = file.graph.modules.iter().flat_map(|m| &m.members);
-    members.map(|m| m.name.clone()).filter(|n| name::variable(n) != *n).collect()
+    members.map(|m| m.name.clone()).filter(|n| name::field(n) != *n).collect()
 }
 
-/// `Cache`, what decoding remembers, and `KvCache`, what one attention does.
-fn write_cache(scope: &mut Scope, file: &File<'_>) {
+/// `cache()`, where decoding begins.
+fn cache(file: &File<'_>) -> Method {
     let caches = file.facts(file.graph.root).caches;
-    let appended = file.kernel("Appended");
-    let mut item = Struct::new("Cache");
-    item.vis("pub").derive("Clone").derive("Debug");
-    item.doc("What decoding remembers of the tokens so far.").field("past", "usize");
-    item.field("layers", "Vec<KvCache>");
-    scope.push_struct(item);
-
     let count = stack_with_caches(file, caches)
         .map_or_else(|| caches.to_string(), |owner| file.constants.layers(owner, caches));
-    let mut methods = Impl::new("Cache");
-    methods
-        .new_fn("new")
+    let cache = file.kernel("Cache");
+    let mut method = Method::new("cache");
+    method
         .vis("pub")
-        .doc("Nothing yet.")
-        .ret("Self")
-        .line(format!("Self {{ past: 0, layers: vec![KvCache::default(); {count}] }}"));
-    methods.new_fn("len").vis("pub").doc("Tokens so far: `P`.").arg_ref_self().ret("usize").line("self.past");
-    methods
-        .new_fn("is_empty")
-        .vis("pub")
-        .doc("Whether there are none.")
         .arg_ref_self()
-        .ret("bool")
-        .line("self.past == 0");
-    methods
-        .new_fn("select")
-        .vis("pub")
-        .doc("Keeps these sequences of the batch, in that order (beam search).")
-        .arg_mut_self()
-        .arg("rows", "&Tensor<1, Int>")
-        .line("for layer in &mut self.layers { layer.select(rows); }");
-    scope.push_impl(methods);
-    let mut default = Impl::new("Default for Cache");
-    default.new_fn("default").ret("Self").line("Self::new()");
-    scope.push_impl(default);
-
-    let mut fields: Vec<(String, usize)> = Vec::new();
-    for field in file.plan.slots.iter().flatten() {
-        if !fields.contains(field) {
-            fields.push(field.clone());
-        }
-    }
-    let mut item = Struct::new("KvCache");
-    item.vis("pub").derive("Clone").derive("Debug").derive("Default");
-    item.doc("What one attention remembers.");
-    for (field, rank) in &fields {
-        item.field(name::variable(field), format!("{appended}<{rank}>"));
-    }
-    item.field("len", "usize");
-    scope.push_struct(item);
-    let mut methods = Impl::new("KvCache");
-    for slot in &file.plan.slots {
-        let names: Vec<String> = slot.iter().map(|(name, _)| name::variable(name)).collect();
-        let types: Vec<String> = slot.iter().map(|(_, rank)| format!("Tensor<{rank}>")).collect();
-        let tuple = |items: &[String]| match items {
-            [one] => one.clone(),
-            several => format!("({})", several.join(", ")),
-        };
-        let method = methods.new_fn(file.append_method(slot));
-        method.doc("Puts what is new behind the old and returns all of it.").arg_mut_self();
-        for (name, ty) in names.iter().zip(&types) {
-            method.arg(name, ty);
-        }
-        method.ret(tuple(&types));
-        method.line("let len = self.len;");
-        if let (Some(name), Some((_, rank))) = (names.first(), slot.first()) {
-            method.line(format!("self.len += {name}.dims()[{}];", rank - 2));
-        }
-        let all: Vec<String> = names.iter().map(|n| format!("self.{n}.append({n}, len)")).collect();
-        method.line(tuple(&all));
-    }
-    let select = methods.new_fn("select").arg_mut_self().arg("rows", "&Tensor<1, Int>");
-    for (field, _) in &fields {
-        select.line(format!("self.{}.select(rows);", name::variable(field)));
-    }
-    scope.push_impl(methods);
+        .doc("What decoding remembers of the tokens so far: nothing yet.")
+        .ret(&cache)
+        .line(format!("{cache}::new({count})"));
+    method
 }

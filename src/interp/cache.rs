@@ -2,9 +2,9 @@
 //! steps need.
 
 use burn::prelude::*;
+use trafoc_kernels::Appended;
 
 use super::Fault;
-use super::kernels::append::Appended;
 use super::plan::Plan;
 use super::value::{Ranked, Value};
 

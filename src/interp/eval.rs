@@ -1,32 +1,22 @@
 //! Executes instructions: for every op, the exact sequence of burn calls.
 //!
 //! The emitter writes the same calls, so these functions decide what emitted code computes. `x` is the
-//! first input. What is more than a call or two is in [`kernels`](super::kernels).
+//! first input. What is more than a call or two is in [`trafoc_kernels`].
 
 use burn::prelude::*;
 use burn::tensor::activation;
 use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
+use trafoc_kernels::{
+    alibi_bias, attention, attention_weights, dropout, either_mask, gelu, layer_norm_of, limit_groups,
+    linear_of, mask_by, merge_heads, mix_experts, padding_mask, pool_first, pool_last, pool_max, pool_mean,
+    position_ids, prepend, quick_gelu, relative_buckets, repeat_heads, rms_norm_of, rotary_table,
+    rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
+    sinusoid_interleaved, split_heads, unembed, unit_length,
+};
 
 use super::Fault;
 use super::cache::Buffer;
-use super::kernels::alibi::alibi_bias;
-use super::kernels::attention::attention;
-use super::kernels::attention_weights::attention_weights;
-use super::kernels::dropout::dropout;
-use super::kernels::experts::mix_experts;
-use super::kernels::gelu::gelu;
-use super::kernels::heads::{merge_heads, repeat_heads, split_heads};
-use super::kernels::linear::linear_of;
-use super::kernels::masks::{either_mask, mask, padding_mask};
-use super::kernels::norms::{layer_norm_of, rms_norm_of, unit_length};
-use super::kernels::pool::{pool_first, pool_last, pool_max, pool_mean};
-use super::kernels::positions::positions;
-use super::kernels::relative_buckets::relative_buckets;
-use super::kernels::rotary::{rotary_table, rotate_half, rotate_interleaved};
-use super::kernels::route::{limit_groups, route_sigmoid, route_softmax, route_softmax_of_chosen};
-use super::kernels::sinusoid::{sinusoid_concat, sinusoid_interleaved};
-use super::kernels::unembed::unembed;
 use super::plan::{Action, Body, Operand};
 use super::value::{Ranked, Value, map};
 use super::weights::{Place, Weights};
@@ -270,10 +260,10 @@ fn keys_of(sequence: Sequence, lengths: &Lengths) -> usize {
 fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) -> Results {
     let (device, lengths) = (context.device, context.lengths);
     match op {
-        // positions(offset + past, length, device)
+        // position_ids(offset + past, length, device)
         Op::Positions { along, offset } => {
             let (start, length) = span(*along, &lengths);
-            one(positions(start + *offset as usize, length, device))
+            one(position_ids(start + *offset as usize, length, device))
         }
         // sinusoid_interleaved(positions, dim, base) or sinusoid_concat
         Op::Sinusoid { dim, base, layout } => {
@@ -292,11 +282,11 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             let (cos, sin) = rotary_table(&frequencies, rotary.magnitude, start, length, device);
             Ok(vec![cos.into(), sin.into()])
         }
-        // mask(past, queries, keys, device, |query, key| ..)
+        // mask_by(past, queries, keys, device, |query, key| ..)
         Op::Mask { queries, keys, rule } => {
             let (start, length) = span(*queries, &lengths);
             let hides = |query, key| rule.hides(query as u64, key as u64);
-            one(mask(start, length, keys_of(*keys, &lengths), device, hides))
+            one(mask_by(start, length, keys_of(*keys, &lengths), device, hides))
         }
         // padding_mask(keep), absent if that is
         Op::PaddingMask => match inputs.optional_int()? {
@@ -376,12 +366,8 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         }
         // Tensor::cat(vec![a, b, ..], axis)
         Op::Concat { axis_from_last } => concat(inputs, *axis_from_last),
-        // Tensor::cat(vec![rows.unsqueeze().expand([batch, -1, -1]), x], 1)
-        Op::Prepend => {
-            let (rows, x) = (inputs.float()?.r2()?, inputs.float()?.r3()?);
-            let ([n, width], batch) = (rows.dims(), x.dims()[0]);
-            one(Tensor::cat(vec![rows.unsqueeze::<3>().expand([batch, n, width]), x], 1))
-        }
+        // prepend(rows, x)
+        Op::Prepend => one(prepend(inputs.float()?.r2()?, inputs.float()?.r3()?)),
         // x.unsqueeze_dim(rank)
         Op::Unsqueeze => match inputs.next() {
             Value::Float(x) => one(Value::Float(unsqueeze(x)?)),
@@ -455,14 +441,14 @@ fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_w
     Ok(vec![dropped.matmul(v).into(), weights.into()])
 }
 
-/// relu, relu squared, gelu, gelu_approximate, x * sigmoid(x * 1.702), silu, tanh, sigmoid
+/// relu, relu squared, gelu, gelu_approximate, quick_gelu, silu, tanh, sigmoid
 fn activate<const D: usize>(activation: Activation, x: Tensor<D>) -> Tensor<D> {
     match activation {
         Activation::Relu => activation::relu(x),
         Activation::Relu2 => activation::relu(x).square(),
         Activation::Gelu => gelu(x),
         Activation::GeluTanh => activation::gelu_approximate(x),
-        Activation::QuickGelu => x.clone() * activation::sigmoid(x * 1.702),
+        Activation::QuickGelu => quick_gelu(x),
         Activation::Silu => activation::silu(x),
         Activation::Tanh => activation::tanh(x),
         Activation::Sigmoid => activation::sigmoid(x),

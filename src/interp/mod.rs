@@ -3,7 +3,7 @@
 //! [`weights`] holds the parameters, [`plan`] turns the graph into a flat list of instructions once, and
 //! [`eval`] executes it. [`run`] is the entry point: a [`Model`] with its inputs, outputs and cache.
 //! [`device`] opens backends by name. Every op is a fixed sequence of burn calls; a sequence of more than
-//! one call is a function in [`kernels`], whose text the emitter puts into the models it writes, so that
+//! one call is a function of the crate [`trafoc_kernels`], which the emitted models call too, so that
 //! both compute the same numbers.
 //!
 //! Nothing here panics on a user's input: inputs are checked against the graph before the first op.
@@ -13,7 +13,6 @@ pub mod device;
 pub mod eval;
 pub mod init;
 pub mod inputs;
-pub mod kernels;
 pub mod plan;
 pub mod random;
 pub mod run;

@@ -1,5 +1,6 @@
 //! Emits Rust for every spec of `tests/good`, for reduced versions of those in `specs`, for the models of
-//! `tests/hub` and for random specs, with a test for each, which `tests/equal.rs` includes.
+//! `tests/hub`, for random specs and for those with hostile names, with a test for each, which `tests/equal.rs`
+//! includes.
 
 #[cfg(feature = "models")]
 #[path = "../it/random.rs"]
@@ -26,6 +27,9 @@ mod emission {
     const RANDOM: u64 = 40;
     /// Models with more parameters than this are too slow for a test.
     const LARGE: u128 = 2_000_000;
+    /// Shipped specs that are also emitted for burn alone; between them they use most kernels.
+    const STANDALONE: &[&str] =
+        &["d2l-nmt", "deepseek-v3-tiny", "gbt-mulm", "gemma2-2b", "mixtral-8x7b", "t5-small", "vit"];
     /// Models with more blocks than this are too slow for a test.
     const DEEP: u64 = 64;
 
@@ -47,7 +51,14 @@ mod emission {
     pub fn run() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo names a folder"));
-        for folder in ["specs", "tests/good", "tests/hub", "tests/it/random.rs", "tests/emitted/small.txt"] {
+        for folder in [
+            "specs",
+            "tests/good",
+            "tests/hub",
+            "tests/it/random.rs",
+            "tests/emitted/small.txt",
+            "tests/emitted/names.txt",
+        ] {
             println!("cargo::rerun-if-changed={}", root.join(folder).display());
         }
         let mut specs: Vec<(String, Vec<String>)> = Vec::new();
@@ -77,11 +88,32 @@ mod emission {
             std::fs::write(&path, crate::random::spec(&tape(n))).expect("a spec can be written");
             specs.push((path.display().to_string(), Vec::new()));
         }
+        let names = std::fs::read_to_string(root.join("tests/emitted/names.txt")).expect("names.txt");
+        for (n, name) in names.lines().filter(|line| !line.starts_with('#')).enumerate() {
+            let path = out.join(format!("named_{n:02}.yaml"));
+            std::fs::write(&path, named(name)).expect("a spec can be written");
+            specs.push((path.display().to_string(), Vec::new()));
+        }
         let mut cases = String::new();
         for (spec, settings) in specs {
             write_case(&root, &out, &spec, &settings, &mut cases);
         }
         std::fs::write(out.join("cases.rs"), cases).expect("cases.rs can be written");
+    }
+
+    /// A spec of that name, in which all has it that may.
+    fn named(name: &str) -> String {
+        let is_word = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        // Keys of a block, which name nothing else in it.
+        let is_key = matches!(name, "attention" | "block");
+        let word = if is_word && !is_key { name } else { "other" };
+        format!(
+            "trafo: 1\nname: {name:?}\nvocab: 16\ncontext: 8\nd_model: 8\ndecoder:\n  layers: 3\n  \
+             attention: {{heads: 2}}\n  ffn: {{hidden: 12}}\n  pattern: [{word}, plain]\n  blocks:\n    \
+             {word}:\n      block: |\n        ({word}_x):\n        {word} = norm[{word}]({word}_x)\n        \
+             {word}_x + attention[own_{word}]({word}) + ffn[{word}_ffn]({word})\n    plain: {{}}\nhead: lm\n"
+        )
     }
 
     /// The numbers that determine a random spec (Knuth's linear congruential generator, MMIX).
@@ -150,11 +182,54 @@ mod emission {
         let file = out.join(format!("{module}.rs"));
         std::fs::write(&file, &text).expect("a model can be written");
         let _ = write!(cases, "#[path = {:?}]\npub mod {module};\n", file.display().to_string());
-        let _ = writeln!(cases, "{}", test(&graph, spec, settings, &module, &text));
+        if short.starts_with("named_") {
+            write_program(&graph, &sources, spec, out, cases);
+        }
+        let _ = writeln!(cases, "{}", test(&graph, spec, settings, &module, &text, "0.0"));
+        if STANDALONE.iter().any(|known| spec == format!("specs/{known}.yaml")) {
+            let text = emit::standalone(&graph, &sources, spec).expect("no fault of trafoc");
+            assert!(!text.contains("trafoc_kernels"), "{spec} does not need burn alone");
+            let module = format!("{module}_standalone");
+            let file = out.join(format!("{module}.rs"));
+            std::fs::write(&file, &text).expect("a model can be written");
+            let _ = write!(cases, "#[path = {:?}]\npub mod {module};\n", file.display().to_string());
+            let _ = writeln!(cases, "{}", test(&graph, spec, settings, &module, &text, "ROUNDING"));
+        }
+    }
+
+    /// The program of the spec's crate, compiled where the crate is a module.
+    fn write_program(graph: &Verified, sources: &SourceMap, spec: &str, out: &Path, cases: &mut String) {
+        let files = emit::krate(graph, sources, spec, emit::Form::Kernels).expect("no fault of trafoc");
+        let module = emit::name::file(&graph.name);
+        let text = |path: &str| {
+            let found = files.iter().find(|(name, _)| name == path);
+            found.unwrap_or_else(|| panic!("{spec}: no {path}")).1.clone()
+        };
+        let folder = out.join(&module);
+        std::fs::create_dir_all(&folder).expect("the name can be written");
+        let own =
+            |text: String| text.lines().filter(|l| !l.starts_with("//!")).collect::<Vec<_>>().join("\n");
+        let program = format!("use super::{module};\n{}", own(text("src/main.rs")));
+        std::fs::write(folder.join("program.rs"), program).expect("a program can be written");
+        std::fs::write(folder.join("model.rs"), text(&format!("src/{module}.rs"))).expect("a model, too");
+        let _ = writeln!(
+            cases,
+            "#[allow(dead_code)]\nmod crate_{module} {{\npub mod {module} {{\n#[path = {:?}]\npub mod {module};\n}}\n\
+             #[path = {:?}]\nmod program;\n}}",
+            folder.join("model.rs").display().to_string(),
+            folder.join("program.rs").display().to_string()
+        );
     }
 
     /// A test that calls the methods of the model.
-    fn test(graph: &Verified, spec: &str, settings: &[String], module: &str, text: &str) -> String {
+    fn test(
+        graph: &Verified,
+        spec: &str,
+        settings: &[String],
+        module: &str,
+        text: &str,
+        bound: &str,
+    ) -> String {
         let (model, methods) = api(text);
         let find = |name: &str| methods.iter().find(|m| m.sig.ident == name);
         let full = call(find("forward").expect("every model has forward"), &[]);
@@ -177,14 +252,14 @@ mod emission {
                 "Some(|file, device, steps| {{\n\
                  let model = {load};\n\
                  {first}\n\
-                 let mut cache = {module}::Cache::new();\n\
+                 let mut cache = model.cache();\n\
                  Ok(steps.iter().map(|given| model.{step}.bits()).collect())\n\
                  }})"
             ),
         };
         format!(
             "#[test]\nfn {module}_is_equal() {{\n\
-             check({spec:?}, &{settings:?}, |file, device, given| Ok({load}.{full}.bits()), {cached});\n}}\n"
+             check({spec:?}, &{settings:?}, |file, device, given| Ok({load}.{full}.bits()), {cached}, {bound});\n}}\n"
         )
     }
 

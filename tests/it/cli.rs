@@ -597,12 +597,29 @@ fn building_writes_rust_and_destroys_nothing() {
     assert_eq!(build(&["--out", "mine.rs", "--force"]).code, 0);
     let whole = build(&["--crate", "whole"]);
     assert_eq!(whole.out, "whole\n", "{}", whole.err);
-    for file in ["Cargo.toml", "src/main.rs", "src/gbt_mulm.rs"] {
+    for file in ["Cargo.toml", "src/main.rs", "src/gbt_mulm.rs", "kernels/src/lib.rs"] {
         assert!(folder.path().join("whole").join(file).is_file(), "{file}");
     }
     assert_eq!(build(&["--crate", "whole"]).code, 0);
     std::fs::write(folder.path().join("whole/Cargo.toml"), "[package]\n").unwrap();
     assert_eq!(build(&["--crate", "whole"]).code, 3);
+    let alone = build(&["--out", "-", "--standalone"]).out;
+    assert!(alone.contains("mod kernels {") && !alone.contains("trafoc_kernels"), "{alone}");
+    assert!(!build(&["--out", "-"]).out.contains("mod kernels {"));
+}
+
+#[test]
+fn a_name_too_long_for_a_file_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = TINY.replace("tiny", &"long-".repeat(80));
+    std::fs::write(folder.path().join("long.yaml"), spec).unwrap();
+    let built = trafoc_in(folder.path(), &["build", "-q", "long.yaml", "--crate", "whole"]);
+    assert_eq!(built.code, 0, "{}", built.err);
+    let path = format!("new/{}/model.rs", "n".repeat(300));
+    let refused = trafoc_in(folder.path(), &["build", "-q", "long.yaml", "--out", &path]);
+    assert_eq!(refused.code, 4, "{}", refused.err);
+    assert!(refused.err.contains("300 bytes"), "{}", refused.err);
+    assert!(!folder.path().join("new").exists());
 }
 
 /// Without the interpreter, `run` checks the spec and then reports which feature is missing.

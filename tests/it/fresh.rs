@@ -99,4 +99,7 @@ fn emitted_files_do_not_grow_with_layers() {
 fn emitted_crates_pin_the_burn_they_are_tested_with() {
     let manifest = std::fs::read_to_string(repository("Cargo.toml")).unwrap();
     assert!(manifest.contains(&format!("burn = {{ version = \"={}\"", emit::BURN)));
+    let kernels = std::fs::read_to_string(repository("kernels/Cargo.toml")).unwrap();
+    assert!(kernels.contains(&format!("version = \"={}\"", emit::BURN)));
+    assert!(kernels.contains(&format!("\nversion = \"{}\"", emit::KERNELS)));
 }

@@ -2,6 +2,7 @@
 
 mod dtypes;
 mod init;
+mod kernels;
 mod laws;
 mod numbers;
 mod refusals;

@@ -61,6 +61,8 @@ mod measured;
 #[cfg(feature = "interp")]
 mod memory;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod numeric;
 #[cfg(test)]
 #[cfg(feature = "interp")]

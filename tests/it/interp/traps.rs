@@ -4,15 +4,10 @@
 use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{DType as Elements, FloatDType, activation};
-use trafoc::interp::kernels::append::Appended;
-use trafoc::interp::kernels::attention::attention;
-use trafoc::interp::kernels::attention_weights::attention_weights;
-use trafoc::interp::kernels::gelu::gelu;
-use trafoc::interp::kernels::heads::repeat_heads;
-use trafoc::interp::kernels::norms::{layer_norm_of, rms_norm_of, unit_length};
-use trafoc::interp::kernels::pool::pool_mean;
-use trafoc::interp::kernels::route::{route_softmax, route_softmax_of_chosen};
-use trafoc::interp::kernels::sinusoid::sinusoid_concat;
+use trafoc_kernels::{
+    Appended, attention, attention_weights, gelu, layer_norm_of, pool_mean, repeat_heads, rms_norm_of,
+    route_softmax, route_softmax_of_chosen, sinusoid_concat, unit_length,
+};
 
 use super::*;
 use crate::compiled::repository;

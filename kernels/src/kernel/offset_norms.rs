@@ -4,6 +4,8 @@ use burn::module::Param;
 use burn::nn::Initializer;
 use burn::prelude::*;
 
+use super::norms::{layer_norm_of, rms_norm_of};
+
 /// `x / sqrt(mean(x²) + eps) * (1 + weight)`
 #[derive(Module, Debug)]
 pub struct OffsetRmsNorm {
@@ -12,11 +14,13 @@ pub struct OffsetRmsNorm {
 }
 
 impl OffsetRmsNorm {
-    fn new(width: usize, eps: f64, device: &Device) -> Self {
+    /// A weight of zeros, which multiplies by one.
+    pub fn new(width: usize, eps: f64, device: &Device) -> Self {
         Self { weight: Initializer::Zeros.init([width], device), eps }
     }
 
-    fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+    /// The norm over the last axis: `[.., width]`.
+    pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         rms_norm_of(x, Some(self.weight.val() + 1.0), self.eps)
     }
 }
@@ -30,12 +34,14 @@ pub struct OffsetLayerNorm {
 }
 
 impl OffsetLayerNorm {
-    fn new(width: usize, has_bias: bool, eps: f64, device: &Device) -> Self {
+    /// A weight of zeros, which multiplies by one.
+    pub fn new(width: usize, has_bias: bool, eps: f64, device: &Device) -> Self {
         let zeros = || Initializer::Zeros.init([width], device);
         Self { weight: zeros(), bias: has_bias.then(zeros), eps }
     }
 
-    fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+    /// The norm over the last axis: `[.., width]`.
+    pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         let bias = self.bias.as_ref().map(|bias| bias.val());
         layer_norm_of(x, Some(self.weight.val() + 1.0), bias, self.eps)
     }

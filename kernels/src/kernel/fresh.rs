@@ -1,8 +1,14 @@
-//! Fresh weights that burn has no initializer for.
+//! Fresh weights.
 
 use burn::module::{Param, ParamId};
+use burn::nn::Initializer;
 use burn::prelude::*;
 use burn::tensor::Distribution;
+
+/// `N(0, std²)`
+pub fn normal<const D: usize>(shape: [usize; D], std: f64, device: &Device) -> Param<Tensor<D>> {
+    Initializer::Normal { mean: 0.0, std }.init(shape, device)
+}
 
 /// `N(0, std²)`, redrawn outside `± cut` standard deviations.
 pub fn truncated_normal<const D: usize>(
@@ -26,7 +32,7 @@ pub fn truncated_normal<const D: usize>(
     Param::uninitialized(ParamId::new(), draw, device.clone(), true, shape.into())
 }
 
-/// A table with zeros in one row, which stands for padding.
+/// A table whose row for padding starts at zero.
 pub fn zero_row(table: Param<Tensor<2>>, row: usize) -> Param<Tensor<2>> {
     table.init_mapper(move |table| table.slice_fill(s![row..row + 1, ..], 0.0))
 }

@@ -10,7 +10,7 @@ pub struct Appended<const D: usize> {
 }
 
 impl<const D: usize> Appended<D> {
-    /// Puts `x [.., T, D]` behind the first `len` positions and returns all of them, `[.., len + T, D]`.
+    /// Appends `x [.., T, D]` to the first `len` positions and returns all of them, `[.., len + T, D]`.
     pub fn append(&mut self, x: Tensor<D>, len: usize) -> Tensor<D> {
         let axis = D - 2;
         let mut dims = x.dims();

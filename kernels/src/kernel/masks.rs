@@ -4,7 +4,7 @@ use burn::prelude::*;
 
 /// The mask `[1, 1, T, K]` of a rule: `hidden(query, key)`, in positions from the sequence's start. The
 /// first query is at position `start`.
-pub fn mask(
+pub fn mask_by(
     start: usize,
     queries: usize,
     keys: usize,

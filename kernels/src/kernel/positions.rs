@@ -3,6 +3,6 @@
 use burn::prelude::*;
 
 /// Positions `start, start + 1, ..` as `[1, T]`.
-pub fn positions(start: usize, length: usize, device: &Device) -> Tensor<2, Int> {
+pub fn position_ids(start: usize, length: usize, device: &Device) -> Tensor<2, Int> {
     Tensor::<1, Int>::arange(start as i64..(start + length) as i64, device).unsqueeze()
 }

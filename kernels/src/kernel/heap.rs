@@ -3,12 +3,13 @@
 use burn::module::{Content, Devices, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor};
 use burn::prelude::*;
 
-/// A module on the heap, so that blocks of unlike sizes can stand in one `Vec`. It adds nothing to paths.
+/// A module on the heap, so that blocks of different sizes can be in one `Vec`. It adds nothing to paths.
 #[derive(Clone, Debug)]
 pub struct Heap<M>(Box<M>);
 
 impl<M: Module> Heap<M> {
-    fn new(module: M) -> Self {
+    /// Moves a module there.
+    pub fn new(module: M) -> Self {
         Self(Box::new(module))
     }
 }

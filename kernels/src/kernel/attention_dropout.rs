@@ -3,6 +3,9 @@
 use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 
+use super::attention::attention;
+use super::attention_weights::attention_weights;
+
 /// [`attention`] with dropout of its weights, which is active on devices with autodiff.
 pub fn attention_with_dropout(
     q: Tensor<4>,

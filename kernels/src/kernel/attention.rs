@@ -1,0 +1,27 @@
+//! Scaled dot-product attention in one operation.
+
+use burn::prelude::*;
+use burn::tensor::DType;
+use burn::tensor::ops::AttentionModuleOptions;
+
+use crate::backend;
+
+/// `softmax(q k^T * scale, softcapped, biased, masked) v`: `q [B, H, T, D]`, `k [B, H, K, D]`,
+/// `v [B, H, K, V]` → `[B, H, T, V]`. The mask is true where a key is hidden; a query that sees no key
+/// gets zeros. Causal: the last query sees all keys. Computed in single precision.
+pub fn attention(
+    q: Tensor<4>,
+    k: Tensor<4>,
+    v: Tensor<4>,
+    mask: Option<Tensor<4, Bool>>,
+    bias: Option<Tensor<4>>,
+    options: AttentionModuleOptions,
+) -> Tensor<4> {
+    let ([batch, heads, queries, _], keys) = (q.dims(), k.dims()[2]);
+    let scores = [batch, heads, queries, keys];
+    let mask = mask.map(|mask| mask.expand(scores));
+    let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
+    let dtype = q.dtype();
+    let (q, k, v) = (q.cast(DType::F32), k.cast(DType::F32), v.cast(DType::F32));
+    backend::attention(q, k, v, mask, bias, options).cast(dtype)
+}

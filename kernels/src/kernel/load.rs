@@ -1,0 +1,32 @@
+//! Weights from files.
+
+use std::path::Path;
+
+use burn::prelude::*;
+use burn::store::{FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter, SafetensorsStore};
+use burn::tensor::DType;
+
+/// The model with the weights of a safetensors file: names are the paths of fields, linear weights are `[out, in]`.
+/// `renamed` are the segments of paths whose fields have other names.
+///
+/// # Errors
+/// The file cannot be read, or its tensors are not exactly those of the model.
+pub fn load_safetensors<M: Module>(
+    mut model: M,
+    path: impl AsRef<Path>,
+    renamed: &[(&str, &str)],
+    device: &Device,
+) -> Result<M, String> {
+    let dtype: DType = device.settings().float_dtype.into();
+    let mut store = SafetensorsStore::from_file(path.as_ref()).skip_enum_variants(true);
+    for (segment, field) in renamed {
+        store = store.with_key_remapping(format!(r"(^|\.){segment}(\.|$)"), format!("${{1}}{field}${{2}}"));
+    }
+    let mut store = store.with_from_adapter(PyTorchToBurnAdapter.chain(FloatCastAdapter::to(dtype)));
+    let report = model.load_from(&mut store).map_err(|error| error.to_string())?;
+    if report.unused.is_empty() {
+        Ok(model)
+    } else {
+        Err(format!("no place for {}", report.unused.join(", ")))
+    }
+}

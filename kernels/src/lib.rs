@@ -1,0 +1,21 @@
+//! Ops of transformers that are more than one call of burn, as functions on plain tensors.
+//!
+//! trafoc's interpreter and the models that trafoc emits call the same functions, so both compute the same bits.
+//! Shapes: `B` sequences, `T` positions, `P` of them in a cache, `H` heads, `D` features, `K` keys, `V` words.
+//! Each file below `kernel` is one op or one family of them; it uses burn, the files next to it by `super`, and
+//! `backend`, where an op is computed in another way on another backend. [`reference`] has those ops in a form
+//! that is the same on all backends.
+//!
+//! A backend must be named among the features of this crate; a tensor of another one panics where an op goes by
+//! the backend.
+
+#[cfg(feature = "ops")]
+mod backend;
+#[cfg(feature = "ops")]
+mod kernel;
+#[cfg(feature = "ops")]
+pub mod reference;
+pub mod source;
+
+#[cfg(feature = "ops")]
+pub use kernel::*;

@@ -1,0 +1,137 @@
+//! Names in emitted Rust: whatever an author calls things, the crate is one that Cargo takes and no name hides
+//! another. `tests/emitted` compiles what is only read here.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use syn::visit::Visit;
+use trafoc::emit::{self, Form, name};
+use trafoc::source::SourceMap;
+use trafoc_kernels::source::FILES;
+
+use crate::compiled::{graph, repository, specs};
+
+/// The names of `tests/emitted/names.txt`.
+fn hostile() -> Vec<String> {
+    let text = std::fs::read_to_string(repository("tests/emitted/names.txt")).unwrap();
+    text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+/// What a file defines, and the types and traits it names as the first word of a path.
+#[derive(Default)]
+struct Words {
+    defined: BTreeSet<String>,
+    named: BTreeSet<String>,
+}
+
+impl<'ast> Visit<'ast> for Words {
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.defined.insert(item.ident.to_string());
+        syn::visit::visit_item_struct(self, item);
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        self.defined.insert(item.ident.to_string());
+        syn::visit::visit_item_enum(self, item);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let first = path.segments.first().map(|segment| segment.ident.to_string()).unwrap_or_default();
+        let is_type = first.starts_with(|c: char| c.is_ascii_uppercase());
+        if is_type && first.chars().any(|c| c.is_ascii_lowercase()) {
+            self.named.insert(first);
+        }
+        syn::visit::visit_path(self, path);
+    }
+}
+
+#[test]
+fn what_emitted_files_name_no_module_is_called() {
+    for folder in ["tests/good", "specs"] {
+        for (spec, path) in specs(folder) {
+            let text = emit::rust(&graph(&path), &SourceMap::new(), &spec).unwrap();
+            let mut words = Words::default();
+            words.visit_file(&syn::parse_file(&text).unwrap());
+            let open = words.named.difference(&words.defined).filter(|name| !name::is_reserved_type(name));
+            assert_eq!(open.collect::<Vec<_>>(), Vec::<&String>::new(), "{spec}");
+        }
+    }
+}
+
+#[test]
+fn types_of_the_kernels_are_reserved() {
+    let mut types = BTreeSet::new();
+    for (path, text) in FILES.iter().filter(|(path, _)| path.starts_with("src/kernel/")) {
+        let mut words = Words::default();
+        words.visit_file(&syn::parse_file(text).unwrap_or_else(|error| panic!("{path}: {error}")));
+        types.extend(words.defined);
+        for item in syn::parse_file(text).unwrap().items {
+            if let syn::Item::Trait(item) = item {
+                types.insert(item.ident.to_string());
+            }
+        }
+    }
+    assert!(types.contains("KvCache"));
+    let open: Vec<&String> = types.iter().filter(|name| !name::is_reserved_type(name)).collect();
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn the_text_of_the_kernels_is_complete() {
+    let mut there = BTreeSet::from(["Cargo.toml".to_owned()]);
+    for folder in ["src", "src/kernel", "src/reference"] {
+        for entry in std::fs::read_dir(repository("kernels").join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".rs") {
+                there.insert(format!("{folder}/{name}"));
+            }
+        }
+    }
+    assert_eq!(FILES.iter().map(|(path, _)| (*path).to_owned()).collect::<BTreeSet<_>>(), there);
+}
+
+#[test]
+fn a_name_of_a_file_can_be_written_and_is_its_own() {
+    let names = hostile();
+    let files: BTreeSet<String> = names.iter().map(|name| name::file(name)).collect();
+    for file in &files {
+        assert!(file.len() <= 64, "{file}");
+        assert!(file.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'), "{file}");
+    }
+    let long = ["a".repeat(300), format!("{}b", "a".repeat(299))];
+    assert_ne!(name::file(&long[0]), name::file(&long[1]));
+    for taken in ["lib", "main", "std", "burn", "trafoc_kernels", "fn", "f32", "con", "com1"] {
+        assert_ne!(name::file(taken), taken);
+    }
+}
+
+/// Cargo reads the manifests of crates with hostile names; it knows which names a package cannot have.
+#[test]
+fn crates_of_hostile_names_are_packages() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    for name in hostile() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("spec.yaml");
+        let text = format!(
+            "trafo: 1\nname: {name:?}\nvocab: 16\ncontext: 8\nd_model: 8\n\
+             decoder: {{layers: 1, attention: {{heads: 2}}, ffn: {{hidden: 12}}}}\nhead: lm\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        let graph = graph(&path);
+        for form in [Form::Kernels, Form::Standalone] {
+            let root = folder.path().join(format!("{form:?}"));
+            for (file, text) in emit::krate(&graph, &SourceMap::new(), "spec.yaml", form).unwrap() {
+                let file = root.join(file);
+                std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+                std::fs::write(file, text).unwrap();
+            }
+            let said = Command::new(&cargo)
+                .args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"])
+                .arg(root.join("Cargo.toml"))
+                .output()
+                .unwrap();
+            assert!(said.status.success(), "{name}: {}", String::from_utf8_lossy(&said.stderr));
+            assert_eq!(root.join("kernels").exists(), form == Form::Kernels);
+        }
+    }
+}
