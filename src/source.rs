@@ -27,7 +27,21 @@ impl Span {
         Self { source, start: clamp(start), end: clamp(end.max(start)) }
     }
 
-    /// The smallest range that covers both. If the two are in different sources, `self` is returned.
+    /// The range of `text`, which is the text of `source`, that lies nearest to `start..end`: inside of it and
+    /// between characters. For places that come from elsewhere, such as a parser's byte counts.
+    pub fn within(source: SourceId, text: &str, start: usize, end: usize) -> Self {
+        let mut start = start.min(text.len());
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let mut end = end.clamp(start, text.len());
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        Self::new(source, start, end)
+    }
+
+    /// The smallest range that covers both. Ranges of different sources do not join: `self` stays.
     pub fn to(self, other: Span) -> Self {
         if self.source != other.source {
             return self;
@@ -99,7 +113,15 @@ impl SourceMap {
         self.get(span.source).and_then(|s| s.text.get(span.range())).unwrap_or("")
     }
 
-    /// The start of a span as `name:line:column`.
+    /// A span as it is shown: inside of its text and between characters, whatever made it.
+    pub fn inside(&self, span: Span) -> Span {
+        match self.get(span.source) {
+            Some(source) => Span::within(span.source, &source.text, span.start as usize, span.end as usize),
+            None => span,
+        }
+    }
+
+    /// `name:line:column` of a span's start.
     pub fn place(&self, span: Span) -> String {
         match self.get(span.source) {
             Some(source) => {
@@ -128,4 +150,10 @@ pub fn is_hidden(c: char) -> bool {
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
         other => other.is_control(),
     }
+}
+
+/// Whether a character may make a terminal do something, or show a text in another order: the hidden ones,
+/// a carriage return, and marks of direction, which a text may hold for good reasons.
+pub fn steers(c: char) -> bool {
+    is_hidden(c) || matches!(c, '\r' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
 }

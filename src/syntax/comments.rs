@@ -22,13 +22,17 @@ pub struct Comment {
 
 /// The outline of a text that parses without errors; `tree` is what it parses to.
 pub fn read(text: &str, notation: Notation, tree: &Node) -> Outline {
-    let (mut outline, comments) = match notation {
+    let (mut outline, mut comments) = match notation {
         Notation::Yaml => {
             let found = lossless::read(text);
             (found.outline, found.comments)
         }
         Notation::Dsl => (dsl_outline(text, tree), dsl_comments(text, tree)),
     };
+    for comment in &mut comments {
+        // Either would end the comment, or the text, in YAML.
+        comment.text = comment.text.replace(['\r', '\u{feff}'], " ").trim_end().to_owned();
+    }
     let mut filler = Filler { text, comments: comments.into(), by_indent: notation == Notation::Yaml };
     filler.root(&mut outline);
     outline
@@ -36,24 +40,31 @@ pub fn read(text: &str, notation: Notation, tree: &Node) -> Outline {
 
 fn dsl_outline(text: &str, tree: &Node) -> Outline {
     let slice = |n: &Node| text.get(n.span.range()).unwrap_or("");
-    let spread = |n: &Node| {
-        let opens = |before: &str| before.ends_with('\n');
-        let blank = text.get(..n.span.start as usize).unwrap_or("").trim_end_matches([' ', '\t']);
-        match &n.kind {
-            Kind::Scalar(s) if s.style == Style::Block => Some(slice(n).contains('\n') || opens(blank)),
-            Kind::Scalar(_) | Kind::Null | Kind::Delete => Some(false),
-            Kind::List(_) | Kind::Map(_) => Some(slice(n).contains('\n')),
-        }
-    };
-    let call = |n: &Node| match &n.kind {
+    let is_call = |n: &Node| match &n.kind {
         Kind::Map(entries) => {
             matches!(entries.as_slice(), [only] if only.key_span.start == n.span.start)
                 && slice(n).ends_with(')')
         }
         Kind::Null | Kind::Delete | Kind::Scalar(_) | Kind::List(_) => false,
     };
+    let is_leaf = |n: &Node| !matches!(n.kind, Kind::Map(_) | Kind::List(_));
+    let spread = |n: &Node| {
+        let opens = |before: &str| before.ends_with('\n');
+        let blank = text.get(..n.span.start as usize).unwrap_or("").trim_end_matches([' ', '\t']);
+        match &n.kind {
+            Kind::Scalar(s) if s.style == Style::Block => Some(slice(n).contains('\n') || opens(blank)),
+            Kind::Scalar(_) | Kind::Null | Kind::Delete => Some(false),
+            // Between the parentheses of `window(4096)` there is nothing to spread.
+            Kind::Map(entries)
+                if is_call(n) && matches!(entries.as_slice(), [one] if is_leaf(&one.value)) =>
+            {
+                Some(false)
+            }
+            Kind::List(_) | Kind::Map(_) => Some(slice(n).contains('\n')),
+        }
+    };
     let close = |n: &Node| Some(n.span.end as usize);
-    let mut outline = Outline::build(tree, &spread, &call, &close);
+    let mut outline = Outline::build(tree, &spread, &is_call, &close);
     with_marks(&mut outline, text);
     outline
 }

@@ -15,7 +15,7 @@ mod outline;
 pub mod print;
 pub mod set;
 pub mod text;
-mod token;
+pub mod token;
 pub mod tree;
 pub mod yaml;
 

@@ -3,13 +3,15 @@
 //! Every file passes these checks first: its size, its encoding, and characters that hide what a text says.
 //! So the parsers see only plain UTF-8 of bounded length.
 
+use std::borrow::Cow;
+
 use crate::diag::{Code, Diagnostic, Sink};
 pub use crate::source::is_hidden;
 use crate::source::{SourceId, SourceMap, Span};
 
-/// The longest source in bytes.
-pub const MAX_BYTES: usize = 1 << 20;
-/// How deep maps and lists may be nested.
+/// A source may be this many bytes long.
+pub const MAX_BYTES: usize = crate::read::limit::SPEC;
+/// Maps and lists may nest this deep.
 pub const MAX_DEPTH: usize = 64;
 /// The longest key in characters.
 pub const MAX_KEY: usize = 256;
@@ -84,4 +86,41 @@ fn too_long(id: SourceId, bytes: usize) -> Diagnostic {
     let message = format!("the text is {bytes} bytes long, more than the {MAX_BYTES} a spec may have");
     Diagnostic::error(Code::TooLarge, Span::new(id, 0, 0), message)
         .help("a spec describes an architecture in a page or two: check that this is the file you mean")
+}
+
+/// A text on lines of its own, as both notations read it: without the indent its lines share, without blanks
+/// at the ends of lines, and without empty lines above and below. What follows the opening mark on its line has no
+/// indent. A carriage return ends a line as it does in YAML.
+pub fn dedent(written: &str) -> String {
+    let blank = [' ', '\t'];
+    let unix = match written.contains('\r') {
+        true => Cow::Owned(written.replace("\r\n", "\n").replace('\r', "\n")),
+        false => Cow::Borrowed(written),
+    };
+    let lines: Vec<&str> = unix.split('\n').map(|l| l.trim_end_matches(blank)).collect();
+    let indent = |l: &&str| l.len() - l.trim_start_matches(blank).len();
+    let shared = lines.iter().skip(1).filter(|l| !l.is_empty()).map(indent).min().unwrap_or(0);
+    let mut text: Vec<&str> = Vec::with_capacity(lines.len());
+    for (i, line) in lines.iter().enumerate() {
+        text.push(if i == 0 { line.trim_start_matches(blank) } else { line.get(shared..).unwrap_or("") });
+    }
+    text.join("\n").trim_matches('\n').to_owned()
+}
+
+/// Whether a text on lines of its own reads back as itself.
+pub fn is_dedented(text: &str) -> bool {
+    dedent(&format!("\n{text}")) == text
+}
+
+/// An expression without the line ends, tabs and comments its author put into it.
+pub fn one_line(written: &str) -> String {
+    if !written.contains(['\n', '\r', '\t', '#']) && !written.contains("//") {
+        return written.to_owned();
+    }
+    let code = |line: &str| {
+        let end = line.find('#').into_iter().chain(line.find("//")).min().unwrap_or(line.len());
+        line.get(..end).unwrap_or("").replace(['\r', '\t'], " ").trim_matches(' ').to_owned()
+    };
+    let parts: Vec<String> = written.split('\n').map(code).filter(|l| !l.is_empty()).collect();
+    parts.join(" ")
 }

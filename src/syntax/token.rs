@@ -67,16 +67,8 @@ impl<'a> Text<'a> {
                 at += rest.find('\n').unwrap_or(rest.len());
                 continue;
             }
-            let (kind, len) = match c {
-                '0'..='9' => (TokenKind::Number, number_len(rest)),
-                '.' if rest[1..].starts_with(|d: char| d.is_ascii_digit()) => {
-                    (TokenKind::Number, number_len(rest))
-                }
-                'a'..='z' | 'A'..='Z' | '_' => (TokenKind::Name, name_len(rest)),
-                '+' | '-' | '*' | '/' | '^' | '(' | ')' | '[' | ']' | ',' | ';' | '=' | ':' | '{' | '}' => {
-                    (TokenKind::Mark, 1)
-                }
-                other => return Err(Box::new(self.foreign(code, other, at))),
+            let Some((kind, len)) = word(rest) else {
+                return Err(Box::new(self.foreign(code, c, at)));
             };
             let range = at..at + len;
             let text = self.text.get(range.clone()).unwrap_or("");
@@ -162,7 +154,44 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The length in bytes of the number-like word at the start of a text.
+/// The word a text begins with, which no blank and no comment does: its kind and its bytes.
+fn word(text: &str) -> Option<(TokenKind, usize)> {
+    let mut chars = text.chars();
+    Some(match chars.next()? {
+        '0'..='9' => (TokenKind::Number, number_len(text)),
+        '.' if chars.next().is_some_and(|d| d.is_ascii_digit()) => (TokenKind::Number, number_len(text)),
+        'a'..='z' | 'A'..='Z' | '_' => (TokenKind::Name, name_len(text)),
+        '+' | '-' | '*' | '/' | '^' | '(' | ')' | '[' | ']' | ',' | ';' | '=' | ':' | '{' | '}' => {
+            (TokenKind::Mark, 1)
+        }
+        _ => return None,
+    })
+}
+
+/// Whether a text without quotes may be meant as a number or an expression: it consists of their words and
+/// has a number or an operator among them. In quotes it would be another value.
+pub fn may_be_value(text: &str) -> bool {
+    let mut any = false;
+    let mut at = 0;
+    while let Some(c) = text.get(at..).and_then(|r| r.chars().next()) {
+        let rest = text.get(at..).unwrap_or("");
+        if c.is_whitespace() {
+            at += c.len_utf8();
+        } else if c == '#' || rest.starts_with("//") {
+            at += rest.find('\n').unwrap_or(rest.len());
+        } else if let Some((kind, len)) = word(rest) {
+            let operator = matches!(c, '+' | '-' | '*' | '/' | '^' | '(' | ')');
+            any |= kind == TokenKind::Number || operator;
+            at += len;
+        } else {
+            return false;
+        }
+    }
+    // What begins with `=` is a formula over tensors, which is read from quotes as well.
+    any && !text.starts_with('=')
+}
+
+/// Bytes of the number-like word a text begins with.
 fn number_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let byte = |i: usize| bytes.get(i).copied().unwrap_or(b' ');

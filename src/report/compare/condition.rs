@@ -121,7 +121,8 @@ fn side(
     let trimmed = whole.trim();
     if trimmed.is_empty() {
         let place = range.start.min(text.len().saturating_sub(1));
-        return Err(wrong(id, place, place + 1, "one side of the comparison is empty"));
+        let place = sources.inside(Span::new(id, place, place + 1)).range();
+        return Err(wrong(id, place.start, place.end, "one side of the comparison is empty"));
     }
     let start = range.start + (whole.len() - whole.trim_start().len());
     let node = Node::plain(trimmed, Span::new(id, start, start + trimmed.len()));

@@ -6,7 +6,7 @@ use pest::iterators::{Pair, Pairs};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
 use crate::syntax::equation::usual_params;
-use crate::syntax::text::MAX_KEY;
+use crate::syntax::text::{MAX_KEY, dedent, one_line};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
 use super::Rule;
@@ -244,7 +244,9 @@ impl Builder<'_, '_> {
             }
         }
         let value = only.unwrap_or_else(|| Node::map(fields, inside));
-        Node::map(vec![Entry { key: word.as_str().to_owned(), key_span, value }], span)
+        let mut entries = Vec::with_capacity(1);
+        self.add(&mut entries, Entry { key: word.as_str().to_owned(), key_span, value });
+        Node::map(entries, span)
     }
 
     /// A quoted text with its escapes resolved.
@@ -294,24 +296,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// The lines of a text without their common indent, and without blank lines at its start and end. Text on
-/// the line of the opening mark has no indent.
-pub fn dedent(written: &str) -> String {
-    let lines: Vec<&str> = written.lines().map(str::trim_end).collect();
-    let indent = |l: &&str| l.len() - l.trim_start_matches([' ', '\t']).len();
-    let shared = lines.iter().skip(1).filter(|l| !l.is_empty()).map(indent).min().unwrap_or(0);
-    let mut text: Vec<&str> = Vec::with_capacity(lines.len());
-    for (i, line) in lines.iter().enumerate() {
-        text.push(if i == 0 {
-            line.trim_start_matches([' ', '\t'])
-        } else {
-            line.get(shared..).unwrap_or("")
-        });
-    }
-    text.join("\n").trim_matches('\n').trim_end().to_owned()
-}
-
-/// The character that an escape represents, and the number of bytes after the backslash.
+/// The character an escape stands for and how many bytes it takes behind the backslash.
 fn escape(rest: &str) -> Option<(char, usize)> {
     match rest.chars().next()? {
         'n' => Some(('\n', 1)),
@@ -327,17 +312,4 @@ fn escape(rest: &str) -> Option<(char, usize)> {
         }
         _ => None,
     }
-}
-
-/// A plain value without the line breaks and comments inside of it.
-fn one_line(written: &str) -> String {
-    if !written.contains(['\n', '#']) && !written.contains("//") {
-        return written.to_owned();
-    }
-    let code = |line: &str| {
-        let end = line.find('#').into_iter().chain(line.find("//")).min().unwrap_or(line.len());
-        line.get(..end).unwrap_or("").trim().to_owned()
-    };
-    let parts: Vec<String> = written.lines().map(code).filter(|l| !l.is_empty()).collect();
-    parts.join(" ")
 }

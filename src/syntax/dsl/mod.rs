@@ -10,7 +10,6 @@ mod fault;
 mod grammar;
 
 pub(super) use brackets::string_len;
-pub(super) use build::dedent;
 
 use std::num::NonZeroUsize;
 use std::sync::Once;
@@ -58,16 +57,32 @@ pub fn fits_braces(wiring: &str) -> bool {
         && !wiring.chars().any(|c| text::is_hidden(c) || c == '\u{feff}')
 }
 
-/// Whether a scalar's text can be written in the DSL without quotes, as one word or expression.
-pub fn is_plain(text: &str) -> bool {
-    let simple = text.len() < 2_000 && !text.contains(['\n', '\r', '#', '"']) && !text.contains("//");
+/// Whether a scalar's text can be written in the DSL as it is, as one word or expression, with brackets at most
+/// `depth` deep.
+pub fn is_plain(text: &str, depth: usize) -> bool {
+    let simple = text.len() < 2_000 && !text.contains(['\n', '\r', '\t', '#', '"']) && !text.contains("//");
     simple
         && text != "null"
+        && nesting(text) <= depth
         && Grammar::parse(Rule::plain, text).is_ok_and(|p| p.as_str().len() == text.len())
         && Grammar::parse(Rule::call, text).is_err()
 }
 
-/// Whether a word can be a key in the DSL without quotes.
+/// How many brackets are open at a time, at most.
+fn nesting(text: &str) -> usize {
+    let (mut open, mut most) = (0usize, 0);
+    for c in text.chars() {
+        match c {
+            '(' | '[' | '{' => open += 1,
+            ')' | ']' | '}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
+/// Whether a word can stand in the DSL as a key without quotes.
 pub fn is_key(text: &str) -> bool {
     Grammar::parse(Rule::dashed, text).is_ok_and(|p| p.as_str().len() == text.len())
 }

@@ -1,16 +1,18 @@
 //! Outline → DSL.
 
 use super::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
-use crate::syntax::dsl::{dedent, fits_braces, is_interval, is_key, is_part_word, is_plain};
+use crate::syntax::dsl::{fits_braces, is_interval, is_key, is_part_word, is_plain};
 use crate::syntax::equation;
 use crate::syntax::merge::IsPart;
 use crate::syntax::outline::{Group, Outline, Value};
-use crate::syntax::text::is_hidden;
+use crate::syntax::text::{MAX_DEPTH, dedent, is_dedented, is_hidden, one_line};
+use crate::syntax::token::may_be_value;
 use crate::syntax::tree::Style;
 
 /// The whole text.
 pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
-    let printer = Printer { is_part };
+    let room = MAX_DEPTH.saturating_sub(root.height() + 1).min(ROOM);
+    let printer = Printer { is_part, room };
     let mut out = String::new();
     push_lead(&mut out, &root.lead, 0, str::to_owned);
     match &root.value {
@@ -33,8 +35,13 @@ pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
     out
 }
 
+/// Brackets an expression may have open at a time outside of `"""`.
+const ROOM: usize = 16;
+
 struct Printer<'a> {
     is_part: IsPart<'a>,
+    /// How many brackets may be open within a scalar, beside those of the maps and lists around it.
+    room: usize,
 }
 
 fn tail(text: Option<&str>) -> String {
@@ -109,8 +116,18 @@ impl Printer<'_> {
         let key = item.key.as_deref().unwrap_or("");
         let margin = " ".repeat(indent);
         if let Some(ranges) = ranges(item) {
-            let mut first = item.tail.iter().chain(&ranges.head).cloned().collect::<Vec<_>>();
-            push_lead(out, &std::mem::take(&mut first), indent, str::to_owned);
+            let mut ranges = ranges.clone();
+            // What is behind all of them is behind the last.
+            let end = ranges.items.last_mut().filter(|last| last.tail.is_none());
+            let above = match end {
+                Some(last) => {
+                    last.tail = item.tail.clone();
+                    None
+                }
+                None => item.tail.clone(),
+            };
+            let first: Vec<String> = above.into_iter().chain(ranges.head).collect();
+            push_lead(out, &first, indent, str::to_owned);
             for range in &ranges.items {
                 push_lead(out, &range.lead, indent, str::to_owned);
                 let opening = format!("{margin}layers {}", range.key.as_deref().unwrap_or(""));
@@ -119,13 +136,13 @@ impl Printer<'_> {
             push_lead(out, &ranges.rest, indent, str::to_owned);
             return;
         }
-        if let Some(wiring) = Wiring::of(item) {
+        if let Some(wiring) = Wiring::of(item, self.room) {
             out.push_str(&format!("{margin}{}{}\n", wiring.print(indent), tail(item.tail.as_deref())));
             return;
         }
         match &item.value {
             Value::Group(group) if !group.is_list && !self.is_call(group) => {
-                let count = repeat_count(group);
+                let count = repeat_count(group, self.room);
                 let opening = match &count {
                     Some((text, _)) => format!("{margin}{} x {text}", key_text(key)),
                     None => format!("{margin}{}", key_text(key)),
@@ -194,6 +211,14 @@ impl Printer<'_> {
             out.push_str(&format!("{margin}]"));
             return out;
         }
+        // A part with one value keeps its parentheses however wide it is.
+        if self.is_call(group)
+            && let [only] = group.items.as_slice()
+            && !matches!(only.value, Value::Group(_))
+        {
+            let word = only.key.as_deref().unwrap_or("");
+            return format!("{word}({})", self.leaf(&only.value, indent));
+        }
         if self.is_call(group)
             && let [only] = group.items.as_slice()
             && let Value::Group(fields) = &only.value
@@ -229,7 +254,17 @@ impl Printer<'_> {
     /// A value that is no map or list.
     fn leaf(&self, value: &Value, indent: usize) -> String {
         match value {
-            Value::Scalar { text, style: Style::Block, spread: true } => long_text(text, indent),
+            Value::Scalar { text, style: Style::Block, spread: true } => {
+                long_text(text, indent).unwrap_or_else(|| quoted(text))
+            }
+            Value::Scalar { text, style, .. }
+                if *style != Style::Quoted && may_be_value(text) && is_dedented(text) =>
+            {
+                let written = self.flat(value).or_else(|| long_text(text, indent));
+                // With `"""` in a comment: in quotes it would be no number any more.
+                let short = || Some(one_line(text)).filter(|t| is_plain(t, self.room));
+                written.or_else(short).unwrap_or_else(|| quoted(text))
+            }
             Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } | Value::Group(_) => {
                 self.flat(value).unwrap_or_default()
             }
@@ -243,7 +278,8 @@ impl Printer<'_> {
             Value::Delete => Some("delete!".to_owned()),
             Value::Alias(name) => Some(quoted(&format!("*{name}"))),
             Value::Scalar { text, style, .. } => match style {
-                Style::Plain | Style::Block if is_plain(text) => Some(text.clone()),
+                Style::Plain | Style::Block if is_plain(text, self.room) => Some(text.clone()),
+                Style::Plain | Style::Block if may_be_value(text) && is_dedented(text) => unquoted(text),
                 Style::Plain | Style::Block | Style::Quoted => Some(quoted(text)),
             },
             Value::Group(group) if group.is_list => {
@@ -279,19 +315,21 @@ impl Printer<'_> {
                 }
                 continue;
             }
-            if let Some(wiring) = Wiring::of(item) {
+            if let Some(wiring) = Wiring::of(item, self.room) {
                 parts.push(wiring.flat()?);
                 continue;
             }
             parts.push(match &item.value {
-                Value::Group(inner) if !inner.is_list && !self.is_call(inner) => match repeat_count(inner) {
-                    Some((count, at)) => {
-                        let mut rest = inner.clone();
-                        rest.items.remove(at);
-                        format!("{key} x {count} {}", self.flat_body(&rest)?)
+                Value::Group(inner) if !inner.is_list && !self.is_call(inner) => {
+                    match repeat_count(inner, self.room) {
+                        Some((count, at)) => {
+                            let mut rest = inner.clone();
+                            rest.items.remove(at);
+                            format!("{key} x {count} {}", self.flat_body(&rest)?)
+                        }
+                        None => format!("{key} {}", self.flat_body(inner)?),
                     }
-                    None => format!("{key} {}", self.flat_body(inner)?),
-                },
+                }
                 value => format!("{key} = {}", self.flat(value)?),
             });
         }
@@ -331,12 +369,12 @@ fn ranges(item: &Outline) -> Option<&Group> {
 }
 
 /// The number of layers a map begins with `x N`, and where its entry is.
-fn repeat_count(group: &Group) -> Option<(String, usize)> {
+fn repeat_count(group: &Group, room: usize) -> Option<(String, usize)> {
     let at = group.items.iter().position(|i| i.key.as_deref() == Some("layers"))?;
     let item = group.items.get(at)?;
     match &item.value {
         Value::Scalar { text, style: Style::Plain, .. }
-            if is_plain(text) && item.lead.iter().all(String::is_empty) =>
+            if is_plain(text, room) && item.lead.iter().all(String::is_empty) =>
         {
             Some((text.clone(), at))
         }
@@ -353,22 +391,23 @@ struct Wiring<'a> {
 
 impl<'a> Wiring<'a> {
     /// The equation under `block`, unless it is one word or does not fit into braces.
-    fn of(item: &'a Outline) -> Option<Self> {
+    fn of(item: &'a Outline, room: usize) -> Option<Self> {
         let Value::Scalar { text, style, spread } = &item.value else { return None };
-        let word = *style == Style::Plain && is_plain(text) && !text.contains(['(', '+', '-', '*', '/', '^']);
+        let word =
+            *style == Style::Plain && is_plain(text, room) && !text.contains(['(', '+', '-', '*', '/', '^']);
         if item.key.as_deref() != Some("block") || *style == Style::Quoted || word || text.trim().is_empty() {
             return None;
         }
         let (params, body) = equation::split_header(text);
         let spread = *spread || body.trim().contains('\n') || body.contains('#') || body.contains("//");
         let wiring = Wiring { params, text: body, spread };
-        let fits = fits_braces(body) && dedent(&wiring.body(0)).trim() == body.trim();
+        let fits = room == ROOM && fits_braces(body) && dedent(&wiring.body(0)) == body.trim_matches('\n');
         fits.then_some(wiring)
     }
 
     fn body(&self, indent: usize) -> String {
         let mut out = String::from("\n");
-        for line in self.text.trim_end().trim_start_matches('\n').split('\n') {
+        for line in self.text.trim_matches('\n').split('\n') {
             if !line.is_empty() {
                 out.push_str(&format!("{}{line}", " ".repeat(indent + 2)));
             }
@@ -395,20 +434,28 @@ fn key_text(key: &str) -> String {
     if is_key(key) { key.to_owned() } else { quoted(key) }
 }
 
-/// A text of several lines between `"""`, or in quotes if that does not keep it.
-fn long_text(text: &str, indent: usize) -> String {
+/// A text of several lines between `"""`, if it reads back the same.
+fn long_text(text: &str, indent: usize) -> Option<String> {
     let mut lines = String::from("\n");
-    for line in text.trim_end().trim_start_matches('\n').split('\n') {
+    for line in text.split('\n') {
         if !line.is_empty() {
             lines.push_str(&format!("{}{line}", " ".repeat(indent + 2)));
         }
         lines.push('\n');
     }
     lines.push_str(&" ".repeat(indent));
-    let sound =
-        !text.chars().any(|c| is_hidden(c) || matches!(c, '\r' | '\u{feff}')) && !text.contains("\"\"\"");
-    let kept = sound && dedent(&lines).trim() == text.trim() && !text.trim_end().ends_with('"');
-    if kept { format!("\"\"\"{lines}\"\"\"") } else { quoted(text) }
+    (is_literal(text) && dedent(&lines) == text).then(|| format!("\"\"\"{lines}\"\"\""))
+}
+
+/// A text of one line between `"""`, where it is no quoted text, if it reads back the same.
+fn unquoted(text: &str) -> Option<String> {
+    let one = !text.contains('\n') && !text.starts_with('"') && !text.ends_with('"');
+    (one && is_literal(text)).then(|| format!("\"\"\"{text}\"\"\""))
+}
+
+/// Whether a text can be written between `"""`, where there are no escapes.
+fn is_literal(text: &str) -> bool {
+    !text.chars().any(|c| is_hidden(c) || matches!(c, '\r' | '\u{feff}')) && !text.contains("\"\"\"")
 }
 
 fn quoted(text: &str) -> String {

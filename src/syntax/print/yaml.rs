@@ -2,7 +2,8 @@
 
 use super::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
 use crate::syntax::outline::{Group, Outline, Value};
-use crate::syntax::text::is_hidden;
+use crate::syntax::text::{is_dedented, is_hidden, one_line};
+use crate::syntax::token::may_be_value;
 use crate::syntax::tree::Style;
 
 /// The whole text.
@@ -120,10 +121,13 @@ fn item_lines(out: &mut String, item: &Outline, in_list: bool, indent: usize) {
 /// A value that is no group with items, behind its key or dash.
 fn value_behind(out: &mut String, value: &Value, indent: usize, opening: &str, after: Option<&str>) {
     let gap = if opening.is_empty() { "" } else { " " };
-    if let Value::Scalar { text, style: Style::Block, spread: true } = value
+    if let Value::Scalar { text, style, spread } = value
+        && (*style == Style::Block && *spread || needs_lines(text, *style))
         && let Some(lines) = literal(text)
     {
-        out.push_str(&format!("{opening}{gap}|\n"));
+        // The first line says how far a text is indented, unless it has an indent of its own.
+        let deeper = lines.first().is_some_and(|l| l.starts_with([' ', '\t']));
+        out.push_str(&format!("{opening}{gap}|{}\n", if deeper { "2" } else { "" }));
         for line in lines {
             if line.is_empty() {
                 out.push('\n');
@@ -163,7 +167,14 @@ fn flat_value(value: &Value, in_flow: bool) -> Option<String> {
             Style::Quoted => Some(quoted(text)),
             // Quotes would make it another thing than the word or number it is.
             Style::Plain | Style::Block if is_plain(text, in_flow) => Some(text.clone()),
-            Style::Plain | Style::Block if in_flow && is_plain(text, false) => None,
+            Style::Plain | Style::Block
+                if in_flow && (is_plain(text, false) || needs_lines(text, *style)) =>
+            {
+                None
+            }
+            Style::Plain | Style::Block if needs_lines(text, *style) && is_plain(&one_line(text), false) => {
+                Some(one_line(text))
+            }
             Style::Plain | Style::Block => Some(quoted(text)),
         },
         Value::Group(group) => flat_group(group),
@@ -178,23 +189,31 @@ fn key_text(item: &Outline, key: &str, in_flow: bool) -> String {
     if plain { key.to_owned() } else { quoted(key) }
 }
 
+/// Whether a text is no number or expression any more in quotes, and cannot be written without them on the line
+/// of its key.
+fn needs_lines(text: &str, style: Style) -> bool {
+    style != Style::Quoted && !is_plain(text, false) && may_be_value(text) && is_dedented(text)
+}
+
 /// The lines of a text that can stand below `|` and read back the same.
 fn literal(text: &str) -> Option<Vec<&str>> {
-    let body = text.trim_end_matches('\n').trim_start_matches('\n');
-    let lines: Vec<&str> = body.split('\n').collect();
-    let sound = |l: &&str| *l.trim_end() == **l && !l.chars().any(|c| is_hidden(c) || c == '\u{feff}');
-    let starts = lines.first().is_some_and(|l| !l.is_empty() && !l.starts_with([' ', '\t']));
-    (starts && lines.iter().all(sound)).then_some(lines)
+    let sound = !text.chars().any(|c| is_hidden(c) || matches!(c, '\r' | '\u{feff}'));
+    (sound && !text.is_empty() && is_dedented(text)).then(|| text.split('\n').collect())
+}
+
+/// Whether a text begins with the mark `---` or `...` of documents.
+fn starts_document(text: &str, mark: &str) -> bool {
+    text.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 /// Whether a text reads back as itself without quotes.
 fn is_plain(text: &str, in_flow: bool) -> bool {
     let Some(first) = text.chars().next() else { return false };
-    let sound = text.trim() == text
+    let sound = text.trim_matches([' ', '\t']) == text
         && !text.chars().any(|c| is_hidden(c) || matches!(c, '\n' | '\r' | '\t' | '\u{feff}'));
     let begins = match first {
-        '-' => text.len() > 1 && !text.starts_with("- ") && !text.starts_with("---"),
-        '.' => !text.starts_with("..."),
+        '-' => text.len() > 1 && !text.starts_with("- ") && !starts_document(text, "---"),
+        '.' => !starts_document(text, "..."),
         '?' | ':' | ',' | '[' | ']' | '{' | '}' | '#' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%'
         | '@' | '`' | '=' => false,
         _ => true,

@@ -37,7 +37,7 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
             | ErrorKind::UnexpectedEofFlowSequence
             | ErrorKind::MismatchedFlowCollectionEnd { .. },
             Some(open),
-        ) => diagnostic.label(Span::new(id, open, open + 1), "opened here"),
+        ) => diagnostic.label(Span::within(id, text, open, open + 1), "opened here"),
         _ => diagnostic,
     };
     if help.is_empty() { diagnostic } else { diagnostic.help(help) }

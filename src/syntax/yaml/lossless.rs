@@ -7,6 +7,7 @@ use serde_yaml::granit_parser::{self, Event, Parser, ScalarStyle, StructureStyle
 
 use crate::syntax::comments::Comment;
 use crate::syntax::outline::{Group, Outline, Value};
+use crate::syntax::text::dedent;
 use crate::syntax::tree::Style;
 
 /// The outline of a text without its comments, and the comments.
@@ -108,7 +109,8 @@ fn scalar(value: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
         ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
     };
-    Value::Scalar { text: value.to_owned(), style, spread: style == Style::Block }
+    let text = if style == Style::Block { dedent(&format!("\n{value}")) } else { value.to_owned() };
+    Value::Scalar { text, style, spread: style == Style::Block }
 }
 
 /// A map or list that is not closed yet.

@@ -12,7 +12,7 @@ use serde_yaml::{Location, NonFiniteFloatPolicy, Spanned, Tagged};
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
-use crate::syntax::text::MAX_DEPTH;
+use crate::syntax::text::{MAX_DEPTH, dedent};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
 use super::{MAX_ALIASES, MAX_EXPANDED, fault};
@@ -178,6 +178,7 @@ impl Builder<'_, '_> {
             None => Style::Quoted,
         };
         let end = start + written.trim_end().len();
+        let text = if style == Style::Block { dedent(&format!("\n{text}")) } else { text };
         Node::scalar(text, style, self.span(start, end))
     }
 
@@ -285,7 +286,7 @@ impl Builder<'_, '_> {
     }
 
     fn span(&self, start: usize, end: usize) -> Span {
-        Span::new(self.id, start, end)
+        Span::within(self.id, self.text, start, end)
     }
 }
 

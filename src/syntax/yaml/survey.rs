@@ -87,7 +87,7 @@ impl Survey<'_, '_> {
     /// Handles one event, and returns whether to go on.
     fn event(&mut self, event: &Event<'_>, place: &Place) -> bool {
         let range = place.byte_range().unwrap_or(0..0);
-        let span = Span::new(self.id, range.start, range.end);
+        let span = Span::within(self.id, self.text, range.start, range.end);
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
@@ -303,7 +303,7 @@ impl Survey<'_, '_> {
             "merge" | "int" | "float" | "bool" | "null" | "binary" => "leave it out",
             _ => "leave it out, or put a text that begins with `!` in quotes",
         };
-        let span = Span::new(self.id, range.start, range.end);
+        let span = Span::within(self.id, self.text, range.start, range.end);
         self.sink.push(Diagnostic::error(Code::UnknownTag, span, message).help(help));
         self.sound = false;
     }
