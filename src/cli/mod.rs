@@ -318,7 +318,9 @@ pub fn main() -> ExitCode {
         let said = info.payload();
         let said = said.downcast_ref::<&str>().copied().or(said.downcast_ref::<String>().map(String::as_str));
         let what = format!("{}{place}", said.unwrap_or("it panicked"));
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), ui::bug_report(&what, command).as_bytes());
+        let report = ui::bug_report(&what, command);
+        let report = crate::diag::render::visible(&report);
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), report.as_bytes());
     }));
     let mut ui = Ui::new(command, cli.command.format(), cli.color.unwrap_or_default(), cli.quiet);
     match panic::catch_unwind(AssertUnwindSafe(|| cli.command.run(&mut ui))) {

@@ -271,7 +271,7 @@ impl Ui {
     /// Tells something that is neither data nor wrong, such as what to do next.
     pub fn note(&self, text: &str) {
         if !self.is_quiet && self.format != Format::Json {
-            self.say(&format!("{text}\n"));
+            self.say(&format!("{}\n", render::visible(text)));
         }
     }
 
@@ -288,7 +288,7 @@ impl Ui {
         }
         let width = terminal_size::terminal_size_of(io::stderr());
         let width = width.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0));
-        let text: String = text.chars().take(width.saturating_sub(1)).collect();
+        let text: String = render::visible(text).chars().take(width.saturating_sub(1)).collect();
         self.say(&text);
         self.has_status.set(true);
         true
@@ -350,7 +350,7 @@ impl Ui {
         let (red, blue, plain) =
             if self.color { ("\x1b[1;91m", "\x1b[1;96m", "\x1b[0m") } else { ("", "", "") };
         if failure.exit == Exit::Bug {
-            return bug_report(&failure.message, &self.command);
+            return render::visible(&bug_report(&failure.message, &self.command)).into_owned();
         }
         if failure.message.is_empty() {
             return String::new();

@@ -11,7 +11,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 use serde::Serialize;
 
 use super::{Diagnostic, Label, Severity};
-use crate::source::{Source, SourceId, SourceMap, is_hidden};
+use crate::source::{Source, SourceId, SourceMap, steers};
 
 /// The width used when the terminal's width is not known.
 pub const DEFAULT_WIDTH: usize = 110;
@@ -82,13 +82,14 @@ pub struct Place {
 /// A diagnostic as data.
 pub fn data(diagnostic: &Diagnostic, sources: &SourceMap) -> Data {
     let place = |(i, label): (usize, &Label)| {
-        let source = sources.get(label.span.source);
+        let span = sources.inside(label.span);
+        let source = sources.get(span.source);
         let at = |offset: u32| source.map_or((0, 0), |s| s.line_column(offset as usize));
-        let ((line, column), (end_line, end_column)) = (at(label.span.start), at(label.span.end));
+        let ((line, column), (end_line, end_column)) = (at(span.start), at(span.end));
         Place {
             file: source.map_or(String::new(), |s| s.name.clone()),
-            start: label.span.start,
-            end: label.span.end,
+            start: span.start,
+            end: span.end,
             line,
             column,
             end_line,
@@ -161,7 +162,7 @@ fn snippet<'a>(
         let text = Some(visible(&label.text)).filter(|t| !t.is_empty());
         kind.span(range).label(text)
     });
-    Snippet::source(shown).line_start(line).path(visible(&source.name)).annotations(annotations)
+    Snippet::source(same_length(shown)).line_start(line).path(visible(&source.name)).annotations(annotations)
 }
 
 /// A byte range relative to `begin`, on character boundaries of `text[begin..finish]`. A range over several
@@ -179,11 +180,34 @@ fn within(range: &Range<usize>, text: &str, begin: usize, finish: usize) -> Rang
     start - begin..line - begin
 }
 
-/// The text with its control characters made visible.
+/// A text that came from a file or a user, as a terminal may show it: characters that steer it become visible.
+/// Line ends and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hidden) {
+    if !text.chars().any(steers) {
         return Cow::Borrowed(text);
     }
-    let show = |c: char| if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    let show = |c: char| if steers(c) { c.escape_unicode().to_string() } else { c.to_string() };
     Cow::Owned(text.chars().map(show).collect())
+}
+
+/// The same for lines whose places are counted in bytes: each such character becomes a mark of as many bytes.
+fn same_length(text: &str) -> Cow<'_, str> {
+    // The end of a line of Windows is no more than that.
+    if !text.replace("\r\n", "\n").chars().any(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        let ends_line = c == '\r' && characters.peek() == Some(&'\n');
+        match c.len_utf8() {
+            _ if ends_line || !steers(c) => out.push(c),
+            1 if c == '\r' => out.push('?'),
+            // The renderer has a picture for each of these.
+            1 => out.push(c),
+            2 => out.push('\u{bf}'),
+            _ => out.push('\u{fffd}'),
+        }
+    }
+    Cow::Owned(out)
 }
