@@ -26,6 +26,7 @@ pub mod learn;
 pub mod lower;
 pub mod names;
 pub mod parts;
+pub mod read;
 pub mod report;
 pub mod source;
 pub mod spec;

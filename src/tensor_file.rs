@@ -16,8 +16,8 @@ use half::{bf16, f16};
 use indexmap::IndexMap;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
-/// Longest header that is read.
-const HEADER_BYTES: u64 = 32 << 20;
+use crate::read::{self, limit};
+
 /// Bytes read at a time while numbers are decoded.
 const STEP: usize = 1 << 20;
 /// Most tensors a file may hold.
@@ -150,11 +150,8 @@ impl TensorFile {
     /// # Errors
     /// The system refuses, or the header is not sound.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let file = File::open(path).map_err(|e| FileError::Io(path.to_owned(), e))?;
+        let file = read::regular(path).map_err(|e| FileError::Io(path.to_owned(), e))?;
         let meta = file.metadata().map_err(|e| FileError::Io(path.to_owned(), e))?;
-        if !meta.is_file() {
-            return Err(FileError::Corrupt(path.to_owned(), "it is not a regular file".into()));
-        }
         Self::check(path.to_owned(), Source::File(file), meta.len())
     }
 
@@ -172,11 +169,12 @@ impl TensorFile {
         let size = file.read_at(0, 8).ok().and_then(|b| <[u8; 8]>::try_from(b).ok()).map(u64::from_le_bytes);
         let Some(size) = size else { return Err(file.corrupt("it is shorter than 8 bytes")) };
         // Read as a size, any such beginning is beyond every header.
-        if let Some(what) = foreign(&size.to_le_bytes()).filter(|_| size > HEADER_BYTES) {
+        if let Some(what) = foreign(&size.to_le_bytes()).filter(|_| size > limit::HEADER) {
             return Err(FileError::Foreign(file.path, what));
         }
-        if size > HEADER_BYTES {
-            return Err(file.corrupt(format!("its header claims {size} bytes, more than {HEADER_BYTES}")));
+        if size > limit::HEADER {
+            let most = limit::HEADER;
+            return Err(file.corrupt(format!("its header claims {size} bytes, more than {most}")));
         }
         let Some(data) = length.checked_sub(8 + size) else {
             return Err(file.corrupt(format!("its header claims {size} bytes, the file has {length}")));
@@ -426,13 +424,23 @@ fn header(
     Ok(text)
 }
 
+/// Makes a new file. What another process may have left under its name goes away first, so that a link there is
+/// not followed.
+fn fresh(path: &Path) -> io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    File::options().write(true).create_new(true).open(path)
+}
+
 /// Writes a file beside the target, flushes it to the disk and renames it.
 fn atomically(path: &Path, write: impl FnOnce(&mut io::BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let beside = path.with_file_name(name);
     let result = (|| {
-        let mut file = io::BufWriter::with_capacity(1 << 20, File::create(&beside)?);
+        let mut file = io::BufWriter::with_capacity(1 << 20, fresh(&beside)?);
         write(&mut file)?;
         file.flush()?;
         file.get_ref().sync_all()?;

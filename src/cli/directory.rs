@@ -13,6 +13,7 @@ use crate::hub::tensors::{Tensors, TensorsError};
 use crate::hub::{Imported, import};
 use crate::names::Names;
 use crate::names::check::Keys;
+use crate::read;
 use crate::spec::load;
 use crate::syntax::text;
 
@@ -50,7 +51,7 @@ impl HubModel {
     pub fn open(config: &Path, folder_of_families: Option<&Path>, ui: &mut Ui) -> Result<Self, Failure> {
         let named = config.display().to_string();
         let families = families(folder_of_families)?;
-        let bytes = file::read_spec(config)
+        let bytes = read::spec(config)
             .map_err(|e| Failure::new(Exit::File, format!("cannot read `{named}`: {}", file::reason(&e))))?;
         let mut sources = load::sources();
         let mut sink = Sink::new();

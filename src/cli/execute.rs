@@ -20,11 +20,9 @@ use crate::interp::run::{RunError, save_outputs};
 use crate::interp::weights::WeightsError;
 use crate::interp::{Captures, Inputs, Model, Options, Outputs, Value, Weights};
 use crate::ir::Verified;
+use crate::read::{self, limit};
 use crate::report::cost::cost;
 use crate::report::number;
-
-/// Longest file of inputs that is read.
-const MAX_INPUTS: usize = 1 << 30;
 
 /// An output, as far as it is shown.
 #[derive(Debug, Serialize)]
@@ -186,7 +184,7 @@ pub(super) fn completed(subject: &Subject, inputs: Json) -> Json {
 pub(super) fn read_inputs(path: &Path) -> Result<Json, Failure> {
     let named = if path == Path::new("-") { "stdin".to_owned() } else { format!("`{}`", path.display()) };
     let fail = |why: String| Failure::new(Exit::File, format!("cannot read inputs from {named}: {why}"));
-    let bytes = file::read_bounded(path, MAX_INPUTS).map_err(|e| fail(file::reason(&e)))?;
+    let bytes = read::once(path, limit::FIGURES).map_err(|e| fail(file::reason(&e)))?;
     serde_json::from_slice(&bytes).map_err(|e| fail(e.to_string()))
 }
 

@@ -22,9 +22,8 @@ use crate::learn::recipe::agree::Task;
 use crate::learn::session::files;
 use crate::learn::step::StepError;
 use crate::learn::token::Tokenizer;
+use crate::read::{self, limit};
 
-/// Longest file of prompts that is read.
-const MAX_PROMPTS: usize = 256 << 20;
 /// Prompts that are decoded together.
 const TOGETHER: usize = 64;
 
@@ -187,7 +186,7 @@ fn prompts(arguments: &Generate, task: Task) -> Result<Vec<String>, Failure> {
         let failed = |why: String| {
             Failure::new(Exit::File, format!("cannot read prompts from `{}`: {why}", path.display()))
         };
-        let bytes = file::read_bounded(path, MAX_PROMPTS).map_err(|e| failed(file::reason(&e)))?;
+        let bytes = read::once(path, limit::TEXTS).map_err(|e| failed(file::reason(&e)))?;
         let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".to_owned()))?;
         return Ok(text.lines().map(str::to_owned).collect());
     }

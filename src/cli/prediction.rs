@@ -18,9 +18,7 @@ use crate::learn::span;
 use crate::learn::step::array;
 use crate::learn::token::{Piece, Tokenizer};
 use crate::parts::Head;
-
-/// Longest file of texts that is read.
-const MAX_TEXTS: usize = 256 << 20;
+use crate::read::{self, limit};
 
 /// What is said of one input.
 struct Said {
@@ -110,7 +108,7 @@ fn texts(arguments: &Predict) -> Result<Vec<String>, Failure> {
 fn read(path: &Path) -> Result<String, Failure> {
     let failed =
         |why: String| Failure::new(Exit::File, format!("cannot read texts from `{}`: {why}", path.display()));
-    let bytes = file::read_bounded(path, MAX_TEXTS).map_err(|e| failed(file::reason(&e)))?;
+    let bytes = read::once(path, limit::TEXTS).map_err(|e| failed(file::reason(&e)))?;
     String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".to_owned()))
 }
 

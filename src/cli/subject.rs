@@ -16,6 +16,7 @@ use crate::diag::suggest::suggest;
 use crate::diag::{Diagnostic, Severity, Sink};
 use crate::field::Context;
 use crate::ir::Verified;
+use crate::read;
 use crate::source::{SourceId, SourceMap};
 use crate::spec::load::{self, Files};
 use crate::spec::{ModelSpec, advice, is_part, sweep};
@@ -141,7 +142,7 @@ pub fn open(spec: &str, lang: Option<Lang>, families: Option<&Path>, ui: &mut Ui
         return Ok(Opened { sources, id, notation, name, model: Some(model), files });
     }
     let (id, files, name) = if spec == "-" {
-        let bytes = file::read_stdin()
+        let bytes = read::spec(Path::new("-"))
             .map_err(|e| Failure::new(Exit::File, format!("cannot read stdin: {}", file::reason(&e))))?;
         let id = text::decode(&mut sources, "<stdin>", &bytes, &mut sink);
         (id, Beside::Nothing, "<stdin>".to_owned())
@@ -151,7 +152,7 @@ pub fn open(spec: &str, lang: Option<Lang>, families: Option<&Path>, ui: &mut Ui
         (Some(sources.add(name.clone(), found.text)), Beside::Shelf, name)
     } else {
         let path = Path::new(spec);
-        let bytes = file::read_spec(path).map_err(|e| unreadable(path, &e))?;
+        let bytes = read::spec(path).map_err(|e| unreadable(path, &e))?;
         let id = text::decode(&mut sources, spec, &bytes, &mut sink);
         (id, Beside::Folder, spec.to_owned())
     };
@@ -438,7 +439,7 @@ fn read_beside(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> {
     if !metadata.is_file() {
         return Err("it is not an ordinary file".to_owned());
     }
-    let bytes = file::read_spec(&target).map_err(|e| file::reason(&e))?;
+    let bytes = read::spec(&target).map_err(|e| file::reason(&e))?;
     if bytes.len() > text::MAX_BYTES {
         return Err(format!("it is longer than {} bytes", text::MAX_BYTES));
     }

@@ -19,9 +19,7 @@ use crate::learn::session::files;
 use crate::learn::token::{Fault, Tokenizer, from_files};
 use crate::learn::writing::Writing;
 use crate::parts::Head;
-
-/// The longest codebook that is read.
-const MAX_CODEBOOK: usize = 256 << 20;
+use crate::read::{self, limit};
 
 /// What says how images become numbers, beside a Hugging Face model.
 pub const PREPROCESSOR: &str = "preprocessor_config.json";
@@ -160,7 +158,7 @@ fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result
         }
         false => None,
     };
-    let config = config_of(root).and_then(|path| file::read_bounded(&path, MAX_CODEBOOK).ok());
+    let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
     let config: serde_json::Value = config.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
     let mut classes: Vec<(usize, String)> = Vec::new();
     // A config has two names of classes even where the model tells none apart.
@@ -205,7 +203,7 @@ fn writing_of(folder: &Path, config: &serde_json::Value, vocab: u64, ui: &Ui) ->
     let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
     let own: Option<serde_json::Value> = match path.is_file() {
         true => {
-            let bytes = file::read_bounded(&path, MAX_CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+            let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
             Some(serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?)
         }
         false => None,
@@ -238,7 +236,7 @@ fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparati
         }
         let failed =
             |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
-        let bytes = file::read_bounded(&path, MAX_CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+        let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
         let json: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?;
         let own = match inside {
             Some(key) => json.get(key),
@@ -343,7 +341,7 @@ pub fn read_codebook(path: &Path) -> Result<Codebook, Failure> {
     let failed = |why: String| {
         Failure::new(Exit::File, format!("cannot read the codebook `{}`: {why}", path.display()))
     };
-    let bytes = file::read_bounded(path, MAX_CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+    let bytes = read::bounded(path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
     let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".to_owned()))?;
     Codebook::from_json(&text).map_err(|e| failed(e.to_string()))
 }

@@ -4,19 +4,16 @@
 //! file in the directory or, in the layout of Hugging Face's download cache, in the cache that contains it.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use indexmap::IndexMap;
 use serde::Deserialize as _;
 use serde_json::{Map, Value as Json};
 
+use crate::read::{self, limit};
 use crate::tensor_file::{Entry, FileError, TENSORS, TensorFile};
 
-/// The longest index file that is read.
-const INDEX_BYTES: u64 = 32 << 20;
-/// The most files that an index may name.
+/// Most files an index may name.
 const SHARDS: usize = 1_000;
 
 /// The tensors of a directory or file.
@@ -196,16 +193,8 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, CheckpointError> {
 
 fn weight_map(index: &Path) -> Result<Map<String, Json>, CheckpointError> {
     let io = |error| CheckpointError::File(FileError::Io(index.to_owned(), error));
-    let file = File::open(index).map_err(io)?;
-    if !file.metadata().map_err(io)?.is_file() {
-        return Err(CheckpointError::new(format!("{} is not a regular file", index.display())));
-    }
-    let mut bytes = Vec::new();
-    file.take(INDEX_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
-    let wrong = |why: &str| CheckpointError::new(format!("{} is not a valid index: {why}", index.display()));
-    if bytes.len() as u64 > INDEX_BYTES {
-        return Err(wrong(&format!("it is longer than {INDEX_BYTES} bytes")));
-    }
+    let bytes = read::bounded(index, limit::INDEX).map_err(io)?;
+    let wrong = |why: &str| CheckpointError::new(format!("{} is no index: {why}", index.display()));
     let mut reader = serde_json::Deserializer::from_slice(&bytes);
     let json = Json::deserialize(&mut reader).map_err(|e| wrong(&e.to_string()))?;
     match json.get("weight_map") {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::family::{Family, Library, SHARED, read};
 use crate::diag::Sink;
+use crate::read::{self, limit};
 use crate::source::SourceMap;
 
 macro_rules! shelf {
@@ -21,10 +22,7 @@ pub const SHELF: &[(&str, &str)] = shelf! {
     "mbart" "pegasus" "m2m_100" "marian"
 };
 
-/// The longest family file that is read.
-const BYTES: u64 = 1 << 20;
-
-/// All families; the user's own come before those of trafoc.
+/// The families there are: the user's own before those that come with trafoc.
 #[derive(Clone, Debug, Default)]
 pub struct Families {
     own: Vec<(PathBuf, String, String)>,
@@ -52,11 +50,8 @@ impl Families {
             let path = item.map_err(|e| fail(folder, e))?.path();
             let is_yaml = path.extension().is_some_and(|e| e == "yaml" || e == "yml");
             let Some(name) = path.file_stem().and_then(|s| s.to_str()).filter(|_| is_yaml) else { continue };
-            let size = std::fs::metadata(&path).map_err(|e| fail(&path, e))?;
-            if !size.is_file() || size.len() > BYTES {
-                return Err(format!("`{}` is not a regular file of at most {BYTES} bytes", path.display()));
-            }
-            let text = std::fs::read_to_string(&path).map_err(|e| fail(&path, e))?;
+            let bytes = read::bounded(&path, limit::SPEC).map_err(|e| fail(&path, e))?;
+            let text = String::from_utf8(bytes).map_err(|e| fail(&path, std::io::Error::other(e)))?;
             own.push((path.clone(), name.to_owned(), text));
         }
         own.sort();

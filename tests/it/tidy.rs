@@ -19,7 +19,8 @@ use crate::compiled::{repository, specs};
 
 /// The folders of `src`; each uses only itself and those before it.
 const ORDER: &[&[&str]] = &[
-    &["source", "tensor_file"],
+    &["read", "source"],
+    &["tensor_file"],
     &["diag"],
     &["syntax"],
     &["field"],

@@ -1,6 +1,5 @@
 //! Reads data files line by line, and decompresses those that are compressed.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,10 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::{Refused, shipped};
 use crate::diag::suggest::suggest;
-
-/// The longest line in bytes: far above any text, so that a file without line breaks cannot fill the
-/// memory.
-const MAX_LINE: usize = 16 << 20;
+use crate::read::{self, Unpacked, limit};
 
 /// An I/O error as a refusal with a readable reason.
 pub fn refused(path: &Path, error: &io::Error) -> Refused {
@@ -27,11 +23,11 @@ pub fn refused(path: &Path, error: &io::Error) -> Refused {
     Refused::File { path: path.to_owned(), why }
 }
 
-/// Opens a file, or the data set that comes with trafoc for a name after `@`; one that begins with gzip's magic
-/// number is decompressed.
+/// Opens an ordinary file, or the data set that comes with trafoc for a name after `@`; one that begins with gzip's
+/// magic number is decompressed, as far as a text may be compressed.
 ///
 /// # Errors
-/// The file cannot be opened, or is a folder.
+/// The system refuses, or it is a folder, a pipe or a device: data are read several times.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>, Refused> {
     let fail = |error: io::Error| refused(path, &error);
     if let Some(name) = path.to_str().and_then(|p| p.strip_prefix('@')) {
@@ -43,23 +39,27 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>, Refused> {
             };
             return Err(Refused::File { path: path.to_owned(), why });
         };
-        return Ok(unpacked(found.bytes, found.bytes.starts_with(&GZIP)));
+        let length = found.bytes.len() as u64;
+        return Ok(unpacked(found.bytes, length, found.bytes.starts_with(&GZIP)));
     }
-    let file = File::open(path).map_err(fail)?;
-    if file.metadata().map_err(fail)?.is_dir() {
-        return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")));
-    }
-    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let file = read::regular(path).map_err(fail)?;
+    let length = file.metadata().map_err(fail)?.len();
+    let mut reader = BufReader::with_capacity(BUFFER, file);
     let is_packed = reader.fill_buf().map_err(fail)?.starts_with(&GZIP);
-    Ok(unpacked(reader, is_packed))
+    Ok(unpacked(reader, length, is_packed))
 }
 
 /// How a file packed by gzip begins.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Bytes that are read at a time.
+const BUFFER: usize = 1 << 16;
 
-fn unpacked(reader: impl BufRead + 'static, is_packed: bool) -> Box<dyn BufRead> {
+fn unpacked(reader: impl BufRead + 'static, length: u64, is_packed: bool) -> Box<dyn BufRead> {
     match is_packed {
-        true => Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(reader))),
+        true => {
+            let unpacked = Unpacked::new(MultiGzDecoder::new(reader), length);
+            Box::new(BufReader::with_capacity(BUFFER, unpacked))
+        }
         false => Box::new(reader),
     }
 }
@@ -67,11 +67,11 @@ fn unpacked(reader: impl BufRead + 'static, is_packed: bool) -> Box<dyn BufRead>
 /// All bytes of a file, decompressed.
 ///
 /// # Errors
-/// The file cannot be read, or is longer than `most`.
-pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Refused> {
+/// The system refuses, or there is more.
+pub fn bytes(path: &Path, most: usize) -> Result<Vec<u8>, Refused> {
     let mut bytes = Vec::new();
-    open(path)?.take(most + 1).read_to_end(&mut bytes).map_err(|e| refused(path, &e))?;
-    match bytes.len() as u64 > most {
+    open(path)?.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|e| refused(path, &e))?;
+    match bytes.len() > most {
         true => Err(Refused::File { path: path.to_owned(), why: format!("it is longer than {most} bytes") }),
         false => Ok(bytes),
     }
@@ -92,13 +92,13 @@ pub fn lines(path: &Path, visit: &mut VisitLine<'_>) -> Result<(), Refused> {
     let mut buffer = Vec::new();
     for number in 1.. {
         buffer.clear();
-        let limit = MAX_LINE as u64 + 1;
-        let read = (&mut reader).take(limit).read_until(b'\n', &mut buffer).map_err(|e| refused(path, &e))?;
+        let most = limit::LINE as u64 + 1;
+        let read = (&mut reader).take(most).read_until(b'\n', &mut buffer).map_err(|e| refused(path, &e))?;
         if read == 0 {
             break;
         }
-        if read > MAX_LINE {
-            let why = format!("line {number} is longer than {MAX_LINE} bytes");
+        if read > limit::LINE {
+            let why = format!("line {number} is longer than {} bytes", limit::LINE);
             return Err(Refused::File { path: path.to_owned(), why });
         }
         let mut line = buffer.strip_suffix(b"\n").unwrap_or(&buffer);

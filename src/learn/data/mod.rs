@@ -16,7 +16,7 @@ pub mod file;
 mod order;
 pub mod picture;
 mod prepare;
-mod read;
+pub mod read;
 pub mod shipped;
 
 pub use batch::{Array, Batch, Labels};

@@ -7,12 +7,10 @@ use super::{Tokenizer, bytes::Bytes, characters, words};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::learn::data::{Refused, file};
 use crate::learn::recipe::{self, Tokens};
+use crate::read::limit;
 use crate::source::Span;
 
-/// The largest tokenizer file in bytes.
-const MOST: u64 = 256 << 20;
-
-/// The vocabulary size if neither the recipe nor the spec determines it.
+/// Tokens where neither the recipe nor the spec says how many.
 const VOCAB: u64 = 8_000;
 
 /// Collects texts and creates the tokenizer that a recipe asks for.
@@ -121,7 +119,7 @@ impl<'r> Maker<'r> {
 /// A file cannot be opened, or is not a valid tokenizer.
 pub fn from_files(path: &Path, merges: Option<&Path>) -> Result<Subword, Fault> {
     let text = |path: &Path| {
-        let bytes = file::bytes(path, MOST).map_err(Fault::Refused)?;
+        let bytes = file::bytes(path, limit::CODEBOOK).map_err(Fault::Refused)?;
         let name = file::name(path);
         String::from_utf8(bytes).map_err(|_| Fault::Bad(format!("`{name}` is not UTF-8")))
     };

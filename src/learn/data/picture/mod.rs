@@ -9,19 +9,18 @@ mod resample;
 pub use preparation::{Preparation, Size};
 pub use resample::Filter;
 
-use std::fs::File;
-use std::io::{Cursor, Read as _};
+use std::io::{Cursor, ErrorKind};
 use std::path::Path;
 
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
 
 use super::read::Form;
+use crate::read::{self, limit};
 use resample::Pixels;
 
-/// The most pixels on a side of an image, and the most bytes, both compressed and decompressed.
+/// Pixels an image may have on a side.
 const MOST_SIDE: u32 = 16_384;
-const MOST_BYTES: u64 = 512 << 20;
 
 /// The values of an image file, `[C, H, W]`.
 ///
@@ -43,18 +42,11 @@ pub fn picture(path: &Path, form: Form, preparation: &Preparation) -> Result<Vec
 
 /// Decodes the image of a file (the first one of several) and rotates it upright.
 fn decode(path: &Path) -> Result<DynamicImage, String> {
-    let file = File::open(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+    let most = usize::try_from(limit::IMAGE).unwrap_or(usize::MAX);
+    let bytes = read::bounded(path, most).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
         _ => e.to_string(),
     })?;
-    if file.metadata().is_ok_and(|m| m.is_dir()) {
-        return Err("it is a folder".to_owned());
-    }
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(format!("it is longer than {} MiB", MOST_BYTES >> 20));
-    }
     let format = match image::guess_format(&bytes) {
         Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg)) => format,
         Ok(other) => {
@@ -70,16 +62,16 @@ fn decode(path: &Path) -> Result<DynamicImage, String> {
         ImageError::Limits(_) => {
             format!(
                 "it has more than {MOST_SIDE} pixels on a side, or takes more than {} MiB",
-                MOST_BYTES >> 20
+                limit::IMAGE >> 20
             )
         }
-        ImageError::IoError(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => "it is cut off".to_owned(),
+        ImageError::IoError(e) if e.kind() == ErrorKind::UnexpectedEof => "it is cut off".to_owned(),
         other => format!("it is damaged: {other}"),
     };
     let mut limits = Limits::default();
     limits.max_image_width = Some(MOST_SIDE);
     limits.max_image_height = Some(MOST_SIDE);
-    limits.max_alloc = Some(MOST_BYTES);
+    limits.max_alloc = Some(limit::IMAGE);
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     reader.limits(limits.clone());
     let mut decoder = reader.into_decoder().map_err(why)?;

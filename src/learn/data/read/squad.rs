@@ -5,9 +5,7 @@ use serde::Deserialize;
 use super::{Faults, Place, Raw, Visit};
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
-
-/// Bytes a file may have.
-const MOST: u64 = 1 << 30;
+use crate::read::limit;
 
 #[derive(Deserialize)]
 struct Squad {
@@ -45,7 +43,7 @@ pub fn read(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> 
     let mut number = 0;
     for file in files {
         let place = Place { file, line: 0 };
-        let bytes = file::bytes(&file.path, MOST)?;
+        let bytes = file::bytes(&file.path, limit::QUESTIONS)?;
         let squad: Squad = match serde_json::from_slice(&bytes) {
             Ok(squad) => squad,
             Err(fault) => {

@@ -1,7 +1,9 @@
 //! Tables: csv, tsv and lines of JSON.
 
-use std::io::Read as _;
+use std::cell::Cell;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use serde_json::Value as Json;
 
@@ -12,6 +14,7 @@ use crate::field::record::listed;
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
 use crate::learn::recipe::data::{Separator, Table};
+use crate::read::limit;
 
 /// What stands between the columns, where the recipe leaves it to the file's name.
 fn separator(table: &Table, file: &Named) -> Separator {
@@ -168,6 +171,26 @@ const END: &[u8] = b"\n\"\0\"\n";
 const OPEN: &[u8] = b"\n\0\"";
 const BEHIND: &[u8] = b"\0";
 
+/// Counts the bytes read for a row, and ends a row that is longer than a line may be.
+struct Metered<R> {
+    inner: R,
+    taken: Rc<Cell<usize>>,
+}
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.taken.set(self.taken.get() + count);
+        match self.taken.get() > limit::LINE {
+            true => {
+                let why = format!("a row is longer than {} bytes", limit::LINE);
+                Err(io::Error::new(io::ErrorKind::FileTooLarge, why))
+            }
+            false => Ok(count),
+        }
+    }
+}
+
 fn columns(
     table: &Table,
     file: &Named,
@@ -175,12 +198,15 @@ fn columns(
     faults: &mut Faults<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<ControlFlow<()>, Refused> {
+    let taken = Rc::new(Cell::new(0));
+    let end: &[u8] = if separator == b',' { END } else { b"" };
+    let rows_of = Metered { inner: file::open(&file.path)?, taken: Rc::clone(&taken) };
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .delimiter(separator)
         .quoting(separator == b',')
-        .from_reader(file::open(&file.path)?.chain(if separator == b',' { END } else { b"" }));
+        .from_reader(rows_of.chain(end));
     let mut record = csv::ByteRecord::new();
     let mut names: Vec<String> = Vec::new();
     let mut rows = 0u64;
@@ -189,6 +215,7 @@ fn columns(
     }
     loop {
         let line = reader.position().line();
+        taken.set(0);
         let more = reader.read_byte_record(&mut record);
         let place = Place { file, line: record.position().map_or(line, csv::Position::line) };
         match more {
@@ -201,6 +228,13 @@ fn columns(
                     return Ok(faults.line(place, &why, None));
                 }
             },
+        }
+        if record.len() > limit::COLUMNS {
+            let (found, most) = (record.len(), limit::COLUMNS);
+            let why = format!("the row has {found} columns, and {most} is the most");
+            let _ =
+                faults.line(place, &why, Some("`separator` of the table says what is between its columns"));
+            return Ok(ControlFlow::Break(()));
         }
         if record.len() == 1 && record.get(0) == Some(BEHIND) {
             return Ok(ControlFlow::Continue(()));

@@ -1,0 +1,152 @@
+//! Files opened for reading: which may be opened, and how much of each is read.
+//!
+//! Every file a user names comes through here. What is read once may come through a pipe; what is read twice, or
+//! from its end, must be an ordinary file, or a link to one: a model's directory in the cache of Hugging Face holds
+//! nothing but links. Nothing is read without a bound, and all bounds are in [`limit`].
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The most bytes that are read of each kind of file.
+pub mod limit {
+    /// A spec, a recipe, a config, a family.
+    pub const SPEC: usize = 1 << 20;
+    /// The header of a safetensors file.
+    pub const HEADER: u64 = 32 << 20;
+    /// The index of a checkpoint in several files.
+    pub const INDEX: usize = 32 << 20;
+    /// A tokenizer, a codebook, and what else a model's directory holds beside its weights.
+    pub const CODEBOOK: usize = 256 << 20;
+    /// Texts that are to be gone on with, or judged.
+    pub const TEXTS: usize = 256 << 20;
+    /// The inputs of a model as JSON, and a record of figures.
+    pub const FIGURES: usize = 1 << 30;
+    /// A line of a data file, and a row of a table: far above any text, so that a file without line breaks does
+    /// not fill memory.
+    pub const LINE: usize = 16 << 20;
+    /// Columns of a table.
+    pub const COLUMNS: usize = 10_000;
+    /// Questions about texts.
+    pub const QUESTIONS: usize = 1 << 30;
+    /// An image, packed and unpacked.
+    pub const IMAGE: u64 = 512 << 20;
+    /// What a packed file may unpack to whatever its size.
+    pub const UNPACKED: u64 = 64 << 20;
+    /// How many times its own size a packed file may unpack to beyond that. Texts pack to a tenth, and hardly
+    /// anything but a file made to do harm to less than a hundredth.
+    pub const UNPACKED_TIMES: u64 = 200;
+}
+
+/// Opens an ordinary file, or a link to one.
+///
+/// # Errors
+/// The system refuses, or it is a folder, a pipe or a device. A pipe is not opened, which would wait for a writer.
+pub fn regular(path: &Path) -> io::Result<File> {
+    ordinary(&fs::metadata(path)?)?;
+    let file = File::open(path)?;
+    ordinary(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// The bytes of an ordinary file; an error beyond `most`.
+///
+/// # Errors
+/// As [`regular`], or there is more.
+pub fn bounded(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    all(regular(path)?, most)
+}
+
+/// The bytes of a spec, of stdin for `-`. One more than allowed is read, so that its decoding can say it is too long.
+///
+/// # Errors
+/// The system refuses, or it is a folder.
+pub fn spec(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    stream(path)?.take(limit::SPEC as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The bytes of a file that is read once and so may be a pipe, or of stdin for `-`; an error beyond `most`.
+///
+/// # Errors
+/// The system refuses, it is a folder, or there is more.
+pub fn once(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    all(stream(path)?, most)
+}
+
+/// Opens what is read once: a file, a pipe, stdin for `-`.
+fn stream(path: &Path) -> io::Result<Box<dyn Read>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let file = File::open(path)?;
+    match file.metadata()?.is_dir() {
+        true => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
+        false => Ok(Box::new(file)),
+    }
+}
+
+fn all(from: impl Read, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    match bytes.len() > most {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {most} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
+/// Refuses what is no ordinary file, by what it is.
+fn ordinary(meta: &fs::Metadata) -> io::Result<()> {
+    if meta.is_file() {
+        return Ok(());
+    }
+    if meta.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+    }
+    let what = special(meta);
+    Err(io::Error::new(io::ErrorKind::Unsupported, format!("it is {what}, and must be an ordinary file")))
+}
+
+#[cfg(unix)]
+fn special(meta: &fs::Metadata) -> &'static str {
+    use std::os::unix::fs::FileTypeExt as _;
+    let kind = meta.file_type();
+    match (kind.is_fifo(), kind.is_socket()) {
+        (true, _) => "a pipe",
+        (_, true) => "a socket",
+        _ => "a device",
+    }
+}
+
+#[cfg(not(unix))]
+fn special(_: &fs::Metadata) -> &'static str {
+    "a device"
+}
+
+/// What is unpacked from a file of so many bytes; an error once it is more than a text unpacks to.
+#[derive(Debug)]
+pub struct Unpacked<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Unpacked<R> {
+    /// Reads from what unpacks `packed` bytes.
+    pub fn new(inner: R, packed: u64) -> Self {
+        Self { inner, left: packed.saturating_mul(limit::UNPACKED_TIMES).max(limit::UNPACKED) }
+    }
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
+            let times = limit::UNPACKED_TIMES;
+            let why =
+                format!("it unpacks to more than {times} times its size, as no text does; unpack it first");
+            io::Error::new(io::ErrorKind::FileTooLarge, why)
+        })?;
+        Ok(count)
+    }
+}
