@@ -9,6 +9,7 @@
 pub mod bytes;
 pub mod characters;
 pub mod exchange;
+mod guard;
 mod maker;
 pub mod merges;
 pub mod subword;

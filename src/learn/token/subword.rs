@@ -12,6 +12,7 @@ use serde_json::{Value as Json, json};
 use tokenizers::normalizer::{NormalizedString, OffsetReferential};
 use tokenizers::{Normalizer as _, OffsetType, PreTokenizedString, PreTokenizer as _};
 
+use super::guard::{check, guarded};
 use super::merges::{Learnt, Style, learn};
 use super::{Marks, Piece};
 
@@ -51,6 +52,17 @@ const END: &[&str] = &["[SEP]", "</s>", "<eos>", "<|end_of_text|>", "<|endoftext
 const UNKNOWN: &[&str] = &["[UNK]", "<unk>"];
 const MASK: &[&str] = &["[MASK]", "<mask>"];
 
+/// Texts that are encoded once when a tokenizer is read: letters of one to four bytes, digits, blanks, marks.
+const PROBES: &[&str] = &[
+    "",
+    " ",
+    "a",
+    "The quick brown fox, 12 times: it's\n\tdone!",
+    "\u{e9}\u{4e2d}\u{1f980}\u{ac00}\u{301}\u{0}",
+];
+/// Tokens that are decoded once.
+const PROBED: usize = 1_000;
+
 /// Marks of vocabularies that are learnt here, ids from 0.
 const BPE_MARKS: &[&str] = &["<pad>", "<s>", "</s>", "<mask>"];
 const WORDPIECE_MARKS: &[&str] = &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
@@ -61,10 +73,22 @@ impl Subword {
     /// # Errors
     /// What is wrong with it.
     pub fn from_json(text: &str) -> Result<Self, String> {
+        let json: Json = serde_json::from_str(text).map_err(|e| format!("it is no JSON: {e}"))?;
+        check(text, &json)?;
+        guarded(|| Self::read(text))
+    }
+
+    /// The same for a text that has been checked.
+    fn read(text: &str) -> Result<Self, String> {
         let mut inner: tokenizers::Tokenizer = text.parse().map_err(|e| format!("{e}"))?;
         inner.with_truncation(None).map_err(|e| format!("{e}"))?;
         inner.with_padding(None);
         let text = inner.to_string(false).map_err(|e| format!("{e}"))?;
+        // Most of what does not fit shows with the first texts, while the file's name is at hand.
+        // A text it has no token for is an error of that text, and none of the tokenizer.
+        for probe in PROBES {
+            let _ = inner.encode(*probe, true);
+        }
         let last = inner.get_vocab(true).into_values().max();
         let vocab = last.map_or(0, |id| id as usize + 1);
         let find = |names: &[&str]| names.iter().find_map(|n| inner.token_to_id(n));
@@ -77,6 +101,8 @@ impl Subword {
             |frame: tokenizers::Encoding| frame.get_ids().iter().filter(|id| Some(**id) == end).count();
         let twice = start != end && inner.encode(("", ""), true).is_ok_and(|frame| ends(frame) > 2);
         let marks = Marks { pad, start, end, unknown: find(UNKNOWN), mask: find(MASK), twice };
+        let some: Vec<u32> = inner.get_vocab(true).into_values().take(PROBED).collect();
+        inner.decode(&some, true).map_err(|e| format!("{e}"))?;
         Ok(Self { text, inner, marks, vocab })
     }
 
@@ -127,7 +153,7 @@ impl Subword {
     /// # Errors
     /// The tokenizer's own fault.
     pub fn pieces(&self, text: &str) -> Result<Vec<Piece>, String> {
-        let encoding = self.inner.encode(text, false).map_err(|e| format!("{e}"))?;
+        let encoding = guarded(|| self.inner.encode(text, false))?;
         let pieces = encoding.get_ids().iter().zip(encoding.get_offsets());
         Ok(pieces.map(|(id, (start, end))| Piece { id: *id, bytes: *start..*end }).collect())
     }
@@ -140,7 +166,7 @@ impl Subword {
         if self.inner.get_post_processor().is_none() {
             return Ok(None);
         }
-        let encoding = self.inner.encode(text, true).map_err(|e| format!("{e}"))?;
+        let encoding = guarded(|| self.inner.encode(text, true))?;
         Ok(Some(encoding.get_ids().to_vec()))
     }
 
@@ -151,7 +177,7 @@ impl Subword {
 
     /// The text of ids, marks left out.
     pub fn decode(&self, ids: &[u32]) -> String {
-        self.inner.decode(ids, true).unwrap_or_default()
+        guarded(|| self.inner.decode(ids, true)).unwrap_or_default()
     }
 
     /// How a token is written.
