@@ -1,6 +1,6 @@
 //! Trains a model for `trafoc train`: spec, recipe and data together, progress, interruptions, the folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::{self, Found, RunDir, RunDirError, State};
 use crate::learn::session::{self, Ending, Figures, Job, Session, SessionError, Watcher, files};
+use crate::learn::step::Made;
+use crate::read::{self, limit};
 use crate::report::number;
 use crate::spec::expand::expand;
 use crate::syntax::set::parse_setting;
@@ -63,8 +65,8 @@ pub fn newest(root: &Path) -> Result<Option<Found>, Failure> {
     }
 }
 
-/// A session that goes on from what was found, or begins: in a folder that may be a run's already if
-/// `resumes`.
+/// A session that goes on from what was found, or begins, with the weights of the file `from` where there is one: in
+/// a new folder, or in that of a run that was ended before its first checkpoint.
 ///
 /// # Errors
 /// The folder is another's, or the run would not fit.
@@ -72,7 +74,8 @@ pub fn session<'a>(
     job: Job<'a>,
     prepared: &Prepared,
     root: &Path,
-    (found, resumes): (Option<&Found>, bool),
+    found: Option<&Found>,
+    from: Option<&Path>,
     weights: impl FnOnce() -> Result<Option<Weights>, Failure>,
     ui: &Ui,
 ) -> Result<Session<'a>, Failure> {
@@ -84,9 +87,16 @@ pub fn session<'a>(
         return Session::resume(job, run, found).map_err(session_failure);
     }
     super::forecast::refuse_what_does_not_fit(prepared)?;
-    let run = match run_dir::is_run(root) && resumes {
-        true => RunDir::open(root),
-        false => RunDir::create(root, &prepared.subject.spec.name),
+    let start = |folder: &Path| {
+        session::write_documents(folder, job.documents)?;
+        let from = from.map(|path| path.canonicalize()).transpose()?;
+        let text = json!({ "weights": from }).to_string();
+        run_dir::write_file(&folder.join(files::FROM), text.as_bytes())
+    };
+    // A run that was ended before its first checkpoint has nothing to lose.
+    let run = match run_dir::is_run(root) && newest(root)?.is_none() {
+        true => RunDir::restart(root, start),
+        false => RunDir::create(root, &prepared.subject.spec.name, start),
     };
     let run = run.map_err(run_failure)?;
     Session::begin(job, run, weights()?).map_err(session_failure)
@@ -101,7 +111,12 @@ pub fn train(arguments: &Train, ui: &mut Ui) -> Result<Output, Failure> {
         (Some(root), true) => newest(root)?,
         (_, _) => None,
     };
-    let own = |name: &str| found.as_ref().map(|f| f.file(name));
+    // What a run has of its own: that of its checkpoint, or what it began with where it has none.
+    let own = |name: &str| match (&found, &arguments.out) {
+        (Some(found), _) => Some(found.file(name)),
+        (None, Some(root)) if arguments.resume => run_dir::start_file(root, name),
+        (None, _) => None,
+    };
     let spec = match (&arguments.spec, own(files::SPEC)) {
         (Some(spec), _) => spec.clone(),
         (None, Some(path)) => path.display().to_string(),
@@ -125,12 +140,17 @@ pub fn train(arguments: &Train, ui: &mut Ui) -> Result<Output, Failure> {
     let documents = documents(&prepared)?;
     let Prepared { subject, dataset, .. } = &prepared;
     let job = prepared.job(&chosen, &documents);
-    let weights = || match &arguments.weights {
+    let from = match (&arguments.weights, &found) {
+        (Some(path), _) => Some(path.clone()),
+        (None, None) => own(files::FROM).map(|path| began_with(&path)).transpose()?.flatten(),
+        (None, Some(_)) => None,
+    };
+    let weights = || match &from {
         Some(path) => load(subject, path, &chosen.device.clone().autodiff(), ui).map(Some),
         None => Ok(None),
     };
     let known = found.as_ref();
-    let mut session = session(job, &prepared, root, (known, arguments.resume), weights, ui)?;
+    let mut session = session(job, &prepared, root, known, from.as_deref(), weights, ui)?;
     let signals = Signals::listen();
     let state = session.state();
     let examples = dataset.train.len();
@@ -265,9 +285,10 @@ fn absolute_one(location: &mut Location, subject: &Subject) {
 fn same_documents(found: &Found, documents: &[(&'static str, String)]) -> Result<(), Failure> {
     for (name, text) in documents {
         let path = found.file(name);
-        let before = std::fs::read_to_string(&path).map_err(|e| {
-            Failure::new(Exit::File, format!("cannot read `{}`: {}", path.display(), file::reason(&e)))
-        })?;
+        let failed =
+            |why: String| Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display()));
+        let before = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+        let before = String::from_utf8(before).map_err(|_| failed("it is not UTF-8 text".to_owned()))?;
         if before != *text {
             let line = before.lines().zip(text.lines()).find(|(a, b)| a != b);
             let what = match *name {
@@ -286,6 +307,14 @@ fn same_documents(found: &Found, documents: &[(&'static str, String)]) -> Result
         }
     }
     Ok(())
+}
+
+/// The weights that a run without a checkpoint was given.
+fn began_with(path: &Path) -> Result<Option<PathBuf>, Failure> {
+    let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
+    let bytes = read::bounded(path, limit::SPEC).map_err(|e| failed(file::reason(&e)))?;
+    let json: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?;
+    Ok(json["weights"].as_str().map(PathBuf::from))
 }
 
 fn nothing_to_resume(root: Option<&Path>) -> Failure {

@@ -1,7 +1,8 @@
 //! The folder of a training run: checkpoints, which are always complete, and a record of metrics.
 //!
 //! ```text
-//! RUN/run.json                        identifies the folder
+//! RUN/run.json                        what this folder is
+//! RUN/start/                          the spec, the recipe and whose weights it began with
 //! RUN/lock                            held by the process that trains
 //! RUN/metrics.jsonl                   one line for every evaluation
 //! RUN/checkpoints/step-000004000/     model, optimizer, state, tokenizers, spec, recipe
@@ -182,16 +183,21 @@ pub fn is_run(root: &Path) -> bool {
 }
 
 impl RunDir {
-    /// Creates the folder of a new run. It must not exist, or be empty.
+    /// Makes the folder of a new run. It must not be there, or be empty. `start` puts into a folder what the run
+    /// begins with, so that it can begin again where it ends before its first checkpoint.
     ///
     /// # Errors
-    /// The folder is not empty, or an I/O error.
-    pub fn create(root: &Path, name: &str) -> Result<Self, RunDirError> {
+    /// It holds something, or the system refuses.
+    pub fn create(
+        root: &Path,
+        name: &str,
+        start: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<Self, RunDirError> {
         if is_run(root) {
             return Err(RunDirError::Taken(root.to_owned()));
         }
         fs::create_dir_all(root.join("checkpoints")).map_err(io_at(root))?;
-        let known = ["checkpoints", "lock"];
+        let known = ["checkpoints", "lock", START];
         let foreign = fs::read_dir(root).map_err(io_at(root))?.flatten().any(|entry| {
             let name = entry.file_name();
             !known.iter().any(|k| name == **k) && !is_scratch(&name.to_string_lossy())
@@ -201,6 +207,7 @@ impl RunDir {
             return Err(RunDirError::Foreign(root.to_owned()));
         }
         let lock = hold(root)?;
+        put_start(root, start).map_err(io_at(root))?;
         let marker = Marker { format: RUN.to_owned(), name: name.to_owned() };
         write_file(&root.join("run.json"), &to_json(&marker)).map_err(io_at(root))?;
         flush_folder(root).map_err(io_at(root))?;
@@ -231,7 +238,17 @@ impl RunDir {
         Ok(run)
     }
 
-    /// The path of the folder.
+    /// Begins anew a run that has no checkpoint yet, with what `start` puts into a folder.
+    ///
+    /// # Errors
+    /// As [`RunDir::open`].
+    pub fn restart(root: &Path, start: impl FnOnce(&Path) -> io::Result<()>) -> Result<Self, RunDirError> {
+        let run = Self::open(root)?;
+        put_start(root, start).map_err(io_at(root))?;
+        Ok(run)
+    }
+
+    /// The folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -279,6 +296,10 @@ impl RunDir {
         let beside = folder.join(scratch(name));
         let target = folder.join(name);
         let result = (|| {
+            match fs::remove_dir_all(&beside) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
             fs::create_dir_all(&beside)?;
             write(&beside)?;
             write_file(&beside.join("state.json"), &to_json(state))?;
@@ -342,7 +363,7 @@ impl RunDir {
         let path = self.root.join(super::record::FILE);
         let mut text = serde_json::to_vec(line).unwrap_or_default();
         text.push(b'\n');
-        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(io_at(&path))?;
+        let mut file = own_file(&path).map_err(io_at(&path))?;
         file.write_all(&text).map_err(io_at(&path))
     }
 
@@ -370,6 +391,12 @@ impl RunDir {
             }
         }
         let beside = self.root.join(scratch("metrics"));
+        match fs::remove_file(&beside) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(RunDirError::Io(beside, error));
+            }
+            Ok(()) | Err(_) => {}
+        }
         write_file(&beside, &kept).and_then(|()| fs::rename(&beside, &path)).map_err(io_at(&path))
     }
 
@@ -382,7 +409,29 @@ impl RunDir {
     }
 }
 
-/// The name of the mean of several checkpoints.
+/// Name of the folder of what a run began with.
+const START: &str = "start";
+
+/// A file of what a run began with, if it is there.
+pub fn start_file(root: &Path, name: &str) -> Option<PathBuf> {
+    Some(root.join(START).join(name)).filter(|path| path.is_file())
+}
+
+fn put_start(root: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let (beside, folder) = (root.join(scratch(START)), root.join(START));
+    for old in [&beside, &folder] {
+        match fs::remove_dir_all(old) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    fs::create_dir(&beside)?;
+    write(&beside)?;
+    flush_folder(&beside)?;
+    fs::rename(&beside, &folder)
+}
+
+/// Name of the mean of several checkpoints.
 pub const AVERAGED: &str = "averaged";
 
 /// The newest complete checkpoint of a run, which may be training at the same time.
@@ -528,9 +577,9 @@ fn to_json(value: &impl Serialize) -> Vec<u8> {
     text
 }
 
-/// Writes and flushes a new file.
+/// Writes and flushes a new file; there must be none of its name.
 pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -543,15 +592,11 @@ fn flush_folder(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Takes the lock of a run's folder. Its file is made anew or is an ordinary one: writing through a link would
+/// overwrite a file somewhere else.
 fn hold(root: &Path) -> Result<File, RunDirError> {
     let path = root.join("lock");
-    let mut file = OpenOptions::new()
-        .create(true)
-        .read(true)
-        .write(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(io_at(&path))?;
+    let mut file = own_file(&path).map_err(io_at(&path))?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -563,4 +608,38 @@ fn hold(root: &Path) -> Result<File, RunDirError> {
     }
     file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(io_at(&path))?;
     Ok(file)
+}
+
+/// Opens a file of the folder for writing, made if it is not there, never through a link of any kind.
+fn own_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true);
+    match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made,
+    }
+    let foreign = || io::Error::other("it is a link or no ordinary file, and is not written to");
+    // A pipe would not open before another process reads from it.
+    let named = fs::symlink_metadata(path)?;
+    if !named.is_file() {
+        return Err(foreign());
+    }
+    let file = options.open(path)?;
+    // The name may have become a link since; nothing has been written yet.
+    match same_file(&named, &file.metadata()?) {
+        true => Ok(file),
+        false => Err(foreign()),
+    }
+}
+
+/// Whether two looks at a file are of the same one, which has no other name.
+#[cfg(unix)]
+fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (a.dev(), a.ino()) == (b.dev(), b.ino()) && b.nlink() == 1
+}
+
+#[cfg(not(unix))]
+fn same_file(_: &fs::Metadata, b: &fs::Metadata) -> bool {
+    b.is_file()
 }

@@ -37,6 +37,8 @@ pub mod files {
     pub const RECIPE: &str = "recipe.yaml";
     /// The meaning of ids and classes.
     pub const CODEBOOK: &str = "codebook.json";
+    /// The path of the weights a run began with, where it was given some.
+    pub const FROM: &str = "weights.json";
 }
 
 /// Why a run ended before its last step.
@@ -367,7 +369,8 @@ fn refusal(error: WeightsError) -> io::Error {
     }
 }
 
-fn write_documents(folder: &Path, documents: &[(&'static str, String)]) -> io::Result<()> {
+/// Writes a spec, a recipe and what belongs to them into a folder.
+pub fn write_documents(folder: &Path, documents: &[(&'static str, String)]) -> io::Result<()> {
     documents.iter().try_for_each(|(name, text)| run_dir::write_file(&folder.join(name), text.as_bytes()))
 }
 

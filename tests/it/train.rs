@@ -383,6 +383,34 @@ fn a_finished_run_is_left_as_it_is_and_another_recipe_is_refused() {
     assert!(again.err.contains("is already the folder of a run"), "{}", again.err);
 }
 
+/// A run that was ended before its first checkpoint begins again, with what it was given then or is given now.
+#[test]
+fn a_run_without_a_checkpoint_begins_again() {
+    let place = Place::new();
+    place.trained("good", &[]);
+    place.trained("tuned", &["--weights", "good/checkpoints/step-000000012/model.safetensors"]);
+    for (good, run) in [("good", "a"), ("good", "b"), ("tuned", "c")] {
+        let wanted = place.bytes(good, 12);
+        let copy = Command::new("cp").args(["-r", good, run]).current_dir(place.path("")).status();
+        assert!(copy.unwrap().success());
+        for entry in std::fs::read_dir(place.path(run).join("checkpoints")).unwrap() {
+            std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
+        }
+        match run {
+            // Spec and recipe, and no word of the run that began there.
+            "b" => drop(place.trained(run, &[])),
+            _ => {
+                let said = said(place.command(&["train", "--resume", "--out", run]).output().unwrap());
+                assert_eq!(said.code, Some(0), "{run}: {}", said.err);
+            }
+        }
+        let model = |all: &[(String, Vec<u8>)]| {
+            all.iter().find(|(name, _)| name == "model.safetensors").unwrap().1.clone()
+        };
+        assert!(model(&wanted) == model(&place.bytes(run, 12)), "{run} ends with other weights");
+    }
+}
+
 #[test]
 fn a_run_is_trained_by_one_process() {
     let place = Place::new();

@@ -27,7 +27,7 @@ fn names(root: &Path) -> Vec<String> {
 fn the_last_ones_and_the_best_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("run");
-    let run = RunDir::create(&root, "tiny").unwrap();
+    let run = RunDir::create(&root, "tiny", |_| Ok(())).unwrap();
     for step in 1..=5 {
         let best = (step > 1).then_some(Best { step: 2, value: 0.5 });
         save(&run, &State { best, ..state(step) });
@@ -40,7 +40,7 @@ fn the_last_ones_and_the_best_are_kept() {
 fn every_flipped_bit_and_every_cut_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("run");
-    let run = RunDir::create(&root, "tiny").unwrap();
+    let run = RunDir::create(&root, "tiny", |_| Ok(())).unwrap();
     save(&run, &state(1));
     save(&run, &state(2));
     let mut stream = trafoc::learn::random::Stream::new(5, "flip", 0);
@@ -73,7 +73,7 @@ fn every_flipped_bit_and_every_cut_is_found() {
 fn what_was_half_written_is_never_taken_and_goes_away() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("run");
-    let run = RunDir::create(&root, "tiny").unwrap();
+    let run = RunDir::create(&root, "tiny", |_| Ok(())).unwrap();
     save(&run, &state(1));
     drop(run);
     let checkpoints = root.join("checkpoints");
@@ -95,11 +95,11 @@ fn what_was_half_written_is_never_taken_and_goes_away() {
 fn a_folder_of_something_else_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("thesis.tex"), "mine").unwrap();
-    assert!(matches!(RunDir::create(folder.path(), "tiny"), Err(RunDirError::Foreign(_))));
+    assert!(matches!(RunDir::create(folder.path(), "tiny", |_| Ok(())), Err(RunDirError::Foreign(_))));
     assert!(matches!(RunDir::open(folder.path()), Err(RunDirError::Foreign(_))));
     let own = folder.path().join("own");
-    drop(RunDir::create(&own, "tiny").unwrap());
-    assert!(matches!(RunDir::create(&own, "tiny"), Err(RunDirError::Taken(_))));
+    drop(RunDir::create(&own, "tiny", |_| Ok(())).unwrap());
+    assert!(matches!(RunDir::create(&own, "tiny", |_| Ok(())), Err(RunDirError::Taken(_))));
     assert!(matches!(run_dir::newest(&folder.path().join("none")), Err(RunDirError::Io(..))));
 }
 
@@ -107,7 +107,7 @@ fn a_folder_of_something_else_is_left_alone() {
 fn figures_after_a_step_are_taken_back() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("run");
-    let run = RunDir::create(&root, "tiny").unwrap();
+    let run = RunDir::create(&root, "tiny", |_| Ok(())).unwrap();
     for step in 1..=5 {
         run.record(&serde_json::json!({"step": step, "loss": 1.0})).unwrap();
     }
@@ -119,4 +119,43 @@ fn figures_after_a_step_are_taken_back() {
     run.rewind(3).unwrap();
     let lines: Vec<String> = std::fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 3, "{lines:?}");
+}
+
+/// The lock and the record of figures are files of the folder itself: what a link leads to stays as it is.
+#[cfg(unix)]
+#[test]
+fn no_link_of_a_run_is_written_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let precious = folder.path().join("precious");
+    let hard = |from: &Path, to: &Path| std::fs::hard_link(from, to).unwrap();
+    let soft = |from: &Path, to: &Path| std::os::unix::fs::symlink(from, to).unwrap();
+    for link in [&hard as &dyn Fn(&Path, &Path), &soft] {
+        std::fs::write(&precious, "mine").unwrap();
+        for name in ["lock", "metrics.jsonl"] {
+            let root = folder.path().join("run");
+            let run = RunDir::create(&root, "tiny", |_| Ok(())).unwrap();
+            match name {
+                "lock" => {
+                    drop(run);
+                    std::fs::remove_file(root.join(name)).unwrap();
+                    link(&precious, &root.join(name));
+                    assert!(matches!(RunDir::open(&root), Err(RunDirError::Io(..))));
+                }
+                _ => {
+                    link(&precious, &root.join(name));
+                    assert!(run.record(&serde_json::json!({"step": 1})).is_err());
+                }
+            }
+            assert_eq!(std::fs::read_to_string(&precious).unwrap(), "mine");
+            std::fs::remove_dir_all(&root).unwrap();
+        }
+        // A link that leads nowhere would make a file where it points to.
+        let root = folder.path().join("new");
+        std::fs::create_dir(&root).unwrap();
+        soft(&folder.path().join("made"), &root.join("lock"));
+        assert!(RunDir::create(&root, "tiny", |_| Ok(())).is_err());
+        assert!(!folder.path().join("made").exists());
+        std::fs::remove_dir_all(&root).unwrap();
+        std::fs::remove_file(&precious).unwrap();
+    }
 }
