@@ -9,7 +9,7 @@ use serde_json::json;
 #[cfg(feature = "interp")]
 use super::beside::OfRun;
 use super::directory::{HubModel, families, tensors_failure};
-use super::file;
+use super::file::{self, Staged};
 use super::subject::SpecArgs;
 use super::ui::{Exit, Failure, FormatArg, Output, Ui};
 use crate::diag::Sink;
@@ -43,7 +43,12 @@ pub struct Export {
     pub format: FormatArg,
 }
 
-/// The other files of a model directory, which are copied unchanged.
+/// What makes a directory that of a model.
+const CONFIG: &str = "config.json";
+/// Its parameters.
+const WEIGHTS: &str = "model.safetensors";
+
+/// What a directory holds beside the model and goes along as it is.
 const BESIDE: &[&str] = &[
     "tokenizer.json",
     "tokenizer_config.json",
@@ -58,7 +63,7 @@ const BESIDE: &[&str] = &[
 impl Export {
     /// Writes the directory.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
-        let there = ["config.json", "model.safetensors"].map(|name| self.to.join(name));
+        let there = [CONFIG, WEIGHTS].map(|name| self.to.join(name));
         if let Some(path) = there.iter().find(|p| p.exists() && !self.force) {
             let message = format!("`{}` already exists", path.display());
             return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
@@ -101,19 +106,23 @@ impl Export {
             }
             (Some(path), None) => Weights::File(open(path, &parameters)?),
         };
-        let [config, file] = there;
         let mut json = exported.config(&subject.spec.name);
         if let Some(run) = &of_run {
             run.name_classes(&mut json);
         }
         let text = serde_json::to_string_pretty(&json).map_err(|e| Failure::bug(e.to_string()))?;
-        file::write(&config, &(text + "\n"))?;
-        write(&file, &tensors, &mut weights)?;
+        let staged = Staged::begin(&self.to)?;
+        let folder = staged.folder();
+        file::write(&folder.join(CONFIG), &(text + "\n"))?;
+        write(&folder.join(WEIGHTS), &tensors, &mut weights)?;
         let beside = match (&subject.model, &of_run) {
-            (Some(model), _) => copy_beside(model, &self.to)?,
-            (None, Some(run)) => run.write(&self.to, ui)?,
+            (Some(model), _) => copy_beside(model, &self.to, folder)?,
+            (None, Some(run)) => run.write(folder, ui)?,
             (None, None) => Vec::new(),
         };
+        // A file that is overwritten may be the one the weights were read from.
+        drop(weights);
+        staged.finish(CONFIG)?;
         if !exported.lost.is_empty() {
             ui.note(
                 "note: these concern only training and are not kept, because the family has no key \
@@ -226,15 +235,15 @@ fn write(path: &Path, tensors: &IndexMap<String, Written>, weights: &mut Weights
     .map_err(|e| Failure::new(Exit::File, format!("cannot write weights: {e}")))
 }
 
-/// Copies the tokenizer and the other files.
-fn copy_beside(model: &HubModel, to: &Path) -> Result<Vec<String>, Failure> {
+/// Copies a tokenizer and what else goes along, unless it is in the directory that is written already.
+fn copy_beside(model: &HubModel, to: &Path, folder: &Path) -> Result<Vec<String>, Failure> {
     let mut copied = Vec::new();
     for name in BESIDE {
         let from = model.folder.join(name);
         if !from.is_file() || from.canonicalize().ok() == to.join(name).canonicalize().ok() {
             continue;
         }
-        std::fs::copy(&from, to.join(name)).map_err(|e| {
+        std::fs::copy(&from, folder.join(name)).map_err(|e| {
             Failure::new(Exit::File, format!("cannot copy `{}`: {}", from.display(), file::reason(&e)))
         })?;
         copied.push((*name).to_owned());

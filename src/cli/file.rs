@@ -1,54 +1,11 @@
-//! Files, read with a limit and written whole or not at all.
+//! Files written whole or not at all, and what the system says of files.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::ui::{Exit, Failure};
-use crate::syntax::text::MAX_BYTES;
-
-/// The bytes of a spec. One more than allowed is read, so that its decoding can say it is too long.
-///
-/// # Errors
-/// The system refuses, or it is a folder.
-pub fn read_spec(path: &Path) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
-    }
-    limited(file)
-}
-
-/// The bytes of a spec on stdin.
-///
-/// # Errors
-/// The system refuses.
-pub fn read_stdin() -> io::Result<Vec<u8>> {
-    limited(io::stdin().lock())
-}
-
-/// The bytes of a file, or of stdin for `-`; an error beyond `most`.
-///
-/// # Errors
-/// The system refuses, or there is more.
-#[cfg(feature = "interp")]
-pub fn read_bounded(path: &Path, most: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let most = most as u64;
-    if path == Path::new("-") {
-        io::stdin().lock().take(most + 1).read_to_end(&mut bytes)?;
-    } else {
-        let file = File::open(path)?;
-        if file.metadata()?.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
-        }
-        file.take(most + 1).read_to_end(&mut bytes)?;
-    }
-    match bytes.len() as u64 > most {
-        true => Err(io::Error::other(format!("it is longer than {most} bytes"))),
-        false => Ok(bytes),
-    }
-}
 
 /// Bytes of memory a process could still have, where the system says so.
 #[cfg(feature = "interp")]
@@ -71,12 +28,6 @@ pub fn make_folder(path: &Path) -> Result<(), Failure> {
     })
 }
 
-fn limited(from: impl io::Read) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    from.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// What the system said, without its number.
 pub fn reason(error: &io::Error) -> String {
     match error.kind() {
@@ -96,9 +47,7 @@ pub fn reason(error: &io::Error) -> String {
 /// # Errors
 /// The system refuses; the target is then as it was.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed =
-        |e: &io::Error| Failure::new(Exit::File, format!("cannot write `{}`: {}", path.display(), reason(e)));
-    write_whole(path, text.as_bytes()).map_err(|e| failed(&e))
+    write_whole(path, text.as_bytes()).map_err(|e| cannot_write(path, &e))
 }
 
 /// Writes a figure as png, in the same way.
@@ -108,9 +57,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
 #[cfg(feature = "png")]
 pub fn write_png(path: &Path, figure: &crate::draw::Figure) -> Result<(), Failure> {
     let bytes = crate::draw::png::png(figure).map_err(|why| Failure::new(Exit::Failed, why))?;
-    let name = path.display();
-    write_whole(path, &bytes)
-        .map_err(|e| Failure::new(Exit::File, format!("cannot write `{name}`: {}", reason(&e))))
+    write_whole(path, &bytes).map_err(|e| cannot_write(path, &e))
 }
 
 /// Says what is missing.
@@ -164,4 +111,86 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write().inspect_err(|_| {
         let _ = fs::remove_file(&beside);
     })
+}
+
+/// Files of one folder that appear together or not at all: they are written into a folder of another name, and
+/// renamed at the end. What a killed process leaves behind is under a name that no reader looks for, and goes away with
+/// the next attempt.
+#[derive(Debug)]
+pub struct Staged {
+    to: PathBuf,
+    beside: PathBuf,
+    is_done: bool,
+}
+
+impl Staged {
+    /// Files that are to be in the folder `to`, which need not be there.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn begin(to: &Path) -> Result<Self, Failure> {
+        // A link is followed, so that it stays one.
+        let to = fs::canonicalize(to).unwrap_or_else(|_| to.to_owned());
+        let begin = || {
+            // Beside the folder where there is none yet, so that it appears whole; inside of it where there is one.
+            let beside = match (to.is_dir(), to.file_name()) {
+                (false, Some(name)) => {
+                    let mut hidden = OsString::from(".");
+                    hidden.push(name);
+                    hidden.push(".trafoc.tmp");
+                    to.with_file_name(hidden)
+                }
+                _ => to.join(".trafoc.tmp"),
+            };
+            match fs::remove_dir_all(&beside) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+            fs::create_dir_all(&beside)?;
+            Ok(beside)
+        };
+        let beside = begin().map_err(|e| cannot_write(&to, &e))?;
+        Ok(Self { to, beside, is_done: false })
+    }
+
+    /// The folder to write into.
+    pub fn folder(&self) -> &Path {
+        &self.beside
+    }
+
+    /// Gives everything its name, the file `last` after all others: where the folder was there already, it is what
+    /// makes the others count.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn finish(mut self, last: &str) -> Result<(), Failure> {
+        let finish = || {
+            if !self.to.exists() {
+                return fs::rename(&self.beside, &self.to);
+            }
+            let mut names: Vec<OsString> =
+                fs::read_dir(&self.beside)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+            names.sort_by_key(|name| (name == last, name.clone()));
+            for name in names {
+                fs::rename(self.beside.join(&name), self.to.join(&name))?;
+            }
+            fs::remove_dir(&self.beside)
+        };
+        finish().map_err(|e| cannot_write(&self.to, &e))?;
+        self.is_done = true;
+        Ok(())
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.is_done {
+            // The failure that led here is told; the next attempt clears what stays.
+            let _ = fs::remove_dir_all(&self.beside);
+        }
+    }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(Exit::File, format!("cannot write `{}`: {}", path.display(), reason(error)))
 }
