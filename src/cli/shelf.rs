@@ -5,6 +5,7 @@ use std::path::Path;
 use super::file;
 use super::ui::{Exit, Failure};
 use crate::diag::suggest::suggest;
+use crate::read;
 
 /// A shipped spec or recipe.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +56,7 @@ pub fn shipped(name: &str) -> Option<&'static Shipped> {
 pub fn recipe_text(recipe: &Path) -> Result<(String, Vec<u8>), Failure> {
     let name = recipe.display().to_string();
     let Some(shipped) = name.strip_prefix('@') else {
-        let bytes = file::read_spec(recipe)
+        let bytes = read::spec(recipe)
             .map_err(|e| Failure::new(Exit::File, format!("cannot read `{name}`: {}", file::reason(&e))))?;
         return Ok((name, bytes));
     };

@@ -5,6 +5,8 @@
 //! sorted with pointer and keyboard, and descriptions of all pictures. Everything can be read without the
 //! script.
 
+use sha2::{Digest as _, Sha256};
+
 use super::text::{escape, escape_line};
 use super::{Figure, theme};
 
@@ -240,17 +242,31 @@ impl Page {
         self
     }
 
-    /// The page as an HTML file.
+    /// The file. Only its own script runs: the number that the script is known by follows from everything else in
+    /// the page, so that nothing in it can know the number beforehand.
     pub fn html(&self) -> String {
+        let (mut above, below) = (self.policy(), self.document());
+        let nonce = nonce(&[&above, &below, SCRIPT]);
+        above += &nonce;
+        format!("{above}{below}<script nonce=\"{nonce}\">\n{SCRIPT}</script>\n</body>\n</html>\n")
+    }
+
+    /// The page up to the number of its script.
+    fn policy(&self) -> String {
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \
+         style-src 'unsafe-inline'; script-src 'nonce-"
+            .to_owned()
+    }
+
+    /// The page from there to the script.
+    fn document(&self) -> String {
         let title = escape_line(&self.title);
         let refresh = self.refresh.map_or(String::new(), |seconds| {
             format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n")
         });
         let mut out = format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \
-             style-src 'unsafe-inline'; script-src 'nonce-trafoc'\">\n\
-             {refresh}<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+            "'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <meta name=\"generator\" content=\"trafoc\">\n<link rel=\"icon\" href=\"data:,\">\n\
              <title>{title}</title>\n<style>\n:root{{color-scheme:light dark;{}}}\n\
@@ -280,6 +296,13 @@ impl Page {
             );
         }
         out += "</main>\n<footer>Made by trafoc. This file is complete: it loads nothing.</footer>\n";
-        out + &format!("<script nonce=\"trafoc\">\n{SCRIPT}</script>\n</body>\n</html>\n")
+        out
     }
+}
+
+/// The first half of the SHA-256 of some texts, in hexadecimal.
+fn nonce(texts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    texts.iter().for_each(|text| hash.update(text));
+    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
