@@ -25,6 +25,10 @@ pub struct Layers {
     pub rows: Vec<Row>,
     /// The row of the whole model.
     pub total: Row,
+    /// Elements of tensors that training does not change. They are not among the parameters, and files of weights
+    /// hold them all the same.
+    #[serde(serialize_with = "serialize_count")]
+    pub buffers: u128,
 }
 
 /// Lengths of one forward pass.
@@ -101,7 +105,8 @@ pub fn layers(graph: &Verified, depth: usize, lengths: &Lengths) -> Layers {
         count_of(walk.parameters.get(graph.root.0)),
         &walk.work.get(graph.root.0).cloned().unwrap_or_default(),
     );
-    Layers { model: graph.name.clone(), at: (*lengths).into(), rows, total }
+    let buffers = cost(graph).parameters.buffers;
+    Layers { model: graph.name.clone(), at: (*lengths).into(), rows, total, buffers }
 }
 
 fn count_of(parameters: Option<&Parameters>) -> Count {
@@ -352,6 +357,11 @@ impl Layers {
         out += ", attention over all pairs\n";
         if self.rows.iter().any(|row| row.copies > 1) {
             out += "a row with × is the sum of all its copies\n";
+        }
+        if self.buffers > 0 {
+            let buffers = number::exact(self.buffers);
+            out +=
+                &format!("buffers, which are not trained and in no row: {buffers}; weights have them too\n");
         }
         out
     }
