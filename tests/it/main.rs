@@ -31,6 +31,8 @@ mod explain;
 #[cfg(test)]
 mod expression;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod fit;
 #[cfg(test)]
 mod fresh;
@@ -76,6 +78,10 @@ mod picture;
 mod png;
 #[cfg(test)]
 mod random;
+#[cfg(test)]
+mod readers;
+#[cfg(test)]
+mod regressions;
 #[cfg(test)]
 mod report;
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Image files: preprocessed like Hugging Face's processors do, or refused with the reason.
 //!
-//! `tests/picture/make.py` writes the files, and the library's results to `cases.json`.
+//! `tests/picture/make.py` makes the files and `cases.json`, which says what the library makes of them.
+
+#[cfg(feature = "interp")]
+use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use trafoc::learn::data::Form;

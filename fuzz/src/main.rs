@@ -1,0 +1,213 @@
+//! Feeds mutated files to every reader of trafoc, on stable Rust and with nothing but the standard library's
+//! processes: a worker mutates and reads, and writes down what it is about to read; whatever ends it, a panic, a
+//! stack that overflows, memory beyond its limit or time, the file it has written is the find.
+//!
+//! ```text
+//! cargo run --release -p trafoc-fuzz                        every reader for two minutes
+//! cargo run --release -p trafoc-fuzz -- --seconds 10 set    one of them for ten seconds
+//! cargo run --release -p trafoc-fuzz -- --once set FILE     one file
+//! ```
+//! Finds are shrunk and kept in `tests/regressions/<reader>/`, where an ordinary test reads them again.
+
+mod mutate;
+#[path = "../../tests/it/readers.rs"]
+mod readers;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use mutate::Corpus;
+use readers::{LONGEST, READERS, Reader};
+
+/// KiB of memory a worker may take beyond its program.
+const MEMORY: u64 = 1 << 20;
+/// How long one input may be read.
+const SLOW: Duration = Duration::from_secs(10);
+/// How long shrinking a find may take.
+const SHRINKING: Duration = Duration::from_secs(20);
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["--worker", name, seed, seconds, current] => worker(name, seed, seconds, Path::new(current)),
+        ["--once", name, path] => once(name, Path::new(path)),
+        ["--seconds", seconds, names @ ..] => every(seconds.parse().ok(), names),
+        names if names.iter().all(|n| !n.starts_with('-')) => every(Some(120), names),
+        _ => every(None, &[]),
+    }
+}
+
+fn usage() -> ExitCode {
+    let names: Vec<&str> = READERS.iter().map(|r| r.name).collect();
+    eprintln!("usage: trafoc-fuzz [--seconds N] [READER ...]\nreaders: {}", names.join(" "));
+    ExitCode::from(2)
+}
+
+fn reader(name: &str) -> Option<&'static Reader> {
+    READERS.iter().find(|r| r.name == name)
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Runs readers, each for so many seconds; fails if any of them had a find.
+fn every(seconds: Option<u64>, names: &[&str]) -> ExitCode {
+    let Some(seconds) = seconds else { return usage() };
+    if names.iter().any(|n| reader(n).is_none()) {
+        return usage();
+    }
+    let mut finds = 0;
+    for reader in READERS.iter().filter(|r| names.is_empty() || names.contains(&r.name)) {
+        match fuzz(reader, Duration::from_secs(seconds)) {
+            Ok(found) => finds += found,
+            Err(why) => {
+                eprintln!("{}: {why}", reader.name);
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    if finds == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Reads one file.
+fn once(name: &str, path: &Path) -> ExitCode {
+    let (Some(reader), Ok(bytes)) = (reader(name), fs::read(path)) else { return usage() };
+    (reader.run)(&bytes);
+    ExitCode::SUCCESS
+}
+
+/// Mutates and reads until the time is over.
+fn worker(name: &str, seed: &str, seconds: &str, current: &Path) -> ExitCode {
+    let (Some(reader), Ok(seed), Ok(seconds)) = (reader(name), seed.parse(), seconds.parse()) else {
+        return usage();
+    };
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let corpus = Corpus::of(&repository(), reader.seeds, LONGEST);
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut count = 0u64;
+    while Instant::now() < end {
+        let input = corpus.mutant(&mut random);
+        if fs::write(current, &input).is_err() {
+            return ExitCode::from(2);
+        }
+        (reader.run)(&input);
+        count += 1;
+    }
+    println!("{count}");
+    ExitCode::SUCCESS
+}
+
+/// A process of this program, with the limits of a worker.
+fn limited(arguments: &[&str]) -> Result<Command, String> {
+    let own = std::env::current_exe().map_err(|e| e.to_string())?;
+    let mut command = match cfg!(target_os = "linux") {
+        true => {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("ulimit -d {MEMORY}; ulimit -c 0; exec \"$0\" \"$@\"")]).arg(own);
+            shell
+        }
+        false => Command::new(own),
+    };
+    command.args(arguments).env("RUST_BACKTRACE", "0");
+    Ok(command)
+}
+
+/// One reader; the number of its finds.
+fn fuzz(reader: &Reader, time: Duration) -> Result<usize, String> {
+    let folder = std::env::temp_dir().join(format!("trafoc-fuzz-{}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
+    let (current, log) = (folder.join("current"), folder.join("log"));
+    let end = Instant::now() + time;
+    let (mut finds, mut executions, mut seed) = (0, 0u64, u64::from(std::process::id()));
+    while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| left.as_secs() > 0) {
+        seed += 1;
+        let seconds = left.as_secs().to_string();
+        let words = ["--worker", reader.name, &seed.to_string(), &seconds, &current.to_string_lossy()];
+        let said = fs::File::create(&log).map_err(|e| e.to_string())?;
+        let mut child =
+            limited(&words)?.stdout(Stdio::piped()).stderr(said).spawn().map_err(|e| e.to_string())?;
+        let why = watch(&mut child, &current);
+        match why {
+            None => {
+                let out = child.wait_with_output().map_err(|e| e.to_string())?;
+                executions += String::from_utf8_lossy(&out.stdout).trim().parse().unwrap_or(0);
+            }
+            Some(why) => {
+                let input = fs::read(&current).map_err(|e| e.to_string())?;
+                let input = shrunk(reader, input, &folder)?;
+                let path = keep(reader, &input)?;
+                let said = fs::read_to_string(&log).unwrap_or_default();
+                let said: String = said.chars().take(2_000).collect();
+                eprintln!("{}: {why}: {}\n{said}", reader.name, path.display());
+                finds += 1;
+            }
+        }
+    }
+    fs::remove_dir_all(&folder).map_err(|e| e.to_string())?;
+    eprintln!("{}: {executions} inputs in whole runs, {finds} finds", reader.name);
+    Ok(finds)
+}
+
+/// Waits for a worker. Why it ended, unless it ended well.
+fn watch(child: &mut Child, current: &Path) -> Option<String> {
+    loop {
+        std::thread::sleep(Duration::from_millis(50));
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return None,
+            Ok(Some(status)) => return Some(status.to_string()),
+            Ok(None) => {}
+            Err(error) => return Some(error.to_string()),
+        }
+        let changed = fs::metadata(current).and_then(|m| m.modified()).ok();
+        if changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > SLOW) {
+            // It has ended meanwhile if it cannot be ended.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Some(format!("it took more than {} seconds", SLOW.as_secs()));
+        }
+    }
+}
+
+/// Whether a reader fails on an input.
+fn fails(reader: &Reader, input: &[u8], folder: &Path) -> Result<bool, String> {
+    let path = folder.join("shrinking");
+    fs::write(&path, input).map_err(|e| e.to_string())?;
+    let mut command = limited(&["--once", reader.name, &path.to_string_lossy()])?;
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|e| e.to_string())?;
+    Ok(watch(&mut child, &path).is_some())
+}
+
+/// A find without the stretches it fails without as well.
+fn shrunk(reader: &Reader, mut input: Vec<u8>, folder: &Path) -> Result<Vec<u8>, String> {
+    let end = Instant::now() + SHRINKING;
+    let mut size = input.len() / 2;
+    while size > 0 && Instant::now() < end {
+        let mut at = 0;
+        while at < input.len() && Instant::now() < end {
+            let mut without = input.clone();
+            without.drain(at..(at + size).min(input.len()));
+            match fails(reader, &without, folder)? {
+                true => input = without,
+                false => at += size,
+            }
+        }
+        size /= 2;
+    }
+    Ok(input)
+}
+
+/// Writes a find under a name that its bytes decide.
+fn keep(reader: &Reader, input: &[u8]) -> Result<PathBuf, String> {
+    let folder = repository().join("tests/regressions").join(reader.name);
+    fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
+    let hash = input
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3));
+    let path = folder.join(format!("found-{hash:016x}"));
+    fs::write(&path, input).map_err(|e| e.to_string())?;
+    Ok(path)
+}

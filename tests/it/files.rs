@@ -1,0 +1,293 @@
+//! Files that are not what they seem: pipes, devices, links, bombs, names and texts that steer a terminal.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::compiled::repository;
+use crate::readers::harmless;
+
+const TINY: &str =
+    "name: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n";
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A command of a shell in a folder, with the program as `$0`; it is ended after a minute.
+#[cfg(unix)]
+fn shell(folder: &Path, script: &str) -> Output {
+    let mut command = Command::new("timeout");
+    command.args(["60", "bash", "-c", script, env!("CARGO_BIN_EXE_trafoc")]).current_dir(folder);
+    command.output().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_spec_may_come_through_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tiny.yaml"), TINY).unwrap();
+    for script in [
+        "\"$0\" check <(cat tiny.yaml)",
+        "\"$0\" check /dev/stdin < tiny.yaml",
+        "cat tiny.yaml | \"$0\" check /dev/stdin",
+        "mkfifo spec && (cat tiny.yaml > spec &) && \"$0\" check spec",
+    ] {
+        let output = shell(folder.path(), script);
+        assert!(output.status.success(), "{script}: {}", text(&output.stderr));
+    }
+    let output = shell(folder.path(), "\"$0\" check /dev/zero");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("more than the 1048576 a spec may have"));
+}
+
+#[cfg(unix)]
+#[test]
+fn weights_and_what_else_is_read_twice_are_ordinary_files() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tiny.yaml"), TINY).unwrap();
+    let model = folder.path().join("model");
+    std::fs::create_dir(&model).unwrap();
+    std::fs::copy(repository("tests/hub/gpt2/config.json"), model.join("config.json")).unwrap();
+    for (script, what) in [
+        ("mkfifo pipe; \"$0\" import tiny.yaml --dry-run --weights pipe", "it is a pipe"),
+        ("\"$0\" import tiny.yaml --dry-run --weights /dev/zero", "it is a device"),
+        ("mkfifo model/model.safetensors; \"$0\" import model --dry-run", "it is a pipe"),
+        (
+            "rm model/model.safetensors; mkfifo model/model.safetensors.index.json; \"$0\" import model --dry-run",
+            "it is a pipe",
+        ),
+    ] {
+        let output = shell(folder.path(), script);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{script}: {said}");
+        assert!(said.contains(what), "{script}: {said}");
+    }
+}
+
+/// The cache of Hugging Face holds links to `blobs`, two folders up.
+#[cfg(unix)]
+#[test]
+fn models_are_read_through_the_links_of_their_cache() {
+    let cache = tempfile::tempdir().unwrap();
+    let (blobs, snapshot) = (cache.path().join("blobs"), cache.path().join("snapshots/0a1b"));
+    std::fs::create_dir(&blobs).unwrap();
+    std::fs::create_dir_all(&snapshot).unwrap();
+    for (i, name) in ["config.json", "model.safetensors"].iter().enumerate() {
+        std::fs::copy(repository("tests/hub/gpt2").join(name), blobs.join(i.to_string())).unwrap();
+        std::os::unix::fs::symlink(format!("../../blobs/{i}"), snapshot.join(name)).unwrap();
+    }
+    let output = shell(&snapshot, "\"$0\" import . --dry-run");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("every parameter has its tensor"));
+    let output = shell(&snapshot, "\"$0\" export . --to ../../copy");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+/// An export is there whole or not at all, and one that was ended needs no `--force`.
+#[cfg(unix)]
+#[test]
+fn an_export_appears_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = repository("tests/hub/gpt2");
+    let names = |path: &Path| {
+        let mut all: Vec<String> = std::fs::read_dir(path)
+            .map(|d| d.map(|e| e.unwrap().file_name().into_string().unwrap()).collect())
+            .unwrap_or_default();
+        all.sort();
+        all
+    };
+    let export =
+        |more: &str| shell(folder.path(), &format!("\"$0\" export {} --to out {more}", model.display()));
+    // What a killed process has left.
+    for left in [".out.trafoc.tmp", "out/.trafoc.tmp"] {
+        std::fs::create_dir_all(folder.path().join(left)).unwrap();
+        std::fs::write(folder.path().join(left).join("config.json"), "{").unwrap();
+    }
+    let output = export("");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let whole = names(&folder.path().join("out"));
+    assert!(
+        whole.contains(&"config.json".to_owned()) && !whole.iter().any(|n| n.contains("tmp")),
+        "{whole:?}"
+    );
+    std::fs::remove_dir_all(folder.path().join("out")).unwrap();
+    // It cannot be written to its end: no file may be longer than a few KiB.
+    let output = shell(
+        folder.path(),
+        &format!("ulimit -f 8; trap '' XFSZ; \"$0\" export {} --to out", model.display()),
+    );
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    assert!(!folder.path().join("out").exists());
+    assert!(export("").status.success());
+    assert_eq!(names(&folder.path().join("out")), whole);
+    assert_eq!(export("").status.code(), Some(3));
+    assert!(export("--force").status.success());
+}
+
+/// Everything that shows what is in a file shows it without commands for the terminal.
+#[cfg(unix)]
+#[test]
+fn nothing_of_a_file_steers_the_terminal() {
+    const HOSTILE: &str = "\u{1b}]0;PWNED\u{7}\u{1b}[31m\u{9b}2J\r\u{202e}\u{200f}";
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let quoted = serde_json::to_string(HOSTILE).unwrap();
+    let escaped: String = HOSTILE.chars().map(|c| format!("\\u{:04x}", c as u32)).collect();
+    std::fs::write(path("raw.yaml"), format!("{TINY}# {HOSTILE}\n")).unwrap();
+    std::fs::write(path("raw.trafo"), format!("model a {{ # {HOSTILE}\n}}\n")).unwrap();
+    std::fs::write(path("key.yaml"), format!("{TINY}\"{escaped}\": 1\n")).unwrap();
+    std::fs::write(path("value.yaml"), TINY.replace("layers: 1", &format!("layers: \"{escaped}\""))).unwrap();
+    std::fs::write(path("name.yaml"), TINY.replace("tiny", &format!("\"{escaped}\""))).unwrap();
+    std::fs::write(path("extends.yaml"), format!("extends: \"{escaped}\"\n")).unwrap();
+    std::fs::write(path("tiny.yaml"), TINY).unwrap();
+    std::fs::write(
+        path("recipe.yaml"),
+        format!("recipe: 1\ndata: {{format: lines, train: \"{escaped}\"}}\nsteps: 1\n"),
+    )
+    .unwrap();
+    let config = std::fs::read_to_string(repository("tests/hub/gpt2/config.json")).unwrap();
+    std::fs::create_dir(path("model")).unwrap();
+    let odd = config.replacen(
+        '{',
+        &format!("{{{quoted}: 1, \"task_specific_params.{}\": 1,", quoted.trim_matches('"')),
+        1,
+    );
+    std::fs::write(path("model/config.json"), odd.replace("\u{9b}", "\\u009b")).unwrap();
+    let header = format!("{{{quoted}:{{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}}}");
+    let mut weights = (header.len() as u64).to_le_bytes().to_vec();
+    weights.extend(header.bytes().chain([0; 4]));
+    std::fs::write(path("odd.safetensors"), &weights).unwrap();
+    weights[9] = b'!';
+    std::fs::write(path("bad.safetensors"), weights).unwrap();
+    std::fs::write(path(HOSTILE), TINY).unwrap();
+    for arguments in [
+        "check raw.yaml",
+        "check raw.trafo",
+        "check key.yaml",
+        "check value.yaml",
+        "check name.yaml",
+        "check extends.yaml",
+        "check --format short key.yaml",
+        "fmt raw.yaml",
+        "fmt key.yaml",
+        "convert value.yaml",
+        "expand name.yaml",
+        "show name.yaml",
+        "draw name.yaml",
+        "compare name.yaml tiny.yaml",
+        "build key.yaml",
+        "check tiny.yaml --recipe recipe.yaml",
+        "import model",
+        "import model --dry-run",
+        "import tiny.yaml --dry-run --weights odd.safetensors",
+        "import tiny.yaml --dry-run --weights bad.safetensors",
+        "export tiny.yaml --weights odd.safetensors --to out",
+        "check *PWNED*",
+        "explain \"$(cat raw.yaml)\"",
+        "check tiny.yaml --set \"$(tail -1 raw.yaml)=1\"",
+    ] {
+        let output = shell(folder.path(), &format!("\"$0\" {arguments}"));
+        assert!(output.status.code().is_some_and(|c| c <= 5), "{arguments}: {}", text(&output.stderr));
+        harmless(&text(&output.stderr));
+    }
+}
+
+/// Only the page's own script runs, under a number that differs from page to page and does not change.
+#[test]
+fn the_number_of_a_page_follows_from_its_content() {
+    let page = |title: &str| trafoc::draw::page::Page::new(title, "a lead").html();
+    let number = |html: &str| {
+        let at = html.find("'nonce-").unwrap() + 7;
+        html[at..].split('\'').next().unwrap().to_owned()
+    };
+    let (a, b) = (page("a"), page("b"));
+    assert_eq!(a, page("a"));
+    assert_eq!(number(&a).len(), 32);
+    assert_ne!(number(&a), number(&b));
+    assert!(a.contains(&format!("<script nonce=\"{}\">", number(&a))));
+    assert_eq!(a.matches("<script").count(), 1);
+}
+
+/// Data files are read with a bound on what they unpack to, on rows and on columns.
+#[cfg(feature = "learn")]
+mod data {
+    use std::io::Write as _;
+    use std::ops::ControlFlow;
+    use std::path::Path;
+
+    use trafoc::diag::Sink;
+    use trafoc::learn::data::Refused;
+    use trafoc::learn::data::file::{Named, bytes};
+    use trafoc::learn::data::read::{self, Faults};
+    use trafoc::learn::recipe;
+    use trafoc::source::Span;
+    use trafoc::spec::load;
+
+    /// What is wrong with a file that is read in some format.
+    fn refused(path: &Path, format: &str) -> String {
+        let mut sources = load::sources();
+        let id = sources.add("r", format!("recipe: 1\ndata: {{format: {format}, train: a}}\nsteps: 1\n"));
+        let mut sink = Sink::new();
+        let recipe = recipe::read(&sources, id, &[], &mut sink).unwrap();
+        let files = [Named { path: path.to_owned(), span: Span::new(id, 0, 1) }];
+        let mut faults = Faults::new(&mut sink);
+        let mut visit = |_: read::Raw, _: read::Place<'_>, _: &mut Faults<'_>| ControlFlow::Continue(());
+        match read::read(&recipe.data.format, &files, None, None, &mut faults, &mut visit) {
+            Err(Refused::File { why, .. }) => why,
+            Err(Refused::Data) | Ok(()) => {
+                sink.iter().map(|d| d.message.clone()).collect::<Vec<_>>().join("\n")
+            }
+        }
+    }
+
+    #[test]
+    fn rows_and_columns_are_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wide.csv");
+        std::fs::write(&path, "a,".repeat(20_000)).unwrap();
+        let why = refused(&path, "{table: {text: 1, label: 2, header: 0}}");
+        assert!(why.contains("20001 columns, and 10000 is the most"), "{why}");
+        std::fs::write(&path, "a".repeat(17 << 20)).unwrap();
+        for format in
+            ["{table: {text: 1, label: 2, header: 0}}", "lines", "{table: {text: text, label: label}}"]
+        {
+            let why = refused(&path, format);
+            assert!(why.contains("is longer than 16777216 bytes"), "{format}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_packed_file_unpacks_to_what_a_text_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines.gz");
+        let pack = |line: &str, count: usize| {
+            let file = std::fs::File::create(&path).unwrap();
+            let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+            (0..count).for_each(|_| packed.write_all(line.as_bytes()).unwrap());
+            packed.finish().unwrap();
+        };
+        pack("a short line\n", 1_000);
+        assert_eq!(bytes(&path, 1 << 20).unwrap().len(), 13_000);
+        pack(&("a".repeat(1 << 16) + "\n"), 2_000);
+        let why = refused(&path, "lines");
+        assert!(why.contains("unpacks to more than 200 times its size"), "{why}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn data_are_ordinary_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for (path, what) in [(pipe.as_path(), "it is a pipe"), (Path::new("/dev/zero"), "it is a device")] {
+            for format in ["lines", "text", "pairs", "tagged", "squad", "{table: {text: 1, label: 2}}"] {
+                let why = refused(path, format);
+                assert!(why.contains(what), "{format}: {why}");
+            }
+        }
+        let form = trafoc::learn::data::Form { channels: 1, side: 2 };
+        let plain = trafoc::learn::data::picture::Preparation::plain(form, true);
+        let why = trafoc::learn::data::picture::picture(&pipe, form, &plain).unwrap_err();
+        assert!(why.contains("it is a pipe"), "{why}");
+    }
+}

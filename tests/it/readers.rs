@@ -1,0 +1,392 @@
+//! Every reader of trafoc under arbitrary bytes, and the laws that hold for whatever it accepts.
+//!
+//! A [`Reader`] takes bytes as a hostile user would give them and panics where a promise is broken. The fuzzer in
+//! `fuzz/` mutates their seeds and feeds them; `tests/regressions/<reader>/` keeps what it found, which an
+//! ordinary test runs, together with a short run over the seeds.
+
+use trafoc::compile::compile;
+use trafoc::diag::{Diagnostic, Sink, render};
+use trafoc::source::{SourceId, SourceMap};
+use trafoc::spec::load;
+use trafoc::syntax::text::{self, one_line};
+use trafoc::syntax::token::may_be_value;
+use trafoc::syntax::tree::{Kind, Node, Style};
+use trafoc::syntax::{self, Notation, expr, fmt, set};
+
+/// One reader.
+pub struct Reader {
+    /// Its name, and that of its folder of finds.
+    pub name: &'static str,
+    /// Gives it bytes; panics where a promise is broken.
+    pub run: fn(&[u8]),
+    /// Folders and ends of file names whose files it begins with.
+    pub seeds: &'static [(&'static str, &'static str)],
+}
+
+/// Files of specs in YAML.
+const YAML: &[(&str, &str)] = &[
+    ("specs", ".yaml"),
+    ("tests/good", ".yaml"),
+    ("tests/bad", ".yaml"),
+    ("tests/hostile", ".yaml"),
+    ("tests/regressions/format-yaml", ".yaml"),
+];
+/// Files of specs in the DSL.
+const DSL: &[(&str, &str)] = &[
+    ("specs", ".trafo"),
+    ("tests/good", ".trafo"),
+    ("tests/bad", ".trafo"),
+    ("tests/hostile", ".trafo"),
+    ("src/spec", ".trafo"),
+    ("tests/regressions/format-dsl", ".trafo"),
+];
+
+/// All of them.
+pub const READERS: &[Reader] = &[
+    Reader { name: "spec-yaml", run: |bytes| spec(bytes, Notation::Yaml), seeds: YAML },
+    Reader { name: "spec-dsl", run: |bytes| spec(bytes, Notation::Dsl), seeds: DSL },
+    Reader { name: "format-yaml", run: |bytes| format(bytes, Notation::Yaml), seeds: YAML },
+    Reader { name: "format-dsl", run: |bytes| format(bytes, Notation::Dsl), seeds: DSL },
+    Reader { name: "set", run: setting, seeds: &[("tests/regressions/set", ".txt")] },
+    Reader { name: "expression", run: expression, seeds: &[("tests/regressions/expression", ".txt")] },
+    Reader {
+        name: "recipe",
+        run: recipe,
+        seeds: &[("specs/recipes", ".yaml"), ("tests/bad/recipe", ".yaml")],
+    },
+    #[cfg(feature = "learn")]
+    Reader { name: "config", run: learn::config, seeds: &[("tests/hub", "config.json")] },
+    #[cfg(feature = "learn")]
+    Reader { name: "family", run: learn::family, seeds: &[("src/hub/families", ".yaml")] },
+    Reader {
+        name: "safetensors",
+        run: safetensors,
+        seeds: &[("tests/numeric", ".safetensors"), ("tests/weights", ".safetensors")],
+    },
+    #[cfg(feature = "learn")]
+    Reader {
+        name: "tokenizer",
+        run: learn::tokenizer,
+        seeds: &[("tests/regressions/tokenizer", ".json"), ("tests/hub", "tokenizer.json")],
+    },
+    #[cfg(feature = "learn")]
+    Reader { name: "data", run: learn::data, seeds: &[("data", ""), ("tests/regressions/data", "")] },
+    #[cfg(feature = "learn")]
+    Reader {
+        name: "image",
+        run: learn::image,
+        seeds: &[("tests/picture", ".png"), ("tests/picture", ".jpg")],
+    },
+];
+
+/// The longest input that is read.
+pub const LONGEST: usize = 1 << 16;
+
+fn source(name: &str, bytes: &[u8]) -> (SourceMap, Option<SourceId>, Sink) {
+    let mut sources = load::sources();
+    let mut sink = Sink::new();
+    let id = text::decode(&mut sources, name, bytes, &mut sink);
+    (sources, id, sink)
+}
+
+/// Every place of every diagnostic lies inside its text, between characters, and all of it can be shown without
+/// a character that steers a terminal.
+pub fn shown(found: &[Diagnostic], sources: &SourceMap) {
+    for diagnostic in found {
+        assert!(!diagnostic.labels.is_empty() && !diagnostic.message.is_empty(), "{diagnostic:?}");
+        for label in &diagnostic.labels {
+            let source = sources.get(label.span.source).expect("a source");
+            assert!(source.text.get(label.span.range()).is_some(), "outside of the text: {diagnostic:?}");
+        }
+        harmless(&render::short(diagnostic, sources));
+    }
+    harmless(&render::render(found, sources, false, 80));
+}
+
+/// Nothing in a text steers a terminal.
+pub fn harmless(text: &str) {
+    let steers = |c: char| {
+        c.is_control() && !matches!(c, '\n' | '\t')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    assert!(!text.contains(steers), "{text:?}");
+}
+
+/// Compiles a spec: it gives a graph or says why not, and what is expanded is the same spec.
+fn spec(bytes: &[u8], notation: Notation) {
+    let (mut sources, id, sink) = source("spec", bytes);
+    let Some(id) = id else { return shown(&sink.into_sorted(), &sources) };
+    let compiled = match compile(&mut sources, id, notation, &[], &mut load::NoFiles) {
+        Ok(compiled) => compiled,
+        Err(bug) => panic!("{}", bug.0),
+    };
+    shown(&compiled.diagnostics, &sources);
+    let failed = compiled.diagnostics.iter().any(|d| d.severity == trafoc::diag::Severity::Error);
+    assert!(compiled.graph.is_some() != failed, "a graph or an error: {:?}", compiled.diagnostics);
+    let (Some(spec), false) = (compiled.spec, failed) else { return };
+    for notation in [Notation::Yaml, Notation::Dsl] {
+        let text = trafoc::spec::expand::expand(&spec, notation);
+        let mut sources = load::sources();
+        let id = sources.add("expanded", text.as_str());
+        let again = compile(&mut sources, id, notation, &[], &mut load::NoFiles)
+            .unwrap_or_else(|b| panic!("{}", b.0));
+        let errors = render::render(&again.diagnostics, &sources, false, 80);
+        assert!(again.spec.as_ref() == Some(&spec), "the expansion says something else\n{text}\n{errors}");
+    }
+}
+
+/// Formats and converts a text: it still says the same, and a second time changes nothing.
+pub fn format(bytes: &[u8], notation: Notation) {
+    let (sources, id, mut sink) = source("text", bytes);
+    let Some(id) = id else { return };
+    let tree = syntax::parse(&sources, id, notation, &mut sink);
+    shown(&sink.clone().into_sorted(), &sources);
+    let Some(tree) = tree.filter(|_| !sink.has_errors()) else { return };
+    let text = sources.get(id).map_or("", |s| s.text.as_str()).to_owned();
+    let steps = |from: Notation, to: Notation, text: &str| {
+        let mut sources = SourceMap::new();
+        let id = sources.add("text", text);
+        let mut sink = Sink::new();
+        let made = fmt::convert(&sources, id, from, to, &trafoc::spec::is_part, &mut sink);
+        made.unwrap_or_else(|| panic!("cannot be read again\n{text}\n{:?}", sink.into_sorted()))
+    };
+    let said = |notation: Notation, text: &str| {
+        let mut sources = SourceMap::new();
+        let id = sources.add("text", text);
+        let mut sink = Sink::new();
+        let tree = syntax::parse(&sources, id, notation, &mut sink).filter(|_| !sink.has_errors());
+        tree.unwrap_or_else(|| panic!("cannot be read\n{text}\n{:?}", sink.into_sorted()))
+    };
+    let usual = notation;
+    for to in [usual, other(usual)] {
+        let once = steps(usual, to, &text);
+        let back = said(to, &once);
+        if let Err(why) = same(&tree, &back, "") {
+            panic!("{usual:?} as {to:?} says something else: {why}\n--- was\n{text}\n--- is\n{once}");
+        }
+        let twice = steps(to, to, &once);
+        assert!(once == twice, "a second pass differs\n--- once\n{once}\n--- twice\n{twice}");
+        let home = steps(to, usual, &once);
+        if let Err(why) = same(&tree, &said(usual, &home), "") {
+            panic!(
+                "{usual:?} by {to:?} and back says something else: {why}\n--- was\n{text}\n--- is\n{home}"
+            );
+        }
+    }
+}
+
+fn other(notation: Notation) -> Notation {
+    match notation {
+        Notation::Yaml => Notation::Dsl,
+        Notation::Dsl => Notation::Yaml,
+    }
+}
+
+/// Whether two trees mean the same to every reader behind them: texts to the letter, and what may be a number or a
+/// word is not in quotes where it was not.
+pub fn same(a: &Node, b: &Node, at: &str) -> Result<(), String> {
+    let differ = || Err(format!("at `{at}` {:?} became {:?}", a.kind, b.kind));
+    match (&a.kind, &b.kind) {
+        (Kind::Null, Kind::Null) | (Kind::Delete, Kind::Delete) => Ok(()),
+        (Kind::Scalar(x), Kind::Scalar(y)) => {
+            let value = may_be_value(&x.text) || matches!(x.text.as_str(), "true" | "false" | "none");
+            let quoted = |s: Style| s == Style::Quoted;
+            let style = !value || quoted(x.style) == quoted(y.style) || at.ends_with(".name");
+            // A comment inside of a number may go.
+            let words = x.text == y.text || value && one_line(&x.text) == one_line(&y.text);
+            if style && words { Ok(()) } else { differ() }
+        }
+        (Kind::List(x), Kind::List(y)) if x.len() == y.len() => {
+            x.iter().zip(y).try_for_each(|(x, y)| same(x, y, &format!("{at}[]")))
+        }
+        (Kind::Map(x), Kind::Map(y)) if x.len() == y.len() => x.iter().try_for_each(|entry| {
+            let key = &entry.key;
+            match y.iter().find(|e| e.key == *key) {
+                Some(found) => same(&entry.value, &found.value, &format!("{at}.{key}")),
+                None => Err(format!("`{at}.{key}` is gone")),
+            }
+        }),
+        _ => differ(),
+    }
+}
+
+/// Every line is a `--set` over a small spec.
+fn setting(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let base = "name: tiny\nvocab: 8\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, ffn: {hidden: 8}}\nhead: lm\n";
+    let mut sources = load::sources();
+    let id = sources.add("tiny.yaml", base);
+    let mut settings = Vec::new();
+    for line in text.lines().take(50) {
+        match set::parse_set(&mut sources, line) {
+            Ok(setting) => settings.push(setting),
+            Err(diagnostic) => shown(&[diagnostic], &sources),
+        }
+    }
+    let compiled = compile(&mut sources, id, Notation::Yaml, &settings, &mut load::NoFiles);
+    shown(&compiled.unwrap_or_else(|b| panic!("{}", b.0)).diagnostics, &sources);
+}
+
+/// A text as an expression, as a `--fail-if` and as a formula over tensors.
+fn expression(bytes: &[u8]) {
+    use trafoc::report::compare::condition::Condition;
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let mut sources = SourceMap::new();
+    if let Err(diagnostic) = Condition::parse(&mut sources, text) {
+        shown(&[diagnostic], &sources);
+    }
+    let id = sources.add("expression", text);
+    let node = Node::plain(text, trafoc::source::Span::new(id, 0, text.len()));
+    match expr::parse(&sources, &node) {
+        Ok(read) => {
+            if let Err(diagnostic) = expr::eval(&read, &expr::NoNames) {
+                shown(&[diagnostic], &sources);
+            }
+        }
+        Err(diagnostic) => shown(&[diagnostic], &sources),
+    }
+    let _ = trafoc::names::formula::parse(text);
+}
+
+fn recipe(bytes: &[u8]) {
+    let (sources, id, mut sink) = source("recipe.yaml", bytes);
+    if let Some(id) = id {
+        let _ = trafoc::learn::recipe::read(&sources, id, &[], &mut sink);
+    }
+    shown(&sink.into_sorted(), &sources);
+}
+
+fn safetensors(bytes: &[u8]) {
+    let Ok(mut file) = trafoc::tensor_file::TensorFile::from_bytes("weights", bytes.to_vec()) else { return };
+    let names: Vec<String> = file.entries().keys().cloned().collect();
+    for name in names {
+        if let Ok(values) = file.floats(&name) {
+            let size: usize = file.entries()[&name].shape.iter().product();
+            assert_eq!(values.len(), size, "{name}");
+        }
+    }
+}
+
+#[cfg(feature = "learn")]
+mod learn {
+    use std::ops::ControlFlow;
+    use std::path::PathBuf;
+
+    use trafoc::diag::Sink;
+    use trafoc::hub::family::{self, Library};
+    use trafoc::hub::import;
+    use trafoc::hub::shelf::Families;
+    use trafoc::learn::data::file::Named;
+    use trafoc::learn::data::picture::{Preparation, picture};
+    use trafoc::learn::data::read::{self, Faults};
+    use trafoc::learn::data::{Form, Refused};
+    use trafoc::learn::recipe;
+    use trafoc::learn::token::Subword;
+    use trafoc::source::Span;
+    use trafoc::spec::load;
+
+    use super::{shown, source};
+
+    pub fn config(bytes: &[u8]) {
+        let (mut sources, id, mut sink) = source("config.json", bytes);
+        if let Some(id) = id {
+            let _ = import(&Families::default(), "model", id, &mut sources, &mut sink);
+        }
+        shown(&sink.into_sorted(), &sources);
+    }
+
+    /// A family by its text, and those that come with trafoc.
+    struct Own<'a>(&'a str, Families);
+
+    impl Library for Own<'_> {
+        fn text(&self, family: &str) -> Option<(String, String)> {
+            match family {
+                "own" => Some(("own.yaml".to_owned(), self.0.to_owned())),
+                other => self.1.text(other),
+            }
+        }
+    }
+
+    pub fn family(bytes: &[u8]) {
+        let Ok(text) = std::str::from_utf8(bytes) else { return };
+        let mut sources = load::sources();
+        let mut sink = Sink::new();
+        let _ = family::read("own", &Own(text, Families::default()), &mut sources, &mut sink);
+        shown(&sink.into_sorted(), &sources);
+    }
+
+    pub fn tokenizer(bytes: &[u8]) {
+        let Ok(text) = std::str::from_utf8(bytes) else { return };
+        let Ok(read) = Subword::from_json(text) else { return };
+        for text in ["", "a b c", "the lowest 12 \u{e9}\u{1f980}\n"] {
+            let Ok(pieces) = read.pieces(text) else { continue };
+            assert!(pieces.iter().all(|p| (p.id as usize) < read.vocab()), "an id beyond the vocabulary");
+            let ids: Vec<u32> = pieces.iter().map(|p| p.id).collect();
+            let _ = (read.decode(&ids), read.framed(text));
+        }
+        let _ = read.decode(&[0, 1, 2, u32::MAX]);
+    }
+
+    /// A file of the bytes. Its name is that of the process, which reads one at a time.
+    fn file(bytes: &[u8], end: &str) -> PathBuf {
+        let thread = std::thread::current().id();
+        let name = format!("trafoc-read-{}-{thread:?}{end}", std::process::id());
+        let path = std::env::temp_dir().join(name.replace(['(', ')'], ""));
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// The first byte says which format the rest is read as.
+    pub fn data(bytes: &[u8]) {
+        const FORMATS: &[&str] = &[
+            "lines",
+            "text",
+            "pairs",
+            "parallel",
+            "tagged",
+            "squad",
+            "{table: {text: 1, label: 2, header: 0}}",
+            "{table: {text: text, label: label}}",
+            "{table: {separator: tab, source: 1, target: 2, header: 0}}",
+            "{table: {separator: json, text: text, label: label}}",
+            "{pixels: {}}",
+            "idx",
+        ];
+        let Some((first, rest)) = bytes.split_first() else { return };
+        let form = FORMATS[usize::from(*first) % FORMATS.len()];
+        let two = matches!(form, "parallel" | "idx");
+        let train = if two { "[a, b]" } else { "a" };
+        let text = format!("recipe: 1\ndata: {{format: {form}, train: {train}}}\nsteps: 1\n");
+        let mut sources = load::sources();
+        let id = sources.add("recipe.yaml", text);
+        let mut sink = Sink::new();
+        let read_recipe = recipe::read(&sources, id, &[], &mut sink);
+        let Some(recipe) = read_recipe else { panic!("{form}: {:?}", sink.into_sorted()) };
+        let path = file(rest, ".data");
+        let named = Named { path: path.clone(), span: Span::new(id, 0, 6) };
+        let files = if two { vec![named.clone(), named] } else { vec![named] };
+        let form = Some(Form { channels: 1, side: 2 });
+        let mut count = 0usize;
+        let mut faults = Faults::new(&mut sink);
+        let mut visit = |_: read::Raw, _: read::Place<'_>, _: &mut Faults<'_>| {
+            count += 1;
+            ControlFlow::Continue(())
+        };
+        let done = read::read(&recipe.data.format, &files, form, None, &mut faults, &mut visit);
+        if let Err(Refused::File { why, .. }) = done {
+            assert!(!why.is_empty());
+        }
+        assert!(count <= 4 * rest.len() + 1_000_000, "more examples than bytes");
+        shown(&sink.into_sorted(), &sources);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    pub fn image(bytes: &[u8]) {
+        let path = file(bytes, ".image");
+        let form = Form { channels: 3, side: 16 };
+        if let Ok(values) = picture(&path, form, &Preparation::plain(form, true)) {
+            assert_eq!(values.len(), form.size());
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+}
