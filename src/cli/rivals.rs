@@ -18,8 +18,6 @@ use crate::learn::recipe::Metric;
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::State;
 use crate::learn::session::{self, Ending, Figures, Watcher};
-use crate::learn::step::Made;
-use crate::read::{self, limit};
 use crate::report::compare::learning::{Learning, Run};
 
 /// How models are trained beside each other.
@@ -204,27 +202,12 @@ fn train(
 
 /// The losses of a run, that at the end only of one that came there.
 fn read(root: &Path, seed: u64, is_whole: bool) -> Result<Run, Failure> {
-    let path = root.join("metrics.jsonl");
-    let failed = |why: String| Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display()));
-    if !is_whole && !path.exists() {
-        // Ended before its first step.
-        return Ok(Run { seed, ..Run::default() });
-    }
-    let bytes = read::bounded(&path, limit::FIGURES).map_err(|e| failed(file::reason(&e)))?;
-    let mut run = Run { seed, ..Run::default() };
-    for line in bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
-        let line: Json = serde_json::from_slice(line).map_err(|e| failed(e.to_string()))?;
-        let (step, loss) = (line["step"].as_u64(), line["loss"].as_f64());
-        match (step, loss, line.get("split")) {
-            (Some(_), Some(loss), Some(_)) => run.last = Some(loss),
-            (Some(step), Some(loss), None) => run.steps.push((step, loss)),
-            (_, _, _) => {}
-        }
-    }
-    match (is_whole, run.last) {
-        (true, None) => Err(failed("it does not say the loss at the end".to_owned())),
-        (true, Some(_)) => Ok(run),
-        (false, _) => Ok(Run { last: None, ..run }),
+    let record = super::course::record(root)?;
+    let steps = record.steps.iter().map(|line| (line.step, line.loss)).collect();
+    let last = record.evaluations.iter().rev().find_map(|line| *line.figures.get(Metric::Loss.word())?);
+    if is_whole && last.is_none() {
+        let message = format!("the record of `{}` does not say the loss at the end", root.display());
+        return Err(Failure::new(Exit::File, message));
     }
     Ok(Run { seed, steps, last: last.filter(|_| is_whole), failed: None })
 }

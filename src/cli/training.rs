@@ -23,7 +23,6 @@ use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::{self, Found, RunDir, RunDirError, State};
 use crate::learn::session::{self, Ending, Figures, Job, Session, SessionError, Watcher, files};
-use crate::learn::step::Made;
 use crate::read::{self, limit};
 use crate::report::number;
 use crate::spec::expand::expand;

@@ -266,7 +266,7 @@ impl Page {
             format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n")
         });
         let mut out = format!(
-            "'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+            "'\">\n{refresh}<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <meta name=\"generator\" content=\"trafoc\">\n<link rel=\"icon\" href=\"data:,\">\n\
              <title>{title}</title>\n<style>\n:root{{color-scheme:light dark;{}}}\n\
