@@ -2,9 +2,6 @@
 //!
 //! `tests/picture/make.py` makes the files and `cases.json`, which says what the library makes of them.
 
-#[cfg(feature = "interp")]
-use std::path::Path;
-
 use serde_json::{Value as Json, json};
 use trafoc::learn::data::Form;
 use trafoc::learn::data::picture::{Preparation, picture};
