@@ -10,6 +10,8 @@
 //! Finds are shrunk and kept in `tests/regressions/<reader>/`, where an ordinary test reads them again.
 
 mod mutate;
+// A promise that is broken is a panic, and a panic is a find.
+#[allow(clippy::expect_used, clippy::unwrap_used)]
 #[path = "../../tests/it/readers.rs"]
 mod readers;
 
