@@ -383,10 +383,13 @@ fn said(near: &[Near], comparison: &Comparison, width: usize) -> String {
     let mut text = String::new();
     if let Some((first, others)) = near.split_first() {
         text = match first.distance {
-            0 => format!("this is {}", first.name),
-            n => format!("the most similar spec is {}, at a distance of {n}", first.name),
+            0.0 => format!("this is {}", first.name),
+            n => format!(
+                "the most similar spec is {}, at a distance of {n:.2} (0 is the same model, 1 nothing in common)",
+                first.name
+            ),
         };
-        let others: Vec<String> = others.iter().map(|n| format!("{} {}", n.name, n.distance)).collect();
+        let others: Vec<String> = others.iter().map(|n| format!("{} {:.2}", n.name, n.distance)).collect();
         text += &format!("\nthen {}\n\n", others.join(", "));
     }
     text + &comparison.text(width)

@@ -202,7 +202,7 @@ fn the_nearest_spec_is_of_the_same_family() {
         let near = nearest(spec, &others);
         assert_eq!(near[0].name, expected, "{name}: {near:?}");
         let known: Vec<_> = all.iter().map(|(n, s)| (n.as_str(), s)).collect();
-        assert_eq!(nearest(spec, &known)[0], Near { name: name.to_owned(), distance: 0 });
+        assert_eq!(nearest(spec, &known)[0], Near { name: name.to_owned(), distance: 0.0 });
     }
 }
 

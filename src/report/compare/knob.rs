@@ -200,7 +200,8 @@ fn knob(keys: &[String], forms: &[Option<&Form>], mut values: Vec<Option<String>
     }
 }
 
-fn class(keys: &[String]) -> Class {
+/// What the value at a path turns.
+pub fn class(keys: &[String]) -> Class {
     if keys.first().is_some_and(|key| key == "init") {
         return Class::Init;
     }

@@ -1,46 +1,157 @@
-//! Finds the known specs that are most similar to a given one.
+//! Which of some specs another one is closest to.
 //!
-//! The distance of two specs is the sum of their knobs' weights. A different word, part or wiring weighs as
-//! much as four different numbers, because sizes vary within a family and parts between families. Knobs
-//! that matter only in training or for initial values weigh nothing.
+//! The distance of two specs is the share of what they say that differs, from 0 for the same model to 1 for
+//! nothing in common. Their normal forms are walked side by side:
+//!
+//! - a word, a part or a wiring weighs [`WORD`], a number [`NUMBER`], because sizes vary within a family and
+//!   parts between them;
+//! - two numbers differ by `1 - smaller / larger`, so that it does not matter how large they are;
+//! - what only one of the two has, such as a whole stack, differs with all that is in it;
+//! - of blocks that vary, each is held against the other spec's nearest one, and they weigh as one together.
+//!
+//! What other fields make what it is weighs nothing, nor does what matters only in training or at the start.
 
 use serde::Serialize;
 
-use super::form::{Form, Wirings};
-use super::knob::{Class, Knob, knobs};
+use super::form::{Fields, Form, Wirings};
+use super::knob::{Class, class};
 use crate::spec::ModelSpec;
 
-/// A known spec and its distance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// What a word, a part or a wiring weighs.
+const WORD: f64 = 4.0;
+/// What a number weighs.
+const NUMBER: f64 = 1.0;
+
+/// A spec and how far it is away.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Near {
-    /// The name of the spec.
+    /// Its name.
     pub name: String,
-    /// The distance; 0 for the same model.
-    pub distance: u64,
+    /// The share of what both say that differs: 0 for the same model, 1 for nothing in common.
+    pub distance: f64,
 }
 
-/// The specs by their distance from `spec`, nearest first; equal distances keep the given order.
+/// The specs by their distance from `spec`, nearest first; of equal distance in the order given.
 pub fn nearest(spec: &ModelSpec, known: &[(&str, &ModelSpec)]) -> Vec<Near> {
     let wirings = Wirings::default();
     let form = wirings.normal(spec);
     let away = |(name, other): &(&str, &ModelSpec)| {
-        let pair = [wirings.normal(other), form.clone()];
-        Near { name: (*name).to_owned(), distance: knobs(&pair).iter().map(weight).sum() }
+        let weight = differ(&mut Vec::new(), Some(&form), Some(&wirings.normal(other)));
+        Near { name: (*name).to_owned(), distance: weight.share() }
     };
     let mut all: Vec<Near> = known.iter().map(away).collect();
-    all.sort_by_key(|near| near.distance);
+    all.sort_by(|a, b| a.distance.total_cmp(&b.distance));
     all
 }
 
-fn weight(knob: &Knob) -> u64 {
-    let is_number = |form: &Form| match form {
-        Form::Word { node, .. } => node.text().is_some_and(|text| text.trim().parse::<f64>().is_ok()),
-        Form::Part(..) | Form::Record(_) | Form::Each(_) => false,
-    };
-    let mut forms = knob.places.iter().flat_map(|place| &place.forms);
-    match (knob.class, knob.follows) {
-        (Class::Training | Class::Init, _) | (_, true) => 0,
-        (Class::Forward, false) if forms.all(|form| form.as_ref().is_some_and(is_number)) => 1,
-        (Class::Forward, false) => 4,
+/// What there is to differ in, and how much of it does.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weight {
+    all: f64,
+    differs: f64,
+}
+
+impl Weight {
+    fn of(all: f64, share: f64) -> Self {
+        Self { all, differs: all * share }
     }
+
+    fn and(self, other: Self) -> Self {
+        Self { all: self.all + other.all, differs: self.differs + other.differs }
+    }
+
+    fn times(self, factor: f64) -> Self {
+        Self { all: self.all * factor, differs: self.differs * factor }
+    }
+
+    fn share(self) -> f64 {
+        if self.all > 0.0 { self.differs / self.all } else { 0.0 }
+    }
+}
+
+/// How much differs between what two specs have at one path.
+fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> Weight {
+    let is_name = matches!(keys.as_slice(), [only] if only == "name");
+    if is_name || class(keys) != Class::Forward {
+        return Weight::default();
+    }
+    match (one, other) {
+        (None, None) => Weight::default(),
+        (Some(Form::Each(values)), other) | (other, Some(Form::Each(values))) => each(keys, values, other),
+        (Some(Form::Record(a)), Some(Form::Record(b))) => within(keys, Some(a), Some(b)),
+        (Some(Form::Part(name, a)), Some(Form::Part(of_other, b))) if name == of_other => {
+            Weight::of(WORD, 0.0).and(within(keys, Some(a), Some(b)))
+        }
+        // Fields of parts that are not the same say the same where they are called the same.
+        (Some(Form::Part(_, a)), Some(Form::Part(_, b))) => {
+            let shared = |fields: &Fields, other: &Fields| -> Fields {
+                let both = fields.iter().filter(|(key, _)| other.contains_key(*key));
+                both.map(|(key, form)| (key.clone(), form.clone())).collect()
+            };
+            Weight::of(WORD, 1.0).and(within(keys, Some(&shared(a, b)), Some(&shared(b, a))))
+        }
+        (Some(a @ Form::Word { .. }), Some(b @ Form::Word { .. })) => words(a, b),
+        (Some(Form::Word { follows: true, .. }), None) | (None, Some(Form::Word { follows: true, .. })) => {
+            Weight::default()
+        }
+        (Some(form), None) | (None, Some(form)) => match form {
+            Form::Word { .. } => Weight::of(if number(form).is_some() { NUMBER } else { WORD }, 1.0),
+            Form::Part(_, fields) => Weight::of(WORD, 1.0).and(within(keys, Some(fields), None)),
+            Form::Record(fields) => within(keys, Some(fields), None),
+            Form::Each(values) => each(keys, values, None),
+        },
+        (Some(_), Some(_)) => Weight::of(WORD, 1.0),
+    }
+}
+
+/// All fields that either has.
+fn within(keys: &mut Vec<String>, one: Option<&Fields>, other: Option<&Fields>) -> Weight {
+    let more =
+        other.into_iter().flat_map(Fields::keys).filter(|key| !one.is_some_and(|f| f.contains_key(*key)));
+    let names: Vec<&String> = one.into_iter().flat_map(Fields::keys).chain(more).collect();
+    names.into_iter().fold(Weight::default(), |sum, name| {
+        keys.push(name.clone());
+        let weight = differ(keys, one.and_then(|f| f.get(name)), other.and_then(|f| f.get(name)));
+        keys.pop();
+        sum.and(weight)
+    })
+}
+
+/// Blocks that vary, each held against the other's nearest.
+fn each(keys: &mut Vec<String>, values: &Fields, other: Option<&Form>) -> Weight {
+    let others: Vec<Option<&Form>> = match other {
+        Some(Form::Each(others)) => others.values().map(Some).collect(),
+        other => vec![other],
+    };
+    let mut sum = Weight::default();
+    for value in values.values() {
+        let all = others.iter().map(|other| differ(keys, Some(value), *other));
+        let nearest = all.reduce(|a, b| if b.share() < a.share() { b } else { a });
+        sum = sum.and(nearest.unwrap_or_default());
+    }
+    sum.times(1.0 / values.len().max(1) as f64)
+}
+
+fn words(one: &Form, other: &Form) -> Weight {
+    if one.follows() && other.follows() {
+        return Weight::default();
+    }
+    match (number(one), number(other)) {
+        (Some(a), Some(b)) if a == b => Weight::of(NUMBER, 0.0),
+        (Some(a), Some(b)) if a * b > 0.0 => {
+            Weight::of(NUMBER, 1.0 - a.abs().min(b.abs()) / a.abs().max(b.abs()))
+        }
+        (Some(_), Some(_)) => Weight::of(NUMBER, 1.0),
+        (_, _) => {
+            let is_same =
+                matches!((one, other), (Form::Word { node: a, .. }, Form::Word { node: b, .. }) if a == b);
+            Weight::of(WORD, if is_same { 0.0 } else { 1.0 })
+        }
+    }
+}
+
+/// The number a word is.
+fn number(form: &Form) -> Option<f64> {
+    let Form::Word { node, .. } = form else { return None };
+    node.text()?.trim().parse().ok().filter(|n: &f64| n.is_finite())
 }
