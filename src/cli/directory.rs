@@ -24,6 +24,8 @@ pub struct HubModel {
     pub folder: PathBuf,
     /// What its family made of the config.
     pub imported: Imported,
+    /// The config itself.
+    pub config: serde_json::Value,
 }
 
 /// The config an argument stands for: `DIR/config.json` for a directory that has one, a JSON file itself.
@@ -61,7 +63,10 @@ impl HubModel {
         let found = sink.into_sorted();
         ui.diagnose(&found, &sources);
         match imported {
-            Some(imported) => Ok(Self { folder: folder.to_owned(), imported }),
+            Some(imported) => {
+                let config = serde_json::from_slice(&bytes).unwrap_or_default();
+                Ok(Self { folder: folder.to_owned(), imported, config })
+            }
             None => Err(Failure::new(Exit::Failed, format!("`{named}` has {}", counted(&found)))),
         }
     }

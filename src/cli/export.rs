@@ -15,7 +15,7 @@ use super::ui::{Exit, Failure, FormatArg, Output, Ui};
 use crate::diag::Sink;
 use crate::hub::export::{Exported, Obstacles, export};
 use crate::hub::mapping::{Parameters, parameters};
-use crate::hub::written::{Written, tensors};
+use crate::hub::written::{Written, keep, tensors};
 use crate::source::SourceMap;
 use crate::tensor_file::{self, Saved, TensorFile};
 
@@ -107,6 +107,9 @@ impl Export {
             (Some(path), None) => Weights::File(open(path, &parameters)?),
         };
         let mut json = exported.config(&subject.spec.name);
+        if let Some(model) = &subject.model {
+            keep(&mut json, &model.config, &families);
+        }
         if let Some(run) = &of_run {
             run.name_classes(&mut json);
         }

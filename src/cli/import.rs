@@ -10,9 +10,15 @@ use super::directory::{HubModel, config_of};
 use super::file;
 use super::subject::OverArgs;
 use super::ui::{Exit, Failure, FormatArg, Output, Ui};
+use crate::field::record::entry;
+use crate::hub::checkpoint::Checkpoint;
 use crate::hub::mapping::{Line, Mapping};
+use crate::hub::own_names::weights;
+use crate::ir::Graph;
+use crate::source::Span;
 use crate::spec::expand::expand;
-use crate::syntax::Notation;
+use crate::syntax::tree::Node;
+use crate::syntax::{Notation, print};
 
 /// The arguments of `import`.
 #[derive(Debug, Args)]
@@ -68,10 +74,14 @@ impl Import {
         let subject = self.over.compile(&named, ui)?;
         let model = HubModel::open(&config, self.over.families(), ui)?;
         let imported = &model.imported;
+        let spec = match self.over.changes() {
+            true => expand(&subject.spec, Notation::Yaml),
+            false => imported.text.clone(),
+        };
+        let text = spec + "\n" + &named_weights(&model, &subject.graph);
         let text = match notation {
-            Notation::Yaml if !self.over.changes() => imported.text.clone(),
-            notation if self.over.changes() => expand(&subject.spec, notation),
-            _ => converted(&imported.text)?,
+            Notation::Yaml => text,
+            Notation::Dsl => converted(&text)?,
         };
         if !imported.passed.is_empty() {
             ui.note(&format!(
@@ -115,6 +125,14 @@ impl Import {
         }
         Ok(output)
     }
+}
+
+/// What the tensors of the directory are called, as the spec's own `weights`: the spec alone reads its files.
+fn named_weights(model: &HubModel, graph: &Graph) -> String {
+    let checkpoint = Checkpoint::open(&model.folder).ok();
+    let tensors: Option<Vec<&str>> = checkpoint.as_ref().map(|checkpoint| checkpoint.names().collect());
+    let weights = weights(&model.imported, tensors.as_deref(), graph);
+    print::yaml(&Node::map(vec![entry("weights", weights)], Span::default()))
 }
 
 /// Converts YAML to the other notation.

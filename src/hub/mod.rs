@@ -16,6 +16,7 @@ pub mod export;
 pub mod family;
 pub mod import;
 pub mod mapping;
+pub mod own_names;
 pub mod shelf;
 pub mod target;
 pub mod tensors;

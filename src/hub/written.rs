@@ -7,6 +7,8 @@ use super::arrange::Place;
 use super::export::Exported;
 use super::family::Default;
 use super::mapping::{Candidate, Misfit, Parameters, candidates};
+use super::shelf::Families;
+use crate::diag::Sink;
 use crate::names::Names;
 use crate::names::formula::{Scope, same};
 
@@ -55,6 +57,49 @@ impl Exported {
         let bare = self.family.heads.get(&self.head).is_some_and(|h| h.bare);
         self.family.tensor_names(&self.head, !bare)
     }
+}
+
+/// What an export says itself, whatever the config that was imported says.
+const OWN: &[&str] = &["architectures", "model_type", "torch_dtype", "dtype", "trafo_name"];
+
+/// Adds to a config what the one it was imported from says besides: names of classes, ids of special tokens,
+/// how it is run. A key goes along where the config is still the same model with it; of a model that was changed,
+/// names of classes do so where there are as many.
+pub fn keep(config: &mut Json, own: &Json, families: &Families) {
+    let (Json::Object(all), Json::Object(own)) = (&*config, own) else { return };
+    // Both say the same of the classes, of which there may be others now.
+    let classes = own.get("id2label").and_then(Json::as_object).map(|labels| labels.len() as u64);
+    let are_others =
+        all.get("num_labels").and_then(Json::as_u64).zip(classes).is_some_and(|(n, own)| n != own);
+    let is_new = |key: &str| {
+        let is_free = all.get(key).is_none_or(Json::is_null);
+        is_free && !OWN.contains(&key) && !(are_others && matches!(key, "id2label" | "label2id"))
+    };
+    let more: Vec<(&String, &Json)> =
+        own.iter().filter(|(key, value)| is_new(key) && !value.is_null()).collect();
+    let wanted = text_of(all, families);
+    let with = |config: &Map<String, Json>, more: &[(&String, &Json)]| -> Map<String, Json> {
+        let more = more.iter().map(|(key, value)| ((*key).clone(), (*value).clone()));
+        config.clone().into_iter().chain(more).collect()
+    };
+    let mut kept = with(all, &more);
+    if text_of(&kept, families) != wanted {
+        kept = all.clone();
+        for one in more {
+            let tried = with(&kept, &[one]);
+            if text_of(&tried, families) == wanted {
+                kept = tried;
+            }
+        }
+    }
+    *config = Json::Object(kept);
+}
+
+/// The spec that a config gives.
+fn text_of(config: &Map<String, Json>, families: &Families) -> Option<String> {
+    let mut sources = crate::spec::load::sources();
+    let id = sources.add("config.json", serde_json::to_string(config).ok()?);
+    super::import(families, "model", id, &mut sources, &mut Sink::new()).map(|imported| imported.text)
 }
 
 fn put(map: &mut Map<String, Json>, key: &str, value: Json) {

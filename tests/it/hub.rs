@@ -3,6 +3,7 @@
 //! A directory `tests/hub/<name>` holds `config.json`, `model.safetensors`, `inputs.json`,
 //! `expected.safetensors` and `facts.json`. To add a test, add such a directory.
 
+mod alone;
 mod arrange;
 mod hostile;
 #[cfg(feature = "interp")]

@@ -1,0 +1,178 @@
+//! The names of a directory's tensors as the `weights` of a spec, so that the spec alone reads its files.
+//!
+//! A family's rows are for many models: conditions are settled, numbers of groups are put in, and rows that lead
+//! to no parameter of the model, or to no tensor of its files, are left out. Rows of one layer are together
+//! below an `into`, as an author would write them.
+
+use indexmap::IndexMap;
+use serde_json::Value as Json;
+
+use super::Imported;
+use crate::field::record::entry;
+use crate::field::value::{plain, real_text};
+use crate::ir::Graph;
+use crate::ir::paths::folded;
+use crate::names::formula::eval;
+use crate::names::{Names, Row};
+use crate::source::Span;
+use crate::syntax::tree::{Entry, Kind, Node};
+
+/// The value of a spec's `weights`, for files that hold these tensors; for those that a family writes where
+/// none are known.
+pub fn weights(imported: &Imported, tensors: Option<&[&str]>, graph: &Graph) -> Node {
+    let names = match tensors {
+        Some(tensors) => imported.names(tensors.iter().copied()),
+        None => {
+            let bare = imported.family.heads.get(&imported.head).is_some_and(|head| head.bare);
+            imported.family.tensor_names(&imported.head, !bare)
+        }
+    };
+    let parameters: Vec<String> = folded(graph).into_iter().map(|p| p.path).collect();
+    let holds = |row: &&Row| {
+        let when = row.when.as_ref().map(|formula| eval(formula, imported));
+        let leads = |pattern: &crate::names::Pattern| parameters.iter().any(|path| pattern.fits(path));
+        !matches!(when, Some(Err(_)) | Some(Ok(Json::Bool(false)))) && row.parameters.iter().all(leads)
+    };
+    let is_there = |pattern: &crate::names::Pattern| {
+        tensors.is_none_or(|all| all.iter().any(|name| pattern.matches(name).is_some()))
+    };
+    let mut written = Written::default();
+    for row in names.rows.iter().filter(holds) {
+        let groups = row.groups.as_ref().and_then(|formula| eval(formula, imported).ok());
+        if is_there(&row.tensor) || row.absent.is_some() {
+            written.row(&row.tensor.to_string(), row, "", groups.as_ref());
+        }
+        for (tensor, last) in older(row, &names, tensors.unwrap_or_default()) {
+            written.row(&tensor, row, last, groups.as_ref());
+        }
+    }
+    for row in names.ties.iter().filter(holds).filter(|row| is_there(&row.tensor)) {
+        let path = row.parameters.first().map(ToString::to_string).unwrap_or_default();
+        let copy = |path: &str| Node::map(vec![entry("copy", plain(path))], Span::default());
+        written.put(&row.tensor.to_string(), &[path], &|paths| copy(&paths.concat()));
+    }
+    for pattern in names.ignore.iter().filter(|pattern| is_there(pattern)) {
+        written.put(&pattern.to_string(), &[], &|_| plain("none"));
+    }
+    written.node()
+}
+
+/// The names of a row's tensors in files that write their last words in an older way, each with the last word of
+/// the parameter.
+fn older(row: &Row, names: &Names, tensors: &[&str]) -> Vec<(String, &'static str)> {
+    let mut found: Vec<(String, &'static str)> = Vec::new();
+    for (end, older) in &names.older {
+        for tensor in tensors {
+            let Some(newer) = tensor.strip_suffix(older.as_str()).map(|name| format!("{name}{end}")) else {
+                continue;
+            };
+            let last = match row.tensor.matches(&newer) {
+                Some((_, ".weight")) => ".weight",
+                Some((_, ".bias")) => ".bias",
+                Some(_) | None => continue,
+            };
+            let whole = format!("{}{last}", row.tensor);
+            let Some(name) = whole.strip_suffix(end.as_str()).map(|name| format!("{name}{older}")) else {
+                continue;
+            };
+            if !found.contains(&(name.clone(), last)) {
+                found.push((name, last));
+            }
+        }
+    }
+    found
+}
+
+/// Rows as they are written, those of one layer together.
+#[derive(Default)]
+struct Written {
+    /// By the name they share, and the path; rows without either are below `("", "")`.
+    groups: IndexMap<(String, String), IndexMap<String, Node>>,
+}
+
+impl Written {
+    fn row(&mut self, tensor: &str, row: &Row, last: &str, groups: Option<&Json>) {
+        let paths: Vec<String> = row.parameters.iter().map(|path| format!("{path}{last}")).collect();
+        self.put(tensor, &paths, &|paths| laid_out(row, paths, groups));
+    }
+
+    /// Adds a tensor. `value` is given the paths as they are spelled where the row is written.
+    fn put(&mut self, tensor: &str, paths: &[String], value: &dyn Fn(&[String]) -> Node) {
+        let whole = || (("", ""), tensor, paths.to_vec());
+        let (group, key, paths) = shared(tensor, paths).unwrap_or_else(whole);
+        // One name has one `into`.
+        let is_taken = |(name, into): &(String, String)| name == group.0 && into != group.1;
+        let of_name = self.groups.keys().find(|key| is_taken(key)).cloned();
+        let (group, key, paths) = match of_name {
+            Some(known) if paths.is_empty() => (known, key.to_owned(), paths),
+            Some(_) => {
+                let (_, key, paths) = whole();
+                ((String::new(), String::new()), key.to_owned(), paths)
+            }
+            None => ((group.0.to_owned(), group.1.to_owned()), key.to_owned(), paths),
+        };
+        self.groups.entry(group).or_default().entry(key).or_insert_with(|| value(&paths));
+    }
+
+    fn node(self) -> Node {
+        let map = |rows: IndexMap<String, Node>| rows.into_iter().map(|(name, value)| entry(&name, value));
+        let mut all: Vec<Entry> = Vec::new();
+        for ((name, into), rows) in self.groups {
+            if name.is_empty() {
+                all.extend(map(rows));
+            } else if into.is_empty() {
+                // Nothing but tensors without a meaning.
+                all.extend(map(rows).map(|e| entry(&format!("{name}.{}", e.key), e.value)));
+            } else {
+                let first = entry("into", plain(into));
+                let rows = std::iter::once(first).chain(map(rows)).collect();
+                all.push(entry(&name, Node::map(rows, Span::default())));
+            }
+        }
+        Node::map(all, Span::default())
+    }
+}
+
+type Shared<'t> = ((&'t str, &'t str), &'t str, Vec<String>);
+
+/// The name up to the first variable that a tensor shares with its layer, the layer's path, and what is left of
+/// both.
+fn shared<'t>(tensor: &'t str, paths: &'t [String]) -> Option<Shared<'t>> {
+    let split = |text: &'t str| {
+        let end = text.find('}')? + 1;
+        let rest = text.get(end..)?.strip_prefix('.')?;
+        Some((text.get(..end)?, rest))
+    };
+    let (name, key) = split(tensor)?;
+    let parts = paths.iter().map(|path| split(path)).collect::<Option<Vec<_>>>()?;
+    let into = parts.first().map_or("", |(into, _)| *into);
+    let variable = |text: &'t str| text.rsplit('{').next();
+    let fits = parts.iter().all(|(other, _)| *other == into && variable(other) == variable(name));
+    fits.then(|| ((name, into), key, parts.iter().map(|(_, rest)| (*rest).to_owned()).collect()))
+}
+
+fn laid_out(row: &Row, paths: &[String], groups: Option<&Json>) -> Node {
+    let mut entries = Vec::new();
+    let is_fused = paths.len() > 1;
+    match paths {
+        [one] => entries.push(entry("to", plain(one.as_str()))),
+        several => {
+            let items = several.iter().map(|path| plain(path.as_str())).collect();
+            entries.push(entry("fuse", Node { kind: Kind::List(items), span: Span::default() }));
+        }
+    }
+    let mut add = |key: &str, value: Option<String>| {
+        entries.extend(value.map(|value| entry(key, plain(value))));
+    };
+    add("groups", groups.map(Json::to_string));
+    add("transpose", row.transpose.then(|| "true".to_owned()));
+    add("stack", row.stack.clone());
+    add("join", row.join.clone());
+    add("lead", (row.lead > 0).then(|| row.lead.to_string()));
+    add("flat", row.flat.then(|| "true".to_owned()));
+    add("absent", row.absent.map(|value| real_text(f64::from(value))));
+    match (entries.as_slice(), paths) {
+        ([_], [one]) if !is_fused => plain(one.as_str()),
+        _ => Node::map(entries, Span::default()),
+    }
+}

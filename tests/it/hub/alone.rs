@@ -1,0 +1,169 @@
+//! What comes in stays whole: a spec reads its directory's weights without the directory, and names of classes go
+//! out again.
+
+use serde_json::{Value as Json, json};
+use trafoc::compile::compile;
+use trafoc::diag::render;
+use trafoc::field::record::entry;
+use trafoc::hub::checkpoint::Checkpoint;
+use trafoc::hub::mapping::{map, parameters};
+use trafoc::hub::own_names::weights;
+use trafoc::hub::shelf::Families;
+use trafoc::hub::written::keep;
+use trafoc::ir::ModelKind;
+use trafoc::report::compare::nearest::nearest;
+use trafoc::source::Span;
+use trafoc::spec::{ModelSpec, load};
+use trafoc::syntax::tree::Node;
+use trafoc::syntax::{Notation, fmt, print};
+
+use super::{Fixture, exported, mapped, models};
+use crate::compiled::specs;
+use crate::front::Front;
+
+/// The spec of a directory with the names of its tensors, in a notation.
+fn whole(model: &Fixture, notation: Notation, tensors: Option<&[&str]>) -> String {
+    let names = weights(&model.imported, tensors, &model.graph);
+    let map = Node::map(vec![entry("weights", names)], Span::default());
+    let text = format!("{}\n{}", model.imported.text, print::yaml(&map));
+    if notation == Notation::Yaml {
+        return text;
+    }
+    let mut sources = load::sources();
+    let id = sources.add("spec", text.clone());
+    let mut sink = trafoc::diag::Sink::new();
+    let (from, is_part) = (Notation::Yaml, trafoc::spec::is_part);
+    fmt::convert(&sources, id, from, notation, &is_part, &mut sink).unwrap_or_else(|| panic!("{text}"))
+}
+
+/// Every parameter comes from the same place of the same tensor, whether the directory's config is there or the
+/// spec alone.
+#[test]
+fn an_imported_spec_reads_the_weights_of_its_directory() {
+    for model in models() {
+        let (checkpoint, wanted) = mapped(&model.imported, &model.graph, &model.folder);
+        let tensors: Vec<&str> = checkpoint.names().collect();
+        for (notation, tensors) in
+            [(Notation::Yaml, Some(&*tensors)), (Notation::Dsl, Some(&*tensors)), (Notation::Yaml, None)]
+        {
+            let text = whole(model, notation, tensors);
+            let mut sources = load::sources();
+            let id = sources.add("spec", text.clone());
+            let found = compile(&mut sources, id, notation, &[], &mut load::NoFiles).unwrap();
+            let shown = render::render(&found.diagnostics, &sources, false, 100);
+            assert!(found.diagnostics.is_empty(), "{}\n{text}\n{shown}", model.name);
+            // Without the files, it is what the library writes that is read.
+            if tensors.is_none() {
+                continue;
+            }
+            let (spec, graph) = (found.spec.unwrap(), found.graph.unwrap());
+            let names = spec.weights.as_ref().unwrap().names();
+            let mapping = map(&parameters(&graph).unwrap(), names, &spec.keys(), &checkpoint);
+            assert!(mapping.misfits.is_empty(), "{}\n{text}\n{:?}", model.name, mapping.misfits);
+            assert_eq!(mapping.origins, wanted.origins, "{}\n{text}", model.name);
+        }
+    }
+}
+
+/// Older files of BERT call the weight of a norm `gamma`.
+#[test]
+fn older_names_are_read_too() {
+    let model = models().iter().find(|model| model.name == "bert-mlm").unwrap();
+    let checkpoint = Checkpoint::open(&model.folder).unwrap();
+    let renamed = |name: &str| {
+        let older = name.replace("LayerNorm.weight", "LayerNorm.gamma");
+        older.replace("LayerNorm.bias", "LayerNorm.beta")
+    };
+    let tensors: Vec<String> = checkpoint.names().map(renamed).collect();
+    let tensors: Vec<&str> = tensors.iter().map(String::as_str).collect();
+    let text = whole(model, Notation::Yaml, Some(&tensors));
+    assert!(text.contains("attention.output.LayerNorm.gamma: norm1.weight"), "{text}");
+    assert!(text.contains("embeddings.LayerNorm.beta: embed.norm.bias"), "{text}");
+}
+
+/// Names of classes and what else a config says of running go out again, and never what would change the model.
+#[test]
+fn an_export_keeps_what_the_config_said() {
+    let families = Families::default();
+    for (name, more) in [
+        ("bert-classify", json!({"problem_type": "single_label_classification"})),
+        ("roberta-classify", json!({})),
+        ("gpt2-classify", json!({})),
+        ("modernbert-tag", json!({})),
+        ("deit", json!({})),
+    ] {
+        let model = models().iter().find(|model| model.name == name).unwrap();
+        let text = std::fs::read_to_string(model.folder.join("config.json")).unwrap();
+        let mut own: Json = serde_json::from_str(&text).unwrap();
+        let count = match &own["id2label"] {
+            Json::Object(labels) => labels.len(),
+            _ => 2,
+        };
+        let words: Vec<String> = (0..count).map(|i| format!("class {i}")).collect();
+        own["id2label"] = words.iter().enumerate().map(|(i, w)| (i.to_string(), json!(w))).collect();
+        own["label2id"] = words.iter().enumerate().map(|(i, w)| (w.clone(), json!(i))).collect();
+        own["task_specific_params"] = json!({"a": {"b": 1}});
+        own["bos_token_id"] = json!(1);
+        own["dtype"] = json!("bfloat16");
+        for (key, value) in more.as_object().unwrap() {
+            own[key] = value.clone();
+        }
+        let family = model.imported.family.name.clone();
+        let mut config = exported(&model.spec, &family).config(name);
+        let before = config.clone();
+        keep(&mut config, &own, &families);
+        for key in ["id2label", "label2id", "task_specific_params", "bos_token_id"] {
+            assert_eq!(config[key], own[key], "{name}: {key}");
+        }
+        for (key, value) in more.as_object().unwrap() {
+            assert_eq!(config[key], *value, "{name}: {key}");
+        }
+        assert_eq!(config["torch_dtype"], "float32");
+        assert!(config["dtype"].is_null(), "{name}: the file is in single precision");
+        // A model with another number of classes does not get the names of those it had.
+        if matches!(name, "bert-classify" | "roberta-classify") {
+            let mut changed = before.clone();
+            let fewer = count + 3;
+            changed["num_labels"] = json!(fewer);
+            keep(&mut changed, &own, &families);
+            assert!(changed["id2label"].is_null() && changed["label2id"].is_null(), "{name}: {changed}");
+            assert_eq!(changed["task_specific_params"], own["task_specific_params"], "{name}");
+        }
+    }
+}
+
+/// The shipped spec that is nearest to a model is of its kind, and of its family where one is shipped.
+#[test]
+fn the_nearest_spec_has_the_same_stacks() {
+    let shipped: Vec<(String, ModelSpec)> = specs("specs")
+        .into_iter()
+        .filter(|(_, path)| path.extension().is_some_and(|e| e == "yaml"))
+        .map(|(name, path)| (name, Front::of_file(&path).compilation.spec.unwrap()))
+        .collect();
+    let known: Vec<(&str, &ModelSpec)> = shipped.iter().map(|(n, s)| (n.as_str(), s)).collect();
+    let kind = |name: &str| known.iter().find(|(n, _)| *n == name).unwrap().1.kind();
+    for model in models() {
+        let near = nearest(&model.spec, &known);
+        let first = &near[0];
+        assert_eq!(kind(&first.name), model.spec.kind(), "{}: {near:?}", model.name);
+        assert!(near.iter().all(|n| (0.0..=1.0).contains(&n.distance)), "{near:?}");
+        let family = match model.name.as_str() {
+            "gemma3_text" | "gemma2" => Some("gemma2-2b"),
+            "gpt_neox" => Some("pythia-160m"),
+            "mixtral" => Some("mixtral-8x7b"),
+            _ => None,
+        };
+        assert!(family.is_none_or(|family| family == first.name), "{}: {near:?}", model.name);
+    }
+    // nGPT: normalised residual steps with learned rates, and norms of queries and keys.
+    let ngpt = "trafo: 1\nname: ngpt\nvocab: 50257\ncontext: 1024\nd_model: 1024\nembed: {position: rotary}\n\
+        norm: {rms_norm: {affine: false}}\ndecoder:\n  layers: 24\n  block: |\n    \
+        x = norm(x + gain(norm(attention(x)) - x))\n    x = norm(x + gain(norm(ffn(x)) - x))\n  \
+        attention: {heads: 16, bias: false, qk_norm: {norm: rms_norm}, scale: sqrt(head_dim)}\n  \
+        ffn: {glu: {hidden: 4096, activation: silu, bias: false}}\n  final_norm: false\n\
+        head: {lm: {tied: false}}\n";
+    let front = Front::of_text("ngpt.yaml", ngpt, "specs");
+    let spec = front.compilation.spec.as_ref().unwrap_or_else(|| panic!("{}", front.rendered()));
+    let near = nearest(spec, &known);
+    assert_eq!(kind(&near[0].name), ModelKind::Decoder, "{near:?}");
+}
