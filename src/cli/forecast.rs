@@ -7,20 +7,25 @@ use serde_json::json;
 
 use super::execute::choose;
 use super::file;
+use super::generation::step_failure;
 use super::training::{Prepared, duration, resident};
 use super::ui::{Exit, Failure, Output, Ui};
 use crate::interp::weights;
 use crate::interp::{Captures, Plan, Weights};
 use crate::ir::{Lengths, Sym};
 use crate::learn::data::{Batch, Loader};
+use crate::learn::evaluate::evaluate;
 use crate::learn::recipe::Optimizer;
-use crate::learn::step::{Rules, step};
+use crate::learn::session::measured;
+use crate::learn::step::{Rules, plain, step};
 use crate::learn::update::Updater;
 use crate::report::costs::Element;
 use crate::report::{number, tape};
 
 /// Steps that are made to see how long one takes; the first one, which is slower, is not counted.
 const TRIED: u64 = 4;
+/// Examples that are measured to see how long an evaluation takes.
+const MEASURED: u64 = 128;
 /// Batches whose lengths are looked at.
 const SEEN: u64 = 50;
 
@@ -119,6 +124,28 @@ fn refuse(needs: &Needs) -> Result<(), Failure> {
     Err(Failure::new(Exit::Refused, message).help(help))
 }
 
+/// The seconds that one evaluation takes: some of its examples are measured, and the others take as long. A
+/// model at its start rarely ends a text before its limit, so texts that are written take a little less later.
+fn evaluation(prepared: &Prepared, plan: &Plan, weights: &Weights) -> Result<f64, Failure> {
+    let Prepared { recipe, dataset, .. } = prepared;
+    let split = measured(recipe, dataset);
+    let limit = recipe.evaluate.limit.as_ref().map_or(u64::MAX, |limit| **limit);
+    let count = dataset.part(split).map_or(0, |part| part.len() as u64).min(limit);
+    let tried = count.min(MEASURED);
+    if tried == 0 {
+        return Ok(0.0);
+    }
+    let begun = std::time::Instant::now();
+    evaluate(plan, &plain(weights), dataset, split, Some(tried), &recipe.evaluate.metrics)
+        .map_err(step_failure)?;
+    Ok(begun.elapsed().as_secs_f64() * count as f64 / tried as f64)
+}
+
+/// Seconds, to the millisecond where they are few.
+fn spent(seconds: f64) -> String {
+    if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
+}
+
 /// Says what a run would need, having made a few steps of it where they fit.
 ///
 /// # Errors
@@ -150,6 +177,9 @@ pub fn forecast(prepared: &Prepared, device: Option<&str>, ui: &mut Ui) -> Resul
         }
     }
     let a_step = begun.elapsed().as_secs_f64() / (TRIED - 1) as f64;
+    let evaluations = recipe.evaluate.made_until(steps, steps);
+    let an_evaluation = evaluation(prepared, &plan, &weights)?;
+    let seconds = a_step * steps as f64 + an_evaluation * evaluations as f64;
     let mut text = String::new();
     let exact = |n: u64| number::exact(u128::from(n));
     let _ = writeln!(text, "parameters   {}", number::count_with_short(needs.parameters));
@@ -158,7 +188,16 @@ pub fn forecast(prepared: &Prepared, device: Option<&str>, ui: &mut Ui) -> Resul
     let _ = writeln!(text, "tokens       {}", number::exact(dataset.train.tokens() as u128));
     let epochs = steps as f64 / loader.steps_of_epoch() as f64;
     let _ = writeln!(text, "steps        {}, {epochs:.1} times through the data", exact(steps));
-    let _ = writeln!(text, "time         {}, {:.1} ms a step", duration(a_step * steps as f64), a_step * 1e3);
+    let _ = writeln!(text, "time         {}", duration(seconds));
+    let of_steps = duration(a_step * steps as f64);
+    let _ = writeln!(text, "  steps      {of_steps}, {:.1} ms each", a_step * 1e3);
+    let of_evaluations = duration(an_evaluation * evaluations as f64);
+    let _ = writeln!(
+        text,
+        "  measuring  {of_evaluations}, {} evaluations of {}",
+        exact(evaluations),
+        spent(an_evaluation)
+    );
     let _ = writeln!(
         text,
         "memory       {}: {} of the model, {} of a batch",
@@ -179,7 +218,10 @@ pub fn forecast(prepared: &Prepared, device: Option<&str>, ui: &mut Ui) -> Resul
         "examples": dataset.train.len(),
         "tokens": dataset.train.tokens(),
         "steps": steps,
-        "seconds": a_step * steps as f64,
+        "seconds": seconds,
+        "seconds_a_step": a_step,
+        "evaluations": evaluations,
+        "seconds_an_evaluation": an_evaluation,
         "memory_bytes": small(needs.memory()),
         "disk_bytes": small(needs.disk),
         "checkpoint_bytes": small(needs.checkpoint),

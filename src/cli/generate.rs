@@ -22,7 +22,8 @@ pub struct Generate {
     /// The number of texts for every prompt
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub count: u64,
-    /// The most tokens of a text; if not given, as many as fit in the context
+    /// The most tokens of a text; if not given, as many as fit in the context, of a translation
+    /// as many as the recipe's `longest`
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<usize>,
     /// Scores are divided by it before sampling; 0 selects the best token. If not given, 1 for a language

@@ -130,6 +130,17 @@ pub fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output, Failure> {
             out
         }
     };
+    let is_cut = |(_, decoded): &&(usize, Decoded)| !decoded.ended && decoded.tokens.len() >= limits.most;
+    let cut = written.iter().filter(is_cut).count();
+    if cut > 0 && task == Task::Translate && arguments.max_tokens.is_none() {
+        let whose = if codebook.writing.is_some() { "its model" } else { "an example of its data" };
+        ui.note(&format!(
+            "note: {cut} of {} translations did not end within {} tokens, the most that {whose} has; \
+             `--max-tokens N` sets another limit",
+            written.len(),
+            limits.most
+        ));
+    }
     let mut shown = Vec::new();
     for (i, decoded) in &written {
         let (own, is_cut) = until_stop(tokenizer.decode(&decoded.tokens), &arguments.stop);
@@ -153,7 +164,7 @@ pub fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output, Failure> {
             })
             .collect(),
     };
-    Output::new(text, json!({ "texts": shown }))
+    Output::new(text, json!({ "texts": shown, "max_tokens": limits.most }))
 }
 
 /// At temperature 0 nothing is drawn, and what says how would do nothing.

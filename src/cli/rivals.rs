@@ -17,7 +17,7 @@ use crate::learn::data::Loader;
 use crate::learn::recipe::Metric;
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::State;
-use crate::learn::session::{self, Ending, Figures, Watcher};
+use crate::learn::session::{self, Clock, Ending, Figures, Watcher};
 use crate::report::compare::learning::{Learning, Run};
 
 /// How models are trained beside each other.
@@ -221,7 +221,7 @@ struct Watch<'a> {
 }
 
 impl Watcher for Watch<'_> {
-    fn stepped(&mut self, state: &State, line: &Step) {
+    fn stepped(&mut self, state: &State, line: &Step, _: &Clock) {
         if self.shown.elapsed().as_millis() >= 100 {
             self.shown = Instant::now();
             let (step, steps) = (state.step, state.steps);

@@ -22,7 +22,7 @@ use crate::learn::data::{Dataset, Refused, prepare, proportions};
 use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::{self, Found, RunDir, RunDirError, State};
-use crate::learn::session::{self, Ending, Figures, Job, Session, SessionError, Watcher, files};
+use crate::learn::session::{self, Clock, Ending, Figures, Job, Session, SessionError, Watcher, files};
 use crate::read::{self, limit};
 use crate::report::number;
 use crate::spec::expand::expand;
@@ -164,7 +164,7 @@ pub fn train(arguments: &Train, ui: &mut Ui) -> Result<Output, Failure> {
         Some(path) => Some(LivePage::begin(path, root, state)?),
         None => None,
     };
-    let mut progress = Progress::new(ui, state, signals, page);
+    let mut progress = Progress::new(ui, &prepared.recipe, state, signals, page);
     let ended = session.run(&mut progress).map_err(session_failure);
     // What was seen until a run failed is worth as much as what was seen to its end.
     if let Some(page) = progress.page.take() {
@@ -407,7 +407,7 @@ impl Signals {
 struct Progress<'u> {
     ui: &'u Ui,
     signals: Signals,
-    begun: Instant,
+    recipe: &'u Recipe,
     from: u64,
     tokens: u64,
     /// The loss as it is shown: the mean of the first 20 steps, then one that forgets.
@@ -418,12 +418,18 @@ struct Progress<'u> {
 }
 
 impl<'u> Progress<'u> {
-    fn new(ui: &'u Ui, state: &State, signals: Signals, page: Option<LivePage>) -> Self {
+    fn new(
+        ui: &'u Ui,
+        recipe: &'u Recipe,
+        state: &State,
+        signals: Signals,
+        page: Option<LivePage>,
+    ) -> Self {
         let now = Instant::now();
         Self {
             ui,
             signals,
-            begun: now,
+            recipe,
             from: state.step,
             tokens: 0,
             loss: None,
@@ -433,11 +439,9 @@ impl<'u> Progress<'u> {
         }
     }
 
-    fn line(&self, state: &State) -> String {
-        let seconds = self.begun.elapsed().as_secs_f64().max(1e-9);
-        let made = state.step.saturating_sub(self.from).max(1);
-        let left = seconds / made as f64 * state.steps.saturating_sub(state.step) as f64;
-        let rate = (self.tokens as f64 / seconds).round();
+    fn line(&self, state: &State, clock: &Clock) -> String {
+        let left = clock.left(state.step.saturating_sub(self.from), state, self.recipe);
+        let rate = (self.tokens as f64 / clock.steps.as_secs_f64().max(1e-9)).round();
         let mut line = format!("step {}/{}", state.step, state.steps);
         if let Some(loss) = self.loss {
             line += &format!("  loss {loss:.4}");
@@ -451,7 +455,7 @@ impl<'u> Progress<'u> {
 }
 
 impl Watcher for Progress<'_> {
-    fn stepped(&mut self, state: &State, line: &Step) {
+    fn stepped(&mut self, state: &State, line: &Step, clock: &Clock) {
         self.tokens += line.tokens;
         let seen = state.step.saturating_sub(self.from).max(1);
         let share = (1.0 / seen as f64).max(0.05);
@@ -462,7 +466,7 @@ impl Watcher for Progress<'_> {
         let is_first = state.step == self.from + 1;
         if is_first || self.shown.elapsed().as_millis() >= 100 {
             self.shown = Instant::now();
-            if self.ui.status(&self.line(state)) {
+            if self.ui.status(&self.line(state, clock)) {
                 return;
             }
         }
@@ -470,7 +474,7 @@ impl Watcher for Progress<'_> {
         if (is_first || state.step.is_multiple_of(every) || state.step == state.steps)
             && !self.ui.shows_status()
         {
-            self.ui.note(&self.line(state));
+            self.ui.note(&self.line(state, clock));
         }
     }
 

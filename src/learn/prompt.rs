@@ -79,7 +79,8 @@ fn begun(codebook: &Codebook, source: &[u32], language: Option<u32>) -> Prompt {
     Prompt { tokens: std::iter::once(start).chain(first).collect(), memory }
 }
 
-/// The limits of a model: its end token, and at most as many positions as it was trained with.
+/// The limits of a model: its end token, and at most as many positions as it was trained with. If `most` is not
+/// given, a translation has at most as many tokens as an example of its data.
 pub fn limits(codebook: &Codebook, context: u64, most: Option<usize>) -> Limits {
     let context = usize::try_from(context).unwrap_or(usize::MAX);
     let context = match codebook.task {
@@ -94,8 +95,10 @@ pub fn limits(codebook: &Codebook, context: u64, most: Option<usize>) -> Limits 
     // A given number of new tokens replaces the limit on the length. The last token takes no position,
     // because none follows it.
     let longest = writing.longest.filter(|_| most.is_none() && writing.most.is_none()).map(|n| n - 1);
+    let is_own = codebook.task == Task::Translate && codebook.writing.is_none();
+    let of_data = is_own.then_some(codebook.longest);
     Limits {
-        most: most.or(writing.most).unwrap_or(context),
+        most: most.or(writing.most).or(of_data).unwrap_or(context),
         context: longest.unwrap_or(context).min(context),
         stop,
         never: writing.never,

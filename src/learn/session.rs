@@ -7,7 +7,7 @@
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use burn::prelude::Device;
 use indexmap::IndexMap;
@@ -111,10 +111,32 @@ pub struct Job<'a> {
 /// The metrics of one evaluation.
 pub type Figures = Vec<(Metric, f64)>;
 
+/// Where the time of a run goes. Evaluations and checkpoints are no training, and are counted apart.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock {
+    /// Time of the steps.
+    pub steps: Duration,
+    /// Time of the evaluations, and how many there were.
+    pub evaluations: (Duration, u64),
+}
+
+impl Clock {
+    /// The time that the rest of a run takes, as far as the steps and evaluations so far tell. `made` is how many
+    /// steps the clock has seen.
+    pub fn left(&self, made: u64, state: &State, recipe: &Recipe) -> f64 {
+        let a_step = self.steps.as_secs_f64() / made.max(1) as f64;
+        let (measured, count) = self.evaluations;
+        let an_evaluation = measured.as_secs_f64() / count.max(1) as f64;
+        let until = |step| recipe.evaluate.made_until(step, state.steps);
+        let evaluations = until(state.steps).saturating_sub(until(state.step));
+        a_step * state.steps.saturating_sub(state.step) as f64 + an_evaluation * evaluations as f64
+    }
+}
+
 /// Observes a run.
 pub trait Watcher {
     /// Called after a step, which is recorded as this line.
-    fn stepped(&mut self, state: &State, line: &record::Step);
+    fn stepped(&mut self, state: &State, line: &record::Step, clock: &Clock);
     /// Called after an evaluation, which is recorded as this line.
     fn evaluated(&mut self, state: &State, line: &record::Evaluation, figures: &Figures, is_best: bool);
     /// Called after a checkpoint was written.
@@ -213,7 +235,7 @@ impl<'a> Session<'a> {
         let recipe = job.recipe;
         let mut loader = Loader::new(job.dataset);
         let rules = Rules::of(recipe, self.state.seed);
-        let start = Instant::now();
+        let mut clock = Clock::default();
         let mut saved = self.state.step;
         while self.state.step < self.state.steps {
             if watcher.is_over() {
@@ -222,6 +244,7 @@ impl<'a> Session<'a> {
                 }
                 return Ok(Ending::Interrupted);
             }
+            let begun = Instant::now();
             let number = self.state.step + 1;
             let factor = recipe.schedule.factor(number, self.state.steps, job.d_model);
             let batches = loader.step(self.state.step);
@@ -236,6 +259,7 @@ impl<'a> Session<'a> {
             }
             self.state.step = number;
             self.state.targets += made.counted;
+            clock.steps += begun.elapsed();
             let rate = recipe.optimizer.learning_rate() * factor;
             let line = record::Step {
                 step: number,
@@ -244,15 +268,18 @@ impl<'a> Session<'a> {
                 norm: made.norm,
                 targets: made.counted,
                 tokens: made.tokens,
-                seconds: (start.elapsed().as_secs_f64() * 1e3).round() / 1e3,
+                seconds: (clock.steps.as_secs_f64() * 1e3).round() / 1e3,
             };
             self.run.record(&line)?;
-            watcher.stepped(&self.state, &line);
+            watcher.stepped(&self.state, &line, &clock);
             let is_last = number == self.state.steps;
             let mut ending = is_last.then_some(Ending::Complete);
             let mut due = is_last || number.is_multiple_of(*recipe.checkpoint.every);
             if is_last || recipe.evaluate.every.is_some_and(|every| number.is_multiple_of(*every)) {
+                let begun = Instant::now();
                 let is_best = self.evaluate(watcher)?;
+                clock.evaluations.0 += begun.elapsed();
+                clock.evaluations.1 += 1;
                 due |= is_best;
                 if recipe.stop.as_ref().is_some_and(|s| self.state.stale >= *s.patience) && !is_last {
                     ending = Some(Ending::Stopped);

@@ -473,6 +473,11 @@ fn a_forecast_trains_nothing() {
     assert_eq!(forecast.code, Some(0), "{}", forecast.err);
     let json: Json = serde_json::from_str(&forecast.out).unwrap();
     assert_eq!(json["data"]["steps"], 12);
+    // After steps 4, 8 and 12; the time of a run is that of its steps and its evaluations.
+    assert_eq!(json["data"]["evaluations"], 3);
+    let seconds = |name: &str| json["data"][name].as_f64().unwrap();
+    let all = 12.0 * seconds("seconds_a_step") + 3.0 * seconds("seconds_an_evaluation");
+    assert!(seconds("seconds_an_evaluation") > 0.0 && (seconds("seconds") - all).abs() <= 1e-9 * all);
     assert!(json["data"]["memory_bytes"].as_u64().unwrap() > 1 << 20);
     let names = std::fs::read_dir(place.0.path()).unwrap().count();
     assert_eq!(names, 2, "the spec and the recipe");
@@ -492,6 +497,68 @@ fn a_forecast_trains_nothing() {
     let large = said(place.command(&large).output().unwrap());
     assert_eq!(large.code, Some(3), "{}", large.err);
     assert!(large.err.contains("of memory, and"), "{}", large.err);
+}
+
+/// What is left of a run is made of steps and evaluations, each as long as they have been.
+#[test]
+fn evaluations_are_no_training_time() {
+    use trafoc::learn::session::Clock;
+    let place = Place::new();
+    let recipe = std::fs::read_to_string(place.path("recipe.yaml")).unwrap();
+    let (mut sources, mut sink) = (trafoc::spec::load::sources(), trafoc::diag::Sink::new());
+    let id = sources.add("recipe.yaml", recipe);
+    let recipe = trafoc::learn::recipe::read(&sources, id, &[], &mut sink).unwrap();
+    let state = |step: u64| -> trafoc::learn::run_dir::State {
+        let text = format!(
+            r#"{{"step": {step}, "steps": 12, "seed": 7, "targets": 0, "best": null, "stop": null, "stale": 0, "finished": false}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    };
+    let clock = Clock { steps: Duration::from_secs(10), evaluations: (Duration::from_secs(6), 1) };
+    // 5 steps of 2 s; 7 more steps, and the evaluations after steps 8 and 12.
+    assert_eq!(clock.left(5, &state(5), &recipe), 7.0 * 2.0 + 2.0 * 6.0);
+    let none = Clock { steps: Duration::from_secs(4), ..Clock::default() };
+    assert_eq!(none.left(2, &state(2), &recipe), 20.0);
+    let until = |step, steps| recipe.evaluate.made_until(step, steps);
+    assert_eq!([until(3, 12), until(4, 12), until(11, 12), until(12, 12)], [0, 1, 2, 3]);
+    assert_eq!([until(9, 10), until(10, 10), until(20, 10)], [2, 3, 3]);
+}
+
+/// A translation has as many tokens as an example of its data, unless another number is asked for.
+#[test]
+fn a_translation_ends_at_the_limit_of_its_data() {
+    let place = Place::new();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/numbers-en-fr.txt");
+    let stack = "{layers: 1, attention: {heads: 2}, ffn: {expansion: 2}}";
+    let spec = format!(
+        "trafo: 1\nname: small\nvocab: 203\ncontext: 64\nd_model: 16\nencoder: {stack}\ndecoder: {stack}\n\
+         head: translate\n"
+    );
+    std::fs::write(place.path("spec.yaml"), spec).unwrap();
+    let recipe = format!(
+        "recipe: 1\ndata: {{format: pairs, train: {}, longest: 6, too_long: cut, limit: 200}}\ntokens: words\n\
+         optimizer: {{adam: {{}}}}\nbatch: {{size: 8}}\nsteps: 1\nevaluate: {{limit: 8, split: train}}\nseed: 1\n",
+        data.display()
+    );
+    std::fs::write(place.path("recipe.yaml"), recipe).unwrap();
+    place.trained("run", &[]);
+    let written = |more: &[&str]| {
+        let arguments =
+            [&["generate", "run", "--format", "json", "-p", "two", "-p", "ninety one"], more].concat();
+        let said = said(place.command(&arguments).output().unwrap());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        (serde_json::from_str::<Json>(&said.out).unwrap(), said.err)
+    };
+    let texts = |json: &Json| json["data"]["texts"].as_array().unwrap().clone();
+    let (json, told) = written(&[]);
+    assert_eq!(json["data"]["max_tokens"], 6);
+    let cut = texts(&json).iter().filter(|t| t["ended"] == false).count();
+    assert!(texts(&json).iter().all(|t| t["tokens"].as_u64().unwrap() <= 6), "{json}");
+    assert_eq!(told.contains("did not end within 6 tokens"), cut > 0, "{told}");
+    let (json, told) = written(&["--max-tokens", "20"]);
+    assert_eq!(json["data"]["max_tokens"], 20);
+    assert!(texts(&json).iter().all(|t| t["ended"] == true || t["tokens"] == 20), "{json}");
+    assert!(!told.contains("did not end"), "{told}");
 }
 
 #[test]

@@ -157,6 +157,17 @@ impl Evaluate {
         Self { every: None, metrics: vec![Metric::Loss], split: None, limit: None, places: Places::default() }
     }
 
+    /// How many evaluations there are in the steps up to `step` of a run of `steps`: the last one always ends
+    /// with one.
+    pub fn made_until(&self, step: u64, steps: u64) -> u64 {
+        let at_end = u64::from(step >= steps);
+        match self.every.as_ref() {
+            Some(every) if at_end == 1 && steps.is_multiple_of(**every) => steps / **every,
+            Some(every) => step.min(steps) / **every + at_end,
+            None => at_end,
+        }
+    }
+
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         if !self.metrics.is_empty() {
             return Some(());
