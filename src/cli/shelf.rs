@@ -24,9 +24,9 @@ macro_rules! shelf {
 
 /// All of them, by name.
 pub const SHELF: &[Shipped] = shelf! {
-    "bart-base" "bert-base" "bert-classify" "bert-qa" "d2l-nmt" "deepseek-v3-tiny" "doc-classify" "falcon-7b"
+    "bart-base" "bert-base" "bert-classify" "bert-qa" "d2l-nmt" "d2l-nmt-light-dropout" "deepseek-v3-tiny" "doc-classify" "falcon-7b"
     "gbt-mulm" "gemma2-2b" "gpt1" "gpt2-small" "llama3-8b" "mistral-7b" "mixtral-8x7b" "multilingual-nmt"
-    "pythia-160m" "qwen2.5-0.5b" "t5-small" "transformer" "vit" "vit-b16"
+    "pythia-160m" "qwen2.5-0.5b" "t5-small" "transformer" "transformer-heavy-dropout" "vit" "vit-b16"
 };
 
 macro_rules! recipes {
