@@ -12,8 +12,8 @@ use burn::tensor::activation::relu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, load_safetensors, merge_heads, padding_mask,
-    position_ids, project, sinusoid_interleaved, split_heads,
+    Cache, KvCache, attention_with_dropout, load_safetensors, merge_heads, normal,
+    padding_mask, position_ids, project, sinusoid_interleaved, split_heads,
 };
 
 /// Token ids the model knows.
@@ -36,10 +36,12 @@ pub const HIDDEN: usize = 64;
 pub const EPS: f64 = 1e-5;
 /// Probability of dropping a feature in training.
 pub const DROPOUT: f64 = 0.1;
+/// Standard deviation of fresh weights.
+pub const INIT_STD: f64 = 1.0;
 
 /// Vectors `5.656854249492381 token + position`.
 ///
-/// From `specs/d2l-nmt.yaml:9`.
+/// From `specs/d2l-nmt.yaml:10`.
 #[derive(Module, Debug)]
 pub struct SourceEmbedding {
     tokens: nn::Embedding,
@@ -51,10 +53,7 @@ impl SourceEmbedding {
     pub fn new(device: &Device) -> Self {
         Self {
             tokens: nn::Embedding {
-                weight: Initializer::XavierUniform {
-                    gain: 1.0,
-                }
-                    .init_with([184, D_MODEL], Some(32), Some(184), device),
+                weight: normal([184, D_MODEL], INIT_STD, device),
             },
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
@@ -76,7 +75,7 @@ impl SourceEmbedding {
 
 /// Multi-head attention: `softmax(scale q kᵀ) v` in every head, joined and projected.
 ///
-/// From `specs/d2l-nmt.yaml:14`.
+/// From `specs/d2l-nmt.yaml:15`.
 #[derive(Module, Debug)]
 pub struct EncoderAttention {
     query: nn::Linear,
@@ -109,31 +108,57 @@ impl EncoderAttention {
             is_causal: false,
         };
         let y = attention_with_dropout(q, k, v, mask, None, options, &self.dropout);
-        project(&self.output, merge_heads(y))
+        self.dropout.forward(project(&self.output, merge_heads(y)))
     }
 }
 
 /// `down(relu(up(x)))`
 ///
-/// From `specs/d2l-nmt.yaml:15` and `specs/d2l-nmt.yaml:21`.
+/// From `specs/d2l-nmt.yaml:16` and `specs/d2l-nmt.yaml:22`.
 #[derive(Module, Debug)]
 pub struct FeedForward {
     up: nn::Linear,
     down: nn::Linear,
+    dropout: nn::Dropout,
 }
 
 impl FeedForward {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            up: linear(D_MODEL, HIDDEN, device),
-            down: linear(HIDDEN, D_MODEL, device),
+            up: nn::Linear {
+                weight: Initializer::XavierUniform {
+                    gain: 1.0,
+                }
+                    .init_with([D_MODEL, HIDDEN], Some(32), Some(64), device),
+                bias: Some(
+                    Initializer::Uniform {
+                        min: -0.17677669529663687,
+                        max: 0.17677669529663687,
+                    }
+                        .init([HIDDEN], device),
+                ),
+            },
+            down: nn::Linear {
+                weight: Initializer::XavierUniform {
+                    gain: 1.0,
+                }
+                    .init_with([HIDDEN, D_MODEL], Some(64), Some(32), device),
+                bias: Some(
+                    Initializer::Uniform {
+                        min: -0.125,
+                        max: 0.125,
+                    }
+                        .init([D_MODEL], device),
+                ),
+            },
+            dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
     /// `x [B, S, 32]` → `[B, S, 32]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        project(&self.down, relu(project(&self.up, x)))
+        self.dropout.forward(project(&self.down, relu(project(&self.up, x))))
     }
 }
 
@@ -142,7 +167,7 @@ impl FeedForward {
 /// x = norm(x + ffn(x))
 /// ```
 ///
-/// From `specs/d2l-nmt.yaml:13`.
+/// From `specs/d2l-nmt.yaml:14`.
 #[derive(Module, Debug)]
 pub struct EncoderBlock {
     attention: EncoderAttention,
@@ -171,7 +196,7 @@ impl EncoderBlock {
 
 /// A stack of 2 blocks.
 ///
-/// From `specs/d2l-nmt.yaml:12`.
+/// From `specs/d2l-nmt.yaml:13`.
 #[derive(Module, Debug)]
 pub struct Encoder {
     blocks: Vec<EncoderBlock>,
@@ -198,7 +223,7 @@ impl Encoder {
 
 /// Vectors `5.656854249492381 token + position`.
 ///
-/// From `specs/d2l-nmt.yaml:9`.
+/// From `specs/d2l-nmt.yaml:10`.
 #[derive(Module, Debug)]
 pub struct TargetEmbedding {
     tokens: nn::Embedding,
@@ -210,10 +235,7 @@ impl TargetEmbedding {
     pub fn new(device: &Device) -> Self {
         Self {
             tokens: nn::Embedding {
-                weight: Initializer::XavierUniform {
-                    gain: 1.0,
-                }
-                    .init_with([VOCAB, D_MODEL], Some(32), Some(201), device),
+                weight: normal([VOCAB, D_MODEL], INIT_STD, device),
             },
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
@@ -231,7 +253,7 @@ impl TargetEmbedding {
 
 /// Multi-head attention: `softmax(scale q kᵀ) v` in every head, joined and projected.
 ///
-/// From `specs/d2l-nmt.yaml:20`.
+/// From `specs/d2l-nmt.yaml:21`.
 #[derive(Module, Debug)]
 pub struct DecoderAttention {
     query: nn::Linear,
@@ -268,13 +290,13 @@ impl DecoderAttention {
             is_causal: true,
         };
         let y = attention_with_dropout(q, k, v, None, None, options, &self.dropout);
-        project(&self.output, merge_heads(y))
+        self.dropout.forward(project(&self.output, merge_heads(y)))
     }
 }
 
 /// Cross attention: queries from `x`, keys and values from `memory`.
 ///
-/// From `specs/d2l-nmt.yaml:20`.
+/// From `specs/d2l-nmt.yaml:21`.
 #[derive(Module, Debug)]
 pub struct CrossAttention {
     query: nn::Linear,
@@ -312,7 +334,7 @@ impl CrossAttention {
             is_causal: false,
         };
         let y = attention_with_dropout(q, k, v, mask, None, options, &self.dropout);
-        project(&self.output, merge_heads(y))
+        self.dropout.forward(project(&self.output, merge_heads(y)))
     }
 }
 
@@ -322,7 +344,7 @@ impl CrossAttention {
 /// x = norm(x + ffn(x))
 /// ```
 ///
-/// From `specs/d2l-nmt.yaml:19`.
+/// From `specs/d2l-nmt.yaml:20`.
 #[derive(Module, Debug)]
 pub struct DecoderBlock {
     attention: DecoderAttention,
@@ -362,7 +384,7 @@ impl DecoderBlock {
 
 /// A stack of 2 blocks.
 ///
-/// From `specs/d2l-nmt.yaml:18`.
+/// From `specs/d2l-nmt.yaml:19`.
 #[derive(Module, Debug)]
 pub struct Decoder {
     blocks: Vec<DecoderBlock>,
@@ -396,7 +418,7 @@ impl Decoder {
 
 /// A score for every word.
 ///
-/// From `specs/d2l-nmt.yaml:23`.
+/// From `specs/d2l-nmt.yaml:24`.
 #[derive(Module, Debug)]
 pub struct LmHead {
     output: nn::Linear,
@@ -406,7 +428,19 @@ impl LmHead {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            output: linear(D_MODEL, VOCAB, device),
+            output: nn::Linear {
+                weight: Initializer::XavierUniform {
+                    gain: 1.0,
+                }
+                    .init_with([D_MODEL, VOCAB], Some(32), Some(201), device),
+                bias: Some(
+                    Initializer::Uniform {
+                        min: -0.17677669529663687,
+                        max: 0.17677669529663687,
+                    }
+                        .init([VOCAB], device),
+                ),
+            },
         }
     }
 
@@ -418,7 +452,7 @@ impl LmHead {
 
 /// d2l-nmt: an encoder of 2 layers and a decoder of 2 layers, width 32.
 ///
-/// From `specs/d2l-nmt.yaml:3`.
+/// From `specs/d2l-nmt.yaml:4`.
 #[derive(Module, Debug)]
 pub struct D2lNmt {
     source_embed: SourceEmbedding,
@@ -521,21 +555,13 @@ impl D2lNmt {
     }
 }
 
-/// `y = x W + b` with a weight drawn evenly after Glorot (gain 1.0) and a bias of zeros.
-fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
+/// `y = x W + b` with a weight drawn evenly after Glorot (gain 1.0) and no bias.
+fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
     nn::Linear {
         weight: Initializer::XavierUniform {
             gain: 1.0,
         }
             .init_with([d_input, d_output], Some(d_input), Some(d_output), device),
-        bias: Some(Initializer::Zeros.init([d_output], device)),
-    }
-}
-
-/// The same without a bias.
-fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
-    nn::Linear {
         bias: None,
-        ..linear(d_input, d_output, device)
     }
 }

@@ -35,7 +35,7 @@ pub const HIDDEN: usize = 1024;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-5;
 /// Probability of dropping a feature in training.
-pub const DROPOUT: f64 = 0.25;
+pub const DROPOUT: f64 = 0.1;
 
 /// Vectors `16 token + position`.
 ///
@@ -135,7 +135,8 @@ impl FeedForward {
 
     /// `x [B, S, 256]` → `[B, S, 256]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dropout.forward(project(&self.down, relu(project(&self.up, x))))
+        let down = project(&self.down, self.dropout.forward(relu(project(&self.up, x))));
+        self.dropout.forward(down)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::interp::weights;
 use crate::interp::{Captures, Plan, Weights};
 use crate::ir::{Lengths, Sym};
 use crate::learn::data::{Batch, Loader};
-use crate::learn::evaluate::evaluate;
+use crate::learn::evaluate::{Asked, evaluate};
 use crate::learn::recipe::Optimizer;
 use crate::learn::session::measured;
 use crate::learn::step::{Rules, plain, step};
@@ -136,8 +136,8 @@ fn evaluation(prepared: &Prepared, plan: &Plan, weights: &Weights) -> Result<f64
         return Ok(0.0);
     }
     let begun = std::time::Instant::now();
-    evaluate(plan, &plain(weights), dataset, split, Some(tried), &recipe.evaluate.metrics)
-        .map_err(step_failure)?;
+    let asked = Asked { split, limit: Some(tried), metrics: &recipe.evaluate.metrics, writes: false };
+    evaluate(plan, &plain(weights), dataset, asked).map_err(step_failure)?;
     Ok(begun.elapsed().as_secs_f64() * count as f64 / tried as f64)
 }
 

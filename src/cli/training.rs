@@ -418,13 +418,7 @@ struct Progress<'u> {
 }
 
 impl<'u> Progress<'u> {
-    fn new(
-        ui: &'u Ui,
-        recipe: &'u Recipe,
-        state: &State,
-        signals: Signals,
-        page: Option<LivePage>,
-    ) -> Self {
+    fn new(ui: &'u Ui, recipe: &'u Recipe, state: &State, signals: Signals, page: Option<LivePage>) -> Self {
         let now = Instant::now();
         Self {
             ui,

@@ -554,10 +554,15 @@ fn a_translation_ends_at_the_limit_of_its_data() {
     assert_eq!(json["data"]["max_tokens"], 6);
     let cut = texts(&json).iter().filter(|t| t["ended"] == false).count();
     assert!(texts(&json).iter().all(|t| t["tokens"].as_u64().unwrap() <= 6), "{json}");
+    // Notes are for people.
+    assert_eq!(told, "");
+    let asked = ["generate", "run", "-p", "two", "-p", "ninety one"];
+    let told = said(place.command(&asked).output().unwrap()).err;
     assert_eq!(told.contains("did not end within 6 tokens"), cut > 0, "{told}");
-    let (json, told) = written(&["--max-tokens", "20"]);
+    let (json, _) = written(&["--max-tokens", "20"]);
     assert_eq!(json["data"]["max_tokens"], 20);
     assert!(texts(&json).iter().all(|t| t["ended"] == true || t["tokens"] == 20), "{json}");
+    let told = said(place.command(&[&asked[..], &["--max-tokens", "20"]].concat()).output().unwrap()).err;
     assert!(!told.contains("did not end"), "{told}");
 }
 
