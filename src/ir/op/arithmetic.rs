@@ -1,6 +1,7 @@
 //! Ops that work feature by feature.
 
 use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::training::{Entry, Operand, Passing, Training};
 use crate::ir::infer::{broadcast, fail, one_float};
 use crate::ir::print::{factor, optional};
 use crate::ir::work::Work;
@@ -80,6 +81,18 @@ impl Meaning for Activation {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step(self.name())
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        // As burn composes them.
+        let (own, passing) = match self {
+            Activation::Relu | Activation::Gelu | Activation::Sigmoid => (0, Passing::InPlace),
+            Activation::Tanh => (0, Passing::Fresh),
+            Activation::Silu => (1, Passing::InPlace),
+            Activation::Relu2 => (1, Passing::Fresh),
+            Activation::QuickGelu => (2, Passing::InPlace),
+            Activation::GeluTanh => (2, Passing::Fresh),
+        };
+        Entry { own, ..Entry::of_input(passing).keeping([Operand::Input(0)]) }.alone()
+    }
 }
 
 /// Two float tensors, broadcast.
@@ -110,6 +123,9 @@ impl Meaning for Add {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Sum
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry::of_inputs(Passing::Shared, 2).alone()
+    }
 }
 
 /// [`Op::Mul`](super::Op::Mul)
@@ -130,6 +146,9 @@ impl Meaning for Mul {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Product
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry::of_inputs(Passing::InPlace, 2).keeping([Operand::Input(0), Operand::Input(1)]).alone()
     }
 }
 
@@ -154,6 +173,9 @@ impl Meaning for Scale {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step(format!("× {}", factor(self.by)))
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry::of_input(Passing::InPlace).alone()
+    }
 }
 
 /// [`Op::Shift`](super::Op::Shift)
@@ -176,6 +198,9 @@ impl Meaning for Shift {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step(format!("+ {}", factor(self.by)))
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry::of_input(Passing::InPlace).alone()
     }
 }
 
@@ -202,6 +227,10 @@ impl Meaning for Clamp {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("clamp")
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        let flags = u64::from(self.min.is_some()) + u64::from(self.max.is_some());
+        Entry { flags, ..Entry::of_input(Passing::InPlace) }.alone()
+    }
 }
 
 /// [`Op::Softcap`](super::Op::Softcap)
@@ -225,6 +254,9 @@ impl Meaning for Softcap {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step(format!("softcap {}", factor(self.cap)))
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry { own: 1, ..Entry::of_input(Passing::Fresh) }.alone()
+    }
 }
 
 /// [`Op::Dropout`](super::Op::Dropout)
@@ -247,6 +279,13 @@ impl Meaning for Dropout {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Pass
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        if self.p > 0.0 {
+            Entry { own: 1, ..Entry::of_input(Passing::InPlace) }.alone()
+        } else {
+            Training::View(Passing::Shared)
+        }
     }
     fn is_view(&self) -> bool {
         true
@@ -274,5 +313,9 @@ impl Meaning for Normalize {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("unit length")
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        let entry = Entry::of_input(Passing::Fresh).keeping([Operand::Input(0)]);
+        Entry { needs_halves: 4, ..entry }.alone()
     }
 }

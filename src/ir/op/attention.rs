@@ -2,6 +2,7 @@
 
 use super::MaskRule;
 use super::meaning::{Given, Meaning, Picture, Site, Types, size};
+use super::training::{Entry, Operand, Passing, Training};
 use crate::ir::infer::{Mismatch, broadcast, fail};
 use crate::ir::print::{flag, optional};
 use crate::ir::work::Work;
@@ -108,6 +109,28 @@ impl Meaning for Attention {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("attention")
     }
+    fn training(&self, site: &Site<'_>) -> Training {
+        // Scores and their softmax keep two sizes of the scores, a softcap one more; what is multiplied by the
+        // values is kept too, and what dropout multiplied it by.
+        let is_composed = self.dropout > 0.0 || self.has_sinks;
+        let extras = 3 + usize::from(self.has_mask)..site.node.inputs.len();
+        let from = [0, 1].into_iter().chain(extras).map(Operand::Input);
+        let scores = Entry {
+            size_of: 1,
+            own: 2 + u64::from(self.softcap.is_some()),
+            flags: u64::from(is_composed && self.has_mask && self.causal),
+            needs_halves: 4,
+            ..Entry::new(Passing::Product, from).keeping([Operand::Input(0), Operand::Input(1)])
+        };
+        let mut entries = vec![scores];
+        if self.dropout > 0.0 {
+            entries.push(Entry { size_of: 1, own: 1, ..Entry::new(Passing::InPlace, [Operand::Entry(0)]) });
+        }
+        let factors = [Operand::Entry(entries.len() - 1), Operand::Input(2)];
+        entries.push(Entry::new(Passing::Product, factors).keeping(factors));
+        let results = vec![entries.len() - 1, 0];
+        Training::Computed { entries, results }
+    }
 }
 
 /// [`Op::Cache`](super::Op::Cache)
@@ -136,6 +159,9 @@ impl Meaning for Cache {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Pass
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::View(Passing::Shared)
     }
     fn is_view(&self) -> bool {
         true

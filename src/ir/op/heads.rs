@@ -1,6 +1,7 @@
 //! Features dealt out to heads and joined again.
 
 use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::training::{Entry, Passing, Training};
 use crate::ir::infer::fail;
 use crate::ir::work::Work;
 use crate::ir::{Dim, Module, Type};
@@ -33,6 +34,9 @@ impl Meaning for Split {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Pass
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::View(Passing::Fresh)
+    }
     fn is_view(&self) -> bool {
         true
     }
@@ -62,6 +66,9 @@ impl Meaning for Merge {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Pass
     }
+    fn training(&self, site: &Site<'_>) -> Training {
+        Entry::of_inputs(Passing::Shared, site.node.inputs.len()).alone()
+    }
 }
 
 /// [`Op::RepeatHeads`](super::Op::RepeatHeads)
@@ -90,5 +97,8 @@ impl Meaning for Repeat {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Pass
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry::of_input(Passing::Fresh).alone()
     }
 }

@@ -1,6 +1,7 @@
 //! What follows from a layer that is applied.
 
 use super::meaning::{Given, Site, Types, size};
+use super::training::{Entry, Operand, Passing, Training};
 use crate::ir::infer::fail;
 use crate::ir::work::Work;
 use crate::ir::{DType, Dim, Layer, Type};
@@ -80,5 +81,26 @@ pub(super) fn work(layer: &Layer, site: &Site<'_>) -> Work {
         Layer::LayerNorm { affine, bias, .. } => per_input(5 + u64::from(*affine) + u64::from(*bias)),
         Layer::RmsNorm { affine, .. } => per_input(3 + u64::from(*affine)),
         Layer::Param { .. } => Work::default(),
+    }
+}
+
+/// What comes of applying a layer in a training step.
+pub(super) fn training(layer: &Layer) -> Training {
+    let (x, weight) = (Operand::Input(0), Operand::Weight);
+    let both = |passing: Passing| Entry::new(passing, [x, weight]);
+    match layer {
+        Layer::Linear { .. } => both(Passing::Product).keeping([x]).alone(),
+        Layer::Embedding { .. } => Entry::new(Passing::Fresh, [weight]).alone(),
+        // The product's two factors; the mean's and the variance's parts are of a row each.
+        Layer::LayerNorm { affine: true, .. } => Entry { own: 2, ..both(Passing::Fresh) }.alone(),
+        Layer::LayerNorm { .. } => {
+            Entry { own: 1, needs_halves: 4, ..Entry::of_input(Passing::Fresh) }.alone()
+        }
+        Layer::RmsNorm { affine: true, .. } => Entry { own: 1, ..both(Passing::Fresh).keeping([x]) }.alone(),
+        Layer::RmsNorm { .. } => {
+            Entry { needs_halves: 4, ..Entry::of_input(Passing::Fresh).keeping([x]) }.alone()
+        }
+        Layer::Patches { .. } => Entry { needs_halves: 4, ..both(Passing::Fresh).keeping([x]) }.alone(),
+        Layer::Param { .. } => Training::Member,
     }
 }

@@ -1,6 +1,7 @@
 //! Tables owned elsewhere: rows of them, products with them; and one vector for a sequence.
 
 use super::meaning::{Given, Meaning, Picture, Site, Types, size};
+use super::training::{Entry, Operand, Passing, Training};
 use crate::ir::infer::fail;
 use crate::ir::print::thousands;
 use crate::ir::work::Work;
@@ -37,6 +38,9 @@ impl Meaning for Lookup {
             // The table is the first input, the tokens are the second.
             aside: 1,
         }
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry::of_input(Passing::Fresh).alone()
     }
     fn looks_up(&self) -> bool {
         true
@@ -76,6 +80,9 @@ impl Meaning for Unembed {
             notes.push(format!("{} → {}", size(dim), size(rows)));
         }
         Picture::Box { role: Role::Head, label: "Linear", notes, aside: 0 }
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry::of_inputs(Passing::Product, 2).keeping([Operand::Input(0)]).alone()
     }
 }
 
@@ -120,6 +127,12 @@ impl Meaning for Pool {
             Pool::Mean => "mean over positions",
             Pool::Max => "maximum over positions",
         })
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        match self {
+            Pool::First | Pool::Last => Training::View(Passing::Fresh),
+            Pool::Mean | Pool::Max => Entry::of_input(Passing::Fresh).alone(),
+        }
     }
     fn keeps_by(&self) -> Option<usize> {
         Some(1)

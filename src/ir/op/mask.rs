@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::Sequence;
 use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::training::Training;
 use crate::ir::infer::{broadcast, fail};
 use crate::ir::print::{flag, optional, thousands};
 use crate::ir::work::Work;
@@ -299,6 +300,9 @@ impl Meaning for Mask {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Notes { notes: self.rule.words(), is_bias: false }
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::Table
+    }
     fn along(&self) -> Vec<Sequence> {
         vec![self.queries, self.keys]
     }
@@ -337,6 +341,9 @@ impl Meaning for Padding {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::note("")
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::Table
+    }
     fn is_table(&self) -> bool {
         true
     }
@@ -366,6 +373,9 @@ impl Meaning for Either {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::NotesOfInputs
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::Table
     }
     fn hides(&self, given: &[Vec<MaskRule>]) -> Vec<MaskRule> {
         let mut rules: Vec<MaskRule> = Vec::new();

@@ -6,6 +6,7 @@
 
 use super::MaskRule;
 use super::members::Callee;
+use super::training::Training;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Sequence;
 use crate::ir::work::Work;
@@ -33,6 +34,9 @@ pub trait Meaning {
 
     /// How a picture of the model shows it.
     fn picture(&self, site: &Site<'_>) -> Picture;
+
+    /// What comes of it in a training step.
+    fn training(&self, site: &Site<'_>) -> Training;
 
     /// The member that it runs.
     fn member(&self) -> Option<MemberId> {

@@ -2,6 +2,7 @@
 
 use super::layer;
 use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::training::Training;
 use crate::ir::infer::{Mismatch, fail};
 use crate::ir::work::Work;
 use crate::ir::{Dim, Layer, MemberId, MemberKind, Module, ModuleId, Run, Sym, Type, stack_len};
@@ -113,6 +114,12 @@ impl Meaning for Apply {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Member
     }
+    fn training(&self, site: &Site<'_>) -> Training {
+        match site.module.members.get(self.member.0).map(|member| &member.kind) {
+            Some(MemberKind::Layer(layer)) => layer::training(layer),
+            Some(MemberKind::Module(_) | MemberKind::Stack(_)) | None => Training::Member,
+        }
+    }
     fn member(&self) -> Option<MemberId> {
         Some(self.member)
     }
@@ -151,6 +158,9 @@ impl Meaning for Weight<'_> {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::note("tied to the embedding")
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::Member
+    }
     fn uses(&self) -> Option<MemberId> {
         self.path.first().copied()
     }
@@ -181,6 +191,9 @@ impl Meaning for Call {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Member
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::Member
     }
     fn member(&self) -> Option<MemberId> {
         Some(self.member)
@@ -241,6 +254,9 @@ impl Meaning for Scan<'_> {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Member
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::Member
+    }
     fn member(&self) -> Option<MemberId> {
         Some(self.member)
     }
@@ -292,6 +308,9 @@ impl Meaning for Experts {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("experts")
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::Member
     }
     fn member(&self) -> Option<MemberId> {
         Some(self.member)

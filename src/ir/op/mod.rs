@@ -20,6 +20,7 @@ mod position;
 mod route;
 mod shape;
 mod table;
+pub mod training;
 
 pub use arithmetic::Activation;
 pub use attention::Attention;

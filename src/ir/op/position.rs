@@ -1,6 +1,7 @@
 //! Positions: their numbers, tables of them, rotation by them, biases from distances.
 
 use super::meaning::{Given, Indices, Meaning, Picture, Site, Types};
+use super::training::{Entry, Passing, Training};
 use super::{RotaryTable, Sequence, SinusoidLayout, Slopes};
 use crate::ir::infer::fail;
 use crate::ir::print::{optional, thousands};
@@ -37,6 +38,9 @@ impl Meaning for Positions {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::note("")
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::Table
     }
     fn along(&self) -> Vec<Sequence> {
         vec![self.along]
@@ -80,6 +84,9 @@ impl Meaning for Sinusoid {
             aside: usize::MAX,
         }
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::Table
+    }
 }
 
 /// [`Op::RotaryTable`](super::Op::RotaryTable)
@@ -113,6 +120,9 @@ impl Meaning for Angles<'_> {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::note(&format!("rotary {}", thousands(self.rotary.dim.into())))
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::Table
     }
     fn along(&self) -> Vec<Sequence> {
         vec![self.along]
@@ -155,6 +165,9 @@ impl Meaning for Rotate {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("rotate")
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry { briefly: 2, needs_halves: 5, ..Entry::of_input(Passing::Fresh) }.alone()
+    }
 }
 
 /// [`Op::AlibiBias`](super::Op::AlibiBias)
@@ -182,6 +195,9 @@ impl Meaning for Alibi<'_> {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::note("ALiBi")
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::Table
     }
     fn along(&self) -> Vec<Sequence> {
         vec![self.queries, self.keys]
@@ -220,6 +236,9 @@ impl Meaning for Buckets {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Notes { notes: vec!["T5 bias".into()], is_bias: true }
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::Table
+    }
     fn along(&self) -> Vec<Sequence> {
         vec![self.queries, self.keys]
     }
@@ -254,5 +273,8 @@ impl Meaning for BiasFromTable {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Pass
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::View(Passing::Fresh)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Activation;
 use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::training::{Entry, Passing, Training};
 use crate::ir::infer::fail;
 use crate::ir::print::{flag, optional};
 use crate::ir::work::Work;
@@ -89,5 +90,8 @@ impl Meaning for Router {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("route")
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry { own: 3, ..Entry::of_input(Passing::Fresh) }.alone()
     }
 }

@@ -1,6 +1,7 @@
 //! Ops that move numbers about.
 
 use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::training::{Entry, Passing, Training};
 use crate::ir::infer::{axis_of, fail};
 use crate::ir::work::Work;
 use crate::ir::{Dim, Module};
@@ -38,6 +39,9 @@ impl Meaning for Slice {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Pass
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::View(Passing::Fresh)
     }
     fn is_view(&self) -> bool {
         true
@@ -82,6 +86,9 @@ impl Meaning for Concat {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("concat")
     }
+    fn training(&self, site: &Site<'_>) -> Training {
+        Entry::of_inputs(Passing::Shared, site.node.inputs.len()).alone()
+    }
 }
 
 /// [`Op::Prepend`](super::Op::Prepend)
@@ -109,6 +116,9 @@ impl Meaning for Prepend {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("prepend")
     }
+    fn training(&self, site: &Site<'_>) -> Training {
+        Entry::of_inputs(Passing::Shared, site.node.inputs.len()).alone()
+    }
 }
 
 /// [`Op::Unsqueeze`](super::Op::Unsqueeze)
@@ -132,6 +142,9 @@ impl Meaning for Unsqueeze {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Pass
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::View(Passing::Shared)
     }
     fn is_view(&self) -> bool {
         true
@@ -167,6 +180,9 @@ impl Meaning for Squeeze {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Pass
     }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::View(Passing::Shared)
+    }
     fn is_view(&self) -> bool {
         true
     }
@@ -197,6 +213,9 @@ impl Meaning for OrZeros {
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::note("")
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Training::View(Passing::Shared)
     }
     fn keeps_indices(&self) -> bool {
         true

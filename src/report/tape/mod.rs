@@ -3,9 +3,7 @@
 //!
 //! The graph is walked in the order of execution, with a buffer for every value. How long a buffer is held
 //! depends on which ops read it, which keep it, and which values are views of it. What an op keeps, and
-//! what it needs while it computes its gradient, is stated where the op is walked ([`walk`]). The numbers
-//! are those of burn's composed ops under autodiff (0.22.1), measured on Flex with a heap that counts
-//! allocations. While training, attention is composed there, so its scores `[B,H,T,K]` are kept.
+//! what it needs while it computes its gradient, is stated by the op itself ([`crate::ir::op::training`]).
 //!
 //! Optional inputs are assumed to be given, so padding is masked.
 
@@ -13,6 +11,7 @@ mod walk;
 
 use std::collections::BTreeMap;
 
+use crate::ir::op::training::Passing;
 use crate::ir::{DType, Graph, Lengths, Type, ValueId, Verified};
 
 /// Activation memory: the largest number of bytes that a training step holds in addition to parameters,
@@ -56,19 +55,6 @@ struct Held {
     gradient: Option<usize>,
 }
 
-/// How an op passes a gradient to its inputs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// Unchanged, or as a view.
-    Shared,
-    /// Computed in the same buffer.
-    Reused,
-    /// In a new buffer.
-    Fresh,
-    /// As a matrix product, whose result exists twice for a moment.
-    Product,
-}
-
 /// One op in the backward pass.
 #[derive(Debug)]
 struct Step {
@@ -76,7 +62,7 @@ struct Step {
     output: usize,
     /// The slots of the gradients to which it adds, and their sizes.
     inputs: Vec<(usize, u128)>,
-    way: Way,
+    passing: Passing,
     /// The buffers that are kept until then.
     kept: Vec<usize>,
     /// The bytes that it needs at one time, including what it creates, if that is more than what it leaves.
@@ -147,8 +133,8 @@ impl<'a> Tape<'a> {
     }
 
     /// Allocates a buffer for a value that is computed in this way.
-    fn made(&mut self, bytes: u128, way: Way) -> usize {
-        if way == Way::Product {
+    fn made(&mut self, bytes: u128, passing: Passing) -> usize {
+        if passing == Passing::Product {
             self.briefly(bytes.saturating_mul(2));
         }
         self.take(bytes)
@@ -198,10 +184,10 @@ impl<'a> Tape<'a> {
 
     /// A value computed into its own buffer. Records how its gradient reaches `inputs`, and that the op
     /// keeps `kept` and `own` further bytes.
-    fn computed(&mut self, bytes: u128, inputs: &[Held], kept: &[Held], own: u128, way: Way) -> Held {
+    fn computed(&mut self, bytes: u128, inputs: &[Held], kept: &[Held], own: u128, passing: Passing) -> Held {
         let to = inputs.iter().filter_map(|v| Some((v.gradient?, v.bytes))).collect();
-        let buffer = self.made(bytes, way);
-        self.recorded(Held { buffer: Some(buffer), bytes, gradient: None }, to, kept, own, way)
+        let buffer = self.made(bytes, passing);
+        self.recorded(Held { buffer: Some(buffer), bytes, gradient: None }, to, kept, own, passing)
     }
 
     /// `value` with a gradient, if one of its inputs has one.
@@ -211,7 +197,7 @@ impl<'a> Tape<'a> {
         inputs: Vec<(usize, u128)>,
         kept: &[Held],
         own: u128,
-        way: Way,
+        passing: Passing,
     ) -> Held {
         if inputs.is_empty() {
             return Held { gradient: None, ..value };
@@ -227,15 +213,15 @@ impl<'a> Tape<'a> {
             buffers.push(self.take(own));
         }
         buffers.push(self.take(ENTRY));
-        self.steps.push(Step { output, inputs, way, kept: buffers, extra: 0, staying: 0 });
+        self.steps.push(Step { output, inputs, passing, kept: buffers, extra: 0, staying: 0 });
         Held { gradient: Some(output), ..value }
     }
 
     /// A view of `x`.
-    fn view(&mut self, x: Held, bytes: u128, way: Way) -> Held {
+    fn view(&mut self, x: Held, bytes: u128, passing: Passing) -> Held {
         self.hold(x.buffer);
         let to = x.gradient.map(|slot| (slot, x.bytes)).into_iter().collect();
-        self.recorded(Held { buffer: x.buffer, bytes, gradient: None }, to, &[], 0, way)
+        self.recorded(Held { buffer: x.buffer, bytes, gradient: None }, to, &[], 0, passing)
     }
 
     /// The cross entropy of scores, which keeps their log-softmax.
@@ -247,7 +233,7 @@ impl<'a> Tape<'a> {
         self.steps.push(Step {
             output,
             inputs: vec![(gradient, scores.bytes)],
-            way: Way::Fresh,
+            passing: Passing::Fresh,
             kept: vec![kept],
             extra: scores.bytes.saturating_mul(2),
             staying: 0,
@@ -287,7 +273,14 @@ impl<'a> Tape<'a> {
         let Some(input) = x.gradient else { return x };
         let output = self.gradient();
         let inputs = vec![(input, x.bytes)];
-        self.steps.push(Step { output, inputs, way: Way::Shared, kept: vec![kept], extra: 0, staying });
+        self.steps.push(Step {
+            output,
+            inputs,
+            passing: Passing::Shared,
+            kept: vec![kept],
+            extra: 0,
+            staying,
+        });
         Held { gradient: Some(output), ..x }
     }
 
@@ -308,19 +301,19 @@ impl<'a> Tape<'a> {
     fn pass_on(&mut self, step: &Step, gradient: usize) {
         self.briefly(step.extra);
         let own = self.buffers.get(gradient).map_or(0, |(bytes, _)| *bytes);
-        let mut is_free = step.way == Way::Reused && self.is_own(gradient);
+        let mut is_free = step.passing == Passing::InPlace && self.is_own(gradient);
         for (input, bytes) in &step.inputs {
             let fits = *bytes == own;
-            let passed = match step.way {
-                Way::Shared if fits => true,
-                Way::Reused if fits => std::mem::take(&mut is_free),
-                Way::Shared | Way::Reused | Way::Fresh | Way::Product => false,
+            let passed = match step.passing {
+                Passing::Shared if fits => true,
+                Passing::InPlace if fits => std::mem::take(&mut is_free),
+                Passing::Shared | Passing::InPlace | Passing::Fresh | Passing::Product => false,
             };
             let new = if passed {
                 self.hold(Some(gradient));
                 gradient
             } else {
-                self.made(*bytes, step.way)
+                self.made(*bytes, step.passing)
             };
             self.add_to(*input, new, *bytes);
         }

@@ -1,21 +1,10 @@
 //! The way forward: every op of a graph in turn, what it makes, what it keeps and how its gradient goes back.
 
-use super::{Held, Tape, Way};
-use crate::ir::op::{Activation, Attention, Pool};
+use super::{Held, Tape};
+use crate::ir::op::meaning::Site;
+use crate::ir::op::training::{Entry, Operand, Passing, Training};
 use crate::ir::paths::elements;
-use crate::ir::{Layer, Lengths, Member, MemberKind, Module, ModuleId, Node, Op, Run, ValueId, stack_len};
-
-/// What an op that computes feature by feature keeps.
-#[derive(Clone, Copy, Debug)]
-struct Keeps {
-    /// Whether its input is kept.
-    input: bool,
-    /// What else, in sizes of the input.
-    own: u128,
-    way: Way,
-    /// What its gradient needs at once, what it makes included, in sizes of the input.
-    extra: u128,
-}
+use crate::ir::{Lengths, Member, MemberKind, Module, ModuleId, Node, Op, Run, ValueId, stack_len};
 
 impl Tape<'_> {
     /// What comes of running a module: its results, each held once.
@@ -60,158 +49,102 @@ impl Tape<'_> {
         inputs: &[Held],
         path: &[u64],
     ) -> Vec<Held> {
-        let bytes = |tape: &Self, i: usize| {
-            node.outputs.get(i).map_or(0, |id| tape.bytes(&module.value(*id).ty, lengths))
-        };
-        let (x, y) =
-            (inputs.first().copied().unwrap_or_default(), inputs.get(1).copied().unwrap_or_default());
-        let out = bytes(self, 0);
-        let at = |member: u64| path.iter().copied().chain([member]).collect::<Vec<u64>>();
-        let one = match &node.op {
-            Op::Layer { member } => match &module.member(*member).kind {
-                MemberKind::Layer(layer) => self.layer(layer, x, out, &at(member.0 as u64)),
-                MemberKind::Module(_) | MemberKind::Stack(_) => Held::default(),
-            },
-            Op::Weight { path: members } => {
-                let path: Vec<u64> = path.iter().copied().chain(members.iter().map(|m| m.0 as u64)).collect();
-                let (gradient, bytes) = self.parameter(&path, &[out]);
-                Held { buffer: None, bytes, gradient: Some(gradient) }
+        let sizes: Vec<u128> =
+            node.outputs.iter().map(|id| self.bytes(&module.value(*id).ty, lengths)).collect();
+        match node.op.meaning().training(&Site { node, module, measured: &[] }) {
+            Training::Member => self.member(module, node, lengths, inputs, path),
+            Training::Table => {
+                let table = |bytes: u128| Held { buffer: Some(self.take(bytes)), bytes, gradient: None };
+                sizes.into_iter().map(table).collect()
             }
-            Op::Call { member } => {
-                let MemberKind::Module(id) = &module.member(*member).kind else { return Vec::new() };
-                return self.module(*id, lengths, inputs, &at(member.0 as u64));
+            Training::View(passing) => {
+                let x = inputs.iter().find(|x| x.bytes > 0).copied().unwrap_or_default();
+                sizes.first().map(|bytes| self.view(x, *bytes, passing)).into_iter().collect()
             }
-            Op::Scan { member, each, args } => {
-                self.scan(module.member(*member), *each, args, lengths, inputs, &at(member.0 as u64))
+            Training::Computed { entries, results } => {
+                let weight = self.weight(module, node, path);
+                self.entries(&entries, &results, &sizes, inputs, weight)
             }
-            Op::Experts { member, active } => {
-                let rows = node.inputs.first().map_or(0, |id| module.value(*id).ty.rows().eval(lengths));
-                self.experts(
-                    module.member(*member),
-                    rows * u128::from(*active),
-                    lengths,
-                    inputs,
-                    &at(member.0 as u64),
-                )
-            }
-            Op::Positions { .. }
-            | Op::Sinusoid { .. }
-            | Op::RotaryTable { .. }
-            | Op::Mask { .. }
-            | Op::AlibiBias { .. }
-            | Op::RelativeBuckets { .. } => {
-                return (0..node.outputs.len())
-                    .map(|i| {
-                        let bytes = bytes(self, i);
-                        Held { buffer: Some(self.take(bytes)), bytes, gradient: None }
-                    })
-                    .collect();
-            }
-            Op::PaddingMask | Op::EitherMask => self.computed(out, &[], &[], 0, Way::Shared),
-            Op::MergeHeads | Op::Concat { .. } | Op::Prepend => {
-                self.computed(out, inputs, &[], 0, Way::Shared)
-            }
-            Op::Cache | Op::Unsqueeze | Op::Squeeze => self.view(x, out, Way::Shared),
-            Op::OrZeros => self.view(if x.bytes > 0 { x } else { y }, out, Way::Shared),
-            Op::SplitHeads { .. } | Op::BiasFromTable => self.view(x, out, Way::Fresh),
-            Op::Slice { .. } => self.view(x, out, Way::Fresh),
-            Op::RepeatHeads { .. } => self.computed(out, &[x], &[], 0, Way::Fresh),
-            Op::Rotate { .. } => {
-                self.briefly(out.saturating_mul(2));
-                let turned = self.computed(out, &[x], &[], 0, Way::Fresh);
-                self.needs(x.bytes.saturating_mul(5) / 2);
-                turned
-            }
-            Op::Attention(attention) => {
-                let scores = bytes(self, 1);
-                return self.attention(attention, inputs, out, scores);
-            }
-            Op::Activate(kind) => self.pointwise(x, activation(*kind)),
-            Op::Add => self.computed(out, &[x, y], &[], 0, Way::Shared),
-            Op::Mul => self.computed(out, &[x, y], &[x, y], 0, Way::Reused),
-            Op::Scale { .. } | Op::Shift { .. } => self.pointwise(x, Keeps::nothing()),
-            Op::Clamp { min, max } => {
-                let bounds = u128::from(min.is_some()) + u128::from(max.is_some());
-                self.computed(out, &[x], &[], bounds.saturating_mul(out / self.element), Way::Reused)
-            }
-            Op::Softcap { .. } => self.pointwise(x, Keeps::own(1)),
-            Op::Dropout { p } if *p > 0.0 => self.pointwise(x, Keeps { way: Way::Reused, ..Keeps::own(1) }),
-            Op::Dropout { .. } => self.view(x, out, Way::Shared),
-            Op::Lookup => self.computed(out, &[x], &[], 0, Way::Fresh),
-            Op::Unembed => self.computed(out, &[x, y], &[x], 0, Way::Product),
-            Op::Route(_) => self.pointwise(x, Keeps::own(3)),
-            Op::Pool(Pool::First | Pool::Last) => self.view(x, out, Way::Fresh),
-            Op::Pool(Pool::Mean | Pool::Max) => self.computed(out, &[x], &[], 0, Way::Fresh),
-            Op::Normalize => self.pointwise(x, Keeps { input: true, extra: 2, ..Keeps::own(0) }),
-        };
-        vec![one]
+        }
     }
 
-    fn layer(&mut self, layer: &Layer, x: Held, out: u128, path: &[u64]) -> Held {
-        let element = self.element;
+    /// What comes of running a member.
+    fn member(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        lengths: &Lengths,
+        inputs: &[Held],
+        path: &[u64],
+    ) -> Vec<Held> {
+        if let Op::Weight { path: members } = &node.op {
+            let path: Vec<u64> = path.iter().copied().chain(members.iter().map(|m| m.0 as u64)).collect();
+            let bytes: Vec<u128> =
+                node.outputs.iter().map(|id| self.bytes(&module.value(*id).ty, lengths)).collect();
+            let (gradient, bytes) = self.parameter(&path, &bytes);
+            return vec![Held { buffer: None, bytes, gradient: Some(gradient) }];
+        }
+        let Some(id) = node.op.meaning().member() else { return Vec::new() };
+        let member = module.member(id);
+        let at: Vec<u64> = path.iter().copied().chain([id.0 as u64]).collect();
+        if let Op::Scan { each, args, .. } = &node.op {
+            return vec![self.scan(member, *each, args, lengths, inputs, &at)];
+        }
+        if let Op::Experts { active, .. } = &node.op {
+            let rows = node.inputs.first().map_or(0, |id| module.value(*id).ty.rows().eval(lengths));
+            return vec![self.experts(member, rows * u128::from(*active), lengths, inputs, &at)];
+        }
+        match &member.kind {
+            MemberKind::Module(child) => self.module(*child, lengths, inputs, &at),
+            MemberKind::Layer(_) => vec![self.weight(module, node, path)],
+            MemberKind::Stack(_) => Vec::new(),
+        }
+    }
+
+    /// The parameters of the layer that a node applies; nothing for other nodes.
+    fn weight(&mut self, module: &Module, node: &Node, path: &[u64]) -> Held {
+        let Some(id) = node.op.meaning().member() else { return Held::default() };
+        let MemberKind::Layer(layer) = &module.member(id).kind else { return Held::default() };
+        let path: Vec<u64> = path.iter().copied().chain([id.0 as u64]).collect();
         let trained = layer.parameters().into_iter().filter(|p| p.trained);
-        let tensors: Vec<u128> = trained.map(|p| elements(&p.shape).saturating_mul(element)).collect();
-        let (gradient, bytes) = self.parameter(path, &tensors);
-        let weight = Held { buffer: None, bytes, gradient: (bytes > 0).then_some(gradient) };
-        match layer {
-            Layer::Linear { .. } => self.computed(out, &[x, weight], &[x], 0, Way::Product),
-            Layer::Embedding { .. } => self.computed(out, &[weight], &[], 0, Way::Fresh),
-            // The product's two factors; the mean's and the variance's parts are of a row each.
-            Layer::LayerNorm { affine: true, .. } => {
-                self.computed(out, &[x, weight], &[], out.saturating_mul(2), Way::Fresh)
+        let tensors: Vec<u128> = trained.map(|p| elements(&p.shape).saturating_mul(self.element)).collect();
+        let (gradient, bytes) = self.parameter(&path, &tensors);
+        Held { buffer: None, bytes, gradient: (bytes > 0).then_some(gradient) }
+    }
+
+    /// Values computed one after the other; `sizes` are those of the op's results, in bytes.
+    fn entries(
+        &mut self,
+        entries: &[Entry],
+        results: &[usize],
+        sizes: &[u128],
+        inputs: &[Held],
+        weight: Held,
+    ) -> Vec<Held> {
+        let mut made: Vec<Held> = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let of = |operand: &Operand| match operand {
+                Operand::Input(i) => inputs.get(*i).copied().unwrap_or_default(),
+                Operand::Weight => weight,
+                Operand::Entry(i) => made.get(*i).copied().unwrap_or_default(),
+            };
+            let from: Vec<Held> = entry.from.iter().map(of).collect();
+            let kept: Vec<Held> = entry.kept.iter().map(of).collect();
+            let size = sizes.get(entry.size_of).copied().unwrap_or_default();
+            let times = |n: u64| size.saturating_mul(u128::from(n));
+            let flags = u128::from(entry.flags).saturating_mul(size / self.element);
+            self.briefly(times(entry.briefly));
+            let value =
+                self.computed(size, &from, &kept, times(entry.own).saturating_add(flags), entry.passing);
+            if let (Some(_), Some(step)) = (value.gradient, self.steps.last_mut()) {
+                step.extra = times(entry.needs_halves) / 2;
             }
-            Layer::LayerNorm { .. } => self.pointwise(x, Keeps { extra: 2, ..Keeps::own(1) }),
-            Layer::RmsNorm { affine: true, .. } => self.computed(out, &[x, weight], &[x], out, Way::Fresh),
-            Layer::RmsNorm { .. } => self.pointwise(x, Keeps { input: true, extra: 2, ..Keeps::own(0) }),
-            Layer::Patches { .. } => {
-                let patches = self.computed(out, &[x, weight], &[x], 0, Way::Fresh);
-                self.needs(out.saturating_mul(2));
-                patches
-            }
-            Layer::Param { .. } => weight,
+            made.push(value);
         }
-    }
-
-    /// An op that computes feature by feature.
-    fn pointwise(&mut self, x: Held, keeps: Keeps) -> Held {
-        let kept: &[Held] = if keeps.input { &[x] } else { &[] };
-        let y = self.computed(x.bytes, &[x], kept, x.bytes.saturating_mul(keeps.own), keeps.way);
-        if y.gradient.is_some() {
-            self.needs(x.bytes.saturating_mul(keeps.extra));
+        for (_, value) in made.iter().enumerate().filter(|(i, _)| !results.contains(i)) {
+            self.release(value.buffer);
         }
-        y
-    }
-
-    /// The last op needs that many bytes for a while on the way back.
-    fn needs(&mut self, extra: u128) {
-        if let Some(step) = self.steps.last_mut() {
-            step.extra = extra;
-        }
-    }
-
-    /// Scores and their softmax keep two sizes of the scores, a softcap one more; what is multiplied by the
-    /// values is kept too, and what dropout multiplied it by.
-    fn attention(&mut self, attention: &Attention, inputs: &[Held], out: u128, scores: u128) -> Vec<Held> {
-        let of = |i: usize| inputs.get(i).copied().unwrap_or_default();
-        let (q, k, v) = (of(0), of(1), of(2));
-        let is_composed = attention.dropout > 0.0 || attention.has_sinks;
-        let masks =
-            if is_composed && attention.has_mask && attention.causal { scores / self.element } else { 0 };
-        let own = scores.saturating_mul(2 + u128::from(attention.softcap.is_some())).saturating_add(masks);
-        let extras = usize::from(attention.has_mask);
-        let added = inputs.iter().skip(3 + extras);
-        let from: Vec<Held> = [q, k].into_iter().chain(added.copied()).collect();
-        let weights = self.computed(scores, &from, &[q, k], own, Way::Product);
-        self.needs(scores.saturating_mul(2));
-        let dropped = if attention.dropout > 0.0 {
-            self.pointwise(weights, Keeps { way: Way::Reused, ..Keeps::own(1) })
-        } else {
-            self.hold(weights.buffer);
-            weights
-        };
-        let y = self.computed(out, &[dropped, v], &[dropped, v], 0, Way::Product);
-        self.release(dropped.buffer);
-        vec![y, weights]
+        results.iter().filter_map(|i| made.get(*i).copied()).collect()
     }
 
     /// Blocks one after the other.
@@ -273,7 +206,7 @@ impl Tape<'_> {
         path: &[u64],
     ) -> Held {
         let x = inputs.first().copied().unwrap_or_default();
-        let mut sum = self.computed(x.bytes, &[], &[], 0, Way::Shared);
+        let mut sum = self.computed(x.bytes, &[], &[], 0, Passing::Shared);
         let MemberKind::Stack(runs) = &member.kind else { return sum };
         let experts = u128::from(stack_len(runs)).max(1);
         let rows = u64::try_from(sent.div_ceil(experts)).unwrap_or(u64::MAX);
@@ -284,12 +217,12 @@ impl Tape<'_> {
                 let Some(id) = run.cycle.get(at) else { return sum };
                 let argument = tape.graph.module(*id).values.first();
                 let bytes = argument.map_or(0, |value| tape.bytes(&value.ty, &lengths));
-                let picked = tape.computed(bytes, &[x], &[], 0, Way::Fresh);
+                let picked = tape.computed(bytes, &[x], &[], 0, Passing::Fresh);
                 let expert: Vec<u64> = path.iter().copied().chain([first.saturating_add(i)]).collect();
                 let y = tape.module(*id, &lengths, &[picked], &expert).first().copied().unwrap_or_default();
                 tape.release(picked.buffer);
                 let to = [sum, y].iter().filter_map(|v| Some((v.gradient?, v.bytes))).collect();
-                let sum = tape.recorded(sum, to, &[y], 0, Way::Shared);
+                let sum = tape.recorded(sum, to, &[y], 0, Passing::Shared);
                 tape.release(y.buffer);
                 sum
             });
@@ -297,31 +230,6 @@ impl Tape<'_> {
         }
         sum
     }
-}
-
-impl Keeps {
-    /// Nothing, and its gradient takes the place of the one it is given.
-    fn nothing() -> Self {
-        Self { input: false, own: 0, way: Way::Reused, extra: 0 }
-    }
-
-    /// So many sizes of the input that nobody else holds.
-    fn own(sizes: u128) -> Self {
-        Self { own: sizes, way: Way::Fresh, ..Self::nothing() }
-    }
-}
-
-/// What nonlinearities keep, as burn composes them.
-fn activation(kind: Activation) -> Keeps {
-    let (own, way) = match kind {
-        Activation::Relu | Activation::Gelu | Activation::Sigmoid => (0, Way::Reused),
-        Activation::Tanh => (0, Way::Fresh),
-        Activation::Silu => (1, Way::Reused),
-        Activation::Relu2 => (1, Way::Fresh),
-        Activation::QuickGelu => (2, Way::Reused),
-        Activation::GeluTanh => (2, Way::Fresh),
-    };
-    Keeps { input: true, way, ..Keeps::own(own) }
 }
 
 /// For every node the values that nothing needs after it: those it reads or makes that no later node reads and
