@@ -232,81 +232,45 @@ impl Found {
         let module = graph.module(id);
         let scope = name::snake(&module.name);
         for node in &module.nodes {
-            match &node.op {
-                Op::Scan { member, .. } => {
-                    let carry = node.inputs.first().map(|v| module.value(*v));
-                    if let Some(n) = carry.and_then(|v| v.ty.last()).and_then(constant) {
-                        self.add(Kind::DModel, &scope, Number::Int(n));
-                    }
-                    if let MemberKind::Stack(runs) = &module.member(*member).kind {
-                        let scope = if id == graph.root { &module.member(*member).name } else { &scope };
-                        let count = Number::Int(stack_len(runs));
-                        self.all.push((Kind::Layers, scope.clone(), count, Some(id)));
-                    }
+            if let Op::Scan { member, .. } = &node.op {
+                let carry = node.inputs.first().map(|v| module.value(*v));
+                if let Some(n) = carry.and_then(|v| v.ty.last()).and_then(constant) {
+                    self.add(Kind::DModel, &scope, Number::Int(n));
                 }
-                Op::Experts { member, .. } => {
-                    if let MemberKind::Stack(runs) = &module.member(*member).kind {
-                        self.add(Kind::Experts, &scope, Number::Int(stack_len(runs)));
-                    }
+                if let MemberKind::Stack(runs) = &module.member(*member).kind {
+                    let scope = if id == graph.root { &module.member(*member).name } else { &scope };
+                    let count = Number::Int(stack_len(runs));
+                    self.all.push((Kind::Layers, scope.clone(), count, Some(id)));
                 }
-                Op::Route(router) => self.add(Kind::TopK, &scope, Number::Int(router.top_k)),
-                Op::Attention(attention) => {
-                    if let Some(shape) = node.inputs.first().map(|q| &module.value(*q).ty.shape)
-                        && let [_, heads, _, dim] = shape.as_slice()
-                        && let (Some(heads), Some(dim)) = (constant(heads), constant(dim))
-                    {
-                        self.add(Kind::Heads, &scope, Number::Int(heads));
-                        self.add(Kind::HeadDim, &scope, Number::Int(dim));
-                    }
-                    if attention.dropout > 0.0 {
-                        self.add(Kind::Dropout, &scope, Number::Float(attention.dropout));
-                    }
+            } else if let Op::Experts { member, .. } = &node.op {
+                if let MemberKind::Stack(runs) = &module.member(*member).kind {
+                    self.add(Kind::Experts, &scope, Number::Int(stack_len(runs)));
                 }
-                Op::Dropout { p } => self.add(Kind::Dropout, &scope, Number::Float(*p)),
-                Op::RotaryTable { rotary, .. } => {
-                    if rotary.rule == FrequencyRule::Plain {
-                        self.add(Kind::Theta, &scope, Number::Float(rotary.theta));
-                    }
+            } else if let Op::Route(router) = &node.op {
+                self.add(Kind::TopK, &scope, Number::Int(router.top_k));
+            } else if let Op::Attention(attention) = &node.op {
+                if let Some(shape) = node.inputs.first().map(|q| &module.value(*q).ty.shape)
+                    && let [_, heads, _, dim] = shape.as_slice()
+                    && let (Some(heads), Some(dim)) = (constant(heads), constant(dim))
+                {
+                    self.add(Kind::Heads, &scope, Number::Int(heads));
+                    self.add(Kind::HeadDim, &scope, Number::Int(dim));
                 }
-                Op::RepeatHeads { .. } => {
-                    if let Some(shape) = node.inputs.first().map(|q| &module.value(*q).ty.shape)
-                        && let Some(heads) = shape.get(1).and_then(constant)
-                    {
-                        self.add(Kind::KvHeads, &scope, Number::Int(heads));
-                    }
+                if attention.dropout > 0.0 {
+                    self.add(Kind::Dropout, &scope, Number::Float(attention.dropout));
                 }
-                Op::Layer { .. }
-                | Op::Weight { .. }
-                | Op::Call { .. }
-                | Op::Positions { .. }
-                | Op::Sinusoid { .. }
-                | Op::Mask { .. }
-                | Op::PaddingMask
-                | Op::EitherMask
-                | Op::AlibiBias { .. }
-                | Op::RelativeBuckets { .. }
-                | Op::SplitHeads { .. }
-                | Op::MergeHeads
-                | Op::Rotate { .. }
-                | Op::Cache
-                | Op::Activate(_)
-                | Op::Add
-                | Op::Mul
-                | Op::Scale { .. }
-                | Op::Shift { .. }
-                | Op::Clamp { .. }
-                | Op::Softcap { .. }
-                | Op::Slice { .. }
-                | Op::Concat { .. }
-                | Op::Prepend
-                | Op::Unsqueeze
-                | Op::Squeeze
-                | Op::Lookup
-                | Op::BiasFromTable
-                | Op::OrZeros
-                | Op::Unembed
-                | Op::Pool(_)
-                | Op::Normalize => {}
+            } else if let Op::Dropout { p } = &node.op {
+                self.add(Kind::Dropout, &scope, Number::Float(*p));
+            } else if let Op::RotaryTable { rotary, .. } = &node.op {
+                if rotary.rule == FrequencyRule::Plain {
+                    self.add(Kind::Theta, &scope, Number::Float(rotary.theta));
+                }
+            } else if let Op::RepeatHeads { .. } = &node.op {
+                if let Some(shape) = node.inputs.first().map(|q| &module.value(*q).ty.shape)
+                    && let Some(heads) = shape.get(1).and_then(constant)
+                {
+                    self.add(Kind::KvHeads, &scope, Number::Int(heads));
+                }
             }
         }
         for member in &module.members {

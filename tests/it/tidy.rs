@@ -87,6 +87,47 @@ fn dependencies_run_one_way() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Where an op is executed, and the list of what follows from each: a new op needs an arm there. What follows
+/// from it is said in a file of `src/ir/op/`.
+const ARMS: &[&str] = &["src/emit/op.rs", "src/interp/eval.rs", "src/ir/op/mod.rs"];
+
+/// How many different ops another file may name, to ask for just these.
+const NAMED: usize = 7;
+
+#[test]
+fn a_new_op_needs_an_arm_in_three_files() {
+    let list = std::fs::read_to_string(repository("src/ir/op/mod.rs")).unwrap();
+    let ops: BTreeSet<String> = syn::parse_file(&list)
+        .unwrap()
+        .items
+        .into_iter()
+        .filter_map(|item| match item {
+            syn::Item::Enum(item) if item.ident == "Op" => Some(item.variants),
+            _ => None,
+        })
+        .flatten()
+        .map(|variant| variant.ident.to_string())
+        .collect();
+    assert!(ops.len() > 30);
+    let mut arms = Vec::new();
+    for (name, text) in sources(&["src"]) {
+        // Parts and lowering build a graph of ops.
+        if name.starts_with("src/parts/") || name.starts_with("src/lower/") {
+            continue;
+        }
+        let code = text.lines().map(|line| line.split("//").next().unwrap_or(""));
+        let code: String = code.collect::<Vec<_>>().join("\n");
+        let after = code.split("Op::").skip(1).map(|rest| rest.split(|c: char| !c.is_alphanumeric()).next());
+        let named: BTreeSet<&str> = after.flatten().filter(|word| ops.contains(*word)).collect();
+        if named.len() == ops.len() {
+            arms.push(name);
+        } else {
+            assert!(named.len() <= NAMED, "{name} names {named:?}: that is for a method of `Meaning`");
+        }
+    }
+    assert_eq!(arms, ARMS);
+}
+
 #[test]
 fn files_say_what_they_are_and_stay_short() {
     let mut wrong = Vec::new();
