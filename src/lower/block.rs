@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
-use crate::ir::{Dim, Layer, ModuleId, Role, Sym, Type, ValueId};
+use crate::ir::{Dim, ModuleId, Role, Sym, Type, ValueId};
 use crate::parts::scope::{AmbientId, Scope};
-use crate::parts::{Gain, attention, ffn};
+use crate::parts::{Gain, Norm, attention, ffn};
 use crate::spec::wiring::Flow;
 use crate::spec::{Block, Part};
 
@@ -23,7 +23,7 @@ pub struct Lowered {
 
 enum Prepared<'a> {
     Module { id: ModuleId, needs: Vec<AmbientId> },
-    Norm(Option<Layer>),
+    Norm(&'a Norm),
     Gain(&'a Gain),
 }
 
@@ -33,7 +33,7 @@ pub fn lower(block: &Block, name: &str, scope: &Scope, context: u64) -> Result<L
     for instance in &block.instances {
         let site = attention::Site { scope, name: &instance.name, position: &block.position, context };
         prepared.push(match &instance.part {
-            Part::Norm(norm) => Prepared::Norm(norm.layer(scope.d_model)),
+            Part::Norm(norm) => Prepared::Norm(norm),
             Part::Gain(gain) => Prepared::Gain(gain),
             Part::Attention(part) => {
                 let lowered = part.lower(&site)?;
@@ -151,11 +151,10 @@ impl Wired<'_> {
                 let member = self.b.child(&variable(&instance.name), *id);
                 self.b.op(&variable(value), Op::Call { member }, &inputs)
             }
-            Some(Prepared::Norm(Some(layer))) => {
-                let member = self.b.layer(&variable(&instance.name), layer.clone());
-                self.b.op(&variable(value), Op::Layer { member }, &[x])
+            Some(Prepared::Norm(norm)) => {
+                let (member, value) = (variable(&instance.name), variable(value));
+                norm.lower(&mut self.b, &member, &value, self.scope.d_model, x)
             }
-            Some(Prepared::Norm(None)) => Ok(x),
             Some(Prepared::Gain(gain)) => gain.lower(&mut self.b, self.scope, &variable(&instance.name), x),
             None => Err(Mismatch("no such call site".into())),
         }

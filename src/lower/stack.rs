@@ -67,9 +67,8 @@ pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<M
     }
     let member = b.stack("blocks", runs);
     let mut x = b.op("x", Op::Scan { member, each: stack.each, args }, &inputs)?;
-    if let Some(layer) = stack.final_norm.as_ref().and_then(|norm| norm.layer(scope.d_model)) {
-        let member = b.layer("final_norm", layer);
-        x = b.op("x", Op::Layer { member }, &[x])?;
+    if let Some(norm) = &stack.final_norm {
+        x = norm.lower(&mut b, "final_norm", "x", scope.d_model, x)?;
     }
     Ok(b.finish(&[x]))
 }

@@ -249,7 +249,7 @@ impl Embed {
         let sum = sum.join(" + ");
         match self.norm {
             Norm::None(_) => format!("Vectors `{sum}`."),
-            Norm::LayerNorm(_) | Norm::RmsNorm(_) => format!("Vectors `norm({sum})`."),
+            Norm::LayerNorm(_) | Norm::RmsNorm(_) | Norm::DynamicTanh(_) => format!("Vectors `norm({sum})`."),
         }
     }
 
@@ -348,10 +348,7 @@ impl Embed {
             let vector = b.apply("languages", table, language)?;
             x = b.op("x", Op::Add, &[x, vector])?;
         }
-        if let Some(layer) = self.norm.layer(inner) {
-            let member = b.layer("norm", layer);
-            x = b.op("x", Op::Layer { member }, &[x])?;
-        }
+        x = self.norm.lower(&mut b, "norm", "x", inner, x)?;
         if *self.dropout > 0.0 {
             x = b.op("x", Op::Dropout { p: *self.dropout }, &[x])?;
         }

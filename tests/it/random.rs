@@ -57,7 +57,7 @@ const BOOLS: &[&str] = &["true", "false"];
 
 fn norm(t: &mut Tape<'_>) -> String {
     let mut fields = String::new();
-    match t.pick(5) {
+    match t.pick(6) {
         0 => "layer_norm".to_owned(),
         1 => "rms_norm".to_owned(),
         2 => {
@@ -70,6 +70,11 @@ fn norm(t: &mut Tape<'_>) -> String {
             t.field(&mut fields, "eps", &["1e-6", "1/3"]);
             t.field(&mut fields, "unit_offset", BOOLS);
             format!("{{rms_norm: {{{fields}}}}}")
+        }
+        4 => {
+            t.field(&mut fields, "alpha", &["0.2", "1/3"]);
+            t.field(&mut fields, "bias", BOOLS);
+            format!("{{dynamic_tanh: {{{fields}}}}}")
         }
         _ => "{layer_norm: {affine: false}}".to_owned(),
     }

@@ -265,6 +265,14 @@ CASES = {
     "norm-rms": (dec(norm=rms_norm(0.1)), PLAIN),
     "norm-rms-plain": (dec(norm=rms_norm(1e-5, affine=False)), PLAIN),
     "norm-rms-unit-offset": (dec(norm=rms_norm(unit_offset=True)), PLAIN),
+    "norm-dynamic-tanh": (
+        dec(
+            attention(qk_norm=dynamic_tanh(affine=False), over="full"),
+            norm=dynamic_tanh(),
+            embedded=embed(norm=dynamic_tanh()),
+        ),
+        PLAIN,
+    ),
     "norm-none": (dec(norm=no_norm), PLAIN),
     "norm-in-places": (
         encoder(

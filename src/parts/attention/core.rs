@@ -176,10 +176,10 @@ impl QkNorm {
         let Normed { name, heads, dim } = of;
         let member = format!("{name}_norm");
         if self.over != Over::EachHead {
-            return self.norm.lower(b, &member, *dim, x);
+            return self.norm.lower(b, &member, &member, *dim, x);
         }
         let (plain, weights) = self.norm.without_weights();
-        let mut x = plain.lower(b, &member, *dim, x)?;
+        let mut x = plain.lower(b, &member, &member, *dim, x)?;
         let own = |b: &mut Builder, what: &str, start: Init| {
             let member = format!("{name}_{what}");
             let path = format!("{}.{}", site.scope.path, site.path(&member));

@@ -107,7 +107,7 @@ impl Latent {
         let q = match self.query_rank {
             Some(rank) => {
                 let latent = b.apply("query_down", linear("query_down", scope.d_model, *rank), x)?;
-                let latent = self.norm.lower(&mut b, "query_norm", *rank, latent)?;
+                let latent = self.norm.lower(&mut b, "query_norm", "query_norm", *rank, latent)?;
                 b.apply("query_up", linear("query_up", *rank, width), latent)?
             }
             None => b.apply("query", linear("query", scope.d_model, width), x)?,
@@ -118,7 +118,7 @@ impl Latent {
         let down = linear("kv_down", scope.d_model, self.kv_rank.saturating_add(rotary));
         let down = b.apply("kv_down", down, x)?;
         let latent = b.op("latent", features(0, *self.kv_rank), &[down])?;
-        let latent = self.norm.lower(&mut b, "kv_norm", *self.kv_rank, latent)?;
+        let latent = self.norm.lower(&mut b, "kv_norm", "kv_norm", *self.kv_rank, latent)?;
         let k_rotary = b.op("k_rotary", features(*self.kv_rank, rotary), &[down])?;
         let k_rotary = b.op("k_rotary", Op::SplitHeads { heads: 1 }, &[k_rotary])?;
         let (q_rotary, k_rotary) = scheme.on_query_key(&mut b, &given_position, q_rotary, k_rotary)?;

@@ -39,9 +39,8 @@ impl Hidden<'_> {
             h = b.op("h", Op::Layer { member }, &[h])?;
             h = self.activation.lower(b, h)?;
             width = **size;
-            if let Some(layer) = self.norm.as_ref().and_then(|norm| norm.layer(width)) {
-                let member = b.layer("norm", layer);
-                h = b.op("h", Op::Layer { member }, &[h])?;
+            if let Some(norm) = self.norm {
+                h = norm.lower(b, "norm", "h", width, h)?;
             }
         }
         Ok((h, width))

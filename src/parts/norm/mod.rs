@@ -1,9 +1,11 @@
 //! Norms. To add one, add a file here and a row below.
 
+pub mod dynamic_tanh;
 pub mod layer_norm;
 pub mod none;
 pub mod rms_norm;
 
+pub use dynamic_tanh::DynamicTanh;
 pub use layer_norm::LayerNorm;
 pub use none::NoNorm;
 pub use rms_norm::RmsNorm;
@@ -11,9 +13,8 @@ pub use rms_norm::RmsNorm;
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
 use crate::field::record::{Places, slot};
-use crate::ir::Layer;
-use crate::ir::ValueId;
 use crate::ir::build::{Builder, Built};
+use crate::ir::{Layer, Op, ValueId};
 
 slot! {
     /// How a vector is brought to a common scale.
@@ -22,6 +23,8 @@ slot! {
         "layer_norm" => LayerNorm(LayerNorm),
         /// `x / sqrt(mean(x^2) + eps) * weight` (Zhang and Sennrich 2019)
         "rms_norm" => RmsNorm(RmsNorm),
+        /// `weight * tanh(alpha * x) + bias` (Zhu et al. 2025)
+        "dynamic_tanh" => DynamicTanh(DynamicTanh),
         /// `x`
         "none" => None(NoNorm),
     }
@@ -39,15 +42,6 @@ pub struct Weights {
 }
 
 impl Norm {
-    /// The layer for `dim` features; `None` if there is no norm.
-    pub fn layer(&self, dim: u64) -> Option<Layer> {
-        match self {
-            Norm::LayerNorm(norm) => Some(norm.layer(dim)),
-            Norm::RmsNorm(norm) => Some(norm.layer(dim)),
-            Norm::None(_) => None,
-        }
-    }
-
     /// The norm without its learned weights, and which weights it had.
     pub fn without_weights(&self) -> (Norm, Weights) {
         let plain = |factor, summand, unit_offset| Weights { factor, summand, unit_offset };
@@ -62,15 +56,26 @@ impl Norm {
                 let alone = RmsNorm { affine: false, unit_offset: false, ..norm.clone() };
                 (Norm::RmsNorm(alone), plain(norm.affine, false, norm.unit_offset))
             }
+            Norm::DynamicTanh(norm) => {
+                let alone = DynamicTanh { affine: false, bias: None, ..norm.clone() };
+                (Norm::DynamicTanh(alone), plain(norm.affine, norm.has_bias(), false))
+            }
             Norm::None(_) => (self.clone(), plain(false, false, false)),
         }
     }
 
-    /// Applies the norm; the layer gets this name.
-    pub fn lower(&self, b: &mut Builder, name: &str, dim: u64, x: ValueId) -> Built {
-        match self.layer(dim) {
-            Some(layer) => b.apply(name, layer, x),
-            None => Ok(x),
+    /// Applies the norm for `dim` features as a member of that name, which is a layer or a module of ops. The
+    /// result is called `value`.
+    pub fn lower(&self, b: &mut Builder, member: &str, value: &str, dim: u64, x: ValueId) -> Built {
+        let layer = |b: &mut Builder, layer: Layer| {
+            let member = b.layer(member, layer);
+            b.op(value, Op::Layer { member }, &[x])
+        };
+        match self {
+            Norm::LayerNorm(norm) => layer(b, norm.layer(dim)),
+            Norm::RmsNorm(norm) => layer(b, norm.layer(dim)),
+            Norm::DynamicTanh(norm) => norm.lower(b, member, value, dim, x),
+            Norm::None(_) => Ok(x),
         }
     }
 }

@@ -1,0 +1,60 @@
+//! Dynamic tanh in the place of a norm: `weight * tanh(alpha * x) + bias` with one learned `alpha`
+//! (Zhu et al. 2025, "Transformers without Normalization").
+
+use super::without_weight;
+use crate::field::record::record;
+use crate::field::{Context, Positive};
+use crate::ir::build::{Builder, Built};
+use crate::ir::op::{Activation, Op};
+use crate::ir::{Init, Layer, Role, ValueId};
+
+record! {
+    /// A bounded curve in the place of a norm: `weight * tanh(alpha * x) + bias` (Zhu et al. 2025).
+    pub struct DynamicTanh as "dynamic_tanh" {
+        /// Where the learned `alpha` starts, one number for all features.
+        alpha: Positive = value(Positive(0.5));
+        /// Whether there is a learned weight a feature.
+        affine: bool = value(true);
+        /// Whether there is a learned bias; the default is the value of `affine`.
+        bias: Option<bool> = absent;
+    } check Self::check
+}
+
+impl DynamicTanh {
+    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
+        without_weight(&self.places, self.affine, &[("bias", self.bias == Some(true))], cx)
+    }
+
+    /// Whether there is a bias.
+    pub fn has_bias(&self) -> bool {
+        self.affine && self.bias.unwrap_or(true)
+    }
+
+    /// Applies it as a module of that name: `x [.., dim]` to the same shape.
+    pub fn lower(&self, b: &mut Builder, member: &str, value: &str, dim: u64, x: ValueId) -> Built {
+        let mut inner = Builder::new(b.arena(), "DynamicTanh", Role::Norm);
+        inner.at(self.places.whole());
+        let formula = match (self.affine, self.has_bias()) {
+            (true, true) => "`weight * tanh(alpha * x) + bias`",
+            (true, false) => "`weight * tanh(alpha * x)`",
+            (false, _) => "`tanh(alpha * x)`",
+        };
+        inner.doc(formula);
+        let param = |size: u64, init: Init| Layer::Param { shape: vec![size], init, trained: true };
+        let mut y = inner.argument("x", b.ty(x).clone());
+        let alpha = inner.param("alpha", param(1, Init::Constant(*self.alpha)))?;
+        y = inner.op("y", Op::Mul, &[y, alpha])?;
+        y = inner.op("y", Op::Activate(Activation::Tanh), &[y])?;
+        if self.affine {
+            let weight = inner.param("weight", param(dim, Init::Ones))?;
+            y = inner.op("y", Op::Mul, &[y, weight])?;
+        }
+        if self.has_bias() {
+            let bias = inner.param("bias", param(dim, Init::Zeros))?;
+            y = inner.op("y", Op::Add, &[y, bias])?;
+        }
+        let module = inner.finish(&[y]);
+        let member = b.child(member, module);
+        b.op(value, Op::Call { member }, &[x])
+    }
+}
