@@ -11,24 +11,35 @@
 //! *op* is primitive; *head* alone is the output head, while attention's are `heads` and `head_dim`.
 //! CONTRIBUTING.md has a longer glossary.
 
+// Where graphs and parts are matched on, an arm that takes all others would hide what a new one needs.
+
 pub mod cli;
 pub mod compile;
 pub mod diag;
+#[warn(clippy::wildcard_enum_match_arm)]
 pub mod draw;
+#[warn(clippy::wildcard_enum_match_arm)]
 pub mod emit;
 pub mod field;
 pub mod hub;
+#[warn(clippy::wildcard_enum_match_arm)]
 pub mod inspect;
 #[cfg(feature = "interp")]
+#[warn(clippy::wildcard_enum_match_arm)]
 pub mod interp;
+#[warn(clippy::wildcard_enum_match_arm)]
 pub mod ir;
 pub mod learn;
+#[warn(clippy::wildcard_enum_match_arm)]
 pub mod lower;
 pub mod names;
+#[warn(clippy::wildcard_enum_match_arm)]
 pub mod parts;
 pub mod read;
+#[warn(clippy::wildcard_enum_match_arm)]
 pub mod report;
 pub mod source;
+#[warn(clippy::wildcard_enum_match_arm)]
 pub mod spec;
 pub mod syntax;
 pub mod tensor_file;

@@ -222,7 +222,7 @@ fn of_text(
             let rows: Vec<&[f32]> = scores.chunks(width).skip(before).collect();
             Ok(tags(codebook, text, first, &rows))
         }
-        _ => {
+        Head::Classify(_) | Head::Lm(_) | Head::Mlm(_) | Head::Translate(_) | Head::Span(_) => {
             let mut said = classes(codebook, &numbers(&outputs, "logits")?, top);
             if let Json::Object(object) = &mut said.data {
                 object.insert("text".into(), json!(text));
@@ -323,7 +323,12 @@ fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Said>,
                 let vector = numbers(&outputs, "embedding")?;
                 (spaced(&vector), json!({ "image": name, "embedding": vector }))
             }
-            _ => {
+            Head::Classify(_)
+            | Head::Tag(_)
+            | Head::Lm(_)
+            | Head::Mlm(_)
+            | Head::Translate(_)
+            | Head::Span(_) => {
                 let said = classes(codebook, &numbers(&outputs, "logits")?, top);
                 (said.line, json!({ "image": name, "classes": said.data["classes"] }))
             }

@@ -265,12 +265,11 @@ impl Found {
                 if rotary.rule == FrequencyRule::Plain {
                     self.add(Kind::Theta, &scope, Number::Float(rotary.theta));
                 }
-            } else if let Op::RepeatHeads { .. } = &node.op {
-                if let Some(shape) = node.inputs.first().map(|q| &module.value(*q).ty.shape)
-                    && let Some(heads) = shape.get(1).and_then(constant)
-                {
-                    self.add(Kind::KvHeads, &scope, Number::Int(heads));
-                }
+            } else if let Op::RepeatHeads { .. } = &node.op
+                && let Some(shape) = node.inputs.first().map(|q| &module.value(*q).ty.shape)
+                && let Some(heads) = shape.get(1).and_then(constant)
+            {
+                self.add(Kind::KvHeads, &scope, Number::Int(heads));
             }
         }
         for member in &module.members {

@@ -226,13 +226,13 @@ impl<'a> Function<'a> {
     /// Writes one node: a `let`, or an expression that waits for its only use.
     fn node(&mut self, index: usize, node: &Node) {
         self.settle_long_operands(node);
-        match &node.op {
-            Op::Cache if !self.facts.groups.is_empty() => self.append(index),
-            Op::Scan { member, each, args } => self.scan(node, *member, *each, args),
-            _ => {
-                let code = super::op::code(self, node);
-                self.define(node, code);
-            }
+        if node.op == Op::Cache && !self.facts.groups.is_empty() {
+            self.append(index);
+        } else if let Op::Scan { member, each, args } = &node.op {
+            self.scan(node, *member, *each, args);
+        } else {
+            let code = super::op::code(self, node);
+            self.define(node, code);
         }
     }
 
@@ -256,11 +256,10 @@ impl<'a> Function<'a> {
     /// Whether the only user of a value wants a variable: attention reads best over `q`, `k` and `v`.
     fn is_named(&self, id: ValueId) -> bool {
         let user = self.module.nodes.iter().find(|node| node.inputs.contains(&id));
-        user.is_some_and(|node| match &node.op {
-            Op::Cache => !self.facts.groups.is_empty(),
-            Op::Attention(_) => self.module.value(id).ty.dtype == DType::Float,
-            Op::Scan { .. } => self.is_pool(node, id),
-            _ => false,
+        user.is_some_and(|node| {
+            node.op == Op::Cache && !self.facts.groups.is_empty()
+                || matches!(node.op, Op::Attention(_)) && self.module.value(id).ty.dtype == DType::Float
+                || matches!(node.op, Op::Scan { .. }) && self.is_pool(node, id)
         })
     }
 

@@ -15,7 +15,7 @@ use crate::draw::chart::{Axis, Chart, Series, Style};
 use crate::draw::heatmap::Heatmap;
 use crate::draw::scale::Colors;
 use crate::ir::op::{Op, RotaryTable, SinusoidLayout, Slopes};
-use crate::ir::{Graph, Layer, MemberId, MemberKind, Module, ModuleId, Verified};
+use crate::ir::{Graph, Layer, MemberId, MemberKind, Module, ModuleId, Node, Verified};
 use crate::report::number::exact;
 
 /// Positions that maps and curves show at most.
@@ -104,10 +104,8 @@ fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
 /// The embedding that reads what the node makes.
 fn reader(module: &Module, index: usize) -> Option<MemberId> {
     let made = module.nodes.get(index)?.outputs.first();
-    module.nodes.iter().find_map(|node| match &node.op {
-        Op::Layer { member } if node.inputs.first() == made => Some(*member),
-        _ => None,
-    })
+    let reads = |node: &&Node| node.inputs.first() == made && matches!(node.op, Op::Layer { .. });
+    module.nodes.iter().find(reads).and_then(|node| node.op.meaning().member())
 }
 
 /// The path of a module below `from`, of the first block where it is one of several.

@@ -376,10 +376,9 @@ fn final_norm(node: &Node, base: &Node, used: &mut Used, cx: &mut Context<'_>) -
     };
     let default = Node::plain("layer_norm", node.span);
     base.get("norm").filter(|_| own.is_none()).into_iter().for_each(|norm| used.note(norm));
-    match Norm::decode(own.or(base.get("norm")).unwrap_or(&default), cx)? {
-        Norm::None(_) => Some(None),
-        norm => Some(Some(norm)),
-    }
+    let norm = Norm::decode(own.or(base.get("norm")).unwrap_or(&default), cx)?;
+    let is_none = matches!(norm, Norm::None(_));
+    Some((!is_none).then_some(norm))
 }
 
 /// How often every block is applied in a row.

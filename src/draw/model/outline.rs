@@ -497,7 +497,7 @@ impl Build<'_> {
         let block = self.graph.module(id);
         let arguments = arguments.map(|value| match value {
             Drawn::Item(..) => Drawn::Memory,
-            other => other,
+            other @ (Drawn::Start | Drawn::Memory | Drawn::Side { .. }) => other,
         });
         let mut inside = Build {
             graph: self.graph,

@@ -61,6 +61,7 @@ impl Comparison {
 
     /// The costs that some model has and that add information: one that equals its more general one in all
     /// models is left out.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most costs are alike in this")]
     pub fn shown(&self) -> Vec<Name> {
         let of = |name: Name| self.models.iter().map(move |m| m.costs.of(name));
         let has = |name: Name| of(name).any(|n| n > 0);
@@ -163,6 +164,7 @@ pub fn amount(name: Name, n: Option<u128>, exact: bool) -> String {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "most costs are alike in this")]
 fn many_title(name: Name) -> &'static str {
     match name {
         Name::FlopsPerToken => "FLOPs/token",
@@ -191,6 +193,7 @@ fn line(out: &mut String, turned: &Turned, width: usize) {
 }
 
 /// An effect in one line: `+28.3 M parameters, KV/token 36,864 → 12,288 B`.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most costs are alike in this")]
 pub fn said(effect: &Effect) -> String {
     let one = |change: &Change| match change.cost {
         Name::KvPerToken => {
