@@ -266,10 +266,10 @@ CASES = {
     "norm-rms-plain": (dec(norm=rms_norm(1e-5, affine=False)), PLAIN),
     "norm-rms-unit-offset": (dec(norm=rms_norm(unit_offset=True)), PLAIN),
     "norm-dynamic-tanh": (
-        dec(
-            attention(qk_norm=dynamic_tanh(affine=False), over="full"),
-            norm=dynamic_tanh(),
-            embedded=embed(norm=dynamic_tanh()),
+        decoder(
+            [pre_norm(dynamic_tanh(), attention(qk_norm=dynamic_tanh(affine=False), over="full"), mlp())] * 2,
+            norm=dynamic_tanh(affine=False),
+            embedded=embed(norm=dynamic_tanh(bias=False)),
         ),
         PLAIN,
     ),

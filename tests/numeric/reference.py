@@ -75,13 +75,15 @@ def rms_norm(eps=1e-6, affine=True, unit_offset=False):
     return norm
 
 
-def dynamic_tanh(affine=True):
+def dynamic_tanh(affine=True, bias=True):
     """Zhu et al. 2025, section 4."""
 
     def norm(c, path, x):
         y = torch.tanh(c.weight(f"{path}.alpha", (1,), mean=0.5) * x)
         if affine:
-            y = c.weight(f"{path}.weight", x.shape[-1:], mean=1.0) * y + c.weight(f"{path}.bias", x.shape[-1:])
+            y = c.weight(f"{path}.weight", x.shape[-1:], mean=1.0) * y
+        if affine and bias:
+            y = y + c.weight(f"{path}.bias", x.shape[-1:])
         return y
 
     return norm
