@@ -96,6 +96,7 @@ impl Library {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "other items of Rust are not called")]
 fn public_name(item: &syn::Item) -> Option<String> {
     let (vis, name) = match item {
         syn::Item::Fn(item) => (&item.vis, &item.sig.ident),
@@ -111,8 +112,6 @@ fn public_name(item: &syn::Item) -> Option<String> {
 fn sibling(item: &syn::Item) -> Option<String> {
     let syn::Item::Use(item) = item else { return None };
     let syn::UseTree::Path(first) = &item.tree else { return None };
-    match &*first.tree {
-        syn::UseTree::Path(second) if first.ident == "super" => Some(second.ident.to_string()),
-        _ => None,
-    }
+    let syn::UseTree::Path(second) = &*first.tree else { return None };
+    (first.ident == "super").then(|| second.ident.to_string())
 }

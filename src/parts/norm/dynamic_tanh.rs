@@ -17,7 +17,7 @@ record! {
         affine: bool = value(true);
         /// Whether there is a learned bias; the default is the value of `affine`.
         bias: Option<bool> = absent;
-    } check Self::check
+    } check Self::check;
 }
 
 impl DynamicTanh {
