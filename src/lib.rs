@@ -25,7 +25,6 @@ pub mod hub;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod inspect;
 #[cfg(feature = "interp")]
-#[warn(clippy::wildcard_enum_match_arm)]
 pub mod interp;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod ir;

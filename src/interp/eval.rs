@@ -257,6 +257,7 @@ fn keys_of(sequence: Sequence, lengths: &Lengths) -> usize {
     start + length
 }
 
+#[warn(clippy::wildcard_enum_match_arm)]
 fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) -> Results {
     let (device, lengths) = (context.device, context.lengths);
     match op {
