@@ -84,13 +84,15 @@ impl Subword {
         inner.with_truncation(None).map_err(|e| format!("{e}"))?;
         inner.with_padding(None);
         let text = inner.to_string(false).map_err(|e| format!("{e}"))?;
-        // Most of what does not fit shows with the first texts, while the file's name is at hand.
-        // A text it has no token for is an error of that text, and none of the tokenizer.
-        for probe in PROBES {
-            let _ = inner.encode(*probe, true);
-        }
         let last = inner.get_vocab(true).into_values().max();
         let vocab = last.map_or(0, |id| id as usize + 1);
+        // Most of what does not fit shows with the first texts, while the file's name is at hand.
+        // A text it has no token for is an error of that text, and not one of the tokenizer.
+        for frame in PROBES.iter().filter_map(|probe| inner.encode(*probe, true).ok()) {
+            if let Some(id) = frame.get_ids().iter().find(|id| **id as usize >= vocab) {
+                return Err(format!("it gives the id {id}, and its vocabulary ends before {vocab}"));
+            }
+        }
         let find = |names: &[&str]| names.iter().find_map(|n| inner.token_to_id(n));
         let end = find(END);
         // GPT-2 has one mark for everything.

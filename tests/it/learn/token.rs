@@ -116,3 +116,50 @@ fn characters_have_their_ids_in_the_order_asked_for() {
         assert_eq!(again.encode(wanted).unwrap(), ids, "{order}");
     }
 }
+
+/// What a `tokenizer.json` may not say, each with a word of its refusal. The crate itself would take gigabytes for
+/// the first of them, panic over some, and give ids beyond every table for the last.
+#[test]
+fn tokenizers_whose_parts_do_not_fit_are_refused() {
+    let base = serde_json::json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": null, "post_processor": null, "decoder": null,
+        "model": { "type": "BPE", "vocab": { "a": 0, "b": 1, "ab": 2 }, "merges": [["a", "b"]] },
+    });
+    assert!(Subword::from_json(&base.to_string()).is_ok());
+    let replace =
+        serde_json::json!({ "type": "Replace", "pattern": { "String": "a" }, "content": "aaaaaaaaaa" });
+    let nested = serde_json::json!({ "type": "Sequence", "normalizers": [replace, replace] });
+    let template = serde_json::json!({
+        "type": "TemplateProcessing", "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }],
+        "single": [{ "SpecialToken": { "id": "a", "type_id": 0 } }, { "Sequence": { "id": "A", "type_id": 0 } }],
+        "special_tokens": { "a": { "id": "a", "ids": [4_000_000], "tokens": ["a"] } },
+    });
+    for (key, value, says) in [
+        ("/model/vocab/ab", serde_json::json!(2_000_000_000), "the id 2000000000, far beyond"),
+        ("/normalizer", nested, "up to 100 times as long"),
+        (
+            "/normalizer",
+            serde_json::json!({ "type": "Precompiled", "precompiled_charsmap": "////////" }),
+            "map of characters",
+        ),
+        (
+            "/decoder",
+            serde_json::json!({ "type": "Strip", "content": "a", "start": 0, "stop": 1u64 << 45 }),
+            "takes more",
+        ),
+        (
+            "/model/continuing_subword_prefix",
+            serde_json::json!("\u{1f980}\u{1f980}"),
+            "do not fit each other",
+        ),
+        ("/post_processor", template, "gives the id 4000000"),
+        ("/model", serde_json::Value::Null, ""),
+    ] {
+        let mut odd = base.clone();
+        let (parent, name) = key.rsplit_once('/').unwrap();
+        odd.pointer_mut(parent).unwrap()[name] = value;
+        let why = Subword::from_json(&odd.to_string()).expect_err(key);
+        assert!(why.contains(says), "{key}: {why}");
+    }
+}
