@@ -100,8 +100,8 @@ fn below(key: &str, fields: &[Field], depth: usize) -> Option<String> {
                 })
             }
             Shape::Bool
-            | Shape::Integer
-            | Shape::Number
+            | Shape::Integer(_)
+            | Shape::Number(_)
             | Shape::Text
             | Shape::Texts
             | Shape::Choice(_)
@@ -185,8 +185,8 @@ pub fn mended_deep(node: &Node, shape: Shape, cx: &mut Context<'_>) -> Node {
             node
         }
         Shape::Bool
-        | Shape::Integer
-        | Shape::Number
+        | Shape::Integer(_)
+        | Shape::Number(_)
         | Shape::Text
         | Shape::Texts
         | Shape::Choice(_)

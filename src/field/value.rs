@@ -32,10 +32,10 @@ pub trait Value: Sized {
 pub enum Shape {
     /// `true` or `false`
     Bool,
-    /// A whole number, or an expression whose value is one.
-    Integer,
-    /// A number or an expression.
-    Number,
+    /// A whole number of at least this, or an expression whose value is one.
+    Integer(u64),
+    /// A number in this range, or an expression.
+    Number(Range),
     /// Any text.
     Text,
     /// A text, or a list of texts.
@@ -54,6 +54,34 @@ pub enum Shape {
     Equation,
     /// Any map; other code checks it.
     Any,
+}
+
+/// The numbers that a field accepts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// The smallest.
+    pub least: f64,
+    /// The largest.
+    pub most: f64,
+    /// The range in words, after "is not".
+    pub words: &'static str,
+}
+
+impl Range {
+    /// Any finite number.
+    pub const FINITE: Self = Self { least: f64::MIN, most: f64::MAX, words: "a finite number" };
+    /// A number above 0.
+    pub const POSITIVE: Self = Self { least: f64::MIN_POSITIVE, most: f64::MAX, words: "a number above 0" };
+    /// The largest number below 1 that a range ends with.
+    pub const BELOW_1: f64 = 1.0 - f64::EPSILON;
+    /// A number of at least 0.
+    pub const NOT_NEGATIVE: Self = Self { least: 0.0, most: f64::MAX, words: "a number of at least 0" };
+    /// A share: a number from 0 to below 1.
+    pub const SHARE: Self =
+        Self { least: 0.0, most: Self::BELOW_1, words: "a number of at least 0 and below 1" };
+    /// A probability: a number from 0 to below 1.
+    pub const PROBABILITY: Self =
+        Self { least: 0.0, most: Self::BELOW_1, words: "a probability, at least 0 and below 1" };
 }
 
 /// A word and its meaning.
@@ -120,8 +148,8 @@ impl Shape {
     pub fn wanted(self) -> String {
         match self {
             Shape::Bool => "`true` or `false`".into(),
-            Shape::Integer => "a whole number".into(),
-            Shape::Number => "a number".into(),
+            Shape::Integer(_) => "a whole number".into(),
+            Shape::Number(_) => "a number".into(),
             Shape::Text => "a text".into(),
             Shape::Texts => "a text or a list of texts".into(),
             Shape::Choice(words) => {
@@ -212,11 +240,11 @@ fn integer(node: &Node, cx: &mut Context<'_>, least: u64) -> Option<u64> {
     }
 }
 
-fn real(node: &Node, cx: &mut Context<'_>, range: (f64, f64, &str)) -> Option<f64> {
+fn real(node: &Node, cx: &mut Context<'_>, range: Range) -> Option<f64> {
     let number = evaluate(node, cx, "a number")?;
     let value = number.to_f64();
-    let (low, high, words) = range;
-    if value.is_finite() && value >= low && value <= high {
+    let Range { least, most, words } = range;
+    if value.is_finite() && value >= least && value <= most {
         return Some(value);
     }
     let message = format!("{} is not {words}", cx.said(node, number));
@@ -265,7 +293,7 @@ macro_rules! number {
 number!(
     /// A size or a number of things, at least 1.
     Size(u64),
-    Shape::Integer,
+    Shape::Integer(1),
     |node, cx| integer(node, cx, 1),
     |n| n.to_string(),
     |n| Number::Ratio(i128::from(n), 1)
@@ -273,7 +301,7 @@ number!(
 number!(
     /// A whole number that may be 0.
     Count(u64),
-    Shape::Integer,
+    Shape::Integer(0),
     |node, cx| integer(node, cx, 0),
     |n| n.to_string(),
     |n| Number::Ratio(i128::from(n), 1)
@@ -281,40 +309,40 @@ number!(
 number!(
     /// Any finite number.
     Real(f64),
-    Shape::Number,
-    |node, cx| real(node, cx, (f64::MIN, f64::MAX, "a finite number")),
+    Shape::Number(Range::FINITE),
+    |node, cx| real(node, cx, Range::FINITE),
     real_text,
     Number::Float
 );
 number!(
     /// A number above 0.
     Positive(f64),
-    Shape::Number,
-    |node, cx| real(node, cx, (f64::MIN_POSITIVE, f64::MAX, "a number above 0")),
+    Shape::Number(Range::POSITIVE),
+    |node, cx| real(node, cx, Range::POSITIVE),
     real_text,
     Number::Float
 );
 number!(
     /// A number of at least 0.
     NotNegative(f64),
-    Shape::Number,
-    |node, cx| real(node, cx, (0.0, f64::MAX, "a number of at least 0")),
+    Shape::Number(Range::NOT_NEGATIVE),
+    |node, cx| real(node, cx, Range::NOT_NEGATIVE),
     real_text,
     Number::Float
 );
 number!(
     /// A share: a number from 0 to below 1.
     Share(f64),
-    Shape::Number,
-    |node, cx| real(node, cx, (0.0, 1.0 - f64::EPSILON, "a number of at least 0 and below 1")),
+    Shape::Number(Range::SHARE),
+    |node, cx| real(node, cx, Range::SHARE),
     real_text,
     Number::Float
 );
 number!(
     /// A probability: a number from 0 to below 1.
     Probability(f64),
-    Shape::Number,
-    |node, cx| real(node, cx, (0.0, 1.0 - f64::EPSILON, "a probability, at least 0 and below 1")),
+    Shape::Number(Range::PROBABILITY),
+    |node, cx| real(node, cx, Range::PROBABILITY),
     real_text,
     Number::Float
 );

@@ -58,6 +58,9 @@ slot! {
     }
 }
 
+/// The rules that say in which direction is seen, of which there is one at most.
+pub const DIRECTIONS: &[&str] = &["causal", "bidirectional", "prefix"];
+
 /// One rule or several, which must all allow a key. Without `causal`, `bidirectional` or `prefix` the
 /// stack decides: a decoder is causal, an encoder bidirectional.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,9 +143,7 @@ impl Value for Mask {
         };
         let parts: Vec<Option<MaskPart>> = items.iter().map(|item| MaskPart::decode(item, cx)).collect();
         let parts: Vec<MaskPart> = parts.into_iter().collect::<Option<_>>()?;
-        let directions = |p: &MaskPart| {
-            matches!(p, MaskPart::Causal(_) | MaskPart::Bidirectional(_) | MaskPart::Prefix(_))
-        };
+        let directions = |p: &MaskPart| DIRECTIONS.contains(&p.part());
         for (i, part) in parts.iter().enumerate() {
             let twin = parts
                 .iter()

@@ -237,8 +237,8 @@ impl Walk {
                 }
             }
             Shape::Bool
-            | Shape::Integer
-            | Shape::Number
+            | Shape::Integer(_)
+            | Shape::Number(_)
             | Shape::Text
             | Shape::Texts
             | Shape::Equation
@@ -314,8 +314,8 @@ fn items(shape: Shape) -> Vec<Item> {
             slot().parts.iter().map(|p| Item { name: p.name.to_owned(), doc: tidy(p.doc) }).collect()
         }
         Shape::Bool
-        | Shape::Integer
-        | Shape::Number
+        | Shape::Integer(_)
+        | Shape::Number(_)
         | Shape::Text
         | Shape::Texts
         | Shape::Equation
@@ -331,8 +331,8 @@ fn path(chain: &[String]) -> String {
 
 fn takes(shape: Shape) -> String {
     match shape {
-        Shape::Integer => "a whole number, or an expression".to_owned(),
-        Shape::Number => "a number, or an expression".to_owned(),
+        Shape::Integer(_) => "a whole number, or an expression".to_owned(),
+        Shape::Number(_) => "a number, or an expression".to_owned(),
         Shape::Choice(_) => "one of the words below".to_owned(),
         Shape::Slot(_) => "one of the parts below".to_owned(),
         Shape::Record(..) => "a map with the keys below".to_owned(),

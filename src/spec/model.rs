@@ -265,6 +265,21 @@ fn mend_embeddings(tree: &mut Node, cx: &mut Context<'_>) {
     }
 }
 
+/// The kinds of models that a head is for, and whether it needs tokens, by the head's name.
+pub const HEADS: &[(&str, &[ModelKind], bool)] = {
+    use ModelKind::{Decoder, Encoder, EncoderDecoder};
+    const ANY: &[ModelKind] = &[Decoder, Encoder, EncoderDecoder];
+    &[
+        ("lm", &[Decoder], true),
+        ("translate", &[EncoderDecoder], true),
+        ("mlm", &[Encoder], true),
+        ("span", &[Encoder], true),
+        ("tag", ANY, true),
+        ("classify", ANY, false),
+        ("embed", ANY, false),
+    ]
+};
+
 /// What can be said of a spec as a whole by its keys, whatever is wrong inside them.
 struct Form<'a> {
     node: &'a Node,
@@ -337,23 +352,31 @@ impl Form<'_> {
 
     fn check_head(&self, head: &Head, reads_tokens: bool, cx: &mut Context<'_>) {
         let decodes = self.has("decoder");
+        let kind = match (self.both, decodes) {
+            (true, _) => ModelKind::EncoderDecoder,
+            (false, true) => ModelKind::Decoder,
+            (false, false) => ModelKind::Encoder,
+        };
+        let row = HEADS.iter().find(|(name, ..)| *name == head.part());
+        let (fits, has_tokens) =
+            row.map_or((true, true), |(_, kinds, tokens)| (kinds.contains(&kind), reads_tokens || !tokens));
         let fault = match head {
-            Head::Lm(_) if !decodes => Some((
+            Head::Lm(_) if !fits && !decodes => Some((
                 "`lm` predicts next tokens, and an encoder sees them all",
                 "`mlm` is the head for an encoder",
             )),
-            Head::Lm(_) if self.both => {
+            Head::Lm(_) if !fits => {
                 Some(("`lm` is for a decoder alone", "`translate` is the head for an encoder-decoder"))
             }
-            Head::Translate(_) if !self.both => Some((
+            Head::Translate(_) if !fits => Some((
                 "`translate` needs an encoder and a decoder",
                 if decodes { "`lm` is the head for a decoder alone" } else { "add `decoder: {...}`" },
             )),
-            Head::Mlm(_) if decodes => Some((
+            Head::Mlm(_) if !fits => Some((
                 "`mlm` fills in hidden tokens, and a decoder does not see what follows",
                 if self.both { "`translate` is the head for both" } else { "`lm` is the head for a decoder" },
             )),
-            Head::Span(_) if decodes => Some((
+            Head::Span(_) if !fits => Some((
                 "`span` reads the whole text, and a decoder does not see what follows",
                 "`span` is a head for an encoder",
             )),
@@ -370,9 +393,7 @@ impl Form<'_> {
                     "`pool: cls` or `pool: mean` pool a text",
                 ))
             }
-            Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Tag(_) | Head::Span(_)
-                if !reads_tokens =>
-            {
+            Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Tag(_) | Head::Span(_) if !has_tokens => {
                 Some((
                     "this head needs tokens, and the input is an image",
                     "`classify` and `embed` are heads for an image",

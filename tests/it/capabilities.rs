@@ -58,8 +58,8 @@ fn knobs(name: &str, shape: Shape, seen: &mut BTreeSet<String>, found: &mut Vec<
         Shape::List(inner) | Shape::Map(inner) => knobs(name, inner(), seen, found),
         Shape::Choice(words) => found.extend(words.iter().map(|word| said(name, word.name))),
         Shape::Bool
-        | Shape::Integer
-        | Shape::Number
+        | Shape::Integer(_)
+        | Shape::Number(_)
         | Shape::Text
         | Shape::Texts
         | Shape::Equation

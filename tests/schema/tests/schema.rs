@@ -1,0 +1,140 @@
+//! The schema of specs and recipes, by a validator of others: one of our own would share our mistakes. This is a
+//! package of its own because what the validator needs would build burn with other features.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use trafoc::compile::compile;
+use trafoc::source::{SourceId, SourceMap};
+use trafoc::spec::expand::expand;
+use trafoc::spec::load;
+use trafoc::syntax::Notation;
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// The specs in YAML of a folder, by name.
+fn specs(folder: &str) -> Vec<(String, PathBuf)> {
+    let found = std::fs::read_dir(repository(folder)).unwrap().map(|e| e.unwrap().path());
+    let mut found: Vec<(String, PathBuf)> = found
+        .filter(|path| path.extension().is_some_and(|e| e == "yaml"))
+        .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), path))
+        .collect();
+    found.sort();
+    found
+}
+
+/// The files of one folder.
+struct Folder(&'static str);
+
+impl load::Files for Folder {
+    fn open(
+        &mut self,
+        sources: &mut SourceMap,
+        _: SourceId,
+        path: &str,
+    ) -> Result<(SourceId, Notation), String> {
+        let text = std::fs::read_to_string(repository(self.0).join(path)).map_err(|e| e.to_string())?;
+        Ok((sources.add(path, text), Notation::Yaml))
+    }
+}
+
+/// A spec with every default.
+fn expanded(text: &str, folder: &'static str) -> String {
+    let mut sources = load::sources();
+    let id = sources.add("spec", text.to_owned());
+    let found = compile(&mut sources, id, Notation::Yaml, &[], &mut Folder(folder)).unwrap();
+    expand(&found.spec.unwrap(), Notation::Yaml)
+}
+
+/// A validator of draft-07 by others.
+fn validator(schema: &Json) -> jsonschema::Validator {
+    jsonschema::draft7::new(schema).unwrap_or_else(|why| panic!("no schema of draft-07: {why}"))
+}
+
+#[test]
+fn the_schema_accepts_what_is_right_and_refuses_much_that_is_wrong() {
+    let schema = trafoc::spec::schema::schema();
+    assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+    let schema = validator(&schema);
+    let recipes = trafoc::learn::recipe::schema();
+    let recipes = validator(&recipes);
+    let read = |text: &str| serde_yaml_archived::from_str::<Json>(text).unwrap();
+    for entry in trafoc::cli::shelf::SHELF {
+        assert!(schema.is_valid(&read(entry.text)), "{} does not fit", entry.name);
+        let expanded = expanded(entry.text, "specs");
+        assert!(schema.is_valid(&read(&expanded)), "{} expanded does not fit:\n{expanded}", entry.name);
+    }
+    for code in trafoc::diag::Code::ALL {
+        let right = code.explanation().right;
+        // Some examples are recipes, one is a setting, one a file of data.
+        let schema = if right.starts_with("recipe:") { &recipes } else { &schema };
+        if !right.starts_with("--set") && *code != trafoc::diag::Code::BadData {
+            assert!(schema.is_valid(&read(right)), "the right example of {code} does not fit");
+        }
+    }
+    for entry in std::fs::read_dir(repository("specs/recipes")).unwrap() {
+        let path = entry.unwrap().path();
+        let recipe = read(&std::fs::read_to_string(&path).unwrap());
+        assert!(recipes.is_valid(&recipe), "{} does not fit", path.display());
+    }
+    assert!(!recipes.is_valid(&read("recipe: 1\ndata: {format: line, train: a}")));
+    assert!(!recipes.is_valid(&read("recipe: 1\ndata: {format: lines}")));
+    for wrong in [
+        "heeads: 1",
+        "vocab: [1]",
+        "norm: layernorm",
+        "norm: {layer_norm: {}, rms_norm: {}}",
+        "decoder: {layers: 1, attention: {haeds: 2}}",
+        "decoder: {layers: 1, ffn: {activation: gelo}}",
+        "decoder: {layers: 1, attention3x: {heads: 2}}",
+        "head: {lm: {tied: 1}}",
+        "embed: {position: {rotary: {pairing: whole}}}",
+        "init: {normal: {std: [1]}}",
+    ] {
+        // A spec that extends another need not be whole.
+        let wrong = format!("extends: base.yaml\n{wrong}");
+        assert!(!schema.is_valid(&read(&wrong)), "{wrong} fits");
+    }
+    assert!(schema.is_valid(&read("extends: base.yaml\ndecoder: {layers: 1}")));
+}
+
+/// Every spec that the compiler takes is right for an editor too, and most that it refuses are wrong there. What
+/// is left needs arithmetic, other files, or names that a spec gives itself.
+#[test]
+fn the_schema_says_as_much_as_a_schema_can() {
+    let schema = validator(&trafoc::spec::schema::schema());
+    let read =
+        |path: &std::path::Path| serde_yaml_archived::from_slice::<Json>(&std::fs::read(path).unwrap()).ok();
+    for (name, path) in specs("tests/good") {
+        if path.extension().is_some_and(|e| e == "yaml") {
+            let found: Vec<String> = read(&path)
+                .map(|spec| {
+                    schema.iter_errors(&spec).map(|e| format!("{}: {e}", e.instance_path())).collect()
+                })
+                .unwrap_or_default();
+            assert!(found.is_empty(), "{name}: {found:?}");
+            // So is what it is with every default in its place.
+            let expanded = expanded(&std::fs::read_to_string(&path).unwrap(), "tests/good");
+            let spec: Json = serde_yaml_archived::from_str(&expanded).unwrap();
+            let found: Vec<String> =
+                schema.iter_errors(&spec).map(|e| format!("{}: {e}", e.instance_path())).collect();
+            assert!(found.is_empty(), "{name} expanded: {found:?}\n{expanded}");
+        }
+    }
+    let (mut refused, mut accepted, mut unread) = (0, Vec::new(), 0);
+    for (name, path) in specs("tests/bad") {
+        match read(&path) {
+            Some(spec) if schema.is_valid(&spec) => accepted.push(name),
+            Some(_) => refused += 1,
+            None => unread += 1,
+        }
+    }
+    let all = refused + accepted.len() + unread;
+    let share = 100 * (refused + unread) / all;
+    assert!(share >= LEAST_REFUSED, "{share} % of {all} refused, {unread} no YAML; accepted: {accepted:?}");
+}
+
+/// Percent of `tests/bad` that an editor with the schema refuses.
+const LEAST_REFUSED: usize = 65;
