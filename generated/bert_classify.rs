@@ -210,7 +210,7 @@ impl Encoder {
 
 /// Scores of every class; a sigmoid makes each a probability.
 ///
-/// From `specs/bert-classify.yaml:4`.
+/// From `specs/bert-classify.yaml:6`.
 #[derive(Module, Debug)]
 pub struct ClassifyHead {
     hidden: nn::Linear,

@@ -34,7 +34,7 @@ pub const DROPOUT: f64 = 0.1;
 
 /// Vectors `patches + position`.
 ///
-/// From `specs/vit.yaml:6`.
+/// From `specs/vit.yaml:7`.
 #[derive(Module, Debug)]
 pub struct Embedding {
     patches: nn::conv::Conv2d,
@@ -77,7 +77,7 @@ impl Embedding {
 
 /// Multi-head attention: `softmax(scale q kᵀ) v` in every head, joined and projected.
 ///
-/// From `specs/vit.yaml:11`.
+/// From `specs/vit.yaml:14`.
 #[derive(Module, Debug)]
 pub struct Attention {
     query: nn::Linear,
@@ -116,7 +116,7 @@ impl Attention {
 
 /// `down(gelu(up(x)))`
 ///
-/// From `specs/vit.yaml:12`.
+/// From `specs/vit.yaml:15`.
 #[derive(Module, Debug)]
 pub struct FeedForward {
     up: nn::Linear,
@@ -145,7 +145,7 @@ impl FeedForward {
 /// x = x + ffn(norm(x))
 /// ```
 ///
-/// From `specs/vit.yaml:10`.
+/// From `specs/vit.yaml:13`.
 #[derive(Module, Debug)]
 pub struct Block {
     norm1: nn::LayerNorm,
@@ -174,7 +174,7 @@ impl Block {
 
 /// A stack of 4 blocks.
 ///
-/// From `specs/vit.yaml:9`.
+/// From `specs/vit.yaml:12`.
 #[derive(Module, Debug)]
 pub struct Encoder {
     blocks: Vec<Block>,
@@ -202,7 +202,7 @@ impl Encoder {
 
 /// Scores of every class; softmax makes them probabilities.
 ///
-/// From `specs/vit.yaml:13`.
+/// From `specs/vit.yaml:16`.
 #[derive(Module, Debug)]
 pub struct ClassifyHead {
     output: nn::Linear,

@@ -153,7 +153,8 @@ impl Compare {
             subjects.push((subject.spec.name.clone(), subject));
         }
         let near = self.add(&mut subjects, ui)?;
-        if subjects.len() < 2 {
+        // Conditions may be about one spec alone.
+        if subjects.len() < 2 && conditions.is_empty() {
             let help = "`--nearest` compares one spec with those that are part of trafoc";
             return Err(Failure::usage("a comparison needs two specs or more").help(help));
         }

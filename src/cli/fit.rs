@@ -116,7 +116,8 @@ impl Fitting {
             );
             return Err(Failure::new(Exit::Failed, message));
         };
-        if found.iter().all(|fit| fit.off.abs() > FAR) {
+        let is_far = found.iter().all(|fit| fit.off.abs() > FAR);
+        if is_far {
             ui.note(&format!(
                 "note: no result is within 10 % of it; sizes between an eighth and eight times those of \
                     `{}` are tried",
@@ -139,10 +140,9 @@ impl Fitting {
             TableFormat::Json => String::new(),
         };
         let model = &subject.spec.name;
-        Output::new(
-            text,
-            Data { model, cost: name, wanted: wanted.value as f64, over: &sizes, found: &found },
-        )
+        let data = Data { model, cost: name, wanted: wanted.value as f64, over: &sizes, found: &found };
+        let output = Output::new(text, data)?;
+        Ok(Output { exit: if is_far { Exit::Failed } else { Exit::Ok }, ..output })
     }
 }
 
@@ -165,10 +165,29 @@ fn size(fitter: &Fitter, name: &str, subject: &Subject) -> Result<Size, Failure>
     })
 }
 
+/// The number before a suffix as people write sizes, `350M` or `24GiB`, and what the suffix stands for.
+fn suffixed(text: &str) -> (&str, f64) {
+    const SUFFIXES: &[(&str, f64)] = &[
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+        ("TiB", 1_099_511_627_776.0),
+        ("K", 1e3),
+        ("k", 1e3),
+        ("M", 1e6),
+        ("G", 1e9),
+        ("B", 1e9),
+        ("T", 1e12),
+    ];
+    let found = SUFFIXES.iter().find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, *factor)));
+    found.map_or((text, 1.0), |(number, factor)| (number.trim_end(), factor))
+}
+
 /// A number, or the cost of a spec.
 fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, Failure> {
     let first = value.chars().next().unwrap_or(' ');
     if first.is_ascii_digit() || first == '.' || first == '(' {
+        let (value, factor) = suffixed(value.trim());
         let mut sources = SourceMap::new();
         let id = sources.add(format!("--{}", name.word().replace('_', "-")), value);
         let node = Node::plain(value, Span::new(id, 0, value.len()));
@@ -178,7 +197,7 @@ fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, F
             Failure::usage("the wanted cost is not a number")
         })?;
         return match number.to_f64() {
-            n if (1.0..1e36).contains(&n) => Ok(n.round() as u128),
+            n if (1.0..1e36).contains(&(n * factor)) => Ok((n * factor).round() as u128),
             n => Err(Failure::usage(format!("no model has a cost of {n}"))),
         };
     }

@@ -405,25 +405,40 @@ impl Files for Beside {
         from: SourceId,
         path: &str,
     ) -> Result<(SourceId, Notation), String> {
+        let from = sources.get(from).map(|s| s.name.clone()).unwrap_or_default();
+        let is_shipped = path.starts_with('@') || from.starts_with('@');
         match self {
+            Beside::Folder | Beside::Nothing if is_shipped => Beside::Shelf.open_shipped(sources, path),
             Beside::Folder => {
-                let from = sources.get(from).map(|s| s.name.clone()).unwrap_or_default();
                 let (name, bytes) = read_beside(Path::new(&from), Path::new(path))?;
                 let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
                 let notation = Notation::from_path(path).unwrap_or_else(|| Notation::guess(&text));
                 Ok((sources.add(name, text), notation))
             }
-            Beside::Shelf => {
-                let found = shipped(path).ok_or("it does not come with trafoc")?;
-                Ok((sources.add(format!("@{}", found.name), found.text), Notation::Yaml))
+            Beside::Shelf => self.open_shipped(sources, path),
+            Beside::Nothing => {
+                Err("this spec does not come from a file; only shipped specs such as `@gpt1` can be extended"
+                    .to_owned())
             }
-            Beside::Nothing => load::NoFiles.open(sources, from, path),
         }
     }
 }
 
-/// A file named by another one: its name and its bytes. It must lie in the other's folder or below it
-/// when every link is followed, and be an ordinary file of bounded size.
+impl Beside {
+    /// A spec that comes with trafoc.
+    fn open_shipped(&self, sources: &mut SourceMap, path: &str) -> Result<(SourceId, Notation), String> {
+        let Some(found) = shipped(path) else {
+            let names: Vec<&str> = SHELF.iter().map(|s| s.name).collect();
+            let near = suggest(path.trim_start_matches('@'), &names);
+            let near = near.map_or(String::new(), |near| format!("; did you mean `@{near}`?"));
+            return Err(format!("no spec of that name comes with trafoc{near}"));
+        };
+        Ok((sources.add(format!("@{}", found.name), found.text), Notation::Yaml))
+    }
+}
+
+/// A file named by another one: its name and its bytes. It must lie in the other's folder or below it, or in the
+/// folder the user works in, when every link is followed, and be an ordinary file of bounded size.
 fn read_beside(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> {
     if path.is_absolute() || path.components().any(|c| matches!(c, Component::Prefix(_))) {
         return Err("an absolute path is not beside the spec".to_owned());
@@ -432,8 +447,11 @@ fn read_beside(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> {
     let root = folder.canonicalize().map_err(|e| file::reason(&e))?;
     let name: PathBuf = folder.join(path).components().filter(|c| *c != Component::CurDir).collect();
     let target = folder.join(path).canonicalize().map_err(|e| file::reason(&e))?;
-    if !target.starts_with(&root) {
-        return Err("it lies outside of the spec's folder".to_owned());
+    // What is in the folder the user works in is the user's own choice, unless that is the whole disk.
+    let working = std::env::current_dir().and_then(|folder| folder.canonicalize()).ok();
+    let is_within = |folder: &Path| folder.parent().is_some() && target.starts_with(folder);
+    if !target.starts_with(&root) && !working.is_some_and(|folder| is_within(&folder)) {
+        return Err("it is outside of the spec's folder and of the working folder".to_owned());
     }
     let metadata = target.metadata().map_err(|e| file::reason(&e))?;
     if !metadata.is_file() {

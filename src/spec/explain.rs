@@ -12,6 +12,7 @@ use super::model;
 use super::wiring::{PRELUDE, PartKind};
 use crate::diag::suggest::suggest;
 use crate::field::value::{DefaultDoc, Field, Shape, SlotDoc};
+use crate::syntax::expr::Function;
 use crate::syntax::tree::{Kind, Node};
 
 /// What a word names.
@@ -28,6 +29,10 @@ pub enum Sort {
     Word,
     /// A named equation.
     Wiring,
+    /// A function of expressions.
+    Function,
+    /// What several places of a spec have in common: expressions, equations.
+    Subject,
 }
 
 /// One item of the language.
@@ -88,6 +93,8 @@ pub fn catalogue() -> Vec<Topic> {
     walk.is_new("record", "block");
     walk.record(&model::fields(), &mut Vec::new());
     walk.topics.extend(wirings());
+    walk.topics.extend(functions());
+    walk.topics.extend(subjects());
     walk.topics
 }
 
@@ -107,7 +114,9 @@ pub fn find_in(word: &str, all: Vec<Topic>) -> Vec<Topic> {
             Sort::Slot | Sort::Part | Sort::Key => {
                 t.chain.last() == Some(last) && is_within(&wanted, &t.chain)
             }
-            Sort::Word | Sort::Wiring => wanted.len() == 1 && t.name == *last,
+            Sort::Word | Sort::Wiring | Sort::Function | Sort::Subject => {
+                wanted.len() == 1 && t.name == *last
+            }
         })
         .collect();
     // A complete path names one topic, even if other paths have the same end.
@@ -367,6 +376,88 @@ fn tidy(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A topic that is no field, part or word.
+fn other(sort: Sort, name: &str, path: &str, doc: String, takes: Option<String>, items: Vec<Item>) -> Topic {
+    let (name, path) = (name.to_owned(), path.to_owned());
+    let chain = vec![name.clone()];
+    Topic { sort, name, path, doc, takes, default: None, items, chain }
+}
+
+/// The functions of expressions.
+fn functions() -> Vec<Topic> {
+    let topic = |f: &Function| {
+        let takes = match f.arity() {
+            (1, 1) => "one number".to_owned(),
+            (least, most) if least == most => format!("{least} numbers"),
+            (least, most) => format!("{least} to {most} numbers"),
+        };
+        let doc = format!("`{}(..)` is {}.", f.name(), tidy(f.explanation()));
+        other(Sort::Function, f.name(), "any number of a spec", doc, Some(takes), Vec::new())
+    };
+    Function::ALL.iter().map(topic).collect()
+}
+
+/// What several places have in common, and keys that are checked where they are read.
+fn subjects() -> Vec<Topic> {
+    let item = |name: &str, doc: &str| Item { name: name.to_owned(), doc: doc.to_owned() };
+    let mut operators = vec![
+        item("1e-5, 8/3, 40_000", "numbers, exact as long as they are ratios of whole numbers"),
+        item("+ - * / ^ ( )", "the usual operators, `^` for powers"),
+        item("d_model, heads, ...", "a size that is given above, or a name under `let`"),
+    ];
+    operators.extend(Function::ALL.iter().map(|f| item(f.name(), &tidy(f.explanation()))));
+    let mut names: Vec<Item> = Vec::new();
+    for wiring in wirings() {
+        names.push(Item { doc: wiring.doc, name: wiring.name });
+    }
+    let mut calls: Vec<Item> = PartKind::ALL
+        .iter()
+        .map(|kind| {
+            item(kind.word(), "a part applied; each call has its own parameters, and is a key of the block")
+        })
+        .collect();
+    calls.push(item("norm[name](x)", "the same, called `name` instead of `norm1`, `norm2`, ..."));
+    calls.push(item("+ - * /", "sums, products, and numbers as factors"));
+    vec![
+        other(
+            Sort::Subject,
+            "expression",
+            "any number of a spec",
+            "What may be written where a number belongs: `8/3 * d_model`, `sqrt(d_model)`.".to_owned(),
+            None,
+            operators,
+        ),
+        other(
+            Sort::Subject,
+            "wiring",
+            "decoder.block",
+            "A block's equation under a name: `block: pre_norm`. `trafoc explain NAME` shows its lines.".to_owned(),
+            None,
+            names,
+        ),
+        other(
+            Sort::Subject,
+            "equation",
+            "decoder.block",
+            "What a block computes, a statement a line: `x = x + attention(norm(x))`. The last value of `x` is the \
+             block's. With an encoder it begins with `(x, memory):`."
+                .to_owned(),
+            None,
+            calls,
+        ),
+        other(
+            Sort::Subject,
+            "grid",
+            "sweep.grid",
+            "Every combination of values: `grid: {decoder.layers: [6, 12], d_model: [512, 768]}` is four variants, \
+             such as `decoder.layers=6,d_model=512`."
+                .to_owned(),
+            Some("a map from paths of keys to lists of values".to_owned()),
+            Vec::new(),
+        ),
+    ]
+}
+
 /// The equations of the prelude, grouped by name, with the comments above them.
 fn wirings() -> Vec<Topic> {
     let mut found: Vec<Topic> = Vec::new();
@@ -419,6 +510,8 @@ impl fmt::Display for Topic {
             Sort::Key => "a key",
             Sort::Word => "a word",
             Sort::Wiring => "a wiring",
+            Sort::Function => "a function of expressions",
+            Sort::Subject => "a subject",
         };
         writeln!(f, "{}  ({sort})", if self.sort == Sort::Key { &self.path } else { &self.name })?;
         for line in wrapped(&self.doc, WIDTH - 2) {

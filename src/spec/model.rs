@@ -60,6 +60,9 @@ pub fn fields() -> Vec<Field> {
     fn any() -> Shape {
         Shape::Any
     }
+    fn sweep() -> Shape {
+        Shape::Map(any)
+    }
     vec![
         field("trafo", "Version of the language.", Count::describe, DefaultDoc::Value(|| plain("1"))),
         field(
@@ -125,7 +128,14 @@ pub fn fields() -> Vec<Field> {
             Weights::describe,
             DefaultDoc::Absent,
         ),
-        field("sweep", "Variants of this spec, by name or as a grid.", any, DefaultDoc::Absent),
+        field(
+            "sweep",
+            "Variants of this spec. `NAME: {...}` is laid over it, and its keys may be paths: \
+             `wide: {d_model: 1024, decoder.layers: 24}`. `grid: {PATH: [values], ...}` gives every combination of \
+             the values. `--variant NAME` takes one.",
+            sweep,
+            DefaultDoc::Absent,
+        ),
     ]
 }
 

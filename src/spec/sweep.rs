@@ -65,7 +65,7 @@ pub fn check(node: &Node, spec: &Node, cx: &mut Context<'_>) {
                     );
                 }
             }
-            (Kind::Map(_), name) => check_variant(&base, &e.value, name, is_sound, cx),
+            (Kind::Map(_), name) => check_variant(&base, &undotted(&e.value, cx), name, is_sound, cx),
             (Kind::Null | Kind::Scalar(_) | Kind::List(_) | Kind::Delete, _) => {
                 let message = format!("expected a map to merge over the spec, found {}", e.value.describe());
                 let help = format!("such as `{}: {{d_model: 1024}}`", e.key);
@@ -126,7 +126,8 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
                 );
             }
             (Kind::Map(_), name) => {
-                let tree = merge(&base, &e.value, &super::is_part, cx.sink());
+                let over = undotted(&e.value, cx);
+                let tree = merge(&base, &over, &super::is_part, cx.sink());
                 variants.push(Variant { name: name.to_owned(), tree });
             }
             (Kind::Null | Kind::Scalar(_) | Kind::List(_) | Kind::Delete, _) => {}
@@ -141,4 +142,30 @@ fn nested(path: &str, place: Span, value: &Node) -> Node {
         let span = place.to(inner.span);
         Node::map(vec![Entry { key: key.to_owned(), key_span: place, value: inner }], span)
     })
+}
+
+/// The changes of a named variant with every dotted key, `decoder.layers: 6`, as the maps it stands for.
+fn undotted(node: &Node, cx: &mut Context<'_>) -> Node {
+    let entries = node.entries().unwrap_or(&[]);
+    if !entries.iter().any(|e| e.key.contains('.')) {
+        return node.clone();
+    }
+    let empty = Node::map(Vec::new(), node.span);
+    let merged = entries.iter().fold(empty, |all, e| {
+        let over = nested(&e.key, e.key_span, &e.value);
+        // A key of the base may be deleted; that is settled where the variant is laid over it.
+        match &e.value.kind {
+            Kind::Delete => join(all, over),
+            Kind::Map(_) | Kind::Scalar(_) | Kind::List(_) | Kind::Null => {
+                merge(&all, &over, &super::is_part, cx.sink())
+            }
+        }
+    });
+    Node { span: node.span, ..merged }
+}
+
+/// The entries of two maps, one after the other.
+fn join(all: Node, more: Node) -> Node {
+    let entries = |node: &Node| node.entries().unwrap_or(&[]).to_vec();
+    Node::map([entries(&all), entries(&more)].concat(), all.span)
 }

@@ -1,6 +1,6 @@
 //! Merges one tree over another, for `extends:` and `--set`.
 //!
-//! Maps are merged key by key; every other value replaces the old one. `!delete` removes a key. A part
+//! Maps are merged key by key; a key replaces its alternative (`hidden` an `expansion`); every other value replaces the old one. `!delete` removes a key. A part
 //! replaces another part: `norm: {rms_norm: {}}` over `norm: {layer_norm: {eps: 1e-5}}` leaves no
 //! `layer_norm`. Every node keeps the place where it was written.
 
@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diag::{Code, Diagnostic, Sink};
 
 use super::tree::{Entry, Kind, Node};
+
+/// Keys of one map that say the same thing in two ways: one that is laid over a map replaces the other.
+const ALTERNATIVES: &[(&str, &str)] = &[("expansion", "hidden"), ("steps", "epochs")];
 
 /// Whether a word is the name of a part, such as `layer_norm`.
 pub type IsPart<'a> = &'a dyn Fn(&str) -> bool;
@@ -25,11 +28,20 @@ pub fn merge(base: &Node, over: &Node, is_part: IsPart<'_>, sink: &mut Sink) -> 
     {
         return settle(over, sink);
     }
+    let replaced = |key: &str| {
+        let other = ALTERNATIVES.iter().find_map(|(a, b)| match key {
+            _ if key == *a => Some(*b),
+            _ if key == *b => Some(*a),
+            _ => None,
+        });
+        other.is_some_and(|other| over.get(other).is_some())
+    };
     let mut entries: Vec<Entry> = Vec::with_capacity(below.len() + above.len());
     let new: BTreeMap<&str, &Entry> = above.iter().map(|e| (e.key.as_str(), e)).collect();
     let old: BTreeSet<&str> = below.iter().map(|e| e.key.as_str()).collect();
     for old in below {
         match new.get(old.key.as_str()).copied() {
+            None if replaced(&old.key) => {}
             None => entries.push(old.clone()),
             Some(Entry { value: Node { kind: Kind::Delete, .. }, .. }) => {}
             Some(new) => {

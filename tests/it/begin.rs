@@ -1,7 +1,9 @@
 //! What a beginner meets: suggestions for commands and names, ideas that lie outside the language, and recipes
 //! that come with trafoc.
 
-use crate::cli::trafoc;
+use std::path::Path;
+
+use crate::cli::{TINY, trafoc, trafoc_in};
 
 #[test]
 fn commands_flags_and_names_are_suggested() {
@@ -71,4 +73,73 @@ fn every_recipe_is_on_the_shelf_and_names_data_that_comes_along() {
     let said = trafoc(&["check", "@gbt-mulm", "--recipe", "@gbt-mlum"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("did you mean `@gbt-mulm`?"), "{}", said.err);
+}
+
+#[test]
+fn a_spec_extends_what_comes_along_and_what_is_in_the_working_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("specs");
+    std::fs::create_dir_all(&inside).unwrap();
+    std::fs::write(folder.path().join("base.yaml"), TINY).unwrap();
+    let spec = inside.join("spec.yaml");
+    let check = |base: &str, from: &Path, spec: &str| {
+        std::fs::write(inside.join("spec.yaml"), format!("extends: \"{base}\"\nname: other\n")).unwrap();
+        trafoc_in(from, &["check", spec])
+    };
+    for (base, from, path) in [
+        ("@gpt2-small", folder.path(), "specs/spec.yaml"),
+        ("@gpt2-small", inside.as_path(), "spec.yaml"),
+        ("../base.yaml", folder.path(), "specs/spec.yaml"),
+    ] {
+        let said = check(base, from, path);
+        assert_eq!(said.code, 0, "{base} from {}: {}", from.display(), said.err);
+    }
+    // From within the folder of the spec the other file is outside of everything the user named.
+    let said = check("../base.yaml", &inside, "spec.yaml");
+    assert_eq!(said.code, 1, "{}", said.err);
+    let said = check("@gpt2-smal", folder.path(), spec.to_str().unwrap());
+    assert!(said.err.contains("did you mean `@gpt2-small`?"), "{}", said.err);
+}
+
+#[test]
+fn a_variant_takes_paths_and_a_setting_replaces_its_alternative() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "{}sweep:\n  deep: {{decoder.layers: 3, decoder.ffn.hidden: 24}}\n  grid: {{d_model: [8, 16]}}\n",
+        TINY.replace("attention: {heads: 2}", "attention: {heads: 2}, ffn: {expansion: 4}")
+    );
+    std::fs::write(folder.path().join("spec.yaml"), text).unwrap();
+    let expanded = |arguments: &[&str]| {
+        let said = trafoc_in(folder.path(), &[&["expand", "spec.yaml"], arguments].concat());
+        assert_eq!(said.code, 0, "{arguments:?}: {}", said.err);
+        said.out
+    };
+    let deep = expanded(&["--variant", "deep"]);
+    assert!(deep.contains("layers: 3") && deep.contains("hidden: 24"), "{deep}");
+    assert!(expanded(&["--set", "decoder.ffn.hidden=40"]).contains("hidden: 40"));
+    assert!(expanded(&["--set", "decoder.ffn.expansion=3"]).contains("hidden: 24"));
+    let said = trafoc_in(folder.path(), &["check", "spec.yaml", "--set", "sweep.deep={decoder.layrs: 3}"]);
+    assert!(said.err.contains("did you mean `layers`?"), "{}", said.err);
+}
+
+#[test]
+fn scripts_ask_one_spec_and_are_told_when_nothing_fits() {
+    assert_eq!(trafoc(&["compare", "@llama3-8b", "--fail-if", "params > 100e6"]).code, 1);
+    assert_eq!(trafoc(&["compare", "@llama3-8b", "--fail-if", "params > 200e9"]).code, 0);
+    assert_eq!(trafoc(&["compare", "@llama3-8b"]).code, 2);
+    let fit = |wanted: &str| trafoc(&["fit", "@gpt2-small", "--params", wanted, "--over", "decoder.layers"]);
+    let (short, long) = (fit("350M"), fit("350e6"));
+    assert_eq!((short.code, &short.out), (0, &long.out), "{}", short.err);
+    let far = fit("900B");
+    assert_eq!(far.code, 1, "{}{}", far.out, far.err);
+}
+
+#[test]
+fn shipped_specs_are_in_their_usual_form() {
+    let files: Vec<String> =
+        crate::compiled::specs("specs").into_iter().map(|(_, path)| path.display().to_string()).collect();
+    let arguments: Vec<&str> =
+        ["fmt", "--check"].into_iter().chain(files.iter().map(String::as_str)).collect();
+    let said = trafoc(&arguments);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
 }

@@ -45,7 +45,7 @@ fn trafoc_given(stdin: &str, arguments: &[&str]) -> Said {
     child.wait_with_output().unwrap().into()
 }
 
-const TINY: &str =
+pub const TINY: &str =
     "name: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n";
 
 /// Every command, in the order of the help.

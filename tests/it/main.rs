@@ -83,6 +83,8 @@ mod readers;
 #[cfg(test)]
 mod regressions;
 #[cfg(test)]
+mod reference;
+#[cfg(test)]
 mod report;
 #[cfg(test)]
 mod specs;

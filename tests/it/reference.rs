@@ -1,0 +1,90 @@
+//! `docs/reference.md` is what the tables say: every key, part, word, wiring, function, recipe key and command. A
+//! file that differs is written again, so that the next run passes; on CI the test only fails.
+
+use std::fmt::Write as _;
+
+use trafoc::diag::Code;
+use trafoc::learn::recipe;
+use trafoc::spec::explain::{Sort, Topic, catalogue, find_in};
+
+use crate::compiled::repository;
+
+const COMMAND: &str = "cargo test --no-default-features -p trafoc --test it reference";
+
+fn section(out: &mut String, title: &str, topics: &[Topic], sorts: &[Sort]) {
+    let _ = writeln!(out, "\n## {title}\n");
+    for topic in topics.iter().filter(|t| sorts.contains(&t.sort)) {
+        let name = if topic.sort == Sort::Key { &topic.path } else { &topic.name };
+        let mut line = format!("- `{name}`");
+        if topic.sort != Sort::Key && topic.path != *name {
+            let _ = write!(line, " (`{}`)", topic.path);
+        }
+        let _ = write!(line, ": {}", topic.doc);
+        for (label, said) in [("Takes", &topic.takes), ("Default", &topic.default)] {
+            if let Some(said) = said {
+                let _ = write!(line, " {label}: {said}.");
+            }
+        }
+        if !topic.items.is_empty() {
+            let names: Vec<String> = topic.items.iter().map(|i| format!("`{}`", i.name)).collect();
+            let _ = write!(line, " These are {}.", names.join(", "));
+        }
+        let _ = writeln!(out, "{line}");
+    }
+}
+
+fn reference() -> String {
+    let spec = catalogue();
+    let recipe = recipe::catalogue();
+    let mut out = format!(
+        "# Reference\n\nMade from the tables of the program by a test: `{COMMAND}`. `trafoc explain NAME` shows each \
+         of these with its parts and words.\n"
+    );
+    section(&mut out, "Keys of a spec", &spec, &[Sort::Key]);
+    section(&mut out, "Slots and parts of a spec", &spec, &[Sort::Slot, Sort::Part]);
+    section(&mut out, "Words of a spec", &spec, &[Sort::Word]);
+    section(&mut out, "Wirings", &spec, &[Sort::Wiring]);
+    section(&mut out, "Expressions and equations", &spec, &[Sort::Function, Sort::Subject]);
+    section(&mut out, "Keys of a recipe", &recipe, &[Sort::Key]);
+    section(&mut out, "Slots, parts and words of a recipe", &recipe, &[Sort::Slot, Sort::Part, Sort::Word]);
+    out += "\n## Commands\n\n";
+    for command in trafoc::cli::command(&[]).get_subcommands() {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let _ = writeln!(out, "- `trafoc {}`: {about}", command.get_name());
+        for argument in command.get_arguments().filter(|a| a.get_long().is_some_and(|long| long != "help")) {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(out, "  - `--{}`: {help}", argument.get_long().unwrap_or_default());
+        }
+    }
+    out += "\n## Codes of diagnostics\n\n";
+    for code in Code::ALL {
+        let _ = writeln!(out, "- `{code}`: {}", code.explanation().why);
+    }
+    out
+}
+
+#[test]
+fn the_reference_is_what_the_tables_say() {
+    let path = repository("docs/reference.md");
+    let wanted = reference();
+    if std::fs::read_to_string(&path).unwrap_or_default() != wanted {
+        if std::env::var_os("CI").is_none() {
+            std::fs::write(&path, &wanted).unwrap();
+        }
+        panic!("docs/reference.md was old; `{COMMAND}` has written it anew");
+    }
+}
+
+#[test]
+fn every_topic_is_found_by_its_name() {
+    let all = [catalogue(), recipe::catalogue()].concat();
+    for topic in &all {
+        let found = find_in(&topic.name, all.clone());
+        assert!(found.iter().any(|t| t.name == topic.name), "`trafoc explain {}` finds nothing", topic.name);
+        assert!(!topic.doc.is_empty(), "`{}` has no explanation", topic.path);
+    }
+    for name in ["sweep", "grid", "wiring", "equation", "expression", "multiple_of", "pre_norm", "post_norm"]
+    {
+        assert!(!find_in(name, all.clone()).is_empty(), "`trafoc explain {name}` finds nothing");
+    }
+}
