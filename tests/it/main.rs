@@ -81,9 +81,9 @@ mod random;
 #[cfg(test)]
 mod readers;
 #[cfg(test)]
-mod regressions;
-#[cfg(test)]
 mod reference;
+#[cfg(test)]
+mod regressions;
 #[cfg(test)]
 mod report;
 #[cfg(test)]
