@@ -286,6 +286,18 @@ fn scalar() -> impl Strategy<Value = Node> {
         "delete!",
         "a\r\nb",
         "\t",
+        " 6",
+        "4#",
+        "8#x",
+        "----4",
+        "- 4",
+        "-",
+        "\u{2028}(6",
+        "6\u{2028}",
+        "1\r+ 1",
+        "1\t+ 1",
+        "((((((((((((((((((((1))))))))))))))))))))",
+        "  1\n+ 1",
     ];
     let text = prop_oneof![
         6 => prop::sample::select(USUAL).prop_map(str::to_owned),
@@ -355,6 +367,12 @@ proptest! {
                 }
             }
         }
+    }
+
+    #[test]
+    fn formatting_keeps_what_every_text_says(tree in node()) {
+        crate::readers::format(print::yaml(&tree).as_bytes(), Notation::Yaml);
+        crate::readers::format(print::dsl(&tree, &is_part).as_bytes(), Notation::Dsl);
     }
 
     #[test]

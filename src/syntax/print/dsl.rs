@@ -351,7 +351,8 @@ impl Printer<'_> {
             Value::Group(_) => only.is_bare(),
             Value::Null | Value::Delete | Value::Alias(_) => true,
             Value::Scalar { text, style, spread } => {
-                (*style != Style::Block || !*spread) && !text.contains('\n')
+                let has_lines = *style == Style::Block && *spread && long_text(text, 0).is_some();
+                !has_lines && !text.contains('\n')
             }
         };
         named && alone && inside

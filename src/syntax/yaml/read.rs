@@ -171,8 +171,9 @@ impl Builder<'_, '_> {
     fn scalar(&self, text: String, start: usize, end: usize, tagged: bool) -> Node {
         let written = self.text.get(start..end).unwrap_or("");
         let style = match written.chars().next() {
-            Some('"' | '\'') => Style::Quoted,
+            // A quotation mark that such a text begins with belongs to it.
             Some(_) if begins_block(self.text, start) => Style::Block,
+            Some('"' | '\'') => Style::Quoted,
             Some(_) if tagged => Style::Quoted,
             Some(_) => Style::Plain,
             None => Style::Quoted,
