@@ -113,12 +113,12 @@ pub(super) fn weights(
 /// The files do not hold them.
 pub(super) fn load(subject: &Subject, path: &Path, device: &Device, ui: &Ui) -> Result<Weights, Failure> {
     let graph = &subject.graph;
+    refuse_what_does_not_fit(graph)?;
     if subject.model.is_none() && subject.spec.weights.is_none() {
         let (weights, report) = Weights::load(graph, path, device).map_err(weights_failure)?;
         report.not_finite.iter().for_each(|(path, count)| note_not_finite(path, *count, ui));
         return Ok(weights);
     }
-    refuse_what_does_not_fit(graph)?;
     let mut tensors = subject.tensors(path)?;
     let mut failure = None;
     let built = Weights::build(graph, device, |path, slot| {
@@ -253,6 +253,9 @@ pub(super) fn run_failure(error: RunError, takes: &str) -> Failure {
         RunError::NoCache(why) => Failure::bug(why),
         RunError::TooLarge(why) => Failure::new(Exit::Refused, why)
             .help("a smaller batch or a shorter sequence fits; `--device flex` has no such bound"),
+        RunError::DoesNotFit(why) => {
+            Failure::new(Exit::Refused, why).help("a smaller batch or a shorter sequence fits")
+        }
         RunError::Fault(fault) => Failure::bug(fault.to_string()),
     }
 }

@@ -7,14 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::ui::{Exit, Failure};
 
-/// Bytes of memory a process could still have, where the system says so.
 #[cfg(feature = "interp")]
-pub fn free_memory() -> Option<u128> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
-    let kib: u128 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
-}
+pub use crate::interp::room::free_memory;
 
 /// Makes the folder a file is to be written to.
 ///

@@ -345,7 +345,7 @@ fn known(trained: &Trained, ui: &mut Ui) -> Result<Known, Failure> {
 /// Why a model cannot be run on what it is given.
 pub fn step_failure(error: StepError) -> Failure {
     match error {
-        StepError::Run(error @ RunError::TooLarge(_)) => run_failure(error, ""),
+        StepError::Run(error @ (RunError::TooLarge(_) | RunError::DoesNotFit(_))) => run_failure(error, ""),
         StepError::Run(error) => Failure::usage(error.to_string().lines().collect::<Vec<_>>().join("; ")),
         StepError::Labels(why) => Failure::new(Exit::Failed, why),
         StepError::Device(why) => Failure::new(Exit::Device, why),

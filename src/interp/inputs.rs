@@ -47,6 +47,11 @@ impl Inputs {
         self.values.get(name)
     }
 
+    /// The names of the inputs that are given.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str)
+    }
+
     /// Reads an object of nested lists, `{"tokens": [[1, 2, 3]], "mask": [[1, 1, 0]]}`.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ pub mod init;
 pub mod inputs;
 pub mod plan;
 pub mod random;
+pub mod room;
 pub mod run;
 pub mod value;
 pub mod weights;

@@ -14,10 +14,12 @@ use super::device;
 use super::eval::{self, Context};
 use super::inputs::{Inputs, InputsError, unknown};
 use super::plan::{Captures, Plan, PlanError};
+use super::room::TooMuch;
 use super::value::{Ranked, Value};
 use super::weights::Weights;
 use crate::ir::op::Sequence;
 use crate::ir::{Dim, Lengths, Sym, Verified};
+use crate::report::number;
 use crate::tensor_file::{self, FileError, Saved};
 
 /// Outputs by name, in the order of the graph, followed by captured values.
@@ -43,6 +45,8 @@ pub enum RunError {
     NoCache(String),
     /// A value is larger than the device allows.
     TooLarge(String),
+    /// The run takes more memory than there is.
+    DoesNotFit(String),
     /// A bug in trafoc.
     Fault(Fault),
 }
@@ -52,7 +56,7 @@ impl fmt::Display for RunError {
         match self {
             RunError::Inputs(error) => write!(f, "{error}"),
             RunError::Plan(error) => write!(f, "{error}"),
-            RunError::NoCache(why) | RunError::TooLarge(why) => f.write_str(why),
+            RunError::NoCache(why) | RunError::TooLarge(why) | RunError::DoesNotFit(why) => f.write_str(why),
             RunError::Fault(fault) => write!(f, "{fault}"),
         }
     }
@@ -166,6 +170,9 @@ impl Plan {
         let fixed = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
         let lengths = self.lengths(inputs, fixed, true)?;
         self.refuse_what_is_too_large(&lengths, &device)?;
+        if !device.is_autodiff() {
+            self.refuse_what_does_not_fit(&lengths, &device, false, inputs)?;
+        }
         let constants = self.constants(lengths, &device, weights, true)?;
         let mut frame = self.frame(inputs, &device, true)?;
         let training = training && device.is_autodiff();
@@ -204,6 +211,7 @@ impl Plan {
         let fixed = if first { Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 } } else { known };
         let lengths = self.lengths(inputs, fixed, first)?;
         self.refuse_what_is_too_large(&lengths, &device)?;
+        self.refuse_what_does_not_fit(&lengths, &device, true, inputs)?;
         let constants = self.constants(lengths, &device, weights, first)?;
         let mut frame = self.frame(inputs, &device, first)?;
         let mut memory = vec![Value::Absent; self.kept.len()];
@@ -312,6 +320,25 @@ impl Plan {
             Some(why) => Err(RunError::TooLarge(why)),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a run that takes more memory than this process can have: the system would end it without a word.
+    /// Only Flex's memory is the process's own, and only its use of it is known.
+    fn refuse_what_does_not_fit(
+        &self,
+        lengths: &Lengths,
+        device: &Device,
+        is_cached: bool,
+        inputs: &Inputs,
+    ) -> Result<(), RunError> {
+        if device::known(device).is_none_or(|chosen| chosen.name != "flex") {
+            return Ok(());
+        }
+        let is_given = |name: &str| inputs.get(name).is_some_and(|value| !value.is_absent());
+        self.room.check(lengths, is_cached, &is_given).map_err(|TooMuch { needed, free }| {
+            let (needed, free) = (number::bytes(needed), number::bytes(free));
+            RunError::DoesNotFit(format!("this run needs {needed} of memory, and {free} is free"))
+        })
     }
 
     /// The values of the constants that are needed.

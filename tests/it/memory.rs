@@ -6,7 +6,8 @@
 
 use std::process::Command;
 
-use trafoc::interp::{Captures, Plan, Weights, device::device};
+use trafoc::interp::{Cache, Captures, Plan, Weights, device::device};
+use trafoc::ir::Lengths;
 use trafoc::learn::recipe::agree::Task;
 use trafoc::learn::recipe::{Optimizer, Patterns};
 use trafoc::learn::sample::sample;
@@ -15,6 +16,7 @@ use trafoc::learn::update::Updater;
 use trafoc::report::cost::cost;
 use trafoc::report::costs::{Element, Scene};
 use trafoc::report::memory::memory;
+use trafoc::report::tape::{Pass, forward};
 
 use crate::compiled::repository;
 use crate::front::Front;
@@ -123,4 +125,140 @@ fn memory_of_training_is_what_is_predicted() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Spec, batch, length and past of forward passes; a past is decoded with a cache.
+const PASSES: [(&str, u64, u64, u64); 22] = [
+    ("specs/gbt-mulm", 64, 31, 0),
+    ("specs/gbt-mulm", 512, 31, 0),
+    ("specs/d2l-nmt", 256, 10, 0),
+    ("specs/vit", 64, 16, 0),
+    ("specs/multilingual-nmt", 64, 16, 0),
+    ("specs/transformer", 4, 64, 0),
+    ("specs/deepseek-v3-tiny", 16, 64, 0),
+    ("tests/memory/llama", 1, 256, 0),
+    ("tests/memory/llama", 8, 64, 0),
+    ("tests/memory/llama", 32, 256, 0),
+    ("tests/memory/gemma", 8, 64, 0),
+    ("tests/memory/gemma", 16, 256, 0),
+    ("tests/memory/mixtral", 8, 64, 0),
+    ("tests/memory/mixtral", 32, 128, 0),
+    ("tests/memory/t5", 16, 32, 0),
+    ("tests/memory/t5", 16, 128, 0),
+    ("tests/memory/falcon", 8, 64, 0),
+    ("tests/memory/falcon", 16, 256, 0),
+    ("tests/memory/llama", 16, 1, 100),
+    ("tests/memory/gemma", 64, 1, 100),
+    ("tests/memory/falcon", 32, 1, 200),
+    ("specs/gbt-mulm", 512, 1, 20),
+];
+
+const PASS: &str = "TRAFOC_TEST_PASS";
+
+#[test]
+fn one_pass() {
+    let Ok(point) = std::env::var(PASS) else { return };
+    let words: Vec<&str> = point.split(' ').collect();
+    let [batch, tokens, past] = [1, 2, 3].map(|i: usize| words[i].parse::<u64>().unwrap());
+    let front = Front::of_file(&repository(&format!("{}.yaml", words[0])));
+    let (spec, graph) = (front.compilation.spec.unwrap(), front.compilation.graph.unwrap());
+    let scene = |batch, tokens| Scene { batch, tokens, element: Element::F32 }.whole();
+    let flex = device("flex").unwrap().device;
+    let task = Task::of(&spec);
+    let plan = Plan::new(&graph, &Captures::none()).unwrap();
+    let inputs =
+        |plan: &Plan, lengths: &Lengths| step::inputs(&sample(&spec, plan, task, lengths), &flex).unwrap();
+    let decode = |plan: &Plan, weights: &Weights| {
+        let mut cache = Cache::new(plan);
+        if past > 0 {
+            plan.run_cached(weights, &inputs(plan, &scene(batch, past)), &mut cache).unwrap();
+        }
+        cache
+    };
+    // Kernels take room of their own, some 3 MiB, when a thread first runs one, and keep it: a plan of its own runs
+    // first.
+    {
+        let weights = Weights::init(&graph, &flex, 0).unwrap();
+        let plan = Plan::new(&graph, &Captures::none()).unwrap();
+        plan.run(&weights, &inputs(&plan, &scene(batch, tokens.max(past))), false).unwrap();
+        decode(&plan, &weights);
+    }
+    let held = crate::HEAP.current_usage();
+    let weights = Weights::init(&graph, &flex, 0).unwrap();
+    let mut cache = decode(&plan, &weights);
+    let lengths = Lengths { past, ..scene(batch, tokens) };
+    let given: Vec<String> = inputs(&plan, &scene(1, 4)).names().map(str::to_owned).collect();
+    let pass = Pass {
+        lengths: &lengths,
+        is_given: &|name| given.iter().any(|n| n == name),
+        is_cached: past > 0,
+        shows_attention: false,
+    };
+    let weights_bytes = cost(&graph).parameters.bytes(4);
+    let forecast = forward(&graph, &pass, 4);
+    let before = crate::HEAP.current_usage();
+    crate::HEAP.reset_peak_usage();
+    let given = inputs(&plan, &scene(batch, tokens));
+    let outputs = match past {
+        0 => plan.run(&weights, &given, false),
+        _ => plan.run_cached(&weights, &given, &mut cache),
+    };
+    drop(outputs.unwrap());
+    let peak = crate::HEAP.peak_usage();
+    // What was there before: weights, and keys and values of the past.
+    let known = (before - held) as u128;
+    assert!(known >= weights_bytes, "{known} bytes of weights, which have {weights_bytes}");
+    println!("measured {} {}", peak - held, known + forecast);
+}
+
+/// What is predicted is never below what the heap holds, and at most a fifth above.
+#[test]
+fn memory_of_a_forward_pass_is_what_is_predicted() {
+    let mut wrong = Vec::new();
+    for (name, batch, tokens, past) in PASSES {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "memory::one_pass", "--nocapture"]);
+        command.env(PASS, format!("{name} {batch} {tokens} {past}"));
+        command.env("RAYON_NUM_THREADS", "2");
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line =
+            text.lines().find_map(|l| l.split_once("measured ")).unwrap_or_else(|| panic!("{output:?}"));
+        let numbers: Vec<u64> = line.1.split(' ').map(|n| n.parse().unwrap()).collect();
+        let [heap, predicted] = numbers[..] else { panic!("{line:?}") };
+        let row = format!(
+            "{name} {batch} x {tokens} after {past}: predicted {predicted}, {:.3} of the heap's {heap}",
+            predicted as f64 / heap as f64
+        );
+        println!("{row}");
+        if predicted < heap || predicted * 100 > heap * 120 {
+            wrong.push(row);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A process with less memory than a run takes is told that a run does not fit, and is not ended by the system.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_does_not_fit_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = folder.path().join("inputs.json");
+    let tokens: Vec<String> = (0..12_000).map(|i| (i % 100).to_string()).collect();
+    std::fs::write(&inputs, format!("{{\"tokens\": [[{}]]}}", tokens.join(","))).unwrap();
+    let spec = repository("tests/memory/falcon.yaml");
+    let run = |settings: &[&str]| {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -v 2000000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_trafoc"), "run"]);
+        command.arg(&spec).arg("--inputs").arg(&inputs);
+        command.args(settings.iter().flat_map(|s| ["--set", s]));
+        command.output().unwrap()
+    };
+    // Biases of 12,000 by 12,000 positions and 8 heads are 4.6 GB; the weights of 4 layers of that width 2.7 GB.
+    for settings in [&["context=12000"][..], &["context=12000", "d_model=4096", "decoder.layers=4"][..]] {
+        let output = run(settings);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        assert!(text.contains("of memory") && text.contains("is free"), "{text}");
+    }
 }

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use super::captures::names;
 use super::registers::{FlatNode, Source, assign};
 use super::{Action, Body, Captures, Constant, Input, Plan, PlanError};
+use crate::interp::room::Room;
 use crate::interp::weights::{Layout, Place, layout};
 use crate::ir::op::Sequence;
 use crate::ir::op::meaning::Indices;
@@ -97,9 +98,17 @@ pub(super) fn plan(graph: &Verified, captures: &Captures) -> Result<Plan, PlanEr
     for (id, value) in root.results.iter().zip(results) {
         outputs.insert(root.value(*id).name.clone(), value);
     }
+    let mut captured = Vec::new();
+    let mut shows_attention = false;
     for (name, value) in captures.resolve(&flat.names, &flat.parts).map_err(PlanError::Capture)? {
+        let is_weights = |node: &FlatNode| {
+            matches!(node.action, Action::Op(Op::Attention(_))) && node.outputs.get(1) == Some(&value)
+        };
+        shows_attention |= flat.nodes.iter().any(is_weights);
+        captured.push(flat.values[value].ty.shape.clone());
         outputs.insert(name, value);
     }
+    let room = Room::new(graph, captured, shows_attention);
 
     let kept: Vec<usize> = {
         let mut read: Vec<usize> = flat
@@ -147,6 +156,7 @@ pub(super) fn plan(graph: &Verified, captures: &Captures) -> Result<Plan, PlanEr
         lookups: flat.lookups,
         decodes: graph.decodes,
         shapes,
+        room,
     })
 }
 

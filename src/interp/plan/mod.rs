@@ -22,6 +22,7 @@ use std::sync::Mutex;
 use burn::prelude::Device;
 use indexmap::IndexMap;
 
+use super::room::Room;
 use super::value::Value;
 use super::weights::{Place, WeightsError};
 use crate::ir::{Dim, Lengths, Op, Type, Verified};
@@ -152,6 +153,8 @@ pub struct Plan {
     pub(super) decodes: bool,
     /// Every shape, with the first value that has it.
     pub(super) shapes: IndexMap<Vec<Dim>, String>,
+    /// The memory that runs take.
+    pub(super) room: Room,
 }
 
 impl Plan {

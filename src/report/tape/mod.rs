@@ -7,7 +7,10 @@
 //!
 //! Optional inputs are assumed to be given, so padding is masked.
 
+mod forward;
 mod walk;
+
+pub use forward::{Pass, forward};
 
 use std::collections::BTreeMap;
 
@@ -17,12 +20,12 @@ use crate::ir::{DType, Graph, Lengths, Type, ValueId, Verified};
 /// Activation memory: the largest number of bytes that a training step holds in addition to parameters,
 /// gradients and the optimizer's state.
 pub fn beside(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
-    let mut tape = Tape::new(graph, element);
+    let mut tape = Tape::new(graph, element, true);
     let root = graph.module(graph.root);
     let arguments: Vec<Held> = (0..root.args)
         .map(|i| {
             let bytes = tape.bytes(&root.value(ValueId(i)).ty, lengths);
-            Held { buffer: Some(tape.take(bytes)), bytes, gradient: None }
+            Held { buffer: Some(tape.take(bytes)), bytes, gradient: None, is_strided: false }
         })
         .collect();
     let results = tape.module(graph.root, lengths, &arguments, &[]);
@@ -53,6 +56,8 @@ struct Held {
     bytes: u128,
     /// The slot in which its gradient is accumulated, if it has one.
     gradient: Option<usize>,
+    /// Whether its numbers are not in the order of its axes, so that some operations copy them first.
+    is_strided: bool,
 }
 
 /// One op in the backward pass.
@@ -81,6 +86,13 @@ struct Parameter {
 #[derive(Debug)]
 struct Tape<'a> {
     graph: &'a Graph,
+    /// Whether gradients are computed afterwards. Without them nothing is kept, attention is one fused operation,
+    /// and what is computed feature by feature takes the place of its input.
+    is_training: bool,
+    /// Whether keys and values are read from a cache.
+    is_cached: bool,
+    /// Whether the weights of attention are computed for someone to look at.
+    shows_attention: bool,
     /// The size of one number in bytes.
     element: u128,
     /// The size of every buffer in bytes, and how many hold it.
@@ -100,9 +112,12 @@ struct Tape<'a> {
 }
 
 impl<'a> Tape<'a> {
-    fn new(graph: &'a Graph, element: u128) -> Self {
+    fn new(graph: &'a Graph, element: u128, is_training: bool) -> Self {
         Self {
             graph,
+            is_training,
+            is_cached: false,
+            shows_attention: false,
             element,
             buffers: Vec::new(),
             live: 0,
@@ -187,7 +202,13 @@ impl<'a> Tape<'a> {
     fn computed(&mut self, bytes: u128, inputs: &[Held], kept: &[Held], own: u128, passing: Passing) -> Held {
         let to = inputs.iter().filter_map(|v| Some((v.gradient?, v.bytes))).collect();
         let buffer = self.made(bytes, passing);
-        self.recorded(Held { buffer: Some(buffer), bytes, gradient: None }, to, kept, own, passing)
+        self.recorded(
+            Held { buffer: Some(buffer), bytes, gradient: None, is_strided: false },
+            to,
+            kept,
+            own,
+            passing,
+        )
     }
 
     /// `value` with a gradient, if one of its inputs has one.
@@ -221,7 +242,13 @@ impl<'a> Tape<'a> {
     fn view(&mut self, x: Held, bytes: u128, passing: Passing) -> Held {
         self.hold(x.buffer);
         let to = x.gradient.map(|slot| (slot, x.bytes)).into_iter().collect();
-        self.recorded(Held { buffer: x.buffer, bytes, gradient: None }, to, &[], 0, passing)
+        self.recorded(
+            Held { buffer: x.buffer, bytes, gradient: None, is_strided: false },
+            to,
+            &[],
+            0,
+            passing,
+        )
     }
 
     /// The cross entropy of scores, which keeps their log-softmax.

@@ -15,24 +15,51 @@ impl Tape<'_> {
         arguments: &[Held],
         path: &[u64],
     ) -> Vec<Held> {
+        for argument in arguments {
+            self.hold(argument.buffer);
+        }
+        self.body(id, lengths, arguments, path)
+    }
+
+    /// The same for arguments that the module is given to keep: it releases them after their last use.
+    pub(super) fn body(
+        &mut self,
+        id: ModuleId,
+        lengths: &Lengths,
+        arguments: &[Held],
+        path: &[u64],
+    ) -> Vec<Held> {
         let graph = self.graph;
         let module = graph.module(id);
         let mut values = vec![Held::default(); module.values.len()];
         for (slot, argument) in values.iter_mut().zip(arguments) {
-            self.hold(argument.buffer);
             *slot = *argument;
         }
         let released = released_after(module);
         let of = |values: &[Held], id: &ValueId| values.get(id.0).copied().unwrap_or_default();
         for (i, node) in module.nodes.iter().enumerate() {
             let inputs: Vec<Held> = node.inputs.iter().map(|id| of(&values, id)).collect();
-            let outputs = self.node(module, node, lengths, &inputs, path);
+            let dying = released.get(i).map(Vec::as_slice).unwrap_or_default();
+            let outputs = if self.is_training {
+                self.node(module, node, lengths, &inputs, path)
+            } else {
+                // A call is given what nothing needs after it.
+                if matches!(node.op, Op::Call { .. } | Op::Scan { .. }) {
+                    inputs.iter().for_each(|input| self.hold(input.buffer));
+                    for id in dying {
+                        let value = values.get_mut(id.0).map(std::mem::take).unwrap_or_default();
+                        self.release(value.buffer);
+                    }
+                }
+                let dies: Vec<bool> = node.inputs.iter().map(|id| dying.contains(id)).collect();
+                self.forward(module, node, lengths, &inputs, &dies)
+            };
             for (id, output) in node.outputs.iter().zip(outputs) {
                 if let Some(slot) = values.get_mut(id.0) {
                     *slot = output;
                 }
             }
-            for id in released.get(i).into_iter().flatten() {
+            for id in dying {
                 let value = values.get_mut(id.0).map(std::mem::take).unwrap_or_default();
                 self.release(value.buffer);
             }
@@ -54,7 +81,12 @@ impl Tape<'_> {
         match node.op.meaning().training(&Site { node, module, measured: &[] }) {
             Training::Member => self.member(module, node, lengths, inputs, path),
             Training::Table => {
-                let table = |bytes: u128| Held { buffer: Some(self.take(bytes)), bytes, gradient: None };
+                let table = |bytes: u128| Held {
+                    buffer: Some(self.take(bytes)),
+                    bytes,
+                    gradient: None,
+                    is_strided: false,
+                };
                 sizes.into_iter().map(table).collect()
             }
             Training::View(passing) => {
@@ -82,7 +114,7 @@ impl Tape<'_> {
             let bytes: Vec<u128> =
                 node.outputs.iter().map(|id| self.bytes(&module.value(*id).ty, lengths)).collect();
             let (gradient, bytes) = self.parameter(&path, &bytes);
-            return vec![Held { buffer: None, bytes, gradient: Some(gradient) }];
+            return vec![Held { buffer: None, bytes, gradient: Some(gradient), is_strided: false }];
         }
         let Some(id) = node.op.meaning().member() else { return Vec::new() };
         let member = module.member(id);
@@ -109,7 +141,7 @@ impl Tape<'_> {
         let trained = layer.parameters().into_iter().filter(|p| p.trained);
         let tensors: Vec<u128> = trained.map(|p| elements(&p.shape).saturating_mul(self.element)).collect();
         let (gradient, bytes) = self.parameter(&path, &tensors);
-        Held { buffer: None, bytes, gradient: (bytes > 0).then_some(gradient) }
+        Held { buffer: None, bytes, gradient: (bytes > 0).then_some(gradient), is_strided: false }
     }
 
     /// Values computed one after the other; `sizes` are those of the op's results, in bytes.
@@ -181,7 +213,7 @@ impl Tape<'_> {
 
     /// Folds a value through the blocks of a run; `one` is told a block's place in the cycle and its index in
     /// the run.
-    fn blocks(
+    pub(super) fn blocks(
         &mut self,
         run: &Run,
         x: Held,

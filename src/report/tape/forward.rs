@@ -1,0 +1,341 @@
+//! Memory of a forward pass without gradients: every value lives from the op that computes it to the last one
+//! that reads it or a view of it.
+//!
+//! The figures are those of burn's operations on Flex (0.22.1), measured with a heap that counts: what is computed
+//! feature by feature takes the place of an input that nothing else needs; a product of matrices copies what does
+//! not lie in the order of its axes; fused attention copies a mask or bias that it has to broadcast.
+
+use super::super::scores;
+use super::{Held, Tape};
+use crate::ir::op::{Activation, Attention, Pool};
+use crate::ir::{
+    Graph, Layer, Lengths, MemberKind, Module, ModuleId, Node, Op, Run, ValueId, Verified, stack_len,
+};
+
+/// What a forward pass is given and what is kept of it.
+#[derive(Clone, Copy)]
+pub struct Pass<'a> {
+    /// The lengths.
+    pub lengths: &'a Lengths,
+    /// Whether an input of that name is given.
+    pub is_given: &'a dyn Fn(&str) -> bool,
+    /// Whether keys and values are appended to a cache.
+    pub is_cached: bool,
+    /// Whether someone looks at weights of attention, which are then computed one operation at a time; what is
+    /// captured is not counted here.
+    pub shows_attention: bool,
+}
+
+/// Scores of a head that attention computes in one piece, and threads that do so at once, at most.
+const SCORES_AT_ONCE: u128 = 256 * 1024;
+const THREADS: u128 = 2;
+
+/// What the largest sum may be above the one computed here, as a part of it: the forecast is never to be below.
+const MARGIN: u128 = 32;
+/// Bytes of tensors that are too small to be followed one by one.
+const SMALL_TENSORS: u128 = 128 << 10;
+
+/// Bytes that a forward pass takes at the moment it takes most, without parameters and without what is cached
+/// before it.
+pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
+    let mut tape = Tape::new(graph, element, false);
+    tape.is_cached = pass.is_cached;
+    tape.shows_attention = pass.shows_attention;
+    let root = graph.module(graph.root);
+    let arguments: Vec<Held> = (0..root.args)
+        .map(|i| {
+            let value = root.value(ValueId(i));
+            if !(pass.is_given)(&value.name) {
+                return Held::default();
+            }
+            let bytes = tape.bytes(&value.ty, pass.lengths);
+            tape.new_value(bytes)
+        })
+        .collect();
+    // Whoever calls has the inputs until the end.
+    tape.module(graph.root, pass.lengths, &arguments, &[]);
+    let cached = if pass.is_cached { grown(graph, pass.lengths, element) } else { 0 };
+    let most = tape.most.saturating_add(cached);
+    most.saturating_add(most / MARGIN).saturating_add(SMALL_TENSORS)
+}
+
+/// Bytes by which the caches grow: those of keys and values hold a power of two positions, and what is computed of a
+/// source stays from the first call on.
+fn grown(graph: &Graph, lengths: &Lengths, element: u128) -> u128 {
+    let capacity = |n: u64| if n == 0 { 0 } else { u128::from(n.next_power_of_two().max(64)) };
+    let positions = lengths.past.saturating_add(lengths.time);
+    let more = capacity(positions).saturating_sub(capacity(lengths.past));
+    let attended = scores::of_graph(graph);
+    let per_token = attended.caches.iter().fold(0u128, |sum, c| sum.saturating_add(c.per_token));
+    let of_source = match lengths.past {
+        0 => attended.per_source_token.saturating_mul(u128::from(lengths.source)),
+        _ => 0,
+    };
+    let of_sequence = per_token.saturating_mul(more).saturating_add(of_source);
+    of_sequence.saturating_mul(u128::from(lengths.batch)).saturating_mul(element)
+}
+
+impl Tape<'_> {
+    fn new_value(&mut self, bytes: u128) -> Held {
+        Held { buffer: Some(self.take(bytes)), bytes, gradient: None, is_strided: false }
+    }
+
+    /// A view of a value.
+    fn seen(&mut self, x: Held, bytes: u128, is_strided: bool) -> Held {
+        self.hold(x.buffer);
+        Held { bytes, is_strided, ..x }
+    }
+
+    /// A result that takes the place of an input of its size which nothing else needs, if there is one.
+    fn in_place(&mut self, inputs: &[Held], dies: &[bool], out: u128) -> Held {
+        let free = inputs.iter().zip(dies).find(|(input, dies)| {
+            **dies && input.bytes == out && input.buffer.is_some_and(|id| self.is_own(id))
+        });
+        match free {
+            Some((input, _)) => self.seen(*input, out, input.is_strided),
+            None => self.new_value(out),
+        }
+    }
+
+    /// What an op computes; inputs that die are needed by nothing else.
+    pub(super) fn forward(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        lengths: &Lengths,
+        inputs: &[Held],
+        dies: &[bool],
+    ) -> Vec<Held> {
+        let bytes = |tape: &Self, i: usize| {
+            node.outputs.get(i).map_or(0, |id| tape.bytes(&module.value(*id).ty, lengths))
+        };
+        let (x, y) =
+            (inputs.first().copied().unwrap_or_default(), inputs.get(1).copied().unwrap_or_default());
+        let out = bytes(self, 0);
+        let one = match &node.op {
+            Op::Layer { member } => match &module.member(*member).kind {
+                MemberKind::Layer(layer) => self.forward_layer(layer, inputs, dies, out),
+                MemberKind::Module(_) | MemberKind::Stack(_) => Held::default(),
+            },
+            Op::Weight { .. } => Held { bytes: out, ..Held::default() },
+            Op::Call { member } => {
+                let MemberKind::Module(id) = &module.member(*member).kind else { return Vec::new() };
+                return self.body(*id, lengths, inputs, &[]);
+            }
+            Op::Scan { member, each, args } => match &module.member(*member).kind {
+                MemberKind::Stack(runs) => self.forward_scan(runs, *each, args, lengths, inputs),
+                MemberKind::Layer(_) | MemberKind::Module(_) => Held::default(),
+            },
+            Op::Experts { member, active } => match &module.member(*member).kind {
+                MemberKind::Stack(runs) => {
+                    let rows = node.inputs.first().map_or(0, |id| module.value(*id).ty.rows().eval(lengths));
+                    self.forward_experts(runs, rows, u128::from(*active), lengths, x)
+                }
+                MemberKind::Layer(_) | MemberKind::Module(_) => Held::default(),
+            },
+            Op::AlibiBias { slopes, .. } => {
+                let distances = out / u128::from(slopes.heads.max(1));
+                self.briefly(out.saturating_add(distances.saturating_mul(2)));
+                self.constant(out)
+            }
+            Op::Positions { .. }
+            | Op::Sinusoid { .. }
+            | Op::RotaryTable { .. }
+            | Op::Mask { .. }
+            | Op::RelativeBuckets { .. } => {
+                let sizes: Vec<u128> = (0..node.outputs.len()).map(|i| bytes(self, i)).collect();
+                return sizes.into_iter().map(|bytes| self.constant(bytes)).collect();
+            }
+            Op::PaddingMask if x.buffer.is_none() => Held::default(),
+            Op::EitherMask => match (x.buffer, y.buffer) {
+                (Some(_), Some(_)) => {
+                    self.briefly(out.saturating_mul(3));
+                    self.new_value(out)
+                }
+                (Some(_), None) => self.seen(x, x.bytes, x.is_strided),
+                (None, _) => self.seen(y, y.bytes, y.is_strided),
+            },
+            Op::Cache if self.is_cached => Held { bytes: out, is_strided: true, ..Held::default() },
+            Op::Cache | Op::Unsqueeze | Op::Squeeze | Op::Dropout { .. } => self.seen(x, out, x.is_strided),
+            Op::OrZeros if x.bytes > 0 => self.seen(x, out, x.is_strided),
+            Op::SplitHeads { .. }
+            | Op::BiasFromTable
+            | Op::Slice { .. }
+            | Op::Pool(Pool::First | Pool::Last) => self.seen(x, out, true),
+            Op::PaddingMask | Op::OrZeros | Op::MergeHeads | Op::Concat { .. } | Op::Prepend | Op::Lookup => {
+                self.new_value(out)
+            }
+            Op::RepeatHeads { .. } => {
+                self.briefly(out.saturating_mul(2));
+                self.new_value(out)
+            }
+            Op::Rotate { .. } => {
+                self.briefly(out.saturating_mul(2));
+                self.new_value(out)
+            }
+            Op::Attention(attention) => {
+                let shape = node.outputs.get(1).map(|id| module.value(*id).ty.shape.as_slice());
+                let tile = shape.unwrap_or_default().iter().rev().take(2);
+                let tile = tile.fold(1u128, |n, dim| n.saturating_mul(dim.eval(lengths)));
+                let scores = bytes(self, 1);
+                return self.forward_attention(attention, inputs, (out, scores, tile));
+            }
+            Op::Activate(kind) => {
+                let temporary = match kind {
+                    Activation::Relu | Activation::Gelu | Activation::Tanh | Activation::Sigmoid => 0,
+                    Activation::Silu | Activation::Relu2 | Activation::QuickGelu => 1,
+                    Activation::GeluTanh => 2,
+                };
+                self.briefly(out.saturating_mul(temporary));
+                self.in_place(inputs, dies, out)
+            }
+            Op::Add
+            | Op::Mul
+            | Op::Scale { .. }
+            | Op::Shift { .. }
+            | Op::Clamp { .. }
+            | Op::Softcap { .. } => self.in_place(inputs, dies, out),
+            Op::Unembed => self.product(x, out),
+            Op::Route(_) => {
+                self.briefly(out.saturating_mul(6));
+                self.new_value(out)
+            }
+            Op::Pool(Pool::Mean | Pool::Max) => {
+                self.briefly(x.bytes.saturating_mul(2));
+                self.new_value(out)
+            }
+            Op::Normalize => {
+                self.briefly(out);
+                self.in_place(inputs, dies, out)
+            }
+        };
+        vec![one]
+    }
+
+    /// A value that depends on lengths alone, which a plan keeps.
+    fn constant(&mut self, bytes: u128) -> Held {
+        let value = self.new_value(bytes);
+        self.hold(value.buffer);
+        value
+    }
+
+    /// A product of `x` with a matrix, whose result is there twice for a moment.
+    fn product(&mut self, x: Held, out: u128) -> Held {
+        let copied = if x.is_strided { x.bytes } else { 0 };
+        self.briefly(copied.saturating_add(out.saturating_mul(2)));
+        self.new_value(out)
+    }
+
+    fn forward_layer(&mut self, layer: &Layer, inputs: &[Held], dies: &[bool], out: u128) -> Held {
+        let x = inputs.first().copied().unwrap_or_default();
+        match layer {
+            Layer::Linear { .. } => self.product(x, out),
+            Layer::Embedding { .. } => self.new_value(out),
+            Layer::LayerNorm { .. } => {
+                self.briefly(out.saturating_add(if x.is_strided { x.bytes } else { 0 }));
+                self.new_value(out)
+            }
+            Layer::RmsNorm { .. } => {
+                self.briefly(out);
+                self.in_place(inputs, dies, out)
+            }
+            Layer::Patches { .. } => {
+                self.briefly(out.saturating_mul(2).saturating_add(x.bytes));
+                self.new_value(out)
+            }
+            Layer::Param { .. } => Held { bytes: out, ..Held::default() },
+        }
+    }
+
+    fn forward_attention(
+        &mut self,
+        attention: &Attention,
+        inputs: &[Held],
+        (out, scores, tile): (u128, u128, u128),
+    ) -> Vec<Held> {
+        let elements = scores / self.element.max(1);
+        let (q_k_v, mut others) = inputs.split_at(inputs.len().min(3));
+        // What comes from a cache, with room for more positions in between, is copied twice.
+        let copied = |value: &Held| match (value.is_strided, value.buffer) {
+            (false, _) => 0,
+            (true, Some(_)) => value.bytes,
+            (true, None) => value.bytes.saturating_mul(2),
+        };
+        let mut briefly = q_k_v.iter().map(copied).fold(out, u128::saturating_add);
+        if let (true, Some((mask, rest))) = (attention.has_mask, others.split_first()) {
+            // One byte for each score, broadcast to all heads.
+            briefly = briefly.saturating_add(if mask.buffer.is_some() { elements } else { 0 });
+            others = rest;
+        }
+        if let (true, Some(bias)) = (attention.has_bias, others.first()) {
+            let is_broadcast = bias.bytes < scores || bias.is_strided;
+            briefly = briefly.saturating_add(if is_broadcast { scores } else { 0 });
+        }
+        if attention.has_sinks || self.shows_attention {
+            // Scores, what the next operation makes of them, and what is hidden.
+            let composed = scores.saturating_mul(3).saturating_add(elements.saturating_mul(2));
+            self.briefly(briefly.saturating_add(composed));
+        } else {
+            let at_once = tile.min(SCORES_AT_ONCE).saturating_mul(self.element).saturating_mul(THREADS);
+            self.briefly(briefly.saturating_add(at_once));
+        }
+        let y = self.new_value(out);
+        vec![y, Held::default()]
+    }
+
+    /// Blocks one after the other; the inputs are this op's to release.
+    fn forward_scan(
+        &mut self,
+        runs: &[Run],
+        each: u64,
+        args: &[Vec<Vec<usize>>],
+        lengths: &Lengths,
+        inputs: &[Held],
+    ) -> Held {
+        let mut x = inputs.first().copied().unwrap_or_default();
+        for (run, extra) in runs.iter().zip(args) {
+            x = self.blocks(run, x, |tape, x, at, _| {
+                let (Some(id), Some(extra)) = (run.cycle.get(at), extra.get(at)) else { return x };
+                tape.repeated(each, x, |tape, x, _| {
+                    let others: Vec<Held> =
+                        extra.iter().map(|i| inputs.get(*i).copied().unwrap_or_default()).collect();
+                    others.iter().for_each(|value| tape.hold(value.buffer));
+                    let arguments: Vec<Held> = [x].into_iter().chain(others).collect();
+                    tape.body(*id, lengths, &arguments, &[]).first().copied().unwrap_or_default()
+                })
+            });
+        }
+        for other in inputs.iter().skip(1) {
+            self.release(other.buffer);
+        }
+        x
+    }
+
+    /// Experts one after the other, each with the rows it is sent; twice as many as on average, since what a
+    /// router chooses is not known.
+    fn forward_experts(
+        &mut self,
+        runs: &[Run],
+        rows: u128,
+        active: u128,
+        lengths: &Lengths,
+        x: Held,
+    ) -> Held {
+        let sum = self.new_value(x.bytes);
+        let experts = u128::from(stack_len(runs)).max(1);
+        let share = rows.saturating_mul(active).saturating_mul(2).div_ceil(experts).min(rows);
+        let lengths = Lengths { rows: u64::try_from(share).unwrap_or(u64::MAX), ..*lengths };
+        let kinds: std::collections::BTreeSet<ModuleId> =
+            runs.iter().flat_map(|run| run.cycle.iter().copied()).collect();
+        for id in kinds {
+            let argument = self.graph.module(id).values.first();
+            let bytes = argument.map_or(0, |value| self.bytes(&value.ty, &lengths));
+            let picked = self.new_value(bytes);
+            let results = self.body(id, &lengths, &[picked], &[]);
+            // The sum with an expert's rows added is a new value for a moment.
+            self.briefly(x.bytes);
+            results.iter().for_each(|y| self.release(y.buffer));
+        }
+        sum
+    }
+}
