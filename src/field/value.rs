@@ -190,9 +190,9 @@ fn not_of_kind(node: &Node, wanted: &str) -> Diagnostic {
 /// overflow.
 pub const MAX_SIZE: u64 = 1 << 40;
 
-/// The most numbers the tensors of a model may hold together: what can be counted, multiplied with lengths and
-/// written as bytes without overflow.
-pub const MAX_ELEMENTS: u128 = 1 << 62;
+/// The most numbers the tensors of a model may hold together: far beyond any machine, and small enough that
+/// operations over the longest sequence are counted in 128 bits without overflow.
+pub const MAX_ELEMENTS: u128 = 1 << 80;
 
 /// A number from a literal or an expression.
 fn evaluate(node: &Node, cx: &mut Context<'_>, wanted: &str) -> Option<Number> {
