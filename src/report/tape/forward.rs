@@ -7,9 +7,11 @@
 
 use super::super::scores;
 use super::{Held, Tape};
-use crate::ir::op::{Activation, Attention, Pool};
+use crate::ir::op::Attention;
+use crate::ir::op::meaning::Site;
+use crate::ir::op::training::{Passing, Training};
 use crate::ir::{
-    Graph, Layer, Lengths, MemberKind, Module, ModuleId, Node, Op, Run, ValueId, Verified, stack_len,
+    Dim, Graph, Layer, Lengths, MemberKind, Module, ModuleId, Node, Op, Run, ValueId, Verified, stack_len,
 };
 
 /// What a forward pass is given and what is kept of it.
@@ -109,107 +111,102 @@ impl Tape<'_> {
         let bytes = |tape: &Self, i: usize| {
             node.outputs.get(i).map_or(0, |id| tape.bytes(&module.value(*id).ty, lengths))
         };
-        let (x, y) =
-            (inputs.first().copied().unwrap_or_default(), inputs.get(1).copied().unwrap_or_default());
+        let x = inputs.first().copied().unwrap_or_default();
         let out = bytes(self, 0);
-        let one = match &node.op {
-            Op::Layer { member } => match &module.member(*member).kind {
-                MemberKind::Layer(layer) => self.forward_layer(layer, inputs, dies, out),
-                MemberKind::Module(_) | MemberKind::Stack(_) => Held::default(),
-            },
-            Op::Weight { .. } => Held { bytes: out, ..Held::default() },
-            Op::Call { member } => {
-                let MemberKind::Module(id) = &module.member(*member).kind else { return Vec::new() };
-                return self.body(*id, lengths, inputs, &[]);
-            }
-            Op::Scan { member, each, args } => match &module.member(*member).kind {
-                MemberKind::Stack(runs) => self.forward_scan(runs, *each, args, lengths, inputs),
-                MemberKind::Layer(_) | MemberKind::Module(_) => Held::default(),
-            },
-            Op::Experts { member, active } => match &module.member(*member).kind {
-                MemberKind::Stack(runs) => {
-                    let rows = node.inputs.first().map_or(0, |id| module.value(*id).ty.rows().eval(lengths));
-                    self.forward_experts(runs, rows, u128::from(*active), lengths, x)
-                }
-                MemberKind::Layer(_) | MemberKind::Module(_) => Held::default(),
-            },
-            Op::AlibiBias { slopes, .. } => {
-                let distances = out / u128::from(slopes.heads.max(1));
-                self.briefly(out.saturating_add(distances.saturating_mul(2)));
-                self.constant(out)
-            }
-            Op::Positions { .. }
-            | Op::Sinusoid { .. }
-            | Op::RotaryTable { .. }
-            | Op::Mask { .. }
-            | Op::RelativeBuckets { .. } => {
-                let sizes: Vec<u128> = (0..node.outputs.len()).map(|i| bytes(self, i)).collect();
-                return sizes.into_iter().map(|bytes| self.constant(bytes)).collect();
-            }
-            Op::PaddingMask if x.buffer.is_none() => Held::default(),
-            Op::EitherMask => match (x.buffer, y.buffer) {
+        let meaning = node.op.meaning();
+        let site = Site { node, module, measured: &[] };
+        if let Some(MemberKind::Layer(layer)) = meaning.member().map(|id| &module.member(id).kind) {
+            return vec![self.forward_layer(layer, inputs, dies, out)];
+        }
+        if let Op::Attention(attention) = &node.op {
+            let shape = node.outputs.get(1).map(|id| module.value(*id).ty.shape.as_slice());
+            let tile = shape.unwrap_or_default().iter().rev().take(2);
+            let tile = tile.fold(1u128, |n, dim| n.saturating_mul(dim.eval(lengths)));
+            let scores = bytes(self, 1);
+            return self.forward_attention(attention, inputs, (out, scores, tile));
+        }
+        // An input that is not given leaves no result, and one of two masks is the mask itself.
+        let is_optional = node.outputs.first().is_some_and(|id| module.value(*id).ty.optional);
+        if is_optional && inputs.iter().all(|input| input.buffer.is_none()) {
+            return vec![Held::default()];
+        }
+        if let (Op::EitherMask, [a, b]) = (&node.op, inputs) {
+            return vec![match (a.buffer, b.buffer) {
                 (Some(_), Some(_)) => {
                     self.briefly(out.saturating_mul(3));
                     self.new_value(out)
                 }
-                (Some(_), None) => self.seen(x, x.bytes, x.is_strided),
-                (None, _) => self.seen(y, y.bytes, y.is_strided),
-            },
-            Op::Cache if self.is_cached => Held { bytes: out, is_strided: true, ..Held::default() },
-            Op::Cache | Op::Unsqueeze | Op::Squeeze | Op::Dropout { .. } => self.seen(x, out, x.is_strided),
-            Op::OrZeros if x.bytes > 0 => self.seen(x, out, x.is_strided),
-            Op::SplitHeads { .. }
-            | Op::BiasFromTable
-            | Op::Slice { .. }
-            | Op::Pool(Pool::First | Pool::Last) => self.seen(x, out, true),
-            Op::PaddingMask | Op::OrZeros | Op::MergeHeads | Op::Concat { .. } | Op::Prepend | Op::Lookup => {
-                self.new_value(out)
+                (Some(_), None) => self.seen(*a, a.bytes, a.is_strided),
+                (None, _) => self.seen(*b, b.bytes, b.is_strided),
+            }];
+        }
+        if let (Op::Cache, true) = (&node.op, self.is_cached) {
+            return vec![Held { bytes: out, is_strided: true, ..Held::default() }];
+        }
+        let training = meaning.training(&site);
+        let given = inputs.iter().find(|input| input.bytes > 0).copied().unwrap_or_default();
+        match training {
+            Training::Member => self.forward_member(module, node, lengths, inputs, out),
+            Training::Table => {
+                if let Op::AlibiBias { slopes, .. } = &node.op {
+                    let distances = out / u128::from(slopes.heads.max(1));
+                    self.briefly(out.saturating_add(distances.saturating_mul(2)));
+                }
+                let sizes: Vec<u128> = (0..node.outputs.len()).map(|i| bytes(self, i)).collect();
+                sizes.into_iter().map(|bytes| self.constant(bytes)).collect()
             }
-            Op::RepeatHeads { .. } => {
-                self.briefly(out.saturating_mul(2));
-                self.new_value(out)
+            Training::View(passing) => {
+                let is_strided = passing == Passing::Fresh || given.is_strided;
+                vec![self.seen(given, out, is_strided)]
             }
-            Op::Rotate { .. } => {
-                self.briefly(out.saturating_mul(2));
-                self.new_value(out)
+            Training::Computed { .. } if meaning.is_view() => vec![self.seen(given, out, given.is_strided)],
+            Training::Computed { entries, .. } => {
+                let is_product = entries.iter().any(|entry| entry.passing == Passing::Product);
+                if is_product {
+                    return vec![self.product(x, out)];
+                }
+                let times = |n: u64| out.saturating_mul(u128::from(n));
+                let most = entries.iter().map(|entry| entry.briefly.max(entry.own)).max().unwrap_or(0);
+                self.briefly(times(most));
+                // What is computed element by element takes the place of an input, unless it is put together from
+                // parts.
+                let is_arithmetic = meaning.work(&site).elementwise != Dim::default();
+                let is_of_parts = entries.iter().any(|entry| entry.briefly > 0);
+                if is_arithmetic && !is_of_parts {
+                    self.briefly(if out < x.bytes { x.bytes.saturating_mul(2) } else { 0 });
+                    return vec![self.in_place(inputs, dies, out)];
+                }
+                // Heads are repeated in a view that is then copied.
+                let is_repeat = matches!(node.op, Op::RepeatHeads { .. });
+                self.briefly(if is_repeat { times(2) } else { 0 });
+                vec![self.new_value(out)]
             }
-            Op::Attention(attention) => {
-                let shape = node.outputs.get(1).map(|id| module.value(*id).ty.shape.as_slice());
-                let tile = shape.unwrap_or_default().iter().rev().take(2);
-                let tile = tile.fold(1u128, |n, dim| n.saturating_mul(dim.eval(lengths)));
-                let scores = bytes(self, 1);
-                return self.forward_attention(attention, inputs, (out, scores, tile));
+        }
+    }
+
+    /// What comes of a module, a stack or a parameter.
+    fn forward_member(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        lengths: &Lengths,
+        inputs: &[Held],
+        out: u128,
+    ) -> Vec<Held> {
+        let x = inputs.first().copied().unwrap_or_default();
+        let member = node.op.meaning().member().map(|id| &module.member(id).kind);
+        match (member, &node.op) {
+            (Some(MemberKind::Module(id)), _) => self.body(*id, lengths, inputs, &[]),
+            (Some(MemberKind::Stack(runs)), Op::Scan { each, args, .. }) => {
+                vec![self.forward_scan(runs, *each, args, lengths, inputs)]
             }
-            Op::Activate(kind) => {
-                let temporary = match kind {
-                    Activation::Relu | Activation::Gelu | Activation::Tanh | Activation::Sigmoid => 0,
-                    Activation::Silu | Activation::Relu2 | Activation::QuickGelu => 1,
-                    Activation::GeluTanh => 2,
-                };
-                self.briefly(out.saturating_mul(temporary));
-                self.in_place(inputs, dies, out)
+            (Some(MemberKind::Stack(runs)), Op::Experts { active, .. }) => {
+                let rows = node.inputs.first().map_or(0, |id| module.value(*id).ty.rows().eval(lengths));
+                vec![self.forward_experts(runs, rows, u128::from(*active), lengths, x)]
             }
-            Op::Add
-            | Op::Mul
-            | Op::Scale { .. }
-            | Op::Shift { .. }
-            | Op::Clamp { .. }
-            | Op::Softcap { .. } => self.in_place(inputs, dies, out),
-            Op::Unembed => self.product(x, out),
-            Op::Route(_) => {
-                self.briefly(out.saturating_mul(6));
-                self.new_value(out)
-            }
-            Op::Pool(Pool::Mean | Pool::Max) => {
-                self.briefly(x.bytes.saturating_mul(2));
-                self.new_value(out)
-            }
-            Op::Normalize => {
-                self.briefly(out);
-                self.in_place(inputs, dies, out)
-            }
-        };
-        vec![one]
+            // A parameter, which is counted apart.
+            (_, _) => vec![Held { bytes: out, ..Held::default() }],
+        }
     }
 
     /// A value that depends on lengths alone, which a plan keeps.
