@@ -59,14 +59,14 @@ impl SourceEmbedding {
                 weight: zero_row(normal([VOCAB, D_MODEL], INIT_STD, device), 1),
             },
             positions: nn::Embedding {
-                weight: normal([1026, D_MODEL], INIT_STD, device),
+                weight: normal([CONTEXT + 2, D_MODEL], INIT_STD, device),
             },
             norm: nn::LayerNormConfig::new(D_MODEL).with_epsilon(EPS).init(device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `tokens [B, S]` → `[B, S, 768]`
+    /// `tokens [B, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         let source_len = tokens.dims()[1];
         let device = &tokens.device();
@@ -91,15 +91,15 @@ impl EncoderAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, S, 768]`, `mask [B, 1, 1, S]` → `[B, S, 768]`
+    /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -134,7 +134,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, S, 768]` → `[B, S, 768]`
+    /// `x [B, S, D_MODEL]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
     }
@@ -165,7 +165,7 @@ impl EncoderBlock {
         }
     }
 
-    /// `x [B, S, 768]`, `mask [B, 1, 1, S]` → `[B, S, 768]`
+    /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let x = self.norm1.forward(x.clone() + self.attention.forward(x, mask));
         self.norm2.forward(x.clone() + self.ffn.forward(x))
@@ -188,7 +188,7 @@ impl Encoder {
         }
     }
 
-    /// `x [B, S, 768]`, `mask [B, S]` → `[B, S, 768]`
+    /// `x [B, S, D_MODEL]`, `mask [B, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<2, Int>>) -> Tensor<3> {
         let padding = mask.map(padding_mask);
         let mut x = x;
@@ -214,14 +214,14 @@ impl TargetEmbedding {
     pub fn new(device: &Device) -> Self {
         Self {
             positions: nn::Embedding {
-                weight: normal([1026, D_MODEL], INIT_STD, device),
+                weight: normal([CONTEXT + 2, D_MODEL], INIT_STD, device),
             },
             norm: nn::LayerNormConfig::new(D_MODEL).with_epsilon(EPS).init(device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `tokens [B, T]`, `table [50265, 768]` → `[B, T, 768]`
+    /// `tokens [B, T]`, `table [VOCAB, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         tokens: Tensor<2, Int>,
@@ -251,15 +251,15 @@ impl DecoderAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 768]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, cache: Option<&mut KvCache>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -294,15 +294,15 @@ impl CrossAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 768]`, `memory [B, S, 768]`, `mask [B, 1, 1, S]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -352,7 +352,7 @@ impl DecoderBlock {
         }
     }
 
-    /// `x [B, T, 768]`, `memory [B, S, 768]`, `mask [B, 1, 1, S]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -382,7 +382,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 768]`, `memory [B, S, 768]`, `memory_mask [B, S]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `memory_mask [B, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -416,7 +416,7 @@ impl LmHead {
         }
     }
 
-    /// `x [B, T, 768]`, `table [50265, 768]` → `[B, T, 50265]`
+    /// `x [B, T, D_MODEL]`, `table [VOCAB, D_MODEL]` → `[B, T, VOCAB]`
     pub fn forward(&self, x: Tensor<3>, table: Tensor<2>) -> Tensor<3> {
         unembed(x, table) + self.fixed_bias.val().unsqueeze::<3>()
     }
@@ -454,7 +454,7 @@ impl BartBase {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `source [B, S]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, 50265]`
+    /// `source [B, S]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, VOCAB]`
     pub fn forward(
         &self,
         source: Tensor<2, Int>,
@@ -465,7 +465,7 @@ impl BartBase {
         self.decode(target, memory, source_mask)
     }
 
-    /// `source [B, S]`, `source_mask [B, S]` → `[B, S, 768]`
+    /// `source [B, S]`, `source_mask [B, S]` → `[B, S, D_MODEL]`
     pub fn encode(
         &self,
         source: Tensor<2, Int>,
@@ -474,7 +474,7 @@ impl BartBase {
         self.encoder.forward(self.source_embed.forward(source), source_mask)
     }
 
-    /// `target [B, T]`, `memory [B, S, 768]`, `source_mask [B, S]` → `[B, T, 50265]`
+    /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn decode(
@@ -486,7 +486,7 @@ impl BartBase {
         self.run_decoder(target, memory, source_mask, None)
     }
 
-    /// `target [B, T]`, `memory [B, S, 768]`, `source_mask [B, S]` → `[B, T, 50265]`
+    /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn decode_cached(

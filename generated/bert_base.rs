@@ -30,6 +30,10 @@ pub const HEADS: usize = 12;
 pub const HEAD_DIM: usize = D_MODEL / HEADS;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 3072;
+/// Token types.
+pub const SEGMENTS: usize = 2;
+/// Features of the vector the model gives.
+pub const PROJECT: usize = 768;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-12;
 /// Probability of dropping a feature in training.
@@ -57,7 +61,7 @@ impl Embedding {
                 weight: zero_row(normal([VOCAB, D_MODEL], INIT_STD, device), 0),
             },
             segments: nn::Embedding {
-                weight: normal([2, D_MODEL], INIT_STD, device),
+                weight: normal([SEGMENTS, D_MODEL], INIT_STD, device),
             },
             positions: nn::Embedding {
                 weight: normal([CONTEXT, D_MODEL], INIT_STD, device),
@@ -67,7 +71,7 @@ impl Embedding {
         }
     }
 
-    /// `tokens [B, T]`, `token_types [B, T]` → `[B, T, 768]`
+    /// `tokens [B, T]`, `token_types [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         tokens: Tensor<2, Int>,
@@ -100,15 +104,15 @@ impl Attention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, 1, 1, T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -143,7 +147,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, T, 768]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
     }
@@ -174,7 +178,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, 1, 1, T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let x = self.norm1.forward(x.clone() + self.attention.forward(x, mask));
         self.norm2.forward(x.clone() + self.ffn.forward(x))
@@ -197,7 +201,7 @@ impl Encoder {
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<2, Int>>) -> Tensor<3> {
         let padding = mask.map(padding_mask);
         let mut x = x;
@@ -220,11 +224,11 @@ impl EmbedHead {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            project: linear(D_MODEL, D_MODEL, device),
+            project: linear(D_MODEL, PROJECT, device),
         }
     }
 
-    /// `x [B, T, 768]` → `[B, 768]`
+    /// `x [B, T, D_MODEL]` → `[B, PROJECT]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<2> {
         tanh(project(&self.project, pool_first(x)))
     }
@@ -258,7 +262,7 @@ impl BertBase {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `tokens [B, T]`, `token_types [B, T]`, `mask [B, T]` → `[B, 768]`
+    /// `tokens [B, T]`, `token_types [B, T]`, `mask [B, T]` → `[B, PROJECT]`
     pub fn forward(
         &self,
         tokens: Tensor<2, Int>,

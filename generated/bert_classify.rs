@@ -29,7 +29,13 @@ pub const HEADS: usize = 12;
 /// Features of a head.
 pub const HEAD_DIM: usize = D_MODEL / HEADS;
 /// Features inside a feed-forward.
-pub const HIDDEN: usize = 3072;
+pub const FEED_FORWARD_HIDDEN: usize = 3072;
+/// Features inside a feed-forward.
+pub const CLASSIFY_HEAD_HIDDEN: usize = 768;
+/// Token types.
+pub const SEGMENTS: usize = 2;
+/// Classes.
+pub const CLASSES: usize = 1;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-12;
 /// Probability of dropping a feature in training.
@@ -57,7 +63,7 @@ impl Embedding {
                 weight: zero_row(normal([VOCAB, D_MODEL], INIT_STD, device), 0),
             },
             segments: nn::Embedding {
-                weight: normal([2, D_MODEL], INIT_STD, device),
+                weight: normal([SEGMENTS, D_MODEL], INIT_STD, device),
             },
             positions: nn::Embedding {
                 weight: normal([CONTEXT, D_MODEL], INIT_STD, device),
@@ -67,7 +73,7 @@ impl Embedding {
         }
     }
 
-    /// `tokens [B, T]`, `token_types [B, T]` → `[B, T, 768]`
+    /// `tokens [B, T]`, `token_types [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         tokens: Tensor<2, Int>,
@@ -100,15 +106,15 @@ impl Attention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, 1, 1, T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -137,13 +143,13 @@ impl FeedForward {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            up: linear(D_MODEL, HIDDEN, device),
-            down: linear(HIDDEN, D_MODEL, device),
+            up: linear(D_MODEL, FEED_FORWARD_HIDDEN, device),
+            down: linear(FEED_FORWARD_HIDDEN, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 768]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
     }
@@ -174,7 +180,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, 1, 1, T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let x = self.norm1.forward(x.clone() + self.attention.forward(x, mask));
         self.norm2.forward(x.clone() + self.ffn.forward(x))
@@ -197,7 +203,7 @@ impl Encoder {
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<2, Int>>) -> Tensor<3> {
         let padding = mask.map(padding_mask);
         let mut x = x;
@@ -222,13 +228,13 @@ impl ClassifyHead {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            hidden: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, 1, device),
+            hidden: linear(D_MODEL, CLASSIFY_HEAD_HIDDEN, device),
+            output: linear(CLASSIFY_HEAD_HIDDEN, CLASSES, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 768]` → `[B, 1]`
+    /// `x [B, T, D_MODEL]` → `[B, CLASSES]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<2> {
         let dropout = self.dropout.forward(tanh(project(&self.hidden, pool_first(x))));
         project(&self.output, dropout)
@@ -263,7 +269,7 @@ impl BertClassify {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `tokens [B, T]`, `token_types [B, T]`, `mask [B, T]` → `[B, 1]`
+    /// `tokens [B, T]`, `token_types [B, T]`, `mask [B, T]` → `[B, CLASSES]`
     pub fn forward(
         &self,
         tokens: Tensor<2, Int>,

@@ -29,6 +29,8 @@ pub const HEADS: usize = 12;
 pub const HEAD_DIM: usize = D_MODEL / HEADS;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 3072;
+/// Token types.
+pub const SEGMENTS: usize = 2;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-12;
 /// Probability of dropping a feature in training.
@@ -56,7 +58,7 @@ impl Embedding {
                 weight: zero_row(normal([VOCAB, D_MODEL], INIT_STD, device), 0),
             },
             segments: nn::Embedding {
-                weight: normal([2, D_MODEL], INIT_STD, device),
+                weight: normal([SEGMENTS, D_MODEL], INIT_STD, device),
             },
             positions: nn::Embedding {
                 weight: normal([CONTEXT, D_MODEL], INIT_STD, device),
@@ -66,7 +68,7 @@ impl Embedding {
         }
     }
 
-    /// `tokens [B, T]`, `token_types [B, T]` → `[B, T, 768]`
+    /// `tokens [B, T]`, `token_types [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         tokens: Tensor<2, Int>,
@@ -99,15 +101,15 @@ impl Attention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, 1, 1, T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -142,7 +144,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, T, 768]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
     }
@@ -173,7 +175,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, 1, 1, T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let x = self.norm1.forward(x.clone() + self.attention.forward(x, mask));
         self.norm2.forward(x.clone() + self.ffn.forward(x))
@@ -196,7 +198,7 @@ impl Encoder {
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<2, Int>>) -> Tensor<3> {
         let padding = mask.map(padding_mask);
         let mut x = x;
@@ -223,7 +225,7 @@ impl SpanHead {
         }
     }
 
-    /// `x [B, T, 768]` → `start_logits [B, T]`, `end_logits [B, T]`
+    /// `x [B, T, D_MODEL]` → `start_logits [B, T]`, `end_logits [B, T]`
     pub fn forward(&self, x: Tensor<3>) -> (Tensor<2>, Tensor<2>) {
         let logits = project(&self.output, x);
         (

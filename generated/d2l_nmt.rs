@@ -18,6 +18,8 @@ use trafoc_kernels::{
 
 /// Token ids the model knows.
 pub const VOCAB: usize = 201;
+/// Token ids of the source.
+pub const SOURCE_VOCAB: usize = 184;
 /// The longest sequence the model is meant for.
 pub const CONTEXT: usize = 1000;
 /// Features of the residual stream.
@@ -39,7 +41,7 @@ pub const DROPOUT: f64 = 0.1;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 1.0;
 
-/// Vectors `5.656854249492381 token + position`.
+/// Vectors `sqrt(d_model) token + position`.
 ///
 /// From `specs/d2l-nmt.yaml:10`.
 #[derive(Module, Debug)]
@@ -53,13 +55,13 @@ impl SourceEmbedding {
     pub fn new(device: &Device) -> Self {
         Self {
             tokens: nn::Embedding {
-                weight: normal([184, D_MODEL], INIT_STD, device),
+                weight: normal([SOURCE_VOCAB, D_MODEL], INIT_STD, device),
             },
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `tokens [B, S]` → `[B, S, 32]`
+    /// `tokens [B, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         let source_len = tokens.dims()[1];
         let device = &tokens.device();
@@ -89,15 +91,15 @@ impl EncoderAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear_no_bias(D_MODEL, D_MODEL, device),
-            key: linear_no_bias(D_MODEL, D_MODEL, device),
-            value: linear_no_bias(D_MODEL, D_MODEL, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            query: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear_no_bias(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, S, 32]`, `mask [B, 1, 1, S]` → `[B, S, 32]`
+    /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -130,7 +132,7 @@ impl FeedForward {
                 weight: Initializer::XavierUniform {
                     gain: 1.0,
                 }
-                    .init_with([D_MODEL, HIDDEN], Some(32), Some(64), device),
+                    .init_with([D_MODEL, HIDDEN], Some(D_MODEL), Some(HIDDEN), device),
                 bias: Some(
                     Initializer::Uniform {
                         min: -0.17677669529663687,
@@ -143,7 +145,7 @@ impl FeedForward {
                 weight: Initializer::XavierUniform {
                     gain: 1.0,
                 }
-                    .init_with([HIDDEN, D_MODEL], Some(64), Some(32), device),
+                    .init_with([HIDDEN, D_MODEL], Some(HIDDEN), Some(D_MODEL), device),
                 bias: Some(
                     Initializer::Uniform {
                         min: -0.125,
@@ -156,7 +158,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, S, 32]` → `[B, S, 32]`
+    /// `x [B, S, D_MODEL]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         self.dropout.forward(project(&self.down, relu(project(&self.up, x))))
     }
@@ -187,7 +189,7 @@ impl EncoderBlock {
         }
     }
 
-    /// `x [B, S, 32]`, `mask [B, 1, 1, S]` → `[B, S, 32]`
+    /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let x = self.norm1.forward(x.clone() + self.attention.forward(x, mask));
         self.norm2.forward(x.clone() + self.ffn.forward(x))
@@ -210,7 +212,7 @@ impl Encoder {
         }
     }
 
-    /// `x [B, S, 32]`, `mask [B, S]` → `[B, S, 32]`
+    /// `x [B, S, D_MODEL]`, `mask [B, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<2, Int>>) -> Tensor<3> {
         let padding = mask.map(padding_mask);
         let mut x = x;
@@ -221,7 +223,7 @@ impl Encoder {
     }
 }
 
-/// Vectors `5.656854249492381 token + position`.
+/// Vectors `sqrt(d_model) token + position`.
 ///
 /// From `specs/d2l-nmt.yaml:10`.
 #[derive(Module, Debug)]
@@ -241,7 +243,7 @@ impl TargetEmbedding {
         }
     }
 
-    /// `tokens [B, T]` → `[B, T, 32]`
+    /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>, past: usize) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
@@ -267,15 +269,15 @@ impl DecoderAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear_no_bias(D_MODEL, D_MODEL, device),
-            key: linear_no_bias(D_MODEL, D_MODEL, device),
-            value: linear_no_bias(D_MODEL, D_MODEL, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            query: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear_no_bias(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 32]` → `[B, T, 32]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, cache: Option<&mut KvCache>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -310,15 +312,15 @@ impl CrossAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear_no_bias(D_MODEL, D_MODEL, device),
-            key: linear_no_bias(D_MODEL, D_MODEL, device),
-            value: linear_no_bias(D_MODEL, D_MODEL, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            query: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear_no_bias(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 32]`, `memory [B, S, 32]`, `mask [B, 1, 1, S]` → `[B, T, 32]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -368,7 +370,7 @@ impl DecoderBlock {
         }
     }
 
-    /// `x [B, T, 32]`, `memory [B, S, 32]`, `mask [B, 1, 1, S]` → `[B, T, 32]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -398,7 +400,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 32]`, `memory [B, S, 32]`, `memory_mask [B, S]` → `[B, T, 32]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `memory_mask [B, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -432,7 +434,7 @@ impl LmHead {
                 weight: Initializer::XavierUniform {
                     gain: 1.0,
                 }
-                    .init_with([D_MODEL, VOCAB], Some(32), Some(201), device),
+                    .init_with([D_MODEL, VOCAB], Some(D_MODEL), Some(VOCAB), device),
                 bias: Some(
                     Initializer::Uniform {
                         min: -0.17677669529663687,
@@ -444,7 +446,7 @@ impl LmHead {
         }
     }
 
-    /// `x [B, T, 32]` → `[B, T, 201]`
+    /// `x [B, T, D_MODEL]` → `[B, T, VOCAB]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.output, x)
     }
@@ -482,7 +484,7 @@ impl D2lNmt {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `source [B, S]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, 201]`
+    /// `source [B, S]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, VOCAB]`
     pub fn forward(
         &self,
         source: Tensor<2, Int>,
@@ -493,7 +495,7 @@ impl D2lNmt {
         self.decode(target, memory, source_mask)
     }
 
-    /// `source [B, S]`, `source_mask [B, S]` → `[B, S, 32]`
+    /// `source [B, S]`, `source_mask [B, S]` → `[B, S, D_MODEL]`
     pub fn encode(
         &self,
         source: Tensor<2, Int>,
@@ -502,7 +504,7 @@ impl D2lNmt {
         self.encoder.forward(self.source_embed.forward(source), source_mask)
     }
 
-    /// `target [B, T]`, `memory [B, S, 32]`, `source_mask [B, S]` → `[B, T, 201]`
+    /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn decode(
@@ -514,7 +516,7 @@ impl D2lNmt {
         self.run_decoder(target, memory, source_mask, None)
     }
 
-    /// `target [B, T]`, `memory [B, S, 32]`, `source_mask [B, S]` → `[B, T, 201]`
+    /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn decode_cached(

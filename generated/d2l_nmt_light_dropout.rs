@@ -18,6 +18,8 @@ use trafoc_kernels::{
 
 /// Token ids the model knows.
 pub const VOCAB: usize = 201;
+/// Token ids of the source.
+pub const SOURCE_VOCAB: usize = 184;
 /// The longest sequence the model is meant for.
 pub const CONTEXT: usize = 1000;
 /// Features of the residual stream.
@@ -37,7 +39,7 @@ pub const EPS: f64 = 1e-5;
 /// Probability of dropping a feature in training.
 pub const DROPOUT: f64 = 0.1;
 
-/// Vectors `5.656854249492381 token + position`.
+/// Vectors `sqrt(d_model) token + position`.
 ///
 /// From `specs/d2l-nmt-light-dropout.yaml:9`.
 #[derive(Module, Debug)]
@@ -54,13 +56,18 @@ impl SourceEmbedding {
                 weight: Initializer::XavierUniform {
                     gain: 1.0,
                 }
-                    .init_with([184, D_MODEL], Some(32), Some(184), device),
+                    .init_with(
+                        [SOURCE_VOCAB, D_MODEL],
+                        Some(D_MODEL),
+                        Some(SOURCE_VOCAB),
+                        device,
+                    ),
             },
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `tokens [B, S]` → `[B, S, 32]`
+    /// `tokens [B, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         let source_len = tokens.dims()[1];
         let device = &tokens.device();
@@ -90,15 +97,15 @@ impl EncoderAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear_no_bias(D_MODEL, D_MODEL, device),
-            key: linear_no_bias(D_MODEL, D_MODEL, device),
-            value: linear_no_bias(D_MODEL, D_MODEL, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            query: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear_no_bias(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, S, 32]`, `mask [B, 1, 1, S]` → `[B, S, 32]`
+    /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -131,7 +138,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, S, 32]` → `[B, S, 32]`
+    /// `x [B, S, D_MODEL]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.down, relu(project(&self.up, x)))
     }
@@ -162,7 +169,7 @@ impl EncoderBlock {
         }
     }
 
-    /// `x [B, S, 32]`, `mask [B, 1, 1, S]` → `[B, S, 32]`
+    /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let x = self.norm1.forward(x.clone() + self.attention.forward(x, mask));
         self.norm2.forward(x.clone() + self.ffn.forward(x))
@@ -185,7 +192,7 @@ impl Encoder {
         }
     }
 
-    /// `x [B, S, 32]`, `mask [B, S]` → `[B, S, 32]`
+    /// `x [B, S, D_MODEL]`, `mask [B, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<2, Int>>) -> Tensor<3> {
         let padding = mask.map(padding_mask);
         let mut x = x;
@@ -196,7 +203,7 @@ impl Encoder {
     }
 }
 
-/// Vectors `5.656854249492381 token + position`.
+/// Vectors `sqrt(d_model) token + position`.
 ///
 /// From `specs/d2l-nmt-light-dropout.yaml:9`.
 #[derive(Module, Debug)]
@@ -213,13 +220,13 @@ impl TargetEmbedding {
                 weight: Initializer::XavierUniform {
                     gain: 1.0,
                 }
-                    .init_with([VOCAB, D_MODEL], Some(32), Some(201), device),
+                    .init_with([VOCAB, D_MODEL], Some(D_MODEL), Some(VOCAB), device),
             },
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `tokens [B, T]` → `[B, T, 32]`
+    /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>, past: usize) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
@@ -245,15 +252,15 @@ impl DecoderAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear_no_bias(D_MODEL, D_MODEL, device),
-            key: linear_no_bias(D_MODEL, D_MODEL, device),
-            value: linear_no_bias(D_MODEL, D_MODEL, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            query: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear_no_bias(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 32]` → `[B, T, 32]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, cache: Option<&mut KvCache>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -288,15 +295,15 @@ impl CrossAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear_no_bias(D_MODEL, D_MODEL, device),
-            key: linear_no_bias(D_MODEL, D_MODEL, device),
-            value: linear_no_bias(D_MODEL, D_MODEL, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            query: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear_no_bias(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 32]`, `memory [B, S, 32]`, `mask [B, 1, 1, S]` → `[B, T, 32]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -346,7 +353,7 @@ impl DecoderBlock {
         }
     }
 
-    /// `x [B, T, 32]`, `memory [B, S, 32]`, `mask [B, 1, 1, S]` → `[B, T, 32]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -376,7 +383,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 32]`, `memory [B, S, 32]`, `memory_mask [B, S]` → `[B, T, 32]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `memory_mask [B, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -410,7 +417,7 @@ impl LmHead {
         }
     }
 
-    /// `x [B, T, 32]` → `[B, T, 201]`
+    /// `x [B, T, D_MODEL]` → `[B, T, VOCAB]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.output, x)
     }
@@ -448,7 +455,7 @@ impl D2lNmtLightDropout {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `source [B, S]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, 201]`
+    /// `source [B, S]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, VOCAB]`
     pub fn forward(
         &self,
         source: Tensor<2, Int>,
@@ -459,7 +466,7 @@ impl D2lNmtLightDropout {
         self.decode(target, memory, source_mask)
     }
 
-    /// `source [B, S]`, `source_mask [B, S]` → `[B, S, 32]`
+    /// `source [B, S]`, `source_mask [B, S]` → `[B, S, D_MODEL]`
     pub fn encode(
         &self,
         source: Tensor<2, Int>,
@@ -468,7 +475,7 @@ impl D2lNmtLightDropout {
         self.encoder.forward(self.source_embed.forward(source), source_mask)
     }
 
-    /// `target [B, T]`, `memory [B, S, 32]`, `source_mask [B, S]` → `[B, T, 201]`
+    /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn decode(
@@ -480,7 +487,7 @@ impl D2lNmtLightDropout {
         self.run_decoder(target, memory, source_mask, None)
     }
 
-    /// `target [B, T]`, `memory [B, S, 32]`, `source_mask [B, S]` → `[B, T, 201]`
+    /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn decode_cached(

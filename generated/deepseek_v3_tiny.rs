@@ -28,10 +28,16 @@ pub const D_MODEL: usize = 64;
 pub const LAYERS: usize = 3;
 /// Heads of queries.
 pub const HEADS: usize = 4;
-/// Heads of keys and values, each shared by `HEADS / KV_HEADS` heads of queries.
-pub const KV_HEADS: usize = 1;
-/// Features of a head.
-pub const HEAD_DIM: usize = 24;
+/// Features of a head of values.
+pub const VALUE_DIM: usize = 16;
+/// Features of the latent vector that queries come from.
+pub const QUERY_RANK: usize = 24;
+/// Features of the latent vector that keys and values come from.
+pub const KV_RANK: usize = 16;
+/// Features of a head that positions do not turn.
+pub const CONTENT_DIM: usize = 16;
+/// Features of a head that positions turn.
+pub const ROTARY_DIM: usize = 8;
 /// Features inside a feed-forward.
 pub const FEED_FORWARD_HIDDEN: usize = 160;
 /// Features inside a feed-forward.
@@ -40,6 +46,12 @@ pub const EXPERT_HIDDEN: usize = 32;
 pub const EXPERTS: usize = 8;
 /// Experts a token is sent to.
 pub const TOP_K: usize = 2;
+/// Groups of experts.
+pub const GROUPS: usize = 4;
+/// Groups of experts a token may use.
+pub const GROUPS_KEPT: usize = 2;
+/// Experts whose affinities make up the score of their group.
+pub const SCORE_OF: usize = 2;
 /// Base of the rotary angles.
 pub const THETA: f64 = 10000.0;
 /// Added to the variance in norms.
@@ -65,7 +77,7 @@ impl Embedding {
         }
     }
 
-    /// `tokens [B, T]` → `[B, T, 64]`
+    /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         self.tokens.forward(tokens)
     }
@@ -89,17 +101,23 @@ impl LatentAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query_down: linear_no_bias(D_MODEL, 24, device),
-            query_norm: nn::RmsNormConfig::new(24).with_epsilon(EPS).init(device),
-            query_up: linear_no_bias(24, HEADS * HEAD_DIM, device),
-            kv_down: linear_no_bias(D_MODEL, 24, device),
-            kv_norm: nn::RmsNormConfig::new(16).with_epsilon(EPS).init(device),
-            kv_up: linear_no_bias(16, HEADS * 32, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            query_down: linear_no_bias(D_MODEL, QUERY_RANK, device),
+            query_norm: nn::RmsNormConfig::new(QUERY_RANK)
+                .with_epsilon(EPS)
+                .init(device),
+            query_up: linear_no_bias(
+                QUERY_RANK,
+                HEADS * (CONTENT_DIM + ROTARY_DIM),
+                device,
+            ),
+            kv_down: linear_no_bias(D_MODEL, KV_RANK + ROTARY_DIM, device),
+            kv_norm: nn::RmsNormConfig::new(KV_RANK).with_epsilon(EPS).init(device),
+            kv_up: linear_no_bias(KV_RANK, HEADS * (CONTENT_DIM + VALUE_DIM), device),
+            output: linear_no_bias(HEADS * VALUE_DIM, D_MODEL, device),
         }
     }
 
-    /// `x [B, T, 64]`, `cos [T, 4]`, `sin [T, 4]`, `mask [B, 1, 1, P+T]` → `[B, T, 64]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 4]`, `sin [T, 4]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -111,21 +129,25 @@ impl LatentAttention {
         let query_norm = self.query_norm.forward(project(&self.query_down, x.clone()));
         let q = split_heads(project(&self.query_up, query_norm), HEADS);
         let kv_down = project(&self.kv_down, x);
-        let kv_norm = self.kv_norm.forward(kv_down.clone().narrow(2, 0, 16));
-        let k_rotary = split_heads(kv_down.narrow(2, 16, 8), KV_HEADS);
+        let kv_norm = self.kv_norm.forward(kv_down.clone().narrow(2, 0, KV_RANK));
+        let k_rotary = split_heads(kv_down.narrow(2, KV_RANK, ROTARY_DIM), 1);
         let k = rotate_interleaved(k_rotary, cos.clone(), sin.clone());
         let (latent, k_rotary) = match cache {
             Some(cache) => cache.append((kv_norm, k)),
             None => (kv_norm, k),
         };
         let kv = split_heads(project(&self.kv_up, latent), HEADS);
-        let v = kv.clone().narrow(3, 16, 16);
-        let q_2 = rotate_interleaved(q.clone().narrow(3, 16, 8), cos, sin);
-        let q = Tensor::cat(vec![q.narrow(3, 0, 16), q_2], 3);
-        let k_rotary = repeat_heads(k_rotary, HEADS / KV_HEADS);
-        let k = Tensor::cat(vec![kv.narrow(3, 0, 16), k_rotary], 3);
+        let v = kv.clone().narrow(3, CONTENT_DIM, VALUE_DIM);
+        let q_2 = rotate_interleaved(
+            q.clone().narrow(3, CONTENT_DIM, ROTARY_DIM),
+            cos,
+            sin,
+        );
+        let q = Tensor::cat(vec![q.narrow(3, 0, CONTENT_DIM), q_2], 3);
+        let k_content = kv.narrow(3, 0, CONTENT_DIM);
+        let k = Tensor::cat(vec![k_content, repeat_heads(k_rotary, HEADS)], 3);
         let options = AttentionModuleOptions {
-            scale: Some(1.0 / (HEAD_DIM as f64).sqrt()),
+            scale: Some(1.0 / ((CONTENT_DIM + ROTARY_DIM) as f64).sqrt()),
             softcap: None,
             is_causal: true,
         };
@@ -154,7 +176,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, T, 64]` → `[B, T, 64]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let h = silu(project(&self.gate, x.clone()));
         project(&self.down, h * project(&self.up, x))
@@ -186,7 +208,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, 64]`, `cos [T, 4]`, `sin [T, 4]`, `mask [B, 1, 1, P+T]` → `[B, T, 64]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 4]`, `sin [T, 4]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -223,7 +245,7 @@ impl Expert {
         }
     }
 
-    /// `x [N, 64]` → `[N, 64]`
+    /// `x [N, D_MODEL]` → `[N, D_MODEL]`
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         let h = silu(project(&self.gate, x.clone()));
         project(&self.down, h * project(&self.up, x))
@@ -250,7 +272,7 @@ impl SharedExpert {
         }
     }
 
-    /// `x [B, T, 64]` → `[B, T, 64]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let h = silu(project(&self.gate, x.clone()));
         project(&self.down, h * project(&self.up, x))
@@ -281,7 +303,7 @@ impl Mixture {
         }
     }
 
-    /// `x [B, T, 64]` → `[B, T, 64]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let weights = route_sigmoid(
             project(&self.router, x.clone()),
@@ -289,9 +311,9 @@ impl Mixture {
             true,
             |affinities| limit_groups(
                 affinities + self.correction.val().unsqueeze::<3>(),
-                4,
-                2,
-                2,
+                GROUPS,
+                GROUPS_KEPT,
+                SCORE_OF,
             ),
         ) * 2.5;
         let y = mix_experts(
@@ -328,7 +350,7 @@ impl Block2 {
         }
     }
 
-    /// `x [B, T, 64]`, `cos [T, 4]`, `sin [T, 4]`, `mask [B, 1, 1, P+T]` → `[B, T, 64]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 4]`, `sin [T, 4]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -377,7 +399,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 64]`, `mask [B, P+T]` → `[B, T, 64]`
+    /// `x [B, T, D_MODEL]`, `mask [B, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -387,7 +409,13 @@ impl Decoder {
     ) -> Tensor<3> {
         let time = x.dims()[1];
         let device = &x.device();
-        let (cos, sin) = rotary_table(&frequencies(THETA, 8), 1.0, past, time, device);
+        let (cos, sin) = rotary_table(
+            &frequencies(THETA, ROTARY_DIM),
+            1.0,
+            past,
+            time,
+            device,
+        );
         let padding = mask.map(padding_mask);
         let mut x = x;
         for (i, block) in self.blocks.iter().enumerate() {
@@ -421,7 +449,7 @@ impl LmHead {
         }
     }
 
-    /// `x [B, T, 64]` → `[B, T, 512]`
+    /// `x [B, T, D_MODEL]` → `[B, T, VOCAB]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.output, x)
     }
@@ -455,7 +483,7 @@ impl DeepseekV3Tiny {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 512]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn forward(
@@ -466,7 +494,7 @@ impl DeepseekV3Tiny {
         self.run(tokens, mask, None)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 512]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn forward_cached(

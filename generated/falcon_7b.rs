@@ -55,7 +55,7 @@ impl Embedding {
         }
     }
 
-    /// `tokens [B, T]` → `[B, T, 4544]`
+    /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         self.tokens.forward(tokens)
     }
@@ -76,14 +76,14 @@ impl Attention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear_no_bias(D_MODEL, D_MODEL, device),
-            key: linear_no_bias(D_MODEL, HEAD_DIM, device),
-            value: linear_no_bias(D_MODEL, HEAD_DIM, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            query: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear_no_bias(D_MODEL, KV_HEADS * HEAD_DIM, device),
+            value: linear_no_bias(D_MODEL, KV_HEADS * HEAD_DIM, device),
+            output: linear_no_bias(HEADS * HEAD_DIM, D_MODEL, device),
         }
     }
 
-    /// `x [B, T, 4544]`, `cos [T, 32]`, `sin [T, 32]`, `mask [B, 1, 1, P+T]` → `[B, T, 4544]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 32]`, `sin [T, 32]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -101,8 +101,8 @@ impl Attention {
             Some(cache) => cache.append((k, v)),
             None => (k, v),
         };
-        let k = repeat_heads(k, HEADS / KV_HEADS);
-        let v = repeat_heads(v, HEADS / KV_HEADS);
+        let k = repeat_heads(k, 71);
+        let v = repeat_heads(v, 71);
         let options = AttentionModuleOptions {
             scale: Some(1.0 / (HEAD_DIM as f64).sqrt()),
             softcap: None,
@@ -131,7 +131,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, T, 4544]` → `[B, T, 4544]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.down, gelu(project(&self.up, x)))
     }
@@ -160,7 +160,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, 4544]`, `cos [T, 32]`, `sin [T, 32]`, `mask [B, 1, 1, P+T]` → `[B, T, 4544]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 32]`, `sin [T, 32]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -193,7 +193,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 4544]`, `mask [B, P+T]` → `[B, T, 4544]`
+    /// `x [B, T, D_MODEL]`, `mask [B, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -224,7 +224,7 @@ impl Decoder {
 ///
 /// From `specs/falcon-7b.yaml:14`.
 ///
-/// `x [B, T, 4544]`, `table [65024, 4544]` → `[B, T, 65024]`
+/// `x [B, T, D_MODEL]`, `table [VOCAB, D_MODEL]` → `[B, T, VOCAB]`
 fn lm_head(x: Tensor<3>, table: Tensor<2>) -> Tensor<3> {
     unembed(x, table)
 }
@@ -255,7 +255,7 @@ impl Falcon7b {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 65024]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn forward(
@@ -266,7 +266,7 @@ impl Falcon7b {
         self.run(tokens, mask, None)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 65024]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn forward_cached(

@@ -56,7 +56,7 @@ impl Embedding {
         }
     }
 
-    /// `tokens [B, T]` → `[B, T, 64]`
+    /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>, past: usize) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
@@ -80,14 +80,14 @@ impl Attention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
         }
     }
 
-    /// `x [B, T, 64]`, `mask [B, 1, 1, P+T]` → `[B, T, 64]`
+    /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -129,7 +129,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, T, 64]` → `[B, T, 64]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.down, gelu(project(&self.up, x)))
     }
@@ -160,7 +160,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, 64]`, `mask [B, 1, 1, P+T]` → `[B, T, 64]`
+    /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -193,7 +193,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 64]`, `mask [B, P+T]` → `[B, T, 64]`
+    /// `x [B, T, D_MODEL]`, `mask [B, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -226,7 +226,7 @@ impl LmHead {
         }
     }
 
-    /// `x [B, T, 64]` → `[B, T, 30]`
+    /// `x [B, T, D_MODEL]` → `[B, T, VOCAB]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.output, x)
     }
@@ -260,7 +260,7 @@ impl GbtMulm {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 30]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn forward(
@@ -271,7 +271,7 @@ impl GbtMulm {
         self.run(tokens, mask, None)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 30]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn forward_cached(

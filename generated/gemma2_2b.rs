@@ -39,7 +39,7 @@ pub const EPS: f64 = 1e-6;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
 
-/// Vectors `48 token`.
+/// Vectors `sqrt(d_model) token`.
 ///
 /// From `specs/gemma2-2b.yaml:8`.
 #[derive(Module, Debug)]
@@ -57,7 +57,7 @@ impl Embedding {
         }
     }
 
-    /// `tokens [B, T]` → `[B, T, 2304]`
+    /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         self.tokens.forward(tokens) * (D_MODEL as f64).sqrt()
     }
@@ -85,7 +85,7 @@ impl Attention {
         }
     }
 
-    /// `x [B, T, 2304]`, `cos [T, 128]`, `sin [T, 128]`, `mask [B, 1, T, P+T]` → `[B, T, 2304]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 128]`, `sin [T, 128]`, `mask [B, 1, T, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -135,7 +135,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, T, 2304]` → `[B, T, 2304]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let h = gelu_approximate(project(&self.gate, x.clone()));
         project(&self.down, h * project(&self.up, x))
@@ -171,7 +171,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, 2304]`, `cos [T, 128]`, `sin [T, 128]`, `mask [B, 1, T, P+T]` → `[B, T, 2304]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 128]`, `sin [T, 128]`, `mask [B, 1, T, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -207,7 +207,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 2304]`, `mask [B, P+T]` → `[B, T, 2304]`
+    /// `x [B, T, D_MODEL]`, `mask [B, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -247,7 +247,7 @@ impl Decoder {
 ///
 /// From `specs/gemma2-2b.yaml:21`.
 ///
-/// `x [B, T, 2304]`, `table [256000, 2304]` → `[B, T, 256000]`
+/// `x [B, T, D_MODEL]`, `table [VOCAB, D_MODEL]` → `[B, T, VOCAB]`
 fn lm_head(x: Tensor<3>, table: Tensor<2>) -> Tensor<3> {
     (unembed(x, table) / 30.0).tanh() * 30.0
 }
@@ -278,7 +278,7 @@ impl Gemma22b {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 256000]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn forward(
@@ -289,7 +289,7 @@ impl Gemma22b {
         self.run(tokens, mask, None)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 256000]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn forward_cached(

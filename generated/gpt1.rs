@@ -60,7 +60,7 @@ impl Embedding {
         }
     }
 
-    /// `tokens [B, T]` → `[B, T, 768]`
+    /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>, past: usize) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
@@ -85,15 +85,15 @@ impl Attention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear_no_bias(D_MODEL, D_MODEL, device),
-            key: linear_no_bias(D_MODEL, D_MODEL, device),
-            value: linear_no_bias(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, 1, 1, P+T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -137,7 +137,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, T, 768]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
     }
@@ -168,7 +168,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, 1, 1, P+T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -196,7 +196,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, P+T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -229,7 +229,7 @@ impl LmHead {
         }
     }
 
-    /// `x [B, T, 768]` → `[B, T, 40000]`
+    /// `x [B, T, D_MODEL]` → `[B, T, VOCAB]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.output, x)
     }
@@ -263,7 +263,7 @@ impl Gpt1 {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 40000]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn forward(
@@ -274,7 +274,7 @@ impl Gpt1 {
         self.run(tokens, mask, None)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 40000]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn forward_cached(

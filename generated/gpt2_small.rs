@@ -63,7 +63,7 @@ impl Embedding {
         }
     }
 
-    /// `tokens [B, T]` → `[B, T, 768]`
+    /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>, past: usize) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
@@ -88,15 +88,15 @@ impl Attention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, INIT_STD, device),
-            key: linear(D_MODEL, D_MODEL, INIT_STD, device),
-            value: linear(D_MODEL, D_MODEL, INIT_STD, device),
-            output: linear(D_MODEL, D_MODEL, OUTPUT_STD, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, INIT_STD, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, INIT_STD, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, INIT_STD, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, OUTPUT_STD, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, 1, 1, P+T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -140,7 +140,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, T, 768]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let down = project(&self.down, gelu_approximate(project(&self.up, x)));
         self.dropout.forward(down)
@@ -172,7 +172,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, 1, 1, P+T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -205,7 +205,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, P+T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -226,7 +226,7 @@ impl Decoder {
 ///
 /// From `specs/gpt2-small.yaml:14`.
 ///
-/// `x [B, T, 768]`, `table [50257, 768]` → `[B, T, 50257]`
+/// `x [B, T, D_MODEL]`, `table [VOCAB, D_MODEL]` → `[B, T, VOCAB]`
 fn lm_head(x: Tensor<3>, table: Tensor<2>) -> Tensor<3> {
     unembed(x, table)
 }
@@ -257,7 +257,7 @@ impl Gpt2Small {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 50257]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn forward(
@@ -268,7 +268,7 @@ impl Gpt2Small {
         self.run(tokens, mask, None)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 50257]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn forward_cached(

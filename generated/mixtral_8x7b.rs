@@ -61,7 +61,7 @@ impl Embedding {
         }
     }
 
-    /// `tokens [B, T]` → `[B, T, 4096]`
+    /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         self.tokens.forward(tokens)
     }
@@ -82,14 +82,14 @@ impl Attention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear_no_bias(D_MODEL, D_MODEL, device),
+            query: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
             key: linear_no_bias(D_MODEL, KV_HEADS * HEAD_DIM, device),
             value: linear_no_bias(D_MODEL, KV_HEADS * HEAD_DIM, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            output: linear_no_bias(HEADS * HEAD_DIM, D_MODEL, device),
         }
     }
 
-    /// `x [B, T, 4096]`, `cos [T, 64]`, `sin [T, 64]`, `mask [B, 1, 1, P+T]` → `[B, T, 4096]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 64]`, `sin [T, 64]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -139,7 +139,7 @@ impl Expert {
         }
     }
 
-    /// `x [N, 4096]` → `[N, 4096]`
+    /// `x [N, D_MODEL]` → `[N, D_MODEL]`
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         let h = silu(project(&self.gate, x.clone()));
         project(&self.down, h * project(&self.up, x))
@@ -164,7 +164,7 @@ impl Mixture {
         }
     }
 
-    /// `x [B, T, 4096]` → `[B, T, 4096]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let weights = route_softmax(
             project(&self.router, x.clone()),
@@ -201,7 +201,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, 4096]`, `cos [T, 64]`, `sin [T, 64]`, `mask [B, 1, 1, P+T]` → `[B, T, 4096]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 64]`, `sin [T, 64]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -236,7 +236,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 4096]`, `mask [B, P+T]` → `[B, T, 4096]`
+    /// `x [B, T, D_MODEL]`, `mask [B, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -279,7 +279,7 @@ impl LmHead {
         }
     }
 
-    /// `x [B, T, 4096]` → `[B, T, 32000]`
+    /// `x [B, T, D_MODEL]` → `[B, T, VOCAB]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.output, x)
     }
@@ -313,7 +313,7 @@ impl Mixtral8x7b {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 32000]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn forward(
@@ -324,7 +324,7 @@ impl Mixtral8x7b {
         self.run(tokens, mask, None)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 32000]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn forward_cached(

@@ -33,12 +33,14 @@ pub const HEADS: usize = 8;
 pub const HEAD_DIM: usize = D_MODEL / HEADS;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 1024;
+/// Languages the model knows.
+pub const LANGUAGES: usize = 8;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-5;
 /// Probability of dropping a feature in training.
 pub const DROPOUT: f64 = 0.1;
 
-/// Vectors `16 token + position + language`.
+/// Vectors `sqrt(d_model) token + position + language`.
 ///
 /// From `specs/multilingual-nmt.yaml:13`.
 #[derive(Module, Debug)]
@@ -56,19 +58,24 @@ impl SourceEmbedding {
                 weight: Initializer::XavierUniform {
                     gain: 1.0,
                 }
-                    .init_with([VOCAB, D_MODEL], Some(256), Some(16000), device),
+                    .init_with([VOCAB, D_MODEL], Some(D_MODEL), Some(VOCAB), device),
             },
             languages: nn::Embedding {
                 weight: Initializer::XavierUniform {
                     gain: 1.0,
                 }
-                    .init_with([8, D_MODEL], Some(256), Some(8), device),
+                    .init_with(
+                        [LANGUAGES, D_MODEL],
+                        Some(D_MODEL),
+                        Some(LANGUAGES),
+                        device,
+                    ),
             },
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `tokens [B, S]`, `language [B]` → `[B, S, 256]`
+    /// `tokens [B, S]`, `language [B]` → `[B, S, D_MODEL]`
     pub fn forward(
         &self,
         tokens: Tensor<2, Int>,
@@ -103,15 +110,15 @@ impl EncoderAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, S, 256]`, `mask [B, 1, 1, S]` → `[B, S, 256]`
+    /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -146,7 +153,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, S, 256]` → `[B, S, 256]`
+    /// `x [B, S, D_MODEL]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         self.dropout.forward(project(&self.down, relu(project(&self.up, x))))
     }
@@ -177,7 +184,7 @@ impl EncoderBlock {
         }
     }
 
-    /// `x [B, S, 256]`, `mask [B, 1, 1, S]` → `[B, S, 256]`
+    /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let attention = self.attention.forward(self.norm1.forward(x.clone()), mask);
         let x = x + attention;
@@ -203,7 +210,7 @@ impl Encoder {
         }
     }
 
-    /// `x [B, S, 256]`, `mask [B, S]` → `[B, S, 256]`
+    /// `x [B, S, D_MODEL]`, `mask [B, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<2, Int>>) -> Tensor<3> {
         let padding = mask.map(padding_mask);
         let mut x = x;
@@ -214,7 +221,7 @@ impl Encoder {
     }
 }
 
-/// Vectors `16 token + position`.
+/// Vectors `sqrt(d_model) token + position`.
 ///
 /// From `specs/multilingual-nmt.yaml:8`.
 #[derive(Module, Debug)]
@@ -230,7 +237,7 @@ impl TargetEmbedding {
         }
     }
 
-    /// `tokens [B, T]`, `table [16000, 256]` → `[B, T, 256]`
+    /// `tokens [B, T]`, `table [VOCAB, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         tokens: Tensor<2, Int>,
@@ -260,15 +267,15 @@ impl DecoderAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 256]` → `[B, T, 256]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, cache: Option<&mut KvCache>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -303,15 +310,15 @@ impl CrossAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 256]`, `memory [B, S, 256]`, `mask [B, 1, 1, S]` → `[B, T, 256]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -361,7 +368,7 @@ impl DecoderBlock {
         }
     }
 
-    /// `x [B, T, 256]`, `memory [B, S, 256]`, `mask [B, 1, 1, S]` → `[B, T, 256]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -395,7 +402,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 256]`, `memory [B, S, 256]`, `memory_mask [B, S]` → `[B, T, 256]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `memory_mask [B, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -417,7 +424,7 @@ impl Decoder {
 ///
 /// From `specs/multilingual-nmt.yaml:21`.
 ///
-/// `x [B, T, 256]`, `table [16000, 256]` → `[B, T, 16000]`
+/// `x [B, T, D_MODEL]`, `table [VOCAB, D_MODEL]` → `[B, T, VOCAB]`
 fn lm_head(x: Tensor<3>, table: Tensor<2>) -> Tensor<3> {
     unembed(x, table)
 }
@@ -452,7 +459,7 @@ impl MultilingualNmt {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `source [B, S]`, `language [B]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, 16000]`
+    /// `source [B, S]`, `language [B]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, VOCAB]`
     pub fn forward(
         &self,
         source: Tensor<2, Int>,
@@ -464,7 +471,7 @@ impl MultilingualNmt {
         self.decode(target, memory, source_mask)
     }
 
-    /// `source [B, S]`, `language [B]`, `source_mask [B, S]` → `[B, S, 256]`
+    /// `source [B, S]`, `language [B]`, `source_mask [B, S]` → `[B, S, D_MODEL]`
     pub fn encode(
         &self,
         source: Tensor<2, Int>,
@@ -474,7 +481,7 @@ impl MultilingualNmt {
         self.encoder.forward(self.source_embed.forward(source, language), source_mask)
     }
 
-    /// `target [B, T]`, `memory [B, S, 256]`, `source_mask [B, S]` → `[B, T, 16000]`
+    /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn decode(
@@ -486,7 +493,7 @@ impl MultilingualNmt {
         self.run_decoder(target, memory, source_mask, None)
     }
 
-    /// `target [B, T]`, `memory [B, S, 256]`, `source_mask [B, S]` → `[B, T, 16000]`
+    /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn decode_cached(

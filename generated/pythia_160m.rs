@@ -27,6 +27,8 @@ pub const LAYERS: usize = 12;
 pub const HEADS: usize = 12;
 /// Features of a head.
 pub const HEAD_DIM: usize = D_MODEL / HEADS;
+/// Features of a head that positions turn.
+pub const ROTARY_DIM: usize = 16;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 3072;
 /// Base of the rotary angles.
@@ -54,7 +56,7 @@ impl Embedding {
         }
     }
 
-    /// `tokens [B, T]` → `[B, T, 768]`
+    /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         self.tokens.forward(tokens)
     }
@@ -75,14 +77,14 @@ impl Attention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
         }
     }
 
-    /// `x [B, T, 768]`, `cos [T, 8]`, `sin [T, 8]`, `mask [B, 1, 1, P+T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 8]`, `sin [T, 8]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -128,7 +130,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, T, 768]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.down, gelu(project(&self.up, x)))
     }
@@ -156,7 +158,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, 768]`, `cos [T, 8]`, `sin [T, 8]`, `mask [B, 1, 1, P+T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 8]`, `sin [T, 8]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -191,7 +193,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 768]`, `mask [B, P+T]` → `[B, T, 768]`
+    /// `x [B, T, D_MODEL]`, `mask [B, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -201,7 +203,13 @@ impl Decoder {
     ) -> Tensor<3> {
         let time = x.dims()[1];
         let device = &x.device();
-        let (cos, sin) = rotary_table(&frequencies(THETA, 16), 1.0, past, time, device);
+        let (cos, sin) = rotary_table(
+            &frequencies(THETA, ROTARY_DIM),
+            1.0,
+            past,
+            time,
+            device,
+        );
         let padding = mask.map(padding_mask);
         let mut x = x;
         for (i, block) in self.blocks.iter().enumerate() {
@@ -228,7 +236,7 @@ impl LmHead {
         }
     }
 
-    /// `x [B, T, 768]` → `[B, T, 50304]`
+    /// `x [B, T, D_MODEL]` → `[B, T, VOCAB]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.output, x)
     }
@@ -262,7 +270,7 @@ impl Pythia160m {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 50304]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn forward(
@@ -273,7 +281,7 @@ impl Pythia160m {
         self.run(tokens, mask, None)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 50304]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn forward_cached(

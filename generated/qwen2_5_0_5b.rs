@@ -57,7 +57,7 @@ impl Embedding {
         }
     }
 
-    /// `tokens [B, T]` → `[B, T, 896]`
+    /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         self.tokens.forward(tokens)
     }
@@ -78,14 +78,14 @@ impl Attention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
             key: linear(D_MODEL, KV_HEADS * HEAD_DIM, device),
             value: linear(D_MODEL, KV_HEADS * HEAD_DIM, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            output: linear_no_bias(HEADS * HEAD_DIM, D_MODEL, device),
         }
     }
 
-    /// `x [B, T, 896]`, `cos [T, 32]`, `sin [T, 32]`, `mask [B, 1, 1, P+T]` → `[B, T, 896]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 32]`, `sin [T, 32]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -135,7 +135,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, T, 896]` → `[B, T, 896]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let h = silu(project(&self.gate, x.clone()));
         project(&self.down, h * project(&self.up, x))
@@ -167,7 +167,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, 896]`, `cos [T, 32]`, `sin [T, 32]`, `mask [B, 1, 1, P+T]` → `[B, T, 896]`
+    /// `x [B, T, D_MODEL]`, `cos [T, 32]`, `sin [T, 32]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -202,7 +202,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 896]`, `mask [B, P+T]` → `[B, T, 896]`
+    /// `x [B, T, D_MODEL]`, `mask [B, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -233,7 +233,7 @@ impl Decoder {
 ///
 /// From `specs/qwen2.5-0.5b.yaml:14`.
 ///
-/// `x [B, T, 896]`, `table [151936, 896]` → `[B, T, 151936]`
+/// `x [B, T, D_MODEL]`, `table [VOCAB, D_MODEL]` → `[B, T, VOCAB]`
 fn lm_head(x: Tensor<3>, table: Tensor<2>) -> Tensor<3> {
     unembed(x, table)
 }
@@ -264,7 +264,7 @@ impl Qwen2505b {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 151936]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn forward(
@@ -275,7 +275,7 @@ impl Qwen2505b {
         self.run(tokens, mask, None)
     }
 
-    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, 151936]`
+    /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn forward_cached(

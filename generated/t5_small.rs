@@ -28,8 +28,12 @@ pub const ENCODER_LAYERS: usize = 6;
 pub const DECODER_LAYERS: usize = 6;
 /// Heads of queries.
 pub const HEADS: usize = 8;
+/// Features of a head.
+pub const HEAD_DIM: usize = D_MODEL / HEADS;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 2048;
+/// Buckets of relative positions.
+pub const BUCKETS: usize = 32;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-6;
 /// Probability of dropping a feature in training.
@@ -59,7 +63,7 @@ impl SourceEmbedding {
         }
     }
 
-    /// `tokens [B, S]` → `[B, S, 512]`
+    /// `tokens [B, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         self.dropout.forward(self.tokens.forward(tokens))
     }
@@ -81,15 +85,15 @@ impl EncoderAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear_no_bias(D_MODEL, D_MODEL, device),
-            key: linear_no_bias(D_MODEL, D_MODEL, device),
-            value: linear_no_bias(D_MODEL, D_MODEL, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            query: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear_no_bias(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, S, 512]`, `bias [1, 8, S, S]`, `mask [B, 1, 1, S]` → `[B, S, 512]`
+    /// `x [B, S, D_MODEL]`, `bias [1, HEADS, S, S]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -137,7 +141,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, S, 512]` → `[B, S, 512]`
+    /// `x [B, S, D_MODEL]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let down = project(&self.down, self.dropout.forward(relu(project(&self.up, x))));
         self.dropout.forward(down)
@@ -169,7 +173,7 @@ impl EncoderBlock {
         }
     }
 
-    /// `x [B, S, 512]`, `bias [1, 8, S, S]`, `mask [B, 1, 1, S]` → `[B, S, 512]`
+    /// `x [B, S, D_MODEL]`, `bias [1, HEADS, S, S]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -199,14 +203,14 @@ impl Encoder {
     pub fn new(device: &Device) -> Self {
         Self {
             relative_bias: nn::Embedding {
-                weight: normal([32, 8], INIT_STD, device),
+                weight: normal([BUCKETS, HEADS], INIT_STD, device),
             },
             blocks: (0..ENCODER_LAYERS).map(|_| EncoderBlock::new(device)).collect(),
             final_norm: nn::RmsNormConfig::new(D_MODEL).with_epsilon(EPS).init(device),
         }
     }
 
-    /// `x [B, S, 512]`, `mask [B, S]` → `[B, S, 512]`
+    /// `x [B, S, D_MODEL]`, `mask [B, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<2, Int>>) -> Tensor<3> {
         let source_len = x.dims()[1];
         let device = &x.device();
@@ -241,7 +245,7 @@ impl TargetEmbedding {
         }
     }
 
-    /// `tokens [B, T]`, `table [32128, 512]` → `[B, T, 512]`
+    /// `tokens [B, T]`, `table [VOCAB, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>, table: Tensor<2>) -> Tensor<3> {
         self.dropout.forward(embedding(table, tokens))
     }
@@ -263,15 +267,15 @@ impl DecoderAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear_no_bias(D_MODEL, D_MODEL, device),
-            key: linear_no_bias(D_MODEL, D_MODEL, device),
-            value: linear_no_bias(D_MODEL, D_MODEL, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            query: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear_no_bias(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 512]`, `bias [1, 8, T, P+T]` → `[B, T, 512]`
+    /// `x [B, T, D_MODEL]`, `bias [1, HEADS, T, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -319,15 +323,15 @@ impl CrossAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear_no_bias(D_MODEL, D_MODEL, device),
-            key: linear_no_bias(D_MODEL, D_MODEL, device),
-            value: linear_no_bias(D_MODEL, D_MODEL, device),
-            output: linear_no_bias(D_MODEL, D_MODEL, device),
+            query: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear_no_bias(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear_no_bias(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 512]`, `memory [B, S, 512]`, `mask [B, 1, 1, S]` → `[B, T, 512]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -377,7 +381,7 @@ impl DecoderBlock {
         }
     }
 
-    /// `x [B, T, 512]`, `memory [B, S, 512]`, `bias [1, 8, T, P+T]`, `mask [B, 1, 1, S]` → `[B, T, 512]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `bias [1, HEADS, T, P+T]`, `mask [B, 1, 1, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -411,14 +415,14 @@ impl Decoder {
     pub fn new(device: &Device) -> Self {
         Self {
             relative_bias: nn::Embedding {
-                weight: normal([32, 8], INIT_STD, device),
+                weight: normal([BUCKETS, HEADS], INIT_STD, device),
             },
             blocks: (0..DECODER_LAYERS).map(|_| DecoderBlock::new(device)).collect(),
             final_norm: nn::RmsNormConfig::new(D_MODEL).with_epsilon(EPS).init(device),
         }
     }
 
-    /// `x [B, T, 512]`, `memory [B, S, 512]`, `memory_mask [B, S]` → `[B, T, 512]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `memory_mask [B, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -449,7 +453,7 @@ impl Decoder {
 ///
 /// From `specs/t5-small.yaml:20`.
 ///
-/// `x [B, T, 512]`, `table [32128, 512]` → `[B, T, 32128]`
+/// `x [B, T, D_MODEL]`, `table [VOCAB, D_MODEL]` → `[B, T, VOCAB]`
 fn lm_head(x: Tensor<3>, table: Tensor<2>) -> Tensor<3> {
     unembed(x * (1.0 / (D_MODEL as f64).sqrt()), table)
 }
@@ -484,7 +488,7 @@ impl T5Small {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `source [B, S]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, 32128]`
+    /// `source [B, S]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, VOCAB]`
     pub fn forward(
         &self,
         source: Tensor<2, Int>,
@@ -495,7 +499,7 @@ impl T5Small {
         self.decode(target, memory, source_mask)
     }
 
-    /// `source [B, S]`, `source_mask [B, S]` → `[B, S, 512]`
+    /// `source [B, S]`, `source_mask [B, S]` → `[B, S, D_MODEL]`
     pub fn encode(
         &self,
         source: Tensor<2, Int>,
@@ -504,7 +508,7 @@ impl T5Small {
         self.encoder.forward(self.source_embed.forward(source), source_mask)
     }
 
-    /// `target [B, T]`, `memory [B, S, 512]`, `source_mask [B, S]` → `[B, T, 32128]`
+    /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn decode(
@@ -516,7 +520,7 @@ impl T5Small {
         self.run_decoder(target, memory, source_mask, None)
     }
 
-    /// `target [B, T]`, `memory [B, S, 512]`, `source_mask [B, S]` → `[B, T, 32128]`
+    /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn decode_cached(

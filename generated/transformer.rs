@@ -37,7 +37,7 @@ pub const EPS: f64 = 1e-5;
 /// Probability of dropping a feature in training.
 pub const DROPOUT: f64 = 0.1;
 
-/// Vectors `16 token + position`.
+/// Vectors `sqrt(d_model) token + position`.
 ///
 /// From `specs/transformer.yaml:8`.
 #[derive(Module, Debug)]
@@ -54,13 +54,13 @@ impl SourceEmbedding {
                 weight: Initializer::XavierUniform {
                     gain: 1.0,
                 }
-                    .init_with([VOCAB, D_MODEL], Some(256), Some(30000), device),
+                    .init_with([VOCAB, D_MODEL], Some(D_MODEL), Some(VOCAB), device),
             },
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `tokens [B, S]` → `[B, S, 256]`
+    /// `tokens [B, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         let source_len = tokens.dims()[1];
         let device = &tokens.device();
@@ -90,15 +90,15 @@ impl EncoderAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, S, 256]`, `mask [B, 1, 1, S]` → `[B, S, 256]`
+    /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -133,7 +133,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, S, 256]` → `[B, S, 256]`
+    /// `x [B, S, D_MODEL]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let down = project(&self.down, self.dropout.forward(relu(project(&self.up, x))));
         self.dropout.forward(down)
@@ -165,7 +165,7 @@ impl EncoderBlock {
         }
     }
 
-    /// `x [B, S, 256]`, `mask [B, 1, 1, S]` → `[B, S, 256]`
+    /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
         let x = self.norm1.forward(x.clone() + self.attention.forward(x, mask));
         self.norm2.forward(x.clone() + self.ffn.forward(x))
@@ -188,7 +188,7 @@ impl Encoder {
         }
     }
 
-    /// `x [B, S, 256]`, `mask [B, S]` → `[B, S, 256]`
+    /// `x [B, S, D_MODEL]`, `mask [B, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<2, Int>>) -> Tensor<3> {
         let padding = mask.map(padding_mask);
         let mut x = x;
@@ -199,7 +199,7 @@ impl Encoder {
     }
 }
 
-/// Vectors `16 token + position`.
+/// Vectors `sqrt(d_model) token + position`.
 ///
 /// From `specs/transformer.yaml:8`.
 #[derive(Module, Debug)]
@@ -216,13 +216,13 @@ impl TargetEmbedding {
                 weight: Initializer::XavierUniform {
                     gain: 1.0,
                 }
-                    .init_with([VOCAB, D_MODEL], Some(256), Some(30000), device),
+                    .init_with([VOCAB, D_MODEL], Some(D_MODEL), Some(VOCAB), device),
             },
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `tokens [B, T]` → `[B, T, 256]`
+    /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>, past: usize) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
@@ -248,15 +248,15 @@ impl DecoderAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 256]` → `[B, T, 256]`
+    /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, cache: Option<&mut KvCache>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -291,15 +291,15 @@ impl CrossAttention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, T, 256]`, `memory [B, S, 256]`, `mask [B, 1, 1, S]` → `[B, T, 256]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -349,7 +349,7 @@ impl DecoderBlock {
         }
     }
 
-    /// `x [B, T, 256]`, `memory [B, S, 256]`, `mask [B, 1, 1, S]` → `[B, T, 256]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -379,7 +379,7 @@ impl Decoder {
         }
     }
 
-    /// `x [B, T, 256]`, `memory [B, S, 256]`, `memory_mask [B, S]` → `[B, T, 256]`
+    /// `x [B, T, D_MODEL]`, `memory [B, S, D_MODEL]`, `memory_mask [B, S]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -413,7 +413,7 @@ impl LmHead {
         }
     }
 
-    /// `x [B, T, 256]` → `[B, T, 30000]`
+    /// `x [B, T, D_MODEL]` → `[B, T, VOCAB]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.output, x)
     }
@@ -451,7 +451,7 @@ impl Transformer {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `source [B, S]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, 30000]`
+    /// `source [B, S]`, `source_mask [B, S]`, `target [B, T]` → `[B, T, VOCAB]`
     pub fn forward(
         &self,
         source: Tensor<2, Int>,
@@ -462,7 +462,7 @@ impl Transformer {
         self.decode(target, memory, source_mask)
     }
 
-    /// `source [B, S]`, `source_mask [B, S]` → `[B, S, 256]`
+    /// `source [B, S]`, `source_mask [B, S]` → `[B, S, D_MODEL]`
     pub fn encode(
         &self,
         source: Tensor<2, Int>,
@@ -471,7 +471,7 @@ impl Transformer {
         self.encoder.forward(self.source_embed.forward(source), source_mask)
     }
 
-    /// `target [B, T]`, `memory [B, S, 256]`, `source_mask [B, S]` → `[B, T, 30000]`
+    /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
     /// The whole sequence at once: `P` is 0.
     pub fn decode(
@@ -483,7 +483,7 @@ impl Transformer {
         self.run_decoder(target, memory, source_mask, None)
     }
 
-    /// `target [B, T]`, `memory [B, S, 256]`, `source_mask [B, S]` → `[B, T, 30000]`
+    /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
     /// The tokens after those in the cache, which then holds them too.
     pub fn decode_cached(

@@ -27,6 +27,14 @@ pub const HEADS: usize = 4;
 pub const HEAD_DIM: usize = D_MODEL / HEADS;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 256;
+/// Colour channels of an image.
+pub const CHANNELS: usize = 1;
+/// Side of a patch, in pixels.
+pub const PATCH_SIZE: usize = 7;
+/// Patches of an image, and what is put before them.
+pub const POSITIONS: usize = 16;
+/// Classes.
+pub const CLASSES: usize = 10;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-6;
 /// Probability of dropping a feature in training.
@@ -50,23 +58,36 @@ impl Embedding {
                 weight: Initializer::XavierUniform {
                     gain: 1.0,
                 }
-                    .init_with([D_MODEL, 1, 7, 7], Some(49), Some(3136), device),
+                    .init_with(
+                        [D_MODEL, CHANNELS, PATCH_SIZE, PATCH_SIZE],
+                        Some(CHANNELS * PATCH_SIZE * PATCH_SIZE),
+                        Some(D_MODEL * PATCH_SIZE * PATCH_SIZE),
+                        device,
+                    ),
                 bias: Some(Initializer::Zeros.init([D_MODEL], device)),
-                ..nn::conv::Conv2dConfig::new([1, D_MODEL], [7, 7])
-                    .with_stride([7, 7])
+                ..nn::conv::Conv2dConfig::new(
+                        [CHANNELS, D_MODEL],
+                        [PATCH_SIZE, PATCH_SIZE],
+                    )
+                    .with_stride([PATCH_SIZE, PATCH_SIZE])
                     .init(device)
             },
             positions: nn::Embedding {
                 weight: Initializer::XavierUniform {
                     gain: 1.0,
                 }
-                    .init_with([CONTEXT, D_MODEL], Some(64), Some(16), device),
+                    .init_with(
+                        [POSITIONS, D_MODEL],
+                        Some(D_MODEL),
+                        Some(POSITIONS),
+                        device,
+                    ),
             },
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `image [B, 1, 28, 28]` → `[B, 16, 64]`
+    /// `image [B, 1, 28, 28]` → `[B, 16, D_MODEL]`
     pub fn forward(&self, image: Tensor<4>) -> Tensor<3> {
         let device = &image.device();
         let x = self.patches.forward(image).flatten::<3>(2, 3).swap_dims(1, 2);
@@ -91,15 +112,15 @@ impl Attention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `x [B, 16, 64]` → `[B, 16, 64]`
+    /// `x [B, 16, D_MODEL]` → `[B, 16, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -134,7 +155,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, 16, 64]` → `[B, 16, 64]`
+    /// `x [B, 16, D_MODEL]` → `[B, 16, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
     }
@@ -165,7 +186,7 @@ impl Block {
         }
     }
 
-    /// `x [B, 16, 64]` → `[B, 16, 64]`
+    /// `x [B, 16, D_MODEL]` → `[B, 16, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let x = x.clone() + self.attention.forward(self.norm1.forward(x));
         x.clone() + self.ffn.forward(self.norm2.forward(x))
@@ -190,7 +211,7 @@ impl Encoder {
         }
     }
 
-    /// `x [B, 16, 64]` → `[B, 16, 64]`
+    /// `x [B, 16, D_MODEL]` → `[B, 16, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let mut x = x;
         for block in &self.blocks {
@@ -212,11 +233,11 @@ impl ClassifyHead {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            output: linear(D_MODEL, 10, device),
+            output: linear(D_MODEL, CLASSES, device),
         }
     }
 
-    /// `x [B, 16, 64]` → `[B, 10]`
+    /// `x [B, 16, D_MODEL]` → `[B, CLASSES]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<2> {
         project(&self.output, pool_mean(x, None))
     }
@@ -250,7 +271,7 @@ impl Vit {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `image [B, 1, 28, 28]` → `[B, 10]`
+    /// `image [B, 1, 28, 28]` → `[B, CLASSES]`
     pub fn forward(&self, image: Tensor<4>) -> Tensor<2> {
         self.head.forward(self.encoder.forward(self.embed.forward(image)))
     }

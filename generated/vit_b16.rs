@@ -28,6 +28,14 @@ pub const HEADS: usize = 12;
 pub const HEAD_DIM: usize = D_MODEL / HEADS;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 3072;
+/// Colour channels of an image.
+pub const CHANNELS: usize = 3;
+/// Side of a patch, in pixels.
+pub const PATCH_SIZE: usize = 16;
+/// Patches of an image, and what is put before them.
+pub const POSITIONS: usize = 197;
+/// Classes.
+pub const CLASSES: usize = 1000;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-12;
 /// Standard deviation of fresh weights.
@@ -48,20 +56,28 @@ impl Embedding {
     pub fn new(device: &Device) -> Self {
         Self {
             patches: nn::conv::Conv2d {
-                weight: truncated_normal([D_MODEL, 3, 16, 16], INIT_STD, 2.0, device),
+                weight: truncated_normal(
+                    [D_MODEL, CHANNELS, PATCH_SIZE, PATCH_SIZE],
+                    INIT_STD,
+                    2.0,
+                    device,
+                ),
                 bias: Some(Initializer::Zeros.init([D_MODEL], device)),
-                ..nn::conv::Conv2dConfig::new([3, D_MODEL], [16, 16])
-                    .with_stride([16, 16])
+                ..nn::conv::Conv2dConfig::new(
+                        [CHANNELS, D_MODEL],
+                        [PATCH_SIZE, PATCH_SIZE],
+                    )
+                    .with_stride([PATCH_SIZE, PATCH_SIZE])
                     .init(device)
             },
             class_token: truncated_normal([1, D_MODEL], INIT_STD, 2.0, device),
             positions: nn::Embedding {
-                weight: truncated_normal([CONTEXT, D_MODEL], INIT_STD, 2.0, device),
+                weight: truncated_normal([POSITIONS, D_MODEL], INIT_STD, 2.0, device),
             },
         }
     }
 
-    /// `image [B, 3, 224, 224]` → `[B, 197, 768]`
+    /// `image [B, 3, 224, 224]` → `[B, 197, D_MODEL]`
     pub fn forward(&self, image: Tensor<4>) -> Tensor<3> {
         let device = &image.device();
         let x = self.patches.forward(image).flatten::<3>(2, 3).swap_dims(1, 2);
@@ -85,14 +101,14 @@ impl Attention {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            query: linear(D_MODEL, D_MODEL, device),
-            key: linear(D_MODEL, D_MODEL, device),
-            value: linear(D_MODEL, D_MODEL, device),
-            output: linear(D_MODEL, D_MODEL, device),
+            query: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            key: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            value: linear(D_MODEL, HEADS * HEAD_DIM, device),
+            output: linear(HEADS * HEAD_DIM, D_MODEL, device),
         }
     }
 
-    /// `x [B, 197, 768]` → `[B, 197, 768]`
+    /// `x [B, 197, D_MODEL]` → `[B, 197, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -125,7 +141,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, 197, 768]` → `[B, 197, 768]`
+    /// `x [B, 197, D_MODEL]` → `[B, 197, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.down, gelu(project(&self.up, x)))
     }
@@ -156,7 +172,7 @@ impl Block {
         }
     }
 
-    /// `x [B, 197, 768]` → `[B, 197, 768]`
+    /// `x [B, 197, D_MODEL]` → `[B, 197, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let x = x.clone() + self.attention.forward(self.norm1.forward(x));
         x.clone() + self.ffn.forward(self.norm2.forward(x))
@@ -181,7 +197,7 @@ impl Encoder {
         }
     }
 
-    /// `x [B, 197, 768]` → `[B, 197, 768]`
+    /// `x [B, 197, D_MODEL]` → `[B, 197, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let mut x = x;
         for block in &self.blocks {
@@ -203,11 +219,11 @@ impl ClassifyHead {
     /// Fresh weights.
     pub fn new(device: &Device) -> Self {
         Self {
-            output: linear(D_MODEL, 1000, device),
+            output: linear(D_MODEL, CLASSES, device),
         }
     }
 
-    /// `x [B, 197, 768]` → `[B, 1000]`
+    /// `x [B, 197, D_MODEL]` → `[B, CLASSES]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<2> {
         project(&self.output, pool_first(x))
     }
@@ -241,7 +257,7 @@ impl VitB16 {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `image [B, 3, 224, 224]` → `[B, 1000]`
+    /// `image [B, 3, 224, 224]` → `[B, CLASSES]`
     pub fn forward(&self, image: Tensor<4>) -> Tensor<2> {
         self.head.forward(self.encoder.forward(self.embed.forward(image)))
     }

@@ -1,38 +1,23 @@
 //! The sizes at the top of a file, and which number in the code is which of them.
 //!
-//! A number becomes a constant by what it is (a width, a count of heads, an epsilon), never because
-//! it happens to be equal to another: 12 heads and 12 layers are two constants.
+//! A size is named by the author's words, which it carries through the graph ([`Extent`]); a scalar by what it is
+//! (an epsilon, a probability). Nothing is named because it happens to be equal to something else.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use super::name;
+use crate::ir::extent::Word;
 use crate::ir::op::FrequencyRule;
-use crate::ir::{Dim, Graph, Init, Layer, MemberKind, Module, ModuleId, Op, Role, stack_len};
+use crate::ir::{Extent, Graph, Init, Layer, MemberKind, Module, ModuleId, Op, stack_len};
 
-/// What a number counts or measures.
+/// What a number is that no field of the spec gives as a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Token ids.
-    Vocab,
-    /// Positions.
-    Context,
-    /// Features of the residual stream.
-    DModel,
+    /// A field of the spec.
+    Field,
     /// Blocks of a stack.
     Layers,
-    /// Heads of queries.
-    Heads,
-    /// Heads of keys and values, where fewer.
-    KvHeads,
-    /// Features of a head.
-    HeadDim,
-    /// Features inside a feed-forward.
-    Hidden,
-    /// Experts of a mixture.
-    Experts,
-    /// Experts a token is sent to.
-    TopK,
     /// Base of rotary positions.
     Theta,
     /// Added to a variance.
@@ -46,16 +31,8 @@ pub enum Kind {
 impl Kind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Vocab => "VOCAB",
-            Kind::Context => "CONTEXT",
-            Kind::DModel => "D_MODEL",
+            Kind::Field => "SIZE",
             Kind::Layers => "LAYERS",
-            Kind::Heads => "HEADS",
-            Kind::KvHeads => "KV_HEADS",
-            Kind::HeadDim => "HEAD_DIM",
-            Kind::Hidden => "HIDDEN",
-            Kind::Experts => "EXPERTS",
-            Kind::TopK => "TOP_K",
             Kind::Theta => "THETA",
             Kind::Eps => "EPS",
             Kind::Dropout => "DROPOUT",
@@ -65,16 +42,8 @@ impl Kind {
 
     fn doc(self) -> &'static str {
         match self {
-            Kind::Vocab => "Token ids the model knows.",
-            Kind::Context => "The longest sequence the model is meant for.",
-            Kind::DModel => "Features of the residual stream.",
+            Kind::Field => "A size of the spec.",
             Kind::Layers => "Blocks of the stack.",
-            Kind::Heads => "Heads of queries.",
-            Kind::KvHeads => "Heads of keys and values, each shared by `HEADS / KV_HEADS` heads of queries.",
-            Kind::HeadDim => "Features of a head.",
-            Kind::Hidden => "Features inside a feed-forward.",
-            Kind::Experts => "Experts of a mixture.",
-            Kind::TopK => "Experts a token is sent to.",
             Kind::Theta => "Base of the rotary angles.",
             Kind::Eps => "Added to the variance in norms.",
             Kind::Dropout => "Probability of dropping a feature in training.",
@@ -82,6 +51,39 @@ impl Kind {
         }
     }
 }
+
+/// Fields in the order they are written at the top of a file, and what each is. Others follow in the order they
+/// are met.
+const FIELDS: &[(&str, &str)] = &[
+    ("vocab", "Token ids the model knows."),
+    ("source_vocab", "Token ids of the source."),
+    ("context", "The longest sequence the model is meant for."),
+    ("d_model", "Features of the residual stream."),
+    ("heads", "Heads of queries."),
+    ("kv_heads", "Heads of keys and values, each shared by `HEADS / KV_HEADS` heads of queries."),
+    ("head_dim", "Features of a head."),
+    ("value_dim", "Features of a head of values."),
+    ("query_rank", "Features of the latent vector that queries come from."),
+    ("kv_rank", "Features of the latent vector that keys and values come from."),
+    ("content_dim", "Features of a head that positions do not turn."),
+    ("rotary_dim", "Features of a head that positions turn."),
+    ("hidden", "Features inside a feed-forward."),
+    ("experts", "Experts of a mixture."),
+    ("top_k", "Experts a token is sent to."),
+    ("groups", "Groups of experts."),
+    ("groups_kept", "Groups of experts a token may use."),
+    ("score_of", "Experts whose affinities make up the score of their group."),
+    ("embed_dim", "Features of the token table."),
+    ("segments", "Token types."),
+    ("languages", "Languages the model knows."),
+    ("channels", "Colour channels of an image."),
+    ("patch_size", "Side of a patch, in pixels."),
+    ("positions", "Patches of an image, and what is put before them."),
+    ("registers", "Register tokens."),
+    ("classes", "Classes."),
+    ("project", "Features of the vector the model gives."),
+    ("buckets", "Buckets of relative positions."),
+];
 
 /// A value as a key: integers and the bits of floats.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,6 +97,8 @@ pub enum Number {
 #[derive(Clone, Debug)]
 struct Constant {
     kind: Kind,
+    /// The field's name in the spec, for [`Kind::Field`].
+    field: &'static str,
     name: String,
     value: Number,
     /// For the length of a stack: whose.
@@ -115,75 +119,86 @@ impl Constants {
     pub fn of(graph: &Graph) -> Self {
         let mut found = Found::default();
         if let Some(vocab) = graph.vocab {
-            found.add(Kind::Vocab, "", Number::Int(vocab));
+            found.size(Extent::new("vocab", vocab), "");
         }
-        found.add(Kind::Context, "", Number::Int(graph.context));
+        found.size(Extent::new("context", graph.context), "");
         found.walk(graph, graph.root);
         Self { all: found.name(), used: RefCell::default() }
     }
 
-    /// The text of an integer of one of these kinds, in order of preference.
-    pub fn int(&self, kinds: &[Kind], value: u64) -> String {
-        self.find(kinds, Number::Int(value)).unwrap_or_else(|| value.to_string())
+    /// A size as an expression that holds together like a product: `HEADS * HEAD_DIM`, `(KV_RANK + ROTARY_DIM)`.
+    pub fn size(&self, size: Extent) -> String {
+        match self.expression(size) {
+            (text, true) => format!("({text})"),
+            (text, false) => text,
+        }
     }
 
-    /// The constant for an integer, if there is one.
-    pub fn known(&self, kinds: &[Kind], value: u64) -> Option<String> {
-        self.find(kinds, Number::Int(value))
+    /// The same where a sum needs no parentheses: an argument, a size in a list.
+    pub fn argument(&self, size: Extent) -> String {
+        self.expression(size).0
     }
 
-    /// The integers of a kind.
-    pub fn of_kind(&self, kind: Kind) -> Vec<u64> {
-        let all = self.all.iter().filter(|c| c.kind == kind);
-        all.filter_map(|c| if let Number::Int(n) = c.value { Some(n) } else { None }).collect()
+    /// The expression, and whether it is a sum. What all its products share is written once.
+    fn expression(&self, size: Extent) -> (String, bool) {
+        let terms = size.terms();
+        let shared: Vec<Word> = match terms.as_slice() {
+            [(_, first), rest @ ..] if !rest.is_empty() => {
+                let is_shared = |word: &&Word| rest.iter().all(|(_, words)| words.contains(word));
+                first.iter().filter(is_shared).copied().collect()
+            }
+            _ => Vec::new(),
+        };
+        let own = |words: &[Word]| {
+            let mut rest = words.to_vec();
+            for word in &shared {
+                rest.iter().position(|own| own == word).map(|at| rest.remove(at));
+            }
+            rest
+        };
+        let terms: Vec<String> =
+            terms.iter().map(|(times, words)| self.product(*times, &own(words))).collect();
+        match (terms.as_slice(), shared.is_empty()) {
+            ([], _) => ("0".to_owned(), false),
+            ([one], _) => (one.clone(), false),
+            (several, true) => (several.join(" + "), true),
+            (several, false) => (format!("{} * ({})", self.product(1, &shared), several.join(" + ")), false),
+        }
+    }
+
+    fn product(&self, times: u64, words: &[Word]) -> String {
+        let named = words.iter().map(|word| self.field(*word));
+        let number = (times != 1 || words.is_empty()).then(|| grouped(times));
+        number.into_iter().chain(named).collect::<Vec<_>>().join(" * ")
+    }
+
+    /// The constant of a field, or its number where the file has none.
+    fn field(&self, word: Word) -> String {
+        let is =
+            |c: &Constant| c.kind == Kind::Field && c.field == word.name && c.value == Number::Int(word.n);
+        self.named(is).unwrap_or_else(|| grouped(word.n))
+    }
+
+    /// The constant of a field of that value, if there is one.
+    pub fn known(&self, field: &str, n: u64) -> Option<String> {
+        self.named(|c| c.kind == Kind::Field && c.field == field && c.value == Number::Int(n))
     }
 
     /// The text of a float.
     pub fn float(&self, kind: Kind, value: f64) -> String {
-        self.find(&[kind], Number::Float(value)).unwrap_or_else(|| float(value))
+        self.named(|c| c.kind == kind && c.value == Number::Float(value)).unwrap_or_else(|| float(value))
     }
 
     /// The length of a stack of a module.
     pub fn layers(&self, owner: ModuleId, value: u64) -> String {
         let is = |c: &Constant| c.owner == Some(owner) && c.value == Number::Int(value);
-        match self.all.iter().enumerate().find(|(_, c)| is(c)) {
-            Some((i, constant)) => {
-                self.used.borrow_mut().insert(i);
-                constant.name.clone()
-            }
-            None => value.to_string(),
-        }
+        self.named(is).unwrap_or_else(|| value.to_string())
     }
 
-    /// A feature width in a module of that role.
-    pub fn width(&self, role: Role, value: u64) -> String {
-        let kinds: &[Kind] = match role {
-            Role::Embedding | Role::Attention | Role::Norm => &[Kind::DModel],
-            Role::Ffn => &[Kind::DModel, Kind::Hidden],
-            Role::Head => &[Kind::DModel, Kind::Vocab],
-        };
-        self.int(kinds, value)
-    }
-
-    /// The width of so many heads side by side: `HEADS * HEAD_DIM`, `D_MODEL` where that is the same.
-    pub fn heads_width(&self, heads: u64, value: u64) -> String {
-        if let Some(known) = self.known(&[Kind::DModel], value) {
-            return known;
-        }
-        let each = value.checked_div(heads).unwrap_or(value);
-        let each = self.int(&[Kind::HeadDim], each);
-        if heads == 1 { each } else { format!("{} * {each}", self.int(&[Kind::Heads, Kind::KvHeads], heads)) }
-    }
-
-    fn find(&self, kinds: &[Kind], value: Number) -> Option<String> {
-        for kind in kinds {
-            let at = self.all.iter().position(|c| c.kind == *kind && c.value == value);
-            if let Some(constant) = at.and_then(|i| self.all.get(i)) {
-                self.used.borrow_mut().extend(at);
-                return Some(constant.name.clone());
-            }
-        }
-        None
+    fn named(&self, is: impl Fn(&Constant) -> bool) -> Option<String> {
+        let at = self.all.iter().position(is)?;
+        self.used.borrow_mut().insert(at);
+        self.all.get(at).map(|constant| constant.name.clone())
     }
 
     /// The definitions of those that were used, with the vocabulary and the context always.
@@ -193,7 +208,7 @@ impl Constants {
             let in_formula = self.all.iter().enumerate().any(|(j, other)| {
                 used.contains(&j) && other.formula.as_ref().is_some_and(|f| f.contains(&constant.name))
             });
-            if in_formula || matches!(constant.kind, Kind::Vocab | Kind::Context) {
+            if in_formula || matches!(constant.field, "vocab" | "context") {
                 used.insert(i);
             }
         }
@@ -204,27 +219,53 @@ impl Constants {
                 Number::Float(x) => ("f64", float(x)),
             };
             let value = constant.formula.clone().unwrap_or(number);
-            let doc = match (constant.kind, constant.name.strip_suffix("_LAYERS")) {
-                (Kind::Layers, Some(stack)) => format!("Blocks of the {}.", stack.to_lowercase()),
-                _ => constant.kind.doc().to_owned(),
-            };
-            format!("/// {doc}\npub const {}: {ty} = {value};", constant.name)
+            format!("/// {}\npub const {}: {ty} = {value};", constant.doc(), constant.name)
         })
         .collect()
     }
 }
 
-/// Numbers by kind in order of appearance, with the names that would tell them apart.
+impl Constant {
+    fn doc(&self) -> String {
+        match (self.kind, self.name.strip_suffix("_LAYERS")) {
+            (Kind::Layers, Some(stack)) => format!("Blocks of the {}.", stack.to_lowercase()),
+            (Kind::Field, _) => match FIELDS.iter().find(|(field, _)| *field == self.field) {
+                Some((_, doc)) => (*doc).to_owned(),
+                None => format!("`{}` of the spec.", self.field),
+            },
+            _ => self.kind.doc().to_owned(),
+        }
+    }
+}
+
+/// A number that may become a constant.
+#[derive(Clone, Debug)]
+struct Candidate {
+    kind: Kind,
+    field: &'static str,
+    /// What would tell it from another of its kind: a module's name.
+    scope: String,
+    value: Number,
+    owner: Option<ModuleId>,
+}
+
+/// Numbers in order of appearance.
 #[derive(Default)]
 struct Found {
-    all: Vec<(Kind, String, Number, Option<ModuleId>)>,
+    all: Vec<Candidate>,
     seen: BTreeSet<usize>,
 }
 
 impl Found {
-    fn add(&mut self, kind: Kind, scope: &str, value: Number) {
-        if !self.all.iter().any(|(k, _, v, _)| *k == kind && *v == value) {
-            self.all.push((kind, scope.to_owned(), value, None));
+    fn size(&mut self, size: Extent, scope: &str) {
+        for word in size.terms().into_iter().flat_map(|(_, words)| words) {
+            self.add(Kind::Field, word.name, scope, Number::Int(word.n));
+        }
+    }
+
+    fn add(&mut self, kind: Kind, field: &'static str, scope: &str, value: Number) {
+        if !self.all.iter().any(|c| c.kind == kind && c.field == field && c.value == value) {
+            self.all.push(Candidate { kind, field, scope: scope.to_owned(), value, owner: None });
         }
     }
 
@@ -232,44 +273,38 @@ impl Found {
         let module = graph.module(id);
         let scope = name::snake(&module.name);
         for node in &module.nodes {
-            if let Op::Scan { member, .. } = &node.op {
-                let carry = node.inputs.first().map(|v| module.value(*v));
-                if let Some(n) = carry.and_then(|v| v.ty.last()).and_then(constant) {
-                    self.add(Kind::DModel, &scope, Number::Int(n));
-                }
-                if let MemberKind::Stack(runs) = &module.member(*member).kind {
-                    let scope = if id == graph.root { &module.member(*member).name } else { &scope };
-                    let count = Number::Int(stack_len(runs));
-                    self.all.push((Kind::Layers, scope.clone(), count, Some(id)));
-                }
-            } else if let Op::Experts { member, .. } = &node.op {
-                if let MemberKind::Stack(runs) = &module.member(*member).kind {
-                    self.add(Kind::Experts, &scope, Number::Int(stack_len(runs)));
-                }
-            } else if let Op::Route(router) = &node.op {
-                self.add(Kind::TopK, &scope, Number::Int(router.top_k));
-            } else if let Op::Attention(attention) = &node.op {
-                if let Some(shape) = node.inputs.first().map(|q| &module.value(*q).ty.shape)
-                    && let [_, heads, _, dim] = shape.as_slice()
-                    && let (Some(heads), Some(dim)) = (constant(heads), constant(dim))
-                {
-                    self.add(Kind::Heads, &scope, Number::Int(heads));
-                    self.add(Kind::HeadDim, &scope, Number::Int(dim));
-                }
-                if attention.dropout > 0.0 {
-                    self.add(Kind::Dropout, &scope, Number::Float(attention.dropout));
-                }
-            } else if let Op::Dropout { p } = &node.op {
-                self.add(Kind::Dropout, &scope, Number::Float(*p));
-            } else if let Op::RotaryTable { rotary, .. } = &node.op {
-                if rotary.rule == FrequencyRule::Plain {
-                    self.add(Kind::Theta, &scope, Number::Float(rotary.theta));
-                }
-            } else if let Op::RepeatHeads { .. } = &node.op
-                && let Some(shape) = node.inputs.first().map(|q| &module.value(*q).ty.shape)
-                && let Some(heads) = shape.get(1).and_then(constant)
+            if let Op::Scan { member, .. } = &node.op
+                && let MemberKind::Stack(runs) = &module.member(*member).kind
             {
-                self.add(Kind::KvHeads, &scope, Number::Int(heads));
+                let scope = if id == graph.root { &module.member(*member).name } else { &scope };
+                self.all.push(Candidate {
+                    kind: Kind::Layers,
+                    field: "",
+                    scope: scope.clone(),
+                    value: Number::Int(stack_len(runs)),
+                    owner: Some(id),
+                });
+            } else if let Op::Route(router) = &node.op {
+                self.size(router.top_k, &scope);
+                for size in router.groups.iter().flat_map(|g| [g.groups, g.keep, g.score_of]) {
+                    self.size(size, &scope);
+                }
+            } else if let Op::Attention(attention) = &node.op
+                && attention.dropout > 0.0
+            {
+                self.add(Kind::Dropout, "", &scope, Number::Float(attention.dropout));
+            } else if let Op::Dropout { p } = &node.op {
+                self.add(Kind::Dropout, "", &scope, Number::Float(*p));
+            } else if let Op::RotaryTable { rotary, .. } = &node.op {
+                self.size(rotary.dim, &scope);
+                if rotary.rule == FrequencyRule::Plain {
+                    self.add(Kind::Theta, "", &scope, Number::Float(rotary.theta));
+                }
+            }
+        }
+        for value in &module.values {
+            for size in value.ty.shape.iter().filter_map(|dim| dim.extent()) {
+                self.size(size, &scope);
             }
         }
         for member in &module.members {
@@ -295,72 +330,85 @@ impl Found {
         let scope = name::snake(&module.name);
         match layer {
             Layer::Linear { input, output, init, .. } => {
-                // A mixture's own projections are its router and gates.
-                let is_mixture = module.nodes.iter().any(|node| matches!(node.op, Op::Route(_)));
-                let inner = [*output, *input].into_iter().find(|n| !self.is_known(Kind::DModel, *n));
-                if let (Role::Ffn, false, Some(inner)) = (module.role, is_mixture, inner) {
-                    self.add(Kind::Hidden, &scope, Number::Int(inner));
-                }
+                self.size(*input, &scope);
+                self.size(*output, &scope);
                 self.std(init, member);
             }
-            Layer::Embedding { init, .. } | Layer::Patches { init, .. } | Layer::Param { init, .. } => {
+            Layer::Embedding { rows, dim, init, .. } => {
+                self.size(*rows, &scope);
+                self.size(*dim, &scope);
                 self.std(init, member);
             }
-            Layer::LayerNorm { eps, .. } | Layer::RmsNorm { eps, .. } => {
-                self.add(Kind::Eps, &scope, Number::Float(*eps));
+            Layer::Patches { channels, dim, size, init, .. } => {
+                [channels, dim, size].into_iter().for_each(|size| self.size(*size, &scope));
+                self.std(init, member);
+            }
+            Layer::Param { shape, init, .. } => {
+                shape.iter().for_each(|size| self.size(*size, &scope));
+                self.std(init, member);
+            }
+            Layer::LayerNorm { dim, eps, .. } | Layer::RmsNorm { dim, eps, .. } => {
+                self.size(*dim, &scope);
+                self.add(Kind::Eps, "", &scope, Number::Float(*eps));
             }
         }
     }
 
     fn std(&mut self, init: &Init, member: &str) {
         if let Init::Normal { std } | Init::TruncatedNormal { std, .. } = init {
-            self.add(Kind::Std, member, Number::Float(*std));
+            self.add(Kind::Std, "", member, Number::Float(*std));
         }
     }
 
-    fn is_known(&self, kind: Kind, value: u64) -> bool {
-        self.all.iter().any(|(k, _, v, _)| *k == kind && *v == Number::Int(value))
-    }
-
-    /// One value of a kind takes the kind's name; several take their scope's before it.
+    /// One value of a kind or field takes its name; several take their scope's before it.
     fn name(self) -> Vec<Constant> {
         let mut out: Vec<Constant> = Vec::new();
         let mut sorted = self.all.clone();
-        sorted.sort_by_key(|(kind, ..)| *kind);
-        for (kind, scope, value, owner) in sorted {
-            let several = self.all.iter().filter(|(k, ..)| *k == kind).count() > 1;
-            let first = out.iter().all(|c| c.kind != kind);
+        sorted.sort_by_key(|c| order(c.kind, c.field));
+        for Candidate { kind, field, scope, value, owner } in sorted {
+            let is_same = |c: &&Candidate| c.kind == kind && c.field == field;
+            let several = self.all.iter().filter(is_same).count() > 1;
+            let first = out.iter().all(|c| c.kind != kind || c.field != field);
             let plain = !several || (kind == Kind::Std && first) || scope.is_empty();
-            let base = if kind == Kind::Std && !first { "STD" } else { kind.name() };
-            let name =
-                if plain { kind.name().to_owned() } else { format!("{}_{base}", name::constant(&scope)) };
-            if out.iter().any(|c| c.name == name) {
-                continue;
+            let whole = if kind == Kind::Field { name::constant(field) } else { kind.name().to_owned() };
+            let base = if kind == Kind::Std && !first { "STD".to_owned() } else { whole.clone() };
+            let wanted = if plain { whole } else { format!("{}_{base}", name::constant(&scope)) };
+            let mut name = wanted.clone();
+            let mut n = 2;
+            while out.iter().any(|c| c.name == name) {
+                name = format!("{wanted}_{n}");
+                n += 1;
             }
-            let formula = head_dim_formula(kind, value, &out);
-            out.push(Constant { kind, name, value, owner, formula });
+            let formula = head_dim_formula(field, value, &out);
+            out.push(Constant { kind, field, name, value, owner, formula });
         }
         out
     }
 }
 
+/// Sizes by [`FIELDS`], the lengths of stacks after the model's width, scalars last.
+fn order(kind: Kind, field: &str) -> (Kind, usize) {
+    let at = |field: &str| FIELDS.iter().position(|(known, _)| *known == field).unwrap_or(FIELDS.len());
+    match kind {
+        Kind::Layers => (Kind::Field, 2 * at("d_model") + 1),
+        Kind::Field => (Kind::Field, 2 * at(field)),
+        Kind::Theta | Kind::Eps | Kind::Dropout | Kind::Std => (kind, 0),
+    }
+}
+
 /// `D_MODEL / HEADS` where that is what a head's width is.
-fn head_dim_formula(kind: Kind, value: Number, known: &[Constant]) -> Option<String> {
-    let only = |wanted: Kind| {
-        let mut all = known.iter().filter(|c| c.kind == wanted);
+fn head_dim_formula(field: &str, value: Number, known: &[Constant]) -> Option<String> {
+    let only = |wanted: &str| {
+        let mut all = known.iter().filter(|c| c.field == wanted);
         all.next().filter(|_| all.next().is_none())
     };
-    let (d_model, heads) = (only(Kind::DModel)?, only(Kind::Heads)?);
-    match (kind, value, d_model.value, heads.value) {
-        (Kind::HeadDim, Number::Int(n), Number::Int(d), Number::Int(h)) if h.checked_mul(n) == Some(d) => {
+    let (d_model, heads) = (only("d_model")?, only("heads")?);
+    match (field, value, d_model.value, heads.value) {
+        ("head_dim", Number::Int(n), Number::Int(d), Number::Int(h)) if h.checked_mul(n) == Some(d) => {
             Some("D_MODEL / HEADS".to_owned())
         }
         _ => None,
     }
-}
-
-fn constant(dim: &Dim) -> Option<u64> {
-    dim.constant().and_then(|n| u64::try_from(n).ok())
 }
 
 /// Digits in groups of three from five digits on: `40_000`.

@@ -9,7 +9,7 @@ use super::layer::{LinearInit, linear_init};
 use super::merge::{Merged, merge};
 use super::name::{self, Types};
 use super::plan::{self, Facts, Plan};
-use crate::ir::{Graph, MemberId, MemberKind, ModuleId, Type};
+use crate::ir::{Dim, Graph, MemberId, MemberKind, ModuleId, Type};
 use crate::lower::Bug;
 use crate::source::{SourceMap, Span};
 
@@ -203,9 +203,11 @@ impl<'a> File<'a> {
         (!places.is_empty()).then(|| places.join(" and "))
     }
 
-    /// A shape as documentation has it, `[B, T, D_MODEL]` in letters and numbers.
+    /// A shape as documentation has it, `[B, T, D_MODEL]`.
     pub fn shape(&self, ty: &Type) -> String {
-        let dims: Vec<String> = ty.shape.iter().map(ToString::to_string).collect();
+        let size =
+            |dim: &Dim| dim.extent().map_or_else(|| dim.to_string(), |size| self.constants.argument(size));
+        let dims: Vec<String> = ty.shape.iter().map(size).collect();
         format!("[{}]", dims.join(", "))
     }
 }

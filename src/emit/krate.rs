@@ -149,7 +149,7 @@ fn program(graph: &Verified, module: &str, model: &str) -> Result<String, Bug> {
 /// A few tokens, within the context and the vocabulary.
 fn sample_length(graph: &Verified) -> u64 {
     let tables = graph.modules.iter().flat_map(|m| &m.members).filter_map(|member| match &member.kind {
-        MemberKind::Layer(Layer::Embedding { rows, .. }) if member.name == "tokens" => Some(*rows),
+        MemberKind::Layer(Layer::Embedding { rows, .. }) if member.name == "tokens" => Some(rows.get()),
         MemberKind::Layer(_) | MemberKind::Module(_) | MemberKind::Stack(_) => None,
     });
     tables.chain([graph.context, 8]).min().unwrap_or(1).max(1)

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::code::Code;
-use super::constants::{Constants, Kind, float, grouped};
+use super::constants::{Kind, float};
 use super::file::File;
 use super::name;
-use crate::ir::{Graph, Init, Layer, MemberId, MemberKind, Module, Node, Op, Role};
+use crate::ir::{Extent, Graph, Init, Layer, MemberKind};
 
 /// How `linear(..)`, the helper at the end of a file, is told where weights start.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,19 +66,16 @@ pub fn field_type(layer: &Layer, file: &File) -> Option<String> {
 }
 
 /// The expression that makes a layer with fresh weights.
-pub fn build(layer: &Layer, module: &Module, member: MemberId, file: &File) -> String {
+pub fn build(layer: &Layer, file: &File) -> String {
     let constants = &file.constants;
-    let width = |n: u64| constants.width(module.role, n);
+    let size = |size: &Extent| constants.argument(*size);
     match layer {
         Layer::Linear { input, output, bias, init, bias_init } => {
-            let (from, to) = linear_widths(module, member, (*input, *output), file);
-            linear(&from, &to, bias.then_some(bias_init), init, (*input, *output), file)
+            let fans = (*input, *output);
+            linear(&size(input), &size(output), bias.then_some(bias_init), init, fans, file)
         }
         Layer::Embedding { rows, dim, padding, init } => {
-            let rows_text =
-                constants.known(&[Kind::Vocab, Kind::Context], *rows).unwrap_or_else(|| grouped(*rows));
-            let dim_text = width(*dim);
-            let weight = param(init, &[rows_text, dim_text], (*dim, *rows), file);
+            let weight = param(init, &[size(rows), size(dim)], (*dim, *rows), file);
             let weight = match padding {
                 Some(row) => format!("{}({weight}, {row})", file.kernel("zero_row")),
                 None => weight,
@@ -86,7 +83,7 @@ pub fn build(layer: &Layer, module: &Module, member: MemberId, file: &File) -> S
             format!("{} {{ weight: {weight} }}", file.import_nn("Embedding"))
         }
         Layer::LayerNorm { dim, eps, affine: true, bias, unit_offset } => {
-            let (dim, eps) = (norm_width(constants, module, member, *dim), constants.float(Kind::Eps, *eps));
+            let (dim, eps) = (size(dim), constants.float(Kind::Eps, *eps));
             if *unit_offset {
                 return format!("{}::new({dim}, {bias}, {eps}, device)", file.kernel("OffsetLayerNorm"));
             }
@@ -95,7 +92,7 @@ pub fn build(layer: &Layer, module: &Module, member: MemberId, file: &File) -> S
             format!("{config}::new({dim}).with_epsilon({eps}){bias}.init(device)")
         }
         Layer::RmsNorm { dim, eps, affine: true, unit_offset } => {
-            let (dim, eps) = (norm_width(constants, module, member, *dim), constants.float(Kind::Eps, *eps));
+            let (dim, eps) = (size(dim), constants.float(Kind::Eps, *eps));
             if *unit_offset {
                 return format!("{}::new({dim}, {eps}, device)", file.kernel("OffsetRmsNorm"));
             }
@@ -103,17 +100,16 @@ pub fn build(layer: &Layer, module: &Module, member: MemberId, file: &File) -> S
             format!("{config}::new({dim}).with_epsilon({eps}).init(device)")
         }
         Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => String::new(),
-        Layer::Patches { channels, dim, size, bias, init, bias_init } => {
+        Layer::Patches { channels, dim, size: side, bias, init, bias_init } => {
             let config = file.import_nn("conv::Conv2dConfig");
+            let (from, to, across) = (size(channels), size(dim), size(side));
             let made = format!(
-                "{config}::new([{channels}, {}], [{size}, {size}]).with_stride([{size}, {size}])",
-                width(*dim)
+                "{config}::new([{from}, {to}], [{across}, {across}]).with_stride([{across}, {across}])"
             );
-            let fans = (channels * size * size, dim * size * size);
-            let shape = [width(*dim), channels.to_string(), size.to_string(), size.to_string()];
-            let weight = param(init, &shape, fans, file);
+            let fans = (*channels * *side * *side, *dim * *side * *side);
+            let weight = param(init, &[to.clone(), from, across.clone(), across], fans, file);
             let bias = match bias {
-                true => format!("Some({})", param(bias_init, &[width(*dim)], fans, file)),
+                true => format!("Some({})", param(bias_init, &[to], fans, file)),
                 false => "None".to_owned(),
             };
             format!(
@@ -122,73 +118,12 @@ pub fn build(layer: &Layer, module: &Module, member: MemberId, file: &File) -> S
             )
         }
         Layer::Param { shape, init, trained } => {
-            let routes = module.nodes.iter().any(|node| matches!(node.op, Op::Route(_)));
-            let text: Vec<String> = match (routes, module.role) {
-                (true, _) => shape.iter().map(|n| constants.int(&[Kind::Experts], *n)).collect(),
-                (false, Role::Attention) => shape.iter().map(|n| constants.int(&[Kind::Heads], *n)).collect(),
-                (false, _) => shape.iter().map(|n| width(*n)).collect(),
-            };
-            let fan_out = shape.first().copied().unwrap_or(1);
-            let fan_in = shape.get(1..).map_or(1, |rest| rest.iter().product());
+            let text: Vec<String> = shape.iter().map(size).collect();
+            let fan_out = shape.first().copied().unwrap_or(Extent::from(1));
+            let fan_in = shape.iter().skip(1).fold(Extent::from(1), |all, size| all * *size);
             let made = param(init, &text, (fan_in, fan_out), file);
             if *trained { made } else { format!("{made}.set_require_grad(false)") }
         }
-    }
-}
-
-/// The node that applies a member.
-fn user(module: &Module, member: MemberId) -> Option<&Node> {
-    module.nodes.iter().find(|node| node.op == Op::Layer { member })
-}
-
-/// The widths of a projection by what it is between: heads, a router's experts, a head's words.
-fn linear_widths(
-    module: &Module,
-    member: MemberId,
-    (input, output): (u64, u64),
-    file: &File,
-) -> (String, String) {
-    let constants = &file.constants;
-    let node = user(module, member);
-    let made = node
-        .and_then(|n| n.inputs.first())
-        .and_then(|id| module.nodes.iter().find(|n| n.outputs.contains(id)));
-    let from = match made.map(|n| (&n.op, n.inputs.first())) {
-        Some((Op::MergeHeads, Some(heads))) => {
-            match module.value(*heads).ty.shape.get(1).and_then(|d| d.constant()) {
-                Some(n) => constants.heads_width(u64::try_from(n).unwrap_or(1), input),
-                None => constants.width(module.role, input),
-            }
-        }
-        Some(_) | None => constants.width(module.role, input),
-    };
-    let mut value = node.and_then(|n| n.outputs.first());
-    let mut to = None;
-    // Norms and bounds of the projection leave its features in place.
-    while let Some(next) = value.and_then(|id| module.nodes.iter().find(|n| n.inputs.first() == Some(id))) {
-        value = None;
-        if let Op::SplitHeads { heads } = next.op {
-            to = Some(constants.heads_width(heads, output));
-        } else if let Op::Route(_) = next.op {
-            to = Some(constants.int(&[Kind::Experts], output));
-        } else if matches!(next.op, Op::Clamp { .. }) || is_norm(module, &next.op) {
-            value = next.outputs.first();
-        }
-    }
-    (from, to.unwrap_or_else(|| constants.width(module.role, output)))
-}
-
-fn is_norm(module: &Module, op: &Op) -> bool {
-    let Op::Layer { member } = op else { return false };
-    matches!(&module.member(*member).kind, MemberKind::Layer(layer) if layer.is_norm())
-}
-
-/// A norm over a head is over its width, one over a whole projection over all heads.
-fn norm_width(constants: &Constants, module: &Module, member: MemberId, dim: u64) -> String {
-    let input = user(module, member).and_then(|n| n.inputs.first()).map(|id| &module.value(*id).ty.shape);
-    match input {
-        Some(shape) if shape.len() == 4 => constants.int(&[Kind::HeadDim], dim),
-        Some(_) | None => constants.int(&[Kind::DModel], dim),
     }
 }
 
@@ -197,7 +132,7 @@ fn linear(
     output: &str,
     bias: Option<&Init>,
     init: &Init,
-    (fan_in, fan_out): (u64, u64),
+    (fan_in, fan_out): (Extent, Extent),
     file: &File,
 ) -> String {
     if bias.is_none_or(|init| *init == Init::Zeros) {
@@ -226,7 +161,7 @@ fn linear(
 }
 
 /// A `Param` of that shape with fresh values.
-pub fn param(init: &Init, shape: &[String], (fan_in, fan_out): (u64, u64), file: &File) -> String {
+pub fn param(init: &Init, shape: &[String], (fan_in, fan_out): (Extent, Extent), file: &File) -> String {
     let shape = format!("[{}]", shape.join(", "));
     if let Init::TruncatedNormal { std, cut } = init {
         let std = file.constants.float(Kind::Std, *std);
@@ -254,6 +189,7 @@ pub fn param(init: &Init, shape: &[String], (fan_in, fan_out): (u64, u64), file:
         | Init::Orthogonal { .. } => false,
     };
     if uses_fans {
+        let (fan_in, fan_out) = (file.constants.argument(fan_in), file.constants.argument(fan_out));
         format!("{start}.init_with({shape}, Some({fan_in}), Some({fan_out}), device)")
     } else {
         format!("{start}.init({shape}, device)")

@@ -142,7 +142,7 @@ pub fn constructor(file: &File<'_>, id: ModuleId) -> Method {
                 if layer::field_type(layer, file).is_none() {
                     continue;
                 }
-                layer::build(layer, module, MemberId(index), file)
+                layer::build(layer, file)
             }
             MemberKind::Module(child) if file.free_function(*child).is_some() => continue,
             MemberKind::Module(child) => format!("{}::new(device)", file.type_of(*child)),
@@ -174,7 +174,7 @@ fn stack(file: &File<'_>, id: ModuleId, member: MemberId, runs: &[Run]) -> Strin
         );
     let count = stack_len(runs);
     let count = if is_expert {
-        file.constants.int(&[super::constants::Kind::Experts], count)
+        file.constants.known("experts", count).unwrap_or_else(|| count.to_string())
     } else {
         file.constants.layers(id, count)
     };

@@ -124,6 +124,9 @@ const BURN_TYPES: &[&str] = &[
 const KERNEL_TYPES: &[&str] =
     &["Append", "Appended", "Cache", "Heap", "KvCache", "OffsetLayerNorm", "OffsetRmsNorm"];
 
+/// Types that would have the name of one of their own constructors.
+const CONSTRUCTORS: &[&str] = &["Load", "New"];
+
 /// Fields that what burn's `derive` makes would take for its own variables.
 const DERIVED_VARIABLES: &[&str] = &["device", "mapper"];
 
@@ -177,7 +180,7 @@ pub fn field(name: &str) -> String {
 /// Whether a type of that name would hide one that the file, or what is derived in it, needs.
 /// A single letter is a type's or a constant's parameter.
 pub fn is_reserved_type(name: &str) -> bool {
-    let lists = [KEYWORDS, RUST_TYPES, BURN_TYPES, KERNEL_TYPES];
+    let lists = [KEYWORDS, RUST_TYPES, BURN_TYPES, KERNEL_TYPES, CONSTRUCTORS];
     name.len() < 2 || lists.iter().any(|list| list.contains(&name))
 }
 
@@ -273,11 +276,16 @@ pub fn shown(source: &str) -> String {
 pub fn file(name: &str) -> String {
     let mut out: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+    // Rust's own style has no name with two underscores in a row, or one at the end.
+    while out.contains("__") {
+        out = out.replace("__", "_");
+    }
+    out.truncate(out.trim_end_matches('_').len());
     let device = out.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(&out);
     let is_reserved = [KEYWORDS, FILES, PRIMITIVES].iter().any(|list| list.contains(&out.as_str()))
         || matches!(device, "com" | "lpt");
     if is_reserved || !out.starts_with(|c: char| c.is_ascii_lowercase()) {
-        out.insert_str(0, "model_");
+        out = format!("model_{}", out.trim_start_matches('_')).trim_end_matches('_').to_owned();
     }
     bounded(out)
 }

@@ -10,7 +10,7 @@ use crate::ir::op::{
     Activation, Attention, FrequencyRule, Hidden, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router,
     RouterScore, SinusoidLayout,
 };
-use crate::ir::{MemberId, MemberKind, Module, ModuleId, Node, Op, Type, ValueId};
+use crate::ir::{Extent, MemberId, MemberKind, Module, ModuleId, Node, Op, Type, ValueId};
 
 /// The expression of a node. Scans and groups of caches are statements and not made here.
 pub fn code(f: &mut Function<'_>, node: &Node) -> Code {
@@ -22,6 +22,7 @@ pub fn code(f: &mut Function<'_>, node: &Node) -> Code {
         Code::call(&f.file.kernel(name), all)
     };
     let int = |n: u64| Code::text(n.to_string());
+    let size = |f: &Function<'_>, size: Extent| Code::text(f.file.constants.argument(size));
     match &node.op {
         Op::Layer { member } => match &module.member(*member).kind {
             MemberKind::Layer(layer) => {
@@ -49,7 +50,7 @@ pub fn code(f: &mut Function<'_>, node: &Node) -> Code {
                 SinusoidLayout::Interleaved => "sinusoid_interleaved",
                 SinusoidLayout::Concat => "sinusoid_concat",
             };
-            let dim = Code::text(f.file.constants.width(module.role, *dim));
+            let dim = size(f, *dim);
             kernel(f, name, vec![dim, Code::text(float(*base))])
         }
         Op::RotaryTable { along, rotary } => {
@@ -95,7 +96,7 @@ pub fn code(f: &mut Function<'_>, node: &Node) -> Code {
             Code::call(&f.file.kernel("relative_buckets"), sizes)
         }
         Op::SplitHeads { heads } => {
-            let heads = Code::text(f.file.constants.int(&[Kind::Heads, Kind::KvHeads], *heads));
+            let heads = size(f, *heads);
             kernel(f, "split_heads", vec![heads])
         }
         Op::MergeHeads => kernel(f, "merge_heads", vec![]),
@@ -121,7 +122,7 @@ pub fn code(f: &mut Function<'_>, node: &Node) -> Code {
             a.times(b)
         }
         Op::Scale { by } => {
-            let by = factor(f, *by);
+            let by = factor(f, *by, node.inputs.first());
             f.operand(input(0)).times(by)
         }
         Op::Shift { by } => f.operand(input(0)).plus(Code::text(float(*by))),
@@ -145,7 +146,8 @@ pub fn code(f: &mut Function<'_>, node: &Node) -> Code {
         }
         Op::Slice { axis_from_last, start, len } => {
             let axis = axis(module, input(0), *axis_from_last);
-            f.operand(input(0)).method("narrow", [Code::text(axis.to_string()), int(*start), int(*len)])
+            let (from, many) = (size(f, *start), size(f, *len));
+            f.operand(input(0)).method("narrow", [Code::text(axis.to_string()), from, many])
         }
         Op::Concat { axis_from_last } => {
             let axis = axis(module, input(0), *axis_from_last);
@@ -252,18 +254,16 @@ fn experts(f: &mut Function<'_>, node: &Node, id: MemberId) -> Code {
     Code::call(&f.file.kernel("mix_experts"), operands)
 }
 
-/// `HEADS / KV_HEADS` where that is what it is.
-fn repeats(f: &Function<'_>, input: ValueId, times: u64) -> Code {
-    let heads = f.module.value(input).ty.shape.get(1).and_then(|d| d.constant());
+/// `HEADS / KV_HEADS`, or `HEADS` where one head of keys serves all queries.
+fn repeats(f: &Function<'_>, input: ValueId, times: Extent) -> Code {
     let constants = &f.file.constants;
-    if let Some(kv) = heads.and_then(|n| u64::try_from(n).ok())
-        && let Some(many) = kv.checked_mul(times)
-        && let (Some(many), Some(few)) =
-            (constants.known(&[Kind::Heads], many), constants.known(&[Kind::KvHeads], kv))
-    {
-        return Code::text(format!("{many} / {few}"));
+    let shared = f.module.value(input).ty.shape.get(1).and_then(|dim| dim.extent());
+    let few = shared.filter(|few| few.get() > 1).map(|few| (few.get(), constants.size(few)));
+    let many = few.as_ref().and_then(|(few, _)| constants.known("heads", few.saturating_mul(times.get())));
+    match (many, few) {
+        (Some(many), Some((_, few))) => Code::text(format!("{many} / {few}")),
+        (None, _) | (_, None) => Code::text(constants.argument(times)),
     }
-    Code::text(times.to_string())
 }
 
 /// The inverse frequencies as `&[f64]`.
@@ -279,7 +279,8 @@ fn frequencies(f: &mut Function<'_>, rotary: &RotaryTable, total: Code) -> Code 
         LongRule::Frequencies(rule) => under(f, rotary, rule),
         LongRule::Dynamic { factor } => {
             let sizes = [float(rotary.theta), float(*factor), long.from.to_string()].map(Code::text);
-            let call = sizes.into_iter().chain([total.clone(), Code::text(rotary.dim.to_string())]);
+            let call =
+                sizes.into_iter().chain([total.clone(), Code::text(f.file.constants.argument(rotary.dim))]);
             Code::call(&f.file.kernel("dynamic_frequencies"), call)
         }
     };
@@ -301,7 +302,7 @@ fn frequencies(f: &mut Function<'_>, rotary: &RotaryTable, total: Code) -> Code 
 /// The frequencies under a rule: `frequencies(theta, dim)` for plain ones, else a constant.
 fn under(f: &Function<'_>, rotary: &RotaryTable, rule: &FrequencyRule) -> Code {
     if *rule == FrequencyRule::Plain {
-        let dim = f.file.constants.int(&[Kind::HeadDim], rotary.dim);
+        let dim = f.file.constants.argument(rotary.dim);
         let theta = f.file.constants.float(Kind::Theta, rotary.theta);
         return Code::call(&f.file.kernel("frequencies"), [theta, dim].map(Code::text));
     }
@@ -334,18 +335,16 @@ fn hidden(condition: Hidden) -> String {
     }
 }
 
-/// A factor, as the root it is of a size where it is one.
-fn factor(f: &Function<'_>, by: f64) -> Code {
-    for kind in [Kind::DModel, Kind::HeadDim] {
-        for value in f.file.constants.of_kind(kind) {
-            let root = (value as f64).sqrt();
-            let text = || Code::text(format!("({} as f64).sqrt()", f.file.constants.int(&[kind], value)));
-            if by == root {
-                return text();
-            }
-            if by == 1.0 / root {
-                return Code::text("1.0").over(text());
-            }
+/// A factor on `x`, as the root of the width of `x` where it is one.
+fn factor(f: &Function<'_>, by: f64, x: Option<&ValueId>) -> Code {
+    if let Some(width) = x.and_then(|x| f.module.value(*x).ty.last()?.extent()) {
+        let root = (width.get() as f64).sqrt();
+        let text = || Code::text(format!("({} as f64).sqrt()", f.file.constants.size(width)));
+        if by == root {
+            return text();
+        }
+        if by == 1.0 / root {
+            return Code::text("1.0").over(text());
         }
     }
     Code::text(float(by))
@@ -366,7 +365,7 @@ fn attend(f: &mut Function<'_>, node: &Node, attention: &Attention) -> Code {
     let bias = if *has_bias { next(f, true, true) } else { Code::text("None") };
     let sinks = if *has_sinks { next(f, true, true) } else { Code::text("None") };
     let options = f.file.import("burn::tensor::ops::AttentionModuleOptions");
-    let scale = factor(f, *scale);
+    let scale = factor(f, *scale, node.inputs.first());
     let softcap = softcap.map_or("None".to_owned(), |cap| format!("Some({})", float(cap)));
     let options = Code::text(format!("{options} {{ scale: Some("))
         .join(scale)
@@ -440,10 +439,11 @@ fn route(f: &mut Function<'_>, node: &Node, router: &Router) -> Code {
         choice = choice.plus(correction.method("unsqueeze::<3>", []));
     }
     if let Some(groups) = router.groups {
-        let sizes = [groups.groups, groups.keep, groups.score_of].map(|n| Code::text(n.to_string()));
+        let sizes = [groups.groups, groups.keep, groups.score_of]
+            .map(|size| Code::text(f.file.constants.argument(size)));
         choice = Code::call(&f.file.kernel("limit_groups"), std::iter::once(choice).chain(sizes));
     }
-    let top_k = Code::text(f.file.constants.int(&[Kind::TopK], router.top_k));
+    let top_k = Code::text(f.file.constants.argument(router.top_k));
     let normalize = Code::text(router.normalize.to_string());
     let choice = Code::text("|affinities| ").join(choice);
     let weights = match router.score {

@@ -75,7 +75,7 @@ fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
         };
         for (index, node) in module.nodes.iter().enumerate() {
             if let Op::Sinusoid { dim, base, layout } = &node.op {
-                add(Scheme::Sinusoid { dim: *dim, base: *base, layout: *layout });
+                add(Scheme::Sinusoid { dim: dim.get(), base: *base, layout: *layout });
             }
             if let Op::RotaryTable { rotary, .. } = &node.op {
                 add(Scheme::Rotary(rotary.clone()));
@@ -94,7 +94,7 @@ fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
                     matches!(before.op, Op::Positions { .. }) && before.outputs.first() == node.inputs.first()
                 })
             {
-                add(Scheme::Learned { path: path(*member), rows: *rows, dim: *dim });
+                add(Scheme::Learned { path: path(*member), rows: rows.get(), dim: dim.get() });
             }
         }
     }

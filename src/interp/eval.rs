@@ -268,7 +268,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         }
         // sinusoid_interleaved(positions, dim, base) or sinusoid_concat
         Op::Sinusoid { dim, base, layout } => {
-            let (at, dim) = (inputs.int()?, *dim as usize);
+            let (at, dim) = (inputs.int()?, dim.get() as usize);
             one(match layout {
                 SinusoidLayout::Interleaved => sinusoid_interleaved(at, dim, *base),
                 SinusoidLayout::Concat => sinusoid_concat(at, dim, *base),
@@ -312,11 +312,11 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             one(relative_buckets(start, length, keys, buckets, far, *bidirectional, device))
         }
         // split_heads(x, heads)
-        Op::SplitHeads { heads } => one(split_heads(inputs.float()?.r3()?, *heads as usize)),
+        Op::SplitHeads { heads } => one(split_heads(inputs.float()?.r3()?, heads.get() as usize)),
         // merge_heads(x)
         Op::MergeHeads => one(merge_heads(inputs.float()?.r4()?)),
         // repeat_heads(x, times)
-        Op::RepeatHeads { times } => one(repeat_heads(inputs.float()?.r4()?, *times as usize)),
+        Op::RepeatHeads { times } => one(repeat_heads(inputs.float()?.r4()?, times.get() as usize)),
         // rotate_half(x, cos, sin) or rotate_interleaved
         Op::Rotate { pairing } => {
             let (x, cos, sin) = (inputs.float()?.r4()?, inputs.float()?.r2()?, inputs.float()?.r2()?);
@@ -357,7 +357,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         }
         // x.narrow(axis, start, len)
         Op::Slice { axis_from_last, start, len } => {
-            let (from_last, start, len) = (*axis_from_last, *start as usize, *len as usize);
+            let (from_last, start, len) = (*axis_from_last, start.get() as usize, len.get() as usize);
             match inputs.next() {
                 Value::Float(x) => one(Value::Float(sliced(x, from_last, start, len)?)),
                 Value::Int(x) => one(Value::Int(sliced(x, from_last, start, len)?)),
@@ -468,11 +468,16 @@ fn route(router: &Router, mut inputs: Inputs) -> Results {
             None => affinities,
         };
         match router.groups {
-            Some(g) => limit_groups(affinities, g.groups as usize, g.keep as usize, g.score_of as usize),
+            Some(g) => limit_groups(
+                affinities,
+                g.groups.get() as usize,
+                g.keep.get() as usize,
+                g.score_of.get() as usize,
+            ),
             None => affinities,
         }
     };
-    let (top_k, normalize) = (router.top_k as usize, router.normalize);
+    let (top_k, normalize) = (router.top_k.get() as usize, router.normalize);
     let weights = match router.score {
         RouterScore::Softmax => route_softmax(scores, top_k, normalize, choice),
         RouterScore::Sigmoid => route_sigmoid(scores, top_k, normalize, choice),

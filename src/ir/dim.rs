@@ -3,7 +3,12 @@
 //! A [`Dim`] is a sum of products such as `B*T` or `P + T`, with `u128` coefficients. Shapes use it,
 //! and so do costs, which is why a formula in `B` and `T` comes before any number.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use super::Extent;
 
 /// A length that is known only when the model is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,11 +68,41 @@ impl Lengths {
 
 /// A polynomial in [`Sym`]s with `u128` coefficients. Arithmetic saturates at `u128::MAX`: sizes in a
 /// spec are bounded so that real models stay far below.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+///
+/// A constant keeps the author's words where it was made from an [`Extent`]; they make no difference between sizes.
+#[derive(Clone, Debug, Default)]
 pub struct Dim {
     /// Coefficient of each product of symbols (sorted); the empty product is the constant. Sorted by product, each
     /// once: a graph has several sizes a value, nearly all of one term.
     terms: Vec<(Vec<Sym>, u128)>,
+    /// The constant in the author's words, where it has any.
+    words: Option<Arc<Extent>>,
+}
+
+impl PartialEq for Dim {
+    fn eq(&self, other: &Self) -> bool {
+        self.terms == other.terms
+    }
+}
+
+impl Eq for Dim {}
+
+impl PartialOrd for Dim {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Dim {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.terms.cmp(&other.terms)
+    }
+}
+
+impl Hash for Dim {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.terms.hash(state);
+    }
 }
 
 impl Dim {
@@ -77,12 +112,12 @@ impl Dim {
         if n == 0 {
             return Self::default();
         }
-        Self { terms: vec![(Vec::new(), n)] }
+        Self { terms: vec![(Vec::new(), n)], words: None }
     }
 
     /// One symbol.
     pub fn sym(sym: Sym) -> Self {
-        Self { terms: vec![(vec![sym], 1)] }
+        Self { terms: vec![(vec![sym], 1)], words: None }
     }
 
     /// The number, if the polynomial has no symbols.
@@ -92,6 +127,22 @@ impl Dim {
             [(syms, n)] if syms.is_empty() => Some(*n),
             _ => None,
         }
+    }
+
+    /// The number in the author's words, if the polynomial has no symbols.
+    pub fn extent(&self) -> Option<Extent> {
+        let n = u64::try_from(self.constant()?).ok()?;
+        Some(self.words.as_deref().copied().unwrap_or(Extent::from(n)))
+    }
+
+    /// The same size with what both operands say of it; nothing is kept where neither has words.
+    fn worded(self, operands: [&Dim; 2], combine: impl Fn(Extent, Extent) -> Extent) -> Dim {
+        let [a, b] = operands;
+        if a.words.is_none() && b.words.is_none() {
+            return Dim { words: None, ..self };
+        }
+        let words = a.extent().zip(b.extent()).map(|(a, b)| Arc::new(combine(a, b)));
+        Dim { words, ..self }
     }
 
     /// The largest coefficient, a bound on the number where there is no symbol.
@@ -153,7 +204,7 @@ impl Dim {
         if n == 0 {
             return Dim::default();
         }
-        Self { terms: self.terms.iter().map(|(s, c)| (s.clone(), c.div_ceil(n))).collect() }
+        Self { terms: self.terms.iter().map(|(s, c)| (s.clone(), c.div_ceil(n))).collect(), words: None }
     }
 
     /// `self / n`, if every coefficient is divisible.
@@ -161,13 +212,25 @@ impl Dim {
         if n == 0 || self.terms.iter().any(|(_, c)| c % n != 0) {
             return None;
         }
-        Some(Self { terms: self.terms.iter().map(|(s, c)| (s.clone(), c / n)).collect() })
+        Some(Self { terms: self.terms.iter().map(|(s, c)| (s.clone(), c / n)).collect(), words: None })
+    }
+
+    /// `self / by`, if every coefficient is divisible, in the author's words where they allow it.
+    pub fn divide_by(&self, by: Extent) -> Option<Dim> {
+        let words = self.extent().and_then(|size| size.divide(by)).map(Arc::new);
+        Some(Self { words, ..self.divide(u128::from(by))? })
     }
 }
 
 impl From<u64> for Dim {
     fn from(n: u64) -> Self {
         Dim::of(n)
+    }
+}
+
+impl From<Extent> for Dim {
+    fn from(extent: Extent) -> Self {
+        Dim { words: extent.is_worded().then(|| Arc::new(extent)), ..Dim::of(extent) }
     }
 }
 
@@ -185,7 +248,7 @@ impl std::ops::Add for &Dim {
             let at = sum.coefficient(syms.clone());
             *at = at.saturating_add(*n);
         }
-        sum
+        sum.worded([self, other], |a, b| a + b)
     }
 }
 
@@ -201,7 +264,7 @@ impl std::ops::Mul for &Dim {
                 *at = at.saturating_add(n.saturating_mul(*m));
             }
         }
-        product
+        product.worded([self, other], |a, b| a * b)
     }
 }
 

@@ -19,6 +19,7 @@
 
 pub mod build;
 pub mod dim;
+pub mod extent;
 pub mod infer;
 pub mod init;
 pub mod op;
@@ -28,6 +29,7 @@ pub mod verify;
 pub mod work;
 
 pub use dim::{Dim, Lengths, Sym};
+pub use extent::Extent;
 pub use init::Init;
 pub use op::Op;
 pub use verify::Verified;
@@ -188,9 +190,9 @@ pub enum Layer {
     /// `y = x W^T + b`: `weight [out, in]`, `bias [out]`.
     Linear {
         /// The number of input features.
-        input: u64,
+        input: Extent,
         /// The number of output features.
-        output: u64,
+        output: Extent,
         /// Whether there is a bias.
         bias: bool,
         /// The initial values of the weight.
@@ -201,9 +203,9 @@ pub enum Layer {
     /// Row lookup: `weight [rows, dim]`.
     Embedding {
         /// The number of rows.
-        rows: u64,
+        rows: Extent,
         /// The width of a row.
-        dim: u64,
+        dim: Extent,
         /// A row that is initialised to zero.
         padding: Option<u64>,
         /// The initial values of the rows.
@@ -212,7 +214,7 @@ pub enum Layer {
     /// `(x - mean) / sqrt(var + eps) * weight + bias`, each `[dim]`.
     LayerNorm {
         /// The number of normalised features.
-        dim: u64,
+        dim: Extent,
         /// Added to the variance.
         eps: f64,
         /// Whether there is a learned weight.
@@ -225,7 +227,7 @@ pub enum Layer {
     /// `x / sqrt(mean(x^2) + eps) * weight`, `weight [dim]` or none.
     RmsNorm {
         /// The number of normalised features.
-        dim: u64,
+        dim: Extent,
         /// Added to the mean square.
         eps: f64,
         /// Whether there is a learned weight.
@@ -236,11 +238,11 @@ pub enum Layer {
     /// Square patches, each projected: `[B,C,H,W] → [B,N,dim]`; `weight [dim, C, size, size]`, `bias [dim]`.
     Patches {
         /// The number of colour channels `C`.
-        channels: u64,
+        channels: Extent,
         /// The number of output features.
-        dim: u64,
+        dim: Extent,
         /// The side of a patch in pixels.
-        size: u64,
+        size: Extent,
         /// Whether there is a bias.
         bias: bool,
         /// The initial values of the weight.
@@ -251,7 +253,7 @@ pub enum Layer {
     /// A tensor that is used as it is (class token, learned scale, sinks).
     Param {
         /// The shape of the tensor.
-        shape: Vec<u64>,
+        shape: Vec<Extent>,
         /// The initial values.
         init: Init,
         /// Whether training changes it; otherwise it is a buffer, which is not counted as a parameter.
@@ -275,7 +277,13 @@ pub struct Parameter {
 impl Layer {
     /// The layer's parameters, in the order of files.
     pub fn parameters(&self) -> Vec<Parameter> {
-        let of = |name, shape, init: &Init| Parameter { name, shape, init: init.clone(), trained: true };
+        let numbers = |shape: &[Extent]| shape.iter().copied().map(u64::from).collect();
+        let of = |name, shape: Vec<Extent>, init: &Init| Parameter {
+            name,
+            shape: numbers(&shape),
+            init: init.clone(),
+            trained: true,
+        };
         match self {
             Layer::Linear { input, output, bias, init, bias_init } => {
                 let mut all = vec![of("weight", vec![*output, *input], init)];
@@ -308,7 +316,7 @@ impl Layer {
                 all
             }
             Layer::Param { shape, init, trained } => {
-                vec![Parameter { name: "", shape: shape.clone(), init: init.clone(), trained: *trained }]
+                vec![Parameter { name: "", shape: numbers(shape), init: init.clone(), trained: *trained }]
             }
         }
     }

@@ -118,7 +118,7 @@ pub fn layer_text(layer: &Layer) -> String {
             format!("patches {channels}x{size}x{size} -> {dim}{}", flag(*bias, " bias"))
         }
         Layer::Param { shape, trained, .. } => {
-            let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
+            let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
             format!("{} [{}]", if *trained { "param" } else { "buffer" }, shape.join(","))
         }
     }

@@ -70,7 +70,7 @@ pub fn lower(block: &Block, name: &str, scope: &Scope, context: u64) -> Result<L
     let x = b.argument(&variable(&block.wiring.stream), scope.activations(scope.d_model));
     variables.insert(block.wiring.stream.clone(), x);
     if takes_memory && let (Some(name), Some(memory)) = (&block.wiring.memory, &scope.memory) {
-        let ty = Type::float([Dim::sym(Sym::Batch), memory.sequence.queries(), Dim::of(memory.width)]);
+        let ty = Type::float([Dim::sym(Sym::Batch), memory.sequence.queries(), Dim::from(memory.width)]);
         variables.insert(name.clone(), b.argument(&variable(name), ty));
     }
     let given = scope.arguments(&mut b, &needs);

@@ -8,7 +8,7 @@ use crate::diag::Diagnostic;
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
-use crate::ir::{Dim, Graph, MemberId, ModelKind, Role, Sym, Type, ValueId};
+use crate::ir::{Dim, Extent, Graph, MemberId, ModelKind, Role, Sym, Type, ValueId};
 use crate::parts::embed::{self, Input};
 use crate::parts::init::InitPlan;
 use crate::parts::scope::{Memory, Scope};
@@ -19,7 +19,7 @@ use crate::spec::{Block, ModelSpec, Part, Stack};
 struct StackSite<'a> {
     stack: &'a Stack,
     scope: Scope,
-    vocab: u64,
+    vocab: Extent,
     context: u64,
     /// The name of the stack's member and module: `decoder`, `Decoder`.
     name: &'static str,
@@ -41,7 +41,8 @@ pub fn lower(spec: &ModelSpec, arena: &Arena) -> Result<(Graph, Vec<Diagnostic>)
 fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<StackSite<'a>> {
     let both = spec.kind() == ModelKind::EncoderDecoder;
     let context = spec.context.unwrap_or(0);
-    let vocab = spec.vocab.unwrap_or(0);
+    let vocab = Extent::new("vocab", spec.vocab.unwrap_or(0));
+    let d_model = Extent::new("d_model", spec.d_model);
     let sequence_of = |stack: &Stack, tokens: Sequence| match &stack.embed.patches {
         Some(patches) => Sequence::Fixed(patches.length()),
         None => tokens,
@@ -55,7 +56,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
             init.clone(),
             "encoder".into(),
             prefix.into(),
-            spec.d_model,
+            d_model,
             sequence,
             false,
             !matches!(sequence, Sequence::Fixed(_)),
@@ -64,7 +65,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
         places.push(StackSite {
             stack: encoder,
             scope,
-            vocab: spec.source_vocab.unwrap_or(vocab),
+            vocab: spec.source_vocab.map_or(vocab, |n| Extent::new("source_vocab", n)),
             context: fixed(sequence).unwrap_or(context),
             name: "encoder",
             embed: if both { "source_embed" } else { "embed" },
@@ -75,7 +76,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
     if let Some(decoder) = &spec.decoder {
         let memory = places.first().map(|p| Memory {
             sequence: p.scope.sequence,
-            width: spec.d_model,
+            width: d_model,
             is_padded: p.scope.is_padded,
         });
         let sequence = sequence_of(decoder, if decodes(spec) { Sequence::Cached } else { Sequence::Whole });
@@ -85,7 +86,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
             init.clone(),
             "decoder".into(),
             prefix.into(),
-            spec.d_model,
+            d_model,
             sequence,
             true,
             !both && !matches!(sequence, Sequence::Fixed(_)),
@@ -169,6 +170,7 @@ fn assemble(
     let mut root = Root { b: Builder::new(arena, type_name(&spec.name), Role::Head), inputs: Vec::new() };
     root.b.at(spec.places.whole());
     root.b.doc(format!("{}.", description(spec)));
+    let d_model = Extent::new("d_model", spec.d_model);
     let shared = places.len() == 2 && places.iter().all(|p| p.stack.embed.shared);
     let sites: Vec<embed::Site<'_>> = places
         .iter()
@@ -183,9 +185,9 @@ fn assemble(
                 _ => "Embedding",
             },
             vocab: p.vocab,
-            d_model: spec.d_model,
+            d_model,
             sequence: p.scope.sequence,
-            context: p.context,
+            context: Extent::new("context", p.context),
             borrows_table: shared && i == 1,
         })
         .collect();
@@ -254,10 +256,10 @@ fn assemble(
     let site = head::Site {
         arena,
         init,
-        d_model: spec.d_model,
+        d_model,
         sequence: last.scope.sequence,
         vocab: last.vocab,
-        table_width: last.stack.embed.width(spec.d_model),
+        table_width: last.stack.embed.width(d_model),
         is_padded: last.scope.is_padded || is_pooled,
     };
     let lowered = spec.head.lower(&site)?;

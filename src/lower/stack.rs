@@ -26,7 +26,7 @@ pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<M
     let x = b.argument("x", scope.activations(scope.d_model));
     let takes_memory = blocks.iter().any(|block| block.takes_memory);
     let memory = scope.memory.as_ref().filter(|_| takes_memory).map(|memory| {
-        b.argument("memory", Type::float([batch(), memory.sequence.queries(), Dim::of(memory.width)]))
+        b.argument("memory", Type::float([batch(), memory.sequence.queries(), Dim::from(memory.width)]))
     });
     let own =
         scope.is_padded.then(|| b.argument("mask", Type::int([batch(), scope.sequence.keys()]).or_absent()));

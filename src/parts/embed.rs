@@ -10,7 +10,7 @@ use crate::field::{Context, Count, Positive, Probability, Size};
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
-use crate::ir::{Dim, ModuleId, Role, Sym, Type, ValueId};
+use crate::ir::{Dim, Extent, ModuleId, Role, Sym, Type, ValueId};
 use crate::source::Span;
 
 choice! {
@@ -192,13 +192,13 @@ pub struct Site<'a> {
     /// Name of the module.
     pub module: &'a str,
     /// Rows of the table.
-    pub vocab: u64,
+    pub vocab: Extent,
     /// Width of the stack.
-    pub d_model: u64,
+    pub d_model: Extent,
     /// The sequence.
     pub sequence: Sequence,
     /// Longest sequence.
-    pub context: u64,
+    pub context: Extent,
     /// Whether the table is given as an argument and not owned.
     pub borrows_table: bool,
 }
@@ -235,9 +235,13 @@ impl Embed {
     }
 
     /// What is added up, as the documentation of the module.
-    fn formula(&self) -> String {
+    fn formula(&self, d_model: Extent) -> String {
         let source = if self.patches.is_some() { "patches" } else { "token" };
-        let scaled = if *self.scale == 1.0 { source.to_owned() } else { format!("{} {source}", *self.scale) };
+        let scaled = match *self.scale {
+            1.0 => source.to_owned(),
+            by if by == (d_model.get() as f64).sqrt() => format!("sqrt(d_model) {source}"),
+            by => format!("{by} {source}"),
+        };
         let added = [
             (self.segments.is_some(), "segment"),
             (matches!(self.position, Position::Learned(_) | Position::Sinusoidal(_)), "position"),
@@ -254,8 +258,8 @@ impl Embed {
     }
 
     /// Width of the table.
-    pub fn width(&self, d_model: u64) -> u64 {
-        self.dim.map_or(d_model, |d| *d)
+    pub fn width(&self, d_model: Extent) -> Extent {
+        self.dim.map_or(d_model, |dim| Extent::new("embed_dim", *dim))
     }
 
     /// The type of an input.
@@ -265,7 +269,7 @@ impl Embed {
             Input::Tokens => Type::int([batch, site.sequence.queries()]),
             Input::TokenTypes => Type::int([batch, site.sequence.queries()]).or_absent(),
             Input::Language => Type::int([batch]),
-            Input::Table => Type::float([Dim::of(site.vocab), Dim::of(self.width(site.d_model))]),
+            Input::Table => Type::float([Dim::from(site.vocab), Dim::from(self.width(site.d_model))]),
             Input::Image => {
                 let (channels, side) = self.patches.as_ref().map_or((3, 1), |p| (*p.channels, *p.image));
                 Type::float([batch, Dim::of(channels), Dim::of(side), Dim::of(side)])
@@ -277,7 +281,7 @@ impl Embed {
     pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
         let mut b = Builder::new(site.arena, site.module, Role::Embedding);
         b.at(self.places.whole());
-        b.doc(self.formula());
+        b.doc(self.formula(site.d_model));
         let inputs = self.inputs(site.borrows_table);
         let mut given = Vec::new();
         for input in &inputs {
@@ -327,7 +331,12 @@ impl Embed {
             (find(Input::TokenTypes), find(Input::Tokens), self.segments)
         {
             let types = b.op("token_types", Op::OrZeros, &[types, tokens])?;
-            let table = site.init.embedding(&format!("{}.segments", site.path), *count, inner, None);
+            let table = site.init.embedding(
+                &format!("{}.segments", site.path),
+                Extent::new("segments", *count),
+                inner,
+                None,
+            );
             let segments = b.apply("segments", table, types)?;
             x = b.op("x", Op::Add, &[x, segments])?;
         }
@@ -336,7 +345,7 @@ impl Embed {
             path: site.path,
             dim: inner,
             sequence: self.patches.as_ref().map_or(site.sequence, |p| Sequence::Fixed(p.positions())),
-            context: self.patches.as_ref().map_or(site.context, Patches::positions),
+            context: self.patches.as_ref().map_or(site.context, |p| Extent::new("positions", p.positions())),
         };
         x = self.position.scheme().on_embedding(&mut b, &at, x)?;
         if let Some(patches) = &self.patches {
@@ -344,7 +353,12 @@ impl Embed {
         }
         if let (Some(language), Some(count)) = (find(Input::Language), self.languages) {
             let language = b.op("language", Op::Unsqueeze, &[language])?;
-            let table = site.init.embedding(&format!("{}.languages", site.path), *count, inner, None);
+            let table = site.init.embedding(
+                &format!("{}.languages", site.path),
+                Extent::new("languages", *count),
+                inner,
+                None,
+            );
             let vector = b.apply("languages", table, language)?;
             x = b.op("x", Op::Add, &[x, vector])?;
         }
@@ -364,14 +378,14 @@ impl Patches {
         &self,
         b: &mut Builder,
         site: &Site<'_>,
-        width: u64,
+        width: Extent,
         image: ValueId,
     ) -> Result<ValueId, Mismatch> {
         let layer = site.init.patches(
             &format!("{}.patches", site.path),
-            *self.channels,
+            Extent::new("channels", *self.channels),
             width,
-            *self.size,
+            Extent::new("patch_size", *self.size),
             self.bias,
         );
         let member = b.layer("patches", layer);
@@ -380,7 +394,8 @@ impl Patches {
             [("distillation_token", self.distillation_token), ("class_token", self.class_token)]
         {
             if is_there {
-                let token = site.init.param(&format!("{}.{name}", site.path), vec![1, width], None);
+                let token =
+                    site.init.param(&format!("{}.{name}", site.path), vec![Extent::from(1), width], None);
                 let token = b.param(name, token)?;
                 x = b.op("x", Op::Prepend, &[token, x])?;
             }
@@ -392,20 +407,27 @@ impl Patches {
         &self,
         b: &mut Builder,
         site: &Site<'_>,
-        width: u64,
+        width: Extent,
         x: ValueId,
     ) -> Result<ValueId, Mismatch> {
         if *self.registers == 0 {
             return Ok(x);
         }
-        let registers =
-            site.init.param(&format!("{}.registers", site.path), vec![*self.registers, width], None);
+        let registers = site.init.param(
+            &format!("{}.registers", site.path),
+            vec![Extent::new("registers", *self.registers), width],
+            None,
+        );
         let registers = b.param("registers", registers)?;
         let first = u64::from(self.class_token) + u64::from(self.distillation_token);
         if first == 0 {
             return b.op("x", Op::Prepend, &[registers, x]);
         }
-        let rows = |start: u64, len: u64| Op::Slice { axis_from_last: 1, start, len };
+        let rows = |start: u64, len: u64| Op::Slice {
+            axis_from_last: 1,
+            start: Extent::from(start),
+            len: Extent::from(len),
+        };
         let tokens = b.op("tokens", rows(0, first), &[x])?;
         let rest = b.op("rest", rows(first, self.positions() - first), &[x])?;
         let rest = b.op("rest", Op::Prepend, &[registers, rest])?;

@@ -4,7 +4,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field::record::{record, slot};
 use crate::field::value::Shape;
 use crate::field::{Context, Positive, Real, Value};
-use crate::ir::{self, Layer};
+use crate::ir::{self, Extent, Layer};
 use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
 
@@ -273,7 +273,7 @@ impl InitPlan {
     }
 
     /// A projection. The last one of a residual branch is scaled by `residual`.
-    pub fn linear(&self, path: &str, input: u64, output: u64, bias: bool) -> Layer {
+    pub fn linear(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
         let ends_branch = path.ends_with(".output") || path.ends_with(".down");
         let weights = self.fields.weights.init();
         let weights = if ends_branch { weights.scaled(*self.fields.residual) } else { weights };
@@ -291,13 +291,13 @@ impl InitPlan {
     }
 
     /// An embedding table.
-    pub fn embedding(&self, path: &str, rows: u64, dim: u64, padding: Option<u64>) -> Layer {
+    pub fn embedding(&self, path: &str, rows: Extent, dim: Extent, padding: Option<u64>) -> Layer {
         let start = self.fields.embeddings.as_ref().unwrap_or(&self.fields.weights).init();
         Layer::Embedding { rows, dim, padding, init: self.of(&format!("{path}.weight"), start) }
     }
 
     /// The projection of an image's patches.
-    pub fn patches(&self, path: &str, channels: u64, dim: u64, size: u64, bias: bool) -> Layer {
+    pub fn patches(&self, path: &str, channels: Extent, dim: Extent, size: Extent, bias: bool) -> Layer {
         let init = self.of(&format!("{path}.weight"), self.fields.weights.init());
         let bias_init =
             if bias { self.of(&format!("{path}.bias"), self.fields.biases.init()) } else { ir::Init::Zeros };
@@ -305,7 +305,7 @@ impl InitPlan {
     }
 
     /// A tensor that is not part of a layer; `otherwise` is its usual initialisation.
-    pub fn param(&self, path: &str, shape: Vec<u64>, otherwise: Option<ir::Init>) -> Layer {
+    pub fn param(&self, path: &str, shape: Vec<Extent>, otherwise: Option<ir::Init>) -> Layer {
         let start = otherwise.unwrap_or_else(|| self.fields.weights.init());
         Layer::Param { shape, init: self.of(path, start), trained: true }
     }

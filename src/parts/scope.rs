@@ -11,7 +11,7 @@ use super::init::InitPlan;
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Sequence;
-use crate::ir::{Dim, Layer, ModuleId, Sym, Type, ValueId};
+use crate::ir::{Dim, Extent, Layer, ModuleId, Sym, Type, ValueId};
 
 /// A stack whose blocks are being lowered.
 pub struct Scope {
@@ -24,7 +24,7 @@ pub struct Scope {
     /// The prefix of module names, such as `Decoder`; empty if the model has only one stack.
     pub prefix: String,
     /// The width of the stack's values.
-    pub d_model: u64,
+    pub d_model: Extent,
     /// The sequence the stack works on.
     pub sequence: Sequence,
     /// Whether a query sees no later key, unless a mask says otherwise.
@@ -48,7 +48,7 @@ pub struct Memory {
     /// The sequence of the encoder.
     pub sequence: Sequence,
     /// The width of the encoder's output.
-    pub width: u64,
+    pub width: Extent,
     /// Whether it may contain padding; an image does not.
     pub is_padded: bool,
 }
@@ -90,7 +90,7 @@ impl Scope {
         init: Rc<InitPlan>,
         path: String,
         prefix: String,
-        d_model: u64,
+        d_model: Extent,
         sequence: Sequence,
         is_causal: bool,
         is_padded: bool,
@@ -101,8 +101,8 @@ impl Scope {
     }
 
     /// `[B, T, features]` for this stack's sequence.
-    pub fn activations(&self, features: u64) -> Type {
-        Type::float([Dim::sym(Sym::Batch), self.sequence.queries(), Dim::of(features)])
+    pub fn activations(&self, features: Extent) -> Type {
+        Type::float([Dim::sym(Sym::Batch), self.sequence.queries(), Dim::from(features)])
     }
 
     /// Requests values that are computed once in the stack. Requests with equal keys share one ambient.
@@ -146,7 +146,7 @@ impl Scope {
     }
 
     /// A projection whose start follows the spec's rules for that path.
-    pub fn linear(&self, path: &str, input: u64, output: u64, bias: bool) -> Layer {
+    pub fn linear(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
         self.init.linear(&format!("{}.{path}", self.path), input, output, bias)
     }
 }

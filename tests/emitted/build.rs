@@ -183,7 +183,7 @@ mod emission {
         std::fs::write(&file, &text).expect("a model can be written");
         let _ = write!(cases, "#[path = {:?}]\npub mod {module};\n", file.display().to_string());
         if short.starts_with("named_") {
-            write_program(&graph, &sources, spec, out, cases);
+            write_program(&graph, &sources, &module, out, cases);
         }
         let _ = writeln!(cases, "{}", test(&graph, spec, settings, &module, &text, "0.0"));
         if STANDALONE.iter().any(|known| spec == format!("specs/{known}.yaml")) {
@@ -198,14 +198,14 @@ mod emission {
     }
 
     /// The program of the spec's crate, compiled where the crate is a module.
-    fn write_program(graph: &Verified, sources: &SourceMap, spec: &str, out: &Path, cases: &mut String) {
-        let files = emit::krate(graph, sources, spec, emit::Form::Kernels).expect("no fault of trafoc");
+    fn write_program(graph: &Verified, sources: &SourceMap, case: &str, out: &Path, cases: &mut String) {
+        let files = emit::krate(graph, sources, case, emit::Form::Kernels).expect("no fault of trafoc");
         let module = emit::name::file(&graph.name);
         let text = |path: &str| {
             let found = files.iter().find(|(name, _)| name == path);
-            found.unwrap_or_else(|| panic!("{spec}: no {path}")).1.clone()
+            found.unwrap_or_else(|| panic!("{case}: no {path}")).1.clone()
         };
-        let folder = out.join(&module);
+        let folder = out.join(case);
         std::fs::create_dir_all(&folder).expect("the name can be written");
         let own =
             |text: String| text.lines().filter(|l| !l.starts_with("//!")).collect::<Vec<_>>().join("\n");
@@ -214,7 +214,7 @@ mod emission {
         std::fs::write(folder.join("model.rs"), text(&format!("src/{module}.rs"))).expect("a model, too");
         let _ = writeln!(
             cases,
-            "#[allow(dead_code)]\nmod crate_{module} {{\npub mod {module} {{\n#[path = {:?}]\npub mod {module};\n}}\n\
+            "#[allow(dead_code, clippy::module_inception)]\nmod crate_{case} {{\npub mod {module} {{\n#[path = {:?}]\npub mod {module};\n}}\n\
              #[path = {:?}]\nmod program;\n}}",
             folder.join("model.rs").display().to_string(),
             folder.join("program.rs").display().to_string()

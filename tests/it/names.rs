@@ -6,6 +6,8 @@ use std::process::Command;
 
 use syn::visit::Visit;
 use trafoc::emit::{self, Form, name};
+use trafoc::ir::extent::Word;
+use trafoc::ir::{Dim, Extent, Sym};
 use trafoc::source::SourceMap;
 use trafoc_kernels::source::FILES;
 
@@ -56,6 +58,51 @@ fn what_emitted_files_name_no_module_is_called() {
             assert_eq!(open.collect::<Vec<_>>(), Vec::<&String>::new(), "{spec}");
         }
     }
+}
+
+/// Sizes are named by the author's words: no width of a layer and no border of a slice is a bare number.
+#[test]
+fn every_size_of_a_shipped_model_is_named() {
+    for (spec, path) in specs("specs") {
+        let text = emit::rust(&graph(&path), &SourceMap::new(), &spec).unwrap();
+        let calls =
+            ["linear(", "linear_no_bias(", "normal([", "NormConfig::new(", ".narrow(", "split_heads("];
+        let flat = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        for call in calls {
+            for found in flat.split(call).skip(1) {
+                let end = found.find([')', ']']).unwrap_or(found.len());
+                let arguments = &found[..end];
+                let is_bare =
+                    |word: &str| word.len() > 1 && word.chars().all(|c| c.is_ascii_digit() || c == '_');
+                let mut words = arguments.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'));
+                assert!(!words.any(is_bare), "{spec}: {call}{arguments}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sizes_keep_the_words_of_the_spec() {
+    let (heads, content, rotary) =
+        (Extent::new("heads", 4), Extent::new("content_dim", 16), Extent::new("rotary_dim", 8));
+    let words = |size: Extent| -> Vec<(u64, Vec<&str>)> {
+        let names = |(times, words): (u64, Vec<Word>)| (times, words.iter().map(|word| word.name).collect());
+        size.terms().into_iter().map(names).collect()
+    };
+    let width = heads * (content + rotary);
+    assert_eq!(width.get(), 96);
+    assert_eq!(words(width), [(1, vec!["heads", "content_dim"]), (1, vec!["heads", "rotary_dim"])]);
+    assert_eq!(words(width.divide(heads).unwrap()), words(content + rotary));
+    assert_eq!(words(rotary + rotary), [(2, vec!["rotary_dim"])]);
+    assert_eq!(width.divide(5.into()), None);
+    // Sizes are equal when their numbers are, whatever they are called.
+    assert_eq!(content, Extent::from(16));
+    assert_eq!(Dim::from(width), Dim::of(96u64));
+    assert_eq!((Dim::from(heads) * Dim::from(rotary)).extent().map(words), Some(words(heads * rotary)));
+    assert_eq!((Dim::from(heads) + Dim::sym(Sym::Time)).extent(), None);
+    // What cannot be remembered is a number.
+    let far = heads * content * rotary * heads;
+    assert_eq!(words(far), [(far.get(), vec![])]);
 }
 
 #[test]

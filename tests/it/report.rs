@@ -16,11 +16,17 @@ use trafoc::report::summary::summary;
 use crate::compiled;
 
 fn linear(input: u64, output: u64) -> Layer {
-    Layer::Linear { input, output, bias: true, init: Init::Normal { std: 0.02 }, bias_init: Init::Zeros }
+    Layer::Linear {
+        input: input.into(),
+        output: output.into(),
+        bias: true,
+        init: Init::Normal { std: 0.02 },
+        bias_init: Init::Zeros,
+    }
 }
 
 fn norm() -> Layer {
-    Layer::LayerNorm { dim: 4, eps: 1e-5, affine: true, bias: true, unit_offset: false }
+    Layer::LayerNorm { dim: 4.into(), eps: 1e-5, affine: true, bias: true, unit_offset: false }
 }
 
 fn hidden() -> Type {
@@ -36,11 +42,11 @@ fn attention(arena: &Arena) -> ModuleId {
     let q = b.apply("query", linear(4, 4), x).unwrap();
     let k = b.apply("key", linear(4, 2), x).unwrap();
     let v = b.apply("value", linear(4, 2), x).unwrap();
-    let q = b.op("q", Op::SplitHeads { heads: 2 }, &[q]).unwrap();
+    let q = b.op("q", Op::SplitHeads { heads: 2.into() }, &[q]).unwrap();
     let kv = [k, v].map(|x| {
-        let x = b.op("kv", Op::SplitHeads { heads: 1 }, &[x]).unwrap();
+        let x = b.op("kv", Op::SplitHeads { heads: 1.into() }, &[x]).unwrap();
         let x = b.op("kv", Op::Cache, &[x]).unwrap();
-        b.op("kv", Op::RepeatHeads { times: 2 }, &[x]).unwrap()
+        b.op("kv", Op::RepeatHeads { times: 2.into() }, &[x]).unwrap()
     });
     let scaled = op::Attention {
         scale: 0.5,
@@ -78,7 +84,7 @@ fn mixture(arena: &Arena) -> ModuleId {
     let x = b.argument("x", hidden());
     let scores = b.apply("router", linear(4, 4), x).unwrap();
     let router = Router {
-        top_k: 2,
+        top_k: 2.into(),
         score: RouterScore::Softmax,
         normalize: false,
         scale: 1.0,
@@ -144,7 +150,12 @@ fn decoder(blocks: u64, mixed: bool) -> Verified {
 }
 
 fn embedding(b: &mut Builder, name: &str, rows: u64, indices: trafoc::ir::ValueId) -> trafoc::ir::ValueId {
-    let layer = Layer::Embedding { rows, dim: 4, padding: None, init: Init::Normal { std: 0.02 } };
+    let layer = Layer::Embedding {
+        rows: rows.into(),
+        dim: 4.into(),
+        padding: None,
+        init: Init::Normal { std: 0.02 },
+    };
     b.apply(name, layer, indices).unwrap()
 }
 
@@ -289,7 +300,7 @@ fn run(graph: &Graph, module: &Module, lengths: &Lengths) -> (u128, u128) {
                     own.0 += 2 * size(&node.outputs[0]) * u128::from(*input);
                 }
                 MemberKind::Layer(Layer::Patches { channels, size: side, .. }) => {
-                    own.0 += 2 * size(&node.outputs[0]) * u128::from(channels * side * side);
+                    own.0 += 2 * size(&node.outputs[0]) * u128::from(*channels * *side * *side);
                 }
                 _ => {}
             },

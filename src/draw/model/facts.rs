@@ -25,7 +25,7 @@ fn size(n: u64) -> String {
 pub fn layer(layer: &Layer, name: &str) -> (String, Vec<String>) {
     match layer {
         Layer::Linear { input, output, .. } => {
-            ("Linear".into(), vec![format!("{} → {}", size(*input), size(*output))])
+            ("Linear".into(), vec![format!("{} → {}", size(input.get()), size(output.get()))])
         }
         Layer::Embedding { rows, dim, .. } => {
             let label = match name {
@@ -35,7 +35,7 @@ pub fn layer(layer: &Layer, name: &str) -> (String, Vec<String>) {
                 "languages" => "Language embedding".to_owned(),
                 other => format!("Embedding of {}", other.replace('_', " ")),
             };
-            (label, vec![format!("{} × {}", size(*rows), size(*dim))])
+            (label, vec![format!("{} × {}", size(rows.get()), size(dim.get()))])
         }
         Layer::LayerNorm { .. } => ("LayerNorm".into(), Vec::new()),
         Layer::RmsNorm { .. } => ("RMSNorm".into(), Vec::new()),
@@ -44,7 +44,7 @@ pub fn layer(layer: &Layer, name: &str) -> (String, Vec<String>) {
             ("Patch embedding".into(), vec![note])
         }
         Layer::Param { shape, .. } => {
-            let sizes: Vec<String> = shape.iter().map(|n| size(*n)).collect();
+            let sizes: Vec<String> = shape.iter().map(|n| size(n.get())).collect();
             (sentence(name), vec![format!("[{}]", sizes.join(", "))])
         }
     }
@@ -54,16 +54,21 @@ pub fn layer(layer: &Layer, name: &str) -> (String, Vec<String>) {
 pub fn layer_line(layer: &Layer) -> String {
     match layer {
         Layer::Linear { input, output, bias, .. } => {
-            format!("linear {} → {}{}", size(*input), size(*output), if *bias { ", bias" } else { "" })
+            format!(
+                "linear {} → {}{}",
+                size(input.get()),
+                size(output.get()),
+                if *bias { ", bias" } else { "" }
+            )
         }
-        Layer::Embedding { rows, dim, .. } => format!("embedding {} × {}", size(*rows), size(*dim)),
-        Layer::LayerNorm { dim, eps, .. } => format!("layer_norm {}, eps {eps:e}", size(*dim)),
+        Layer::Embedding { rows, dim, .. } => format!("embedding {} × {}", size(rows.get()), size(dim.get())),
+        Layer::LayerNorm { dim, eps, .. } => format!("layer_norm {}, eps {eps:e}", size(dim.get())),
         Layer::RmsNorm { dim, eps, unit_offset, .. } => {
             let offset = if *unit_offset { ", factor 1 + w" } else { "" };
-            format!("rms_norm {}, eps {eps:e}{offset}", size(*dim))
+            format!("rms_norm {}, eps {eps:e}{offset}", size(dim.get()))
         }
         Layer::Patches { channels, dim, size: side, .. } => {
-            format!("patches {channels} × {side} × {side} → {}", size(*dim))
+            format!("patches {channels} × {side} × {side} → {}", size(dim.get()))
         }
         Layer::Param { shape, trained, .. } => {
             format!("{} {shape:?}", if *trained { "parameter" } else { "buffer" })
@@ -156,7 +161,7 @@ fn attention(module: &Module, has_memory: bool, steering: &[String]) -> (String,
 }
 
 fn match_repeat(op: &Op) -> Option<u64> {
-    if let Op::RepeatHeads { times } = op { Some(*times) } else { None }
+    if let Op::RepeatHeads { times } = op { Some(times.get()) } else { None }
 }
 
 fn feed_forward(module: &Module) -> (String, Vec<String>) {
@@ -176,7 +181,7 @@ fn feed_forward(module: &Module) -> (String, Vec<String>) {
 
 fn linear_sizes(kind: &MemberKind) -> Option<(u64, u64)> {
     if let MemberKind::Layer(Layer::Linear { input, output, .. }) = kind {
-        return Some((*input, *output));
+        return Some((input.get(), output.get()));
     }
     None
 }

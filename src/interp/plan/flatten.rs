@@ -282,7 +282,7 @@ impl Flat<'_> {
             let (path, layer) = self.layer(module, prefix, &[*member])?;
             let action = self.bind(&path, &layer)?;
             if let (Layer::Embedding { rows, .. }, [ids]) = (&layer, inputs) {
-                self.looked_up(*ids, *rows, path)?;
+                self.looked_up(*ids, rows.get(), path)?;
             }
             self.push(action, inputs, types, weights)
         } else if let Op::Weight { path } = op {
@@ -537,7 +537,7 @@ impl Flat<'_> {
             Layer::Patches { size, bias, .. } => Action::Patches {
                 weight: index("weight")?,
                 bias: some(*bias, "bias")?,
-                size: usize::try_from(*size).map_err(|_| contradiction(path))?,
+                size: usize::try_from(size.get()).map_err(|_| contradiction(path))?,
             },
             Layer::Param { .. } => Action::Param(self.place(path)?),
         })

@@ -4,11 +4,11 @@ use super::meaning::{Given, Meaning, Picture, Site, Types};
 use super::training::{Entry, Passing, Training};
 use crate::ir::infer::fail;
 use crate::ir::work::Work;
-use crate::ir::{Dim, Module, Type};
+use crate::ir::{Dim, Extent, Module, Type};
 
 /// [`Op::SplitHeads`](super::Op::SplitHeads)
 pub(super) struct Split {
-    pub heads: u64,
+    pub heads: Extent,
 }
 
 impl Meaning for Split {
@@ -23,10 +23,10 @@ impl Meaning for Split {
         let [batch, length, width] = shape.as_slice() else {
             return fail("heads are split off `[B, T, H*D]`");
         };
-        let Some(dim) = width.divide(u128::from(self.heads)) else {
+        let Some(dim) = width.divide_by(self.heads) else {
             return fail(format!("{} heads do not divide {width}", self.heads));
         };
-        Ok(vec![Type::float([batch.clone(), Dim::of(self.heads), length.clone(), dim])])
+        Ok(vec![Type::float([batch.clone(), Dim::from(self.heads), length.clone(), dim])])
     }
     fn work(&self, _: &Site<'_>) -> Work {
         Work::default()
@@ -73,7 +73,7 @@ impl Meaning for Merge {
 
 /// [`Op::RepeatHeads`](super::Op::RepeatHeads)
 pub(super) struct Repeat {
-    pub times: u64,
+    pub times: Extent,
 }
 
 impl Meaning for Repeat {
@@ -86,7 +86,7 @@ impl Meaning for Repeat {
     fn infer(&self, given: &Given<'_>) -> Types {
         match given.inputs {
             [Type { shape, .. }] if shape.len() == 4 => {
-                let heads = &shape[1] * &Dim::of(self.times);
+                let heads = &shape[1] * &Dim::from(self.times);
                 Ok(vec![Type::float([shape[0].clone(), heads, shape[2].clone(), shape[3].clone()])])
             }
             _ => fail("heads are repeated in `[B, H, T, D]`"),

@@ -4,18 +4,18 @@ use super::meaning::{Given, Site, Types, size};
 use super::training::{Entry, Operand, Passing, Training};
 use crate::ir::infer::fail;
 use crate::ir::work::Work;
-use crate::ir::{DType, Dim, Layer, Type};
+use crate::ir::{DType, Dim, Extent, Layer, Type};
 
 /// The type of what a layer computes.
 pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
     if let Layer::Param { shape, .. } = layer {
         return match given.inputs {
-            [] => Ok(vec![Type::float(shape.iter().map(|n| Dim::of(*n)))]),
+            [] => Ok(vec![Type::float(shape.iter().map(|n| Dim::from(*n)))]),
             _ => fail("a parameter takes no input"),
         };
     }
     let [x] = given.inputs else { return fail("a layer takes one input") };
-    let ends_in = |n: u64| x.last() == Some(&Dim::of(n)) && x.dtype == DType::Float;
+    let ends_in = |n: Extent| x.last() == Some(&Dim::from(n)) && x.dtype == DType::Float;
     match layer {
         Layer::Linear { input, output, .. } => {
             if !ends_in(*input) {
@@ -23,7 +23,7 @@ pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
             }
             let mut ty = (*x).clone();
             if let Some(last) = ty.shape.last_mut() {
-                *last = Dim::of(*output);
+                *last = Dim::from(*output);
             }
             Ok(vec![ty])
         }
@@ -32,7 +32,7 @@ pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
                 return fail(format!("an embedding looks up `[B, T]` of indices, not {x}"));
             }
             let mut shape = x.shape.clone();
-            shape.push(Dim::of(*dim));
+            shape.push(Dim::from(*dim));
             Ok(vec![Type::float(shape)])
         }
         Layer::LayerNorm { dim, .. } | Layer::RmsNorm { dim, .. } => {
@@ -42,11 +42,11 @@ pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
             Ok(vec![(*x).clone()])
         }
         Layer::Patches { channels, dim, size, .. } => match x.shape.as_slice() {
-            [batch, c, h, w] if *c == Dim::of(*channels) => {
+            [batch, c, h, w] if *c == Dim::from(*channels) => {
                 let size = u128::from(*size);
                 match (h.divide(size), w.divide(size)) {
                     (Some(rows), Some(columns)) => {
-                        Ok(vec![Type::float([batch.clone(), &rows * &columns, Dim::of(*dim)])])
+                        Ok(vec![Type::float([batch.clone(), &rows * &columns, Dim::from(*dim)])])
                     }
                     _ => fail(format!("patches of {size} do not divide {h}x{w}")),
                 }
@@ -65,7 +65,7 @@ pub(super) fn work(layer: &Layer, site: &Site<'_>) -> Work {
         |steps: u64| Work { elementwise: &size(site.input(0)) * &Dim::of(steps), ..Work::computed(out) };
     match layer {
         Layer::Linear { input: width, bias: has_bias, .. } => Work {
-            matmul: &(out * &Dim::of(*width)) * &Dim::of(2u64),
+            matmul: &(out * &Dim::from(*width)) * &Dim::of(2u64),
             elementwise: bias(*has_bias),
             ..Work::computed(out)
         },

@@ -143,7 +143,7 @@ impl Meaning for Weight<'_> {
             match at.members.get(id.0).map(|member| &member.kind) {
                 Some(MemberKind::Module(child)) => at = given.callee(child.0)?,
                 Some(MemberKind::Layer(Layer::Embedding { rows, dim, .. })) if i + 1 == self.path.len() => {
-                    return Ok(vec![Type::float([Dim::of(*rows), Dim::of(*dim)])]);
+                    return Ok(vec![Type::float([Dim::from(*rows), Dim::from(*dim)])]);
                 }
                 Some(MemberKind::Layer(_) | MemberKind::Stack(_)) | None => {
                     return fail("only an embedding's weight can be used elsewhere");

@@ -32,7 +32,7 @@ pub use position::Pairing;
 pub use route::{Router, RouterGroups, RouterScore};
 pub use table::{FrequencyRule, LongRotary, LongRule, RotaryTable, Slopes};
 
-use super::{MemberId, dim::Sym};
+use super::{Extent, MemberId, dim::Sym};
 
 /// One operation of a module's body. Shapes: `B` batch, `T` queries, `K` keys (`P + T` in a causal
 /// decoder, `S` in cross attention), `H` heads, `D` features.
@@ -82,7 +82,7 @@ pub enum Op {
     /// Sinusoidal table (Vaswani et al. 2017): `[positions [1,T]] → [1,T,dim]`.
     Sinusoid {
         /// Width.
-        dim: u64,
+        dim: Extent,
         /// Base of the wavelengths, 10000 in the paper.
         base: f64,
         /// Order of sines and cosines.
@@ -134,14 +134,14 @@ pub enum Op {
     /// `[B,T,H*D] → [B,H,T,D]`
     SplitHeads {
         /// `H`
-        heads: u64,
+        heads: Extent,
     },
     /// `[B,H,T,D] → [B,T,H*D]`
     MergeHeads,
     /// Each head `times` in a row: `[B,H,T,D] → [B,H*times,T,D]` (grouped queries).
     RepeatHeads {
         /// Copies of each head.
-        times: u64,
+        times: Extent,
     },
     /// Rotates the first `2 * cos.dim` features: `[x [B,H,T,D], cos, sin] → [B,H,T,D]`.
     Rotate {
@@ -194,9 +194,9 @@ pub enum Op {
         /// Counted from the last axis: 0 is the last.
         axis_from_last: usize,
         /// First index.
-        start: u64,
+        start: Extent,
         /// How many.
-        len: u64,
+        len: Extent,
     },
     /// Joins along an axis, `[a, b, ..]`.
     Concat {

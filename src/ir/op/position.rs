@@ -6,7 +6,7 @@ use super::{RotaryTable, Sequence, SinusoidLayout, Slopes};
 use crate::ir::infer::fail;
 use crate::ir::print::{optional, thousands};
 use crate::ir::work::Work;
-use crate::ir::{DType, Dim, Module, Role, Type};
+use crate::ir::{DType, Dim, Extent, Module, Role, Type};
 
 /// Which features rotary positions pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Meaning for Positions {
 
 /// [`Op::Sinusoid`](super::Op::Sinusoid)
 pub(super) struct Sinusoid {
-    pub dim: u64,
+    pub dim: Extent,
     pub base: f64,
     pub layout: SinusoidLayout,
 }
@@ -70,7 +70,7 @@ impl Meaning for Sinusoid {
     fn infer(&self, given: &Given<'_>) -> Types {
         let [positions] = given.inputs else { return fail("positions expected") };
         let mut shape = positions.shape.clone();
-        shape.push(Dim::of(self.dim));
+        shape.push(Dim::from(self.dim));
         Ok(vec![Type::float(shape)])
     }
     fn work(&self, _: &Site<'_>) -> Work {

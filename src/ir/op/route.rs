@@ -6,13 +6,13 @@ use super::training::{Entry, Passing, Training};
 use crate::ir::infer::fail;
 use crate::ir::print::{flag, optional};
 use crate::ir::work::Work;
-use crate::ir::{Dim, Module};
+use crate::ir::{Dim, Extent, Module};
 
 /// Fields of [`Op::Route`](super::Op::Route).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Router {
     /// Experts a token is sent to.
-    pub top_k: u64,
+    pub top_k: Extent,
     /// How scores become affinities.
     pub score: RouterScore,
     /// Whether the chosen weights are divided by their sum.
@@ -40,11 +40,11 @@ pub enum RouterScore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterGroups {
     /// How many groups of equal size.
-    pub groups: u64,
+    pub groups: Extent,
     /// How many groups a token may use.
-    pub keep: u64,
+    pub keep: Extent,
     /// A group's score is the sum of its best `score_of` affinities (1 = its maximum).
-    pub score_of: u64,
+    pub score_of: Extent,
 }
 
 impl Meaning for Router {

@@ -4,19 +4,19 @@ use super::meaning::{Given, Meaning, Picture, Site, Types};
 use super::training::{Entry, Passing, Training};
 use crate::ir::infer::{axis_of, fail};
 use crate::ir::work::Work;
-use crate::ir::{Dim, Module};
+use crate::ir::{Dim, Extent, Module};
 
 /// [`Op::Slice`](super::Op::Slice)
 pub(super) struct Slice {
     pub axis_from_last: usize,
-    pub start: u64,
-    pub len: u64,
+    pub start: Extent,
+    pub len: Extent,
 }
 
 impl Meaning for Slice {
     fn text(&self, _: &Module) -> String {
         let Self { axis_from_last, start, len } = self;
-        format!("slice axis=-{} {start}..{}", axis_from_last + 1, start + len)
+        format!("slice axis=-{} {start}..{}", axis_from_last + 1, *start + *len)
     }
     fn sentence(&self) -> &'static str {
         "some of the features"
@@ -29,9 +29,9 @@ impl Meaning for Slice {
         if let Some(size) = ty.shape[axis].constant()
             && u128::from(*start) + u128::from(*len) > size
         {
-            return fail(format!("{start}..{} of {size}", start + len));
+            return fail(format!("{start}..{} of {size}", *start + *len));
         }
-        ty.shape[axis] = Dim::of(*len);
+        ty.shape[axis] = Dim::from(*len);
         Ok(vec![ty])
     }
     fn work(&self, _: &Site<'_>) -> Work {

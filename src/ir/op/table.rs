@@ -4,11 +4,13 @@
 //! number of heads. The code that runs a model computes the whole table; code that displays one computes
 //! only the entries it shows.
 
+use crate::ir::Extent;
+
 /// Angles of rotary positions: position `p` rotates pair `i` by `p * inverse_frequency(i)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RotaryTable {
     /// The number of rotated features of a head, twice the number of pairs.
-    pub dim: u64,
+    pub dim: Extent,
     /// The base of the wavelengths.
     pub theta: f64,
     /// How the frequencies `theta^(-2i/dim)` are changed.
@@ -79,7 +81,7 @@ pub enum LongRule {
 impl RotaryTable {
     /// The number of pairs that are rotated.
     pub fn pairs(&self) -> u64 {
-        self.dim / 2
+        self.dim.get() / 2
     }
 
     /// The inverse frequency of a pair for sequences of the length used in training.
@@ -89,7 +91,7 @@ impl RotaryTable {
 
     /// The inverse frequency of a pair under a rule.
     pub fn frequency_under(&self, rule: &FrequencyRule, pair: u64) -> f64 {
-        let plain = self.theta.powf(-(pair.saturating_mul(2) as f64) / self.dim as f64);
+        let plain = self.theta.powf(-(pair.saturating_mul(2) as f64) / self.dim.get() as f64);
         rule.changed(plain, pair)
     }
 
@@ -99,7 +101,7 @@ impl RotaryTable {
             None => self.inverse_frequency(pair),
             Some(LongRotary { rule: LongRule::Frequencies(rule), .. }) => self.frequency_under(rule, pair),
             Some(LongRotary { rule: LongRule::Dynamic { factor }, from }) => {
-                let dim = self.dim as f64;
+                let dim = self.dim.get() as f64;
                 let grown =
                     self.theta * (factor * n as f64 / *from as f64 - (factor - 1.0)).powf(dim / (dim - 2.0));
                 1.0 / grown.powf(2.0 * pair as f64 / dim)

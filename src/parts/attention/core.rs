@@ -8,7 +8,7 @@ use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, Probability};
 use crate::ir::build::{Builder, Built};
 use crate::ir::op::{self, MaskRule, Op, Sequence};
-use crate::ir::{Dim, Init, Sym, Type, ValueId};
+use crate::ir::{Dim, Extent, Init, Sym, Type, ValueId};
 use crate::parts::norm::Norm;
 use crate::parts::scope::{AmbientId, Masks, Scope};
 use crate::syntax::tree::Node;
@@ -164,9 +164,9 @@ pub struct Normed<'a> {
     /// `query` or `key`; parameters are named after it.
     pub name: &'a str,
     /// The number of heads.
-    pub heads: u64,
+    pub heads: Extent,
     /// The number of features that the norm is computed over.
-    pub dim: u64,
+    pub dim: Extent,
 }
 
 impl QkNorm {
@@ -183,7 +183,7 @@ impl QkNorm {
         let own = |b: &mut Builder, what: &str, start: Init| {
             let member = format!("{name}_{what}");
             let path = format!("{}.{}", site.scope.path, site.path(&member));
-            b.param(&member, site.scope.init.param(&path, vec![*heads, 1, *dim], Some(start)))
+            b.param(&member, site.scope.init.param(&path, vec![*heads, Extent::from(1), *dim], Some(start)))
         };
         if weights.factor {
             let mut gain = own(b, "gain", if weights.unit_offset { Init::Zeros } else { Init::Ones })?;

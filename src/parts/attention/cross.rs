@@ -3,7 +3,7 @@
 
 use super::Site;
 use super::core::{self, Bias, Dropout, Normed, Padding, QkNorm, Scores, When};
-use super::multi_head::repeated;
+use super::multi_head::{Heads, repeated};
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::record;
 use crate::field::{Positive, Size};
@@ -65,13 +65,12 @@ impl Cross {
         b.at(self.places.whole());
         b.doc("Cross attention: queries from `x`, keys and values from `memory`.");
         let x = b.argument("x", scope.activations(scope.d_model));
-        let source = Type::float([Dim::sym(Sym::Batch), memory.sequence.queries(), Dim::of(memory.width)]);
+        let source = Type::float([Dim::sym(Sym::Batch), memory.sequence.queries(), Dim::from(memory.width)]);
         let source = b.argument("memory", source);
         let given = scope.arguments(&mut b, &needs).concat();
 
-        let heads = self.heads.saturating_mul(*self.head_dim);
-        let keys = self.kv_heads.saturating_mul(*self.head_dim);
-        let values = self.kv_heads.saturating_mul(*self.value_dim);
+        let sizes = Heads::new(*self.heads, *self.kv_heads, *self.head_dim, *self.value_dim);
+        let (heads, keys, values) = (sizes.queries(), sizes.keys(), sizes.values());
         let bias = &self.bias.0;
         let projections = [
             ("q", "query", x, scope.d_model, heads, bias.query),
@@ -87,18 +86,18 @@ impl Cross {
         let (mut q, mut k, v) = (*q, *k, *v);
         let full = self.qk_norm.as_ref().filter(|n| n.over == core::Over::Full);
         if let Some(norm) = full {
-            q = norm.lower(&mut b, site, &Normed { name: "query", heads: *self.heads, dim: heads }, q)?;
-            k = norm.lower(&mut b, site, &Normed { name: "key", heads: *self.kv_heads, dim: keys }, k)?;
+            q = norm.lower(&mut b, site, &Normed { name: "query", heads: sizes.heads, dim: heads }, q)?;
+            k = norm.lower(&mut b, site, &Normed { name: "key", heads: sizes.kv_heads, dim: keys }, k)?;
         }
-        let mut q = b.op("q", Op::SplitHeads { heads: *self.heads }, &[q])?;
-        let mut k = b.op("k", Op::SplitHeads { heads: *self.kv_heads }, &[k])?;
-        let v = b.op("v", Op::SplitHeads { heads: *self.kv_heads }, &[v])?;
+        let mut q = b.op("q", Op::SplitHeads { heads: sizes.heads }, &[q])?;
+        let mut k = b.op("k", Op::SplitHeads { heads: sizes.kv_heads }, &[k])?;
+        let v = b.op("v", Op::SplitHeads { heads: sizes.kv_heads }, &[v])?;
         if let Some(norm) = self.qk_norm.as_ref().filter(|n| n.over != core::Over::Full) {
-            let dim = *self.head_dim;
-            q = norm.lower(&mut b, site, &Normed { name: "query", heads: *self.heads, dim }, q)?;
-            k = norm.lower(&mut b, site, &Normed { name: "key", heads: *self.kv_heads, dim }, k)?;
+            let dim = sizes.head_dim;
+            q = norm.lower(&mut b, site, &Normed { name: "query", heads: sizes.heads, dim }, q)?;
+            k = norm.lower(&mut b, site, &Normed { name: "key", heads: sizes.kv_heads, dim }, k)?;
         }
-        let (k, v) = repeated(&mut b, *self.heads / *self.kv_heads, k, v)?;
+        let (k, v) = repeated(&mut b, sizes.repeats(), k, v)?;
         let y = Scores {
             qkv: (q, k, v),
             mask: given.first().copied(),
@@ -111,8 +110,7 @@ impl Cross {
         }
         .lower(&mut b)?;
         let y = b.op("y", Op::MergeHeads, &[y])?;
-        let joined = self.heads.saturating_mul(*self.value_dim);
-        let output = scope.linear(&site.path("output"), joined, scope.d_model, self.bias.0.out);
+        let output = scope.linear(&site.path("output"), sizes.joined(), scope.d_model, self.bias.0.out);
         let y = b.apply("output", output, y)?;
         let y = b.dropout(*self.dropout.0.out, y)?;
         Ok(Lowered { module: b.finish(&[y]), needs })

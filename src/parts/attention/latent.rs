@@ -12,7 +12,7 @@ use crate::field::{Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
-use crate::ir::{Role, ValueId};
+use crate::ir::{Extent, Role, ValueId};
 use crate::parts::mask::Mask;
 use crate::parts::norm::{Norm, RmsNorm};
 use crate::parts::position::{Geometry, Position};
@@ -59,7 +59,7 @@ impl Latent {
     fn geometry(&self, site: &Site<'_>) -> Geometry {
         Geometry {
             heads: *self.heads,
-            head_dim: *self.rotary_dim,
+            head_dim: Extent::new("rotary_dim", *self.rotary_dim),
             sequence: site.scope.sequence,
             causal: self.mask.rule(site.scope.is_causal).causal,
             context: site.context,
@@ -96,41 +96,45 @@ impl Latent {
         let (given_position, given_mask) = given.split_at(of_position.len());
         let given_position: Vec<ValueId> = given_position.concat();
         let given_mask = given_mask.concat().first().copied();
-        let (heads, content, rotary) = (*self.heads, *self.content_dim, *self.rotary_dim);
-        let value = *self.value_dim;
-        let width = heads.saturating_mul(content.saturating_add(rotary));
-        let linear = |member: &str, input: u64, output: u64| {
+        let heads = Extent::new("heads", *self.heads);
+        let content = Extent::new("content_dim", *self.content_dim);
+        let rotary = Extent::new("rotary_dim", *self.rotary_dim);
+        let value = Extent::new("value_dim", *self.value_dim);
+        let kv_rank = Extent::new("kv_rank", *self.kv_rank);
+        let width = heads * (content + rotary);
+        let linear = |member: &str, input: Extent, output: Extent| {
             scope.linear(&site.path(member), input, output, self.bias)
         };
-        let features = |start: u64, len: u64| Op::Slice { axis_from_last: 0, start, len };
+        let features = |start: Extent, len: Extent| Op::Slice { axis_from_last: 0, start, len };
 
         let q = match self.query_rank {
             Some(rank) => {
-                let latent = b.apply("query_down", linear("query_down", scope.d_model, *rank), x)?;
-                let latent = self.norm.lower(&mut b, "query_norm", "query_norm", *rank, latent)?;
-                b.apply("query_up", linear("query_up", *rank, width), latent)?
+                let rank = Extent::new("query_rank", *rank);
+                let latent = b.apply("query_down", linear("query_down", scope.d_model, rank), x)?;
+                let latent = self.norm.lower(&mut b, "query_norm", "query_norm", rank, latent)?;
+                b.apply("query_up", linear("query_up", rank, width), latent)?
             }
             None => b.apply("query", linear("query", scope.d_model, width), x)?,
         };
         let q = b.op("q", Op::SplitHeads { heads }, &[q])?;
-        let q_content = b.op("q_content", features(0, content), &[q])?;
+        let q_content = b.op("q_content", features(Extent::from(0), content), &[q])?;
         let q_rotary = b.op("q_rotary", features(content, rotary), &[q])?;
-        let down = linear("kv_down", scope.d_model, self.kv_rank.saturating_add(rotary));
+        let down = linear("kv_down", scope.d_model, kv_rank + rotary);
         let down = b.apply("kv_down", down, x)?;
-        let latent = b.op("latent", features(0, *self.kv_rank), &[down])?;
-        let latent = self.norm.lower(&mut b, "kv_norm", "kv_norm", *self.kv_rank, latent)?;
-        let k_rotary = b.op("k_rotary", features(*self.kv_rank, rotary), &[down])?;
-        let k_rotary = b.op("k_rotary", Op::SplitHeads { heads: 1 }, &[k_rotary])?;
+        let latent = b.op("latent", features(Extent::from(0), kv_rank), &[down])?;
+        let latent = self.norm.lower(&mut b, "kv_norm", "kv_norm", kv_rank, latent)?;
+        let k_rotary = b.op("k_rotary", features(kv_rank, rotary), &[down])?;
+        let k_rotary = b.op("k_rotary", Op::SplitHeads { heads: Extent::from(1) }, &[k_rotary])?;
         let (q_rotary, k_rotary) = scheme.on_query_key(&mut b, &given_position, q_rotary, k_rotary)?;
         let (latent, k_rotary) = if scope.sequence == Sequence::Cached {
             (b.op("latent", Op::Cache, &[latent])?, b.op("k_rotary", Op::Cache, &[k_rotary])?)
         } else {
             (latent, k_rotary)
         };
-        let up = linear("kv_up", *self.kv_rank, heads.saturating_mul(content.saturating_add(value)));
+        let up = linear("kv_up", kv_rank, heads * (content + value));
         let kv = b.apply("kv_up", up, latent)?;
         let kv = b.op("kv", Op::SplitHeads { heads }, &[kv])?;
-        let k_content = b.op("k_content", features(0, content), &[kv])?;
+        let k_content = b.op("k_content", features(Extent::from(0), content), &[kv])?;
         let v = b.op("v", features(content, value), &[kv])?;
         let k_rotary = b.op("k_rotary", Op::RepeatHeads { times: heads }, &[k_rotary])?;
         let q = b.op("q", Op::Concat { axis_from_last: 0 }, &[q_content, q_rotary])?;
@@ -149,7 +153,7 @@ impl Latent {
         }
         .lower(&mut b)?;
         let y = b.op("y", Op::MergeHeads, &[y])?;
-        let y = b.apply("output", linear("output", heads.saturating_mul(value), scope.d_model), y)?;
+        let y = b.apply("output", linear("output", heads * value, scope.d_model), y)?;
         let y = b.dropout(*self.dropout.0.out, y)?;
         Ok(Lowered { module: b.finish(&[y]), needs })
     }

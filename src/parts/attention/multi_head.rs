@@ -9,7 +9,7 @@ use crate::field::{Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Activation, Op};
-use crate::ir::{Init, Role, ValueId};
+use crate::ir::{Extent, Init, Role, ValueId};
 use crate::parts::mask::Mask;
 use crate::parts::position::{Geometry, Position};
 use crate::parts::scope::Lowered;
@@ -51,7 +51,7 @@ impl MultiHead {
     fn geometry(&self, site: &Site<'_>) -> Geometry {
         Geometry {
             heads: *self.heads,
-            head_dim: *self.head_dim,
+            head_dim: Extent::new("head_dim", *self.head_dim),
             sequence: site.scope.sequence,
             causal: self.mask.rule(site.scope.is_causal).causal,
             context: site.context,
@@ -103,10 +103,9 @@ impl MultiHead {
         let given_position: Vec<ValueId> = given_position.concat();
         let given_mask = given_mask.concat().first().copied();
 
-        let heads = self.heads.saturating_mul(*self.head_dim);
-        let keys = self.kv_heads.saturating_mul(*self.head_dim);
-        let values = self.kv_heads.saturating_mul(*self.value_dim);
-        let project = |b: &mut Builder, variable: &str, member: &str, width: u64, bias: bool| {
+        let sizes = Heads::new(*self.heads, *self.kv_heads, *self.head_dim, *self.value_dim);
+        let (heads, keys, values) = (sizes.queries(), sizes.keys(), sizes.values());
+        let project = |b: &mut Builder, variable: &str, member: &str, width: Extent, bias: bool| {
             let layer = scope.linear(&site.path(member), scope.d_model, width, bias);
             let id = b.layer(member, layer);
             let y = b.op(variable, Op::Layer { member: id }, &[x])?;
@@ -125,12 +124,12 @@ impl MultiHead {
             }
             Some(_) | None => (q, k),
         };
-        let q = b.op("q", Op::SplitHeads { heads: *self.heads }, &[q])?;
-        let k = b.op("k", Op::SplitHeads { heads: *self.kv_heads }, &[k])?;
-        let v = b.op("v", Op::SplitHeads { heads: *self.kv_heads }, &[v])?;
+        let q = b.op("q", Op::SplitHeads { heads: sizes.heads }, &[q])?;
+        let k = b.op("k", Op::SplitHeads { heads: sizes.kv_heads }, &[k])?;
+        let v = b.op("v", Op::SplitHeads { heads: sizes.kv_heads }, &[v])?;
         let by_head = |b: &mut Builder, q: ValueId, k: ValueId, when: When| match &self.qk_norm {
             Some(norm) if norm.over != Over::Full && norm.when == when => {
-                self.normed(b, site, norm, (q, *self.head_dim), (k, *self.head_dim))
+                self.normed(b, site, norm, (q, sizes.head_dim), (k, sizes.head_dim))
             }
             Some(_) | None => Ok((q, k)),
         };
@@ -138,11 +137,11 @@ impl MultiHead {
         let (q, k) = scheme.on_query_key(&mut b, &given_position, q, k)?;
         let (q, k) = by_head(&mut b, q, k, When::After)?;
         let (k, v) = cached(&mut b, scope, k, v)?;
-        let (k, v) = repeated(&mut b, *self.heads / *self.kv_heads, k, v)?;
+        let (k, v) = repeated(&mut b, sizes.repeats(), k, v)?;
         let path = format!("{}.blocks.*.{}", scope.path, site.name);
         let bias = scheme.on_scores(&mut b, scope, &path, geometry, &given_position)?;
         let sinks = self.sinks.then(|| {
-            let layer = scope.init.param(&format!("{path}.sinks"), vec![*self.heads], Some(Init::Zeros));
+            let layer = scope.init.param(&format!("{path}.sinks"), vec![sizes.heads], Some(Init::Zeros));
             b.param("sinks", layer)
         });
         let y = Scores {
@@ -156,9 +155,8 @@ impl MultiHead {
             dropout: *self.dropout.0.weights,
         }
         .lower(&mut b)?;
-        let joined = self.heads.saturating_mul(*self.value_dim);
-        let y = self.gated(&mut b, site, x, y)?;
-        let output = scope.linear(&site.path("output"), joined, scope.d_model, self.bias.0.out);
+        let y = self.gated(&mut b, site, &sizes, x, y)?;
+        let output = scope.linear(&site.path("output"), sizes.joined(), scope.d_model, self.bias.0.out);
         let y = b.apply("output", output, y)?;
         let y = b.dropout(*self.dropout.0.out, y)?;
         Ok(Lowered { module: b.finish(&[y]), needs })
@@ -169,33 +167,92 @@ impl MultiHead {
         b: &mut Builder,
         site: &Site<'_>,
         norm: &QkNorm,
-        (q, query_dim): (ValueId, u64),
-        (k, key_dim): (ValueId, u64),
+        (q, query_dim): (ValueId, Extent),
+        (k, key_dim): (ValueId, Extent),
     ) -> Result<(ValueId, ValueId), Mismatch> {
-        let queries = Normed { name: "query", heads: *self.heads, dim: query_dim };
-        let keys = Normed { name: "key", heads: *self.kv_heads, dim: key_dim };
+        let sizes = Heads::new(*self.heads, *self.kv_heads, *self.head_dim, *self.value_dim);
+        let queries = Normed { name: "query", heads: sizes.heads, dim: query_dim };
+        let keys = Normed { name: "key", heads: sizes.kv_heads, dim: key_dim };
         Ok((norm.lower(b, site, &queries, q)?, norm.lower(b, site, &keys, k)?))
     }
 
     /// Joins the heads, `[B, H, T, V] → [B, T, H*V]`, and applies the gate, which is computed from the
     /// attention's input.
-    fn gated(&self, b: &mut Builder, site: &Site<'_>, x: ValueId, y: ValueId) -> Result<ValueId, Mismatch> {
+    fn gated(
+        &self,
+        b: &mut Builder,
+        site: &Site<'_>,
+        sizes: &Heads,
+        x: ValueId,
+        y: ValueId,
+    ) -> Result<ValueId, Mismatch> {
         let scope = site.scope;
         let width = match self.gate {
             Gate::None => return b.op("y", Op::MergeHeads, &[y]),
-            Gate::Headwise => *self.heads,
-            Gate::Elementwise => self.heads.saturating_mul(*self.value_dim),
+            Gate::Headwise => sizes.heads,
+            Gate::Elementwise => sizes.joined(),
         };
         let layer = scope.linear(&site.path("gate"), scope.d_model, width, false);
         let gate = b.apply("gate", layer, x)?;
         let gate = b.op("gate", Op::Activate(Activation::Sigmoid), &[gate])?;
         if self.gate == Gate::Headwise {
-            let gate = b.op("gate", Op::SplitHeads { heads: *self.heads }, &[gate])?;
+            let gate = b.op("gate", Op::SplitHeads { heads: sizes.heads }, &[gate])?;
             let y = b.op("y", Op::Mul, &[y, gate])?;
             return b.op("y", Op::MergeHeads, &[y]);
         }
         let y = b.op("y", Op::MergeHeads, &[y])?;
         b.op("y", Op::Mul, &[y, gate])
+    }
+}
+/// The sizes of the heads of an attention.
+#[derive(Clone, Copy, Debug)]
+pub struct Heads {
+    /// Heads of queries.
+    pub heads: Extent,
+    /// Heads of keys and values.
+    pub kv_heads: Extent,
+    /// Features of a query's or a key's head.
+    pub head_dim: Extent,
+    /// Features of a value's head.
+    pub value_dim: Extent,
+}
+
+impl Heads {
+    /// In the words of the spec; values are as wide as keys unless they are given a width of their own.
+    pub fn new(heads: u64, kv_heads: u64, head_dim: u64, value_dim: u64) -> Self {
+        let of_heads = Extent::new("heads", heads);
+        let width = Extent::new("head_dim", head_dim);
+        Self {
+            heads: of_heads,
+            kv_heads: if kv_heads == heads { of_heads } else { Extent::new("kv_heads", kv_heads) },
+            head_dim: width,
+            value_dim: if value_dim == head_dim { width } else { Extent::new("value_dim", value_dim) },
+        }
+    }
+
+    /// Features of all queries.
+    pub fn queries(&self) -> Extent {
+        self.heads * self.head_dim
+    }
+
+    /// Features of all keys.
+    pub fn keys(&self) -> Extent {
+        self.kv_heads * self.head_dim
+    }
+
+    /// Features of all values.
+    pub fn values(&self) -> Extent {
+        self.kv_heads * self.value_dim
+    }
+
+    /// Features of the joined heads.
+    pub fn joined(&self) -> Extent {
+        self.heads * self.value_dim
+    }
+
+    /// How many heads of queries share one of keys.
+    pub fn repeats(&self) -> Extent {
+        Extent::from(self.heads.get().checked_div(self.kv_heads.get()).unwrap_or(1))
     }
 }
 
@@ -213,7 +270,12 @@ pub fn cached(
 }
 
 /// Repeats every key and value head as often as query heads share it.
-pub fn repeated(b: &mut Builder, times: u64, k: ValueId, v: ValueId) -> Result<(ValueId, ValueId), Mismatch> {
+pub fn repeated(
+    b: &mut Builder,
+    times: Extent,
+    k: ValueId,
+    v: ValueId,
+) -> Result<(ValueId, ValueId), Mismatch> {
     if times == 1 {
         return Ok((k, v));
     }

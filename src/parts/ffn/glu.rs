@@ -6,7 +6,7 @@ use crate::field::{Context, Positive, Probability, Real, Size};
 use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op};
-use crate::ir::{ModuleId, Role, ValueId};
+use crate::ir::{Extent, ModuleId, Role, ValueId};
 use crate::parts::activation::Activation;
 
 record! {
@@ -56,9 +56,9 @@ impl Glu {
             None => format!("`down({}(gate(x)) * up(x))`", self.activation.word()),
         });
         let x = b.argument("x", site.input());
-        let inner = |name: &str| {
-            scope.linear(&format!("{}.{name}", site.path), scope.d_model, *self.hidden, self.bias)
-        };
+        let hidden = Extent::new("hidden", *self.hidden);
+        let inner =
+            |name: &str| scope.linear(&format!("{}.{name}", site.path), scope.d_model, hidden, self.bias);
         let gate = b.apply("gate", inner("gate"), x)?;
         let up = b.apply("up", inner("up"), x)?;
         let h = match &self.clamped {
@@ -69,7 +69,7 @@ impl Glu {
             }
         };
         let h = b.dropout(*self.inner_dropout, h)?;
-        let down = scope.linear(&format!("{}.down", site.path), *self.hidden, scope.d_model, self.bias);
+        let down = scope.linear(&format!("{}.down", site.path), hidden, scope.d_model, self.bias);
         let y = b.apply("down", down, h)?;
         let y = b.dropout(*self.dropout, y)?;
         Ok(b.finish(&[y]))

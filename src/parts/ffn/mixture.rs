@@ -8,7 +8,7 @@ use crate::field::{Context, Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op, Router};
-use crate::ir::{Init, Layer, ModuleId, Role, Run};
+use crate::ir::{Extent, Init, Layer, ModuleId, Role, Run};
 
 slot! {
     /// One expert, which is a feed-forward part.
@@ -176,15 +176,16 @@ impl Mixture {
         ));
         let x = b.argument("x", site.input());
         let path = |member: &str| format!("{}.{member}", site.path);
-        let router = scope.linear(&path("router"), scope.d_model, *self.experts, self.router_bias);
+        let experts = Extent::new("experts", *self.experts);
+        let router = scope.linear(&path("router"), scope.d_model, experts, self.router_bias);
         let scores = b.apply("router", router, x)?;
         let mut inputs = vec![scores];
         if self.correction {
-            let layer = Layer::Param { shape: vec![*self.experts], init: Init::Zeros, trained: false };
+            let layer = Layer::Param { shape: vec![experts], init: Init::Zeros, trained: false };
             inputs.push(b.param("correction", layer)?);
         }
         let route = Router {
-            top_k: *self.top_k,
+            top_k: Extent::new("top_k", *self.top_k),
             score: match self.score {
                 Score::Softmax => op::RouterScore::Softmax,
                 Score::SoftmaxOfChosen => op::RouterScore::SoftmaxOfChosen,
@@ -193,9 +194,9 @@ impl Mixture {
             normalize: self.normalize,
             scale: *self.scale,
             groups: self.groups.as_ref().map(|g| op::RouterGroups {
-                groups: *g.count,
-                keep: *g.keep,
-                score_of: *g.score_of,
+                groups: Extent::new("groups", *g.count),
+                keep: Extent::new("groups_kept", *g.keep),
+                score_of: Extent::new("score_of", *g.score_of),
             }),
             has_correction: self.correction,
         };
@@ -205,8 +206,11 @@ impl Mixture {
         if let (Some(fields), Some(module)) = (&self.shared, shared) {
             let mut always = b.call("shared", module, &[x])?;
             if fields.gate {
-                let gate =
-                    b.apply("shared_gate", scope.linear(&path("shared_gate"), scope.d_model, 1, false), x)?;
+                let gate = b.apply(
+                    "shared_gate",
+                    scope.linear(&path("shared_gate"), scope.d_model, Extent::from(1), false),
+                    x,
+                )?;
                 let gate = b.op("gate", Op::Activate(op::Activation::Sigmoid), &[gate])?;
                 always = b.op("always", Op::Mul, &[always, gate])?;
             }

@@ -5,7 +5,7 @@ use crate::field::record::record;
 use crate::field::{Context, Positive, Probability, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
-use crate::ir::{ModuleId, Role};
+use crate::ir::{Extent, ModuleId, Role};
 use crate::parts::activation::Activation;
 
 record! {
@@ -34,8 +34,9 @@ impl Mlp {
         b.at(self.places.whole());
         b.doc(format!("`down({}(up(x)))`", self.activation.word()));
         let x = b.argument("x", site.input());
-        let up = scope.linear(&format!("{}.up", site.path), scope.d_model, *self.hidden, self.bias);
-        let down = scope.linear(&format!("{}.down", site.path), *self.hidden, scope.d_model, self.bias);
+        let hidden = Extent::new("hidden", *self.hidden);
+        let up = scope.linear(&format!("{}.up", site.path), scope.d_model, hidden, self.bias);
+        let down = scope.linear(&format!("{}.down", site.path), hidden, scope.d_model, self.bias);
         let h = b.apply("up", up, x)?;
         let h = self.activation.lower(&mut b, h)?;
         let h = b.dropout(*self.inner_dropout, h)?;

@@ -44,7 +44,7 @@ impl Site<'_> {
     /// The type of the input.
     pub fn input(&self) -> Type {
         if self.is_expert {
-            return Type::float([Dim::sym(Sym::Rows), Dim::of(self.scope.d_model)]);
+            return Type::float([Dim::sym(Sym::Rows), Dim::from(self.scope.d_model)]);
         }
         self.scope.activations(self.scope.d_model)
     }

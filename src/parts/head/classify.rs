@@ -6,10 +6,10 @@ use super::{Lowered, Site};
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::record;
 use crate::field::{Context, Probability, Size};
-use crate::ir::Role;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op};
+use crate::ir::{Extent, Role};
 use crate::parts::activation::Activation;
 use crate::parts::norm::Norm;
 
@@ -79,13 +79,19 @@ impl Classify {
         let (h_last, width) = layers.lower(&mut b, site, h, width)?;
         h = h_last;
         h = b.dropout(*self.dropout, h)?;
-        let member = b.layer("output", site.linear("output", width, *self.classes, self.bias));
+        let member =
+            b.layer("output", site.linear("output", width, Extent::new("classes", *self.classes), self.bias));
         let mut logits = b.op("logits", Op::Layer { member }, &[h])?;
         if self.distilled {
-            let token = b.op("token", Op::Slice { axis_from_last: 1, start: 1, len: 1 }, &[x])?;
+            let token = b.op(
+                "token",
+                Op::Slice { axis_from_last: 1, start: Extent::from(1), len: Extent::from(1) },
+                &[x],
+            )?;
             let token = b.op("token", Op::Pool(op::Pool::First), &[token])?;
             let token = b.dropout(*self.dropout, token)?;
-            let layer = site.linear("distillation", site.d_model, *self.classes, self.bias);
+            let layer =
+                site.linear("distillation", site.d_model, Extent::new("classes", *self.classes), self.bias);
             let member = b.layer("distillation", layer);
             let second = b.op("second", Op::Layer { member }, &[token])?;
             logits = b.op("logits", Op::Add, &[logits, second])?;

@@ -4,10 +4,10 @@ use super::pool::Pool;
 use super::{Lowered, Site};
 use crate::field::Size;
 use crate::field::record::record;
-use crate::ir::Role;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
+use crate::ir::{Extent, Role};
 use crate::parts::activation::Activation;
 
 record! {
@@ -38,8 +38,15 @@ impl EmbedHead {
         let mask = if takes_mask { site.mask(&mut b) } else { None };
         let mut h = self.pool.lower(&mut b, site, x, mask)?;
         if let Some(width) = self.project {
-            let member =
-                b.layer("project", site.linear("project", self.pool.width(site.d_model), *width, self.bias));
+            let member = b.layer(
+                "project",
+                site.linear(
+                    "project",
+                    self.pool.width(site.d_model),
+                    Extent::new("project", *width),
+                    self.bias,
+                ),
+            );
             h = b.op("h", Op::Layer { member }, &[h])?;
         }
         h = self.activation.lower(&mut b, h)?;

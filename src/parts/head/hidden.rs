@@ -4,10 +4,10 @@ use super::Site;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::Places;
 use crate::field::{Context, Size};
-use crate::ir::ValueId;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
+use crate::ir::{Extent, ValueId};
 use crate::parts::activation::Activation;
 use crate::parts::norm::Norm;
 
@@ -31,14 +31,15 @@ impl Hidden<'_> {
         b: &mut Builder,
         site: &Site<'_>,
         x: ValueId,
-        width: u64,
-    ) -> Result<(ValueId, u64), Mismatch> {
+        width: Extent,
+    ) -> Result<(ValueId, Extent), Mismatch> {
         let (mut h, mut width) = (x, width);
         for size in self.widths {
-            let member = b.layer("hidden", site.linear("hidden", width, **size, self.bias));
+            let size = Extent::new("hidden", **size);
+            let member = b.layer("hidden", site.linear("hidden", width, size, self.bias));
             h = b.op("h", Op::Layer { member }, &[h])?;
             h = self.activation.lower(b, h)?;
-            width = **size;
+            width = size;
             if let Some(norm) = self.norm {
                 h = norm.lower(b, "norm", "h", width, h)?;
             }

@@ -21,7 +21,7 @@ use crate::field::record::slot;
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Sequence;
-use crate::ir::{Dim, ModuleId, Sym, Type, ValueId};
+use crate::ir::{Dim, Extent, ModuleId, Sym, Type, ValueId};
 
 slot! {
     /// What the model predicts. The head decides the output, the loss and what the data must hold.
@@ -50,13 +50,13 @@ pub struct Site<'a> {
     /// The initial values of parameters.
     pub init: &'a InitPlan,
     /// The width of the hidden states.
-    pub d_model: u64,
+    pub d_model: Extent,
     /// The sequence of the hidden states.
     pub sequence: Sequence,
     /// The number of rows of the token table, if there are tokens.
-    pub vocab: u64,
+    pub vocab: Extent,
     /// The width of the token table.
-    pub table_width: u64,
+    pub table_width: Extent,
     /// Whether the sequence may be padded.
     pub is_padded: bool,
 }
@@ -64,12 +64,12 @@ pub struct Site<'a> {
 impl Site<'_> {
     /// The type of the hidden states: `[B, T, D]`.
     pub fn hidden(&self) -> Type {
-        Type::float([Dim::sym(Sym::Batch), self.sequence.queries(), Dim::of(self.d_model)])
+        Type::float([Dim::sym(Sym::Batch), self.sequence.queries(), Dim::from(self.d_model)])
     }
 
     /// The type of the token table: `[vocab, width]`.
     pub fn table(&self) -> Type {
-        Type::float([Dim::of(self.vocab), Dim::of(self.table_width)])
+        Type::float([Dim::from(self.vocab), Dim::from(self.table_width)])
     }
 
     /// The padding mask, if there is one.
@@ -79,7 +79,7 @@ impl Site<'_> {
     }
 
     /// A projection of the head.
-    pub fn linear(&self, member: &str, input: u64, output: u64, bias: bool) -> crate::ir::Layer {
+    pub fn linear(&self, member: &str, input: Extent, output: Extent, bias: bool) -> crate::ir::Layer {
         self.init.linear(&format!("head.{member}"), input, output, bias)
     }
 }

@@ -2,9 +2,9 @@
 
 use super::Site;
 use crate::field::record::choice;
-use crate::ir::ValueId;
 use crate::ir::build::{Builder, Built};
 use crate::ir::op::{self, Op};
+use crate::ir::{Extent, ValueId};
 
 choice! {
     /// How a sequence is pooled to one vector.
@@ -39,8 +39,8 @@ impl Pool {
     }
 
     /// The width of the result.
-    pub fn width(self, d_model: u64) -> u64 {
-        if self == Self::ClsMean { d_model.saturating_mul(2) } else { d_model }
+    pub fn width(self, d_model: Extent) -> Extent {
+        if self == Self::ClsMean { Extent::from(2) * d_model } else { d_model }
     }
 
     /// `[B, T, D] → [B, D]`; `[B, 2 D]` for the class token concatenated with the mean.
@@ -51,7 +51,11 @@ impl Pool {
                 let first = b.op("first", Op::Pool(op::Pool::First), &[x])?;
                 let positions = site.sequence.queries().constant().and_then(|n| u64::try_from(n).ok());
                 let len = positions.unwrap_or(1).saturating_sub(1);
-                let rest = b.op("rest", Op::Slice { axis_from_last: 1, start: 1, len }, &[x])?;
+                let rest = b.op(
+                    "rest",
+                    Op::Slice { axis_from_last: 1, start: Extent::from(1), len: Extent::from(len) },
+                    &[x],
+                )?;
                 let mean = b.op("mean", Op::Pool(op::Pool::Mean), &[rest])?;
                 return b.op("pooled", Op::Concat { axis_from_last: 0 }, &[first, mean]);
             }

@@ -4,10 +4,10 @@ use super::hidden::{self, Hidden};
 use super::{Lowered, Site};
 use crate::field::record::record;
 use crate::field::{Context, Probability, Size};
-use crate::ir::Role;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
+use crate::ir::{Extent, Role};
 use crate::parts::activation::Activation;
 use crate::parts::norm::Norm;
 
@@ -44,11 +44,11 @@ impl SpanHead {
         let layers = Hidden { widths: &self.hidden, bias, activation: self.activation, norm: &self.norm };
         let (x, width) = layers.lower(&mut b, site, x, site.d_model)?;
         let x = b.dropout(*self.dropout, x)?;
-        let member = b.layer("output", site.linear("output", width, 2, self.bias));
+        let member = b.layer("output", site.linear("output", width, Extent::from(2), self.bias));
         let both = b.op("logits", Op::Layer { member }, &[x])?;
         let mut scores = Vec::new();
-        for (name, start) in [("start_logits", 0), ("end_logits", 1)] {
-            let column = b.op(name, Op::Slice { axis_from_last: 0, start, len: 1 }, &[both])?;
+        for (name, start) in [("start_logits", Extent::from(0)), ("end_logits", Extent::from(1))] {
+            let column = b.op(name, Op::Slice { axis_from_last: 0, start, len: Extent::from(1) }, &[both])?;
             scores.push(b.op(name, Op::Squeeze, &[column])?);
         }
         Ok(Lowered { module: b.finish(&scores), takes_table: false, takes_mask: false })

@@ -4,10 +4,10 @@ use super::hidden::{self, Hidden};
 use super::{Lowered, Site};
 use crate::field::record::record;
 use crate::field::{Context, Probability, Size};
-use crate::ir::Role;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
+use crate::ir::{Extent, Role};
 use crate::parts::activation::Activation;
 use crate::parts::norm::Norm;
 
@@ -46,7 +46,8 @@ impl Tag {
         let layers = Hidden { widths: &self.hidden, bias, activation: self.activation, norm: &self.norm };
         let (x, width) = layers.lower(&mut b, site, x, site.d_model)?;
         let x = b.dropout(*self.dropout, x)?;
-        let member = b.layer("output", site.linear("output", width, *self.classes, self.bias));
+        let member =
+            b.layer("output", site.linear("output", width, Extent::new("classes", *self.classes), self.bias));
         let logits = b.op("logits", Op::Layer { member }, &[x])?;
         Ok(Lowered { module: b.finish(&[logits]), takes_table: false, takes_mask: false })
     }

@@ -6,7 +6,7 @@ use crate::field::record::record;
 use crate::field::{Context, Positive};
 use crate::ir::build::{Builder, Built};
 use crate::ir::op::{Activation, Op};
-use crate::ir::{Init, Layer, Role, ValueId};
+use crate::ir::{Extent, Init, Layer, Role, ValueId};
 
 record! {
     /// A bounded curve in the place of a norm: `weight * tanh(alpha * x) + bias` (Zhu et al. 2025).
@@ -31,7 +31,7 @@ impl DynamicTanh {
     }
 
     /// Applies it as a module of that name: `x [.., dim]` to the same shape.
-    pub fn lower(&self, b: &mut Builder, member: &str, value: &str, dim: u64, x: ValueId) -> Built {
+    pub fn lower(&self, b: &mut Builder, member: &str, value: &str, dim: Extent, x: ValueId) -> Built {
         let mut inner = Builder::new(b.arena(), "DynamicTanh", Role::Norm);
         inner.at(self.places.whole());
         let formula = match (self.affine, self.has_bias()) {
@@ -40,9 +40,9 @@ impl DynamicTanh {
             (false, _) => "`tanh(alpha * x)`",
         };
         inner.doc(formula);
-        let param = |size: u64, init: Init| Layer::Param { shape: vec![size], init, trained: true };
+        let param = |size: Extent, init: Init| Layer::Param { shape: vec![size], init, trained: true };
         let mut y = inner.argument("x", b.ty(x).clone());
-        let alpha = inner.param("alpha", param(1, Init::Constant(*self.alpha)))?;
+        let alpha = inner.param("alpha", param(Extent::from(1), Init::Constant(*self.alpha)))?;
         y = inner.op("y", Op::Mul, &[y, alpha])?;
         y = inner.op("y", Op::Activate(Activation::Tanh), &[y])?;
         if self.affine {

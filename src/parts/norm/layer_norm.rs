@@ -4,7 +4,7 @@
 use super::without_weight;
 use crate::field::record::record;
 use crate::field::{Context, Positive};
-use crate::ir::Layer;
+use crate::ir::{Extent, Layer};
 
 record! {
     /// Layer normalisation (Ba et al. 2016).
@@ -31,7 +31,7 @@ impl LayerNorm {
     }
 
     /// The layer for `dim` features.
-    pub fn layer(&self, dim: u64) -> Layer {
+    pub fn layer(&self, dim: Extent) -> Layer {
         Layer::LayerNorm {
             dim,
             eps: *self.eps,

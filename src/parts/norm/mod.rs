@@ -14,7 +14,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
 use crate::field::record::{Places, slot};
 use crate::ir::build::{Builder, Built};
-use crate::ir::{Layer, Op, ValueId};
+use crate::ir::{Extent, Layer, Op, ValueId};
 
 slot! {
     /// How a vector is brought to a common scale.
@@ -66,7 +66,7 @@ impl Norm {
 
     /// Applies the norm for `dim` features as a member of that name, which is a layer or a module of ops. The
     /// result is called `value`.
-    pub fn lower(&self, b: &mut Builder, member: &str, value: &str, dim: u64, x: ValueId) -> Built {
+    pub fn lower(&self, b: &mut Builder, member: &str, value: &str, dim: Extent, x: ValueId) -> Built {
         let layer = |b: &mut Builder, layer: Layer| {
             let member = b.layer(member, layer);
             b.op(value, Op::Layer { member }, &[x])

@@ -3,7 +3,7 @@
 use super::without_weight;
 use crate::field::record::record;
 use crate::field::{Context, Positive};
-use crate::ir::Layer;
+use crate::ir::{Extent, Layer};
 
 record! {
     /// Root mean square normalisation (Zhang and Sennrich 2019).
@@ -23,7 +23,7 @@ impl RmsNorm {
     }
 
     /// The layer for `dim` features.
-    pub fn layer(&self, dim: u64) -> Layer {
+    pub fn layer(&self, dim: Extent) -> Layer {
         Layer::RmsNorm {
             dim,
             eps: *self.eps,

@@ -3,9 +3,9 @@
 use super::{EmbedSite, Scheme};
 use crate::field::Count;
 use crate::field::record::record;
-use crate::ir::ValueId;
 use crate::ir::build::{Builder, Built};
 use crate::ir::op::Op;
+use crate::ir::{Extent, ValueId};
 
 record! {
     /// A learned vector for each position, added to the embeddings: `x + P[t + offset]`.
@@ -19,7 +19,7 @@ impl Scheme for Learned {
     fn on_embedding(&self, b: &mut Builder, site: &EmbedSite<'_>, x: ValueId) -> Built {
         let op = Op::Positions { along: site.sequence, offset: *self.offset };
         let positions = b.op("position", op, &[])?;
-        let rows = site.context.saturating_add(*self.offset);
+        let rows = site.context + Extent::from(*self.offset);
         let table = site.init.embedding(&format!("{}.positions", site.path), rows, site.dim, None);
         let p = b.apply("positions", table, positions)?;
         b.op("x", Op::Add, &[x, p])

@@ -22,10 +22,10 @@ use super::init::InitPlan;
 use super::scope::{AmbientId, Scope};
 use crate::diag::Diagnostic;
 use crate::field::record::slot;
-use crate::ir::ValueId;
 use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Sequence;
+use crate::ir::{Extent, ValueId};
 use crate::source::Span;
 
 slot! {
@@ -52,7 +52,7 @@ pub struct Geometry {
     /// Query heads.
     pub heads: u64,
     /// Features of each head that may be rotated.
-    pub head_dim: u64,
+    pub head_dim: Extent,
     /// The sequence of the queries and keys.
     pub sequence: Sequence,
     /// Whether keys after the query are hidden.
@@ -68,11 +68,11 @@ pub struct EmbedSite<'a> {
     /// The path of the embedding: `embed`.
     pub path: &'a str,
     /// The width of the embedding.
-    pub dim: u64,
+    pub dim: Extent,
     /// The sequence that is embedded.
     pub sequence: Sequence,
     /// The longest sequence.
-    pub context: u64,
+    pub context: Extent,
 }
 
 /// What a scheme does; every hook does nothing by default.

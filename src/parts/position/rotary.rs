@@ -9,7 +9,7 @@ use crate::field::record::{choice, record};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op};
-use crate::ir::{Dim, Type, ValueId};
+use crate::ir::{Dim, Extent, Type, ValueId};
 use crate::parts::scope::{AmbientId, Scope};
 use crate::source::Span;
 
@@ -46,9 +46,11 @@ impl Rotary {
 
 impl Scheme for Rotary {
     fn needs(&self, scope: &Scope, at: Geometry) -> Vec<AmbientId> {
-        let dim = self.rotated(at.head_dim);
+        let rotated = self.rotated(at.head_dim.get());
+        // All features of a head, or a number of its own.
+        let dim = if at.head_dim == rotated { at.head_dim } else { Extent::new("rotary_dim", rotated) };
         let table = self.scaling.table(*self.theta, dim, at.context);
-        let ty = Type::float([at.sequence.queries(), Dim::of(dim / 2)]);
+        let ty = Type::float([at.sequence.queries(), Dim::of(rotated / 2)]);
         let op = Op::RotaryTable { along: at.sequence, rotary: table };
         let values = vec![("cos", ty.clone()), ("sin", ty)];
         vec![scope.ambient(format!("{op:?}"), values, move |b, _| b.ops(&["cos", "sin"], op.clone(), &[]))]

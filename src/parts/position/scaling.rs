@@ -6,6 +6,7 @@
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{record, slot};
 use crate::field::{Positive, Size};
+use crate::ir::Extent;
 use crate::ir::op::{FrequencyRule, LongRotary, LongRule, RotaryTable};
 
 record! {
@@ -105,7 +106,7 @@ impl Scaling {
     }
 
     /// The angles of `dim` rotated features, including the changes for long sequences.
-    pub fn table(&self, theta: f64, dim: u64, context: u64) -> RotaryTable {
+    pub fn table(&self, theta: f64, dim: Extent, context: u64) -> RotaryTable {
         let of = |rule| RotaryTable { dim, theta, rule, long: None, magnitude: 1.0 };
         match self {
             Self::None(_) => of(FrequencyRule::Plain),
@@ -117,7 +118,7 @@ impl Scaling {
                 }),
                 ..of(FrequencyRule::Plain)
             },
-            Self::Yarn(s) => RotaryTable { magnitude: s.magnitude(), ..of(s.ramp(theta, dim)) },
+            Self::Yarn(s) => RotaryTable { magnitude: s.magnitude(), ..of(s.ramp(theta, dim.get())) },
             Self::LongRope(s) => {
                 let original = *s.original_context as f64;
                 let factor = context as f64 / original;

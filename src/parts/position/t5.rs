@@ -8,7 +8,7 @@ use crate::field::record::record;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
-use crate::ir::{Dim, Type, ValueId};
+use crate::ir::{Dim, Extent, Type, ValueId};
 use crate::parts::scope::{AmbientId, Scope};
 use crate::source::Span;
 
@@ -49,8 +49,16 @@ impl Scheme for T5 {
         if !self.shared {
             return vec![scope.ambient(key, buckets, move |b, _| b.ops(&["buckets"], op.clone(), &[]))];
         }
-        let table = scope.init.embedding(&format!("{}.{TABLE}", scope.path), *self.buckets, at.heads, None);
-        let bias = vec![("bias", Type::float([Dim::of(1u64), Dim::of(at.heads), queries, keys]))];
+        let table = scope.init.embedding(
+            &format!("{}.{TABLE}", scope.path),
+            Extent::new("buckets", *self.buckets),
+            Extent::new("heads", at.heads),
+            None,
+        );
+        let bias = vec![(
+            "bias",
+            Type::float([Dim::of(1u64), Dim::from(Extent::new("heads", at.heads)), queries, keys]),
+        )];
         vec![scope.ambient(format!("shared {key} {}", at.heads), bias, move |b, _| {
             let buckets = b.op("buckets", op.clone(), &[])?;
             let rows = b.apply(TABLE, table.clone(), buckets)?;
@@ -70,7 +78,12 @@ impl Scheme for T5 {
         if self.shared {
             return Ok(Some(*given));
         }
-        let table = scope.init.embedding(&format!("{path}.{TABLE}"), *self.buckets, at.heads, None);
+        let table = scope.init.embedding(
+            &format!("{path}.{TABLE}"),
+            Extent::new("buckets", *self.buckets),
+            Extent::new("heads", at.heads),
+            None,
+        );
         let rows = b.apply(TABLE, table, *given)?;
         b.op("bias", Op::BiasFromTable, &[rows]).map(Some)
     }

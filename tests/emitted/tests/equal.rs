@@ -161,7 +161,7 @@ fn rows(graph: &Verified, input: &str) -> i64 {
     };
     let members = graph.modules.iter().flat_map(|m| &m.members).filter(|m| m.name == table);
     let rows = members.filter_map(|m| match &m.kind {
-        MemberKind::Layer(Layer::Embedding { rows, .. }) => Some(*rows as i64),
+        MemberKind::Layer(Layer::Embedding { rows, .. }) => Some(rows.get() as i64),
         _ => None,
     });
     rows.min().unwrap_or(2)
