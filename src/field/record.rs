@@ -158,8 +158,16 @@ impl<'n> Reader<'n> {
         cx: &mut Context<'_>,
     ) -> Option<T> {
         let parsed = expr::parse(cx.sources(), &Node::plain(formula, self.node.span)).ok()?;
-        // A name without a value has had an error of its own.
-        let number = expr::eval(&parsed, cx).ok()?;
+        let number = match expr::eval(&parsed, cx) {
+            Ok(number) => number,
+            Err(diagnostic) => {
+                // A name without a value has had an error of its own.
+                if diagnostic.code != Code::UnknownName {
+                    cx.report(diagnostic.help(format!("`{name}` is {formula} unless it is given")));
+                }
+                return None;
+            }
+        };
         let node = Node::plain(number.to_string(), self.node.span);
         if T::describe().wanted() == "a whole number" && number.to_u64().is_none() {
             cx.report(self.indivisible(name, formula, number, cx));

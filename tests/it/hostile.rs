@@ -83,3 +83,12 @@ fn texts_are_refused_with_their_code_or_read_in_little_memory_and_time() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Laying a setting into a tree goes as deep as its path has keys.
+#[test]
+fn a_setting_of_many_keys_is_refused() {
+    let mut sources = trafoc::source::SourceMap::new();
+    let setting = format!("{}a=1", "a.".repeat(50_000));
+    let refused = trafoc::syntax::set::parse_set(&mut sources, &setting).unwrap_err();
+    assert_eq!(refused.code, Code::TooDeep, "{refused:?}");
+}
