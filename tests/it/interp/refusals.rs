@@ -112,10 +112,19 @@ fn captures_that_name_nothing() {
     ];
     insta::assert_snapshot!(seen.join("\n"), @r"
     no value is called `decoder.blocks.3.attention.weights`; there are decoder.blocks.0.attention.weights, decoder.blocks.1.attention.weights, decoder.blocks.0.attention, ...
-    no value is called `decoder.blocks.0.attention.weight`; there are decoder.blocks.0.attention.weights, decoder.blocks.1.attention.weights, decoder.blocks.0.attention, ...
-    no value is called `decoder.blocks.*.atention.weights`; there are decoder.blocks.0.attention.weights, decoder.blocks.1.attention.weights, decoder.blocks.0.attention, ...
+    no value is called `decoder.blocks.0.attention.weight`; there are decoder.blocks.0.attention.weights, decoder.blocks.0.attention, decoder.blocks.0.attention.x, ...
+    no value is called `decoder.blocks.*.atention.weights`; there are decoder.blocks.0.attention.weights, decoder.blocks.1.attention.weights, ...
     no value is called `nonsense`; there are tokens, mask, embed.tokens, ...
     ");
+}
+
+/// A part is captured by the name the equation gives it, though its result goes by the variable it is assigned to.
+#[test]
+fn parts_are_captured_by_their_names() {
+    let graph = spec(LEARNED);
+    for path in ["decoder.blocks.0.attention", "decoder.blocks.*.ffn", "decoder.blocks.1", "decoder"] {
+        assert!(Plan::new(&graph, &Captures::of([path])).is_ok(), "{path}");
+    }
 }
 
 #[test]
