@@ -3,7 +3,8 @@
 //! A text becomes a tree with source places ([`syntax`]), a typed spec ([`spec`], whose fields are
 //! described with [`field`] and whose parts are in [`parts`]), and a graph of primitive ops ([`ir`], built
 //! by [`lower`]). From the verified graph come Rust code (`emit`), tensors (`interp`), facts and tables
-//! ([`report`]), and pictures ([`draw`], [`inspect`]). [`compile`] is the front end in one call.
+//! ([`report`]), and pictures ([`draw`], [`inspect`]). [`compile`] is the front end in one call;
+//! `examples/library.rs` shows the whole way from a text to counts, tensors and Rust.
 //! Dependencies run one way, in that order.
 //!
 //! Terms: a *spec* is the author's file; a *slot* is a place in it that holds one *part* (a norm, a

@@ -1,7 +1,7 @@
 //! What a command says, and where: data to stdout, everything else to stderr, an exit code at the end.
 //!
 //! Commands return an [`Output`] or a [`Failure`] and never print. A command prints nothing to stdout
-//! but its data; with `--format json` that is one [`Envelope`], whatever happens.
+//! but its data; with `--format json` that is one `Envelope`, whatever happens.
 
 use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;

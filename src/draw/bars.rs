@@ -40,9 +40,9 @@ impl Bars {
         Self { title, axis, names, series, ranges, is_stacked: false, unit, word, room: 380.0 }
     }
 
-    /// The bars of bytes: the axis has round numbers of KiB, MiB, GiB.
-    pub fn of_bytes(mut self) -> Self {
-        self.unit = Unit::Bytes;
+    /// The same bars with an axis in this unit.
+    pub fn counting(mut self, unit: Unit) -> Self {
+        self.unit = unit;
         self
     }
 

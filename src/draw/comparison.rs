@@ -8,6 +8,7 @@ use super::bars::Bars;
 use super::chart::{Axis, Chart, Series};
 use super::model::{Changes, Outline, changes, side_by_side};
 use super::page::{Cell, Column, Section, Table};
+use super::scale;
 use crate::report::compare::knob::Class;
 use crate::report::compare::learning::Learning;
 use crate::report::compare::text::{amount, difference, percent};
@@ -129,6 +130,15 @@ fn blocks(outlines: &[Outline]) -> Section {
     section.figures(&outlines.iter().zip(&changes).map(one).collect::<Vec<_>>())
 }
 
+/// How the axis of a cost is written.
+fn axis_unit(unit: Unit) -> scale::Unit {
+    match unit {
+        Unit::Parameters => scale::Unit::Count,
+        Unit::Operations => scale::Unit::Operations,
+        Unit::Bytes => scale::Unit::Bytes,
+    }
+}
+
 fn charts(comparison: &Comparison) -> Section {
     let names: Vec<String> = comparison.models.iter().map(|m| m.name.clone()).collect();
     let of = |name: Name| comparison.models.iter().map(|m| m.costs.of(name) as f64).collect::<Vec<f64>>();
@@ -147,8 +157,7 @@ fn charts(comparison: &Comparison) -> Section {
         let (names, values): (Vec<String>, Vec<f64>) = having.unzip();
         if !names.is_empty() {
             let bars = Bars::new(name.phrase(), axis, names, word).with("", values);
-            let is_bytes = name.unit() == Unit::Bytes;
-            figures.push(if is_bytes { bars.of_bytes() } else { bars }.figure());
+            figures.push(bars.counting(axis_unit(name.unit())).figure());
         }
     };
     chart(Name::FlopsPerToken, "operations", operations);
@@ -160,7 +169,7 @@ fn charts(comparison: &Comparison) -> Section {
         .with("gradients", memory(|m| m.costs.memory.gradients))
         .with("Adam's moments", memory(|m| m.costs.memory.optimizer))
         .with("activations", memory(|m| m.costs.memory.activations));
-    figures.push(training.stacked().of_bytes().figure());
+    figures.push(training.stacked().counting(scale::Unit::Bytes).figure());
     Section::new("Charts").figures(&figures)
 }
 

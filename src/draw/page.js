@@ -43,7 +43,7 @@ for (const node of document.querySelectorAll("g.node")) {
       code.classList.add("chosen");
       told += `\n${source}:${line}  ${code.textContent.trim()}`;
     }
-    // The panel keeps to the bottom of the window, so it is seen wherever the box is.
+    // The panel keeps to the window, so it is seen wherever the box is.
     if (details) details.textContent = told;
   };
   node.addEventListener("click", choose);

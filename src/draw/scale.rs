@@ -22,6 +22,8 @@ pub enum Unit {
     /// Anything: thousands are shortened to K, M, B and T.
     #[default]
     Count,
+    /// Operations: as counts, with G for thousand millions, as operations are written everywhere else.
+    Operations,
     /// Bytes: round numbers of KiB, MiB, GiB, as bytes are written everywhere else.
     Bytes,
 }
@@ -77,6 +79,7 @@ impl Scale {
         let count = ((self.high / step + 1e-9).floor() - first).clamp(0.0, 50.0) as usize;
         let word = |v: f64| match self.unit {
             Unit::Count => tick(v, step),
+            Unit::Operations => tick(v, step).replace(" B", " G"),
             Unit::Bytes if v.abs() < step * 1e-6 => "0".to_owned(),
             Unit::Bytes => {
                 let (size, name) = binary(self.low, self.high);
@@ -91,7 +94,7 @@ impl Unit {
     /// A round step that divides the range into four to eight.
     fn step(self, low: f64, high: f64) -> f64 {
         match self {
-            Unit::Count => step(low, high),
+            Unit::Count | Unit::Operations => step(low, high),
             Unit::Bytes => {
                 let (size, _) = binary(low, high);
                 // There is no part of a byte.

@@ -2,7 +2,7 @@
 //!
 //! A directory holds a `config.json` and weights. The config's `model_type` selects a [`family`], which is
 //! data: a YAML file with the meaning of every key, the spec with formulas, and the names of the tensors.
-//! [`config`] reads the config according to the family, [`import`] writes the spec, [`mapping`] finds every
+//! [`config`] reads the config according to the family, [`import()`] writes the spec, [`mapping`] finds every
 //! parameter of the spec's graph among the tensors of a [`checkpoint`], [`export`] goes the other way, and
 //! [`written`] prepares the contents of the files.
 //!

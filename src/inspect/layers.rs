@@ -19,7 +19,7 @@ pub struct Plane {
     pub explained: (f64, f64),
 }
 
-/// Projects the rows of a matrix. At most [`MOST`] rows are used.
+/// Projects the rows of a matrix. At most `MOST` rows are used.
 pub fn project(rows: &Matrix) -> Plane {
     let n = rows.rows.min(MOST);
     let d = rows.columns;

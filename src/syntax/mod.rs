@@ -1,6 +1,6 @@
 //! Parses text in one of two notations to a [`tree`] with source places.
 //!
-//! [`yaml`] and [`dsl`] produce the same trees and refuse the same hostile texts, [`print`] writes trees,
+//! [`yaml`] and [`dsl`] produce the same trees and refuse the same hostile texts, [`mod@print`] writes trees,
 //! and [`fmt`] formats a text without losing a comment. [`expr`] and [`equation`] parse the two small
 //! languages inside of scalars, which are the same in both notations. [`merge`] and [`set`] apply one tree
 //! over another. Nothing here knows what a transformer is.

@@ -8,7 +8,7 @@ use trafoc::draw::model::layout::{Spot, layout};
 use trafoc::draw::model::outline::{Form, Outline, outline};
 use trafoc::draw::model::{changes, dot, mermaid, page, picture, side_by_side};
 use trafoc::draw::page::{Cell, Column, Page, Section, Table};
-use trafoc::draw::scale::{Colors, Scale};
+use trafoc::draw::scale::{Colors, Scale, Unit};
 use trafoc::draw::{raster, text};
 
 use crate::compiled::{repository, specs};
@@ -291,4 +291,33 @@ fn a_raster_is_a_png_file() {
     let wanted = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAMAAACqqpYoAAAACVBMVEUBAgMEBQYHCAklhVbw\
                   AAAAE0lEQVR4AQEIAPf/AAABAgD//gEFEgICZK7yCAAAAABJRU5ErkJggg==";
     assert_eq!(raster::data(3, 2, &[0, 1, 2, 255, 254, 1], &palette), wanted);
+}
+
+/// Bytes are written in units of 1024 everywhere, and so are the ticks of an axis of bytes.
+#[test]
+fn axes_of_bytes_have_round_numbers_of_bytes() {
+    let words = |unit, high: f64| -> Vec<String> {
+        Scale::counting(unit, [0.0, high]).ticks().into_iter().map(|(_, word)| word).collect()
+    };
+    let gib = 1024f64.powi(3);
+    assert_eq!(words(Unit::Bytes, 23.2 * gib), ["0", "5 GiB", "10 GiB", "15 GiB", "20 GiB", "25 GiB"]);
+    assert_eq!(words(Unit::Bytes, 104.0 * 1024.0)[1], "20 KiB");
+    assert_eq!(words(Unit::Bytes, 3.0), ["0", "1 B", "2 B", "3 B"]);
+    assert_eq!(words(Unit::Operations, 5.45e9).last().unwrap(), "6 G");
+    assert_eq!(words(Unit::Count, 5.45e9).last().unwrap(), "6 B");
+}
+
+/// What a phone shows as a card needs the title of every cell; two columns fit as they are.
+#[test]
+fn cells_of_wide_tables_name_their_columns() {
+    let table = |count: usize| {
+        let mut table = Table::new("", (0..count).map(|i| Column::words(&format!("c<{i}>"))).collect());
+        table.rows.push((0..count).map(|i| Cell::text(format!("a.b{i}")).class("code")).collect());
+        Page::new("t", "").with(Section::new("s").table(&table)).html()
+    };
+    assert!(!table(2).contains("data-title=\""));
+    assert!(table(3).contains("data-title=\"c&lt;2&gt;\"") && table(3).contains("class=\"cards\""));
+    assert!(table(9).contains("class=\"cards many\""));
+    // A path may break after a dot, a value may not.
+    assert!(table(3).contains("a.<wbr>b0") && table(3).contains("a.b1"));
 }

@@ -1,6 +1,6 @@
 //! The picture of an architecture, from its graph.
 //!
-//! [`outline`] turns a verified graph into what a figure in a paper shows: a column for the encoder and one
+//! [`outline()`] turns a verified graph into what a figure in a paper shows: a column for the encoder and one
 //! for the decoder, each a flow of boxes in which the blocks of a stack are folded into frames. [`layout`]
 //! computes the position of every box, [`svg`] draws them, and [`dot`] and [`mermaid`] write the same
 //! outline for other programs. [`difference`] finds the boxes that differ between two outlines.

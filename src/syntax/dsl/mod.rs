@@ -1,8 +1,8 @@
 //! Parses the DSL to a tree.
 //!
-//! First, [`brackets`] checks brackets and quotes, which bounds the depth and reports what is not closed.
-//! Then the pest grammar in `grammar/trafo.pest` matches the text, [`build`] creates the tree, and
-//! [`fault`] turns parse errors into diagnostics.
+//! First, `brackets` checks brackets and quotes, which bounds the depth and reports what is not closed.
+//! Then the pest grammar in `grammar/trafo.pest` matches the text, `build` creates the tree, and
+//! `fault` turns parse errors into diagnostics.
 
 mod brackets;
 mod build;

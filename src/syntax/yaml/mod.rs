@@ -1,8 +1,8 @@
 //! Parses YAML to a tree.
 //!
-//! There are two passes over the text. [`survey`] goes through the parser's events and reports everything
+//! There are two passes over the text. `survey` goes through the parser's events and reports everything
 //! that a spec may not contain (depth, size, duplicate keys, foreign tags, invalid aliases), all in one
-//! run. [`read`] then builds the tree through serde. It keeps the text of every scalar as it was written,
+//! run. `read` then builds the tree through serde. It keeps the text of every scalar as it was written,
 //! so that no YAML schema decides what `no`, `0755` or `1e-5` mean.
 
 mod fault;
