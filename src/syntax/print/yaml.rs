@@ -218,7 +218,7 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
         | '@' | '`' | '=' => false,
         _ => true,
     };
-    let null = matches!(text, "~" | "null" | "Null" | "NULL");
+    let null = crate::syntax::yaml::is_null(text);
     let marks = text.contains(": ") || text.ends_with(':') || text.contains(" #");
     let flow = in_flow
         && (text.contains([',', '[', ']', '{', '}']) || text.contains(":") || first == '-' && text.len() < 2);

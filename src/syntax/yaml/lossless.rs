@@ -101,9 +101,7 @@ fn scalar(value: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
         return Value::Delete;
     }
     let style = match style {
-        ScalarStyle::Plain if tag.is_none() && matches!(value, "" | "~" | "null" | "Null" | "NULL") => {
-            return Value::Null;
-        }
+        ScalarStyle::Plain if tag.is_none() && super::is_null(value) => return Value::Null,
         ScalarStyle::Plain if tag.is_some() => Style::Quoted,
         ScalarStyle::Plain => Style::Plain,
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,

@@ -21,6 +21,12 @@ pub const MAX_ALIASES: usize = 1_000;
 /// The most nodes in a tree after every alias is expanded.
 pub const MAX_EXPANDED: usize = 50_000;
 
+/// Whether a plain scalar means null: exactly the spellings of YAML 1.2's core schema. Any other, such as
+/// `nUll`, is a text.
+pub(super) fn is_null(text: &str) -> bool {
+    matches!(text, "" | "~" | "null" | "Null" | "NULL")
+}
+
 /// Parses a YAML source to a tree.
 pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node> {
     if !text::check(sources, id, sink) {

@@ -155,6 +155,10 @@ impl Builder<'_, '_> {
         let end = (start + len).min(self.text.len());
         let Tagged(raw, tag) = item.value;
         let node = match raw {
+            // The reader takes `null` in any letters.
+            Raw::Null if tag.is_none() && self.is_word(start, end) => {
+                Node::plain(self.text.get(start..end).unwrap_or("").trim(), self.span(start, end))
+            }
             Raw::Null => Node { kind: Kind::Null, span: self.span(start, end) },
             Raw::Typed => Node::plain(self.text.get(start..end).unwrap_or("").trim(), self.span(start, end)),
             Raw::Text(text) => self.scalar(text, start, end, tag.is_some()),
@@ -166,6 +170,12 @@ impl Builder<'_, '_> {
             Raw::Map(pairs) => self.map(pairs, start),
         };
         if tag.as_deref() == Some("!delete") { self.deleted(node) } else { node }
+    }
+
+    /// Whether a word that the reader takes for null is a text here.
+    fn is_word(&self, start: usize, end: usize) -> bool {
+        let written = self.text.get(start..end).unwrap_or("").trim();
+        written.eq_ignore_ascii_case("null") && !super::is_null(written)
     }
 
     fn scalar(&self, text: String, start: usize, end: usize, tagged: bool) -> Node {

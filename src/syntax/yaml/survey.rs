@@ -115,7 +115,7 @@ impl Survey<'_, '_> {
                     self.cut(value, span);
                 }
                 if self.takes_key() {
-                    match plain && matches!(&**value, "" | "~" | "null" | "Null" | "NULL") {
+                    match plain && super::is_null(value) {
                         true => self.bad_key(span, "nothing"),
                         false => self.key(value, span),
                     }
