@@ -1,7 +1,7 @@
-//! Says which commit a release build is of, for `trafoc --version`.
+//! Finds the commit of a release build, for `trafoc --version`.
 //!
-//! A clone asks git; a package from a registry holds a file that says it; anything else has no commit, and the
-//! version alone is shown. Builds for development are not asked, or every commit would compile them anew.
+//! A clone asks git; a package from a registry contains a file with the commit; otherwise only the version
+//! is shown. Development builds do not ask, because they would be compiled again after every commit.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ fn main() {
     println!("cargo::rustc-env=TRAFOC_VERSION={version}");
 }
 
-/// What git says of a folder that is the root of a clone, and not one within somebody else's.
+/// The commit of a folder that is the root of a clone itself, and not a folder inside another clone.
 fn of_clone(root: &Path) -> Option<String> {
     let git = |arguments: &[&str]| {
         let said = Command::new("git").current_dir(root).args(arguments).output().ok()?;
@@ -33,14 +33,14 @@ fn of_clone(root: &Path) -> Option<String> {
     if top.canonicalize().ok()? != root.canonicalize().ok()? {
         return None;
     }
-    // This file is written at every commit and every change of branch.
+    // git writes this file at every commit and every change of branch.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={}", root.join(log).display());
     }
     git(&["describe", "--always", "--dirty", "--abbrev=9", "--exclude=*"])
 }
 
-/// What `cargo package` wrote down.
+/// The commit that `cargo package` has recorded.
 fn of_package(root: &Path) -> Option<String> {
     let text = std::fs::read_to_string(root.join(".cargo_vcs_info.json")).ok()?;
     let (_, after) = text.split_once("\"sha1\"")?;

@@ -1,4 +1,4 @@
-//! What enters a norm for a batch, for `trafoc inspect norms`.
+//! The input of a norm for a batch, for `trafoc inspect norms`.
 
 use serde_json::Value as Json;
 
@@ -11,10 +11,10 @@ use crate::inspect::{Matrix, Report};
 use crate::interp::Outputs;
 use crate::learn::data::Codebook;
 
-/// The norm that is looked at: the first of the stack and layer that are asked for.
+/// The norm that is inspected: the first one of the selected stack and layer.
 ///
 /// # Errors
-/// The model has none there.
+/// The model has no such norm.
 pub fn norm<'s>(one: &Observe, found: &'s Sites) -> Result<&'s Norm, Failure> {
     let stack = one.kind.map(|kind| kind.stack());
     let fits = |norm: &&Norm| {
@@ -22,7 +22,7 @@ pub fn norm<'s>(one: &Observe, found: &'s Sites) -> Result<&'s Norm, Failure> {
         of_stack && one.layer.is_none_or(|layer| norm.layer == layer && norm.path.contains(".blocks."))
     };
     found.norms.iter().find(fits).ok_or_else(|| {
-        let failure = Failure::usage("the model has no norm there");
+        let failure = Failure::usage("the model has no norm at this place");
         match found.norms.first() {
             Some(first) => failure.help(format!("the first one is `{}`", first.path)),
             None => failure.help("its equations call no `norm`"),
@@ -30,7 +30,7 @@ pub fn norm<'s>(one: &Observe, found: &'s Sites) -> Result<&'s Norm, Failure> {
     })
 }
 
-/// The report of what enters a norm, padding left out.
+/// The report on the input of a norm, without padding.
 ///
 /// # Errors
 /// The device fails.
@@ -57,7 +57,7 @@ pub fn report(
         false => codebook.and_then(|c| c.tokenizer.as_ref()),
     };
     let at = |input: &str, b: usize, t: usize| inputs.get(input)?.get(b)?.get(t)?.as_u64();
-    // What a language model reads is padded without a mask: nothing looks ahead.
+    // A causal language model needs no mask for padding, so padding is found by its id.
     let pad = codebook.filter(|_| inputs.get(mask).is_none()).map(|c| u64::from(c.marks().pad));
     let length = |b: usize| {
         let is_text = |t: &usize| at(ids, b, *t).is_none() || at(ids, b, *t) != pad;
@@ -80,14 +80,14 @@ pub fn report(
         let first = (b * time + t) * width;
         values.extend_from_slice(numbers.get(first..first + width).unwrap_or_default());
         batch.examples.push(b);
-        // Positions that are no tokens, such as patches of an image, have a number.
+        // Positions that are not tokens, such as patches of an image, have only a number.
         let id = at(ids, b, t);
         let word = id.and_then(|id| tokenizer?.token(u32::try_from(id).ok()?));
         batch.words.push(word.or_else(|| Some(id?.to_string())).unwrap_or_else(|| t.to_string()));
     }
     batch.rows = Matrix::new(batch.examples.len(), *width, values);
     if batch.examples.is_empty() {
-        return Err(Failure::usage("the inputs hold nothing but padding"));
+        return Err(Failure::usage("the inputs contain only padding"));
     }
     Ok(norms::norms(name, &batch))
 }

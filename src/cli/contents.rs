@@ -1,4 +1,4 @@
-//! What a recipe's data holds, for `trafoc inspect data`.
+//! The contents of a recipe's data, for `trafoc inspect data`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::learn::run_dir;
 use crate::learn::session::files;
 use crate::learn::token::Tokenizer;
 
-/// Images that are shown at most.
+/// The most images that are shown.
 const IMAGES: usize = 12;
 
-/// Reads the data and tells what it holds.
+/// Reads the data and reports its contents.
 ///
 /// # Errors
 /// The recipe does not fit the spec, or the data cannot be read.
@@ -62,10 +62,10 @@ pub fn contents(arguments: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
     }))
 }
 
-/// What texts are, the tokenizer that made them, and their ids.
+/// A kind of text, its tokenizer, and the ids of each text.
 type Side<'a> = (&'static str, Option<&'a Tokenizer>, Vec<&'a [u32]>);
 
-/// The texts of a part by what they are, with the tokenizer that made them.
+/// The kinds of text in a part, with their tokenizers.
 fn sides<'a>(book: &'a Codebook, part: &'a Part) -> Vec<Side<'a>> {
     let own = book.tokenizer.as_ref();
     let all = |sequences: &'a Sequences| (0..sequences.len()).map(|i| sequences.get(i)).collect();
@@ -99,7 +99,7 @@ fn lengths(book: &Codebook, split: Split, part: &Part) -> Vec<Lengths> {
     if found.is_empty() { vec![of("image", vec![0; part.len()])] } else { found }
 }
 
-/// The vocabularies, each with all texts it is for.
+/// The vocabularies, each with all kinds of text that use it.
 fn vocabularies(book: &Codebook, parts: &[(Split, &Part)]) -> Vec<Vocabulary> {
     let mut all: Vec<(Vec<&str>, &Tokenizer)> = Vec::new();
     if let Some((_, train)) = parts.first() {
@@ -152,7 +152,7 @@ fn vocabulary(book: &Codebook, parts: &[(Split, &Part)], own: &[&str], tokenizer
     Vocabulary { side: own.join(" and "), size: tokenizer.vocab(), marks, counts, unknown }
 }
 
-/// How many examples are of every class; of tagged texts, how many tokens.
+/// The number of examples in every class; for tagged texts, the number of tokens.
 fn classes(book: &Codebook, train: &Part) -> Vec<(String, u64)> {
     let mut counts = vec![0u64; book.classes.len()];
     let mut add = |class: u32| {
@@ -238,10 +238,10 @@ fn batch(dataset: &Dataset) -> Batch {
     let what = |name: &str| match name {
         "tokens" => "ids that are read",
         "mask" | "source_mask" => "1 for a token, 0 for padding",
-        "token_types" => "which of two texts a token is of",
-        "source" => "ids that are translated",
-        "target" => "ids of the translation, one position late: what is there when the next is predicted",
-        "language" => "the language that is translated to",
+        "token_types" => "which of two texts a token belongs to",
+        "source" => "ids to translate",
+        "target" => "ids of the translation, shifted by one position: the tokens before the predicted one",
+        "language" => "the language of the translation",
         "image" => "pixels: example, channel, row, column",
         _ => "",
     };
@@ -261,7 +261,7 @@ fn batch(dataset: &Dataset) -> Batch {
             arrays.push(label(shape, "the right id or class at every position"));
         }
         Labels::Classes(classes) => arrays.push(label(&[classes.len()], "the right class")),
-        Labels::Several { shape, .. } => arrays.push(label(shape, "1 for every class that holds")),
+        Labels::Several { shape, .. } => arrays.push(label(shape, "1 for every class that applies")),
         Labels::Spans { start, .. } => {
             arrays.push(label(&[start.len(), 2], "first and last token of the answer"));
         }
@@ -273,7 +273,7 @@ fn batch(dataset: &Dataset) -> Batch {
     }
 }
 
-/// Positions of a batch that are no padding.
+/// The positions of a batch that are not padding.
 fn read_tokens(dataset: &Dataset, batch: &read::Batch) -> usize {
     if batch.input("image").is_some() {
         return batch.tokens;

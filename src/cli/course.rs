@@ -1,4 +1,4 @@
-//! What a run has recorded of its training, as what is drawn of it.
+//! Prepares what a run has recorded of its training for drawing.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use crate::inspect::training::{Course, Step};
 use crate::learn::recipe::Metric;
 use crate::learn::record::{self, Record, RecordError};
 
-/// The record in the folder of a run. A run that ended before its first step has none.
+/// The record in the folder of a run; it is empty if the run ended before its first step.
 ///
 /// # Errors
-/// It cannot be read.
+/// The record cannot be read.
 pub fn record(root: &Path) -> Result<Record, Failure> {
     match Record::read(root) {
         Ok(record) => Ok(record),
@@ -25,12 +25,12 @@ pub fn record(root: &Path) -> Result<Record, Failure> {
         Err(RecordError::Line { path, number, why }) => {
             let message = format!("line {number} of `{}` is damaged: {why}", path.display());
             Err(Failure::new(Exit::File, message)
-                .help("`trafoc train --resume` takes out what does not belong to the newest checkpoint"))
+                .help("`trafoc train --resume` removes what does not belong to the newest checkpoint"))
         }
     }
 }
 
-/// A recorded run as what is drawn of it.
+/// A recorded run in the form in which it is drawn.
 pub fn course(record: &Record, planned: Option<u64>) -> Course {
     let mut course = Course { planned, ..Course::default() };
     course.steps = record.steps.iter().map(step).collect();
@@ -38,7 +38,7 @@ pub fn course(record: &Record, planned: Option<u64>) -> Course {
     course
 }
 
-/// A recorded step.
+/// A recorded step in the form in which it is drawn.
 pub fn step(line: &record::Step) -> Step {
     let record::Step { step, loss, rate, norm, targets: _, tokens, seconds } = *line;
     Step { step, loss, rate, norm, tokens, seconds }
@@ -52,7 +52,7 @@ pub fn measure(course: &mut Course, line: &record::Evaluation) {
     }
 }
 
-/// The name a run is shown under: that of its folder, which tells runs of one spec apart.
+/// The name under which a run is shown: that of its folder, which distinguishes runs of the same spec.
 pub fn name(root: &Path) -> String {
     let whole = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     whole.file_name().map_or_else(|| root.display().to_string(), |name| name.to_string_lossy().into_owned())

@@ -1,4 +1,4 @@
-//! `trafoc eval`: the figures of a trained model on a part of its data.
+//! `trafoc eval`: the metrics of a trained model on a part of its data.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,13 @@ use clap::Args;
 use super::model::ModelArgs;
 use super::ui::{Failure, FormatArg, Output, Ui};
 
-/// Arguments of `eval`.
+/// The arguments of `eval`.
 #[derive(Debug, Args)]
 pub struct Eval {
-    /// The model.
+    /// The model and its weights.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// A recipe that names other data or figures; the run's own if not given
+    /// A recipe with other data or metrics; the run's own if not given
     #[arg(long, short, value_name = "FILE")]
     pub recipe: Option<PathBuf>,
     /// Change a value of the recipe, such as `evaluate.metrics=[bleu]`; may be repeated
@@ -25,21 +25,21 @@ pub struct Eval {
     /// List every translation with its source, its reference and its BLEU, best first
     #[arg(long)]
     pub each: bool,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
 
 impl Eval {
-    /// Measures.
+    /// Computes the metrics.
     #[cfg(feature = "interp")]
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         super::measure::measure(self, ui)
     }
 
-    /// Says what is missing.
+    /// Reports the missing feature.
     #[cfg(not(feature = "interp"))]
     pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
-        Err(super::ui::without_interp("measure models"))
+        Err(super::ui::without_interp("evaluate models"))
     }
 }

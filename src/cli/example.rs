@@ -1,5 +1,5 @@
-//! What a model of `trafoc inspect` is looked at with: a text of the user's, or the first example of a run's
-//! own data, as inputs by name.
+//! The inputs for `trafoc inspect`: a text of the user, or the first example of a run's own data, as inputs
+//! by name.
 
 use serde_json::{Value as Json, json};
 
@@ -14,19 +14,19 @@ use crate::learn::recipe::agree::Task;
 use crate::learn::session::{self, files};
 use crate::learn::token::{Tokenizer, Unknown};
 
-/// Tokens a model's own translation has at most.
+/// The most tokens of a model's own translation.
 const LONGEST: usize = 64;
 
-/// The inputs of a text. A translator's target is its own translation, word by the most probable word.
+/// The inputs for a text. The target of a translation model is its own greedy translation.
 ///
 /// # Errors
-/// The model reads no text, or a piece of it has no token.
+/// The model does not read text, or a piece of the text has no token.
 pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Json, Failure> {
     let codebook = &trained.codebook;
     let unknown = |u: Unknown| Failure::usage(format!("the model has no token for `{}`", u.what));
     let ids = |tokenizer: Option<&Tokenizer>| match tokenizer {
         Some(tokenizer) => tokenizer.encode(text).map_err(unknown),
-        None => Err(Failure::usage("the model reads no text").help("`--inputs FILE` gives its inputs")),
+        None => Err(Failure::usage("the model does not read text").help("`--inputs FILE` gives its inputs")),
     };
     if named.is_some() && codebook.task != Task::Translate {
         return Err(Failure::usage("only a translation has a `--language`"));
@@ -58,18 +58,18 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
     Ok(object(&inputs))
 }
 
-/// The first examples of the part of its data that a run is measured on, `count` of them as far as a batch holds
-/// as many.
+/// The first `count` examples of the part of its data on which a run is evaluated, or as many as a batch
+/// holds.
 ///
 /// # Errors
-/// The data is not there any more.
+/// The data is no longer available.
 pub fn of_data(trained: &Trained, count: u64, ui: &mut Ui) -> Result<Json, Failure> {
     let Some(found) = &trained.found else {
         return Err(Failure::usage("a run needs inputs").help("`--inputs FILE` or `--text TEXT`"));
     };
     let subject = trained.again(&found.file(files::SPEC).display().to_string(), ui)?;
     let prepared = prepare_all(subject, &found.file(files::RECIPE), &[], ui)
-        .map_err(|f| f.help("`--text TEXT` or `--inputs FILE` need no data"))?;
+        .map_err(|f| f.help("with `--text TEXT` or `--inputs FILE` no data is needed"))?;
     let split = session::measured(&prepared.recipe, &prepared.dataset);
     let batch = Loader::new(&prepared.dataset).part(split, Some(count)).next();
     let batch = batch.ok_or_else(|| Failure::new(Exit::Failed, "the run's data has no example"))?;

@@ -1,4 +1,4 @@
-//! One head of a run for `trafoc inspect steps`: what it took and gave, as matrices.
+//! One head of a run, for `trafoc inspect steps`: its inputs and outputs as matrices.
 
 use super::inspect::Observe;
 use super::observe::{Words, captured, floats, heads};
@@ -8,12 +8,13 @@ use crate::inspect::steps::{self, Head};
 use crate::inspect::{Matrix, Report};
 use crate::interp::{Outputs, Value};
 
-/// The site whose steps are shown: that of the layer and kind that are asked for, the first where nothing is said.
+/// The attention whose steps are shown: the one with the selected layer and kind, by default the first.
 fn site(all: &[Site]) -> Result<&Site, Failure> {
-    all.first().ok_or_else(|| Failure::usage("the model has nothing of that kind at that layer"))
+    all.first().ok_or_else(|| Failure::usage("the model has no attention of this kind at this layer"))
 }
 
-/// What a run must give: weights, outputs and all that attention takes but its mask, which may be absent.
+/// The values that a run must capture: the weights, the outputs, and all inputs of attention except its
+/// mask, which may be absent.
 ///
 /// # Errors
 /// There is no such attention.
@@ -24,17 +25,17 @@ pub fn captures(all: &[Site]) -> Result<Vec<String>, Failure> {
     Ok(taken.chain([site.weights.clone(), site.output.clone()]).collect())
 }
 
-/// Where the bias is among what attention takes.
+/// The index of the bias among the inputs of attention.
 fn bias(site: &Site) -> Option<usize> {
     site.op.has_bias.then_some(3 + usize::from(site.op.has_mask))
 }
 
-/// Where the sinks are.
+/// The index of the sinks among the inputs of attention.
 fn sinks(site: &Site) -> Option<usize> {
     site.op.has_sinks.then_some(3 + usize::from(site.op.has_mask) + usize::from(site.op.has_bias))
 }
 
-/// The report of one head of the first sequence.
+/// The report on one head for the first sequence.
 ///
 /// # Errors
 /// There is no such head or position.
@@ -74,12 +75,12 @@ pub fn report(
     Ok(steps::steps(name, &head, query))
 }
 
-/// The matrix of a head of the first sequence of `[B, H, rows, columns]`. Where keys have fewer heads, several
-/// heads of queries share one.
+/// The matrix of a head for the first sequence of `[B, H, rows, columns]`. If there are fewer key heads,
+/// several query heads share one.
 fn matrix(value: &Value, head: usize, count: usize) -> Result<Matrix, Failure> {
     let shape = value.dims().unwrap_or_default();
     let [_, own, rows, columns] = shape.as_slice() else {
-        return Err(Failure::bug(format!("what a head takes has the shape {shape:?}")));
+        return Err(Failure::bug(format!("an input of a head has the shape {shape:?}")));
     };
     let head = head / (count / (*own).max(1)).max(1);
     let size = rows * columns;

@@ -1,4 +1,4 @@
-//! `trafoc inspect`: what a model does, as pictures.
+//! `trafoc inspect`: pictures of what a model does.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,20 @@ use super::ui::{Failure, Format, FormatArg, Output, Ui};
 use super::{course, file};
 use crate::inspect::{Report, attention, positions, sites, training};
 
-/// Arguments of `inspect`.
+/// The arguments of `inspect`.
 #[derive(Debug, Args)]
 pub struct Inspect {
     #[command(subcommand)]
     what: What,
 }
 
-/// What is looked at.
+/// What is inspected.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// How tokens know their place, from specs or as trained
+    /// How the model represents positions, from specs or as trained
     #[command(before_help = "Example: trafoc inspect positions @transformer --out positions.html")]
     Positions(Positions),
-    /// How parameters start, and what that does to activations
+    /// Initial values of parameters, and their effect on activations
     #[command(before_help = "Example: trafoc inspect init @gbt-mulm --out init.html")]
     Init(Observe),
     /// Attention weights of every head; the masks alone without inputs
@@ -40,13 +40,13 @@ enum What {
     /// LayerNorm next to BatchNorm on one batch
     #[command(before_help = "Example: trafoc inspect norms names --layer 1 --out norms.html")]
     Norms(Observe),
-    /// Attention over the layers to one position
+    /// How attention over all layers reaches one position
     #[command(before_help = "Example: trafoc inspect flow @gbt-mulm --inputs in.json --out flow.svg")]
     Flow(Observe),
-    /// What a recipe's data holds: counts, lengths, vocabulary, an example, a batch
+    /// The contents of a recipe's data: counts, lengths, vocabulary, an example, a batch
     #[command(before_help = "Example: trafoc inspect data @gbt-mulm --recipe gbt-mulm.yaml --out data.html")]
     Data(DataArgs),
-    /// The learning curve of a run, of one in training too
+    /// The learning curve of a run, which may still be training
     #[command(before_help = "Example: trafoc inspect training names --out curve.html")]
     Training(Training),
     /// Outputs of every layer in two dimensions
@@ -54,22 +54,22 @@ enum What {
     Layers(Observe),
 }
 
-/// Where a report goes.
+/// Where a report is written.
 #[derive(Debug, Args)]
 pub struct Destination {
     /// The file to write, .svg, .html or .png; only numbers on stdout if not given
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     format: FormatArg,
 }
 
-/// Arguments of `inspect positions`.
+/// The arguments of `inspect positions`.
 #[derive(Debug, Args)]
 struct Positions {
-    /// A spec file, `-` for stdin, a shipped spec, a run's folder or a Hugging Face model's; several follow each
-    /// other
+    /// A spec file, `-` for stdin, a shipped spec, the folder of a run or of a Hugging Face model; may be
+    /// repeated
     #[arg(value_name = "SPEC", required = true, num_args = 1..=4)]
     specs: Vec<String>,
     /// Which features of a table are drawn along the positions; the first four if not given
@@ -81,7 +81,7 @@ struct Positions {
     to: Destination,
 }
 
-/// Arguments of `inspect data`.
+/// The arguments of `inspect data`.
 #[derive(Debug, Args)]
 pub struct DataArgs {
     /// The spec, or a run.
@@ -93,14 +93,14 @@ pub struct DataArgs {
     /// Change a value of the recipe, such as `data.limit=1000`; may be repeated
     #[arg(long = "with", value_name = "PATH=VALUE")]
     pub with: Vec<String>,
-    /// Which example of the training data is shown, from 0
+    /// Which example of the training data is shown, counted from 0
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub example: usize,
     #[command(flatten)]
     to: Destination,
 }
 
-/// Arguments of `inspect training`.
+/// The arguments of `inspect training`.
 #[derive(Debug, Args)]
 struct Training {
     /// The folder of a run
@@ -110,47 +110,47 @@ struct Training {
     to: Destination,
 }
 
-/// Arguments of what needs a run.
+/// The arguments of everything that needs a run.
 #[derive(Debug, Args)]
 pub struct Observe {
-    /// The spec.
+    /// The spec and its settings.
     #[command(flatten)]
     pub spec: SpecArgs,
     /// Inputs by name as nested lists, such as {"tokens": [[1, 2, 3]]}; `-` for stdin
     #[arg(long, short, value_name = "JSON")]
     pub inputs: Option<PathBuf>,
-    /// A text as input, of a run or a model directory with a tokenizer; without it and
-    /// without --inputs an example of a run's own data
+    /// A text as input, for a run or a model directory with a tokenizer; without it and without --inputs,
+    /// an example of a run's own data
     #[arg(long, value_name = "TEXT", conflicts_with = "inputs")]
     pub text: Option<String>,
-    /// The language of a translation of --text, where the model has several
+    /// The language of the translation of --text, if the model has several
     #[arg(long, value_name = "NAME", requires = "text")]
     pub language: Option<String>,
     /// Weights in safetensors, named by the paths of parameters; random ones if not given
     #[arg(long, short, value_name = "FILE")]
     pub weights: Option<PathBuf>,
-    /// The `codebook.json` of a checkpoint, which says what ids mean, for a spec with --weights
+    /// The `codebook.json` of a checkpoint, with the meaning of ids, for a spec with --weights
     #[arg(long, value_name = "FILE", requires = "weights")]
     pub codebook: Option<PathBuf>,
     /// Seed of random weights
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "weights")]
     pub seed: u64,
-    /// Words of the tokens, separated by spaces; their ids if not given
+    /// Labels of the tokens, separated by spaces; their ids if not given
     #[arg(long, value_name = "WORDS")]
     pub labels: Option<String>,
-    /// Words of the source's tokens
+    /// Labels of the source's tokens
     #[arg(long, value_name = "WORDS")]
     pub source_labels: Option<String>,
-    /// Which layer, from 0; all of them if not given
+    /// Which layer, counted from 0; all of them if not given
     #[arg(long, value_name = "N")]
     pub layer: Option<u64>,
-    /// Which head, from 0; the first with `steps`, else all
+    /// Which head, counted from 0; if not given, the first with `steps`, else all
     #[arg(long, value_name = "N")]
     pub head: Option<u64>,
     /// encoder, decoder or cross; all if not given
     #[arg(long, value_enum, value_name = "KIND", hide_possible_values = true)]
     pub kind: Option<Kind>,
-    /// Which position, from 0; the last if not given
+    /// Which position, counted from 0; the last if not given
     #[arg(long, value_name = "N")]
     pub target: Option<usize>,
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
@@ -160,19 +160,19 @@ pub struct Observe {
     to: Destination,
 }
 
-/// Whose keys queries see.
+/// The sequence of the keys that queries see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kind {
-    /// Of the whole input
+    /// The whole input
     Encoder,
-    /// Of what came before
+    /// The positions so far
     Decoder,
-    /// Of the encoder's output
+    /// The encoder's output
     Cross,
 }
 
 impl Kind {
-    /// The stack whose layers are meant.
+    /// The stack of the layers.
     pub fn stack(self) -> &'static str {
         match self {
             Kind::Encoder => "encoder",
@@ -195,7 +195,7 @@ impl From<Kind> for sites::Kind {
 pub type Tables = BTreeMap<String, Vec<f32>>;
 
 impl Inspect {
-    /// How diagnostics are told.
+    /// The format in which diagnostics are printed.
     pub fn spoken(&self) -> Format {
         let to = match &self.what {
             What::Positions(p) => &p.to,
@@ -211,7 +211,7 @@ impl Inspect {
         to.format.format
     }
 
-    /// Looks; the last line is the file's path if there is one.
+    /// Inspects; the last line of output is the path of the file, if there is one.
     pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
         match &self.what {
             What::Positions(one) => {
@@ -231,22 +231,22 @@ impl Inspect {
             What::Training(one) => {
                 if !super::subject::is_run(&one.run) {
                     let message = format!("`{}` is not the folder of a run", one.run.display());
-                    return Err(Failure::usage(message).help("`trafoc train` makes one"));
+                    return Err(Failure::usage(message).help("`trafoc train` creates one"));
                 }
                 let course = course::course(&course::record(&one.run)?, planned(&one.run));
                 if course.steps.is_empty() {
-                    let message = format!("`{}` has made no step yet", one.run.display());
+                    let message = format!("`{}` has not made a step yet", one.run.display());
                     return Err(Failure::new(super::ui::Exit::Failed, message));
                 }
                 one.to.write(&training::training(&course::name(&one.run), &course), ui)
             }
             What::Attention(one) if one.inputs.is_none() && one.text.is_none() && !one.is_run() => {
                 let unused = ["weights", "seed", "labels", "source-labels", "head", "target"];
-                one.refuse(&unused, "without inputs only masks are shown")?;
+                one.refuse(&unused, "without inputs only masks can be shown")?;
                 let subject = one.spec.compile(ui)?;
                 let found = one.chosen(&sites::sites(&subject.graph));
                 if found.is_empty() {
-                    return Err(Failure::usage("the model has nothing of that kind at that layer"));
+                    return Err(Failure::usage("the model has no attention of this kind at this layer"));
                 }
                 ui.note("note: no inputs are given, so only masks are shown; `--inputs FILE` runs the model");
                 one.to.write(&attention::masks(&subject.graph.name, &found, subject.graph.context), ui)
@@ -263,7 +263,7 @@ impl Inspect {
                     "kind",
                     "target",
                 ];
-                one.refuse(&unused, "parameters start from the seed alone")?;
+                one.refuse(&unused, "initial values depend only on the seed")?;
                 one.to.write(&observe(one, ui, Wanted::Init)?, ui)
             }
             What::Attention(one) => {
@@ -286,26 +286,26 @@ impl Inspect {
     }
 }
 
-/// What a run is for.
+/// What a run is inspected for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// How parameters start.
+    /// The initial values of parameters.
     Init,
     /// Attention weights.
     Attention,
     /// The steps of one head.
     Steps,
-    /// A batch at a norm.
+    /// The input of a norm for a batch.
     Norms,
-    /// Attention to one position.
+    /// The attention that reaches one position.
     Flow,
-    /// Outputs of layers.
+    /// The outputs of the layers.
     Layers,
 }
 
 #[cfg(feature = "interp")]
 impl Wanted {
-    /// How many examples of a run's own data are looked at together.
+    /// How many examples of a run's own data are used.
     pub fn examples(self) -> u64 {
         match self {
             Wanted::Norms => 8,
@@ -324,13 +324,13 @@ fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tables,
     super::observe::trained_tables(subject, path, ui)
 }
 
-/// How many steps a run is to have.
+/// The planned number of steps of a run.
 #[cfg(feature = "interp")]
 fn planned(root: &Path) -> Option<u64> {
     crate::learn::run_dir::planned(root)
 }
 
-/// Only what reads checkpoints knows.
+/// This is known only if checkpoints can be read.
 #[cfg(not(feature = "interp"))]
 fn planned(_: &Path) -> Option<u64> {
     None
@@ -341,19 +341,19 @@ fn contents(one: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
     super::contents::contents(one, ui)
 }
 
-/// Says what is missing.
+/// Reports the missing feature.
 #[cfg(not(feature = "interp"))]
 fn contents(_: &DataArgs, _: &mut Ui) -> Result<Report, Failure> {
     Err(super::ui::without_interp("read data"))
 }
 
-/// Without tensors there is what the spec says.
+/// Without the interpreter, only the spec itself is known.
 #[cfg(not(feature = "interp"))]
 fn trained_tables(_: &Subject, _: &Path, _: &mut Ui) -> Result<Tables, Failure> {
     Ok(Tables::new())
 }
 
-/// Says what is missing, after the spec; what needs no tensors is there.
+/// Reports the missing feature after checking the spec; what needs no interpreter is shown.
 #[cfg(not(feature = "interp"))]
 fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
     let subject = one.spec.compile(ui)?;
@@ -361,17 +361,17 @@ fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure
         let started = crate::inspect::start::started(&subject.graph);
         return Ok(crate::inspect::start::report(&subject.graph.name, &started, &[], &[]));
     }
-    let message = "this trafoc was built without the feature `interp`, and cannot run models";
+    let message = "this trafoc was built without the feature `interp`, so it cannot run models";
     Err(Failure::new(super::ui::Exit::Device, message).help("build it with `--features flex`, its default"))
 }
 
 impl Observe {
-    /// Whether what is named is the folder of a run.
+    /// Whether the argument is the folder of a run.
     fn is_run(&self) -> bool {
         super::subject::is_run(Path::new(&self.spec.spec))
     }
 
-    /// Refuses arguments that would change nothing.
+    /// Refuses arguments that would have no effect.
     fn refuse(&self, unused: &[&str], why: &str) -> Result<(), Failure> {
         let given = [
             ("inputs", self.inputs.is_some()),
@@ -387,12 +387,12 @@ impl Observe {
             ("target", self.target.is_some()),
         ];
         match given.iter().find(|(name, is_given)| *is_given && unused.contains(name)) {
-            Some((name, _)) => Err(Failure::usage(format!("--{name} would change nothing: {why}"))),
+            Some((name, _)) => Err(Failure::usage(format!("--{name} would have no effect: {why}"))),
             None => Ok(()),
         }
     }
 
-    /// The sites of the kind and the layer that are asked for.
+    /// The attention of the selected kind and layer.
     pub fn chosen(&self, all: &sites::Sites) -> Vec<sites::Site> {
         let kind = self.kind.map(sites::Kind::from);
         let fits = |s: &&sites::Site| {
@@ -410,14 +410,15 @@ impl Positions {
         }
         let Some(width) = models.iter().filter_map(positions::features).min() else {
             return Err(Failure::usage(
-                "--features would change nothing: no position here is a vector of features",
+                "--features would have no effect: none of these positions is a vector of features",
             )
             .help("sinusoidal positions are, and learned ones once they are trained"));
         };
         match self.features.iter().find(|feature| **feature >= width) {
-            Some(feature) => {
-                Err(Failure::usage(format!("there is no feature {feature}: a position has {width}, from 0")))
-            }
+            Some(feature) => Err(Failure::usage(format!(
+                "there is no feature {feature}: a position has {width}, \
+                    counted from 0"
+            ))),
             None => Ok(&self.features),
         }
     }

@@ -1,4 +1,4 @@
-//! The page of a learning curve that `trafoc train --page` keeps up to date.
+//! The page with the learning curve that `trafoc train --page` keeps up to date.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -10,25 +10,26 @@ use crate::inspect::training::{Course, training};
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::State;
 
-/// Seconds after which a page is written anew, and after which a browser loads it again.
+/// The time in seconds between two updates of the page, and between two reloads by a browser.
 const EVERY: u64 = 3;
 
-/// A page of a run that goes on. A browser that shows it loads it again by itself; the last one no more.
+/// The page of a running training. A browser reloads it automatically until the training has ended.
 pub struct LivePage {
     path: PathBuf,
     name: String,
     course: Course,
     written: Instant,
-    /// Whether it could be written the last time; a disk that is full is told once, and ends no training.
+    /// Whether the last update succeeded; a failure, such as a full disk, is reported once and does not end
+    /// the training.
     is_well: bool,
 }
 
 impl LivePage {
-    /// The page of a run at a state, written at once, so that a place where it cannot be written is found before
-    /// training begins.
+    /// The page of a run at this state. It is written at once, so that a place where it cannot be written
+    /// is reported before training begins.
     ///
     /// # Errors
-    /// What is recorded cannot be read, or the page cannot be written.
+    /// The record cannot be read, or the page cannot be written.
     pub fn begin(path: &Path, root: &Path, state: &State) -> Result<Self, Failure> {
         let course = course(&record(root)?, Some(state.steps));
         let (path, name) = (path.to_owned(), name(root));
@@ -37,22 +38,23 @@ impl LivePage {
         Ok(page)
     }
 
-    /// A step was made.
+    /// Adds a step, and updates the page if it is time.
     pub fn stepped(&mut self, line: &Step, ui: &Ui) {
         self.course.steps.push(step(line));
         if self.written.elapsed().as_secs() >= EVERY || self.course.steps.len() == 1 {
             self.try_write(true, ui);
-            // Counted from its end, so that slow disks and long runs leave time for training.
+            // The time is counted from the end of writing, so that slow disks and long runs leave time for
+            // training.
             self.written = Instant::now();
         }
     }
 
-    /// Something was measured.
+    /// Adds an evaluation.
     pub fn evaluated(&mut self, line: &Evaluation) {
         measure(&mut self.course, line);
     }
 
-    /// Training is over, at its end or before.
+    /// Writes the last page after training has ended or was interrupted.
     pub fn end(mut self, ui: &Ui) {
         self.try_write(false, ui);
     }
@@ -62,7 +64,7 @@ impl LivePage {
             Ok(()) => self.is_well = true,
             Err(failure) if self.is_well => {
                 self.is_well = false;
-                ui.note(&format!("warning: {}; training goes on", failure.message));
+                ui.note(&format!("warning: {}; training continues", failure.message));
             }
             Err(_) => {}
         }

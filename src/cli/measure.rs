@@ -1,4 +1,4 @@
-//! Measures a model for `trafoc eval`.
+//! Computes metrics for `trafoc eval`.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use crate::learn::recipe::Split;
 use crate::learn::recipe::agree::Task;
 use crate::learn::session::{self, files};
 
-/// Measures.
+/// Computes the metrics.
 ///
 /// # Errors
 /// The data does not fit the model.
@@ -29,24 +29,26 @@ pub fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output, Failure> {
     };
     let spec = own.map_or(arguments.model.model.clone(), |f| f.file(files::SPEC).display().to_string());
     let subject = trained.again(&spec, ui)?;
-    // When training ends early is no matter of figures.
+    // Early stopping does not matter for metrics.
     let with: Vec<String> = arguments.with.iter().cloned().chain(["stop=none".to_owned()]).collect();
     let mut prepared = prepare_all(subject, &recipe, &with, ui)?;
     let before = &trained.codebook;
     if before.image.is_some() && trained.subject.model.is_some() {
-        let message = "the images of a recipe are prepared as in training here, and not as this model's";
-        return Err(Failure::usage(message).help("`trafoc predict` prepares them as the model says"));
+        let message = "the images of a recipe are preprocessed as in training with trafoc, which differs \
+            from this model's own preprocessing";
+        return Err(Failure::usage(message).help("`trafoc predict` uses the model's own preprocessing"));
     }
-    // How another library's model begins and ends a text is no matter of the data.
+    // The special tokens of another library's model do not depend on the data.
     prepared.dataset.codebook.writing.clone_from(&before.writing);
     if prepared.dataset.codebook != *before {
-        let message = "the data gives another vocabulary or other classes than the model was trained with";
+        let message = "the data gives another vocabulary or other classes than those the model was \
+            trained with";
         let failure = Failure::new(Exit::Failed, message);
-        return Err(failure.help("the recipe's `data.train` and `tokens` are those of the training"));
+        return Err(failure.help("use the recipe's `data.train` and `tokens` from the training"));
     }
     if arguments.each && before.task != Task::Translate {
-        return Err(Failure::usage("`--each` lists translations, and this model does not translate")
-            .help("`trafoc predict` shows what it makes of texts and images"));
+        return Err(Failure::usage("`--each` lists translations, but this model does not translate")
+            .help("`trafoc predict` shows the model's results for texts and images"));
     }
     let split = match arguments.split.as_deref() {
         Some("validation") => Split::Validation,
@@ -64,7 +66,8 @@ pub fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output, Failure> {
     let all = prepared.dataset.part(split).map_or(0, |part| part.len() as u64);
     if let Some(limit) = limit.filter(|limit| *limit < all) {
         ui.note(&format!(
-            "note: the first {limit} of {all} examples of `{}`; `--with evaluate.limit=none` takes all",
+            "note: only the first {limit} of {all} examples of `{}` are used; `--with \
+                evaluate.limit=none` uses all",
             split.word()
         ));
     }
@@ -92,17 +95,17 @@ pub fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output, Failure> {
     Output::new(text, data)
 }
 
-/// A translation with how good it is.
+/// A translation with its scores.
 #[derive(Debug, Serialize)]
 struct Translation {
     source: String,
     reference: String,
     written: String,
-    /// As sacreBLEU's `sentence_bleu` counts it, 0 to 100.
+    /// The score of sacreBLEU's `sentence_bleu`, 0 to 100.
     bleu: f64,
-    /// The same over words between spaces.
+    /// The same score over words separated by spaces.
     word_bleu: f64,
-    /// As "Dive into Deep Learning" counts it with `k = 2`, 0 to 1.
+    /// The score of "Dive into Deep Learning" with `k = 2`, 0 to 1.
     sentence_bleu: f64,
 }
 

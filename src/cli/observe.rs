@@ -1,4 +1,4 @@
-//! Runs a model for `trafoc inspect` and hands its values over as plain numbers.
+//! Runs a model for `trafoc inspect` and returns its values as plain numbers.
 
 use std::path::Path;
 
@@ -25,23 +25,23 @@ use crate::learn::data::Codebook;
 use crate::learn::run_dir;
 use crate::learn::token::Tokenizer;
 
-/// Elements of a tensor that are drawn to measure its spread.
+/// The most elements of a tensor that are sampled to measure their standard deviation.
 const DRAWN: u128 = 1 << 20;
-/// Parameters of a model that is run to see its activations at the start.
+/// The most parameters of a model that is run to measure initial activations.
 const RUNS: u128 = 300_000_000;
-/// Tokens of the run that activations are seen in.
+/// The number of tokens of that run.
 const TOKENS: u64 = 64;
 
-/// Runs and reports.
+/// Runs the model and reports.
 ///
 /// # Errors
-/// Anything given is not there, does not fit, or is too large.
+/// An argument names something that does not exist, does not fit, or is too large.
 pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
     let trained = trained(one, ui)?;
     if wanted == Wanted::Init {
         if trained.is_some() {
-            return Err(Failure::usage("a run has been trained, and shows its start no more")
-                .help("name the spec instead of the run"));
+            return Err(Failure::usage("a run has been trained, so it no longer has its initial values")
+                .help("give the spec instead of the run"));
         }
         let graph = one.spec.compile(ui)?.graph;
         return init(one, ui, graph);
@@ -51,13 +51,13 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         (None, Some(text), Some(trained)) => example::of_text(trained, text, one.language.as_deref())?,
         (None, None, Some(trained)) => example::of_data(trained, wanted.examples(), ui)?,
         (None, Some(_), None) => {
-            return Err(Failure::usage("a spec has no tokenizer to read `--text` with")
+            return Err(Failure::usage("a spec has no tokenizer for `--text`")
                 .help("a run or a Hugging Face model directory has one, and `--weights` with `--codebook`")
                 .help("`--inputs FILE` takes ids"));
         }
         (None, None, None) => {
             one.spec.compile(ui)?;
-            return Err(Failure::usage("a run needs inputs")
+            return Err(Failure::usage("this needs inputs")
                 .help("`--inputs FILE` gives them, such as {\"tokens\": [[1, 2, 3]]}"));
         }
     };
@@ -73,13 +73,13 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     if wanted == Wanted::Flow {
         let kind = one.kind.map_or_else(|| usual(&all), Kind::from);
         if kind == Kind::Cross {
-            let message = "flow follows self-attention; cross attention has no layers of its own";
+            let message = "flow follows self-attention; cross attention is not a sequence of layers";
             return Err(Failure::usage(message).help("`--kind encoder` or `--kind decoder`"));
         }
         all.retain(|site| site.kind == kind);
     }
     if wanted == Wanted::Steps {
-        // One head is shown, and what is shown of the others is not asked for.
+        // Only one head is shown, so no other values are captured.
         all.truncate(1);
     }
     let layers: Vec<&sites::Layer> = found.layers.iter().filter(|layer| wants(one, layer)).collect();
@@ -94,7 +94,7 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         Wanted::Layers => layers.iter().map(|layer| (layer.path.clone(), layer.sequence)).unzip(),
     };
     if captures.is_empty() {
-        return Err(Failure::usage("the model has nothing of that kind at that layer"));
+        return Err(Failure::usage("the model has no attention of this kind at this layer"));
     }
     words.refuse_unused(&shown)?;
     let model = match ready {
@@ -140,11 +140,11 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     }
 }
 
-/// The model of a run's folder, if that is what is named.
+/// The model in the folder of a run, if the argument is one.
 fn trained(one: &Observe, ui: &mut Ui) -> Result<Option<Trained>, Failure> {
     let model = one.spec.spec.clone();
     let root = Path::new(&model);
-    // Of a model directory only a text needs the tokenizer; ids can be shown without.
+    // For a model directory, only a text needs the tokenizer; ids can be shown without it.
     let reads = one.text.is_some() && config_of(root).is_some();
     if !run_dir::is_run(root) && !reads && one.codebook.is_none() {
         return Ok(None);
@@ -160,7 +160,7 @@ fn trained(one: &Observe, ui: &mut Ui) -> Result<Option<Trained>, Failure> {
     Trained::open(&arguments, ui).map(Some)
 }
 
-/// Whether a layer's output is asked for.
+/// Whether the output of a layer is requested.
 fn wants(one: &Observe, layer: &sites::Layer) -> bool {
     let of_stack = match one.kind.map(Kind::from) {
         Some(Kind::Encoder) => layer.stack == "encoder",
@@ -170,16 +170,16 @@ fn wants(one: &Observe, layer: &sites::Layer) -> bool {
     of_stack && one.layer.is_none_or(|index| index == layer.index)
 }
 
-/// The kind of attention whose flow is followed where none is asked for.
+/// The kind of attention whose flow is shown by default.
 fn usual(all: &[Site]) -> Kind {
     let has = |kind| all.iter().any(|s| s.kind == kind);
     if has(Kind::Decoder) { Kind::Decoder } else { Kind::Encoder }
 }
 
-/// The learned tables of positions that a run or a model's directory holds; nothing for a spec.
+/// The learned tables of positions in a run or a model's directory; empty for a spec.
 ///
 /// # Errors
-/// The files do not hold them.
+/// The files do not contain them.
 pub fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tables, Failure> {
     let wanted = positions::tables(&subject.graph);
     let file = match &subject.model {
@@ -197,7 +197,7 @@ pub fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tab
     Ok(wanted.into_iter().filter_map(|path| Some((path.clone(), weights.values(&path)?))).collect())
 }
 
-/// A model with weights.
+/// A model with its weights, on a device.
 struct Loaded {
     model: Model,
     takes: String,
@@ -205,7 +205,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// With random weights.
+    /// A model with random weights.
     fn random(one: &Observe, ui: &Ui, graph: Verified) -> Result<Self, Failure> {
         let chosen = execute::choose(one.device.as_deref(), ui)?;
         execute::refuse_what_does_not_fit(&graph)?;
@@ -228,15 +228,15 @@ impl Loaded {
     }
 }
 
-/// The words at the positions of each sequence.
+/// The labels of the positions of each sequence.
 pub struct Words {
     target: Labels,
     source: Labels,
 }
 
-/// The words of one sequence.
+/// The labels of one sequence.
 struct Labels {
-    /// The option that gives them.
+    /// The option that sets them.
     option: &'static str,
     /// Whether the option was given.
     is_given: bool,
@@ -244,7 +244,7 @@ struct Labels {
 }
 
 impl Words {
-    /// Those given, those a run's tokenizers have for the ids, or the ids.
+    /// The labels that are given, or the tokens of a run's tokenizer, or the ids.
     fn of(one: &Observe, json: &serde_json::Value, codebook: Option<&Codebook>) -> Self {
         let ids = |names: &[&str], tokenizer: Option<&Tokenizer>| -> Vec<String> {
             let found = names.iter().find_map(|name| json.get(name)?.get(0)?.as_array());
@@ -277,10 +277,10 @@ impl Words {
         }
     }
 
-    /// The words of a sequence of so many positions; none where only their numbers are known.
+    /// The labels of a sequence with this number of positions; empty if only their numbers are known.
     ///
     /// # Errors
-    /// Words were given, and there are more or fewer of them.
+    /// The number of given labels is different.
     fn at(&self, sequence: Sequence, positions: usize) -> Result<Vec<String>, Failure> {
         let Labels { option, is_given, words } = self.of_sequence(sequence);
         if words.len() == positions {
@@ -291,16 +291,16 @@ impl Words {
         }
         let words = counted(words.len(), "word");
         let message =
-            format!("`{option}` gives {words}, and the sequence has {}", counted(positions, "position"));
-        Err(Failure::usage(message).help("give one word for each position, separated by spaces"))
+            format!("`{option}` gives {words}, but the sequence has {}", counted(positions, "position"));
+        Err(Failure::usage(message).help("give one label for each position, separated by spaces"))
     }
 
-    /// Refuses words of a sequence that is not shown.
+    /// Refuses labels of a sequence that is not shown.
     fn refuse_unused(&self, shown: &[Sequence]) -> Result<(), Failure> {
         for (sequence, which) in [(Sequence::Target, "target"), (Sequence::Source, "source")] {
             let Labels { option, is_given, .. } = self.of_sequence(sequence);
             if *is_given && !shown.contains(&sequence) {
-                let message = format!("`{option}` would change nothing: nothing of a {which} is shown");
+                let message = format!("`{option}` would have no effect: nothing of a {which} is shown");
                 return Err(Failure::usage(message));
             }
         }
@@ -312,7 +312,7 @@ fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// The weights of a site's heads in the first sequence.
+/// The attention weights of all heads for the first sequence.
 ///
 /// # Errors
 /// There is no such head.
@@ -332,16 +332,16 @@ pub fn heads(one: &Observe, site: &Site, outputs: &Outputs, words: &Words) -> Re
     Ok(Heads { site: site.clone(), weights, first, queries, keys })
 }
 
-/// The heads that are asked for.
+/// The indices of the heads that are shown.
 fn shown_heads(one: &Observe, count: usize) -> Result<std::ops::Range<usize>, Failure> {
     let Some(head) = one.head else { return Ok(0..count) };
     match usize::try_from(head).ok().filter(|head| *head < count) {
         Some(head) => Ok(head..head + 1),
-        None => Err(Failure::usage(format!("there is no head {head}: a layer has {count}, from 0"))),
+        None => Err(Failure::usage(format!("there is no head {head}: a layer has {count}, counted from 0"))),
     }
 }
 
-/// A captured value; of one computed several times, the last.
+/// A captured value; of one that is computed several times, the last.
 ///
 /// # Errors
 /// It was not captured.
@@ -389,7 +389,10 @@ fn init(one: &Observe, ui: &mut Ui, graph: Verified) -> Result<Report, Failure> 
             }
         }
     } else {
-        ui.note("note: the model is too large to run at random; only its parameters are drawn");
+        ui.note(
+            "note: the model is too large to run with random weights, so only its parameters are \
+            sampled",
+        );
     }
     Ok(start::report(&name, &started, &sampled, &depth))
 }
@@ -400,7 +403,7 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n
 }
 
-/// The deviation of the first elements of a parameter, as the interpreter draws them.
+/// The standard deviation of the first elements of a parameter, as the interpreter initialises them.
 fn drawn(one: &start::Started, seed: u64) -> Option<f64> {
     let shape = &one.parameter.parameter.shape;
     let all = elements(shape);
@@ -415,7 +418,7 @@ fn drawn(one: &start::Started, seed: u64) -> Option<f64> {
     Some(variance(&values).sqrt())
 }
 
-/// Inputs that a model takes: ids spread over the tables they are looked up in, an image of a pattern.
+/// Valid inputs for a model: ids spread over their tables, an image with a pattern.
 fn some_inputs(plan: &Plan, context: u64) -> serde_json::Value {
     let mut all = serde_json::Map::new();
     for value in plan.inputs().iter().filter(|v| !v.ty.optional) {
@@ -433,7 +436,7 @@ fn some_inputs(plan: &Plan, context: u64) -> serde_json::Value {
         let count: u64 = sizes.iter().product();
         let rows = value.rows.as_ref().map_or(1, |(rows, _)| *rows).max(1);
         let number = |i: u64| match value.ty.dtype {
-            // A multiplicative sequence meets many different words.
+            // A multiplicative sequence reaches many different rows of the table.
             DType::Int => serde_json::json!((i.wrapping_mul(2_654_435_761) >> 7) % rows),
             DType::Bool => serde_json::json!(0),
             DType::Float => serde_json::json!((i as f64 * 0.7).sin()),

@@ -1,8 +1,8 @@
-//! Times models for `trafoc compare --measure`: forward passes and training steps of all of them in turns.
+//! Times models for `trafoc compare --measure`: forward passes and training steps of all models, in turns.
 //!
-//! In turns, because a machine's speed drifts: what slows one model down slows the others as well. Every
-//! model first runs until it is warm. Weights and inputs are random, since times do not depend on them, and
-//! outputs are read back, since a device may still be computing when a call returns.
+//! They take turns because the speed of a machine drifts: whatever slows one model down slows the others
+//! too. Every model first runs until it is warm. Weights and inputs are random, since durations do not
+//! depend on them, and outputs are read back, since a device may still be computing when a call returns.
 
 use std::time::Instant;
 
@@ -26,19 +26,20 @@ use crate::report::costs::{Element, Scene};
 use crate::report::memory::{Memory, memory};
 use crate::report::number;
 
-/// The fewest runs that are counted.
+/// The smallest number of runs that are counted.
 const RUNS: usize = 10;
-/// The shortest time that all counted runs of a model take together.
+/// The shortest total time of all counted runs of a model.
 const SECONDS: f64 = 3.0;
-/// Runs before those that are counted, and the time after which a model is warm however few they were.
+/// The number of runs before those that are counted, and the time after which a model counts as warm
+/// regardless.
 const WARM: (usize, f64) = (3, 1.0);
-/// Everything random comes from it.
+/// The seed of weights and inputs.
 const SEED: u64 = 0;
 
 /// Times models by their names.
 ///
 /// # Errors
-/// One does not fit into memory, or the device is not there.
+/// A model does not fit into memory, or the device is not available.
 pub fn timing(
     subjects: &[(String, &Subject)],
     scene: &Scene,
@@ -66,7 +67,7 @@ pub fn timing(
     })
 }
 
-/// Weights of all models stand beside each other, and one runs at a time.
+/// The weights of all models are in memory at the same time, but only one model runs at a time.
 fn refuse_what_does_not_fit(subjects: &[(String, &Subject)], needs: &[Memory]) -> Result<(), Failure> {
     let Some(free) = file::free_memory() else { return Ok(()) };
     let needed = needs.iter().fold(0u128, |sum, m| sum.saturating_add(m.weights));
@@ -77,7 +78,8 @@ fn refuse_what_does_not_fit(subjects: &[(String, &Subject)], needs: &[Memory]) -
     let largest = subjects.iter().zip(needs).max_by_key(|(_, m)| m.to_run());
     let (of, by) = largest.map(|((name, _), m)| (name.as_str(), m.to_run())).unwrap_or_default();
     let message = format!(
-        "running the models in turns needs {} in single precision, {} of it for `{of}`, and {} of memory is free",
+        "running the models in turns needs {} in single precision, {} of it for `{of}`, but only {} of \
+            memory is free",
         number::bytes(needed),
         number::bytes(by),
         number::bytes(free),
@@ -86,7 +88,7 @@ fn refuse_what_does_not_fit(subjects: &[(String, &Subject)], needs: &[Memory]) -
     Err(Failure::new(Exit::Refused, message).help(help))
 }
 
-/// A model and what it is run on.
+/// A model with its inputs.
 struct Prepared<'s> {
     name: String,
     graph: &'s Verified,
@@ -114,8 +116,8 @@ impl<'s> Prepared<'s> {
     }
 }
 
-/// Seconds of the counted runs of each of `count` things, which take turns; the order turns around in
-/// every round, so that none always runs after the same other.
+/// The seconds of the counted runs of each of `count` tasks, which take turns. The order is reversed in
+/// every round, so that no task always runs after the same other one.
 fn in_turns(
     count: usize,
     ui: &Ui,
@@ -157,7 +159,7 @@ fn in_turns(
 }
 
 fn spread(seconds: &[f64]) -> Result<Spread, Failure> {
-    Spread::of(seconds).ok_or_else(|| Failure::bug("nothing was timed"))
+    Spread::of(seconds).ok_or_else(|| Failure::bug("no run was timed"))
 }
 
 fn forward(all: &[Prepared<'_>], chosen: &Chosen, ui: &Ui) -> Result<Vec<Spread>, Failure> {
@@ -173,14 +175,14 @@ fn forward(all: &[Prepared<'_>], chosen: &Chosen, ui: &Ui) -> Result<Vec<Spread>
     seconds.iter().map(|own| spread(own)).collect()
 }
 
-/// A training step's time for each model that has one, and why the others have none.
+/// The duration of a training step for each model that can make one, and the reason for each that cannot.
 type Steps = (Vec<Option<Spread>>, Vec<Option<String>>);
 
 fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Result<Steps, Failure> {
     let mut reasons: Vec<Option<String>> = vec![None; all.len()];
     let mut left = file::free_memory();
     let mut trained = Vec::new();
-    // What stays between the steps adds up; activations are there for one model at a time.
+    // The memory that is kept between steps adds up; activations exist for only one model at a time.
     let most = all.iter().zip(needs).filter(|(one, _)| one.is_trained).map(|(_, m)| m.activations).max();
     for (i, (one, need)) in all.iter().zip(needs).enumerate() {
         let stays = need.to_train().saturating_sub(need.activations);
@@ -189,7 +191,7 @@ fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Re
             reasons[i] = Some("its head has no target to be trained on".to_owned());
         } else if let Some(free) = left.filter(|free| needed > *free) {
             let (needed, free) = (number::bytes(needed), number::bytes(free));
-            reasons[i] = Some(format!("it needs {needed}, and {free} of memory is free"));
+            reasons[i] = Some(format!("it needs {needed}, but only {free} of memory is free"));
         } else {
             left = left.map(|free| free.saturating_sub(stays));
             trained.push(i);
@@ -207,7 +209,7 @@ fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Re
         let Some((one, slot, updater, number)) = ready.get_mut(i) else { return Ok(()) };
         let Some(weights) = slot.take() else { return Err(Failure::bug("the parameters were lost")) };
         *number += 1;
-        // At a factor of 0 parameters stay where they are, and no step can lead to what is not a number.
+        // With a factor of 0 the parameters do not change, so no step can lead to NaN.
         let (weights, _) =
             step::step(&one.plan, weights, updater, std::slice::from_ref(&one.batch), *number, 0.0, &rules)
                 .map_err(step_failure)?;

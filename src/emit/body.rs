@@ -1,7 +1,7 @@
-//! A function's statements: decides what is moved, what is cloned and what each value is called.
+//! The statements of a function: decides which values are moved or cloned, and how they are named.
 //!
-//! Values keep the author's variable, which later values may take again (`let x = ...`), as long as
-//! the earlier one is not needed any more; else the value's own unique name is used.
+//! Values keep the author's variable name, which later values may take again (`let x = ...`) if the earlier
+//! one is no longer needed; otherwise the value's own unique name is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,23 +9,23 @@ use super::code::{Code, Piece};
 use super::name;
 use crate::ir::{Module, ValueId};
 
-/// One statement.
+/// One statement of a body.
 #[derive(Clone, Debug)]
 pub enum Statement {
-    /// `let time = ...;`, a variable that is no value of the graph.
+    /// `let time = ...;`, a variable that is not a value of the graph.
     Local(String, Code),
     /// `let value = ...;` or `let (a, _) = ...;`
     Let(Vec<Option<ValueId>>, Code),
     /// `let mut value = ...;`
     Var(ValueId, Code),
-    /// `for .. in .. { .. }`: text and code in order. Values are cloned or named in it.
+    /// `for .. in .. { .. }`: text and code in order. Values in it are cloned or referred to by name.
     Loop(Code),
     /// The last expression.
     Return(Code),
 }
 
 impl Statement {
-    /// What is evaluated.
+    /// The code of the statement's value.
     pub fn code(&self) -> &Code {
         match self {
             Statement::Local(_, code)
@@ -55,8 +55,8 @@ impl Statement {
     }
 }
 
-/// The statements as lines of Rust. Arguments are called by their own names; `reserved` are names the
-/// body uses for other things.
+/// The statements as lines of Rust. Arguments keep their own names; the body uses the names in `reserved`
+/// for other things.
 pub fn print(
     module: &Module,
     arguments: &[ValueId],
@@ -88,8 +88,8 @@ pub fn print(
         .collect()
 }
 
-/// Turns every [`Piece::Take`] into a move or a copy, from the end backwards. Returns the values still
-/// needed after each statement.
+/// Turns every [`Piece::Take`] into a move or a clone, going backwards from the end. Returns the values
+/// that are still needed after each statement.
 fn settle_moves(statements: &mut [Statement]) -> Vec<BTreeSet<ValueId>> {
     let mut live = BTreeSet::new();
     let mut after = Vec::new();
@@ -128,7 +128,7 @@ fn settle(pieces: &mut [Piece], live: &mut BTreeSet<ValueId>) {
     }
 }
 
-/// What values are called while a statement is evaluated, and after it.
+/// The names of values while a statement is evaluated, and after it.
 struct Scope {
     before: BTreeMap<ValueId, String>,
     after: BTreeMap<ValueId, String>,
@@ -168,7 +168,7 @@ fn choose_names(
     scopes
 }
 
-/// What an argument of that name is called.
+/// The name of an argument.
 pub fn argument(value: &str, reserved: &BTreeSet<String>) -> String {
     let mut chosen = name::variable(value);
     while reserved.contains(&chosen) {
@@ -203,7 +203,7 @@ fn render(pieces: &[Piece], names: &BTreeMap<ValueId, String>) -> String {
     out
 }
 
-/// The text of code in which no value is open.
+/// The text of code that contains no values.
 pub fn text(code: &Code) -> String {
     render(&code.pieces, &BTreeMap::new())
 }

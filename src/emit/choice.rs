@@ -1,12 +1,12 @@
-//! Stacks of unlike blocks: what is chosen by a block's index, as a readable expression.
+//! Stacks of different blocks: selects a value by a block's index, as a readable expression.
 
 use super::code::Code;
 use crate::ir::Run;
 
-/// The case of every place in a stack: for each run, for each position of its cycle.
+/// The case for every place in a stack: for each run, for each position of its cycle.
 pub type Places<T> = Vec<Vec<T>>;
 
-/// The value of block `i`, given the value of every place; `None` for places that do not matter.
+/// The value of block `i`, given the value for every place; `None` for places that do not matter.
 pub fn by_index<T: Clone + PartialEq>(
     runs: &[Run],
     places: &Places<Option<T>>,
@@ -43,7 +43,7 @@ pub fn by_index<T: Clone + PartialEq>(
     Some(code.then("}"))
 }
 
-/// The one value of a cycle, if all places that matter agree.
+/// The only value of a cycle, if all places that matter agree.
 fn uniform<T: Clone + PartialEq>(cycle: &[Option<T>]) -> Option<T> {
     let mut values = cycle.iter().flatten();
     let first = values.next()?;
@@ -56,7 +56,7 @@ fn within<T: Clone + PartialEq>(start: u64, cycle: &[Option<T>], text: &dyn Fn(&
         return text(&only);
     }
     let length = cycle.len() as u64;
-    // Added, not subtracted: a block before the run, for which no value matters, asks too.
+    // The sum cannot underflow, even for a block before the run, for which the value does not matter.
     let index = match start.checked_rem(length) {
         None | Some(0) => format!("i % {length}"),
         Some(past) => format!("(i + {}) % {length}", length - past),
@@ -69,7 +69,7 @@ fn within<T: Clone + PartialEq>(start: u64, cycle: &[Option<T>], text: &dyn Fn(&
             None => values.push((value, vec![i.to_string()])),
         }
     }
-    // The value with most places comes last and takes the rest.
+    // The value with the most places comes last and covers the rest.
     values.sort_by_key(|(_, at)| at.len());
     if let [(one, at), (other, _)] = values.as_slice()
         && let [at] = at.as_slice()
@@ -89,7 +89,7 @@ fn within<T: Clone + PartialEq>(start: u64, cycle: &[Option<T>], text: &dyn Fn(&
     code.then("}")
 }
 
-/// Whether an expression made by [`by_index`] looks at the index.
+/// Whether an expression from [`by_index`] uses the index.
 pub fn is_indexed<T: Clone + PartialEq>(places: &Places<Option<T>>) -> bool {
     let mut values = places.iter().flatten().flatten();
     let first = values.next();

@@ -1,7 +1,7 @@
-//! Attention weights as grids of heads: one heatmap a head, queries down, keys across.
+//! Attention weights as grids of heads: one heatmap per head, with queries as rows and keys as columns.
 //!
-//! Before there are weights, the masks alone: what the spec lets every query see. Long sequences are
-//! averaged down to what a picture can show; their labels give way to numbers.
+//! Without weights, only the masks are shown: which keys the spec lets every query see. Long sequences are
+//! averaged to fit a picture, and their labels become numbers.
 
 use super::sites::Site;
 use super::{Matrix, Part, Report};
@@ -11,32 +11,32 @@ use crate::draw::scale::Colors;
 use crate::ir::op::MaskRule;
 use crate::report::number;
 
-/// Heads beyond so many of one layer are left out of its grid.
+/// The most heads of one layer in a grid.
 const HEADS: usize = 32;
 
-/// Weights of one layer, a matrix a head.
+/// The attention weights of one layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heads {
-    /// Where.
+    /// The attention that has them.
     pub site: Site,
-    /// One a head, rows are queries.
+    /// One matrix per head, whose rows are queries.
     pub weights: Vec<Matrix>,
-    /// Which head the first of them is.
+    /// The index of the first head.
     pub first: usize,
-    /// Words of the queries; numbers if there are none.
+    /// Labels of the queries; numbers if empty.
     pub queries: Vec<String>,
-    /// Words of the keys.
+    /// Labels of the keys; numbers if empty.
     pub keys: Vec<String>,
 }
 
-/// Cells along each side of a picture of a mask.
+/// The number of cells along each side of a mask's picture.
 const CELLS: u64 = 32;
-/// Positions along each side of a cell whose pairs are looked at.
+/// The number of positions along each side of a cell whose pairs are tested.
 const LOOKS: u64 = 8;
-/// How dark a cell is all of whose pairs are seen: a blue of the colour scale.
+/// How dark a cell is if all of its pairs are seen: a blue of the colour scale.
 const SEEN: f64 = 0.35;
 
-/// What masks hide: pictures for each different one, of so many positions that every rule shows. `context`
+/// What masks hide: pictures of each different mask, at lengths at which every rule is visible. `context`
 /// is the longest sequence of the model.
 pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
     let mut kinds: Vec<(&Site, Vec<u64>)> = Vec::new();
@@ -63,9 +63,9 @@ pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
             rows.push(vec![title.clone(), rules, positions]);
         }
     }
-    let text = "Blue pairs are seen, grey ones are hidden by the mask. A cell that covers several positions is \
-                violet where only some of its pairs are seen. Padding, which comes with the inputs, hides \
-                more.";
+    let text = "Blue pairs are seen, grey ones are hidden by the mask. A cell that covers several \
+        positions is violet if only some of its pairs are seen. Padding, which depends on the inputs, \
+        hides more.";
     let header = ["attention", "mask", "positions shown"].map(str::to_owned).to_vec();
     let table = Some((header, rows));
     let part = Part { title: "Masks".into(), text: text.into(), figures, table, ..Part::default() };
@@ -73,8 +73,8 @@ pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
     Report { title: format!("{name}: masks"), lead, parts: vec![part] }
 }
 
-/// Lengths at which the rules of a mask show: a picture shows what is at least as wide as one of its cells,
-/// and hides something of what it shows. Empty where no rule has a size within the context.
+/// The lengths at which the rules of a mask are visible: a rule's size is at least that of a cell, and the
+/// rule hides something. Empty if no rule has a size within the context.
 fn lengths(site: &Site, context: u64) -> Vec<u64> {
     let sizes = site.rules.iter().flat_map(|rule| {
         let window = rule.window.into_iter().flat_map(|window| [window.left, window.right]);
@@ -82,7 +82,7 @@ fn lengths(site: &Site, context: u64) -> Vec<u64> {
     });
     let mut sizes: Vec<u64> = sizes.filter(|size| *size < context).collect();
     sizes.sort_unstable();
-    // The lengths, each with the smallest size that it shows.
+    // The lengths, each with the smallest size that is visible at it.
     let mut lengths: Vec<(u64, u64)> = Vec::new();
     for size in sizes {
         let wanted = size.saturating_mul(2).max(CELLS).min(context);
@@ -94,7 +94,7 @@ fn lengths(site: &Site, context: u64) -> Vec<u64> {
     lengths.into_iter().map(|(length, _)| length).collect()
 }
 
-/// How many positions a cell covers.
+/// The number of positions that a cell covers.
 fn step(length: u64) -> u64 {
     length.div_ceil(CELLS).max(1)
 }
@@ -102,7 +102,7 @@ fn step(length: u64) -> u64 {
 /// The picture of one mask.
 fn mask(site: &Site, title: &str, queries: u64, keys: u64) -> Figure {
     let (down, across) = (step(queries), step(keys));
-    // Positions of a cell that stand for all of them.
+    // The positions of a cell that are tested.
     let looks = |cell: u64, step: u64, length: u64| {
         let first = cell * step;
         let count = step.min(length.saturating_sub(first));
@@ -125,7 +125,7 @@ fn mask(site: &Site, title: &str, queries: u64, keys: u64) -> Figure {
     map.each_cell_covers(down, across).sized((220.0, 220.0), false).figure()
 }
 
-/// `0–5, 7`; `0, 2, .. 24` where every so many are meant.
+/// Ranges of layers, `0–5, 7`, or `0, 2, .. 24` for regular steps.
 fn ranges(layers: &[u64]) -> String {
     let mut steps = layers.windows(2).map(|pair| pair.last().zip(pair.first()).map(|(b, a)| b - a));
     if let ([first, second, .., last], Some(step)) = (layers, steps.next())
@@ -152,7 +152,7 @@ fn ranges(layers: &[u64]) -> String {
     words.join(", ")
 }
 
-/// Grids of heads, a part for each layer.
+/// Grids of heads, one part per layer.
 pub fn grids(name: &str, all: &[Heads]) -> Report {
     let parts = all.iter().map(|heads| {
         let title = format!("{} attention, layer {}", heads.site.kind.word(), heads.site.layer);
@@ -170,20 +170,23 @@ pub fn grids(name: &str, all: &[Heads]) -> Report {
     Report { title: format!("{name}: attention"), lead, parts: parts.collect() }
 }
 
-/// Which head looks most narrowly, in a sentence.
+/// A sentence about the head with the sharpest attention.
 fn sharpest(heads: &Heads) -> String {
     let entropies = heads.weights.iter().map(entropy).enumerate();
     match entropies.min_by(|a, b| a.1.total_cmp(&b.1)) {
-        Some((_, bits)) if heads.weights.len() == 1 => format!("A row has {bits:.2} bits on average."),
+        Some((_, bits)) if heads.weights.len() == 1 => format!(
+            "The mean entropy of a row is {bits:.2} \
+            bits."
+        ),
         Some((head, bits)) => {
             let head = heads.first + head;
-            format!("Head {head} is the sharpest, {bits:.2} bits a row on average.")
+            format!("Head {head} is the sharpest, with {bits:.2} bits per row on average.")
         }
         None => String::new(),
     }
 }
 
-/// Mean entropy of the rows, in bits.
+/// The mean entropy of the rows in bits.
 fn entropy(weights: &Matrix) -> f64 {
     let bits: f64 = weights.values.iter().filter(|w| **w > 0.0).map(|w| -w * w.log2()).sum();
     bits / weights.rows.max(1) as f64
@@ -194,7 +197,7 @@ fn head(heads: &Heads, index: usize, weights: &Matrix, has_legend: bool) -> Figu
     let is_self = heads.site.kind != super::sites::Kind::Cross;
     let rows = (0..weights.rows).map(|q| {
         let hidden = |k: usize| {
-            // Queries of a continued sequence are its last ones.
+            // The queries of a continued sequence are its last positions.
             is_self && heads.site.hides((q + offset) as u64, k as u64)
         };
         weights.row(q).iter().enumerate().map(|(k, w)| if hidden(k) { None } else { Some(*w) }).collect()

@@ -1,5 +1,5 @@
-//! What a data set holds: how many examples, how long they are, the vocabulary, an example as text, tokens and ids,
-//! and what a batch of them looks like to the model.
+//! The contents of a data set: the number of examples, their lengths, the vocabulary, an example as text,
+//! tokens and ids, and a batch as the model gets it.
 
 use super::{Matrix, Part, Report};
 use crate::draw::Figure;
@@ -9,29 +9,29 @@ use crate::draw::heatmap::Heatmap;
 use crate::draw::scale::Colors;
 use crate::report::number::exact;
 
-/// Tokens of a table of the frequent ones.
+/// The number of most frequent tokens in a table.
 const FREQUENT: usize = 15;
-/// Classes that bars are drawn of at most.
+/// The most classes that are drawn as bars.
 const CLASSES: usize = 40;
-/// Bars of a histogram at most.
+/// The most bars of a histogram.
 const BINS: usize = 60;
 
-/// What is known of a data set.
+/// The contents of a data set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
-    /// What the data is of: the recipe's or the run's name.
+    /// The name of the recipe or the run.
     pub name: String,
-    /// What is to be learnt, what the files hold, how text becomes tokens: by name.
+    /// The task, the format of the files and the tokenizer, by name.
     pub facts: Vec<(String, String)>,
-    /// Lengths of what every part of the data holds.
+    /// The lengths of all texts, for every part of the data.
     pub lengths: Vec<Lengths>,
-    /// A vocabulary for each kind of text that has its own.
+    /// One vocabulary for each kind of text that has its own.
     pub vocabularies: Vec<Vocabulary>,
-    /// How many examples of the training data are of every class.
+    /// The number of training examples in every class.
     pub classes: Vec<(String, u64)>,
-    /// An example.
+    /// One example in detail.
     pub example: Example,
-    /// Images with what they show.
+    /// Images with their classes.
     pub images: Vec<(String, Matrix)>,
     /// The first batch of training.
     pub batch: Batch,
@@ -44,48 +44,48 @@ pub struct Lengths {
     pub part: String,
     /// `text`, `source`, `target`, `question`, ...
     pub side: String,
-    /// One each example, without marks.
+    /// The length of each example, without special tokens.
     pub lengths: Vec<usize>,
 }
 
-/// A vocabulary.
+/// The vocabulary of one kind of text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vocabulary {
-    /// Whose: `text`, `source`, `target`.
+    /// The kind of text: `text`, `source`, `target`.
     pub side: String,
-    /// How many ids there are.
+    /// The number of ids.
     pub size: usize,
-    /// The tokens that are no piece of a text, with their ids and what they are for.
+    /// The special tokens, with their ids and purposes.
     pub marks: Vec<(String, u32, Vec<&'static str>)>,
-    /// How often every token occurs in the training data, the frequent ones first: token, id, count.
+    /// How often every token occurs in the training data, the most frequent first: token, id, count.
     pub counts: Vec<(String, u32, u64)>,
-    /// Tokens of every part that the vocabulary does not know, of how many.
+    /// For every part, the number of unknown tokens, and of all tokens.
     pub unknown: Vec<(String, u64, u64)>,
 }
 
-/// One example.
+/// One example in detail.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Example {
-    /// Which of the training data, from 0.
+    /// The index in the training data, counted from 0.
     pub index: usize,
-    /// Its texts, classes or answers by name.
+    /// The texts, classes or answers, by name.
     pub facts: Vec<(String, String)>,
-    /// Its tokens: of which text, the token, its id, its class where every token has one.
+    /// The tokens: their text, the token, its id, and its class if every token has one.
     pub tokens: Vec<(String, String, u32, String)>,
 }
 
-/// What a model is given at once.
+/// One batch as the model gets it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// Name, shape, and what it is.
+    /// The name, the shape and the meaning of each array.
     pub arrays: Vec<(String, Vec<usize>, String)>,
-    /// Tokens that are read, and how many of them are padding.
+    /// The number of tokens that are read, and how many of them are padding.
     pub tokens: (usize, usize),
-    /// Predictions that count.
+    /// The number of predictions in the loss.
     pub counted: usize,
 }
 
-/// The contents of a data set.
+/// The report on the contents of a data set.
 pub fn data(contents: &Contents) -> Report {
     let mut parts = vec![lengths(contents)];
     parts.extend(contents.vocabularies.iter().map(vocabulary));
@@ -101,7 +101,7 @@ pub fn data(contents: &Contents) -> Report {
         parts.push(example(&contents.example));
     }
     parts.push(batch(&contents.batch));
-    let lead = "what is learnt from, as the recipe reads it".to_owned();
+    let lead = "the training data, as the recipe reads it".to_owned();
     Report { title: format!("{}: data", contents.name), lead, parts }
 }
 
@@ -124,8 +124,8 @@ fn lengths(contents: &Contents) -> Part {
     let histograms =
         contents.lengths.iter().filter(|l| l.part == "train" && l.lengths.iter().any(|n| *n > 0));
     Part {
-        title: "What it holds".into(),
-        text: "Lengths are in tokens, without the marks of start and end.".into(),
+        title: "Contents".into(),
+        text: "Lengths are in tokens, without special tokens.".into(),
         facts: contents.facts.clone(),
         figures: histograms.map(histogram).collect(),
         table: Some((header.map(str::to_owned).to_vec(), rows.collect())),
@@ -142,11 +142,11 @@ fn histogram(one: &Lengths) -> Figure {
             *count += 1;
         }
     }
-    // A step holds its value until the next one begins.
+    // A step keeps its value until the next one begins.
     let mut points: Vec<(f64, f64)> =
         counts.iter().enumerate().map(|(i, n)| ((i * wide) as f64, *n as f64)).collect();
     points.push(((counts.len() * wide) as f64, 0.0));
-    let y = if wide == 1 { "examples".to_owned() } else { format!("examples a {wide} tokens") };
+    let y = if wide == 1 { "examples".to_owned() } else { format!("examples per {wide} tokens") };
     let title = format!("Lengths of the {} in training", one.side);
     let steps = Series { style: Style::Steps, ..Series::line("", points) };
     Chart::new(&title, Axis::whole("tokens"), Axis::linear(&y).holding(0.0)).with(steps).figure()
@@ -177,8 +177,8 @@ fn vocabulary(one: &Vocabulary) -> Part {
     let figures = if one.counts.len() > 1 { vec![chart.figure()] } else { Vec::new() };
     Part {
         title: format!("Vocabulary of the {}", one.side),
-        text: "The frequent tokens first. In most texts a token's count falls with its rank as a power: nearly a \
-               straight line here."
+        text: "The most frequent tokens first. In most texts a token's count falls with its rank as a \
+            power law: nearly a straight line here."
             .into(),
         facts,
         figures,
@@ -187,7 +187,7 @@ fn vocabulary(one: &Vocabulary) -> Part {
     }
 }
 
-/// A token as it can be seen: a space has no ink.
+/// A token in a visible form: spaces are replaced by a symbol.
 fn shown(token: &str) -> String {
     match token {
         " " => "␣".to_owned(),
@@ -213,7 +213,8 @@ fn classes(all: &[(String, u64)]) -> Part {
     });
     Part {
         title: "Classes".into(),
-        text: "A model that always gives the largest class is right as often as its share says.".into(),
+        text: "A model that always predicts the largest class is right as often as the share of that class."
+            .into(),
         facts: vec![("classes".into(), all.len().to_string())],
         figures: vec![bars.figure()],
         table: Some((["class", "examples", "share"].map(str::to_owned).to_vec(), rows.collect())),
@@ -254,7 +255,7 @@ fn example(one: &Example) -> Part {
     }
     Part {
         title: format!("Example {}", one.index),
-        text: "As it is read, and as the tokens and ids it becomes.".into(),
+        text: "As it is read, and the tokens and ids it becomes.".into(),
         facts: one.facts.clone(),
         table: Some((header, rows)).filter(|(_, rows)| !rows.is_empty()),
         ..Part::default()
@@ -267,22 +268,20 @@ fn batch(one: &Batch) -> Part {
         vec![name.clone(), format!("[{}]", sizes.join(", ")), what.clone()]
     });
     let (tokens, padding) = one.tokens;
-    let mut facts = vec![("predictions that count".to_owned(), exact(one.counted as u128))];
+    let mut facts = vec![("predictions in the loss".to_owned(), exact(one.counted as u128))];
     if tokens > 0 {
         let share = 100.0 * padding as f64 / tokens as f64;
         facts.insert(0, ("positions read".to_owned(), exact(tokens as u128)));
-        facts.insert(
-            1,
-            ("padding among them".to_owned(), format!("{} ({share:.1} %)", exact(padding as u128))),
-        );
+        facts
+            .insert(1, ("of which padding".to_owned(), format!("{} ({share:.1} %)", exact(padding as u128))));
     }
     Part {
         title: "The first batch of training".into(),
-        text: "What the model is given at once, and what its outputs are judged by. Shorter examples are filled up \
-               to the longest of the batch."
+        text: "What the model gets in one step, and the labels with which its outputs are compared. \
+            Shorter examples are padded to the longest of the batch."
             .into(),
         facts,
-        table: Some((["name", "shape", "what it is"].map(str::to_owned).to_vec(), rows.collect())),
+        table: Some((["name", "shape", "meaning"].map(str::to_owned).to_vec(), rows.collect())),
         ..Part::default()
     }
 }

@@ -1,4 +1,4 @@
-//! How attention carries information to one position: layer by layer, and multiplied through.
+//! How attention carries information to one position: layer by layer, and multiplied over all layers.
 //!
 //! Rollout (Abnar and Zuidema 2020): a layer mixes positions by `(A + I) / 2`, the mean of its heads and
 //! the residual path; the product over layers says how much of every input position arrives.
@@ -12,9 +12,9 @@ use crate::draw::text::{fit, width};
 use crate::draw::theme::SERIES;
 use crate::draw::{Anchor, Canvas, Figure};
 
-/// Lines thinner than this share of attention are not drawn.
+/// Lines for a smaller share of attention are not drawn.
 const FAINT: f64 = 0.03;
-/// Positions that fit beside each other; a longer sequence shows those about the target.
+/// The most positions side by side; of a longer sequence, those around the target are shown.
 const POSITIONS: usize = 40;
 
 /// The mean of a layer's heads.
@@ -22,7 +22,7 @@ fn mean(heads: &Heads) -> Matrix {
     Matrix::mean(&heads.weights)
 }
 
-/// How much of every input position has arrived at every position after each layer, first to last.
+/// How much of every input position has reached every position after each layer, from first to last.
 pub fn rollout(layers: &[Heads]) -> Vec<Matrix> {
     let mut all: Vec<Matrix> = Vec::new();
     for heads in layers {
@@ -40,7 +40,7 @@ pub fn rollout(layers: &[Heads]) -> Vec<Matrix> {
     all
 }
 
-/// The flow to one position through layers of self-attention of one stack.
+/// The flow to one position through the self-attention layers of one stack.
 pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
     let words = layers.first().map(|l| l.queries.clone()).unwrap_or_default();
     let size = layers.first().and_then(|l| l.weights.first()).map_or(0, |m| m.rows);
@@ -61,10 +61,10 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
         Some(_) | None => "attention, averaged over heads,".to_owned(),
     };
     let text = format!(
-        "Strands show {whose} on every path that ends at position {target} ({}); thicker is more. The curves \
-         show what that position itself attends to in every layer: one line for each of the positions that get \
-         most, and one line for each layer. The rollout adds the residual path, (A + I) / 2 a layer, and \
-         multiplies the layers: how much of every input position has arrived.",
+        "Strands show {whose} on every path that ends at position {target} ({}); thicker is more. The \
+            curves show what that position itself attends to in every layer: one line for each of the \
+            positions that get most, and one line for each layer. The rollout adds the residual path, (A \
+            + I) / 2 per layer, and multiplies the layers: how much of every input position has arrived.",
         word(target)
     );
     let strands = strands(layers, target, &columns);
@@ -85,8 +85,8 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
     Report { title: format!("{name}: flow"), lead, parts: vec![part] }
 }
 
-/// What the target attends to, layer by layer: a line a position, of those that get most, and a line a layer along
-/// the positions.
+/// The attention of the target, layer by layer: one line for each of the positions that get most, and one
+/// line per layer along the positions.
 fn curves(layers: &[Heads], target: usize, words: &[String]) -> (Figure, Figure) {
     let rows: Vec<Matrix> = layers.iter().map(mean).collect();
     let name = |position: usize| format!("{position} {}", words.get(position).map_or("", String::as_str));
@@ -112,7 +112,7 @@ fn curves(layers: &[Heads], target: usize, words: &[String]) -> (Figure, Figure)
     (by_layer.figure(), by_position.figure())
 }
 
-/// Layers as rows of words, lines between them as thick as the attention on ways to the target.
+/// Layers as rows of labels, with lines between them as thick as the attention on paths to the target.
 fn strands(layers: &[Heads], target: usize, words: &[String]) -> Figure {
     let count = words.len();
     let first = target.saturating_sub(POSITIONS - 1).min(count.saturating_sub(POSITIONS));

@@ -1,10 +1,10 @@
-//! From a model to pictures of what it does: positions and masks from the spec alone, attention, flow and
-//! layers from the values of a run, and how parameters start.
+//! Pictures of what a model does: positions and masks from the spec alone, attention, flow and layers from
+//! the values of a run, and initial values of parameters.
 //!
-//! Everything here works on plain numbers: a run's values arrive as [`Matrix`], whatever computed them,
-//! so that all of it is there, and is tested, without a tensor library. [`sites`] says which values of a
-//! graph are wanted; the command line runs the model and hands them over. A [`Report`] becomes a text, a
-//! figure or a page.
+//! Everything here works on plain numbers: the values of a run arrive as [`Matrix`], whatever computed
+//! them, so all of it is available and tested without a tensor library. [`sites`] determines which values
+//! of a graph are needed; the command line runs the model and passes them on. A [`Report`] becomes a text,
+//! a picture or a page.
 
 pub mod attention;
 pub mod data;
@@ -22,41 +22,41 @@ use crate::draw::text::width;
 use crate::draw::{Anchor, Canvas, Figure};
 use crate::spec::explain::wrapped;
 
-/// Numbers in rows of one length.
+/// A matrix of numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix {
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
-    /// How long they are.
+    /// The number of columns.
     pub columns: usize,
-    /// Row after row.
+    /// The values in row-major order.
     pub values: Vec<f64>,
 }
 
 impl Matrix {
-    /// Rows of one length; what is missing is 0, what is too much is dropped.
+    /// A matrix of this size; missing values are 0, surplus values are dropped.
     pub fn new(rows: usize, columns: usize, mut values: Vec<f64>) -> Self {
         values.resize(rows * columns, 0.0);
         Self { rows, columns, values }
     }
 
-    /// One row.
+    /// The values of one row.
     pub fn row(&self, row: usize) -> &[f64] {
         self.values.get(row * self.columns..(row + 1) * self.columns).unwrap_or_default()
     }
 
-    /// One number; 0 where there is none.
+    /// The value at a row and a column; 0 outside of the matrix.
     pub fn at(&self, row: usize, column: usize) -> f64 {
         self.row(row).get(column).copied().unwrap_or(0.0)
     }
 
-    /// The matrix with rows for columns.
+    /// The transposed matrix.
     pub fn turned(&self) -> Matrix {
         let values = (0..self.columns).flat_map(|c| (0..self.rows).map(move |r| self.at(r, c)));
         Matrix { rows: self.columns, columns: self.rows, values: values.collect() }
     }
 
-    /// The product with another matrix that has as many rows as this one has columns.
+    /// The matrix product; `other` must have as many rows as this matrix has columns.
     pub fn times(&self, other: &Matrix) -> Matrix {
         let mut values = vec![0.0; self.rows * other.columns];
         for (row, out) in values.chunks_mut(other.columns.max(1)).enumerate() {
@@ -69,7 +69,7 @@ impl Matrix {
         Matrix { rows: self.rows, columns: other.columns, values }
     }
 
-    /// The mean of matrices of one size.
+    /// The mean of matrices of the same size.
     pub fn mean(all: &[Matrix]) -> Matrix {
         let Some(first) = all.first() else { return Matrix::default() };
         let mut values = vec![0.0; first.values.len()];
@@ -80,39 +80,39 @@ impl Matrix {
     }
 }
 
-/// Pixels that pictures beside each other may take together.
+/// The total width of pictures side by side, in pixels.
 const ROOM: f64 = 1120.0;
 
-/// What was found, in parts.
+/// The result of an inspection.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What it is about.
+    /// The title of the report.
     pub title: String,
-    /// In a sentence.
+    /// A summary in one sentence.
     pub lead: String,
-    /// One after the other.
+    /// The parts in order.
     pub parts: Vec<Part>,
 }
 
 /// A part of a report.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
-    /// Its heading.
+    /// The heading of the part.
     pub title: String,
-    /// What to see in it.
+    /// An explanation of what it shows.
     pub text: String,
-    /// Numbers by name.
+    /// Numbers with their names.
     pub facts: Vec<(String, String)>,
-    /// A picture in a line of characters, for where there are no others.
+    /// A picture in one line of characters, for terminals.
     pub sketch: String,
-    /// Pictures.
+    /// The pictures of the part.
     pub figures: Vec<Figure>,
-    /// A header and its rows; numbers sort by the number they begin with.
+    /// A header and rows; numeric cells are sorted by the number they begin with.
     pub table: Option<(Vec<String>, Vec<Vec<String>>)>,
 }
 
 impl Report {
-    /// As a page.
+    /// The report as a page.
     pub fn page(&self) -> Page {
         self.parts.iter().fold(Page::new(&self.title, &self.lead), |page, part| {
             let mut section = Section::new(&part.title);
@@ -134,7 +134,7 @@ impl Report {
         })
     }
 
-    /// All pictures as one, a part below the other.
+    /// All pictures as one, with the parts below each other.
     pub fn figure(&self) -> Figure {
         let mut canvas = Canvas::default();
         canvas.text((20.0, 30.0), Anchor::Start, "title fill-ink", &self.title);
@@ -157,7 +157,7 @@ impl Report {
         Figure::new(canvas, (right, y + 8.0), &self.title, &self.lead)
     }
 
-    /// As text: titles, facts and tables, sentences of at most `width` columns.
+    /// The report as text: titles, facts and tables, with sentences of at most `width` columns.
     pub fn text(&self, width: usize) -> String {
         let mut out = format!("{}\n{}\n", self.title, self.lead);
         for part in &self.parts {
@@ -200,7 +200,7 @@ fn sortable(header: &[String], rows: &[Vec<String>]) -> Table {
     table
 }
 
-/// Columns beside each other; where they are wider than allowed, the first cell of a row stands above the others.
+/// Columns side by side; if they are too wide, the first cell of a row is on a line above the others.
 fn aligned(header: &[String], rows: &[Vec<String>], width: usize) -> String {
     let wide = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).chain(header.get(column));

@@ -1,40 +1,40 @@
-//! Layer normalisation (Ba et al. 2016) next to batch normalisation (Ioffe and Szegedy 2015) on the same numbers:
-//! what enters a norm of the model for one batch.
+//! Layer normalisation (Ba et al. 2016) and batch normalisation (Ioffe and Szegedy 2015) of the same
+//! numbers: the input of one of the model's norms for a batch.
 //!
-//! Both subtract a mean and divide by `sqrt(variance + eps)`. LayerNorm takes them over the features of one
-//! token, BatchNorm over all tokens of the batch for one feature, so there a token's result depends on the other
-//! examples it is computed with. Gains and biases, which both have, are left out of both.
+//! Both subtract a mean and divide by `sqrt(variance + eps)`. LayerNorm computes them over the features of
+//! one token, BatchNorm over all tokens of the batch for one feature, so with BatchNorm a token's result
+//! depends on the other examples. Learned weights and biases, which both have, are left out.
 
 use super::{Matrix, Part, Report};
 use crate::draw::Figure;
 use crate::draw::heatmap::Heatmap;
 use crate::draw::scale::Colors;
 
-/// What enters a norm, padding left out.
+/// The input of a norm, without padding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// Path of the norm.
+    /// The path of the norm.
     pub path: String,
-    /// Which norm the model has there: `layer_norm` or `rms_norm`.
+    /// The kind of norm in the model: `layer_norm` or `rms_norm`.
     pub kind: &'static str,
-    /// A row a token, a column a feature.
+    /// One row per token, one column per feature.
     pub rows: Matrix,
-    /// Which example each row is of, in order.
+    /// The example of each row, in order.
     pub examples: Vec<usize>,
-    /// The words of the rows; numbers if there are none.
+    /// The labels of the rows; numbers if empty.
     pub words: Vec<String>,
     /// Added to the variance.
     pub eps: f64,
 }
 
-/// Mean and variance of some numbers, the variance with their count as divisor.
+/// The mean and the variance of some numbers; the divisor of the variance is their count.
 fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let count = values.clone().count().max(1) as f64;
     let mean = values.clone().sum::<f64>() / count;
     (mean, values.map(|v| (v - mean).powi(2)).sum::<f64>() / count)
 }
 
-/// Every row less its mean, over its deviation.
+/// Subtracts the mean of each row and divides by its standard deviation.
 pub fn layer_norm(rows: &Matrix, eps: f64) -> Matrix {
     let normed = |row: &[f64]| {
         let (mean, variance) = moments(row.iter().copied());
@@ -43,7 +43,8 @@ pub fn layer_norm(rows: &Matrix, eps: f64) -> Matrix {
     Matrix { values: (0..rows.rows).flat_map(|r| normed(rows.row(r))).collect(), ..*rows }
 }
 
-/// Every column less its mean, over its deviation: in training, with the moments of the batch itself.
+/// Subtracts the mean of each column and divides by its standard deviation, as in training, where both are
+/// those of the batch.
 pub fn batch_norm(rows: &Matrix, eps: f64) -> Matrix {
     layer_norm(&rows.turned(), eps).turned()
 }
@@ -56,7 +57,7 @@ impl Batch {
         Matrix { rows: values.len() / self.rows.columns.max(1), columns: self.rows.columns, values }
     }
 
-    /// The rows of one example out of what was made of all rows.
+    /// The rows of one example, from a matrix computed for all rows.
     fn part(&self, of: &Matrix, example: usize) -> Matrix {
         Batch { rows: of.clone(), ..self.clone() }.of(example)
     }
@@ -89,13 +90,14 @@ pub fn norms(name: &str, batch: &Batch) -> Report {
     let first = Part {
         title: "One batch, two norms".into(),
         text: format!(
-            "Rows are tokens, columns features. LayerNorm makes every row have mean 0 and deviation 1, BatchNorm \
-             every column. {own_norm}; gains and biases are left out. A range is from the smallest to the largest."
+            "Rows are tokens, columns features. LayerNorm gives every row mean 0 and deviation 1, \
+                BatchNorm every column. {own_norm}; learned weights and biases are left out. A range is \
+                from the smallest to the largest."
         ),
         facts: vec![
             ("norm".into(), batch.path.clone()),
             ("examples".into(), count.to_string()),
-            ("tokens, padding left out".into(), tokens.to_string()),
+            ("tokens, without padding".into(), tokens.to_string()),
             ("features".into(), width.to_string()),
         ],
         figures: figures.collect(),
@@ -108,7 +110,7 @@ pub fn norms(name: &str, batch: &Batch) -> Report {
     Report { title: format!("{name}: norms"), lead, parts }
 }
 
-/// What becomes of an example when it is computed alone.
+/// The result of an example that is computed alone.
 fn company(batch: &Batch, by_layer: &Matrix, by_batch: &Matrix, count: usize) -> Part {
     let title = "Alone and in the batch".to_owned();
     if count < 2 {
@@ -133,9 +135,10 @@ fn company(batch: &Batch, by_layer: &Matrix, by_batch: &Matrix, count: usize) ->
     });
     Part {
         title,
-        text: "The largest change of a number when an example is normalised without the others. LayerNorm gives \
-               the same, whatever else is in the batch; BatchNorm does not, which is why it needs running means \
-               for use, and why texts of different lengths, one by one, are normalised by layer."
+        text: "The largest change of a number when an example is normalised without the others. LayerNorm \
+            gives the same result, whatever else is in the batch; BatchNorm does not, which is why it \
+            needs running means for inference, and why models of texts, whose lengths differ, use \
+            LayerNorm."
             .into(),
         table: Some((header.map(str::to_owned).to_vec(), rows.collect())),
         ..Part::default()
@@ -160,8 +163,8 @@ fn one_token(batch: &Batch, by_layer: &Matrix, by_batch: &Matrix) -> Part {
     Part {
         title: format!("The first token{word} in numbers"),
         text: format!(
-            "LayerNorm takes the token's own mean, {}, and deviation, {}, for all features; BatchNorm those of each \
-             feature over the batch.",
+            "LayerNorm uses the token's own mean, {}, and deviation, {}, for all features; BatchNorm uses \
+                those of each feature over the batch.",
             number(mean),
             number(variance.sqrt())
         ),
@@ -170,7 +173,7 @@ fn one_token(batch: &Batch, by_layer: &Matrix, by_batch: &Matrix) -> Part {
     }
 }
 
-/// From the smallest to the largest mean of a row, and deviation of a row.
+/// The smallest and the largest mean of a row, and those of its standard deviation.
 fn ranges(matrix: &Matrix) -> [String; 2] {
     let all = (0..matrix.rows).map(|r| moments(matrix.row(r).iter().copied()));
     let range = |values: &dyn Fn((f64, f64)) -> f64| {

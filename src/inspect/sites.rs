@@ -1,5 +1,5 @@
-//! Where in a graph there is something to look at: attention weights and the outputs of layers, by the
-//! paths a run captures them under.
+//! The places in a graph that can be inspected: attention weights, outputs of layers and norms, with the
+//! paths under which a run captures them.
 
 use crate::ir::op::{Attention, MaskRule};
 use crate::ir::paths::join;
@@ -7,26 +7,26 @@ use crate::ir::{
     self, Dim, Graph, MemberId, MemberKind, ModelKind, Module, ModuleId, Node, Op, Sym, ValueId, Verified,
 };
 
-/// Sites beyond so many are not listed: nobody looks at them.
+/// The most places that are listed, since more could not be shown.
 const MOST: usize = 4096;
 
-/// Whose keys a query sees.
+/// The sequence of the keys that a query sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Both are of an encoder's sequence.
+    /// Queries and keys are of an encoder's sequence.
     Encoder,
-    /// Both are of a decoder's sequence.
+    /// Queries and keys are of a decoder's sequence.
     Decoder,
-    /// Queries of the decoder's sequence, keys of the encoder's.
+    /// Queries are of the decoder's sequence, keys of the encoder's.
     Cross,
 }
 
-/// A sequence of a model's positions, which has words of its own.
+/// A sequence of a model's positions, which has its own labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sequence {
-    /// What the encoder of an encoder-decoder reads.
+    /// The input of the encoder in an encoder-decoder.
     Source,
-    /// What the decoder reads, or the only stack.
+    /// The input of the decoder, or of the only stack.
     Target,
 }
 
@@ -40,11 +40,11 @@ impl Sequence {
     }
 }
 
-/// The stack that is an encoder.
+/// The name of the stack that is an encoder.
 const ENCODER: &str = "encoder";
 
 impl Kind {
-    /// In a word.
+    /// The name of the kind in one word.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Encoder => "encoder",
@@ -54,32 +54,33 @@ impl Kind {
     }
 }
 
-/// An attention of one layer.
+/// The attention of one layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
-    /// Path of its module: `decoder.blocks.3.attention`.
+    /// The path of its module: `decoder.blocks.3.attention`.
     pub path: String,
-    /// Path of its weights `[B, H, T, K]`.
+    /// The path of its weights `[B, H, T, K]`.
     pub weights: String,
-    /// Whose keys.
+    /// The sequence of the keys.
     pub kind: Kind,
     /// The sequence of the queries.
     pub queries: Sequence,
     /// The sequence of the keys.
     pub keys: Sequence,
-    /// How many queries and keys there always are; nothing where that is up to the inputs.
+    /// The fixed numbers of queries and keys; `None` if they depend on the inputs.
     pub sizes: [Option<u64>; 2],
-    /// Which layer of its stack, from 0.
+    /// The index of the layer in its stack, counted from 0.
     pub layer: u64,
-    /// How many heads.
+    /// The number of heads.
     pub heads: u64,
-    /// What hides keys, beside padding.
+    /// The rules that hide keys, in addition to padding.
     pub rules: Vec<MaskRule>,
-    /// What it computes.
+    /// The parameters of the op.
     pub op: Attention,
-    /// Paths of what it takes: queries, keys, values `[B, H, T, D]`, then mask, bias and sinks where it has them.
+    /// The paths of its inputs: queries, keys, values `[B, H, T, D]`, followed by mask, bias and sinks if
+    /// it has them.
     pub inputs: Vec<String>,
-    /// Path of what it gives, `[B, H, T, V]`.
+    /// The path of its output, `[B, H, T, V]`.
     pub output: String,
 }
 
@@ -93,11 +94,11 @@ impl Site {
 /// The output of one layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// `encoder` or `decoder`.
+    /// The stack: `encoder` or `decoder`.
     pub stack: String,
     /// The sequence of its positions.
     pub sequence: Sequence,
-    /// Which layer, from 0.
+    /// The index of the layer, counted from 0.
     pub index: u64,
     /// The path of its output `[B, T, D]`.
     pub path: String,
@@ -106,30 +107,30 @@ pub struct Layer {
 /// A norm over the features of every position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Norm {
-    /// Its path: `decoder.blocks.3.norm1`.
+    /// The path of the norm: `decoder.blocks.3.norm1`.
     pub path: String,
-    /// The path of what it takes, `[B, T, D]`.
+    /// The path of its input, `[B, T, D]`.
     pub input: String,
-    /// `layer_norm` or `rms_norm`.
+    /// The kind: `layer_norm` or `rms_norm`.
     pub kind: &'static str,
     /// Added to the variance or the mean square.
     pub eps: f64,
-    /// Which layer of its stack, from 0; 0 outside of the layers.
+    /// The index of the layer in its stack, counted from 0; 0 outside of the layers.
     pub layer: u64,
 }
 
-/// Everything there is to look at.
+/// Everything that can be inspected.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sites {
-    /// Attention, in the order it is computed.
+    /// The attentions, in the order of computation.
     pub attention: Vec<Site>,
-    /// Outputs of layers, and before them what enters a stack.
+    /// The outputs of layers, preceded by the input of each stack.
     pub layers: Vec<Layer>,
-    /// Norms of positions, in the order they are computed.
+    /// The norms of positions, in the order of computation.
     pub norms: Vec<Norm>,
 }
 
-/// What there is to look at in a graph.
+/// The places of a graph that can be inspected.
 pub fn sites(graph: &Verified) -> Sites {
     let mut walk = Walk { graph, sites: Sites::default() };
     let arguments = vec![Vec::new(); graph.root().args];
@@ -161,7 +162,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks at a node and gives the rules of the mask it makes.
+    /// Visits a node, and returns the rules of the mask it creates.
     fn node(&mut self, module: &Module, node: &Node, path: &str, layer: u64, given: &[Rules]) -> Rules {
         if self.sites.attention.len() >= MOST || self.sites.layers.len() >= MOST {
             return Rules::new();
@@ -216,7 +217,7 @@ impl Walk<'_> {
         let [_, heads, queries, keys] = value.ty.shape.as_slice() else { return };
         let stack = path.split('.').next().unwrap_or_default();
         let sequence = Sequence::of(self.graph.kind, stack);
-        // A decoder's own keys are as long as its queries, or longer by what is cached.
+        // A decoder's own keys are as many as its queries, plus those in the cache.
         let own = [queries.clone(), queries + &Dim::sym(Sym::Past)];
         let (kind, of_keys) = match (stack == ENCODER, own.contains(keys)) {
             (true, _) => (Kind::Encoder, sequence),
@@ -251,7 +252,7 @@ impl Walk<'_> {
             MemberKind::Layer(_) | MemberKind::Module(_) | MemberKind::Stack(_) => return,
         };
         let Some(input) = node.inputs.first().map(|id| module.value(*id)) else { return };
-        // Queries and keys are normed head by head.
+        // Norms of queries and keys are computed head by head.
         if input.ty.shape.len() == 3 {
             let (path, input) = (join(path, &member.name), join(path, &input.name));
             self.sites.norms.push(Norm { path, input, kind, eps, layer });

@@ -1,8 +1,8 @@
 //! Scaled dot-product attention of one head, step by step with its numbers (Vaswani et al. 2017):
 //! `softmax(Q Kᵀ · scale, masked) V`.
 //!
-//! Queries, keys and values are those a run computed; every step after them is computed here from its
-//! definition, and the weights and outputs that come of it are compared with those of the run.
+//! Queries, keys and values come from a run. Every step after them is computed here from its definition,
+//! and the resulting weights and outputs are compared with those of the run.
 
 use super::sites::Site;
 use super::{Matrix, Part, Report};
@@ -10,12 +10,12 @@ use crate::draw::Figure;
 use crate::draw::heatmap::Heatmap;
 use crate::draw::scale::Colors;
 
-/// What a run computed in one head.
+/// The values of one head in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Head {
-    /// Where.
+    /// The attention of the head.
     pub site: Site,
-    /// Which head.
+    /// The index of the head.
     pub index: u64,
     /// Queries `[T, D]`.
     pub queries: Matrix,
@@ -23,40 +23,40 @@ pub struct Head {
     pub keys: Matrix,
     /// Values `[K, V]`.
     pub values: Matrix,
-    /// What is added to the scores `[T, K]`, where a positional scheme does.
+    /// The bias that a positional scheme adds to the scores, `[T, K]`, if any.
     pub bias: Option<Matrix>,
-    /// The score of the sink, where there is one.
+    /// The score of the sink, if there is one.
     pub sink: Option<f64>,
     /// The weights `[T, K]`.
     pub weights: Matrix,
     /// The outputs `[T, V]`.
     pub outputs: Matrix,
-    /// Words of the queries; numbers if there are none.
+    /// Labels of the queries; numbers if empty.
     pub query_words: Vec<String>,
-    /// Words of the keys.
+    /// Labels of the keys; numbers if empty.
     pub key_words: Vec<String>,
 }
 
-/// Every step of a head, each `[T, K]` but the last.
+/// Every step of a head; each is `[T, K]` except the last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steps {
     /// `Q Kᵀ`.
     pub products: Matrix,
     /// The products times the scale.
     pub scaled: Matrix,
-    /// The scaled scores, softcapped and with the bias added; the scaled ones where neither is there.
+    /// The scores after softcap and bias; the scaled products if there is neither.
     pub scores: Matrix,
-    /// Whether a key is hidden from a query, row after row.
+    /// Whether a key is hidden from a query, in row-major order.
     pub hidden: Vec<bool>,
-    /// `exp(score - greatest score of the row)`, 0 where hidden.
+    /// `exp(score - greatest score of the row)`, 0 if hidden.
     pub exponentials: Matrix,
-    /// The exponentials over their sum.
+    /// The exponentials divided by the sum of their row.
     pub weights: Matrix,
     /// `weights V`, `[T, V]`.
     pub outputs: Matrix,
 }
 
-/// The steps of a head.
+/// Computes the steps of a head.
 pub fn computed(head: &Head) -> Steps {
     let (rows, columns) = (head.queries.rows, head.keys.rows);
     let map = |from: &Matrix, f: &dyn Fn(usize, f64) -> f64| Matrix {
@@ -71,7 +71,7 @@ pub fn computed(head: &Head) -> Steps {
         Some(bias) => map(&capped, &|i, v| v + bias.values.get(i).copied().unwrap_or(0.0)),
         None => capped,
     };
-    // Masks and padding leave a weight of exactly 0, which no score that a run can hold gives.
+    // Masks and padding give a weight of exactly 0, which no finite score does.
     let hidden: Vec<bool> = head.weights.values.iter().map(|w| *w == 0.0).collect();
     let is_hidden = |i: usize| hidden.get(i).copied().unwrap_or(false);
     let greatest = |row: usize| {
@@ -95,12 +95,12 @@ pub fn computed(head: &Head) -> Steps {
     Steps { products, scaled, scores, hidden, exponentials, weights, outputs }
 }
 
-/// The largest difference of two matrices, number by number.
+/// The largest absolute difference of two matrices.
 pub fn difference(a: &Matrix, b: &Matrix) -> f64 {
     a.values.iter().zip(&b.values).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()))
 }
 
-/// The steps as pictures and numbers; one query's are written out.
+/// The steps as pictures and numbers; those of one query are written in full.
 pub fn steps(name: &str, head: &Head, query: usize) -> Report {
     let found = computed(head);
     let op = &head.site.op;
@@ -112,10 +112,10 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
     let scores = |title: &str, m: &Matrix, hidden| signed(title, m, hidden, (q, k), pairs);
     let mut parts = vec![Part {
         title: "1. Queries, keys and values".into(),
-        text:
-            "Every position has a query, what it looks for, a key, what it is found by, and a value, what it \
-               gives. They are three projections of the same inputs, or with cross attention of two."
-                .into(),
+        text: "Every position has a query (what it looks for), a key (what it is found by) and a value \
+                (what it contributes). They are three projections of the same inputs, or in cross \
+                attention of two."
+            .into(),
         facts: vec![
             ("width of a query and a key".into(), width.to_string()),
             ("width of a value".into(), head.values.columns.to_string()),
@@ -131,17 +131,17 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
     let scale = if is_usual { format!("1/√{width} = {:.4}", op.scale) } else { format!("{:.4}", op.scale) };
     let mut figures = vec![scores("Q Kᵀ", &found.products, None), scores("scaled", &found.scaled, None)];
     let mut text = format!(
-        "A score is the dot product of a query and a key, times {scale}. Without a scale, wider queries would \
-         give larger scores, and softmax would look at one key alone."
+        "A score is the dot product of a query and a key, times {scale}. Without a scale, wider queries \
+            would give larger scores, and softmax would select a single key."
     );
     if let Some(cap) = op.softcap {
-        text += &format!(" Scores are held between ±{cap}: {cap} · tanh(score / {cap}).");
+        text += &format!(" Scores are bounded by ±{cap}: {cap} · tanh(score / {cap}).");
     }
     if head.bias.is_some() {
         text += " A bias that depends on the positions is added.";
     }
     if op.softcap.is_some() || head.bias.is_some() {
-        figures.push(scores("as softmax takes them", &found.scores, None));
+        figures.push(scores("as softmax gets them", &found.scores, None));
     }
     let title = "2. Scores".into();
     parts.push(Part { title, text, facts: vec![("scale".into(), scale)], figures, ..Part::default() });
@@ -154,17 +154,19 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
     let weights = weights(&found, (q, k));
     parts.push(Part {
         title: "3. Mask and softmax".into(),
-        text: format!("{text} Softmax, exp(score) over the sum of its row, makes weights that sum to 1."),
+        text: format!(
+            "{text} Softmax, exp(score) divided by the sum of its row, gives weights that sum \
+            to 1."
+        ),
         figures: vec![masked, weights],
         ..Part::default()
     });
     parts.push(one_query(head, &found, query));
     parts.push(Part {
         title: "5. Outputs".into(),
-        text:
-            "An output is the mean of the values, weighted: weights · V. The weights and outputs above are \
-               computed from Q, K and V by these steps; the run computed its own in single precision."
-                .into(),
+        text: "An output is the weighted mean of the values: weights · V. The weights and outputs above are \
+                computed from Q, K and V by these steps; the run computed its own in single precision."
+            .into(),
         facts: vec![
             (
                 "largest difference of a weight from the run's".into(),
@@ -180,7 +182,7 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
     Report { title: format!("{name}: attention step by step"), lead: place, parts }
 }
 
-/// The arithmetic of one query, key by key.
+/// The arithmetic for one query, key by key.
 fn one_query(head: &Head, found: &Steps, query: usize) -> Part {
     let word = |words: &[String], i: usize| words.get(i).cloned().unwrap_or_else(|| i.to_string());
     let columns = head.keys.rows;
@@ -214,8 +216,8 @@ fn one_query(head: &Head, found: &Steps, query: usize) -> Part {
     };
     Part {
         title: format!("4. One query: position {name}"),
-        text: "Its row of every matrix above, key by key. `max` is the greatest score of the row, which changes \
-               no weight and keeps exp from overflowing."
+        text: "Its row of every matrix above, key by key. `max` is the greatest score of the row; \
+            subtracting it changes no weight and keeps exp from overflowing."
             .into(),
         facts,
         table: Some((header.map(str::to_owned).to_vec(), rows)),
@@ -223,7 +225,7 @@ fn one_query(head: &Head, found: &Steps, query: usize) -> Part {
     }
 }
 
-/// A matrix with a sign, numbers in its cells where they fit.
+/// A matrix with signed values, with numbers in its cells if they fit.
 fn signed(
     title: &str,
     matrix: &Matrix,

@@ -1,52 +1,52 @@
-//! How a run learned: its loss step by step and smoothed, what was measured on the way, and the learning rate
-//! and the gradients that went with it.
+//! How a run learned: its loss for each step and smoothed, the metrics during training, the learning rate
+//! and the gradients.
 //!
-//! A single step's loss is that of its few examples and jumps; the curve is the mean of neighbouring steps,
-//! with a band from the smallest to the largest of them.
+//! The loss of a single step comes from few examples and fluctuates; the curve is the mean of neighbouring
+//! steps, with a band from the smallest to the largest of them.
 
 use super::{Part, Report};
 use crate::draw::chart::{Axis, Chart, Series};
 use crate::report::number::{count, exact};
 
-/// Points of a curve at most.
+/// The most points of a curve.
 const POINTS: usize = 200;
-/// Evaluations that a table shows at most.
+/// The most evaluations in a table.
 const ROWS: usize = 30;
-/// Columns of a curve in a text.
+/// The number of columns of a curve in text.
 const COLUMNS: usize = 40;
 
-/// What is known of one step.
+/// One step of training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Its number, from 1.
+    /// The number of the step, counted from 1.
     pub step: u64,
     /// The mean loss of its predictions, in nats.
     pub loss: f64,
     /// The learning rate.
     pub rate: f64,
-    /// The norm of the gradient before clipping, where it was clipped.
+    /// The norm of the gradient before clipping, if gradients were clipped.
     pub norm: Option<f64>,
-    /// Tokens that were read.
+    /// The number of tokens that were read.
     pub tokens: u64,
-    /// Seconds since training began, or was taken up again.
+    /// The seconds since training began or was resumed.
     pub seconds: f64,
 }
 
-/// A figure that was measured several times.
+/// A metric that was computed several times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// What: `loss`, `accuracy`.
+    /// The name of the metric: `loss`, `accuracy`.
     pub name: String,
-    /// On which part of the data.
+    /// The part of the data.
     pub split: String,
-    /// Whether less is better.
+    /// Whether a smaller value is better.
     pub falls: bool,
-    /// After which step, and how much; absent where it was not a number.
+    /// The steps and the values; a value is absent if it was not a number.
     pub points: Vec<(u64, Option<f64>)>,
 }
 
 impl Measured {
-    /// The step after which it was best, and how much it was.
+    /// The step with the best value, and the value.
     pub fn best(&self) -> Option<(u64, f64)> {
         let known = self.points.iter().filter_map(|(step, value)| Some((*step, (*value)?)));
         known.reduce(|best, one| match self.falls {
@@ -57,19 +57,19 @@ impl Measured {
     }
 }
 
-/// A run so far.
+/// What a run has recorded so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
-    /// Every step, in order.
+    /// All steps, in order.
     pub steps: Vec<Step>,
-    /// What was measured; the first figure says which checkpoint is the best.
+    /// The metrics; the first one decides which checkpoint is the best.
     pub measured: Vec<Measured>,
-    /// How many steps the run is to have, where that is known.
+    /// The planned number of steps, if it is known.
     pub planned: Option<u64>,
 }
 
 impl Course {
-    /// Adds what was measured after a step.
+    /// Adds a metric that was computed after a step.
     pub fn measure(&mut self, name: &str, split: &str, falls: bool, at: (u64, Option<f64>)) {
         match self.measured.iter_mut().find(|m| m.name == name && m.split == split) {
             Some(known) => known.points.push(at),
@@ -80,15 +80,16 @@ impl Course {
         }
     }
 
-    /// Seconds of training, those before an interruption among them.
+    /// The duration of the training in seconds, including the time before interruptions.
     fn seconds(&self) -> f64 {
         let next = self.steps.iter().skip(1).map(|s| s.seconds).chain([0.0]);
-        // The clock of a run that was taken up again begins anew.
+        // The clock restarts when a run is resumed.
         self.steps.iter().zip(next).filter(|(step, next)| *next < step.seconds).map(|(s, _)| s.seconds).sum()
     }
 }
 
-/// Neighbouring steps as one point: the last of them, and the mean, the least and the greatest value.
+/// Summarizes neighbouring steps as one point: the last of them, and the mean, the smallest and the largest
+/// value.
 fn smoothed(points: &[(u64, f64)], most: usize) -> Vec<(f64, [f64; 3])> {
     let wide = points.len().div_ceil(most.max(1)).max(1);
     let merged = points.chunks(wide).filter_map(|chunk| {
@@ -101,7 +102,7 @@ fn smoothed(points: &[(u64, f64)], most: usize) -> Vec<(f64, [f64; 3])> {
     merged.collect()
 }
 
-/// A curve in one line of text, each character the mean of some steps.
+/// A curve in one line of text; each character is the mean of some steps.
 fn sparkline(points: &[(u64, f64)]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let means: Vec<f64> = smoothed(points, COLUMNS).into_iter().map(|(_, [mean, ..])| mean).collect();
@@ -114,7 +115,7 @@ fn sparkline(points: &[(u64, f64)]) -> String {
     means.iter().map(bar).collect()
 }
 
-/// A curve of neighbouring steps with the band between the least and the greatest of them.
+/// A curve of neighbouring steps, with the band between their smallest and largest values.
 fn banded(name: &str, points: &[(u64, f64)]) -> Series {
     let merged = smoothed(points, POINTS);
     let line = merged.iter().map(|(x, [mean, ..])| (*x, *mean)).collect();
@@ -123,7 +124,7 @@ fn banded(name: &str, points: &[(u64, f64)]) -> Series {
     Series::line(name, line).with_band(band)
 }
 
-/// What a run has learned so far, as curves and numbers.
+/// The report on what a run has learned so far.
 pub fn training(name: &str, course: &Course) -> Report {
     let losses: Vec<(u64, f64)> = course.steps.iter().map(|s| (s.step, s.loss)).collect();
     let wide = losses.len().div_ceil(POINTS).max(1);
@@ -173,17 +174,17 @@ fn loss(course: &Course, losses: &[(u64, f64)], wide: usize) -> Part {
     }
     let smoothing = match wide {
         1 => "Every step's own loss".to_owned(),
-        n => format!("The mean of {n} steps at a time, and a band from the least to the greatest of them"),
+        n => format!("The mean of {n} steps at a time, and a band from the smallest to the largest of them"),
     };
     let text = format!(
-        "{smoothing}. A step's loss is taken before the step and with dropout, where the model has any, so what is \
-         measured without it may be lower."
+        "{smoothing}. A step's loss is computed before the step and with dropout, if the model has any, \
+            so the loss of an evaluation may be lower."
     );
     let (sketch, figures) = (sparkline(losses), vec![chart.figure()]);
     Part { title: "Learning curve".into(), text, facts, sketch, figures, table: table(course) }
 }
 
-/// A figure of its own, such as accuracy.
+/// The picture of another metric, such as accuracy.
 fn figure(measured: &Measured) -> Part {
     let points: Vec<(f64, f64)> =
         measured.points.iter().map(|(step, v)| (*step as f64, v.unwrap_or(f64::NAN))).collect();
@@ -207,7 +208,7 @@ fn figure(measured: &Measured) -> Part {
     }
 }
 
-/// Every evaluation, or some of them where there are many.
+/// All evaluations, or some of them if there are many.
 fn table(course: &Course) -> Option<(Vec<String>, Vec<Vec<String>>)> {
     let mut steps: Vec<u64> = course.measured.iter().flat_map(|m| m.points.iter().map(|(s, _)| *s)).collect();
     steps.sort_unstable();
@@ -227,7 +228,7 @@ fn table(course: &Course) -> Option<(Vec<String>, Vec<Vec<String>>)> {
     Some((header.collect(), rows.collect()))
 }
 
-/// The learning rate, the gradient, and how fast it went.
+/// The learning rate, the gradient, and the speed.
 fn way(course: &Course, wide: usize) -> Part {
     let of = |value: fn(&Step) -> Option<f64>| -> Vec<(u64, f64)> {
         course.steps.iter().filter_map(|s| Some((s.step, value(s)?))).collect()
@@ -245,7 +246,7 @@ fn way(course: &Course, wide: usize) -> Part {
     let mut facts = vec![("tokens read".to_owned(), count(u128::from(tokens)))];
     if seconds > 0.0 {
         facts.push(("time in steps".to_owned(), format!("{seconds:.0} s")));
-        facts.push(("tokens a second".to_owned(), count((tokens as f64 / seconds) as u128)));
+        facts.push(("tokens per second".to_owned(), count((tokens as f64 / seconds) as u128)));
     }
     let text = match wide {
         1 => String::new(),

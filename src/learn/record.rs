@@ -1,6 +1,7 @@
-//! What a run writes down as it goes on: `metrics.jsonl`, one JSON object a line, a step or an evaluation.
+//! What a run records: `metrics.jsonl`, with one JSON object per line, for a step or an evaluation.
 //!
-//! The lines are written and read with the same types, so that what is drawn of a run is what it recorded.
+//! The lines are written and read with the same types, so what is drawn of a run is exactly what it
+//! recorded.
 
 use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -11,70 +12,70 @@ use serde::{Deserialize, Serialize};
 /// The file's name in the folder of a run.
 pub const FILE: &str = "metrics.jsonl";
 
-/// The longest a line may be, in bytes.
+/// The longest line in bytes.
 const LONGEST: usize = 1 << 16;
 
 /// One step of training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// Its number, from 1.
+    /// The number of the step, counted from 1.
     pub step: u64,
     /// The mean loss of the step's predictions before it, in nats.
     pub loss: f64,
     /// The learning rate.
     pub rate: f64,
-    /// The norm of the gradient before clipping; absent where nothing is clipped.
+    /// The norm of the gradient before clipping; absent if gradients are not clipped.
     pub norm: Option<f64>,
-    /// Predictions that counted.
+    /// The number of predictions in the loss.
     pub targets: u64,
-    /// Tokens that were read.
+    /// The number of tokens that were read.
     pub tokens: u64,
-    /// Seconds since training began, or was taken up again.
+    /// The seconds since training began or was resumed.
     pub seconds: f64,
 }
 
-/// What was measured after a step.
+/// The metrics after a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// The step.
+    /// The number of the step.
     pub step: u64,
     /// The part of the data.
     pub split: String,
-    /// Figures by the words a recipe has for them; absent where one is not a number.
+    /// Metrics by their names in recipes; a value is absent if it is not a number.
     #[serde(flatten)]
     pub figures: IndexMap<String, Option<f64>>,
 }
 
-/// A line of the file.
+/// One line of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Line {
-    /// A step.
+    /// A step of training.
     Step(Step),
-    /// An evaluation.
+    /// An evaluation after a step.
     Evaluation(Evaluation),
 }
 
-/// What is recorded of a run so far.
+/// What a run has recorded so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
-    /// Every step, in order.
+    /// All steps, in order.
     pub steps: Vec<Step>,
-    /// Every evaluation, in order.
+    /// All evaluations, in order.
     pub evaluations: Vec<Evaluation>,
 }
 
 /// Why a record cannot be read.
 #[derive(Debug)]
 pub enum RecordError {
-    /// The system refuses.
+    /// An I/O error.
     Io(PathBuf, io::Error),
     /// A line is not one that trafoc writes.
     Line {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Which line, from 1.
+        /// The number of the line, counted from 1.
         number: usize,
         /// What is wrong with it.
         why: String,
@@ -82,11 +83,11 @@ pub enum RecordError {
 }
 
 impl Record {
-    /// Reads the record in the folder of a run, which may be in training. A last line without an end is
-    /// still being written and is left out.
+    /// Reads the record in the folder of a run, which may still be training. A last line without a line
+    /// break is still being written and is left out.
     ///
     /// # Errors
-    /// The file cannot be read, or holds something else.
+    /// The file cannot be read, or a line is invalid.
     pub fn read(root: &Path) -> Result<Self, RecordError> {
         let path = root.join(FILE);
         let io_error = |error| RecordError::Io(path.clone(), error);
