@@ -390,7 +390,7 @@ fn a_course_says_where_it_was_best_and_how_fast() {
     assert_eq!(report.parts[0].table.as_ref().unwrap().1[1], ["4", "–", "0.5000"]);
     let last = facts(report.parts.len() - 1);
     assert!(last.contains(&("time in steps".into(), "4 s".into())), "{last:?}");
-    assert!(last.contains(&("tokens a second".into(), "10".into())), "{last:?}");
+    assert!(last.contains(&("tokens per second".into(), "10".into())), "{last:?}");
 }
 
 #[test]
