@@ -1,7 +1,7 @@
 //! A word that nothing is called by → the word that was probably meant.
 //!
 //! In this order: the same letters in another case, a foreign spelling ([`FOREIGN`]), a word that a slip of the
-//! fingers away ([`slip`]), a foreign spelling with a slip in it. Suggests nothing rather than something
+//! fingers away (`slip`), a foreign spelling with a slip in it. Suggests nothing rather than something
 //! far-fetched. Every "did you mean" of trafoc comes from here, those of tensor names and of the command line
 //! among them.
 

@@ -74,7 +74,7 @@ pub struct Reader<'n> {
 }
 
 impl<'n> Reader<'n> {
-    /// Checks that the node, to which [`mended`] has been applied, is a map. An empty value counts as a map
+    /// Checks that the node, to which `mended` has been applied, is a map. An empty value counts as a map
     /// without keys.
     pub fn open(node: &'n Node, title: &'static str, fields: &[Field], cx: &mut Context<'_>) -> Option<Self> {
         match &node.kind {

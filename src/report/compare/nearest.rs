@@ -3,7 +3,7 @@
 //! The distance of two specs is the share of what they say that differs, from 0 for the same model to 1 for
 //! nothing in common. Their normal forms are walked side by side:
 //!
-//! - a word, a part or a wiring weighs [`WORD`], a number [`NUMBER`], because sizes vary within a family and
+//! - a word, a part or a wiring weighs `WORD`, a number `NUMBER`, because sizes vary within a family and
 //!   parts between them;
 //! - two numbers differ by `1 - smaller / larger`, so that it does not matter how large they are;
 //! - what only one of the two has, such as a whole stack, differs with all that is in it;
