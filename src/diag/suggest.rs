@@ -307,6 +307,13 @@ fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Optio
     scored.min_by_key(|(score, _)| *score).map(|(_, c)| c)
 }
 
+/// For how many missing paths [`nearest_paths`] is asked at most. Each time every candidate is looked at, so
+/// there are fewer for very many candidates.
+pub fn most_path_hints(candidates: usize) -> usize {
+    const MOST_COMPARISONS: usize = 100_000;
+    (MOST_COMPARISONS / candidates.max(1)).clamp(1, 64)
+}
+
 /// The paths most like one, `decoder.blocks.0.norm2` or a tensor's name, the best first. Paths are compared
 /// segment by segment; at least half of their segments, and the last one, have something in common.
 pub fn nearest_paths<'a>(path: &str, candidates: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {

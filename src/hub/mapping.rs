@@ -5,7 +5,7 @@ use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 
 use super::arrange::Place;
-use crate::diag::suggest::nearest_paths;
+use crate::diag::suggest::{most_path_hints, nearest_paths};
 use crate::ir::Graph;
 use crate::ir::paths::expanded;
 use crate::names::formula::{Scope, eval};
@@ -68,7 +68,7 @@ pub enum Origin {
 }
 
 /// Something that does not fit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Misfit {
     /// `missing`, `extra`, `shape`, `type`, `layout`
     pub kind: &'static str,
@@ -77,7 +77,7 @@ pub struct Misfit {
 }
 
 /// One tensor of the file, or several that differ in their indices alone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Line {
     /// The name, `*` where it has an index.
     pub tensor: String,
@@ -102,8 +102,8 @@ pub struct Mapping {
     pub repeats: Vec<(String, String)>,
     /// What the file holds and where it goes, for people.
     pub lines: Vec<Line>,
-    /// Everything that does not fit.
-    pub misfits: Vec<Misfit>,
+    /// Everything that does not fit, each thing once.
+    pub misfits: IndexSet<Misfit>,
 }
 
 /// Every tensor a parameter may come from, the one that is written first.
@@ -244,7 +244,7 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         let all = match candidates(path, shape, names, parameters, scope) {
             Ok(all) => all,
             Err(misfit) => {
-                mapping.misfits.push(misfit);
+                mapping.misfits.insert(misfit);
                 continue;
             }
         };
@@ -302,21 +302,28 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         }
     }
     mapping.repeats.extend(repeats);
-    for (path, shape, wanted) in &missing {
+    for (i, (path, shape, wanted)) in missing.iter().enumerate() {
         let wanted = wanted.as_ref().filter(|w| *w != path).map_or(String::new(), |w| format!(" (`{w}`)"));
         let mut message = format!("{path} {shape:?}{wanted} is missing");
-        if let Some(like) = nearest_paths(path, extra.iter().map(String::as_str), 1).first() {
+        if i < most_path_hints(extra.len())
+            && let Some(like) = nearest_paths(path, extra.iter().map(String::as_str), 1).first()
+        {
             message += &format!("; the file has `{like}`");
         }
-        mapping.misfits.push(Misfit { kind: "missing", message });
+        mapping.misfits.insert(Misfit { kind: "missing", message });
+    }
+    // The first of those that are missing, by its shape.
+    let mut missing_shapes: IndexMap<&[usize], &str> = IndexMap::new();
+    for (path, shape, _) in &missing {
+        missing_shapes.entry(shape).or_insert(path);
     }
     for name in &extra {
         let shape = header.tensor(name).map(|(_, s)| s.to_vec()).unwrap_or_default();
         let mut message = format!("`{name}` {shape:?} is no parameter of the model");
-        if let Some((like, ..)) = missing.iter().find(|(_, s, _)| *s == shape) {
+        if let Some(like) = missing_shapes.get(shape.as_slice()) {
             message += &format!("; {like}, which is missing, has that shape");
         }
-        mapping.misfits.push(Misfit { kind: "extra", message });
+        mapping.misfits.insert(Misfit { kind: "extra", message });
     }
     mapping.lines = lines(header, &mapping.origins, &taken, &mapping.repeats, &ignored);
     mapping
@@ -358,7 +365,7 @@ fn parts(
         let count = parts.len();
         let message =
             format!("the {count} tensors `{pattern}` have {total} rows together, and {path} has {rows}");
-        mapping.misfits.push(Misfit { kind: "shape", message });
+        mapping.misfits.insert(Misfit { kind: "shape", message });
     }
     parts
 }
@@ -367,10 +374,7 @@ fn parts(
 fn check(mapping: &mut Mapping, tensor: &str, shape: &[usize], path: &str, header: &dyn Header) {
     let Some((dtype, found)) = header.tensor(tensor) else { return };
     let mut misfit = |kind, message| {
-        let misfit = Misfit { kind, message };
-        if !mapping.misfits.contains(&misfit) {
-            mapping.misfits.push(misfit);
-        }
+        mapping.misfits.insert(Misfit { kind, message });
     };
     if found != shape {
         misfit("shape", format!("`{tensor}` is {found:?}, and the model needs {shape:?} (for {path})"));
@@ -409,7 +413,11 @@ fn lines(
     repeats: &[(String, String)],
     ignored: &[String],
 ) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+    let copies: IndexMap<&str, &str> =
+        repeats.iter().rev().map(|(n, path)| (n.as_str(), path.as_str())).collect();
+    let ignored: IndexSet<&str> = ignored.iter().map(String::as_str).collect();
+    // Counted by what a line says apart from its count.
+    let mut lines: IndexMap<Line, usize> = IndexMap::new();
     for name in header.names() {
         let Some((dtype, shape)) = header.tensor(name) else { continue };
         let (parameters, how) = if let Some(all) = taken.get(name) {
@@ -426,9 +434,9 @@ fn lines(
                 how = if how.is_empty() { "joined".to_owned() } else { format!("{how}, joined") };
             }
             (parameters, how)
-        } else if let Some((_, path)) = repeats.iter().find(|(n, _)| n == name) {
+        } else if let Some(path) = copies.get(name) {
             (vec![folded(path)], "a copy, which must agree".to_owned())
-        } else if ignored.iter().any(|n| n == name) {
+        } else if ignored.contains(name) {
             (Vec::new(), "passed over".to_owned())
         } else {
             (Vec::new(), "not known".to_owned())
@@ -441,12 +449,9 @@ fn lines(
             parameters,
             how,
         };
-        match lines.iter_mut().find(|l| Line { count: 1, ..(*l).clone() } == line) {
-            Some(known) => known.count += 1,
-            None => lines.push(line),
-        }
+        *lines.entry(line).or_insert(0) += 1;
     }
-    lines
+    lines.into_iter().map(|(line, count)| Line { count, ..line }).collect()
 }
 
 /// What happens to a tensor, in words.

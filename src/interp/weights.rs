@@ -16,7 +16,7 @@ use indexmap::IndexMap;
 use super::device;
 use super::init;
 use super::random::Stream;
-use crate::diag::suggest::nearest_paths;
+use crate::diag::suggest::{most_path_hints, nearest_paths};
 use crate::ir::paths::{elements, folded, layers};
 use crate::ir::{Init, Layer, Verified};
 use crate::tensor_file::{self, FileError, Saved, TENSORS, TensorFile};
@@ -333,9 +333,6 @@ fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     out
 }
 
-/// As many missing parameters get a hint which tensor of the file may be theirs.
-const MOST_HINTS: usize = 64;
-
 /// Every difference between a file's tensors and the graph's parameters, one line each.
 fn differences(layout: &Layout, file: &TensorFile) -> Vec<String> {
     let mut lines = Vec::new();
@@ -345,7 +342,7 @@ fn differences(layout: &Layout, file: &TensorFile) -> Vec<String> {
                 let others = file.entries().keys().filter(|name| !layout.contains_key(*name));
                 let mut line = format!("missing: {path} {:?}", slot.shape);
                 // The first differences are shown; a hint costs a look at every name of the file.
-                if lines.len() < MOST_HINTS
+                if lines.len() < most_path_hints(file.entries().len())
                     && let [like, ..] = nearest_paths(path, others.map(String::as_str), 1).as_slice()
                 {
                     let _ = write!(line, " (the file has {like})");

@@ -9,11 +9,12 @@ use std::path::Path;
 use trafoc::diag::Sink;
 use trafoc::hub::checkpoint::Checkpoint;
 use trafoc::hub::export::export;
-use trafoc::hub::mapping::{Mapping, map, parameters};
+use trafoc::hub::mapping::{Header, Mapping, map, parameters};
 use trafoc::hub::shelf::Families;
 use trafoc::hub::tensors::Tensors;
 use trafoc::interp::{Inputs, Model, Options, Weights};
 use trafoc::ir::Verified;
+use trafoc::names::Names;
 use trafoc::spec::ModelSpec;
 use trafoc::spec::expand::expand;
 use trafoc::syntax::Notation;
@@ -117,4 +118,33 @@ fn what_the_names_leave_out_is_said() {
             .any(|m| m.contains("the 3 tensors `blocks.0.heads.{h}.W_query.weight` have 24 rows together")),
         "{found:#?}"
     );
+}
+
+/// Tensors that a model knows nothing of.
+struct Foreign(Vec<(String, Vec<usize>)>);
+
+impl Header for Foreign {
+    fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|(name, _)| name.as_str()).collect()
+    }
+    fn tensor(&self, name: &str) -> Option<(&str, &[usize])> {
+        let index: usize = name.strip_prefix('t')?.parse().ok()?;
+        self.0.get(index).map(|(_, shape)| ("F32", shape.as_slice()))
+    }
+}
+
+/// Comparing each parameter with each tensor would take minutes here.
+#[test]
+fn a_file_of_many_other_tensors_is_told_in_full() {
+    const MANY: usize = 60_000;
+    let shape = |i: usize| vec![i + 1, 2];
+    let file = Foreign((0..MANY).map(|i| (format!("t{i}"), shape(i))).collect());
+    let parameters = (0..MANY).map(|i| (format!("blocks.{i}.weight"), shape(i))).collect();
+    let text = std::fs::read_to_string(repository("specs/gbt-mulm.yaml")).unwrap();
+    let (spec, _) = compiled("spec.yaml", &text);
+    let mapping = map(&parameters, &Names::default(), &spec.keys(), &file);
+    assert_eq!(mapping.misfits.len(), 2 * MANY);
+    let last = mapping.misfits.last().unwrap();
+    assert!(last.message.contains(&format!("blocks.{}.weight, which is missing, has that shape", MANY - 1)));
+    assert_eq!(mapping.lines.len(), MANY);
 }
