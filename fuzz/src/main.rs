@@ -56,7 +56,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Runs readers, each for so many seconds; fails if any of them had a find.
+/// Runs readers, each for the given number of seconds; fails if any of them found a fault.
 fn every(seconds: Option<u64>, names: &[&str]) -> ExitCode {
     let Some(seconds) = seconds else { return usage() };
     if names.iter().any(|n| reader(n).is_none()) {
