@@ -180,12 +180,14 @@ fn one_pass() {
     {
         let weights = Weights::init(&graph, &flex, 0).unwrap();
         let plan = Plan::new(&graph, &Captures::none()).unwrap();
-        plan.run(&weights, &inputs(&plan, &scene(batch, tokens.max(past))), false).unwrap();
-        decode(&plan, &weights);
+        // Several times, so that every thread has had work on a busy machine too.
+        for _ in 0..2 * RUNS {
+            plan.run(&weights, &inputs(&plan, &scene(batch, tokens.max(past))), false).unwrap();
+            decode(&plan, &weights);
+        }
     }
     let held = crate::HEAP.current_usage();
     let weights = Weights::init(&graph, &flex, 0).unwrap();
-    let mut cache = decode(&plan, &weights);
     let lengths = Lengths { past, ..scene(batch, tokens) };
     let given: Vec<String> = inputs(&plan, &scene(1, 4)).names().map(str::to_owned).collect();
     let pass = Pass {
@@ -196,19 +198,25 @@ fn one_pass() {
     };
     let weights_bytes = cost(&graph).parameters.bytes(4);
     let forecast = forward(&graph, &pass, 4);
-    let before = crate::HEAP.current_usage();
-    crate::HEAP.reset_peak_usage();
-    let given = inputs(&plan, &scene(batch, tokens));
-    let outputs = match past {
-        0 => plan.run(&weights, &given, false),
-        _ => plan.run_cached(&weights, &given, &mut cache),
-    };
-    drop(outputs.unwrap());
-    let peak = crate::HEAP.peak_usage();
+    // The smallest of several passes: a thread may take memory that it keeps at any time.
+    let passes = (0..RUNS).map(|_| {
+        let mut cache = decode(&plan, &weights);
+        let before = crate::HEAP.current_usage();
+        crate::HEAP.reset_peak_usage();
+        let given = inputs(&plan, &scene(batch, tokens));
+        let outputs = match past {
+            0 => plan.run(&weights, &given, false),
+            _ => plan.run_cached(&weights, &given, &mut cache),
+        };
+        drop(outputs.unwrap());
+        (crate::HEAP.peak_usage() - held, before - held)
+    });
+    let passes: Vec<(usize, usize)> = passes.collect();
+    let heap = passes.iter().map(|(peak, _)| *peak).min().unwrap();
     // What was there before: weights, and keys and values of the past.
-    let known = (before - held) as u128;
+    let known = passes.iter().map(|(_, before)| *before).min().unwrap() as u128;
     assert!(known >= weights_bytes, "{known} bytes of weights, which have {weights_bytes}");
-    println!("measured {} {}", peak - held, known + forecast);
+    println!("measured {heap} {}", known + forecast);
 }
 
 /// What is predicted is never below what the heap holds, and at most a fifth above.
