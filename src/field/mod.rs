@@ -6,8 +6,9 @@
 pub mod context;
 pub mod mend;
 pub mod record;
+pub mod rule;
 pub mod value;
 
 pub use context::Context;
 pub use record::Places;
-pub use value::{Count, NotNegative, Positive, Probability, Real, Share, Size, Value};
+pub use value::{Count, Fraction, NotNegative, Positive, Probability, Real, Share, Size, Value};

@@ -17,7 +17,8 @@
 //!     }
 //! }
 //! ```
-//! Functions for constraints between fields may follow. `pairs path` is `(&Reader, &mut Context) -> Option<()>`: it
+//! Conditions between fields may follow. `rules [...]` holds those of two fields as data, from which the schema and
+//! `explain` follow too (see [`super::rule`]). `pairs path` is `(&Reader, &mut Context) -> Option<()>`: it
 //! compares numbers that are both known, so that a fault in one field hides none between two others.
 //! `check path` is `(&Self, &mut Context) -> Option<()>` and needs every field to be sound. `then path`,
 //! `(Self, &Context) -> Self`, combines fields which determine each other. The macro expands to the struct with
@@ -27,6 +28,7 @@
 
 use super::context::Context;
 use super::mend::{meant_part, mended_part, report_part};
+use super::rule::{self, Rule};
 use super::value::{Field, SlotDoc, Value, wrong_kind};
 use crate::diag::ideas;
 use crate::diag::suggest::suggest;
@@ -216,6 +218,11 @@ impl<'n> Reader<'n> {
         self.places.of(name)
     }
 
+    /// Reports every rule that the values of the sound fields break.
+    pub fn obeys(&self, rules: &[Rule], values: Vec<Entry>, cx: &mut Context<'_>) -> Option<()> {
+        rule::check(rules, self.node, &Node::map(values, self.node.span), cx)
+    }
+
     /// The places of the fields; called after the last one.
     pub fn close(&mut self, cx: &mut Context<'_>) -> Places {
         cx.forget_since(self.mark);
@@ -250,7 +257,7 @@ pub fn entry(key: &str, value: Node) -> Entry {
 macro_rules! record {
     ($(#[doc = $doc:literal])* pub struct $name:ident as $title:literal {
         $($(#[doc = $fdoc:literal])* $field:ident : $ty:ty = $default:ident $(($value:expr))?;)*
-    } $(pairs $pairs:path;)? $(check $check:path;)? $(then $then:path;)?) => {
+    } $(rules [$($rule:expr),* $(,)?];)? $(pairs $pairs:path;)? $(check $check:path;)? $(then $then:path;)?) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
@@ -260,6 +267,9 @@ macro_rules! record {
         }
 
         impl $name {
+            /// The conditions between fields.
+            pub const RULES: &'static [$crate::field::rule::Rule] = &[$($($rule),*)?];
+
             /// The documentation of the fields.
             pub fn fields() -> Vec<$crate::field::value::Field> {
                 vec![$($crate::field::value::Field {
@@ -267,6 +277,7 @@ macro_rules! record {
                     doc: concat!($($fdoc, "\n"),*),
                     shape: <$ty as $crate::field::value::Value>::describe,
                     default: record!(@doc $ty, $default $(($value))?),
+                    rules: Self::RULES,
                 }),*]
             }
         }
@@ -284,6 +295,14 @@ macro_rules! record {
                 #[allow(unused_mut, unused_assignments)]
                 let mut agree = Some(());
                 $(agree = $pairs(reader, cx);)?
+                if !Self::RULES.is_empty() {
+                    let values: Vec<Option<$crate::syntax::tree::Entry>> = vec![$($field.as_ref().map(|value| $crate::field::record::entry(
+                        stringify!($field),
+                        $crate::field::value::Value::encode(value),
+                    ))),*];
+                    let values = values.into_iter().flatten().collect();
+                    agree = agree.and(reader.obeys(Self::RULES, values, cx));
+                }
                 let places = reader.close(cx);
                 let record = Self { $($field: $field?,)* places };
                 #[allow(unused_mut, unused_assignments)]

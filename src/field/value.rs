@@ -7,6 +7,7 @@
 use std::ops::Deref;
 
 use super::context::Context;
+use super::rule::Rule;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
@@ -70,6 +71,9 @@ pub struct Range {
 impl Range {
     /// Any finite number.
     pub const FINITE: Self = Self { least: f64::MIN, most: f64::MAX, words: "a finite number" };
+    /// A share that is not nothing: a number above 0, at most 1.
+    pub const FRACTION: Self =
+        Self { least: f64::MIN_POSITIVE, most: 1.0, words: "a number above 0 and at most 1" };
     /// A number above 0.
     pub const POSITIVE: Self = Self { least: f64::MIN_POSITIVE, most: f64::MAX, words: "a number above 0" };
     /// The largest number below 1 that a range ends with.
@@ -104,6 +108,26 @@ pub struct Field {
     pub shape: fn() -> Shape,
     /// The value if the field is absent.
     pub default: DefaultDoc,
+    /// The rules of the record; those that name this field first are its own.
+    pub rules: &'static [Rule],
+}
+
+impl Field {
+    /// A field without rules.
+    pub const fn new(
+        name: &'static str,
+        doc: &'static str,
+        shape: fn() -> Shape,
+        default: DefaultDoc,
+    ) -> Self {
+        Self { name, doc, shape, default, rules: &[] }
+    }
+
+    /// The rules that are about this field before another one.
+    pub fn own_rules(&self) -> impl Iterator<Item = &'static Rule> {
+        let name = self.name;
+        self.rules.iter().filter(move |rule| rule.field.split('.').next() == Some(name))
+    }
 }
 
 /// The value of an absent field.
@@ -327,6 +351,14 @@ number!(
     NotNegative(f64),
     Shape::Number(Range::NOT_NEGATIVE),
     |node, cx| real(node, cx, Range::NOT_NEGATIVE),
+    real_text,
+    Number::Float
+);
+number!(
+    /// A share that is not nothing: a number above 0, at most 1.
+    Fraction(f64),
+    Shape::Number(Range::FRACTION),
+    |node, cx| real(node, cx, Range::FRACTION),
     real_text,
     Number::Float
 );

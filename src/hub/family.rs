@@ -156,7 +156,7 @@ fn extended(
 }
 
 fn field(name: &'static str, shape: fn() -> Shape) -> Field {
-    Field { name, doc: "", shape, default: DefaultDoc::Absent }
+    Field::new(name, "", shape, DefaultDoc::Absent)
 }
 
 fn any() -> Shape {

@@ -352,7 +352,7 @@ impl Row {
 }
 
 fn field(name: &'static str) -> Field {
-    Field { name, doc: "", shape: || Shape::Any, default: DefaultDoc::Absent }
+    Field::new(name, "", || Shape::Any, DefaultDoc::Absent)
 }
 
 /// A row with its layout: `{fuse: [...], groups: 4, transpose: true}`.

@@ -5,8 +5,9 @@ use super::init::InitPlan;
 use super::norm::{NoNorm, Norm};
 use super::position::{EmbedSite, Position};
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::{Reader, choice, record};
-use crate::field::{Context, Count, Positive, Probability, Size};
+use crate::field::record::{choice, record};
+use crate::field::rule::{Is, Rule};
+use crate::field::{Count, Positive, Probability, Size};
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
@@ -40,40 +41,19 @@ record! {
         registers: Count = value(Count(0));
         /// Whether the projection has a bias.
         bias: bool = value(true);
-    } pairs Self::pairs; check Self::check;
+    } rules [
+        Rule::divides("size", "image"),
+        Rule::excludes(
+            ("distillation_token", Is::True),
+            ("class_token", Is::False),
+            "a distillation token follows a class token, and there is none",
+        )
+        .label("no class token here")
+        .help("`class_token: true`"),
+    ];
 }
 
 impl Patches {
-    fn pairs(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
-        let (Some(image), Some(size)) = (reader.number("image", cx), reader.number("size", cx)) else {
-            return Some(());
-        };
-        if size.0 == 0 || image.0.is_multiple_of(size.0) {
-            return Some(());
-        }
-        let message = format!("patches of {} do not divide an image of {}", size.0, image.0);
-        let near = image.0 / size.0 * size.0;
-        cx.report(
-            Diagnostic::error(Code::NotDivisible, size.1, message)
-                .label(image.1, format!("image is {} here", image.0))
-                .help(format!("an image of {} would work", near.max(size.0))),
-        );
-        None
-    }
-
-    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
-        let mut ok = Some(());
-        if self.distillation_token && !self.class_token {
-            let message = "a distillation token stands beside a class token, and there is none";
-            cx.report(
-                Diagnostic::error(Code::KeysExclude, self.places.of("distillation_token"), message)
-                    .help("`class_token: true`"),
-            );
-            ok = None;
-        }
-        ok
-    }
-
     /// Vectors that get positions: class and distillation token and patches.
     pub fn positions(&self) -> u64 {
         let side = *self.image / *self.size;
@@ -117,7 +97,29 @@ record! {
         norm: Norm = value(none());
         /// Dropout of the sum.
         dropout: Probability = value(Probability(0.0));
-    }
+    } rules [
+        Rule::excludes(
+            ("widen", Is::Word("first")),
+            ("dim", Is::Absent),
+            "`widen` says where a narrower table is widened, and it is not narrower",
+        )
+        .code(Code::UnusedKey)
+        .help("give `dim`, or remove it"),
+        of_tokens("segments"),
+        of_tokens("padding"),
+    ];
+}
+
+/// A field that an image does not have.
+const fn of_tokens(field: &'static str) -> Rule {
+    Rule::excludes(
+        (field, Is::Given),
+        ("patches", Is::Given),
+        "`{field}` is about tokens, and the input is an image",
+    )
+    .code(Code::UnusedKey)
+    .label("the image")
+    .help("remove it")
 }
 
 /// What surrounds an embedding.
@@ -135,23 +137,10 @@ impl Embed {
     /// Faults in this place.
     pub fn check(&self, at: &Surroundings) -> Vec<Diagnostic> {
         let mut found = Vec::new();
-        let mut idle = |key: &str, message: String, help: &str| {
-            found.push(Diagnostic::error(Code::UnusedKey, self.places.of(key), message).help(help));
-        };
         if self.shared && !at.both {
             let message = "`shared` ties the source's table to the target's, and there is only one";
-            idle("shared", message.to_owned(), "remove it");
-        }
-        if self.patches.is_some() {
-            let given = [("segments", self.segments.is_some()), ("padding", self.padding.is_some())];
-            for (key, _) in given.into_iter().filter(|(_, given)| *given) {
-                let message = format!("`{key}` is about tokens, and the input is an image");
-                idle(key, message, "remove it");
-            }
-        }
-        if self.dim.is_none() && self.widen != Widen::Last {
-            let message = "`widen` says where a narrower table is widened, and it is not narrower";
-            idle("widen", message.to_owned(), "give `dim`, or remove it");
+            let place = self.places.of("shared");
+            found.push(Diagnostic::error(Code::UnusedKey, place, message).help("remove it"));
         }
         if let (Some(padding), Some((vocab, place))) = (self.padding, at.vocab)
             && *padding >= vocab

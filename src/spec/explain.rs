@@ -302,7 +302,7 @@ fn topic(field: &Field, chain: &[String]) -> Topic {
         sort: Sort::Key,
         name: field.name.to_owned(),
         path: path(chain),
-        doc: tidy(field.doc),
+        doc: with_rules(field),
         takes: Some(takes(shape)),
         default: default(field.default),
         items,
@@ -363,12 +363,18 @@ fn default(default: DefaultDoc) -> Option<String> {
 /// A field in one line: its description and its default.
 fn said(field: &Field) -> String {
     match field.default {
-        DefaultDoc::Required => format!("{} Must be given.", tidy(field.doc)),
-        DefaultDoc::Absent => tidy(field.doc),
+        DefaultDoc::Required => format!("{} Must be given.", with_rules(field)),
+        DefaultDoc::Absent => with_rules(field),
         DefaultDoc::Value(_) | DefaultDoc::Formula(_) => {
-            format!("{} Default: {}.", tidy(field.doc), default(field.default).unwrap_or_default())
+            format!("{} Default: {}.", with_rules(field), default(field.default).unwrap_or_default())
         }
     }
+}
+
+/// The documentation of a field and its rules, on one line.
+pub fn with_rules(field: &Field) -> String {
+    let rules = field.own_rules().map(|rule| format!(" {}", rule.sentence()));
+    rules.fold(tidy(field.doc), |doc, rule| doc + &rule)
 }
 
 /// Documentation on one line.

@@ -51,9 +51,7 @@ pub struct ModelSpec {
 
 /// The fields of a spec.
 pub fn fields() -> Vec<Field> {
-    fn field(name: &'static str, doc: &'static str, shape: fn() -> Shape, default: DefaultDoc) -> Field {
-        Field { name, doc, shape, default }
-    }
+    let field = Field::new;
     fn stack_shape() -> Shape {
         Shape::Record("stack", stack::fields)
     }

@@ -55,15 +55,11 @@ pub struct Segment {
     pub cycle: Vec<usize>,
 }
 
-fn field(name: &'static str, doc: &'static str, shape: fn() -> Shape, default: DefaultDoc) -> Field {
-    Field { name, doc, shape, default }
-}
-
 /// The fields of one item of `runs`.
 pub fn run_fields() -> Vec<Field> {
     vec![
-        field("count", "How many layers.", Size::describe, DefaultDoc::Required),
-        field(
+        Field::new("count", "How many layers.", Size::describe, DefaultDoc::Required),
+        Field::new(
             "cycle",
             "Names of the blocks they cycle through.",
             || Shape::List(String::describe),
@@ -83,16 +79,16 @@ pub fn fields() -> Vec<Field> {
     fn run_shape() -> Shape {
         Shape::List(|| Shape::Record("run", run_fields))
     }
-    let mut all = vec![field("layers", "How many layers.", Size::describe, DefaultDoc::Required)];
+    let mut all = vec![Field::new("layers", "How many layers.", Size::describe, DefaultDoc::Required)];
     all.extend(block::fields());
     all.extend([
-        field("blocks", "Named blocks; each gives what it changes of the stack's block.", || Shape::Map(block_shape), DefaultDoc::Absent),
-        field("pattern", "Names of blocks that the layers cycle through.", text_list, DefaultDoc::Absent),
-        field("ranges", "What ranges of layers change: `\"0..3\": {...}`; the end is not included.", || Shape::Map(block_shape), DefaultDoc::Absent),
-        field("runs", "Layers as runs that each cycle through named blocks, in place of `pattern` and `ranges`.", run_shape, DefaultDoc::Absent),
-        field("share", "How many blocks have parameters of their own; each is applied `layers / share` times in a row (ALBERT has 1).", Size::describe, DefaultDoc::Absent),
-        field("final_norm", "Whether the stack's norm follows the last block, or which norm does.", bool::describe, DefaultDoc::Value(|| plain("true"))),
-        field("embed", "What differs from the model's `embed` in this stack.", Embed::describe, DefaultDoc::Absent),
+        Field::new("blocks", "Named blocks; each gives what it changes of the stack's block.", || Shape::Map(block_shape), DefaultDoc::Absent),
+        Field::new("pattern", "Names of blocks that the layers cycle through.", text_list, DefaultDoc::Absent),
+        Field::new("ranges", "What ranges of layers change: `\"0..3\": {...}`; the end is not included.", || Shape::Map(block_shape), DefaultDoc::Absent),
+        Field::new("runs", "Layers as runs that each cycle through named blocks, in place of `pattern` and `ranges`.", run_shape, DefaultDoc::Absent),
+        Field::new("share", "How many blocks have parameters of their own; each is applied `layers / share` times in a row (ALBERT has 1).", Size::describe, DefaultDoc::Absent),
+        Field::new("final_norm", "Whether the stack's norm follows the last block, or which norm does.", bool::describe, DefaultDoc::Value(|| plain("true"))),
+        Field::new("embed", "What differs from the model's `embed` in this stack.", Embed::describe, DefaultDoc::Absent),
     ]);
     all
 }

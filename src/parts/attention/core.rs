@@ -1,9 +1,9 @@
 //! Fields and lowering steps that several kinds of attention share.
 
 use super::Site;
-use crate::diag::{Code, Diagnostic};
 use crate::field::mend::mended;
-use crate::field::record::{Reader, choice, entry, record};
+use crate::field::record::{choice, entry, record};
+use crate::field::rule::{Is, Rule, check};
 use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, Probability};
 use crate::ir::build::{Builder, Built};
@@ -46,20 +46,12 @@ impl Value for Bias {
         }
         let mended = mended(node, "bias", &bias_fields(), &[], cx);
         let Some(entries) = mended.entries() else { return BiasFields::decode(node, cx).map(Self) };
+        check(BIAS_RULES, &mended, &mended, cx)?;
         let mut expanded = Vec::new();
         for e in entries {
             if e.key != "qkv" {
                 expanded.push(e.clone());
                 continue;
-            }
-            if let Some(twin) = entries.iter().find(|o| matches!(o.key.as_str(), "query" | "key" | "value")) {
-                let message = format!("`qkv` and `{}` both say whether there is a bias", twin.key);
-                cx.report(
-                    Diagnostic::error(Code::KeysExclude, twin.key_span, message)
-                        .label(e.key_span, "the other one")
-                        .help("give `query`, `key` and `value` one by one"),
-                );
-                return None;
             }
             for name in ["query", "key", "value"] {
                 expanded.push(crate::syntax::tree::Entry { key: name.into(), ..e.clone() });
@@ -75,15 +67,25 @@ impl Value for Bias {
     }
 }
 
+const BIAS_RULES: &[Rule] = &[of_all_three("query"), of_all_three("key"), of_all_three("value")];
+
+/// What `qkv` says too.
+const fn of_all_three(field: &'static str) -> Rule {
+    let message = "`qkv` and `{field}` both say whether there is a bias";
+    Rule::excludes((field, Is::Given), ("qkv", Is::Given), message)
+        .help("give `query`, `key` and `value` one by one")
+}
+
 /// The keys an author may use: those of [`BiasFields`], and the short one.
 fn bias_fields() -> Vec<Field> {
     let mut fields = BiasFields::fields();
-    fields.push(Field {
-        name: "qkv",
-        doc: "Queries, keys and values at once.",
-        shape: bool::describe,
-        default: crate::field::value::DefaultDoc::Absent,
-    });
+    fields.push(Field::new(
+        "qkv",
+        "Queries, keys and values at once.",
+        bool::describe,
+        crate::field::value::DefaultDoc::Absent,
+    ));
+    fields.iter_mut().for_each(|f| f.rules = BIAS_RULES);
     fields
 }
 
@@ -156,7 +158,25 @@ record! {
         over: Over = value(Over::Head);
         /// Before or after rotation; a norm over all heads is always before it.
         when: When = value(When::Before);
-    }
+    } rules [
+        of_each_head("norm", Is::Word("none")),
+        of_each_head("norm.*.affine", Is::False),
+        Rule::excludes(
+            ("when", Is::Word("after_rotation")),
+            ("over", Is::Word("full")),
+            "a norm over all heads cannot come after rotation, which works head by head",
+        )
+        .label("over all heads here")
+        .help("`when: before_rotation`, or `over: head`"),
+    ];
+}
+
+/// A norm without a weight is no other for each head.
+const fn of_each_head(norm: &'static str, is: Is) -> Rule {
+    let message = "a norm without a weight is the same for each head as over a head";
+    Rule::excludes(("over", Is::Word("each_head")), (norm, is), message)
+        .label("no weight here")
+        .help("`over: head`, or a norm with a weight")
 }
 
 /// The queries or the keys, as the input of a norm.
@@ -197,17 +217,6 @@ impl QkNorm {
             x = b.op("shifted", Op::Add, &[x, shift])?;
         }
         Ok(x)
-    }
-
-    /// Reports a norm with weights for each head if the norm has no weights.
-    pub fn check(&self) -> Option<Diagnostic> {
-        let is_plain = self.over == Over::EachHead && !self.norm.without_weights().1.factor;
-        is_plain.then(|| {
-            let message = "a norm without a weight is the same for each head as over a head";
-            Diagnostic::error(Code::KeysExclude, self.places.of("over"), message)
-                .label(self.places.of("norm"), "no weight here")
-                .help("`over: head`, or a norm with a weight")
-        })
     }
 }
 
@@ -314,25 +323,5 @@ impl Scores {
     }
 }
 
-/// Reports a number of key/value heads that does not divide the number of query heads.
-pub fn groups(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
-    let (Some(heads), Some(kv_heads)) = (reader.number("heads", cx), reader.number("kv_heads", cx)) else {
-        return Some(());
-    };
-    if kv_heads.0 == 0 || heads.0.is_multiple_of(kv_heads.0) {
-        return Some(());
-    }
-    let message = format!("kv_heads ({}) does not divide heads ({})", kv_heads.0, heads.0);
-    let divisors: Vec<String> = (1..=heads.0.min(4096))
-        .filter(|n| heads.0.is_multiple_of(*n))
-        .take(12)
-        .map(|n| n.to_string())
-        .collect();
-    cx.report(
-        Diagnostic::error(Code::NotDivisible, kv_heads.1, message)
-            .here(format!("kv_heads is {} here", kv_heads.0))
-            .label(heads.1, format!("heads is {} here", heads.0))
-            .help(format!("kv_heads of {} would work", divisors.join(", "))),
-    );
-    None
-}
+/// Query heads share key and value heads in groups of equal size.
+pub const GROUPS: Rule = Rule::divides("kv_heads", "heads");

@@ -2,10 +2,10 @@
 //! (Vaswani et al. 2017). It has no positions of its own.
 
 use super::Site;
-use super::core::{self, Bias, Dropout, Normed, Padding, QkNorm, Scores, When};
+use super::core::{self, Bias, Dropout, Normed, Padding, QkNorm, Scores};
 use super::multi_head::{Heads, repeated};
-use crate::diag::{Code, Diagnostic};
 use crate::field::record::record;
+use crate::field::rule::{Is, Rule};
 use crate::field::{Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
@@ -34,26 +34,17 @@ record! {
         qk_norm: Option<QkNorm> = absent;
         /// Dropout of the weights and of the output.
         dropout: Dropout = value(Dropout::none());
-    } pairs core::groups;
+    } rules [
+        core::GROUPS,
+        Rule::never(
+            ("qk_norm.when", Is::Word("after_rotation")),
+            "cross attention does not rotate queries and keys, so no norm can come after rotation",
+        )
+        .help("remove `when`"),
+    ];
 }
 
 impl Cross {
-    /// Checks the fields against each other.
-    pub fn check(&self) -> Vec<Diagnostic> {
-        let mut found = Vec::new();
-        found.extend(self.qk_norm.as_ref().and_then(QkNorm::check));
-        if let Some(norm) = &self.qk_norm
-            && norm.when == When::After
-        {
-            let message = "cross attention does not rotate queries and keys, so no norm can come after \
-                rotation";
-            found.push(
-                Diagnostic::error(Code::KeysExclude, norm.places.of("when"), message).help("remove `when`"),
-            );
-        }
-        found
-    }
-
     /// The module of this attention: `x [B, T, D], memory [B, S, M] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;

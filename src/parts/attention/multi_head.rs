@@ -3,7 +3,7 @@
 
 use super::Site;
 use super::core::{self, Bias, Dropout, Gate, Normed, Over, Padding, QkNorm, Scores, When};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::Diagnostic;
 use crate::field::record::record;
 use crate::field::{Positive, Size};
 use crate::ir::build::Builder;
@@ -44,7 +44,7 @@ record! {
         dropout: Dropout = value(Dropout::none());
         /// Which keys a query may see.
         mask: Mask = value(Mask::of_stack());
-    } pairs core::groups;
+    } rules [core::GROUPS];
 }
 
 impl MultiHead {
@@ -65,18 +65,6 @@ impl MultiHead {
         let of_scheme = |p: &Position| p.scheme().check((*self.head_dim, self.places.of("head_dim")), causal);
         let mut found = position.map(of_scheme).unwrap_or_default();
         found.extend(self.mask.check(is_causal));
-        found.extend(self.qk_norm.as_ref().and_then(QkNorm::check));
-        if let Some(norm) = &self.qk_norm
-            && norm.over == Over::Full
-            && norm.when == When::After
-        {
-            let message = "a norm over all heads cannot come after rotation, which works head by head";
-            found.push(
-                Diagnostic::error(Code::KeysExclude, norm.places.of("when"), message)
-                    .label(norm.places.of("over"), "over all heads here")
-                    .help("`when: before_rotation`, or `over: head`"),
-            );
-        }
         found
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Site, expansion, widths};
 use crate::field::record::record;
+use crate::field::rule::{Is, Rule};
 use crate::field::{Context, Positive, Probability, Real, Size};
 use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
@@ -39,7 +40,11 @@ record! {
         inner_dropout: Probability = value(Probability(0.0));
         /// Dropout of the output.
         dropout: Probability = value(Probability(0.0));
-    } pairs widths; check Self::check; then Self::settled;
+    } rules [Rule::excludes(
+        ("activation", Is::Not("silu")),
+        ("clamped", Is::Given),
+        "`clamped` has its own nonlinearity, so `activation` would have no effect",
+    )]; pairs widths; then Self::settled;
 }
 
 impl Glu {
@@ -77,23 +82,6 @@ impl Glu {
 
     fn settled(self, cx: &Context<'_>) -> Self {
         Self { expansion: expansion(*self.hidden, cx).unwrap_or(self.expansion), ..self }
-    }
-
-    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
-        if self.clamped.is_some() && self.activation != Activation::Silu {
-            let message = "`clamped` has its own nonlinearity, so `activation` would have no effect";
-            cx.report(
-                crate::diag::Diagnostic::error(
-                    crate::diag::Code::KeysExclude,
-                    self.places.of("activation"),
-                    message,
-                )
-                .label(self.places.of("clamped"), "the other one")
-                .help("keep one of them"),
-            );
-            return None;
-        }
-        Some(())
     }
 }
 

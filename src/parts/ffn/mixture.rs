@@ -3,7 +3,8 @@
 
 use super::{Glu, Mlp, Site};
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::{Reader, choice, record, slot};
+use crate::field::record::{choice, record, slot};
+use crate::field::rule::{Is, Rule};
 use crate::field::{Context, Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
@@ -87,60 +88,35 @@ record! {
         groups: Option<Groups> = absent;
         /// Experts that every token is sent to.
         shared: Option<Box<Shared>> = absent;
-    } pairs Self::pairs; check Self::check;
+    } rules [
+        Rule::at_most("top_k", "experts"),
+        Rule::excludes(
+            ("correction", Is::True),
+            ("score", Is::Word("softmax_of_chosen")),
+            "`softmax_of_chosen` chooses by the scores themselves, so `correction` cannot be used",
+        )
+        .help("`score: sigmoid` or `score: softmax`"),
+        Rule::excludes(
+            ("normalize", Is::True),
+            ("score", Is::Word("softmax_of_chosen")),
+            "the softmax over the chosen already sums to 1, so `normalize` would have no effect",
+        )
+        .help("remove it"),
+        Rule::divides("groups.count", "experts"),
+        Rule::at_most("groups.keep", "groups.count"),
+    ]; check Self::check;
 }
 
 impl Mixture {
-    fn pairs(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
-        let (Some(top_k), Some(experts)) = (reader.number("top_k", cx), reader.number("experts", cx)) else {
-            return Some(());
-        };
-        if top_k.0 <= experts.0 {
-            return Some(());
-        }
-        let message = format!("top_k ({}) is more than the number of experts ({})", top_k.0, experts.0);
-        cx.report(
-            Diagnostic::error(Code::OutOfRange, top_k.1, message)
-                .label(experts.1, format!("experts is {} here", experts.0))
-                .help(format!("at most {}", experts.0)),
-        );
-        None
-    }
-
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         let mut ok = Some(());
         let mut report = |diagnostic: Diagnostic| {
             cx.report(diagnostic);
             ok = None;
         };
-        if self.correction && self.score == Score::SoftmaxOfChosen {
-            let message = "`softmax_of_chosen` chooses by the scores themselves, so `correction` cannot \
-                be used";
-            report(
-                Diagnostic::error(Code::KeysExclude, self.places.of("correction"), message)
-                    .label(self.places.of("score"), "the other one")
-                    .help("`score: sigmoid` or `score: softmax`"),
-            );
-        }
-        if self.normalize && self.score == Score::SoftmaxOfChosen {
-            let message = "the softmax over the chosen already sums to 1, so `normalize` would have no \
-                effect";
-            report(
-                Diagnostic::error(Code::KeysExclude, self.places.of("normalize"), message).help("remove it"),
-            );
-        }
         if let Some(groups) = &self.groups {
             let places = &groups.places;
-            if !(*self.experts).is_multiple_of(*groups.count) {
-                let message = format!("{} groups do not divide {} experts", *groups.count, *self.experts);
-                report(
-                    Diagnostic::error(Code::NotDivisible, places.of("count"), message)
-                        .label(self.places.of("experts"), format!("experts is {} here", *self.experts)),
-                );
-            } else if *groups.keep > *groups.count {
-                let message = format!("{} of {} groups cannot be kept", *groups.keep, *groups.count);
-                report(Diagnostic::error(Code::OutOfRange, places.of("keep"), message));
-            } else if *groups.score_of > *self.experts / *groups.count {
+            if *groups.score_of > *self.experts / *groups.count {
                 let size = *self.experts / *groups.count;
                 let message = format!("a group of {size} experts has fewer than {}", *groups.score_of);
                 report(

@@ -3,9 +3,9 @@
 use super::hidden::{self, Hidden};
 use super::pool::Pool;
 use super::{Lowered, Site};
-use crate::diag::{Code, Diagnostic};
 use crate::field::record::record;
-use crate::field::{Context, Probability, Size};
+use crate::field::rule::{Is, Rule};
+use crate::field::{Probability, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op};
@@ -37,26 +37,23 @@ record! {
         bias: bool = value(true);
         /// Whether the distillation token has its own projection; the scores are the mean of both (DeiT).
         distilled: bool = value(false);
-    } check check;
+    } rules [
+        of_one_token(
+            ("hidden", Is::NotEmpty),
+            "a hidden layer here",
+            "remove `hidden` or `distilled`",
+        ),
+        of_one_token(("pool", Is::Not("cls")), "another pooling here", "remove `pool` or `distilled`"),
+        hidden::needed_by("norm"),
+        hidden::needed_by("hidden_bias"),
+    ];
 }
 
-fn check(head: &Classify, cx: &mut Context<'_>) -> Option<()> {
-    let place = match (head.pool, head.hidden.as_slice()) {
-        (Pool::Cls, []) => None,
-        (Pool::Cls, _) => Some(("hidden", "a hidden layer here")),
-        (_, _) => Some(("pool", "another pooling here")),
-    };
-    if let Some((field, what)) = place.filter(|_| head.distilled) {
-        let message = "a distilled head computes its scores directly from the class token and the \
-            distillation token";
-        cx.report(
-            Diagnostic::error(Code::KeysExclude, head.places.of("distilled"), message)
-                .label(head.places.of(field), what)
-                .help(format!("remove `{field}` or `distilled`")),
-        );
-        return None;
-    }
-    hidden::check(&head.hidden, (head.norm.is_some(), head.hidden_bias.is_some()), &head.places, cx)
+/// A field that a distilled head has no room for.
+const fn of_one_token(field: (&'static str, Is), what: &'static str, help: &'static str) -> Rule {
+    let message =
+        "a distilled head computes its scores directly from the class token and the distillation token";
+    Rule::excludes(("distilled", Is::True), field, message).label(what).help(help)
 }
 
 impl Classify {

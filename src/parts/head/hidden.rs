@@ -1,9 +1,8 @@
 //! Hidden layers before the scores, `norm(activation(W x + b))`, shared by the heads that have them.
 
 use super::Site;
-use crate::diag::{Code, Diagnostic};
-use crate::field::record::Places;
-use crate::field::{Context, Size};
+use crate::field::Size;
+use crate::field::rule::{Is, Rule};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
@@ -48,17 +47,13 @@ impl Hidden<'_> {
     }
 }
 
-/// Reports fields about hidden layers if there are none.
-pub fn check(
-    widths: &[Size],
-    (norm, bias): (bool, bool),
-    places: &Places,
-    cx: &mut Context<'_>,
-) -> Option<()> {
-    let given = [("norm", norm), ("hidden_bias", bias)].into_iter().find(|(_, given)| *given);
-    let (Some((field, _)), true) = (given, widths.is_empty()) else { return Some(()) };
-    let message = format!("the head has no hidden layer, so `{field}` would have no effect");
-    let help = "add `hidden: [d_model]`, or remove it";
-    cx.report(Diagnostic::error(Code::KeysExclude, places.of(field), message).help(help));
-    None
+/// A field about hidden layers, which has no effect without any.
+pub const fn needed_by(field: &'static str) -> Rule {
+    Rule::excludes(
+        (field, Is::Given),
+        ("hidden", Is::Empty),
+        "the head has no hidden layer, so `{field}` would have no effect",
+    )
+    .label("no layer here")
+    .help("add `hidden: [d_model]`, or remove it")
 }

@@ -3,7 +3,7 @@
 use super::hidden::{self, Hidden};
 use super::{Lowered, Site};
 use crate::field::record::record;
-use crate::field::{Context, Probability, Size};
+use crate::field::{Probability, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
@@ -26,11 +26,7 @@ record! {
         dropout: Probability = value(Probability(0.0));
         /// Whether the projections have a bias.
         bias: bool = value(true);
-    } check check;
-}
-
-fn check(head: &SpanHead, cx: &mut Context<'_>) -> Option<()> {
-    hidden::check(&head.hidden, (head.norm.is_some(), head.hidden_bias.is_some()), &head.places, cx)
+    } rules [hidden::needed_by("norm"), hidden::needed_by("hidden_bias")];
 }
 
 impl SpanHead {

@@ -2,8 +2,8 @@
 //! (Zhu et al. 2025, "Transformers without Normalization").
 
 use super::without_weight;
+use crate::field::Positive;
 use crate::field::record::record;
-use crate::field::{Context, Positive};
 use crate::ir::build::{Builder, Built};
 use crate::ir::op::{Activation, Op};
 use crate::ir::{Extent, Init, Layer, Role, ValueId};
@@ -17,14 +17,10 @@ record! {
         affine: bool = value(true);
         /// Whether there is a learned bias; the default is the value of `affine`.
         bias: Option<bool> = absent;
-    } check Self::check;
+    } rules [without_weight("bias")];
 }
 
 impl DynamicTanh {
-    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
-        without_weight(&self.places, self.affine, &[("bias", self.bias == Some(true))], cx)
-    }
-
     /// Whether there is a bias.
     pub fn has_bias(&self) -> bool {
         self.affine && self.bias.unwrap_or(true)

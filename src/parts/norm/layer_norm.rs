@@ -2,8 +2,8 @@
 //! (Ba, Kiros, Hinton 2016).
 
 use super::without_weight;
+use crate::field::Positive;
 use crate::field::record::record;
-use crate::field::{Context, Positive};
 use crate::ir::{Extent, Layer};
 
 record! {
@@ -17,19 +17,10 @@ record! {
         bias: Option<bool> = absent;
         /// Whether the factor is `1 + weight`, where the weight is initialised to 0 (Nemotron).
         unit_offset: bool = value(false);
-    } check Self::check;
+    } rules [without_weight("bias"), without_weight("unit_offset")];
 }
 
 impl LayerNorm {
-    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
-        without_weight(
-            &self.places,
-            self.affine,
-            &[("bias", self.bias == Some(true)), ("unit_offset", self.unit_offset)],
-            cx,
-        )
-    }
-
     /// The layer for `dim` features.
     pub fn layer(&self, dim: Extent) -> Layer {
         Layer::LayerNorm {

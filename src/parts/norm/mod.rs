@@ -10,9 +10,8 @@ pub use layer_norm::LayerNorm;
 pub use none::NoNorm;
 pub use rms_norm::RmsNorm;
 
-use crate::diag::{Code, Diagnostic};
-use crate::field::Context;
-use crate::field::record::{Places, slot};
+use crate::field::record::slot;
+use crate::field::rule::{Is, Rule};
 use crate::ir::build::{Builder, Built};
 use crate::ir::{Extent, Layer, Op, ValueId};
 
@@ -80,19 +79,12 @@ impl Norm {
     }
 }
 
-/// Reports fields that describe a weight which the norm does not have.
-fn without_weight(
-    places: &Places,
-    affine: bool,
-    said: &[(&'static str, bool)],
-    cx: &mut Context<'_>,
-) -> Option<()> {
-    let Some((key, _)) = said.iter().find(|(_, given)| *given && !affine) else { return Some(()) };
-    let message = format!("without a weight (`affine: false`), `{key}` has no effect");
-    cx.report(
-        Diagnostic::error(Code::KeysExclude, places.of(key), message)
-            .label(places.of("affine"), "no weight here")
-            .help("keep one of them"),
-    );
-    None
+/// A field that describes a weight which the norm does not have.
+const fn without_weight(field: &'static str) -> Rule {
+    Rule::excludes(
+        (field, Is::True),
+        ("affine", Is::False),
+        "without a weight (`affine: false`), `{field}` has no effect",
+    )
+    .label("no weight here")
 }

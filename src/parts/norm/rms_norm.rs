@@ -1,8 +1,8 @@
 //! Root mean square normalisation: `x / sqrt(mean(x^2) + eps) * weight` (Zhang and Sennrich 2019).
 
 use super::without_weight;
+use crate::field::Positive;
 use crate::field::record::record;
-use crate::field::{Context, Positive};
 use crate::ir::{Extent, Layer};
 
 record! {
@@ -14,14 +14,10 @@ record! {
         affine: bool = value(true);
         /// Whether the factor is `1 + weight`, where the weight is initialised to 0 (Gemma).
         unit_offset: bool = value(false);
-    } check Self::check;
+    } rules [without_weight("unit_offset")];
 }
 
 impl RmsNorm {
-    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
-        without_weight(&self.places, self.affine, &[("unit_offset", self.unit_offset)], cx)
-    }
-
     /// The layer for `dim` features.
     pub fn layer(&self, dim: Extent) -> Layer {
         Layer::RmsNorm {

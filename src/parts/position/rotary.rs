@@ -4,8 +4,8 @@
 use super::scaling::Scaling;
 use super::{Geometry, Scheme};
 use crate::diag::{Code, Diagnostic};
-use crate::field::Positive;
 use crate::field::record::{choice, record};
+use crate::field::{Fraction, Positive};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op};
@@ -29,7 +29,7 @@ record! {
         /// The base of the wavelengths.
         theta: Positive = value(Positive(10_000.0));
         /// The share of a head's features that is rotated, starting with the first.
-        fraction: Positive = value(Positive(1.0));
+        fraction: Fraction = value(Fraction(1.0));
         /// Which features form a pair.
         pairing: Pairing = value(Pairing::Half);
         /// How angles change for sequences longer than in training.
@@ -76,10 +76,6 @@ impl Scheme for Rotary {
     fn check(&self, (features, place): (u64, Span), _is_causal: bool) -> Vec<Diagnostic> {
         let rotated = self.rotated(features);
         let fraction = self.places.of("fraction");
-        if *self.fraction > 1.0 {
-            let message = format!("fraction {} rotates more features than a head has", *self.fraction);
-            return vec![Diagnostic::error(Code::OutOfRange, fraction, message).help("at most 1")];
-        }
         if rotated > 0 && rotated.is_multiple_of(2) {
             return self.scaling.check(rotated);
         }

@@ -5,6 +5,7 @@
 
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{record, slot};
+use crate::field::rule::Rule;
 use crate::field::{Positive, Size};
 use crate::ir::Extent;
 use crate::ir::op::{FrequencyRule, LongRotary, LongRule, RotaryTable};
@@ -50,7 +51,7 @@ record! {
         mscale_all_dim: Option<Positive> = absent;
         /// Whether the ramp's ends are rounded to whole dimensions.
         truncate: bool = value(true);
-    }
+    } rules [Rule::below("beta_slow", "beta_fast").help("the values of the paper are 1 and 32")];
 }
 record! {
     /// A factor for every frequency, in one list for short and one for long sequences (LongRoPE, Ding et
@@ -65,7 +66,7 @@ record! {
         /// Factor on sines and cosines; by default `sqrt(1 + ln(context/original_context) /
         /// ln(original_context))`.
         attention_factor: Option<Positive> = absent;
-    }
+    } rules [Rule::as_long("long_factor", "short_factor")];
 }
 record! {
     /// Low frequencies are divided by the factor, high ones kept, with a ramp in between (Llama 3.1).
@@ -78,7 +79,9 @@ record! {
         high_freq_factor: Positive = value(Positive(4.0));
         /// The length of sequences in training.
         original_context: Size = required;
-    }
+    } rules [
+        Rule::below("low_freq_factor", "high_freq_factor").help("the values of Llama 3.1 are 1 and 4"),
+    ];
 }
 
 slot! {
@@ -172,23 +175,6 @@ impl Scaling {
                     let message = "longrope takes the logarithm of original_context, which must be above 1";
                     found.push(Diagnostic::error(Code::OutOfRange, s.places.of("original_context"), message));
                 }
-            }
-            Self::Llama3(s) if *s.high_freq_factor <= *s.low_freq_factor => {
-                let message = format!(
-                    "high_freq_factor {} is not above low_freq_factor {}",
-                    *s.high_freq_factor, *s.low_freq_factor
-                );
-                found.push(
-                    Diagnostic::error(Code::OutOfRange, s.places.of("high_freq_factor"), message)
-                        .help("the values of Llama 3.1 are 4 and 1"),
-                );
-            }
-            Self::Yarn(s) if *s.beta_fast <= *s.beta_slow => {
-                let message = format!("beta_fast {} is not above beta_slow {}", *s.beta_fast, *s.beta_slow);
-                found.push(
-                    Diagnostic::error(Code::OutOfRange, s.places.of("beta_fast"), message)
-                        .help("the values of the paper are 32 and 1"),
-                );
             }
             Self::Dynamic(_) if dim <= 2 => {
                 let message = "dynamic scaling needs more than 2 rotated features";

@@ -1,0 +1,357 @@
+//! Conditions between the fields of a record, each stated once, in the record's table.
+//!
+//! A [`Rule`] is data: decoding reports what breaks it ([`check`]), the schema says it in its own language, and
+//! `explain` and the reference print its [sentence](Rule::sentence). What needs more than two fields, or code, is a
+//! function named by `check` in a `record!`.
+
+use super::context::Context;
+use super::value::{DefaultDoc, Field};
+use crate::diag::{Code, Diagnostic};
+use crate::source::Span;
+use crate::syntax::tree::{Kind, Node};
+
+/// A condition on a field of a record. Fields are named by paths below the record; `*` is whichever part a slot
+/// holds: `norm.*.affine`.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// The field that is reported.
+    pub field: &'static str,
+    /// What must hold.
+    pub kind: RuleKind,
+    /// The other field.
+    pub other: &'static str,
+    code: Code,
+    message: &'static str,
+    label: &'static str,
+    help: &'static str,
+}
+
+/// What a rule says about its two fields.
+#[derive(Clone, Copy, Debug)]
+pub enum RuleKind {
+    /// The field is not the first while the other is the second.
+    Excludes(Is, Is),
+    /// The field is not this; there is no other.
+    Never(Is),
+    /// The number divides the other without a remainder.
+    Divides,
+    /// The number is not larger than the other.
+    AtMost,
+    /// The number is smaller than the other.
+    Below,
+    /// The list is as long as the other.
+    AsLong,
+}
+
+/// What a value is, as far as rules ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Is {
+    /// Anything except `none`.
+    Given,
+    /// `none`, or nothing.
+    Absent,
+    /// `true`
+    True,
+    /// `false`
+    False,
+    /// This word or part.
+    Word(&'static str),
+    /// A word or part other than this one.
+    Not(&'static str),
+    /// The number 0.
+    Zero,
+    /// A number other than 0.
+    NotZero,
+    /// A list without items.
+    Empty,
+    /// A list with items.
+    NotEmpty,
+}
+
+impl Rule {
+    /// Two fields that cannot be as described at the same time. `message` names both.
+    pub const fn excludes(
+        (field, is): (&'static str, Is),
+        (other, so): (&'static str, Is),
+        message: &'static str,
+    ) -> Self {
+        let kind = RuleKind::Excludes(is, so);
+        Self {
+            field,
+            kind,
+            other,
+            code: Code::KeysExclude,
+            message,
+            label: "the other one",
+            help: "keep one of them",
+        }
+    }
+
+    /// A value that a field does not have in this record.
+    pub const fn never((field, is): (&'static str, Is), message: &'static str) -> Self {
+        let kind = RuleKind::Never(is);
+        Self { field, kind, other: "", code: Code::KeysExclude, message, label: "", help: "" }
+    }
+
+    const fn of_numbers(field: &'static str, kind: RuleKind, other: &'static str, code: Code) -> Self {
+        Self { field, kind, other, code, message: "", label: "", help: "" }
+    }
+
+    /// A number that divides another one.
+    pub const fn divides(field: &'static str, other: &'static str) -> Self {
+        Self::of_numbers(field, RuleKind::Divides, other, Code::NotDivisible)
+    }
+
+    /// A number that is not larger than another one.
+    pub const fn at_most(field: &'static str, other: &'static str) -> Self {
+        Self::of_numbers(field, RuleKind::AtMost, other, Code::OutOfRange)
+    }
+
+    /// A number that is smaller than another one.
+    pub const fn below(field: &'static str, other: &'static str) -> Self {
+        Self::of_numbers(field, RuleKind::Below, other, Code::OutOfRange)
+    }
+
+    /// A list that is as long as another one.
+    pub const fn as_long(field: &'static str, other: &'static str) -> Self {
+        Self::of_numbers(field, RuleKind::AsLong, other, Code::LengthMismatch)
+    }
+
+    /// With another code than the usual one of its kind.
+    pub const fn code(self, code: Code) -> Self {
+        Self { code, ..self }
+    }
+
+    /// With what is written at the place of the other field.
+    pub const fn label(self, label: &'static str) -> Self {
+        Self { label, ..self }
+    }
+
+    /// With what would mend it.
+    pub const fn help(self, help: &'static str) -> Self {
+        Self { help, ..self }
+    }
+
+    /// The rule as a sentence of the field's documentation.
+    pub fn sentence(&self) -> String {
+        let other = self.other.replace(".*", "");
+        let inner = self.field.split_once('.').map(|(_, inner)| inner);
+        let subject = |is: Is| match (inner, is) {
+            (None, Is::Given | Is::NotZero | Is::NotEmpty) => "It".to_owned(),
+            (None, is) => is.value(),
+            (Some(inner), is) => format!("`{inner}: {}`", is.value().trim_matches('`')),
+        };
+        let number = |said: &str| match inner {
+            Some(inner) => format!("`{inner}` {said} `{other}`."),
+            None => format!("It {said} `{other}`."),
+        };
+        match self.kind {
+            RuleKind::Never(is) => format!("{} cannot be given.", subject(is)),
+            RuleKind::Excludes(is, so) => {
+                let subject = subject(is);
+                let other = match so {
+                    Is::Given | Is::NotEmpty => format!("with `{other}`"),
+                    Is::Absent => format!("without `{other}`"),
+                    Is::Empty => format!("without `{other}`, or with an empty one"),
+                    Is::Not(word) => format!("with another `{other}` than `{word}`"),
+                    Is::True | Is::False | Is::Word(_) | Is::Zero => {
+                        format!("with `{other}: {}`", so.value().trim_matches('`'))
+                    }
+                    Is::NotZero => format!("with `{other}` other than 0"),
+                };
+                format!("{subject} cannot be given {other}.")
+            }
+            RuleKind::Divides => number("must divide"),
+            RuleKind::AtMost => number("must be at most"),
+            RuleKind::Below => number("must be less than"),
+            RuleKind::AsLong => number("must be as long as"),
+        }
+    }
+
+    /// What is wrong, if the values break the rule; the values are known and written out, the places are `given`.
+    fn broken(&self, given: &Node, values: &Node) -> Option<Diagnostic> {
+        let fault = self.fault(at(values, self.field)?, at(values, self.other))?;
+        // What is only given or not is shown by its key, what has a wrong value by its value.
+        let (is_key, is_other_key) = match self.kind {
+            RuleKind::Excludes(is, so) => (is == Is::Given, so == Is::Given),
+            RuleKind::Never(_)
+            | RuleKind::Divides
+            | RuleKind::AtMost
+            | RuleKind::Below
+            | RuleKind::AsLong => (false, false),
+        };
+        let place = key_place(given, self.field).filter(|_| is_key).unwrap_or(place(given, self.field));
+        // A default has no place in the text that could be shown.
+        let there = match is_other_key {
+            true => key_place(given, self.other),
+            false => at(given, self.other).map(|node| node.span),
+        };
+        let diagnostic = Diagnostic::error(self.code, place, fault.message);
+        let diagnostic = there.into_iter().fold(diagnostic, |d, at| d.label(at, fault.label.clone()));
+        Some(diagnostic.help(if self.help.is_empty() { fault.help } else { self.help.to_owned() }))
+    }
+
+    /// In words what is wrong with the values of both fields, if anything is.
+    fn fault(&self, value: &Node, other: Option<&Node>) -> Option<Fault> {
+        let (field, over) = (self.field, self.other);
+        let text = |node: &Node| node.text().map(str::to_owned);
+        let stated = || Fault {
+            message: self.message.replace("{field}", field),
+            label: self.label.to_owned(),
+            help: self.help.to_owned(),
+        };
+        match self.kind {
+            RuleKind::Never(is) => is.holds(value).then(stated),
+            RuleKind::Excludes(is, so) => (is.holds(value) && so.holds(other?)).then(stated),
+            RuleKind::Divides => {
+                let (mine, its) = (text(value)?.parse::<u64>().ok()?, text(other?)?.parse::<u64>().ok()?);
+                if mine == 0 || its.is_multiple_of(mine) {
+                    return None;
+                }
+                let down = its.saturating_sub(its.checked_rem(mine)?);
+                let near: Vec<String> = [down, down.saturating_add(mine)]
+                    .iter()
+                    .filter(|n| **n > 0)
+                    .map(u64::to_string)
+                    .collect();
+                let near = near.join(" or ");
+                let divisors = (1..=its.min(4096)).filter(|n| its.is_multiple_of(*n));
+                let divisors: Vec<String> = divisors.take(12).map(|n| n.to_string()).collect();
+                Some(Fault {
+                    message: format!("{field} ({mine}) does not divide {over} ({its})"),
+                    label: format!("{over} is {its} here"),
+                    help: format!("{field} of {} would work, or {over} of {near}", divisors.join(", ")),
+                })
+            }
+            RuleKind::AtMost | RuleKind::Below => {
+                let (mine, its) = (text(value)?, text(other?)?);
+                let (small, large) = (mine.parse::<f64>().ok()?, its.parse::<f64>().ok()?);
+                let is_strict = matches!(self.kind, RuleKind::Below);
+                if small < large || (small == large && !is_strict) {
+                    return None;
+                }
+                let (than, at_most) =
+                    if is_strict { ("not below", "less than") } else { ("more than", "at most") };
+                Some(Fault {
+                    message: format!("{field} ({mine}) is {than} {over} ({its})"),
+                    label: format!("{over} is {its} here"),
+                    help: format!("{at_most} {its}"),
+                })
+            }
+            RuleKind::AsLong => {
+                let (mine, its) = (length(value)?, length(other?)?);
+                (mine != its).then(|| Fault {
+                    message: format!("{field} has {mine} items, but {over} has {its}"),
+                    label: format!("{its} items here"),
+                    help: "both have the same number of items".to_owned(),
+                })
+            }
+        }
+    }
+}
+
+/// What is said where a rule is broken.
+struct Fault {
+    message: String,
+    label: String,
+    help: String,
+}
+
+impl Is {
+    /// Whether a value that is written out is so.
+    pub fn holds(self, value: &Node) -> bool {
+        let is =
+            |word: &str| value.text() == Some(word) || matches!(part(value), Some((name, _)) if name == word);
+        let number = || value.text().and_then(|text| text.parse::<f64>().ok());
+        match self {
+            Is::Given => !is("none"),
+            Is::Absent => is("none"),
+            Is::True => is("true"),
+            Is::False => is("false"),
+            Is::Word(word) => is(word),
+            Is::Not(word) => !is(word),
+            Is::Zero => number() == Some(0.0),
+            Is::NotZero => number().is_some_and(|n| n != 0.0),
+            Is::Empty => length(value) == Some(0),
+            Is::NotEmpty => length(value).is_some_and(|n| n > 0),
+        }
+    }
+
+    /// Whether a field that is not given is so.
+    pub fn is_default_of(self, field: &Field) -> bool {
+        match field.default {
+            DefaultDoc::Value(value) => self.holds(&value()),
+            DefaultDoc::Absent => self == Is::Absent,
+            DefaultDoc::Required | DefaultDoc::Formula(_) => false,
+        }
+    }
+
+    fn value(self) -> String {
+        match self {
+            Is::Given | Is::NotZero => "a value".to_owned(),
+            Is::Absent => "`none`".to_owned(),
+            Is::True => "`true`".to_owned(),
+            Is::False => "`false`".to_owned(),
+            Is::Word(word) => format!("`{word}`"),
+            Is::Not(word) => format!("A value other than `{word}`"),
+            Is::Zero => "`0`".to_owned(),
+            Is::Empty => "an empty list".to_owned(),
+            Is::NotEmpty => "a list that is not empty".to_owned(),
+        }
+    }
+}
+
+/// Reports every rule that `values` break, which are what is known of a record, written out with defaults. `given`
+/// is the author's tree, which has the places.
+pub fn check(rules: &[Rule], given: &Node, values: &Node, cx: &mut Context<'_>) -> Option<()> {
+    let mut ok = Some(());
+    for broken in rules.iter().filter_map(|rule| rule.broken(given, values)) {
+        cx.report(broken);
+        ok = None;
+    }
+    ok
+}
+
+/// The value at a path.
+fn at<'n>(node: &'n Node, path: &str) -> Option<&'n Node> {
+    path.split('.').try_fold(node, |node, segment| match segment {
+        "*" => part(node).map(|(_, fields)| fields),
+        name => node.get(name),
+    })
+}
+
+/// The place of the value at a path, or of the nearest one around it.
+fn place(node: &Node, path: &str) -> Span {
+    let mut found = node;
+    for segment in path.split('.') {
+        match at(found, segment) {
+            Some(inner) => found = inner,
+            None => break,
+        }
+    }
+    found.span
+}
+
+/// The place of the last key of a path, if it is given.
+fn key_place(node: &Node, path: &str) -> Option<Span> {
+    let (around, key) = match path.rsplit_once('.') {
+        Some((around, key)) => (at(node, around)?, key),
+        None => (node, path),
+    };
+    around.entry(key).map(|entry| entry.key_span)
+}
+
+/// The part that a slot's value holds, if it is written with fields.
+fn part(node: &Node) -> Option<(&str, &Node)> {
+    match node.entries()? {
+        [only] => Some((only.key.as_str(), &only.value)),
+        _ => None,
+    }
+}
+
+fn length(node: &Node) -> Option<u64> {
+    match &node.kind {
+        Kind::List(items) => Some(items.len() as u64),
+        Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => None,
+    }
+}
