@@ -68,6 +68,8 @@ pub struct Source {
     pub name: String,
     /// The whole text.
     pub text: String,
+    /// Where its lines begin, so that the line of a place is found without reading the text again.
+    lines: Vec<usize>,
 }
 
 impl Source {
@@ -77,10 +79,24 @@ impl Source {
         while !self.text.is_char_boundary(end) {
             end -= 1;
         }
-        let before = self.text.get(..end).unwrap_or("");
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        let line = self.line_at(end);
+        let start = line.checked_sub(1).and_then(|i| self.lines.get(i)).copied().unwrap_or(0);
+        let column = self.text.get(start..end).unwrap_or("").chars().count() + 1;
         (line, column)
+    }
+
+    /// The line of a byte offset, counted from 1.
+    pub fn line_at(&self, offset: usize) -> usize {
+        self.lines.partition_point(|start| *start <= offset.min(self.text.len()))
+    }
+
+    /// The text of a line, which is counted from 1, without its end.
+    pub fn line(&self, number: usize) -> Option<&str> {
+        let start = *self.lines.get(number.checked_sub(1)?)?;
+        let end = self.lines.get(number).copied().unwrap_or(self.text.len());
+        let line = self.text.get(start..end)?;
+        let line = line.strip_suffix('\n').unwrap_or(line);
+        Some(line.strip_suffix('\r').unwrap_or(line))
     }
 }
 
@@ -99,7 +115,9 @@ impl SourceMap {
     /// Adds a text and returns its id.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
         let id = SourceId(u32::try_from(self.sources.len()).unwrap_or(u32::MAX));
-        self.sources.push(Source { name: name.into(), text: text.into() });
+        let text = text.into();
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        self.sources.push(Source { name: name.into(), text, lines });
         id
     }
 
@@ -134,7 +152,7 @@ impl SourceMap {
 
     /// The line of a span's start, counted from 1.
     pub fn line(&self, span: Span) -> usize {
-        self.get(span.source).map_or(0, |s| s.line_column(span.start as usize).0)
+        self.get(span.source).map_or(0, |s| s.line_at(span.start as usize))
     }
 
     /// All sources in the order they were added.

@@ -6,7 +6,7 @@ use super::inspect::Observe;
 use super::observe::{captured, floats};
 use super::ui::Failure;
 use crate::inspect::norms::{self, Batch};
-use crate::inspect::sites::{Norm, Sites};
+use crate::inspect::sites::{Norm, Sequence, Sites};
 use crate::inspect::{Matrix, Report};
 use crate::interp::Outputs;
 use crate::learn::data::Codebook;
@@ -18,8 +18,9 @@ use crate::learn::data::Codebook;
 pub fn norm<'s>(one: &Observe, found: &'s Sites) -> Result<&'s Norm, Failure> {
     let stack = one.kind.map(|kind| kind.stack());
     let fits = |norm: &&Norm| {
-        let of_stack = stack.is_none_or(|stack| norm.path.split('.').next() == Some(stack));
-        of_stack && one.layer.is_none_or(|layer| norm.layer == layer && norm.path.contains(".blocks."))
+        let of_stack = stack.is_none_or(|stack| norm.at.is_some_and(|at| at.stack == stack));
+        let layer = norm.at.and_then(|at| at.layer);
+        of_stack && one.layer.is_none_or(|wanted| layer == Some(wanted))
     };
     found.norms.iter().find(fits).ok_or_else(|| {
         let failure = Failure::usage("the model has no norm at this place");
@@ -46,7 +47,7 @@ pub fn report(
         return Err(Failure::bug(format!("{} has the shape {shape:?}", norm.input)));
     };
     let numbers = floats(value)?;
-    let is_source = norm.path.starts_with("encoder.") && inputs.get("source").is_some();
+    let is_source = norm.sequence == Sequence::Source && inputs.get("source").is_some();
     let (ids, mask) = match is_source {
         true => ("source", "source_mask"),
         false if inputs.get("target").is_some() => ("target", "mask"),

@@ -173,10 +173,10 @@ pub enum Kind {
 
 impl Kind {
     /// The stack of the layers.
-    pub fn stack(self) -> &'static str {
+    pub fn stack(self) -> sites::Stack {
         match self {
-            Kind::Encoder => "encoder",
-            Kind::Decoder | Kind::Cross => "decoder",
+            Kind::Encoder => sites::Stack::Encoder,
+            Kind::Decoder | Kind::Cross => sites::Stack::Decoder,
         }
     }
 }

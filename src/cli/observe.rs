@@ -130,7 +130,7 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
             let shown = layers.into_iter().map(|layer| {
                 let (rows, columns, values) = first_sequence(captured(&outputs, &layer.path)?)?;
                 Ok(LayerOutputs {
-                    title: format!("{} layer {}", layer.stack, layer.index),
+                    title: format!("{} layer {}", layer.stack.word(), layer.index),
                     values: Matrix::new(rows, columns, values),
                     words: words.at(layer.sequence, rows)?,
                 })
@@ -162,11 +162,7 @@ fn trained(one: &Observe, ui: &mut Ui) -> Result<Option<Trained>, Failure> {
 
 /// Whether the output of a layer is requested.
 fn wants(one: &Observe, layer: &sites::Layer) -> bool {
-    let of_stack = match one.kind.map(Kind::from) {
-        Some(Kind::Encoder) => layer.stack == "encoder",
-        Some(Kind::Decoder | Kind::Cross) => layer.stack == "decoder",
-        None => true,
-    };
+    let of_stack = one.kind.is_none_or(|kind| kind.stack() == layer.stack);
     of_stack && one.layer.is_none_or(|index| index == layer.index)
 }
 
@@ -385,7 +381,7 @@ fn init(one: &Observe, ui: &mut Ui, graph: Verified) -> Result<Report, Failure> 
             let outputs = model.run(&some_inputs(model.model.plan(), context), &captures)?;
             for layer in &found.layers {
                 let (_, _, values) = first_sequence(captured(&outputs, &layer.path)?)?;
-                depth.push((format!("{} layer {}", layer.stack, layer.index), variance(&values)));
+                depth.push((format!("{} layer {}", layer.stack.word(), layer.index), variance(&values)));
             }
         }
     } else {

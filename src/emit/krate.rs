@@ -3,7 +3,7 @@
 use trafoc_kernels::source;
 
 use super::{Form, name};
-use crate::ir::{DType, Layer, MemberKind, Value, Verified};
+use crate::ir::{DType, Layer, MemberKind, Rows, Value, Verified};
 use crate::lower::Bug;
 use crate::source::SourceMap;
 
@@ -149,7 +149,7 @@ fn program(graph: &Verified, module: &str, model: &str) -> Result<String, Bug> {
 /// A few tokens, within the context and the vocabulary.
 fn sample_length(graph: &Verified) -> u64 {
     let tables = graph.modules.iter().flat_map(|m| &m.members).filter_map(|member| match &member.kind {
-        MemberKind::Layer(Layer::Embedding { rows, .. }) if member.name == "tokens" => Some(rows.get()),
+        MemberKind::Layer(Layer::Embedding { of: Rows::Tokens, rows, .. }) => Some(rows.get()),
         MemberKind::Layer(_) | MemberKind::Module(_) | MemberKind::Stack(_) => None,
     });
     tables.chain([graph.context, 8]).min().unwrap_or(1).max(1)
@@ -172,7 +172,8 @@ fn sample(value: &Value, length: u64) -> Option<String> {
             None => length.to_string(),
         })
         .collect();
-    let is_ids = matches!(value.name.as_str(), "tokens" | "source" | "target");
+    // Of all integers only token ids have a position axis and cannot be absent.
+    let is_ids = rank == 2;
     Some(match (value.ty.dtype, is_ids) {
         (DType::Int, true) => {
             format!("Tensor::<1, Int>::arange(0..{length}, &device).unsqueeze::<{rank}>()")

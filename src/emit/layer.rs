@@ -74,7 +74,7 @@ pub fn build(layer: &Layer, file: &File) -> String {
             let fans = (*input, *output);
             linear(&size(input), &size(output), bias.then_some(bias_init), init, fans, file)
         }
-        Layer::Embedding { rows, dim, padding, init } => {
+        Layer::Embedding { rows, dim, padding, init, .. } => {
             let weight = param(init, &[size(rows), size(dim)], (*dim, *rows), file);
             let weight = match padding {
                 Some(row) => format!("{}({weight}, {row})", file.kernel("zero_row")),

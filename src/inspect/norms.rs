@@ -5,6 +5,7 @@
 //! one token, BatchNorm over all tokens of the batch for one feature, so with BatchNorm a token's result
 //! depends on the other examples. Learned weights and biases, which both have, are left out.
 
+use super::sites::NormKind;
 use super::{Matrix, Part, Report};
 use crate::draw::Figure;
 use crate::draw::heatmap::Heatmap;
@@ -15,8 +16,8 @@ use crate::draw::scale::Colors;
 pub struct Batch {
     /// The path of the norm.
     pub path: String,
-    /// The kind of norm in the model: `layer_norm` or `rms_norm`.
-    pub kind: &'static str,
+    /// The kind of norm in the model.
+    pub kind: NormKind,
     /// One row per token, one column per feature.
     pub rows: Matrix,
     /// The example of each row, in order.
@@ -79,13 +80,14 @@ pub fn norms(name: &str, batch: &Batch) -> Report {
     let table = Some((header.map(str::to_owned).to_vec(), rows.collect()));
     let most = all.iter().skip(1).flat_map(|(_, m)| &m.values).fold(0f64, |most, v| most.max(v.abs()));
     let own = batch.rows.values.iter().fold(0f64, |most, v| most.max(v.abs()));
-    let figures = all.iter().map(|(name, matrix)| {
-        let range = if *name == "input" { own } else { most };
-        map(name, matrix, batch, if range > 0.0 { range } else { 1.0 })
-    });
+    // The norms share one range, so that they can be compared; the input has its own.
+    let figures = all
+        .iter()
+        .zip([own, most, most])
+        .map(|((name, matrix), range)| map(name, matrix, batch, if range > 0.0 { range } else { 1.0 }));
     let own_norm = match batch.kind {
-        "layer_norm" => "The model has a LayerNorm here",
-        _ => "The model itself has an RMSNorm here, which subtracts no mean",
+        NormKind::LayerNorm => "The model has a LayerNorm here",
+        NormKind::RmsNorm => "The model itself has an RMSNorm here, which subtracts no mean",
     };
     let first = Part {
         title: "One batch, two norms".into(),

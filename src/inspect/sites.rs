@@ -1,10 +1,10 @@
 //! The places in a graph that can be inspected: attention weights, outputs of layers and norms, with the
 //! paths under which a run captures them.
 
-use crate::ir::op::{Attention, MaskRule};
+use crate::ir::op::{self, Attention, MaskRule};
 use crate::ir::paths::join;
 use crate::ir::{
-    self, Dim, Graph, MemberId, MemberKind, ModelKind, Module, ModuleId, Node, Op, Sym, ValueId, Verified,
+    self, Dim, Graph, MemberId, MemberKind, ModelKind, Module, ModuleId, Node, Op, Slot, ValueId, Verified,
 };
 
 /// The most places that are listed, since more could not be shown.
@@ -32,16 +32,43 @@ pub enum Sequence {
 
 impl Sequence {
     /// The sequence of a stack.
-    pub fn of(model: ModelKind, stack: &str) -> Self {
-        match model {
-            ModelKind::EncoderDecoder if stack == ENCODER => Sequence::Source,
-            ModelKind::EncoderDecoder | ModelKind::Decoder | ModelKind::Encoder => Sequence::Target,
+    fn of(model: ModelKind, stack: Stack) -> Self {
+        match (model, stack) {
+            (ModelKind::EncoderDecoder, Stack::Encoder) => Sequence::Source,
+            (ModelKind::EncoderDecoder, Stack::Decoder) | (ModelKind::Decoder | ModelKind::Encoder, _) => {
+                Sequence::Target
+            }
         }
     }
 }
 
-/// The name of the stack that is an encoder.
-const ENCODER: &str = "encoder";
+/// A stack of layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stack {
+    /// The encoder.
+    Encoder,
+    /// The decoder.
+    Decoder,
+}
+
+impl Stack {
+    /// The name of the stack in one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Stack::Encoder => "encoder",
+            Stack::Decoder => "decoder",
+        }
+    }
+}
+
+/// Where in a model something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// The stack.
+    pub stack: Stack,
+    /// The index of the layer in its stack, counted from 0; `None` before and after the layers.
+    pub layer: Option<u64>,
+}
 
 impl Kind {
     /// The name of the kind in one word.
@@ -94,14 +121,23 @@ impl Site {
 /// The output of one layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// The stack: `encoder` or `decoder`.
-    pub stack: String,
+    /// The stack of the layer.
+    pub stack: Stack,
     /// The sequence of its positions.
     pub sequence: Sequence,
     /// The index of the layer, counted from 0.
     pub index: u64,
     /// The path of its output `[B, T, D]`.
     pub path: String,
+}
+
+/// A kind of norm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormKind {
+    /// By mean and variance.
+    LayerNorm,
+    /// By the mean square.
+    RmsNorm,
 }
 
 /// A norm over the features of every position.
@@ -111,12 +147,14 @@ pub struct Norm {
     pub path: String,
     /// The path of its input, `[B, T, D]`.
     pub input: String,
-    /// The kind: `layer_norm` or `rms_norm`.
-    pub kind: &'static str,
+    /// The kind of norm.
+    pub kind: NormKind,
     /// Added to the variance or the mean square.
     pub eps: f64,
-    /// The index of the layer in its stack, counted from 0; 0 outside of the layers.
-    pub layer: u64,
+    /// The place of the norm; `None` outside of the stacks, in embeddings and heads.
+    pub at: Option<At>,
+    /// The sequence of its positions.
+    pub sequence: Sequence,
 }
 
 /// Everything that can be inspected.
@@ -134,7 +172,7 @@ pub struct Sites {
 pub fn sites(graph: &Verified) -> Sites {
     let mut walk = Walk { graph, sites: Sites::default() };
     let arguments = vec![Vec::new(); graph.root().args];
-    walk.module(graph.root, "", 0, &arguments);
+    walk.module(graph.root, "", None, &arguments);
     walk.sites
 }
 
@@ -146,14 +184,20 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn module(&mut self, id: ModuleId, path: &str, layer: u64, arguments: &[Rules]) {
+    fn module(&mut self, id: ModuleId, path: &str, at: Option<At>, arguments: &[Rules]) {
         let module = self.graph.module(id);
+        let at = match module.part.as_ref().map(|part| part.slot) {
+            Some(Slot::Encoder) => Some(At { stack: Stack::Encoder, layer: None }),
+            Some(Slot::Decoder) => Some(At { stack: Stack::Decoder, layer: None }),
+            Some(Slot::Embed | Slot::Attention | Slot::Cross | Slot::Ffn | Slot::Norm | Slot::Head)
+            | None => at,
+        };
         let mut rules: Vec<Rules> = vec![Rules::new(); module.values.len()];
         rules.iter_mut().zip(arguments).for_each(|(to, from)| to.clone_from(from));
         for node in &module.nodes {
             let given: Vec<Rules> =
                 node.inputs.iter().map(|id| rules.get(id.0).cloned().unwrap_or_default()).collect();
-            let own = self.node(module, node, path, layer, &given);
+            let own = self.node(module, node, path, at, &given);
             for id in &node.outputs {
                 if let Some(slot) = rules.get_mut(id.0) {
                     slot.clone_from(&own);
@@ -163,23 +207,23 @@ impl Walk<'_> {
     }
 
     /// Visits a node, and returns the rules of the mask it creates.
-    fn node(&mut self, module: &Module, node: &Node, path: &str, layer: u64, given: &[Rules]) -> Rules {
+    fn node(&mut self, module: &Module, node: &Node, path: &str, at: Option<At>, given: &[Rules]) -> Rules {
         if self.sites.attention.len() >= MOST || self.sites.layers.len() >= MOST {
             return Rules::new();
         }
         if let Op::Attention(op) = &node.op {
             let rules = op.hidden_by(given);
-            self.attention(module, node, op, path, (layer, rules));
+            self.attention(module, node, op, path, (at, rules));
         }
         if let Op::Layer { member } = &node.op {
-            self.norm(module, node, *member, path, layer);
+            self.norm(module, node, *member, path, at);
         }
         if let Op::Call { member } = &node.op
             && let MemberKind::Module(id) = &module.member(*member).kind
         {
-            self.module(*id, &join(path, &module.member(*member).name), layer, given);
+            self.module(*id, &join(path, &module.member(*member).name), at, given);
         }
-        if let Op::Scan { member, args, .. } = &node.op
+        if let (Op::Scan { member, args, .. }, Some(At { stack: of, .. })) = (&node.op, at)
             && let MemberKind::Stack(runs) = &module.member(*member).kind
         {
             let name = &module.member(*member).name;
@@ -196,8 +240,9 @@ impl Walk<'_> {
                     let steering = steering.map(|i| given.get(*i).cloned().unwrap_or_default());
                     let arguments: Vec<Rules> = std::iter::once(Rules::new()).chain(steering).collect();
                     let block_path = format!("{stack}.{index}");
-                    self.module(*block, &block_path, index, &arguments);
-                    self.layer(*block, path, &block_path, index);
+                    let inside = At { stack: of, layer: Some(index) };
+                    self.module(*block, &block_path, Some(inside), &arguments);
+                    self.layer(*block, of, &block_path, index);
                     index += 1;
                 }
             }
@@ -211,18 +256,21 @@ impl Walk<'_> {
         node: &Node,
         op: &Attention,
         path: &str,
-        (layer, rules): (u64, Rules),
+        (at, rules): (Option<At>, Rules),
     ) {
         let Some(value) = node.outputs.get(1).map(|id| module.value(*id)) else { return };
-        let [_, heads, queries, keys] = value.ty.shape.as_slice() else { return };
-        let stack = path.split('.').next().unwrap_or_default();
+        let ([_, heads, queries, keys], Some(At { stack, layer: Some(layer) })) =
+            (value.ty.shape.as_slice(), at)
+        else {
+            return;
+        };
         let sequence = Sequence::of(self.graph.kind, stack);
-        // A decoder's own keys are as many as its queries, plus those in the cache.
-        let own = [queries.clone(), queries + &Dim::sym(Sym::Past)];
-        let (kind, of_keys) = match (stack == ENCODER, own.contains(keys)) {
-            (true, _) => (Kind::Encoder, sequence),
-            (false, true) => (Kind::Decoder, sequence),
-            (false, false) => (Kind::Cross, Sequence::Source),
+        let (kind, of_keys) = match stack {
+            _ if Attention::reads_memory(&op::meaning::Site { node, module, measured: &[] }) => {
+                (Kind::Cross, Sequence::Source)
+            }
+            Stack::Encoder => (Kind::Encoder, sequence),
+            Stack::Decoder => (Kind::Decoder, sequence),
         };
         let constant = |dim: &Dim| dim.constant().and_then(|n| u64::try_from(n).ok());
         let sizes = [constant(queries), constant(keys)];
@@ -244,26 +292,27 @@ impl Walk<'_> {
         });
     }
 
-    fn norm(&mut self, module: &Module, node: &Node, member: MemberId, path: &str, layer: u64) {
+    fn norm(&mut self, module: &Module, node: &Node, member: MemberId, path: &str, at: Option<At>) {
         let member = module.member(member);
         let (kind, eps) = match &member.kind {
-            MemberKind::Layer(ir::Layer::LayerNorm { eps, .. }) => ("layer_norm", *eps),
-            MemberKind::Layer(ir::Layer::RmsNorm { eps, .. }) => ("rms_norm", *eps),
+            MemberKind::Layer(ir::Layer::LayerNorm { eps, .. }) => (NormKind::LayerNorm, *eps),
+            MemberKind::Layer(ir::Layer::RmsNorm { eps, .. }) => (NormKind::RmsNorm, *eps),
             MemberKind::Layer(_) | MemberKind::Module(_) | MemberKind::Stack(_) => return,
         };
         let Some(input) = node.inputs.first().map(|id| module.value(*id)) else { return };
         // Norms of queries and keys are computed head by head.
         if input.ty.shape.len() == 3 {
             let (path, input) = (join(path, &member.name), join(path, &input.name));
-            self.sites.norms.push(Norm { path, input, kind, eps, layer });
+            let sequence = at.map_or(Sequence::Target, |at| Sequence::of(self.graph.kind, at.stack));
+            self.sites.norms.push(Norm { path, input, kind, eps, at, sequence });
         }
     }
 
-    fn layer(&mut self, block: ModuleId, stack: &str, path: &str, index: u64) {
+    fn layer(&mut self, block: ModuleId, stack: Stack, path: &str, index: u64) {
         let module = self.graph.module(block);
         let Some(result) = module.results.first() else { return };
         let path = join(path, &module.value(*result).name);
         let sequence = Sequence::of(self.graph.kind, stack);
-        self.sites.layers.push(Layer { stack: stack.to_owned(), sequence, index, path });
+        self.sites.layers.push(Layer { stack, sequence, index, path });
     }
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::infer::{Mismatch, infer};
 use super::{
-    Layer, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Role, Run, Type, Value, ValueId,
+    Layer, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Part, Role, Run, Type, Value, ValueId,
 };
 use crate::field::value::MAX_SIZE;
 use crate::source::Span;
@@ -98,18 +98,6 @@ impl Arena {
         self.0.borrow().too_large.clone()
     }
 
-    /// The member with this name in a module.
-    pub fn member(&self, id: ModuleId, name: &str) -> Option<MemberId> {
-        let modules = &self.0.borrow().all;
-        modules.get(id.0).and_then(|m| m.members.iter().position(|m| m.name == name)).map(MemberId)
-    }
-
-    /// The names of a module's arguments.
-    pub fn arguments(&self, id: ModuleId) -> Vec<String> {
-        let modules = &self.0.borrow().all;
-        modules.get(id.0).map_or(Vec::new(), |m| m.arguments().iter().map(|v| v.name.clone()).collect())
-    }
-
     /// The types of a module's results.
     pub fn results(&self, id: ModuleId) -> Vec<Type> {
         let modules = &self.0.borrow().all;
@@ -138,6 +126,7 @@ impl Builder {
             doc: Vec::new(),
             span: None,
             role,
+            part: None,
             members: Vec::new(),
             args: 0,
             values: Vec::new(),
@@ -156,6 +145,12 @@ impl Builder {
     /// Adds a line of documentation: a formula or a sentence.
     pub fn doc(&mut self, line: impl Into<String>) -> &mut Self {
         self.module.doc.push(line.into());
+        self
+    }
+
+    /// The part of the spec that the module is made of.
+    pub fn part(&mut self, part: Part) -> &mut Self {
+        self.module.part = Some(part);
         self
     }
 
@@ -296,9 +291,9 @@ fn digest(module: &Module) -> u64 {
     }
     // Floats do not implement `Hash`, but their text is just as exact.
     let mut digest = Digest(std::hash::DefaultHasher::new());
-    let Module { name: _, doc, span: _, role, members, args, values, nodes, results } = module;
-    let written =
-        write!(digest, "{doc:?} {role:?} {members:?} {args} {values:?} {results:?}").and_then(|()| {
+    let Module { name: _, doc, span: _, role, part, members, args, values, nodes, results } = module;
+    let written = write!(digest, "{doc:?} {role:?} {part:?} {members:?} {args} {values:?} {results:?}")
+        .and_then(|()| {
             nodes.iter().try_for_each(|n| write!(digest, "{:?} {:?} {:?}", n.op, n.inputs, n.outputs))
         });
     debug_assert!(written.is_ok(), "a hasher takes every text");

@@ -103,6 +103,8 @@ pub struct Module {
     pub span: Option<Span>,
     /// The role in which its parameters are counted, except those of norms.
     pub role: Role,
+    /// The part of the spec that it was made of; `None` for the model itself.
+    pub part: Option<Part>,
     /// Layers, children and stacks, in order of first use.
     pub members: Vec<Member>,
     /// The first values are the arguments.
@@ -121,12 +123,58 @@ impl PartialEq for Module {
         self.name == other.name
             && self.doc == other.doc
             && self.role == other.role
+            && self.part == other.part
             && self.members == other.members
             && self.args == other.args
             && self.values == other.values
             && self.nodes == other.nodes
             && self.results == other.results
     }
+}
+
+/// The part of a spec that a module was made of, in words for readers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// The place of the part in the model.
+    pub slot: Slot,
+    /// What it is: `Grouped-query attention`.
+    pub title: String,
+    /// The sizes and choices by which a reader recognises it: `32 heads × 128, 8 kv`.
+    pub notes: Vec<String>,
+}
+
+impl Part {
+    /// A part without notes.
+    pub fn new(slot: Slot, title: impl Into<String>) -> Self {
+        Self { slot, title: title.into(), notes: Vec::new() }
+    }
+
+    /// The same with one more note.
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+}
+
+/// The place of a part in a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Slot {
+    /// From tokens or an image to vectors.
+    Embed,
+    /// The stack of an encoder.
+    Encoder,
+    /// The stack of a decoder.
+    Decoder,
+    /// Attention of a sequence to itself.
+    Attention,
+    /// Attention of a decoder to the encoder's output.
+    Cross,
+    /// A feed-forward part.
+    Ffn,
+    /// A norm that is computed by several ops.
+    Norm,
+    /// The output head.
+    Head,
 }
 
 /// The role in which parameters are counted in reports.
@@ -202,6 +250,8 @@ pub enum Layer {
     },
     /// Row lookup: `weight [rows, dim]`.
     Embedding {
+        /// What the rows stand for.
+        of: Rows,
         /// The number of rows.
         rows: Extent,
         /// The width of a row.
@@ -259,6 +309,34 @@ pub enum Layer {
         /// Whether training changes it; otherwise it is a buffer, which is not counted as a parameter.
         trained: bool,
     },
+}
+
+/// What the rows of an embedding stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rows {
+    /// The tokens of a vocabulary.
+    Tokens,
+    /// The positions of a sequence.
+    Positions,
+    /// Token types.
+    Segments,
+    /// The languages of a multilingual model.
+    Languages,
+    /// Ranges of distances between a query and a key.
+    Distances,
+}
+
+impl Rows {
+    /// The name of the table for readers.
+    pub fn title(self) -> &'static str {
+        match self {
+            Rows::Tokens => "Token embedding",
+            Rows::Positions => "Learned positions",
+            Rows::Segments => "Segment embedding",
+            Rows::Languages => "Language embedding",
+            Rows::Distances => "Bias by distance",
+        }
+    }
 }
 
 /// One parameter of a layer.

@@ -80,7 +80,7 @@ pub fn lower(block: &Block, name: &str, scope: &Scope, context: u64) -> Result<L
     let mut wired = Wired { b, block, prepared: &prepared, ambient: &ambient, variables, scope };
     for step in &block.wiring.steps {
         wired.b.at(step.span);
-        let value = wired.flow(&step.value, &variable(&step.target))?;
+        let value = wired.flow(&step.value, Naming::Variable(&variable(&step.target)))?;
         wired.variables.insert(step.target.clone(), value);
     }
     let result = wired.variables.get(&block.wiring.stream).copied();
@@ -95,6 +95,15 @@ fn variable(name: &str) -> String {
     if plain.starts_with(|c: char| c.is_ascii_digit()) { format!("_{plain}") } else { plain }
 }
 
+/// How a value that an equation describes is named.
+#[derive(Clone, Copy)]
+enum Naming<'a> {
+    /// By the variable to which the equation assigns it.
+    Variable(&'a str),
+    /// The result of a call by its instance, any other value by this word.
+    Unnamed(&'static str),
+}
+
 struct Wired<'a> {
     b: Builder,
     block: &'a Block,
@@ -104,46 +113,58 @@ struct Wired<'a> {
     scope: &'a Scope,
 }
 
+impl<'a> Naming<'a> {
+    /// The name of a value that is not the result of a call.
+    fn word(self) -> &'a str {
+        match self {
+            Naming::Variable(word) | Naming::Unnamed(word) => word,
+        }
+    }
+}
+
 impl Wired<'_> {
-    /// The value of a flow; a value that it creates gets the name.
-    fn flow(&mut self, flow: &Flow, name: &str) -> Built {
+    /// The value of a flow.
+    fn flow(&mut self, flow: &Flow, naming: Naming<'_>) -> Built {
         match flow {
             Flow::Name(variable) => {
                 let value = self.variables.get(variable).copied();
                 value.ok_or_else(|| Mismatch(format!("no variable {variable}")))
             }
             Flow::Scale(by, inner) => {
-                let inner = self.flow(inner, "scaled")?;
-                if *by == 1.0 { Ok(inner) } else { self.b.op(name, Op::Scale { by: *by }, &[inner]) }
+                let inner = self.flow(inner, Naming::Unnamed("scaled"))?;
+                if *by == 1.0 {
+                    return Ok(inner);
+                }
+                self.b.op(naming.word(), Op::Scale { by: *by }, &[inner])
             }
-            Flow::Sum(terms) => self.fold(terms, name, || Op::Add),
-            Flow::Product(factors) => self.fold(factors, name, || Op::Mul),
-            Flow::Call(site, args) => self.call(*site, args, name),
+            Flow::Sum(terms) => self.fold(terms, naming, || Op::Add),
+            Flow::Product(factors) => self.fold(factors, naming, || Op::Mul),
+            Flow::Call(site, args) => self.call(*site, args, naming),
         }
     }
 
-    fn fold(&mut self, flows: &[Flow], name: &str, op: fn() -> Op) -> Built {
+    fn fold(&mut self, flows: &[Flow], naming: Naming<'_>, op: fn() -> Op) -> Built {
         let mut sum = None;
         for flow in flows {
-            let value = self.flow(flow, "y")?;
+            let value = self.flow(flow, Naming::Unnamed("y"))?;
             sum = Some(match sum {
                 None => value,
-                Some(sum) => self.b.op(name, op(), &[sum, value])?,
+                Some(sum) => self.b.op(naming.word(), op(), &[sum, value])?,
             });
         }
         sum.ok_or(Mismatch("an empty sum".into()))
     }
 
-    fn call(&mut self, site: usize, args: &[Flow], name: &str) -> Built {
+    fn call(&mut self, site: usize, args: &[Flow], naming: Naming<'_>) -> Built {
         let instance = self.block.instances.get(site).ok_or(Mismatch("no such call site".into()))?;
         let mut inputs = Vec::new();
         for arg in args {
-            inputs.push(self.flow(arg, "h")?);
+            inputs.push(self.flow(arg, Naming::Unnamed("h"))?);
         }
-        // An assignment keeps the author's name; the value of a nested call is named after its instance.
-        let is_nested =
-            matches!(name, "h" | "y" | "scaled") && !self.block.wiring.steps.iter().any(|s| s.target == name);
-        let value = if is_nested { instance.name.as_str() } else { name };
+        let value = match naming {
+            Naming::Variable(name) => name,
+            Naming::Unnamed(_) => &instance.name,
+        };
         let x = inputs.first().copied().ok_or(Mismatch("a call without an argument".into()))?;
         match self.prepared.get(site) {
             Some(Prepared::Module { id, needs }) => {

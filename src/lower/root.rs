@@ -3,15 +3,15 @@
 use std::rc::Rc;
 
 use super::Bug;
-use super::stack::{self, camel};
+use super::stack::{self, Takes, camel};
 use crate::diag::Diagnostic;
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
-use crate::ir::{Dim, Extent, Graph, MemberId, ModelKind, Role, Sym, Type, ValueId};
+use crate::ir::{Dim, Extent, Graph, MemberId, ModelKind, Role, Slot, Sym, Type, ValueId};
 use crate::parts::embed::{self, Input};
 use crate::parts::init::InitPlan;
-use crate::parts::scope::{Memory, Scope};
+use crate::parts::scope::{Ambients, Memory, Scope};
 use crate::parts::{Head, Position, head};
 use crate::spec::{Block, ModelSpec, Part, Stack};
 
@@ -21,10 +21,12 @@ struct StackSite<'a> {
     scope: Scope,
     vocab: Extent,
     context: u64,
-    /// The name of the stack's member and module: `decoder`, `Decoder`.
+    /// Whether it is the encoder or the decoder.
+    slot: Slot,
+    /// The name of the stack's member.
     name: &'static str,
-    /// The name of the embedding's member.
-    embed: &'static str,
+    /// The names of the embedding's member and of its module.
+    embed: (&'static str, &'static str),
     /// The names of the graph's inputs for tokens and mask.
     tokens: &'static str,
     mask: &'static str,
@@ -50,25 +52,26 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
     let mut places = Vec::new();
     if let Some(encoder) = &spec.encoder {
         let sequence = sequence_of(encoder, if both { Sequence::Source } else { Sequence::Whole });
-        let prefix = if both { "Encoder" } else { "" };
-        let scope = Scope::new(
-            arena.clone(),
-            init.clone(),
-            "encoder".into(),
-            prefix.into(),
+        let scope = Scope {
+            arena: arena.clone(),
+            init: init.clone(),
+            path: "encoder".into(),
+            prefix: if both { "Encoder" } else { "" }.into(),
             d_model,
             sequence,
-            false,
-            !matches!(sequence, Sequence::Fixed(_)),
-            None,
-        );
+            is_causal: false,
+            is_padded: !matches!(sequence, Sequence::Fixed(_)),
+            memory: None,
+            ambients: Ambients::default(),
+        };
         places.push(StackSite {
             stack: encoder,
             scope,
             vocab: spec.source_vocab.map_or(vocab, |n| Extent::new("source_vocab", n)),
             context: fixed(sequence).unwrap_or(context),
+            slot: Slot::Encoder,
             name: "encoder",
-            embed: if both { "source_embed" } else { "embed" },
+            embed: if both { ("source_embed", "SourceEmbedding") } else { ("embed", "Embedding") },
             tokens: if both { "source" } else { "tokens" },
             mask: if both { "source_mask" } else { "mask" },
         });
@@ -80,25 +83,26 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
             is_padded: p.scope.is_padded,
         });
         let sequence = sequence_of(decoder, if decodes(spec) { Sequence::Cached } else { Sequence::Whole });
-        let prefix = if both { "Decoder" } else { "" };
-        let scope = Scope::new(
-            arena.clone(),
-            init.clone(),
-            "decoder".into(),
-            prefix.into(),
+        let scope = Scope {
+            arena: arena.clone(),
+            init: init.clone(),
+            path: "decoder".into(),
+            prefix: if both { "Decoder" } else { "" }.into(),
             d_model,
             sequence,
-            true,
-            !both && !matches!(sequence, Sequence::Fixed(_)),
+            is_causal: true,
+            is_padded: !both && !matches!(sequence, Sequence::Fixed(_)),
             memory,
-        );
+            ambients: Ambients::default(),
+        };
         places.push(StackSite {
             stack: decoder,
             scope,
             vocab,
             context: fixed(sequence).unwrap_or(context),
+            slot: Slot::Decoder,
             name: "decoder",
-            embed: if both { "target_embed" } else { "embed" },
+            embed: if both { ("target_embed", "TargetEmbedding") } else { ("embed", "Embedding") },
             tokens: if both { "target" } else { "tokens" },
             mask: "mask",
         });
@@ -178,12 +182,8 @@ fn assemble(
         .map(|(i, p)| embed::Site {
             arena,
             init,
-            path: p.embed,
-            module: match p.embed {
-                "source_embed" => "SourceEmbedding",
-                "target_embed" => "TargetEmbedding",
-                _ => "Embedding",
-            },
+            path: p.embed.0,
+            module: p.embed.1,
             vocab: p.vocab,
             d_model,
             sequence: p.scope.sequence,
@@ -217,7 +217,7 @@ fn assemble(
     let mut memory: Option<ValueId> = None;
     let mut hidden = None;
     for (place, site) in places.iter().zip(&sites) {
-        let module = place.stack.embed.lower(site)?;
+        let lowered = place.stack.embed.lower(site)?;
         let mut args = Vec::new();
         for input in place.stack.embed.inputs(site.borrows_table) {
             args.push(match input_name(input, place) {
@@ -228,25 +228,23 @@ fn assemble(
                 }
             });
         }
-        let member = root.b.child(place.embed, module);
+        let member = root.b.child(place.embed.0, lowered.module);
         let embedded = root.b.op("x", Op::Call { member }, &args)?;
         if site.borrows_table {
             tables.extend(tables.first().cloned());
-        } else if let Some(tokens) = arena.member(module, "tokens") {
-            tables.push(vec![member, tokens]);
+        } else if let Some(table) = lowered.table {
+            tables.push(vec![member, table]);
         }
-        let name = camel(place.name);
-        let stack = stack::lower(place.stack, &name, &place.scope, place.context)?;
+        let stack = stack::lower(place.stack, (place.slot, place.name), &place.scope, place.context)?;
         let mut args = vec![embedded];
-        let takes = arena.arguments(stack);
-        for argument in takes.iter().skip(1) {
-            args.push(match argument.as_str() {
-                "memory" => memory.ok_or(Mismatch("no memory".into()))?,
-                "memory_mask" => root.input("source_mask").ok_or(Mismatch("no source_mask".into()))?,
-                _ => root.input(place.mask).ok_or(Mismatch("no mask".into()))?,
+        for taken in &stack.takes {
+            args.push(match taken {
+                Takes::Memory => memory.ok_or(Mismatch("no memory".into()))?,
+                Takes::MemoryMask => root.input("source_mask").ok_or(Mismatch("no source_mask".into()))?,
+                Takes::Mask => root.input(place.mask).ok_or(Mismatch("no mask".into()))?,
             });
         }
-        let member = root.b.child(place.name, stack);
+        let member = root.b.child(place.name, stack.module);
         let is_last = std::ptr::eq(place, &places[places.len() - 1]);
         let value = root.b.op(if is_last { "hidden" } else { "memory" }, Op::Call { member }, &args)?;
         memory = Some(value);

@@ -4,20 +4,45 @@ use super::block;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
-use crate::ir::{Dim, ModuleId, Role, Run, Sym, Type};
+use crate::ir::{Dim, ModuleId, Part, Role, Run, Slot, Sym, Type};
 use crate::parts::scope::{Masks, Scope};
 use crate::spec::Stack;
 
-/// The module of the stack. Its arguments are `x`, the memory, and the padding masks it takes.
-pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<ModuleId, Mismatch> {
+/// A lowered stack.
+pub struct Lowered {
+    /// Its module, which is called with `x` and then the values that it takes.
+    pub module: ModuleId,
+    /// These values, in order.
+    pub takes: Vec<Takes>,
+}
+
+/// A value that a stack takes in addition to `x`.
+#[derive(Clone, Copy)]
+pub enum Takes {
+    /// The encoder's output.
+    Memory,
+    /// The padding mask of its own sequence.
+    Mask,
+    /// The padding mask of the memory.
+    MemoryMask,
+}
+
+/// Lowers a stack of that name, which is an encoder or a decoder.
+pub fn lower(
+    stack: &Stack,
+    (slot, name): (Slot, &str),
+    scope: &Scope,
+    context: u64,
+) -> Result<Lowered, Mismatch> {
     let mut blocks = Vec::new();
     for of_block in &stack.blocks {
         let kind = of_block.name.as_deref().filter(|_| stack.blocks.len() > 1).map(camel).unwrap_or_default();
         let module = format!("{}{kind}Block", scope.prefix);
         blocks.push(block::lower(of_block, &module, scope, context)?);
     }
-    let mut b = Builder::new(&scope.arena, name, Role::Norm);
+    let mut b = Builder::new(&scope.arena, camel(name), Role::Norm);
     b.at(stack.place.0);
+    b.part(Part::new(slot, camel(name)));
     b.doc(match stack.layers {
         1 => "A stack of one block.".to_owned(),
         layers => format!("A stack of {layers} blocks."),
@@ -34,6 +59,9 @@ pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<M
         scope.memory.as_ref().filter(|memory| takes_memory && memory.is_padded).map(|memory| {
             b.argument("memory_mask", Type::int([batch(), memory.sequence.keys()]).or_absent())
         });
+    let takes =
+        [memory.map(|_| Takes::Memory), own.map(|_| Takes::Mask), of_memory.map(|_| Takes::MemoryMask)];
+    let takes = takes.into_iter().flatten().collect();
     let ambients = scope.build_ambients(&mut b, &Masks { own, memory: of_memory })?;
 
     let mut inputs = vec![x];
@@ -70,7 +98,7 @@ pub fn lower(stack: &Stack, name: &str, scope: &Scope, context: u64) -> Result<M
     if let Some(norm) = &stack.final_norm {
         x = norm.lower(&mut b, "final_norm", "x", scope.d_model, x)?;
     }
-    Ok(b.finish(&[x]))
+    Ok(Lowered { module: b.finish(&[x]), takes })
 }
 
 /// `local_block` in camel case: `LocalBlock`.

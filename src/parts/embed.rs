@@ -11,7 +11,7 @@ use crate::field::{Count, Positive, Probability, Size};
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
-use crate::ir::{Dim, Extent, ModuleId, Role, Sym, Type, ValueId};
+use crate::ir::{Dim, Extent, MemberId, ModuleId, Part, Role, Rows, Slot, Sym, Type, ValueId};
 use crate::source::Span;
 
 choice! {
@@ -207,6 +207,15 @@ pub enum Input {
     Table,
 }
 
+/// A lowered embedding.
+#[derive(Clone, Copy, Debug)]
+pub struct Lowered {
+    /// The module of the embedding.
+    pub module: ModuleId,
+    /// Its member that is the table of the tokens, unless it borrows one or reads an image.
+    pub table: Option<MemberId>,
+}
+
 impl Embed {
     /// What the module takes.
     pub fn inputs(&self, borrows_table: bool) -> Vec<Input> {
@@ -267,9 +276,10 @@ impl Embed {
     }
 
     /// Its module.
-    pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
+    pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, site.module, Role::Embedding);
         b.at(self.places.whole());
+        b.part(Part::new(Slot::Embed, "Embedding"));
         b.doc(self.formula(site.d_model));
         let inputs = self.inputs(site.borrows_table);
         let mut given = Vec::new();
@@ -285,14 +295,17 @@ impl Embed {
         }
         let find = |wanted: Input| given.iter().find(|(input, _)| *input == wanted).map(|(_, id)| *id);
         let width = self.width(site.d_model);
+        let mut tokens_table = None;
         let mut x = match (&self.patches, find(Input::Image), find(Input::Tokens)) {
             (Some(patches), Some(image), _) => patches.lower(&mut b, site, width, image)?,
             (_, _, Some(tokens)) => match find(Input::Table) {
                 Some(table) => b.op("x", Op::Lookup, &[table, tokens])?,
                 None => {
                     let path = format!("{}.tokens", site.path);
-                    let table = site.init.embedding(&path, site.vocab, width, self.padding.map(|p| *p));
+                    let table =
+                        site.init.embedding(&path, Rows::Tokens, site.vocab, width, self.padding.map(|p| *p));
                     let member = b.layer("tokens", table);
+                    tokens_table = Some(member);
                     b.op("x", Op::Layer { member }, &[tokens])?
                 }
             },
@@ -322,6 +335,7 @@ impl Embed {
             let types = b.op("token_types", Op::OrZeros, &[types, tokens])?;
             let table = site.init.embedding(
                 &format!("{}.segments", site.path),
+                Rows::Segments,
                 Extent::new("segments", *count),
                 inner,
                 None,
@@ -344,6 +358,7 @@ impl Embed {
             let language = b.op("language", Op::Unsqueeze, &[language])?;
             let table = site.init.embedding(
                 &format!("{}.languages", site.path),
+                Rows::Languages,
                 Extent::new("languages", *count),
                 inner,
                 None,
@@ -358,7 +373,7 @@ impl Embed {
         if is_narrow && self.widen == Widen::Last {
             x = widen(&mut b, x)?;
         }
-        Ok(b.finish(&[x]))
+        Ok(Lowered { module: b.finish(&[x]), table: tokens_table })
     }
 }
 

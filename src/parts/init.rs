@@ -4,7 +4,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field::record::{record, slot};
 use crate::field::value::Shape;
 use crate::field::{Context, Positive, Real, Value};
-use crate::ir::{self, Extent, Layer};
+use crate::ir::{self, Extent, Layer, Rows};
 use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
 
@@ -272,11 +272,18 @@ impl InitPlan {
         found
     }
 
-    /// A projection. The last one of a residual branch is scaled by `residual`.
+    /// A projection.
     pub fn linear(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
-        let ends_branch = path.ends_with(".output") || path.ends_with(".down");
-        let weights = self.fields.weights.init();
-        let weights = if ends_branch { weights.scaled(*self.fields.residual) } else { weights };
+        self.projection(path, input, output, bias, self.fields.weights.init())
+    }
+
+    /// The last projection of a residual branch, whose weights are scaled by `residual`.
+    pub fn branch_output(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
+        let weights = self.fields.weights.init().scaled(*self.fields.residual);
+        self.projection(path, input, output, bias, weights)
+    }
+
+    fn projection(&self, path: &str, input: Extent, output: Extent, bias: bool, weights: ir::Init) -> Layer {
         Layer::Linear {
             input,
             output,
@@ -291,9 +298,9 @@ impl InitPlan {
     }
 
     /// An embedding table.
-    pub fn embedding(&self, path: &str, rows: Extent, dim: Extent, padding: Option<u64>) -> Layer {
+    pub fn embedding(&self, path: &str, of: Rows, rows: Extent, dim: Extent, padding: Option<u64>) -> Layer {
         let start = self.fields.embeddings.as_ref().unwrap_or(&self.fields.weights).init();
-        Layer::Embedding { rows, dim, padding, init: self.of(&format!("{path}.weight"), start) }
+        Layer::Embedding { of, rows, dim, padding, init: self.of(&format!("{path}.weight"), start) }
     }
 
     /// The projection of an image's patches.

@@ -4,13 +4,14 @@
 //! in the stack, however many blocks use it, and passed to them as an argument.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
+
+use indexmap::IndexMap;
 
 use super::init::InitPlan;
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
-use crate::ir::op::Sequence;
+use crate::ir::op::{MaskRule, RotaryTable, Sequence, Slopes};
 use crate::ir::{Dim, Extent, Layer, ModuleId, Sym, Type, ValueId};
 
 /// A stack whose blocks are being lowered.
@@ -33,13 +34,75 @@ pub struct Scope {
     pub is_padded: bool,
     /// The encoder's output, if there is an encoder.
     pub memory: Option<Memory>,
-    ambients: RefCell<Ambients>,
+    /// What the parts have requested so far; none at first.
+    pub ambients: Ambients,
 }
 
+/// The ambient values of a stack, in the order of the requests.
 #[derive(Default)]
-struct Ambients {
-    all: Vec<Ambient>,
-    by_key: BTreeMap<String, AmbientId>,
+pub struct Ambients(RefCell<IndexMap<Ambient, Computation>>);
+
+/// What an ambient holds. Requests for equal ones share it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Ambient {
+    /// The keys that are hidden from each query.
+    Mask {
+        /// The length of the queries.
+        queries: Sequence,
+        /// The length of the keys.
+        keys: Sequence,
+        /// What is hidden in addition to padding.
+        rule: MaskRule,
+        /// The padding that is hidden.
+        padding: Padding,
+    },
+    /// The sines and cosines of rotary angles.
+    Angles {
+        /// The length of the positions.
+        along: Sequence,
+        /// The angles.
+        rotary: RotaryTable,
+    },
+    /// ALiBi's bias on the scores.
+    Alibi {
+        /// The length of queries and keys.
+        along: Sequence,
+        /// The slopes of the heads.
+        slopes: Slopes,
+    },
+    /// The buckets of relative positions.
+    Buckets(Buckets),
+    /// A bias for each bucket and head from a table that all layers share.
+    BucketBias {
+        /// The buckets.
+        buckets: Buckets,
+        /// The number of heads.
+        heads: u64,
+    },
+}
+
+/// The buckets of relative positions (Raffel et al. 2020).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Buckets {
+    /// The length of queries and keys.
+    pub along: Sequence,
+    /// The number of buckets.
+    pub buckets: u64,
+    /// All distances from this one on share a bucket.
+    pub max_distance: u64,
+    /// Whether keys after the query have separate buckets.
+    pub bidirectional: bool,
+}
+
+/// The padding that a mask includes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Padding {
+    /// No padding.
+    None,
+    /// The padding of the stack's own sequence.
+    Own,
+    /// The padding of the memory.
+    Memory,
 }
 
 /// The encoder's output as a decoder sees it.
@@ -64,7 +127,8 @@ pub struct Masks {
 
 type Build = Box<dyn Fn(&mut Builder, &Masks) -> Result<Vec<ValueId>, Mismatch>>;
 
-struct Ambient {
+/// How an ambient is computed: the names and types of its values, and the nodes.
+struct Computation {
     values: Vec<(&'static str, Type)>,
     build: Build,
 }
@@ -83,48 +147,28 @@ pub struct Lowered {
 }
 
 impl Scope {
-    /// A stack that has no blocks yet.
-    #[expect(clippy::too_many_arguments, reason = "every one is a field")]
-    pub fn new(
-        arena: Arena,
-        init: Rc<InitPlan>,
-        path: String,
-        prefix: String,
-        d_model: Extent,
-        sequence: Sequence,
-        is_causal: bool,
-        is_padded: bool,
-        memory: Option<Memory>,
-    ) -> Self {
-        let ambients = RefCell::default();
-        Self { arena, init, path, prefix, d_model, sequence, is_causal, is_padded, memory, ambients }
-    }
-
     /// `[B, T, features]` for this stack's sequence.
     pub fn activations(&self, features: Extent) -> Type {
         Type::float([Dim::sym(Sym::Batch), self.sequence.queries(), Dim::from(features)])
     }
 
-    /// Requests values that are computed once in the stack. Requests with equal keys share one ambient.
+    /// Requests values that are computed once in the stack, for all requests of an equal ambient.
     pub fn ambient(
         &self,
-        key: String,
+        ambient: Ambient,
         values: Vec<(&'static str, Type)>,
         build: impl Fn(&mut Builder, &Masks) -> Result<Vec<ValueId>, Mismatch> + 'static,
     ) -> AmbientId {
-        let mut ambients = self.ambients.borrow_mut();
-        if let Some(id) = ambients.by_key.get(&key) {
-            return *id;
-        }
-        let id = AmbientId(ambients.all.len());
-        ambients.all.push(Ambient { values, build: Box::new(build) });
-        ambients.by_key.insert(key, id);
+        let mut ambients = self.ambients.0.borrow_mut();
+        let entry = ambients.entry(ambient);
+        let id = AmbientId(entry.index());
+        entry.or_insert_with(|| Computation { values, build: Box::new(build) });
         id
     }
 
     /// The names and types of an ambient's values.
     pub fn ambient_values(&self, id: AmbientId) -> Vec<(&'static str, Type)> {
-        self.ambients.borrow().all.get(id.0).map_or(Vec::new(), |a| a.values.clone())
+        self.ambients.0.borrow().get_index(id.0).map_or(Vec::new(), |(_, a)| a.values.clone())
     }
 
     /// Adds arguments for these ambients to a module under construction.
@@ -137,7 +181,7 @@ impl Scope {
 
     /// Computes all ambients in the stack's own module, and returns the values of each.
     pub fn build_ambients(&self, b: &mut Builder, masks: &Masks) -> Result<Vec<Vec<ValueId>>, Mismatch> {
-        self.ambients.borrow().all.iter().map(|a| (a.build)(b, masks)).collect()
+        self.ambients.0.borrow().values().map(|a| (a.build)(b, masks)).collect()
     }
 
     /// The values of some ambients, in order, given those of all.
@@ -148,6 +192,11 @@ impl Scope {
     /// A projection whose start follows the spec's rules for that path.
     pub fn linear(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
         self.init.linear(&format!("{}.{path}", self.path), input, output, bias)
+    }
+
+    /// The same for the last projection of a residual branch.
+    pub fn branch_output(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
+        self.init.branch_output(&format!("{}.{path}", self.path), input, output, bias)
     }
 }
 

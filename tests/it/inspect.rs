@@ -8,7 +8,7 @@ use trafoc::inspect::flow::{flow, rollout};
 use trafoc::inspect::layers::{Outputs, planes, project};
 use trafoc::inspect::norms::{self, batch_norm, layer_norm};
 use trafoc::inspect::positions::{self, FIRST, Model, positions};
-use trafoc::inspect::sites::{Kind, Sequence, Site, sites};
+use trafoc::inspect::sites::{Kind, NormKind, Sequence, Site, sites};
 use trafoc::inspect::start::{self, spread, started};
 use trafoc::inspect::steps::{Head, computed, difference, steps};
 use trafoc::inspect::training::{Course, Step, training};
@@ -350,7 +350,7 @@ fn norms_are_those_of_pytorch() {
     assert!(difference(&batch_norm(&rows, 1e-5), &Matrix::new(3, 4, by_batch.concat())) < 1e-12);
     let batch = norms::Batch {
         path: "decoder.blocks.0.norm1".into(),
-        kind: "layer_norm",
+        kind: NormKind::LayerNorm,
         rows,
         examples: vec![0, 0, 1],
         words: ["a", "b", "c"].map(str::to_owned).to_vec(),

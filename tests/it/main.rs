@@ -89,6 +89,8 @@ mod report;
 #[cfg(test)]
 mod specs;
 #[cfg(test)]
+mod start;
+#[cfg(test)]
 mod syntax;
 #[cfg(test)]
 mod tidy;

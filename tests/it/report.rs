@@ -5,8 +5,8 @@ use trafoc::ir::op::{self, Activation, MaskRule, Router, RouterScore, Sequence, 
 use trafoc::ir::paths::{elements, expanded};
 use trafoc::ir::verify::verify;
 use trafoc::ir::{
-    Dim, Graph, Init, Layer, Lengths, MemberKind, ModelKind, Module, ModuleId, Op, Role, Run, Sym, Type,
-    Verified,
+    Dim, Graph, Init, Layer, Lengths, MemberKind, ModelKind, Module, ModuleId, Op, Role, Rows, Run, Sym,
+    Type, Verified,
 };
 use trafoc::report::cost::cost;
 use trafoc::report::layers::layers;
@@ -151,6 +151,7 @@ fn decoder(blocks: u64, mixed: bool) -> Verified {
 
 fn embedding(b: &mut Builder, name: &str, rows: u64, indices: trafoc::ir::ValueId) -> trafoc::ir::ValueId {
     let layer = Layer::Embedding {
+        of: Rows::Tokens,
         rows: rows.into(),
         dim: 4.into(),
         padding: None,

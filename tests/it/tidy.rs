@@ -197,3 +197,48 @@ fn every_snapshot_has_a_spec() {
         }
     }
 }
+
+/// Comparisons with a text that are no guess: they read something that is a text by its nature.
+const TEXTS: &[(&str, &str)] = &[
+    ("src/draw/page.rs", "cell.class == \"code\""),
+    ("src/inspect/data.rs", "l.part == \"train\""),
+    ("src/inspect/mod.rs", "*cell != \"–\""),
+    ("src/inspect/norms.rs", "text == \"-0.00\""),
+    ("src/inspect/training.rs", "m.name != \"loss\""),
+    ("src/inspect/training.rs", "m.name == \"loss\""),
+    ("src/interp/device.rs", "lower == \"auto\""),
+    ("src/interp/plan/captures.rs", "wanted == \"*\""),
+    ("src/interp/room.rs", "strip_prefix(\"0::\")"),
+    ("src/interp/room.rs", "strip_suffix(\"kB\")"),
+    ("src/interp/run.rs", "chosen.name != \"flex\""),
+    ("src/parts/attention/core.rs", "e.key != \"qkv\""),
+    ("src/report/compare/condition.rs", "starts_with(\"--fail-if #\")"),
+    ("src/report/compare/condition.rs", "strip_prefix(\"first.\")"),
+    ("src/report/compare/knob.rs", "key == \"dropout\" || key == \"inner_dropout\""),
+    ("src/report/compare/knob.rs", "key == \"init\""),
+    ("src/report/compare/knob.rs", "knob.path != \"name\""),
+    ("src/report/compare/nearest.rs", "only == \"name\""),
+];
+
+#[test]
+fn nothing_after_the_spec_decides_by_a_name() {
+    let folders = ["draw", "inspect", "interp", "ir", "lower", "parts", "report"].map(|f| format!("src/{f}"));
+    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+    let tests = ["== \"", "!= \"", "contains(\"", "starts_with(\"", "ends_with(\"", "prefix(\"", "suffix(\""];
+    let mut wrong = Vec::new();
+    let mut met = BTreeSet::new();
+    for (name, text) in sources(&folders) {
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().starts_with("//")) {
+            if !tests.iter().any(|test| line.contains(test)) {
+                continue;
+            }
+            match TEXTS.iter().position(|(file, text)| *file == name && line.contains(text)) {
+                Some(known) => drop(met.insert(known)),
+                None => wrong.push(format!("{name}:{}: {}", number + 1, line.trim())),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "ask the graph (`Part`, `Rows`, `Op`), not a name:\n{}", wrong.join("\n"));
+    let idle: Vec<_> = (0..TEXTS.len()).filter(|i| !met.contains(i)).map(|i| TEXTS[i]).collect();
+    assert!(idle.is_empty(), "no longer there: {idle:?}");
+}

@@ -2,8 +2,9 @@
 
 use super::outline::Tint;
 use crate::ir::op::Op;
+use crate::ir::op::meaning::Note;
 use crate::ir::print::factor;
-use crate::ir::{Graph, Layer, MemberKind, Module, Role, Run, stack_len};
+use crate::ir::{Dim, Graph, Layer, MemberKind, Module, Role, Slot, Type, stack_len};
 use crate::report::number::exact;
 
 /// The colour for a role.
@@ -27,15 +28,8 @@ pub fn layer(layer: &Layer, name: &str) -> (String, Vec<String>) {
         Layer::Linear { input, output, .. } => {
             ("Linear".into(), vec![format!("{} → {}", size(input.get()), size(output.get()))])
         }
-        Layer::Embedding { rows, dim, .. } => {
-            let label = match name {
-                "tokens" => "Token embedding".to_owned(),
-                "positions" => "Learned positions".to_owned(),
-                "segments" => "Segment embedding".to_owned(),
-                "languages" => "Language embedding".to_owned(),
-                other => format!("Embedding of {}", other.replace('_', " ")),
-            };
-            (label, vec![format!("{} × {}", size(rows.get()), size(dim.get()))])
+        Layer::Embedding { of, rows, dim, .. } => {
+            (of.title().into(), vec![format!("{} × {}", size(rows.get()), size(dim.get()))])
         }
         Layer::LayerNorm { .. } => ("LayerNorm".into(), Vec::new()),
         Layer::RmsNorm { .. } => ("RMSNorm".into(), Vec::new()),
@@ -88,57 +82,35 @@ pub fn members(graph: &Graph, module: &Module) -> Vec<String> {
 
 /// The name for a module's box, and the lines below it. `steering` holds the notes of masks, tables and
 /// biases among its inputs.
-pub fn module(
-    graph: &Graph,
-    module: &Module,
-    has_memory: bool,
-    steering: &[String],
-) -> (String, Vec<String>) {
-    let attends = module.nodes.iter().any(|n| matches!(n.op, Op::Attention(_)));
-    let mixes = module.nodes.iter().any(|n| matches!(n.op, Op::Experts { .. }));
-    match (attends, mixes, module.role) {
-        (true, _, _) => attention(module, has_memory, steering),
-        (_, true, _) => mixture(graph, module),
-        (_, _, Role::Ffn) => feed_forward(module),
-        (_, _, Role::Embedding | Role::Attention | Role::Norm | Role::Head) => {
-            (words(&module.name), Vec::new())
+pub fn module(module: &Module, steering: &[Note]) -> (String, Vec<String>) {
+    let Some(part) = &module.part else { return (words(&module.name), Vec::new()) };
+    let mut notes = part.notes.clone();
+    match part.slot {
+        Slot::Attention | Slot::Cross => {
+            let rules = rules(module, steering);
+            notes.extend((!rules.is_empty()).then(|| rules.join(" · ")));
         }
+        Slot::Embed | Slot::Encoder | Slot::Decoder | Slot::Ffn | Slot::Norm | Slot::Head => {}
     }
+    (part.title.clone(), notes)
 }
 
-fn attention(module: &Module, has_memory: bool, steering: &[String]) -> (String, Vec<String>) {
-    let mut sizes = Vec::new();
+/// What changes or hides the scores of an attention, each once.
+fn rules(module: &Module, steering: &[Note]) -> Vec<String> {
     let mut rules: Vec<String> = Vec::new();
-    let repeated = module.nodes.iter().find_map(|node| match_repeat(&node.op)).unwrap_or(1);
-    let is_latent = module.name.contains("Latent");
-    let mut groups = (1, 1);
+    let mut width = None;
     for node in &module.nodes {
         let Op::Attention(op) = &node.op else { continue };
-        let shape = node.inputs.first().map(|id| module.value(*id).ty.shape.clone()).unwrap_or_default();
-        let dim = |i: usize| shape.get(i).and_then(|d| d.constant()).and_then(|n| u64::try_from(n).ok());
-        if let (Some(heads), Some(width)) = (dim(1), dim(3)) {
-            sizes.push(format!("{} heads × {}", size(heads), size(width)));
-            groups = (heads, heads / repeated.max(1));
-        }
-        if op.causal {
-            rules.push("causal".into());
-        }
-        if let Some(cap) = op.softcap {
-            rules.push(format!("softcap {}", factor(cap)));
-        }
-        if op.has_sinks {
-            rules.push("sinks".into());
-        }
+        let queries = node.inputs.first().map(|id| &module.value(*id).ty);
+        width = queries.and_then(Type::last).and_then(Dim::constant);
+        rules.extend(op.causal.then(|| "causal".into()));
+        rules.extend(op.softcap.map(|cap| format!("softcap {}", factor(cap))));
+        rules.extend(op.has_sinks.then(|| "sinks".into()));
     }
-    let (heads, kv_heads) = groups;
-    if kv_heads < heads && !is_latent {
-        sizes.push(format!("{} kv", size(kv_heads)));
-    }
-    let width = sizes.first().and_then(|s| s.rsplit(' ').next()).unwrap_or_default().replace(',', "");
-    rules.extend(steering.iter().map(|rule| match rule.strip_prefix("rotary ") {
-        Some(features) if features == width => "rotary".to_owned(),
-        Some(features) => format!("rotary on {features}"),
-        None => rule.clone(),
+    rules.extend(steering.iter().map(|note| match note {
+        Note::Rotary(features) if Some(u128::from(*features)) == width => "rotary".to_owned(),
+        Note::Rotary(features) => format!("rotary on {}", size(features.get())),
+        Note::Words(words) => words.clone(),
     }));
     let mut unique: Vec<String> = Vec::new();
     for rule in rules {
@@ -146,64 +118,7 @@ fn attention(module: &Module, has_memory: bool, steering: &[String]) -> (String,
             unique.push(rule);
         }
     }
-    let label = match (has_memory, is_latent, kv_heads) {
-        (true, _, _) => "Cross attention",
-        (false, true, _) => "Latent attention",
-        (false, false, 1) if heads > 1 => "Multi-query attention",
-        (false, false, kv) if kv < heads => "Grouped-query attention",
-        (false, false, _) => "Multi-head attention",
-    };
-    let mut notes = vec![sizes.join(", ")];
-    if !unique.is_empty() {
-        notes.push(unique.join(" · "));
-    }
-    (label.to_owned(), notes)
-}
-
-fn match_repeat(op: &Op) -> Option<u64> {
-    if let Op::RepeatHeads { times } = op { Some(times.get()) } else { None }
-}
-
-fn feed_forward(module: &Module) -> (String, Vec<String>) {
-    let mut notes = Vec::new();
-    for node in &module.nodes {
-        if let Op::Activate(a) = node.op {
-            notes.push(a.name().to_owned());
-        }
-    }
-    let is_gated = module.nodes.iter().any(|n| matches!(n.op, Op::Mul));
-    if let Some((input, output)) = module.members.iter().find_map(|m| linear_sizes(&m.kind)) {
-        notes.push(format!("{} → {}", size(input), size(output)));
-    }
-    let label = if is_gated { "Gated feed-forward" } else { "Feed-forward" };
-    (label.to_owned(), vec![notes.join(" · ")])
-}
-
-fn linear_sizes(kind: &MemberKind) -> Option<(u64, u64)> {
-    if let MemberKind::Layer(Layer::Linear { input, output, .. }) = kind {
-        return Some((input.get(), output.get()));
-    }
-    None
-}
-
-fn mixture(graph: &Graph, module: &Module) -> (String, Vec<String>) {
-    let mut notes = Vec::new();
-    for node in &module.nodes {
-        let Op::Experts { member, active } = &node.op else { continue };
-        let MemberKind::Stack(runs) = &module.member(*member).kind else { continue };
-        notes.push(format!("{} experts, {} per token", size(stack_len(runs)), size(*active)));
-        notes.extend(expert(graph, runs));
-    }
-    let shared = module.members.iter().filter(|m| matches!(m.kind, MemberKind::Module(_))).count();
-    if shared > 0 {
-        notes.push(format!("and {shared} for every token"));
-    }
-    ("Mixture of experts".to_owned(), notes)
-}
-
-fn expert(graph: &Graph, runs: &[Run]) -> Option<String> {
-    let id = runs.first()?.cycle.first()?;
-    feed_forward(graph.module(*id)).1.into_iter().next()
+    unique
 }
 
 /// Separates words: `DecoderBlock` → `Decoder block`.

@@ -68,14 +68,14 @@ pub struct Panel {
     /// Whether the text is to the left of `x`.
     pub is_left: bool,
     /// The lines with their classes, from top to bottom.
-    pub lines: Vec<(&'static str, String)>,
+    pub lines: Vec<(Line, String)>,
 }
 
 impl Panel {
     /// The space that the text takes.
     pub fn spot(&self) -> Spot {
-        let w = self.lines.iter().map(|(class, text)| line_width(class, text)).fold(0f64, f64::max);
-        let h = self.lines.iter().map(|(class, _)| line_height(class)).sum();
+        let w = self.lines.iter().map(|(line, text)| line.width(text)).fold(0f64, f64::max);
+        let h = self.lines.iter().map(|(line, _)| line.height().0).sum();
         let middle = if self.is_left { self.x - w / 2.0 } else { self.x + w / 2.0 };
         Spot { x: middle, y: self.y, w, h }
     }
@@ -485,13 +485,13 @@ fn frames<'a>(part: &'a Part, is_left: bool, drawn: &mut usize, is_long: bool) -
     for panel in &mut inside.panels {
         let beside = spot.w / 2.0 + 12.0;
         panel.x = at * beside;
-        let words = panel.lines.iter().map(|(class, text)| line_width(class, text)).fold(0f64, f64::max);
+        let words = panel.lines.iter().map(|(line, text)| line.width(text)).fold(0f64, f64::max);
         let reach = if is_left { &mut inside.reach.0 } else { &mut inside.reach.1 };
         *reach = reach.max(beside + words);
     }
     scene.absorb(inside, 0.0, 0.0);
     scene.height = y;
-    let lines = vec![("big fill-ink", part.times.clone())];
+    let lines = vec![(Line::Times, part.times.clone())];
     scene.panels.push(Panel { x: at * (spot.w / 2.0 + 12.0), y: y - 12.0, is_left, lines });
     scene.reach.0 = scene.reach.0.max(spot.w / 2.0);
     scene.reach.1 = scene.reach.1.max(spot.w / 2.0);
@@ -516,7 +516,7 @@ fn block<'a>(frame: &'a Frame, times: &str, is_left: bool, is_closed: bool) -> S
     }
     scene.height = h;
     let panel = panel(frame, times, w / 2.0 + 12.0, h / 2.0, is_left, is_closed);
-    let words = panel.lines.iter().map(|(class, text)| line_width(class, text)).fold(0f64, f64::max);
+    let words = panel.lines.iter().map(|(line, text)| line.width(text)).fold(0f64, f64::max);
     let reach = w / 2.0 + 12.0 + words;
     scene.reach.0 = scene.reach.0.max(if is_left { reach } else { w / 2.0 });
     scene.reach.1 = scene.reach.1.max(if is_left { w / 2.0 } else { reach });
@@ -525,30 +525,57 @@ fn block<'a>(frame: &'a Frame, times: &str, is_left: bool, is_closed: bool) -> S
 }
 
 fn panel(frame: &Frame, times: &str, x: f64, y: f64, is_left: bool, is_closed: bool) -> Panel {
-    let mut lines: Vec<(&'static str, String)> = Vec::new();
+    let mut lines: Vec<(Line, String)> = Vec::new();
     if !times.is_empty() {
-        lines.push(("big fill-ink", times.to_owned()));
+        lines.push((Line::Times, times.to_owned()));
     }
     if !is_closed {
-        lines.push(("strong fill-ink", super::facts::words(&frame.title)));
-        lines.extend(frame.equations.iter().map(|line| ("mono fill-ink", line.clone())));
+        lines.push((Line::Title, super::facts::words(&frame.title)));
+        lines.extend(frame.equations.iter().map(|line| (Line::Equation, line.clone())));
         let each = if times.is_empty() { "" } else { " each" };
-        lines.push(("small fill-muted", format!("{} parameters{each}", number::count(frame.parameters))));
+        lines.push((Line::Note, format!("{} parameters{each}", number::count(frame.parameters))));
     }
     Panel { x: if is_left { -x } else { x }, y, is_left, lines }
 }
 
-/// The height of a line of text next to a frame.
-pub fn line_height(class: &str) -> f64 {
-    if class.starts_with("big") { 24.0 } else { 15.0 }
+/// A line of text next to a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// How often the frame is repeated.
+    Times,
+    /// The name of the block.
+    Title,
+    /// An equation.
+    Equation,
+    /// A smaller remark.
+    Note,
 }
 
-/// The width of a line of text next to a frame.
-fn line_width(class: &str, text: &str) -> f64 {
-    match class.split(' ').next() {
-        Some("mono") => mono_width(text, 11.0) * 1.02,
-        Some("big") => width(text, 18.0) * SLACK,
-        Some("strong") => width(text, 12.0) * 1.12,
-        _ => width(text, 11.0) * SLACK,
+impl Line {
+    /// The class in [`crate::draw::theme`].
+    pub fn class(self) -> &'static str {
+        match self {
+            Line::Times => "big fill-ink",
+            Line::Title => "strong fill-ink",
+            Line::Equation => "mono fill-ink",
+            Line::Note => "small fill-muted",
+        }
+    }
+
+    /// The height, and how far above its lower edge the text begins.
+    pub fn height(self) -> (f64, f64) {
+        match self {
+            Line::Times => (24.0, 9.0),
+            Line::Title | Line::Equation | Line::Note => (15.0, 4.0),
+        }
+    }
+
+    fn width(self, text: &str) -> f64 {
+        match self {
+            Line::Times => width(text, 18.0) * SLACK,
+            Line::Title => width(text, 12.0) * 1.12,
+            Line::Equation => mono_width(text, 11.0) * 1.02,
+            Line::Note => width(text, 11.0) * SLACK,
+        }
     }
 }

@@ -8,6 +8,7 @@
 //! Only the outline looks at ops. Its size is that of the different blocks and does not depend on the
 //! number of layers.
 
+pub mod build;
 pub mod difference;
 pub mod dot;
 pub mod facts;
@@ -17,6 +18,7 @@ pub mod outline;
 pub mod page;
 pub mod svg;
 
+pub use build::outline;
 pub use difference::{Change, Changes, changes};
-pub use outline::{Outline, outline};
+pub use outline::Outline;
 pub use svg::{picture, side_by_side};

@@ -8,6 +8,7 @@ use crate::report::cost::cost;
 use crate::report::layers::layers;
 use crate::report::number;
 use crate::source::SourceMap;
+use crate::spec::wiring::PRELUDE_NAME;
 
 /// The most rows of the table, so that the page stays small and readable.
 const MOST_ROWS: usize = 400;
@@ -17,8 +18,8 @@ pub fn page(outline: &Outline, graph: &Verified, sources: &SourceMap) -> Page {
     let hint = "Select a box to see its path, shapes, parameters and its line of the spec.";
     let mut section = Section::new("Architecture").details(hint).figure(&picture(outline), "");
     for (_, source) in sources.iter() {
-        // Sources that are part of trafoc, such as the prelude, are not shown.
-        if !source.name.starts_with('<') || source.name == "<stdin>" {
+        // The prelude is a part of trafoc.
+        if source.name != PRELUDE_NAME {
             section = section.source(&source.name, &source.text);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::difference::{Change, Changes};
 use super::facts;
-use super::layout::{Border, Panel, Scene, Spot, layout, line_height};
+use super::layout::{Border, Panel, Scene, Spot, layout};
 use super::outline::{Form, Item, Outline};
 use crate::draw::text::width;
 use crate::draw::{Anchor, Canvas, Figure};
@@ -144,14 +144,10 @@ impl Brush<'_> {
     fn panel(&self, canvas: &mut Canvas, panel: &Panel) {
         let mut y = panel.y + self.at.1 - panel.spot().h / 2.0;
         let anchor = if panel.is_left { Anchor::End } else { Anchor::Start };
-        for (class, text) in &panel.lines {
-            y += line_height(class);
-            canvas.text(
-                (panel.x + self.at.0, y - if class.starts_with("big") { 9.0 } else { 4.0 }),
-                anchor,
-                class,
-                text,
-            );
+        for (line, text) in &panel.lines {
+            let (height, above) = line.height();
+            y += height;
+            canvas.text((panel.x + self.at.0, y - above), anchor, line.class(), text);
         }
     }
 }

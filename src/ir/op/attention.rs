@@ -38,6 +38,14 @@ impl Attention {
         rules
     }
 
+    /// Whether its keys are those of another sequence than its queries: cross attention. Keys of the same sequence
+    /// are as many as the queries, and the cached ones before them.
+    pub fn reads_memory(site: &Site<'_>) -> bool {
+        let length = |i: usize| site.input(i).and_then(|ty| ty.shape.iter().rev().nth(1));
+        let (Some(queries), Some(keys)) = (length(0), length(1)) else { return false };
+        keys != queries && *keys != queries + &Dim::sym(Sym::Past)
+    }
+
     /// Operations for one query and one key of one head: `2 D` for the score, `2 V` for the sum.
     pub fn per_pair(site: &Site<'_>) -> Dim {
         let width = |i: usize| site.input(i).and_then(Type::last).cloned().unwrap_or_default();

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::Sequence;
-use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::meaning::{Given, Meaning, Note, Picture, Site, Types};
 use super::training::Training;
 use crate::ir::infer::{broadcast, fail};
 use crate::ir::print::{flag, optional, thousands};
@@ -15,7 +15,7 @@ use crate::ir::{DType, Dim, Module, Type};
 
 /// What hides a key from a query: every field that is given must allow a key for it to be seen. Positions
 /// count from the sequence's start, the cached past included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct MaskRule {
     /// Hides keys after the query.
     pub causal: bool,
@@ -28,7 +28,7 @@ pub struct MaskRule {
 }
 
 /// Positions on both sides, each counting the query itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
     /// Keys up to `left - 1` before the query are seen.
     pub left: u64,
@@ -298,7 +298,7 @@ impl Meaning for Mask {
         Work::default()
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::Notes { notes: self.rule.words(), is_bias: false }
+        Picture::notes(self.rule.words().into_iter().map(Note::Words))
     }
     fn training(&self, _: &Site<'_>) -> Training {
         Training::Table
@@ -339,7 +339,7 @@ impl Meaning for Padding {
         Work::default()
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::note("")
+        Picture::notes([])
     }
     fn training(&self, _: &Site<'_>) -> Training {
         Training::Table

@@ -4,13 +4,16 @@
 //! no default there, so that the compiler names what a new op has not said; a default is the answer of
 //! almost every op.
 
+use std::fmt;
+
 use super::MaskRule;
 use super::members::Callee;
 use super::training::Training;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Sequence;
+use crate::ir::print::thousands;
 use crate::ir::work::Work;
-use crate::ir::{DType, Dim, MemberId, Module, Node, Role, Type};
+use crate::ir::{DType, Dim, Extent, MemberId, Module, Node, Role, Type};
 
 /// The types of an op's results, or why it does not fit its inputs.
 pub type Types = Result<Vec<Type>, Mismatch>;
@@ -187,7 +190,7 @@ pub enum Picture {
     /// By notes on whatever uses its value. What is looked up with a bias stays a note.
     Notes {
         /// The notes.
-        notes: Vec<String>,
+        notes: Vec<Note>,
         /// Whether it leads to a bias of scores.
         is_bias: bool,
     },
@@ -212,11 +215,28 @@ pub enum Picture {
     },
 }
 
+/// A note on whatever uses a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// Rotary positions of this number of features.
+    Rotary(Extent),
+    /// Anything else, in a few words.
+    Words(String),
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Rotary(features) => write!(f, "rotary {}", thousands((*features).into())),
+            Note::Words(words) => f.write_str(words),
+        }
+    }
+}
+
 impl Picture {
-    /// A note, or nothing.
-    pub fn note(text: &str) -> Self {
-        let notes = if text.is_empty() { Vec::new() } else { vec![text.to_owned()] };
-        Picture::Notes { notes, is_bias: false }
+    /// These notes.
+    pub fn notes(notes: impl IntoIterator<Item = Note>) -> Self {
+        Picture::Notes { notes: notes.into_iter().collect(), is_bias: false }
     }
 
     /// A step with that label.

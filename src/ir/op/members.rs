@@ -1,7 +1,7 @@
 //! Ops that run a member of their module: a layer, another module, the blocks of a stack, experts.
 
 use super::layer;
-use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::meaning::{Given, Meaning, Note, Picture, Site, Types};
 use super::training::Training;
 use crate::ir::infer::{Mismatch, fail};
 use crate::ir::work::Work;
@@ -156,7 +156,7 @@ impl Meaning for Weight<'_> {
         Work::default()
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::note("tied to the embedding")
+        Picture::notes([Note::Words("tied to the embedding".into())])
     }
     fn training(&self, _: &Site<'_>) -> Training {
         Training::Member

@@ -1,6 +1,6 @@
 //! Positions: their numbers, tables of them, rotation by them, biases from distances.
 
-use super::meaning::{Given, Indices, Meaning, Picture, Site, Types};
+use super::meaning::{Given, Indices, Meaning, Note, Picture, Site, Types};
 use super::training::{Entry, Passing, Training};
 use super::{RotaryTable, Sequence, SinusoidLayout, Slopes};
 use crate::ir::infer::fail;
@@ -37,7 +37,7 @@ impl Meaning for Positions {
         Work::default()
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::note("")
+        Picture::notes([])
     }
     fn training(&self, _: &Site<'_>) -> Training {
         Training::Table
@@ -119,7 +119,7 @@ impl Meaning for Angles<'_> {
         Work::default()
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::note(&format!("rotary {}", thousands(self.rotary.dim.into())))
+        Picture::notes([Note::Rotary(self.rotary.dim)])
     }
     fn training(&self, _: &Site<'_>) -> Training {
         Training::Table
@@ -194,7 +194,7 @@ impl Meaning for Alibi<'_> {
         Work::default()
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::note("ALiBi")
+        Picture::notes([Note::Words("ALiBi".into())])
     }
     fn training(&self, _: &Site<'_>) -> Training {
         Training::Table
@@ -234,7 +234,7 @@ impl Meaning for Buckets {
         Work::default()
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::Notes { notes: vec!["T5 bias".into()], is_bias: true }
+        Picture::Notes { notes: vec![Note::Words("T5 bias".into())], is_bias: true }
     }
     fn training(&self, _: &Site<'_>) -> Training {
         Training::Table

@@ -212,7 +212,7 @@ impl Meaning for OrZeros {
         Work::computed(&site.out())
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::note("")
+        Picture::notes([])
     }
     fn training(&self, _: &Site<'_>) -> Training {
         Training::View(Passing::Shared)

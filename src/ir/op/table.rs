@@ -4,6 +4,8 @@
 //! number of heads. The code that runs a model computes the whole table; code that displays one computes
 //! only the entries it shows.
 
+use std::hash::{Hash, Hasher};
+
 use crate::ir::Extent;
 
 /// Angles of rotary positions: position `p` rotates pair `i` by `p * inverse_frequency(i)`.
@@ -57,7 +59,7 @@ pub enum FrequencyRule {
 }
 
 /// What replaces a rotary table when a sequence is longer than the length a model was trained with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LongRotary {
     /// Sequences with more positions than this use the rule.
     pub from: u64,
@@ -164,4 +166,60 @@ impl Slopes {
             Some(rest) => of(rest.saturating_mul(2).saturating_add(1), below.saturating_mul(2)),
         }
     }
+}
+
+// Tables are compared when several layers request the same one. Their numbers come from a spec, which holds no
+// NaN, so equality is reflexive.
+
+impl Eq for RotaryTable {}
+
+impl Hash for RotaryTable {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { dim, theta, rule, long, magnitude } = self;
+        (dim, rule, long).hash(state);
+        hash_numbers(&[*theta, *magnitude], state);
+    }
+}
+
+impl Eq for FrequencyRule {}
+
+impl Hash for FrequencyRule {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            FrequencyRule::Plain => {}
+            FrequencyRule::Divided { by } => hash_numbers(&[*by], state),
+            FrequencyRule::DividedEach(by) => hash_numbers(by, state),
+            FrequencyRule::Ramp { factor, low, high } => hash_numbers(&[*factor, *low, *high], state),
+            FrequencyRule::ByWavelength { factor, original, low, high } => {
+                hash_numbers(&[*factor, *original, *low, *high], state);
+            }
+        }
+    }
+}
+
+impl Eq for LongRule {}
+
+impl Hash for LongRule {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            LongRule::Frequencies(rule) => rule.hash(state),
+            LongRule::Dynamic { factor } => hash_numbers(&[*factor], state),
+        }
+    }
+}
+
+impl Eq for Slopes {}
+
+impl Hash for Slopes {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.heads.hash(state);
+        hash_numbers(&[self.max, self.scale], state);
+    }
+}
+
+/// Hashes numbers so that equal ones have equal hashes: 0 and -0 too, which adding 0 makes the same.
+fn hash_numbers<H: Hasher>(numbers: &[f64], state: &mut H) {
+    numbers.iter().for_each(|x| (x + 0.0).to_bits().hash(state));
 }

@@ -8,9 +8,10 @@ use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, Probability};
 use crate::ir::build::{Builder, Built};
 use crate::ir::op::{self, MaskRule, Op, Sequence};
+use crate::ir::print::thousands;
 use crate::ir::{Dim, Extent, Init, Sym, Type, ValueId};
 use crate::parts::norm::Norm;
-use crate::parts::scope::{AmbientId, Masks, Scope};
+use crate::parts::scope::{Ambient, AmbientId, Masks, Padding, Scope};
 use crate::syntax::tree::Node;
 
 record! {
@@ -251,8 +252,8 @@ pub fn mask(
         (false, _) => (of_padding, true),
         (true, _) => (Type::bool([batch, one, queries.queries(), keys.keys()]), true),
     };
-    let key = format!("mask {queries:?} {keys:?} {rule:?} {padding:?}");
-    Some(scope.ambient(key, vec![("mask", ty)], move |b, masks: &Masks| {
+    let ambient = Ambient::Mask { queries, keys, rule, padding };
+    Some(scope.ambient(ambient, vec![("mask", ty)], move |b, masks: &Masks| {
         let given = match padding {
             Padding::None => None,
             Padding::Own => masks.own,
@@ -269,17 +270,6 @@ pub fn mask(
             (None, None) => Err(crate::ir::infer::Mismatch("a padding mask is missing".into())),
         }
     }))
-}
-
-/// The padding that a mask includes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Padding {
-    /// No padding.
-    None,
-    /// The padding of the stack's own sequence.
-    Own,
-    /// The padding of the memory.
-    Memory,
 }
 
 /// Scaled dot-product attention with its optional inputs, `[B, H, T, V]`.
@@ -321,6 +311,13 @@ impl Scores {
         let outputs = b.ops(&["y", "weights"], Op::Attention(attention), &inputs)?;
         outputs.first().copied().ok_or(crate::ir::infer::Mismatch("attention without a result".into()))
     }
+}
+
+/// The sizes of an attention for readers: `32 heads × 128, 8 kv`.
+pub fn sizes(heads: u64, kv_heads: u64, head_dim: u64) -> String {
+    let size = |n: u64| thousands(n.into());
+    let shared = if kv_heads < heads { format!(", {} kv", size(kv_heads)) } else { String::new() };
+    format!("{} heads × {}{shared}", size(heads), size(head_dim))
 }
 
 /// Query heads share key and value heads in groups of equal size.

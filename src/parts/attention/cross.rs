@@ -2,7 +2,7 @@
 //! (Vaswani et al. 2017). It has no positions of its own.
 
 use super::Site;
-use super::core::{self, Bias, Dropout, Normed, Padding, QkNorm, Scores};
+use super::core::{self, Bias, Dropout, Normed, QkNorm, Scores};
 use super::multi_head::{Heads, repeated};
 use crate::field::record::record;
 use crate::field::rule::{Is, Rule};
@@ -10,8 +10,8 @@ use crate::field::{Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{MaskRule, Op};
-use crate::ir::{Dim, Role, Sym, Type};
-use crate::parts::scope::Lowered;
+use crate::ir::{Dim, Part, Role, Slot, Sym, Type};
+use crate::parts::scope::{Lowered, Padding};
 
 record! {
     /// Attention to the encoder's output. Fields that are not given are those of the block's `attention`.
@@ -45,6 +45,12 @@ record! {
 }
 
 impl Cross {
+    /// What it is, in a few words.
+    fn described(&self) -> Part {
+        let sizes = core::sizes(*self.heads, *self.kv_heads, *self.head_dim);
+        Part::new(Slot::Cross, "Cross attention").note(sizes)
+    }
+
     /// The module of this attention: `x [B, T, D], memory [B, S, M] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
@@ -54,6 +60,7 @@ impl Cross {
         let needs: Vec<_> = mask.into_iter().collect();
         let mut b = Builder::new(&scope.arena, "CrossAttention", Role::Attention);
         b.at(self.places.whole());
+        b.part(self.described());
         b.doc("Cross attention: queries from `x`, keys and values from `memory`.");
         let x = b.argument("x", scope.activations(scope.d_model));
         let source = Type::float([Dim::sym(Sym::Batch), memory.sequence.queries(), Dim::from(memory.width)]);
@@ -101,7 +108,8 @@ impl Cross {
         }
         .lower(&mut b)?;
         let y = b.op("y", Op::MergeHeads, &[y])?;
-        let output = scope.linear(&site.path("output"), sizes.joined(), scope.d_model, self.bias.0.out);
+        let output =
+            scope.branch_output(&site.path("output"), sizes.joined(), scope.d_model, self.bias.0.out);
         let y = b.apply("output", output, y)?;
         let y = b.dropout(*self.dropout.0.out, y)?;
         Ok(Lowered { module: b.finish(&[y]), needs })

@@ -5,18 +5,18 @@
 //! through a latent vector of their own if `query_rank` is given.
 
 use super::Site;
-use super::core::{self, Dropout, Padding, Scores};
+use super::core::{self, Dropout, Scores};
 use crate::diag::Diagnostic;
 use crate::field::record::record;
 use crate::field::{Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
-use crate::ir::{Extent, Role, ValueId};
+use crate::ir::{Extent, Part, Role, Slot, ValueId};
 use crate::parts::mask::Mask;
 use crate::parts::norm::{Norm, RmsNorm};
 use crate::parts::position::{Geometry, Position};
-use crate::parts::scope::Lowered;
+use crate::parts::scope::{Lowered, Padding};
 
 fn rms_norm() -> Norm {
     Norm::RmsNorm(RmsNorm {
@@ -76,6 +76,13 @@ impl Latent {
         found
     }
 
+    /// What it is, in a few words. Every head has keys and values of its own, computed from the latent vector.
+    fn described(&self) -> Part {
+        let width = self.content_dim.saturating_add(*self.rotary_dim);
+        let sizes = core::sizes(*self.heads, *self.heads, width);
+        Part::new(Slot::Attention, "Latent attention").note(sizes)
+    }
+
     /// The module of this attention: `x [B, T, D] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
@@ -90,6 +97,7 @@ impl Latent {
 
         let mut b = Builder::new(&scope.arena, format!("{}LatentAttention", scope.prefix), Role::Attention);
         b.at(self.places.whole());
+        b.part(self.described());
         b.doc("Multi-head latent attention: keys and values of all heads come from one latent vector.");
         let x = b.argument("x", scope.activations(scope.d_model));
         let given = scope.arguments(&mut b, &needs);
@@ -153,7 +161,8 @@ impl Latent {
         }
         .lower(&mut b)?;
         let y = b.op("y", Op::MergeHeads, &[y])?;
-        let y = b.apply("output", linear("output", heads * value, scope.d_model), y)?;
+        let output = scope.branch_output(&site.path("output"), heads * value, scope.d_model, self.bias);
+        let y = b.apply("output", output, y)?;
         let y = b.dropout(*self.dropout.0.out, y)?;
         Ok(Lowered { module: b.finish(&[y]), needs })
     }

@@ -2,17 +2,17 @@
 //! (Vaswani et al. 2017). With fewer key/value heads, groups of query heads share them (Ainslie et al. 2023).
 
 use super::Site;
-use super::core::{self, Bias, Dropout, Gate, Normed, Over, Padding, QkNorm, Scores, When};
+use super::core::{self, Bias, Dropout, Gate, Normed, Over, QkNorm, Scores, When};
 use crate::diag::Diagnostic;
 use crate::field::record::record;
 use crate::field::{Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Activation, Op};
-use crate::ir::{Extent, Init, Role, ValueId};
+use crate::ir::{Extent, Init, Part, Role, Slot, ValueId};
 use crate::parts::mask::Mask;
 use crate::parts::position::{Geometry, Position};
-use crate::parts::scope::Lowered;
+use crate::parts::scope::{Lowered, Padding};
 
 record! {
     /// Multi-head attention (Vaswani et al. 2017), with shared keys and values where `kv_heads` is smaller.
@@ -68,6 +68,16 @@ impl MultiHead {
         found
     }
 
+    /// What it is, in a few words.
+    fn described(&self) -> Part {
+        let title = match (*self.kv_heads, *self.heads) {
+            (1, heads) if heads > 1 => "Multi-query attention",
+            (kv_heads, heads) if kv_heads < heads => "Grouped-query attention",
+            (_, _) => "Multi-head attention",
+        };
+        Part::new(Slot::Attention, title).note(core::sizes(*self.heads, *self.kv_heads, *self.head_dim))
+    }
+
     /// The module of this attention: `x [B, T, D] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
@@ -84,6 +94,7 @@ impl MultiHead {
         let name = format!("{}Attention", scope.prefix);
         let mut b = Builder::new(&scope.arena, name, Role::Attention);
         b.at(self.places.whole());
+        b.part(self.described());
         b.doc("Multi-head attention: `softmax(scale q kᵀ) v` in every head, joined and projected.");
         let x = b.argument("x", scope.activations(scope.d_model));
         let given = scope.arguments(&mut b, &needs);
@@ -144,7 +155,8 @@ impl MultiHead {
         }
         .lower(&mut b)?;
         let y = self.gated(&mut b, site, &sizes, x, y)?;
-        let output = scope.linear(&site.path("output"), sizes.joined(), scope.d_model, self.bias.0.out);
+        let output =
+            scope.branch_output(&site.path("output"), sizes.joined(), scope.d_model, self.bias.0.out);
         let y = b.apply("output", output, y)?;
         let y = b.dropout(*self.dropout.0.out, y)?;
         Ok(Lowered { module: b.finish(&[y]), needs })

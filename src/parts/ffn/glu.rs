@@ -1,13 +1,13 @@
 //! Gated linear unit: `down(activation(gate(x)) * up(x))` (Shazeer 2020). SwiGLU has `silu`, GeGLU `gelu`.
 
-use super::{Site, expansion, widths};
+use super::{Site, expansion, sizes, widths};
 use crate::field::record::record;
 use crate::field::rule::{Is, Rule};
 use crate::field::{Context, Positive, Probability, Real, Size};
 use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op};
-use crate::ir::{Extent, ModuleId, Role, ValueId};
+use crate::ir::{Extent, ModuleId, Part, Role, ValueId};
 use crate::parts::activation::Activation;
 
 record! {
@@ -53,6 +53,7 @@ impl Glu {
         let scope = site.scope;
         let mut b = Builder::new(&scope.arena, site.module.clone(), Role::Ffn);
         b.at(self.places.whole());
+        b.part(self.described(scope.d_model));
         b.doc(match &self.clamped {
             Some(c) => format!(
                 "`down(g sigmoid({} g) (u + {}))` with `g = min(gate(x), {})`, `u = clamp(up(x), ±{})`",
@@ -74,10 +75,20 @@ impl Glu {
             }
         };
         let h = b.dropout(*self.inner_dropout, h)?;
-        let down = scope.linear(&format!("{}.down", site.path), hidden, scope.d_model, self.bias);
+        let down = scope.branch_output(&format!("{}.down", site.path), hidden, scope.d_model, self.bias);
         let y = b.apply("down", down, h)?;
         let y = b.dropout(*self.dropout, y)?;
         Ok(b.finish(&[y]))
+    }
+
+    /// What it is, in a few words.
+    pub(super) fn described(&self, d_model: Extent) -> Part {
+        let activation = match (&self.clamped, self.activation) {
+            (Some(_), _) => Some("clamped silu".to_owned()),
+            (None, Activation::None) => None,
+            (None, activation) => Some(activation.word().to_owned()),
+        };
+        sizes("Gated feed-forward", activation, d_model, *self.hidden)
     }
 
     fn settled(self, cx: &Context<'_>) -> Self {

@@ -9,7 +9,8 @@ use crate::field::{Context, Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op, Router};
-use crate::ir::{Extent, Init, Layer, ModuleId, Role, Run};
+use crate::ir::print::thousands;
+use crate::ir::{Extent, Init, Layer, ModuleId, Part, Role, Run, Slot};
 
 slot! {
     /// One expert, which is a feed-forward part.
@@ -26,6 +27,13 @@ impl Expert {
         match self {
             Expert::Mlp(f) => f.lower(site),
             Expert::Glu(f) => f.lower(site),
+        }
+    }
+
+    fn described(&self, d_model: Extent) -> Part {
+        match self {
+            Expert::Mlp(f) => f.described(d_model),
+            Expert::Glu(f) => f.described(d_model),
         }
     }
 }
@@ -133,6 +141,15 @@ impl Mixture {
         ok
     }
 
+    /// What it is, in a few words.
+    fn described(&self, d_model: Extent) -> Part {
+        let size = |n: u64| thousands(n.into());
+        let chosen = format!("{} experts, {} per token", size(*self.experts), size(*self.top_k));
+        let mut part = Part::new(Slot::Ffn, "Mixture of experts").note(chosen);
+        part.notes.extend(self.expert.described(d_model).notes);
+        if self.shared.is_some() { part.note("and 1 for every token") } else { part }
+    }
+
     /// The module, `[B, T, D] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
         if site.is_expert {
@@ -146,6 +163,7 @@ impl Mixture {
         };
         let mut b = Builder::new(&scope.arena, format!("{}Mixture", scope.prefix), Role::Ffn);
         b.at(self.places.whole());
+        b.part(self.described(scope.d_model));
         b.doc(format!(
             "Sends every token to {} of {} experts and adds their weighted outputs.",
             *self.top_k, *self.experts

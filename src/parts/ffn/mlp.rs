@@ -1,11 +1,11 @@
 //! Two projections with a nonlinearity between: `down(activation(up(x)))` (Vaswani et al. 2017).
 
-use super::{Site, expansion, widths};
+use super::{Site, expansion, sizes, widths};
 use crate::field::record::record;
 use crate::field::{Context, Positive, Probability, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
-use crate::ir::{Extent, ModuleId, Role};
+use crate::ir::{Extent, ModuleId, Part, Role};
 use crate::parts::activation::Activation;
 
 record! {
@@ -32,17 +32,25 @@ impl Mlp {
         let scope = site.scope;
         let mut b = Builder::new(&scope.arena, site.module.clone(), Role::Ffn);
         b.at(self.places.whole());
+        b.part(self.described(scope.d_model));
         b.doc(format!("`down({}(up(x)))`", self.activation.word()));
         let x = b.argument("x", site.input());
         let hidden = Extent::new("hidden", *self.hidden);
         let up = scope.linear(&format!("{}.up", site.path), scope.d_model, hidden, self.bias);
-        let down = scope.linear(&format!("{}.down", site.path), hidden, scope.d_model, self.bias);
+        let down = scope.branch_output(&format!("{}.down", site.path), hidden, scope.d_model, self.bias);
         let h = b.apply("up", up, x)?;
         let h = self.activation.lower(&mut b, h)?;
         let h = b.dropout(*self.inner_dropout, h)?;
         let y = b.apply("down", down, h)?;
         let y = b.dropout(*self.dropout, y)?;
         Ok(b.finish(&[y]))
+    }
+
+    /// What it is, in a few words.
+    pub(super) fn described(&self, d_model: Extent) -> Part {
+        let activation = Some(self.activation).filter(|a| *a != Activation::None);
+        let activation = activation.map(|a| a.word().to_owned());
+        sizes("Feed-forward", activation, d_model, *self.hidden)
     }
 
     fn settled(self, cx: &Context<'_>) -> Self {

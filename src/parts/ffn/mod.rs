@@ -13,7 +13,8 @@ use crate::diag::{Code, Diagnostic};
 use crate::field::record::{Reader, slot};
 use crate::field::{Context, Positive};
 use crate::ir::infer::Mismatch;
-use crate::ir::{Dim, ModuleId, Sym, Type};
+use crate::ir::print::thousands;
+use crate::ir::{Dim, Extent, ModuleId, Part, Slot, Sym, Type};
 use crate::syntax::expr::Scope as _;
 
 slot! {
@@ -69,6 +70,13 @@ impl Ffn {
             Ffn::Mixture(f) => f.lower(site),
         }
     }
+}
+
+/// A feed-forward part in a few words: its activation and its widths.
+fn sizes(title: &str, activation: Option<String>, d_model: Extent, hidden: u64) -> Part {
+    let widths = format!("{} → {}", thousands(d_model.into()), thousands(hidden.into()));
+    let words: Vec<String> = activation.into_iter().chain([widths]).collect();
+    Part::new(Slot::Ffn, title).note(words.join(" · "))
 }
 
 /// The inner width as a multiple of `d_model`.

@@ -9,7 +9,7 @@ use crate::field::{Probability, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op};
-use crate::ir::{Extent, Role};
+use crate::ir::{Extent, Part, Role, Slot};
 use crate::parts::activation::Activation;
 use crate::parts::norm::Norm;
 
@@ -61,6 +61,7 @@ impl Classify {
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, "ClassifyHead", Role::Head);
         b.at(self.places.whole());
+        b.part(Part::new(Slot::Head, "Head"));
         b.doc(if self.multi_label {
             "Scores of every class; a sigmoid makes each a probability."
         } else {

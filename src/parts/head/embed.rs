@@ -7,7 +7,7 @@ use crate::field::record::record;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
-use crate::ir::{Extent, Role};
+use crate::ir::{Extent, Part, Role, Slot};
 use crate::parts::activation::Activation;
 
 record! {
@@ -32,6 +32,7 @@ impl EmbedHead {
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, "EmbedHead", Role::Head);
         b.at(self.places.whole());
+        b.part(Part::new(Slot::Head, "Head"));
         b.doc("One vector for the whole sequence.");
         let x = b.argument("x", site.hidden());
         let takes_mask = self.pool.takes_mask(site);

@@ -7,7 +7,7 @@ use crate::field::record::record;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
-use crate::ir::{Init, Layer, Role, ValueId};
+use crate::ir::{Init, Layer, Part, Role, Slot, ValueId};
 
 record! {
     /// A score for every token of the vocabulary.
@@ -31,6 +31,7 @@ impl Lm {
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, "LmHead", Role::Head);
         b.at(self.places.whole());
+        b.part(Part::new(Slot::Head, "Head"));
         b.doc(if self.tied { "`x Eᵀ` with the token table `E`" } else { "A score for every word." });
         let mut x = b.argument("x", site.hidden());
         let table = self.tied.then(|| b.argument("table", site.table()));

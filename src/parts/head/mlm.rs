@@ -5,10 +5,10 @@ use super::lm::tied;
 use super::{Lowered, Site};
 use crate::field::Positive;
 use crate::field::record::record;
-use crate::ir::Role;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
+use crate::ir::{Part, Role, Slot};
 use crate::parts::activation::Activation;
 use crate::parts::norm::{LayerNorm, Norm};
 
@@ -40,6 +40,7 @@ impl Mlm {
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, "MlmHead", Role::Head);
         b.at(self.places.whole());
+        b.part(Part::new(Slot::Head, "Head"));
         b.doc("Transforms hidden states and scores every word.");
         let mut x = b.argument("x", site.hidden());
         let table = self.tied.then(|| b.argument("table", site.table()));

@@ -7,7 +7,7 @@ use crate::field::{Probability, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
-use crate::ir::{Extent, Role};
+use crate::ir::{Extent, Part, Role, Slot};
 use crate::parts::activation::Activation;
 use crate::parts::norm::Norm;
 
@@ -34,6 +34,7 @@ impl SpanHead {
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, "SpanHead", Role::Head);
         b.at(self.places.whole());
+        b.part(Part::new(Slot::Head, "Head"));
         b.doc("Scores for every token as start and as end of the answer.");
         let x = b.argument("x", site.hidden());
         let bias = self.hidden_bias.unwrap_or(self.bias);

@@ -7,7 +7,7 @@ use crate::field::{Probability, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
-use crate::ir::{Extent, Role};
+use crate::ir::{Extent, Part, Role, Slot};
 use crate::parts::activation::Activation;
 use crate::parts::norm::Norm;
 
@@ -36,6 +36,7 @@ impl Tag {
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, "TagHead", Role::Head);
         b.at(self.places.whole());
+        b.part(Part::new(Slot::Head, "Head"));
         b.doc("Scores of every class for every token.");
         let x = b.argument("x", site.hidden());
         let bias = self.hidden_bias.unwrap_or(self.bias);

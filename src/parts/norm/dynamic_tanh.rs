@@ -6,7 +6,7 @@ use crate::field::Positive;
 use crate::field::record::record;
 use crate::ir::build::{Builder, Built};
 use crate::ir::op::{Activation, Op};
-use crate::ir::{Extent, Init, Layer, Role, ValueId};
+use crate::ir::{Extent, Init, Layer, Part, Role, Slot, ValueId};
 
 record! {
     /// A bounded curve in the place of a norm: `weight * tanh(alpha * x) + bias` (Zhu et al. 2025).
@@ -30,6 +30,7 @@ impl DynamicTanh {
     pub fn lower(&self, b: &mut Builder, member: &str, value: &str, dim: Extent, x: ValueId) -> Built {
         let mut inner = Builder::new(b.arena(), "DynamicTanh", Role::Norm);
         inner.at(self.places.whole());
+        inner.part(Part::new(Slot::Norm, "Dynamic tanh"));
         let formula = match (self.affine, self.has_bias()) {
             (true, true) => "`weight * tanh(alpha * x) + bias`",
             (true, false) => "`weight * tanh(alpha * x)`",

@@ -8,7 +8,7 @@ use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Slopes};
 use crate::ir::{Dim, Type, ValueId};
-use crate::parts::scope::{AmbientId, Scope};
+use crate::parts::scope::{Ambient, AmbientId, Scope};
 
 record! {
     /// Scores are lowered in proportion to the distance (Press et al. 2021).
@@ -26,7 +26,8 @@ impl Scheme for Alibi {
         let op = Op::AlibiBias { queries: at.sequence, keys: at.sequence, slopes };
         let shape = [Dim::of(1u64), Dim::of(at.heads), at.sequence.queries(), at.sequence.keys()];
         let values = vec![("bias", Type::float(shape))];
-        vec![scope.ambient(format!("{op:?}"), values, move |b, _| b.ops(&["bias"], op.clone(), &[]))]
+        let ambient = Ambient::Alibi { along: at.sequence, slopes };
+        vec![scope.ambient(ambient, values, move |b, _| b.ops(&["bias"], op.clone(), &[]))]
     }
 
     fn on_scores(

@@ -5,7 +5,7 @@ use crate::field::Count;
 use crate::field::record::record;
 use crate::ir::build::{Builder, Built};
 use crate::ir::op::Op;
-use crate::ir::{Extent, ValueId};
+use crate::ir::{Extent, Rows, ValueId};
 
 record! {
     /// A learned vector for each position, added to the embeddings: `x + P[t + offset]`.
@@ -20,7 +20,8 @@ impl Scheme for Learned {
         let op = Op::Positions { along: site.sequence, offset: *self.offset };
         let positions = b.op("position", op, &[])?;
         let rows = site.context + Extent::from(*self.offset);
-        let table = site.init.embedding(&format!("{}.positions", site.path), rows, site.dim, None);
+        let table =
+            site.init.embedding(&format!("{}.positions", site.path), Rows::Positions, rows, site.dim, None);
         let p = b.apply("positions", table, positions)?;
         b.op("x", Op::Add, &[x, p])
     }

@@ -10,7 +10,7 @@ use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op};
 use crate::ir::{Dim, Extent, Type, ValueId};
-use crate::parts::scope::{AmbientId, Scope};
+use crate::parts::scope::{Ambient, AmbientId, Scope};
 use crate::source::Span;
 
 choice! {
@@ -51,9 +51,10 @@ impl Scheme for Rotary {
         let dim = if at.head_dim == rotated { at.head_dim } else { Extent::new("rotary_dim", rotated) };
         let table = self.scaling.table(*self.theta, dim, at.context);
         let ty = Type::float([at.sequence.queries(), Dim::of(rotated / 2)]);
+        let ambient = Ambient::Angles { along: at.sequence, rotary: table.clone() };
         let op = Op::RotaryTable { along: at.sequence, rotary: table };
         let values = vec![("cos", ty.clone()), ("sin", ty)];
-        vec![scope.ambient(format!("{op:?}"), values, move |b, _| b.ops(&["cos", "sin"], op.clone(), &[]))]
+        vec![scope.ambient(ambient, values, move |b, _| b.ops(&["cos", "sin"], op.clone(), &[]))]
     }
 
     fn on_query_key(

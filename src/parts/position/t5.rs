@@ -8,8 +8,8 @@ use crate::field::record::record;
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
-use crate::ir::{Dim, Extent, Type, ValueId};
-use crate::parts::scope::{AmbientId, Scope};
+use crate::ir::{Dim, Extent, Layer, Rows, Type, ValueId};
+use crate::parts::scope::{Ambient, AmbientId, Buckets, Scope};
 use crate::source::Span;
 
 record! {
@@ -27,14 +27,27 @@ record! {
 }
 
 impl T5 {
-    fn op(&self, at: Geometry) -> Op {
-        Op::RelativeBuckets {
-            queries: at.sequence,
-            keys: at.sequence,
+    fn buckets(&self, at: Geometry) -> Buckets {
+        Buckets {
+            along: at.sequence,
             buckets: *self.buckets,
             max_distance: *self.max_distance,
             bidirectional: self.bidirectional.unwrap_or(!at.causal),
         }
+    }
+
+    /// The table of biases, `[buckets, H]`, a member of the stack or of the attention with that path.
+    fn table(&self, scope: &Scope, path: &str, at: Geometry) -> Layer {
+        let path = format!("{path}.{TABLE}");
+        let buckets = Extent::new("buckets", *self.buckets);
+        scope.init.embedding(&path, Rows::Distances, buckets, Extent::new("heads", at.heads), None)
+    }
+}
+
+impl Buckets {
+    fn op(self) -> Op {
+        let Self { along, buckets, max_distance, bidirectional } = self;
+        Op::RelativeBuckets { queries: along, keys: along, buckets, max_distance, bidirectional }
     }
 }
 
@@ -43,23 +56,20 @@ const TABLE: &str = "relative_bias";
 impl Scheme for T5 {
     fn needs(&self, scope: &Scope, at: Geometry) -> Vec<AmbientId> {
         let (queries, keys) = (at.sequence.queries(), at.sequence.keys());
-        let op = self.op(at);
-        let buckets = vec![("buckets", Type::int([queries.clone(), keys.clone()]))];
-        let key = format!("{op:?}");
+        let buckets = self.buckets(at);
+        let op = buckets.op();
         if !self.shared {
-            return vec![scope.ambient(key, buckets, move |b, _| b.ops(&["buckets"], op.clone(), &[]))];
+            let values = vec![("buckets", Type::int([queries, keys]))];
+            let build = move |b: &mut Builder, _: &_| b.ops(&["buckets"], op.clone(), &[]);
+            return vec![scope.ambient(Ambient::Buckets(buckets), values, build)];
         }
-        let table = scope.init.embedding(
-            &format!("{}.{TABLE}", scope.path),
-            Extent::new("buckets", *self.buckets),
-            Extent::new("heads", at.heads),
-            None,
-        );
+        let table = self.table(scope, &scope.path, at);
         let bias = vec![(
             "bias",
             Type::float([Dim::of(1u64), Dim::from(Extent::new("heads", at.heads)), queries, keys]),
         )];
-        vec![scope.ambient(format!("shared {key} {}", at.heads), bias, move |b, _| {
+        let ambient = Ambient::BucketBias { buckets, heads: at.heads };
+        vec![scope.ambient(ambient, bias, move |b, _| {
             let buckets = b.op("buckets", op.clone(), &[])?;
             let rows = b.apply(TABLE, table.clone(), buckets)?;
             b.ops(&["bias"], Op::BiasFromTable, &[rows])
@@ -78,13 +88,7 @@ impl Scheme for T5 {
         if self.shared {
             return Ok(Some(*given));
         }
-        let table = scope.init.embedding(
-            &format!("{path}.{TABLE}"),
-            Extent::new("buckets", *self.buckets),
-            Extent::new("heads", at.heads),
-            None,
-        );
-        let rows = b.apply(TABLE, table, *given)?;
+        let rows = b.apply(TABLE, self.table(scope, path, at), *given)?;
         b.op("bias", Op::BiasFromTable, &[rows]).map(Some)
     }
 

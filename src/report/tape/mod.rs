@@ -29,12 +29,9 @@ pub fn beside(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
         })
         .collect();
     let results = tape.module(graph.root, lengths, &arguments, &[]);
-    let is_judged = |id: &ValueId| root.value(*id).name.ends_with("logits");
-    let has_scores = root.results.iter().any(is_judged);
-    for (id, result) in root.results.iter().zip(&results) {
-        if is_judged(id) || !has_scores {
-            tape.loss(result);
-        }
+    // Every result of a model is an output of its head, from which the loss is computed.
+    for result in &results {
+        tape.loss(result);
     }
     for result in results {
         tape.release(result.buffer);

@@ -1,0 +1,525 @@
+//! A graph as boxes and arrows: what a reader wants to see of it, without positions.
+//!
+//! Modules of the model itself are opened, so that embeddings and heads show their steps; modules inside of
+//! a block remain boxes. Values that only control a computation (masks, rotary tables, biases, positions)
+//! are not drawn as arrows; they become notes of the box that uses them. Dropout, slices and changes of
+//! shape are not drawn.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::facts;
+use super::outline::{Column, Flow, Form, Frame, From, Item, Outline, Part, SpecLine, Tint};
+use crate::ir::op::Op;
+use crate::ir::op::meaning::{Note, Picture, Site};
+use crate::ir::paths::{elements, join};
+use crate::ir::{
+    DType, Graph, MemberId, MemberKind, ModelKind, Module, ModuleId, Node, Run, Slot, Value, Verified,
+};
+use crate::report::cost::cost;
+use crate::report::layers::shape_text;
+use crate::report::number;
+use crate::report::parameters::{self, Parameters};
+use crate::source::{SourceId, SourceMap, Span};
+
+/// How a value appears in the picture.
+#[derive(Clone, Debug)]
+enum Drawn {
+    /// As the result of an item: the column and the index.
+    Item(usize, usize),
+    /// The argument of the block.
+    Start,
+    /// The encoder's output, inside a block.
+    Memory,
+    /// Only as notes of the items that use it.
+    Side { notes: Vec<Note>, is_bias: bool },
+}
+
+impl Drawn {
+    /// Not at all.
+    const NOTHING: Drawn = Drawn::Side { notes: Vec::new(), is_bias: false };
+}
+
+/// The outline of a graph. `sources` are the texts to which its spans refer.
+pub fn outline(graph: &Verified, sources: &SourceMap) -> Outline {
+    let cost = cost(graph);
+    let both = cost.kind == ModelKind::EncoderDecoder;
+    let titles: &[&str] = if both { &["Encoder", "Decoder"] } else { &[""] };
+    let model = Model { graph, parameters: parameters::of_modules(graph), lines: Lines::new(sources) };
+    let mut build = Build {
+        model: &model,
+        columns: titles.iter().map(|t| Column { title: (*t).to_owned(), flow: Flow::default() }).collect(),
+        current: 0,
+    };
+    let root = graph.root();
+    let to_encoder = if both { leads_to_encoder(graph, root) } else { vec![false; root.values.len()] };
+    let inputs = root.arguments().iter().zip(to_encoder);
+    let arguments = inputs.map(|(value, to_encoder)| build.input(value, to_encoder)).collect();
+    let results = build.body(root, arguments, "", true);
+    build.outputs(root, &results);
+    let all = cost.parameters.all();
+    let mut summary = vec![cost.kind.words().to_owned(), format!("{} parameters", number::count(all.total))];
+    if all.active < all.total {
+        summary.push(format!("{} active", number::count(all.active)));
+    }
+    if cost.has_time {
+        summary.push(format!("context {}", number::exact(u128::from(cost.context))));
+    }
+    if let Some(vocab) = graph.vocab {
+        summary.push(format!("vocab {}", number::exact(u128::from(vocab))));
+    }
+    Outline { name: graph.name.clone(), summary, columns: build.columns }
+}
+
+/// Whether each value of the root module belongs to the encoder.
+fn leads_to_encoder(graph: &Graph, root: &Module) -> Vec<bool> {
+    let mut leads = vec![false; root.values.len()];
+    for node in root.nodes.iter().rev() {
+        let is_encoder = called(graph, root, node)
+            .and_then(|module| module.part.as_ref())
+            .is_some_and(|part| part.slot == Slot::Encoder);
+        if is_encoder || node.outputs.iter().any(|id| leads.get(id.0) == Some(&true)) {
+            for id in &node.inputs {
+                leads.get_mut(id.0).into_iter().for_each(|slot| *slot = true);
+            }
+        }
+    }
+    leads
+}
+
+/// The module that a node calls.
+fn called<'a>(graph: &'a Graph, module: &Module, node: &Node) -> Option<&'a Module> {
+    let Op::Call { member } = &node.op else { return None };
+    match &module.member(*member).kind {
+        MemberKind::Module(id) => Some(graph.module(*id)),
+        MemberKind::Layer(_) | MemberKind::Stack(_) => None,
+    }
+}
+
+/// What all flows of a model are made from.
+struct Model<'a> {
+    graph: &'a Graph,
+    /// The parameters of each module.
+    parameters: Vec<Parameters>,
+    lines: Lines<'a>,
+}
+
+/// The lines of the spec that items come from.
+struct Lines<'a> {
+    sources: &'a SourceMap,
+    /// The names of the sources, and the lines that have been asked for.
+    names: Vec<Arc<str>>,
+    texts: RefCell<BTreeMap<(SourceId, usize), Arc<str>>>,
+}
+
+/// The most characters of a line that an item shows.
+const LINE: usize = 200;
+
+impl<'a> Lines<'a> {
+    fn new(sources: &'a SourceMap) -> Self {
+        let names = sources.iter().map(|(_, source)| source.name.as_str().into()).collect();
+        Self { sources, names, texts: RefCell::default() }
+    }
+
+    fn of(&self, span: Span) -> Option<SpecLine> {
+        let source = self.sources.get(span.source)?;
+        let name = self.names.get(span.source.0 as usize)?.clone();
+        let line = source.line_at(span.start as usize);
+        let mut texts = self.texts.borrow_mut();
+        let text = match texts.get(&(span.source, line)) {
+            Some(text) => text.clone(),
+            None => {
+                let mut text: String = source.line(line)?.trim().chars().take(LINE + 1).collect();
+                if text.chars().count() > LINE {
+                    text.pop();
+                    text.push('…');
+                }
+                let text: Arc<str> = text.into();
+                texts.insert((span.source, line), text.clone());
+                text
+            }
+        };
+        Some(SpecLine { source: name, line, text })
+    }
+}
+
+struct Build<'a> {
+    model: &'a Model<'a>,
+    columns: Vec<Column>,
+    /// The column to which an item was last added.
+    current: usize,
+}
+
+impl Build<'_> {
+    /// An argument of the root: an item if the model reads it, notes if it only controls a computation.
+    fn input(&mut self, value: &Value, to_encoder: bool) -> Drawn {
+        let is_read = !value.ty.optional
+            && (value.ty.dtype == DType::Float || value.ty.dtype == DType::Int && value.ty.shape.len() == 2);
+        if !is_read {
+            return Drawn::NOTHING;
+        }
+        let column = if to_encoder { 0 } else { self.columns.len().saturating_sub(1) };
+        let shape = shape_text(&value.ty);
+        self.add(
+            column,
+            Item {
+                form: Form::Input,
+                inputs: Vec::new(),
+                is_aside: false,
+                path: value.name.clone(),
+                label: value.name.clone(),
+                notes: vec![shape.clone()],
+                details: vec![format!("input {}", value.name), shape],
+                place: None,
+            },
+        )
+    }
+
+    fn outputs(&mut self, root: &Module, results: &[Drawn]) {
+        let Some(Drawn::Item(column, index)) = results.iter().find(|v| matches!(v, Drawn::Item(..))) else {
+            return;
+        };
+        let values: Vec<&Value> = root.results.iter().map(|id| root.value(*id)).collect();
+        let names: Vec<&str> = values.iter().map(|v| v.name.as_str()).collect();
+        let shape = values.first().map(|v| shape_text(&v.ty)).unwrap_or_default();
+        let item = Item {
+            form: Form::Output,
+            inputs: vec![From::Item(*index)],
+            is_aside: false,
+            path: names.join(","),
+            label: names.join(", "),
+            notes: vec![shape.clone()],
+            details: vec![format!("output {}", names.join(", ")), shape],
+            place: None,
+        };
+        self.add(*column, item);
+    }
+
+    fn add(&mut self, column: usize, item: Item) -> Drawn {
+        let Some(at) = self.columns.get_mut(column) else { return Drawn::NOTHING };
+        at.flow.items.push(item);
+        Drawn::Item(column, at.flow.items.len() - 1)
+    }
+
+    /// Walks the body of a module; with `opens`, called modules are walked too.
+    fn body(&mut self, module: &Module, arguments: Vec<Drawn>, path: &str, opens: bool) -> Vec<Drawn> {
+        let mut values: Vec<Drawn> = arguments;
+        values.resize_with(module.values.len(), || Drawn::NOTHING);
+        for node in &module.nodes {
+            let inputs: Vec<Drawn> = node.inputs.iter().filter_map(|id| values.get(id.0).cloned()).collect();
+            let outputs = self.node(module, node, &inputs, path, opens);
+            for (i, id) in node.outputs.iter().enumerate() {
+                if let (Some(slot), Some(value)) = (values.get_mut(id.0), outputs.get(i).or(outputs.first()))
+                {
+                    *slot = value.clone();
+                }
+            }
+        }
+        module.results.iter().filter_map(|id| values.get(id.0).cloned()).collect()
+    }
+
+    fn node(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        inputs: &[Drawn],
+        path: &str,
+        opens: bool,
+    ) -> Vec<Drawn> {
+        let one = |value: Drawn| vec![value];
+        match node.op.meaning().picture(&Site { node, module, measured: &[] }) {
+            Picture::Member => self.member(module, node, inputs, path, opens),
+            Picture::Pass => one(inputs.first().cloned().unwrap_or(Drawn::NOTHING)),
+            Picture::Notes { notes, is_bias } => one(Drawn::Side { notes, is_bias }),
+            Picture::NotesOfInputs => {
+                let notes = inputs.iter().flat_map(notes_of).cloned().collect();
+                one(Drawn::Side { notes, is_bias: false })
+            }
+            Picture::Step(label) => one(self.step(node, &label, inputs, path)),
+            Picture::Sum => one(self.sum(node, inputs, path)),
+            Picture::Product => one(self.circle(Form::Product, node, inputs, path)),
+            Picture::Box { role, label, notes, aside } => {
+                let mut item = self.plain(node, Form::Box(facts::tint(role)), label, path);
+                item.notes = notes;
+                let Some(flow) = inputs.get(aside..) else { return one(self.add_aside(item)) };
+                item.notes.extend(flow.iter().flat_map(notes_of).map(Note::to_string));
+                one(self.add_with(flow, item))
+            }
+        }
+    }
+
+    /// A node that runs a member is drawn as that member.
+    fn member(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        inputs: &[Drawn],
+        path: &str,
+        opens: bool,
+    ) -> Vec<Drawn> {
+        if let Op::Scan { member, each, args } = &node.op {
+            return vec![self.stack(module, node, *member, *each, args, inputs, path)];
+        }
+        let Some(id) = node.op.meaning().member() else { return Vec::new() };
+        match &module.member(id).kind {
+            MemberKind::Layer(_) => vec![self.layer(module, node, id, inputs, path)],
+            MemberKind::Module(_) => self.call(module, node, id, inputs, path, opens),
+            MemberKind::Stack(_) => Vec::new(),
+        }
+    }
+
+    fn layer(&mut self, module: &Module, node: &Node, id: MemberId, inputs: &[Drawn], path: &str) -> Drawn {
+        let member = module.member(id);
+        let MemberKind::Layer(layer) = &member.kind else { return Drawn::NOTHING };
+        if let Some(Drawn::Side { is_bias: true, notes }) = inputs.first() {
+            return Drawn::Side { notes: notes.clone(), is_bias: true };
+        }
+        let tint = if layer.is_norm() { Tint::Norm } else { facts::tint(module.role) };
+        let (label, notes) = facts::layer(layer, &member.name);
+        let path = join(path, &member.name);
+        let mut item = self.plain(node, Form::Box(tint), &label, &path);
+        item.notes = notes;
+        let n: u128 = layer.parameters().iter().map(|p| elements(&p.shape)).sum();
+        item.details = vec![path.clone(), facts::layer_line(layer)];
+        item.details.extend(shapes(module, node));
+        item.details.push(format!("{} parameters", number::exact(n)));
+        let is_source = inputs.iter().all(|v| matches!(v, Drawn::Side { .. }));
+        if is_source {
+            return self.add_aside(item);
+        }
+        self.add_with(inputs, item)
+    }
+
+    fn call(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        id: MemberId,
+        inputs: &[Drawn],
+        path: &str,
+        opens: bool,
+    ) -> Vec<Drawn> {
+        let member = module.member(id);
+        let MemberKind::Module(child) = &member.kind else { return Vec::new() };
+        let path = join(path, &member.name);
+        let inner = self.model.graph.module(*child);
+        if let Some(column) = inputs.iter().find_map(column_of) {
+            self.current = column;
+        }
+        if opens {
+            return self.body(inner, inputs.to_vec(), &path, true);
+        }
+        let steering: Vec<Note> = inputs.iter().flat_map(notes_of).cloned().collect();
+        let (label, notes) = facts::module(inner, &steering);
+        let mut item = self.plain(node, Form::Box(facts::tint(inner.role)), &label, &path);
+        item.notes = notes;
+        item.place = inner.span.and_then(|span| self.model.lines.of(span)).or(item.place);
+        let count = self.model.parameters.get(child.0).map(|p| p.all().total).unwrap_or_default();
+        item.details = vec![path];
+        item.details.extend(inner.doc.iter().map(|line| line.replace('`', "")));
+        item.details.extend(shapes(module, node));
+        item.details.push(format!("{} parameters", number::exact(count)));
+        item.details.extend(facts::members(self.model.graph, inner));
+        let value = self.add_with(inputs, item);
+        vec![value; node.outputs.len()]
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of one op")]
+    fn stack(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        id: MemberId,
+        each: u64,
+        args: &[Vec<Vec<usize>>],
+        inputs: &[Drawn],
+        path: &str,
+    ) -> Drawn {
+        let member = module.member(id);
+        let MemberKind::Stack(runs) = &member.kind else { return Drawn::NOTHING };
+        let path = join(path, &member.name);
+        let mut first = 0u64;
+        let mut parts: Vec<Part> = Vec::new();
+        for (run, args) in runs.iter().zip(args) {
+            parts.push(self.part(run, args, each, first, inputs, &path));
+            first = first.saturating_add(run.count);
+        }
+        let mut item = self.plain(node, Form::Stack(parts), "", &path);
+        item.details = vec![path];
+        self.add_with(inputs, item)
+    }
+
+    /// The blocks of one run; equal neighbours in its cycle share a frame.
+    fn part(
+        &mut self,
+        run: &Run,
+        args: &[Vec<usize>],
+        each: u64,
+        first: u64,
+        inputs: &[Drawn],
+        path: &str,
+    ) -> Part {
+        let of = run.cycle.len().max(1) as u64;
+        let mut frames: Vec<(Frame, u64)> = Vec::new();
+        let mut last = None;
+        for (i, block) in run.cycle.iter().enumerate() {
+            let given = args.get(i).cloned().unwrap_or_default();
+            let key = (*block, given.clone());
+            if let (Some((_, times)), true) = (frames.last_mut(), last.as_ref() == Some(&key)) {
+                *times += 1;
+                continue;
+            }
+            last = Some(key);
+            let index = first.saturating_add(i as u64);
+            let path = match (run.count, of) {
+                (1, _) => format!("{path}.{index}"),
+                (n, 1) => format!("{path}.{index}..{}", first.saturating_add(n - 1)),
+                (_, _) => format!("{path}.{index},.."),
+            };
+            let steering = given.iter().filter_map(|i| inputs.get(*i).cloned());
+            frames.push((self.frame(*block, std::iter::once(Drawn::Start).chain(steering), &path), 1));
+        }
+        let is_cycle = frames.len() > 1;
+        let shared = if each > 1 { format!(", each run {each} times in a row") } else { String::new() };
+        let all = if is_cycle {
+            match run.count % of {
+                0 => times(run.count / of),
+                _ => format!("{} layers in turn", run.count),
+            }
+        } else {
+            times(run.count)
+        };
+        let all = if all.is_empty() && each > 1 { times(each) + ", shared" } else { all + &shared };
+        let frames = frames.into_iter().map(|(frame, n)| {
+            let own = if is_cycle { times(n) } else { String::new() };
+            Frame { times: own, ..frame }
+        });
+        Part { times: all, frames: frames.collect() }
+    }
+
+    fn frame(&mut self, id: ModuleId, arguments: impl Iterator<Item = Drawn>, path: &str) -> Frame {
+        let block = self.model.graph.module(id);
+        let arguments = arguments.map(|value| match value {
+            Drawn::Item(..) => Drawn::Memory,
+            other @ (Drawn::Start | Drawn::Memory | Drawn::Side { .. }) => other,
+        });
+        let mut inside = Build { model: self.model, columns: vec![Column::default()], current: 0 };
+        inside.body(block, arguments.collect(), path, false);
+        Frame {
+            title: block.name.clone(),
+            times: String::new(),
+            equations: block.doc.iter().map(|line| line.replace('`', "")).collect(),
+            parameters: self.model.parameters.get(id.0).map(|p| p.all().total).unwrap_or_default(),
+            path: path.to_owned(),
+            flow: inside.columns.pop().unwrap_or_default().flow,
+        }
+    }
+
+    /// A sum. A sum whose first operand is itself an otherwise unused sum becomes one circle with it.
+    fn sum(&mut self, node: &Node, inputs: &[Drawn], path: &str) -> Drawn {
+        if let [Drawn::Item(column, index), other] = inputs
+            && self.is_free_sum(*column, *index)
+            && let Some(more) = self.from(*column, other)
+            && !self.is_aside(*column, more)
+            && let Some(item) = self.columns.get_mut(*column).and_then(|c| c.flow.items.get_mut(*index))
+        {
+            item.inputs.push(more);
+            return Drawn::Item(*column, *index);
+        }
+        self.circle(Form::Sum, node, inputs, path)
+    }
+
+    /// Whether an item is a sum that nothing uses yet, without operands that are drawn aside.
+    fn is_free_sum(&self, column: usize, index: usize) -> bool {
+        let Some(flow) = self.columns.get(column).map(|c| &c.flow) else { return false };
+        let is_sum = flow.items.get(index).is_some_and(|i| {
+            i.form == Form::Sum && !i.inputs.iter().any(|from| self.is_aside(column, *from))
+        });
+        is_sum && !flow.items.iter().any(|i| i.inputs.contains(&From::Item(index)))
+    }
+
+    fn is_aside(&self, column: usize, from: From) -> bool {
+        match from {
+            From::Item(i) => {
+                self.columns.get(column).and_then(|c| c.flow.items.get(i)).is_some_and(|i| i.is_aside)
+            }
+            From::Start | From::Memory => false,
+        }
+    }
+
+    fn circle(&mut self, form: Form, node: &Node, inputs: &[Drawn], path: &str) -> Drawn {
+        let label = if form == Form::Sum { "+" } else { "×" };
+        let item = self.plain(node, form, label, path);
+        self.add_with(inputs, item)
+    }
+
+    fn step(&mut self, node: &Node, label: &str, inputs: &[Drawn], path: &str) -> Drawn {
+        if inputs.iter().all(|v| matches!(v, Drawn::Side { .. })) && !inputs.is_empty() {
+            return inputs.first().cloned().unwrap_or(Drawn::NOTHING);
+        }
+        let item = self.plain(node, Form::Step, label, path);
+        self.add_with(inputs, item)
+    }
+
+    fn plain(&self, node: &Node, form: Form, label: &str, path: &str) -> Item {
+        Item {
+            form,
+            inputs: Vec::new(),
+            is_aside: false,
+            path: path.to_owned(),
+            label: label.to_owned(),
+            notes: Vec::new(),
+            details: vec![label.to_owned()],
+            place: node.span.and_then(|span| self.model.lines.of(span)),
+        }
+    }
+
+    /// Adds an item to the column of its first input.
+    fn add_with(&mut self, inputs: &[Drawn], mut item: Item) -> Drawn {
+        let column = inputs.iter().find_map(column_of).unwrap_or(self.current);
+        item.inputs = inputs.iter().filter_map(|v| self.from(column, v)).collect();
+        item.inputs.dedup();
+        self.add(column, item)
+    }
+
+    /// Adds an item that depends on no input of the flow.
+    fn add_aside(&mut self, mut item: Item) -> Drawn {
+        item.is_aside = true;
+        self.add(self.current, item)
+    }
+
+    fn from(&self, column: usize, value: &Drawn) -> Option<From> {
+        match value {
+            Drawn::Item(of, index) if *of == column => Some(From::Item(*index)),
+            Drawn::Item(..) | Drawn::Memory => Some(From::Memory),
+            Drawn::Start => Some(From::Start),
+            Drawn::Side { .. } => None,
+        }
+    }
+}
+
+fn column_of(value: &Drawn) -> Option<usize> {
+    match value {
+        Drawn::Item(column, _) => Some(*column),
+        Drawn::Start | Drawn::Memory | Drawn::Side { .. } => None,
+    }
+}
+
+fn notes_of(value: &Drawn) -> &[Note] {
+    match value {
+        Drawn::Side { notes, .. } => notes,
+        Drawn::Item(..) | Drawn::Start | Drawn::Memory => &[],
+    }
+}
+
+/// The shapes of inputs and outputs: `[B,T,768] → [B,T,768]`.
+fn shapes(module: &Module, node: &Node) -> Option<String> {
+    let output = node.outputs.first().map(|id| shape_text(&module.value(*id).ty))?;
+    let input = node.inputs.first().map(|id| shape_text(&module.value(*id).ty));
+    Some(input.map_or(output.clone(), |input| format!("{input} → {output}")))
+}
+
+fn times(n: u64) -> String {
+    if n == 1 { String::new() } else { format!("× {}", number::exact(u128::from(n))) }
+}
