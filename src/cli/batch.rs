@@ -2,9 +2,9 @@
 
 use serde_json::Value as Json;
 
+use super::captured::{captured, floats};
 use super::inspect::Observe;
-use super::observe::{captured, floats};
-use super::ui::Failure;
+use super::outcome::Failure;
 use crate::inspect::norms::{self, Batch};
 use crate::inspect::sites::{Norm, Sequence, Sites};
 use crate::inspect::{Matrix, Report};

@@ -3,13 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::command::Command;
 use super::file;
+use super::format::{Format, FormatArg};
+use super::outcome::{Exit, Failure, Output};
 use super::subject::SpecArgs;
-use super::ui::{Exit, Failure, FormatArg, Output, Ui};
+use super::ui::Ui;
 use crate::emit::{self, Form};
-use crate::report::summary::summary;
+use crate::report::summary::{Summary, summary};
 
 /// Arguments of `build`.
 #[derive(Debug, Args)]
@@ -34,9 +38,31 @@ pub struct Build {
     pub format: FormatArg,
 }
 
-impl Build {
+/// The data of `build` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// What the model is and what it costs.
+    summary: Summary,
+    /// The file that was written, or the folder of the crate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<PathBuf>,
+    /// All files that were written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<PathBuf>>,
+    /// The source, with `--out -`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+impl Command for Build {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
     /// Writes the model; the last line is its path.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let subject = self.spec.compile(ui)?;
         let summary = summary(&subject.graph);
         let named = self.spec.as_written(&subject.name);
@@ -52,8 +78,8 @@ impl Build {
             }
             None if self.out == Path::new("-") => {
                 let text = emit()?;
-                let data = json!({ "summary": summary, "text": text });
-                return Output::new(text, data);
+                let data = Data { summary, path: None, files: None, text: Some(text.clone()) };
+                return Ok(Output::new(text, data));
             }
             None => {
                 let path = match self.out.extension().is_some_and(|e| e == "rs") {
@@ -78,10 +104,12 @@ impl Build {
         }
         let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
         let text = format!("{page}{}\n", path.display());
-        let files: Vec<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
-        Output::new(text, json!({ "summary": summary, "path": path, "files": files }))
+        let files: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
+        Ok(Output::new(text, Data { summary, path: Some(path), files: Some(files), text: None }))
     }
+}
 
+impl Build {
     /// A file is overwritten if trafoc wrote it, or if it holds what would be written.
     fn refuse_to_destroy(&self, files: &[(PathBuf, String)]) -> Result<(), Failure> {
         // A crate is trafoc's as a whole when its manifest is.

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
 
+use super::command::Command;
+use super::format::Format;
+use super::outcome::{Exit, Failure, Output};
 use super::shelf::recipe_text;
 use super::subject::{OverArgs, Subject};
-use super::ui::{Exit, Failure, FormatArg, Output, Ui, counted};
+use super::ui::{Ui, counted};
 use crate::diag::{Severity, Sink};
 use crate::learn::recipe::{self, agree};
 use crate::report::number;
@@ -23,34 +26,81 @@ pub struct Check {
     specs: Vec<String>,
     #[command(flatten)]
     over: OverArgs,
-    /// Hold this recipe, a file or a shipped one such as `@gbt-mulm`, against every spec, too
+    /// Check this recipe too, a file or a shipped one such as `@gbt-mulm`, and whether it fits each spec
     #[arg(long, value_name = "FILE")]
     recipe: Option<String>,
-    /// Warnings fail too
+    /// Fail on warnings too
     #[arg(long)]
     strict: bool,
-    /// How to speak.
-    #[command(flatten)]
-    pub format: FormatArg,
+    /// text, short (one line per diagnostic), json, github (workflow commands) or
+    /// sarif
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    format: CheckFormat,
 }
 
-/// What became of one spec.
-#[derive(Serialize)]
+/// The formats of `check`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum CheckFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One line per diagnostic, for editors
+    Short,
+    /// One object on stdout, for programs
+    Json,
+    /// Workflow commands, which GitHub Actions shows at the lines of a change
+    Github,
+    /// A log in the format of static analysis tools, version 2.1.0
+    Sarif,
+}
+
+/// The data of `check` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// The specs in the order of the command line.
+    specs: Vec<Checked>,
+}
+
+/// The result for one spec.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Checked {
+    /// The spec as the command line names it.
     spec: String,
+    /// Whether it has no errors.
     ok: bool,
+    /// The number of variants in its sweep.
     variants: usize,
+    /// What it is and what it costs, if it has no errors.
     summary: Option<Summary>,
 }
 
-impl Check {
+impl Command for Check {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        match self.format {
+            CheckFormat::Text => Format::Text,
+            CheckFormat::Short => Format::Short,
+            CheckFormat::Json => Format::Json,
+            CheckFormat::Github => Format::Github,
+            CheckFormat::Sarif => Format::Sarif,
+        }
+    }
+
     /// Checks every spec, and every variant of its sweep.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         if let [only] = self.specs.as_slice() {
             let checked = self.check(only, ui)?;
             let text = checked.summary.as_ref().map_or(String::new(), ToString::to_string);
             let text = if ui.is_quiet() { String::new() } else { text };
-            return Output::new(text, json!({ "specs": [checked] }));
+            return Ok(Output::new(text, Data { specs: vec![checked] }));
         }
         let mut all = Vec::new();
         let mut worst = Exit::Ok;
@@ -72,9 +122,11 @@ impl Check {
             }
         }
         let text = if ui.is_quiet() { String::new() } else { text };
-        Ok(Output { exit: worst, ..Output::new(text, json!({ "specs": all }))? })
+        Ok(Output::new(text, Data { specs: all }).with_exit(worst))
     }
+}
 
+impl Check {
     fn check(&self, spec: &str, ui: &mut Ui) -> Result<Checked, Failure> {
         let mut subject: Subject = self.over.compile(spec, ui)?;
         if let Some(recipe) = &self.recipe {
@@ -94,7 +146,7 @@ impl Check {
     }
 }
 
-/// Whether a recipe agrees with a spec. How many warnings there are.
+/// Checks a recipe, and whether it fits a spec. Returns the number of warnings.
 fn agreed(subject: &mut Subject, recipe: &str, ui: &mut Ui) -> Result<usize, Failure> {
     let (name, bytes) = recipe_text(Path::new(recipe))?;
     let mut sink = Sink::new();

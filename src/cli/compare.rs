@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::command::Command;
 use super::file;
-use super::place::Dtype;
+use super::format::{Format, TableFormat, TableFormatArg};
+use super::outcome::{Exit, Failure, Output};
+use super::scene::SceneArgs;
 use super::shelf::SHELF;
-use super::show::TableFormat;
 use super::subject::{OverArgs, Subject};
-use super::ui::{Exit, Failure, Format, Output, Ui};
+use super::ui::Ui;
 use crate::diag::Diagnostic;
 use crate::draw::comparison::page;
 use crate::draw::model::{Outline, outline};
@@ -20,7 +23,7 @@ use crate::report::compare::nearest::{Near, nearest};
 use crate::report::compare::timing::Timing;
 use crate::report::compare::{Comparison, Entry, compare};
 use crate::report::cost::{Cost, cost};
-use crate::report::costs::{Element, Scene};
+use crate::report::costs::Scene;
 use crate::report::number;
 use crate::source::SourceMap;
 
@@ -74,76 +77,38 @@ pub struct Compare {
     /// them
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// text, json, csv or markdown
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value_t,
-        hide_default_value = true,
-        hide_possible_values = true
-    )]
-    format: TableFormat,
-}
-
-/// The lengths and the element type for which costs are computed.
-#[derive(Clone, Debug, Args)]
-pub struct SceneArgs {
-    /// The number of sequences in the batch
-    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    batch: u64,
-    /// The tokens of each sequence; the shortest context if not given
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    tokens: Option<u64>,
-    /// The element type for bytes: bf16, f16 or f32
-    #[arg(
-        long,
-        value_enum,
-        value_name = "TYPE",
-        default_value_t = Dtype::Bf16,
-        hide_default_value = true,
-        hide_possible_values = true
-    )]
-    dtype: Dtype,
-}
-
-impl SceneArgs {
-    /// The scene for models with these costs.
-    pub fn scene<'c>(&self, costs: impl Iterator<Item = &'c Cost>) -> Scene {
-        let contexts = costs.filter(|c| c.has_time).map(|c| c.context);
-        let tokens = self.tokens.or(contexts.min()).unwrap_or(1);
-        let element = match self.dtype {
-            Dtype::Bf16 => Element::Bf16,
-            Dtype::F16 => Element::F16,
-            Dtype::F32 => Element::F32,
-        };
-        Scene { batch: self.batch, tokens, element }
-    }
+    #[command(flatten)]
+    format: TableFormatArg,
 }
 
 /// The data of a comparison in JSON.
-#[derive(Serialize)]
-struct Data<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// The comparison.
     #[serde(flatten)]
-    comparison: &'a Comparison,
-    #[serde(skip_serializing_if = "<[Near]>::is_empty")]
-    nearest: &'a [Near],
-    conditions: &'a [Judged],
+    comparison: Comparison,
+    /// The most similar shipped specs, with `--nearest`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nearest: Vec<Near>,
+    /// Every condition of `--fail-if` for every spec.
+    conditions: Vec<Judged>,
+    /// The page of `--html`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    page: Option<&'a Path>,
+    page: Option<PathBuf>,
     /// The folder of the runs of `--train`, if it is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    runs: Option<&'a Path>,
+    runs: Option<PathBuf>,
 }
 
-impl Compare {
-    /// The format in which diagnostics are printed.
-    pub fn spoken(&self) -> Format {
-        self.format.spoken()
+impl Command for Compare {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format.into()
     }
 
     /// Runs the comparison.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let mut sources = SourceMap::new();
         let conditions = self.conditions(&mut sources, ui)?;
         self.refuse_what_changes_nothing()?;
@@ -189,37 +154,34 @@ impl Compare {
             (ending, runs) = (exit, left);
         }
         let failed: Vec<&Judged> = judged.iter().filter(|j| j.holds).collect();
-        let mut text = match self.format {
-            TableFormat::Text => said(&near, &comparison, ui.width()),
+        let format = self.format.format;
+        let mut text = match format {
+            TableFormat::Text => text_of(&near, &comparison, ui.width()),
             TableFormat::Csv => comparison.csv(),
             TableFormat::Markdown => comparison.markdown(),
             TableFormat::Json => String::new(),
         };
-        if self.format == TableFormat::Text && !failed.is_empty() {
+        if format == TableFormat::Text && !failed.is_empty() {
             text.push('\n');
             text.extend(failed.iter().map(|j| line(j)));
         }
         if let Some(path) = &self.html {
             file::write(path, &page(&comparison, &outlines).html())?;
-            if self.format == TableFormat::Text {
+            if format == TableFormat::Text {
                 if ui.is_quiet() {
                     text.clear();
                 }
                 text += &format!("{}{}\n", if text.is_empty() { "" } else { "\n" }, path.display());
             }
         }
-        let data = Data {
-            comparison: &comparison,
-            nearest: &near,
-            conditions: &judged,
-            page: self.html.as_deref(),
-            runs: runs.as_deref(),
-        };
-        let output = Output::new(text, &data)?;
         let exit = if failed.is_empty() || ending != Exit::Ok { ending } else { Exit::Failed };
-        Ok(Output { exit, ..output })
+        let page = self.html.clone();
+        let data = Data { comparison, nearest: near, conditions: judged, page, runs };
+        Ok(Output::new(text, data).with_exit(exit))
     }
+}
 
+impl Compare {
     fn refuse_what_changes_nothing(&self) -> Result<(), Failure> {
         match &self.device {
             Some(_) if !self.measure && self.train.is_none() => {
@@ -380,7 +342,7 @@ fn line(judged: &Judged) -> String {
 }
 
 /// The text, preceded by the most similar spec.
-fn said(near: &[Near], comparison: &Comparison, width: usize) -> String {
+fn text_of(near: &[Near], comparison: &Comparison, width: usize) -> String {
     let mut text = String::new();
     if let Some((first, others)) = near.split_first() {
         text = match first.distance {

@@ -2,9 +2,13 @@
 
 use clap::Args;
 use clap_complete::Shell;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::ui::{Failure, FormatArg, Output, Ui};
+use super::command::Command;
+use super::format::{Format, FormatArg};
+use super::outcome::{Failure, Output};
+use super::ui::Ui;
 
 /// The arguments of `completions`.
 #[derive(Debug, Args)]
@@ -17,13 +21,28 @@ pub struct Completions {
     pub format: FormatArg,
 }
 
-impl Completions {
-    /// The script for the shell.
-    pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
+/// The data of `completions` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// The shell.
+    shell: String,
+    /// The script.
+    script: String,
+}
+
+impl Command for Completions {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
+    /// Prints the script for the shell.
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut super::command(&[]), "trafoc", &mut script);
+        clap_complete::generate(self.shell, &mut (ui.program().grammar)(), "trafoc", &mut script);
         let script = String::from_utf8(script).map_err(|e| Failure::bug(e.to_string()))?;
-        let data = json!({ "shell": self.shell.to_string(), "script": script });
-        Output::new(script, data)
+        let data = Data { shell: self.shell.to_string(), script: script.clone() };
+        Ok(Output::new(script, data))
     }
 }

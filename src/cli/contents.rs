@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::inspect::DataArgs;
-use super::training::{Prepared, prepare_all};
-use super::ui::{Failure, Ui};
+use super::outcome::Failure;
+use super::prepared::{Prepared, prepare_all};
+use super::run_folder::run_failure;
+use super::ui::Ui;
 use crate::inspect::data::{Batch, Contents, Example, Lengths, Vocabulary, data};
 use crate::inspect::{Matrix, Report};
 use crate::learn::data::{self as read, Array, Codebook, Dataset, Labels, Loader, Part, Sequences};
@@ -24,7 +26,7 @@ const IMAGES: usize = 12;
 pub fn contents(arguments: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
     let root = PathBuf::from(&arguments.spec.spec);
     let own = match run_dir::is_run(&root) {
-        true => Some(run_dir::newest(&root).map_err(super::training::run_failure)?),
+        true => Some(run_dir::newest(&root).map_err(run_failure)?),
         false => None,
     };
     let Some(recipe) = arguments.recipe.clone().or_else(|| own.map(|f| f.file(files::RECIPE))) else {

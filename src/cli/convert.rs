@@ -3,11 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::command::Command;
 use super::file;
+use super::format::{Format, FormatArg};
+use super::outcome::{Exit, Failure, Output};
 use super::subject::{Lang, LangArg, open};
-use super::ui::{Exit, Failure, FormatArg, Output, Ui, counted};
+use super::ui::{Ui, counted};
 use crate::diag::Sink;
 use crate::spec::is_part;
 use crate::syntax::{Notation, fmt};
@@ -34,9 +38,28 @@ pub struct Convert {
     pub format: FormatArg,
 }
 
-impl Convert {
+/// The data of `convert` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// The notation: `yaml` or `trafo`.
+    lang: &'static str,
+    /// The spec, if no file is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// The file that was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<PathBuf>,
+}
+
+impl Command for Convert {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
     /// Writes the spec in another notation.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let opened = open(&self.spec, self.lang.lang(), None, ui)?;
         let named = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
         let to = match (self.to.map(Notation::from), named) {
@@ -52,21 +75,22 @@ impl Convert {
             },
         };
         let mut sink = Sink::new();
-        let made = fmt::convert(&opened.sources, opened.id, opened.notation, to, &is_part, &mut sink);
+        let converted = fmt::convert(&opened.sources, opened.id, opened.notation, to, &is_part, &mut sink);
         let found = sink.into_sorted();
         ui.diagnose(&found, &opened.sources);
-        let Some(text) = made else {
+        let Some(text) = converted else {
             return Err(Failure::new(Exit::Failed, format!("`{}` has {}", opened.name, counted(&found))));
         };
         let Some(path) = &self.out else {
-            let data = json!({ "lang": to.extension(), "text": text });
-            return Output::new(text, data);
+            let data = Data { lang: to.extension(), text: Some(text.clone()), path: None };
+            return Ok(Output::new(text, data));
         };
         if !self.force && path.exists() {
             let message = format!("`{}` already exists", path.display());
             return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
         }
         file::write(path, &text)?;
-        Output::new(format!("{}\n", path.display()), json!({ "lang": to.extension(), "path": path }))
+        let data = Data { lang: to.extension(), text: None, path: Some(path.clone()) };
+        Ok(Output::new(format!("{}\n", path.display()), data))
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::file;
-use super::ui::{Exit, Failure};
+use super::outcome::{Exit, Failure};
 use crate::inspect::training::{Course, Step};
 use crate::learn::recipe::Metric;
 use crate::learn::record::{self, Record, RecordError};

@@ -3,32 +3,30 @@
 use std::path::{Path, PathBuf};
 
 use super::file;
-use super::subject::Subject;
-use super::ui::{Exit, Failure, Ui, counted};
+use super::outcome::{Exit, Failure};
+use super::ui::{Ui, counted};
 use crate::diag::Sink;
-use crate::hub::checkpoint::{Checkpoint, CheckpointError};
-use crate::hub::mapping::{self, Mapping, parameters};
 use crate::hub::shelf::Families;
-use crate::hub::tensors::{Tensors, TensorsError};
 use crate::hub::{Imported, import};
-use crate::names::Names;
-use crate::names::check::Keys;
 use crate::read;
 use crate::spec::load;
 use crate::syntax::text;
+
+/// The file of a Hugging Face model that describes how images become numbers.
+pub const PREPROCESSOR: &str = "preprocessor_config.json";
 
 /// A model that was imported.
 #[derive(Debug)]
 pub struct HubModel {
     /// The directory its config and weights are in.
     pub folder: PathBuf,
-    /// What its family made of the config.
+    /// The spec and the names of tensors that its family gives for the config.
     pub imported: Imported,
     /// The config itself.
     pub config: serde_json::Value,
 }
 
-/// The config an argument stands for: `DIR/config.json` for a directory that has one, a JSON file itself.
+/// The config that an argument means: `DIR/config.json` for a directory that has one, or a JSON file itself.
 pub fn config_of(path: &Path) -> Option<PathBuf> {
     let inside = path.join("config.json");
     if path.is_dir() && inside.is_file() {
@@ -37,7 +35,7 @@ pub fn config_of(path: &Path) -> Option<PathBuf> {
     (path.is_file() && path.extension().is_some_and(|e| e == "json")).then(|| path.to_owned())
 }
 
-/// Reads the families there are, the user's own among them.
+/// Reads all families, including the user's own.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -72,41 +70,7 @@ impl HubModel {
     }
 }
 
-impl Subject {
-    /// The tensors of a checkpoint against the graph's parameters: by the names of its family, by the
-    /// spec's own `weights`, or by the parameters' paths.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn mapping(&self, weights: &Path) -> Result<(Checkpoint, Mapping), Failure> {
-        let checkpoint = Checkpoint::open(weights).map_err(|e| checkpoint_failure(&e))?;
-        let parameters = parameters(&self.graph)
-            .ok_or_else(|| Failure::new(Exit::Refused, "the model is too large for any memory"))?;
-        let mapping = match (&self.model, &self.spec.weights) {
-            (Some(model), _) => {
-                let names = model.imported.names(checkpoint.names());
-                mapping::map(&parameters, &names, &model.imported, &checkpoint)
-            }
-            (None, Some(own)) => mapping::map(&parameters, own.names(), &self.spec.keys(), &checkpoint),
-            (None, None) => {
-                let names = Names { or_paths: true, ..Names::default() };
-                mapping::map(&parameters, &names, &Keys::default(), &checkpoint)
-            }
-        };
-        Ok((checkpoint, mapping))
-    }
-
-    /// The numbers of the graph's parameters.
-    ///
-    /// # Errors
-    /// The files do not hold them all, or hold something else.
-    pub fn tensors(&self, weights: &Path) -> Result<Tensors, Failure> {
-        let (checkpoint, mapping) = self.mapping(weights)?;
-        Tensors::new(checkpoint, mapping).map_err(tensors_failure)
-    }
-}
-
-/// What a model is called: its directory.
+/// The name of a model: that of its directory.
 fn name_of(folder: &Path) -> String {
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let name = whole.file_name().and_then(|n| n.to_str()).unwrap_or("model");
@@ -116,33 +80,5 @@ fn name_of(folder: &Path) -> String {
         "" => "model".to_owned(),
         name if name.starts_with(|c: char| c.is_ascii_digit()) => format!("model-{name}"),
         name => name.to_owned(),
-    }
-}
-
-/// Why weights cannot be read, on the command line.
-pub fn checkpoint_failure(error: &CheckpointError) -> Failure {
-    let failure = Failure::new(Exit::File, error.to_string());
-    match error.help() {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
-}
-
-/// The same for numbers.
-pub fn tensors_failure(error: TensorsError) -> Failure {
-    const SHOWN: usize = 20;
-    match error {
-        TensorsError::Checkpoint(error) => checkpoint_failure(&error),
-        TensorsError::Differ(lines) => {
-            let message = "the weights are not those of this model";
-            let failure = Failure::new(Exit::File, message);
-            let failure = lines.iter().take(SHOWN).fold(failure, |f, line| f.help(line.clone()));
-            match lines.len().checked_sub(SHOWN).filter(|n| *n > 0) {
-                Some(more) => failure.help(format!(
-                    "and {more} more; `trafoc import --dry-run` shows all, of a spec with `--weights`"
-                )),
-                None => failure,
-            }
-        }
     }
 }

@@ -4,9 +4,13 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ui::{Failure, FormatArg, Output, Ui};
+use super::command::Command;
+use super::format::{Format, FormatArg};
+use super::outcome::{Failure, Output};
+use super::ui::{Ui, VERSION};
 use crate::report::number;
 
 /// The arguments of `doctor`.
@@ -18,8 +22,8 @@ pub struct Doctor {
 }
 
 /// The findings.
-#[derive(Debug, Serialize)]
-struct Health {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Health {
     version: &'static str,
     language: u64,
     system: String,
@@ -31,7 +35,7 @@ struct Health {
 }
 
 /// A backend and its devices.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Device {
     backend: String,
     about: &'static str,
@@ -65,7 +69,7 @@ impl Device {
 }
 
 /// The properties of the terminal.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Terminal {
     stdout: bool,
     stderr: bool,
@@ -84,11 +88,17 @@ const VARIABLES: &[&str] = &[
     "CUDA_VISIBLE_DEVICES",
 ];
 
-impl Doctor {
+impl Command for Doctor {
+    type Data = Health;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
     /// Collects the findings; changes nothing.
-    pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, _: &mut Ui) -> Result<Output<Health>, Failure> {
         let health = Health {
-            version: super::VERSION,
+            version: VERSION,
             language: crate::spec::model::VERSION,
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -105,7 +115,7 @@ impl Doctor {
                 .filter_map(|name| std::env::var(name).ok().map(|value| ((*name).to_owned(), value)))
                 .collect(),
         };
-        Output::new(health.text(), &health)
+        Ok(Output::new(health.text(), health))
     }
 }
 

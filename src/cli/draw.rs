@@ -3,11 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::command::{Command, Printed};
 use super::file;
+use super::format::Format;
+use super::outcome::{Failure, Output};
 use super::subject::SpecArgs;
-use super::ui::{Failure, Format, Output, Ui};
+use super::ui::Ui;
 use crate::draw::model::{dot, mermaid, outline, page, picture};
 
 /// The arguments of `draw`.
@@ -40,9 +44,23 @@ enum Form {
     Json,
 }
 
-impl Draw {
-    /// The format in which diagnostics are printed.
-    pub fn spoken(&self) -> Format {
+/// The data of `draw` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Data {
+    /// The file that was written.
+    Written {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// The picture, if no file is given.
+    Printed(Printed),
+}
+
+impl Command for Draw {
+    type Data = Data;
+
+    fn format(&self) -> Format {
         match self.format {
             Some(Form::Json) => Format::Json,
             Some(Form::Svg | Form::Html | Form::Png | Form::Dot | Form::Mermaid) | None => Format::Text,
@@ -50,7 +68,7 @@ impl Draw {
     }
 
     /// Draws; the last line of output is the path of the file, if there is one.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let form = self.form()?;
         let subject = self.spec.compile(ui)?;
         let outline = outline(&subject.graph, &subject.sources);
@@ -60,7 +78,10 @@ impl Draw {
                     return Err(Failure::usage("a png cannot be written to stdout").help("`--out FILE.png`"));
                 };
                 file::write_png(path, &picture(&outline))?;
-                return Output::new(format!("{}\n", path.display()), json!({ "path": path }));
+                return Ok(Output::new(
+                    format!("{}\n", path.display()),
+                    Data::Written { path: path.clone() },
+                ));
             }
             Form::Svg | Form::Json => picture(&outline).svg(),
             Form::Html => page::page(&outline, &subject.graph, &subject.sources).html(),
@@ -70,12 +91,14 @@ impl Draw {
         match &self.out {
             Some(path) => {
                 file::write(path, &text)?;
-                Output::new(format!("{}\n", path.display()), json!({ "path": path }))
+                Ok(Output::new(format!("{}\n", path.display()), Data::Written { path: path.clone() }))
             }
-            None => Output::new(text.clone(), json!({ "text": text })),
+            None => Ok(Output::new(text.clone(), Data::Printed(Printed { text }))),
         }
     }
+}
 
+impl Draw {
     fn form(&self) -> Result<Form, Failure> {
         let ending = self.out.as_ref().and_then(|p| p.extension()).and_then(|e| e.to_str());
         match (self.format, ending) {

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::figure::Figure;
+use super::format::FormatArg;
 use super::model::ModelArgs;
-use super::ui::{Failure, FormatArg, Output, Ui};
 
 /// The arguments of `eval`.
 #[derive(Debug, Args)]
@@ -30,16 +33,34 @@ pub struct Eval {
     pub format: FormatArg,
 }
 
-impl Eval {
-    /// Computes the metrics.
-    #[cfg(feature = "interp")]
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
-        super::measure::measure(self, ui)
-    }
+/// The data of `eval` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// The checkpoint of a run.
+    pub checkpoint: Option<String>,
+    /// The number of steps before it.
+    pub step: Option<u64>,
+    /// The part of the data.
+    pub split: &'static str,
+    /// The metrics.
+    pub figures: Vec<Figure>,
+    /// Every translation, with `--each`.
+    pub translations: Option<Vec<Translation>>,
+}
 
-    /// Reports the missing feature.
-    #[cfg(not(feature = "interp"))]
-    pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
-        Err(super::ui::without_interp("evaluate models"))
-    }
+/// A translation with its scores.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Translation {
+    /// The text to translate.
+    pub source: String,
+    /// The right translation.
+    pub reference: String,
+    /// The model's translation.
+    pub written: String,
+    /// The score of sacreBLEU's `sentence_bleu`, 0 to 100.
+    pub bleu: f64,
+    /// The same score over words separated by spaces.
+    pub word_bleu: f64,
+    /// The score of "Dive into Deep Learning" with `k = 2`, 0 to 1.
+    pub sentence_bleu: f64,
 }

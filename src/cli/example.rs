@@ -3,10 +3,12 @@
 
 use serde_json::{Value as Json, json};
 
-use super::generation::{language, step_failure};
+use super::failures::step_failure;
+use super::language::language;
+use super::outcome::{Exit, Failure};
+use super::prepared::prepare_all;
 use super::trained::Trained;
-use super::training::prepare_all;
-use super::ui::{Exit, Failure, Ui};
+use super::ui::Ui;
 use crate::learn::data::{Array, Loader};
 use crate::learn::decode::{Beam, Decoder};
 use crate::learn::prompt;
@@ -44,8 +46,8 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
             let greedy = Beam { width: 1, length_penalty: 0.0 };
             let decoder = Decoder::new(&trained.plan, &trained.weights);
             let found = decoder.beam(&begun, &greedy, &limits).map_err(step_failure)?;
-            let made = found.first().map(|d| d.tokens.as_slice()).unwrap_or_default();
-            let target: Vec<u32> = begun.tokens.iter().chain(made).copied().collect();
+            let written = found.first().map(|d| d.tokens.as_slice()).unwrap_or_default();
+            let target: Vec<u32> = begun.tokens.iter().chain(written).copied().collect();
             let mut all = object(&begun.memory);
             all["target"] = json!([target]);
             return Ok(all);

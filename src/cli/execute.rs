@@ -4,19 +4,21 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use burn::tensor::{Device, FloatDType};
-use serde::Serialize;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
-use super::directory::tensors_failure;
+use super::command::Command;
+use super::failures::{inputs_failure, plan_failure, run_failure, weights_failure};
 use super::file;
+use super::format::Format;
+use super::outcome::{Exit, Failure, Output};
 use super::place::{Dtype, PlaceArgs};
-use super::run::Run;
+use super::run::{Data, Run, Shown};
+use super::run_folder::weights_of_run;
 use super::subject::{Subject, is_run};
-use super::trained::weights_of_run;
-use super::ui::{Exit, Failure, Output, Ui};
+use super::tensors::tensors_failure;
+use super::ui::Ui;
 use crate::interp::device::{self, Chosen, DeviceError};
-use crate::interp::plan::PlanError;
-use crate::interp::run::{RunError, save_outputs};
+use crate::interp::run::save_outputs;
 use crate::interp::weights::WeightsError;
 use crate::interp::{Captures, Inputs, Model, Options, Outputs, Value, Weights};
 use crate::ir::Verified;
@@ -24,24 +26,23 @@ use crate::read::{self, limit};
 use crate::report::cost::cost;
 use crate::report::number;
 
-/// An output, as far as it is shown.
-#[derive(Debug, Serialize)]
-struct Shown {
-    name: String,
-    shape: Vec<usize>,
-    mean: f64,
-    min: f64,
-    max: f64,
-    first: Vec<f32>,
-    /// Numbers that are not finite.
-    not_finite: usize,
+impl Command for Run {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        execute(self, ui)
+    }
 }
 
 /// Runs the model of a spec once.
 ///
 /// # Errors
-/// Anything given is not there, does not fit, or is too large.
-pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
+/// An argument names something that does not exist, does not fit, or is too large.
+fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     if let Some(path) = &run.outputs
         && !matches!(path.extension().and_then(|e| e.to_str()), Some("safetensors" | "json"))
     {
@@ -56,7 +57,7 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
         false => None,
     };
     if run.seed.is_some() && (trained.is_some() || subject.model.is_some()) {
-        let message = format!("`--seed` would change nothing: `{}` has weights of its own", run.spec.spec);
+        let message = format!("`--seed` would have no effect: `{}` has weights of its own", run.spec.spec);
         return Err(Failure::usage(message));
     }
     let given = run.weights.as_deref().or(trained.as_deref());
@@ -82,7 +83,7 @@ pub fn execute(run: &Run, ui: &mut Ui) -> Result<Output, Failure> {
     if let Some(path) = &run.outputs {
         let _ = writeln!(text, "{}", path.display());
     }
-    Output::new(text, json!({ "device": chosen.name, "outputs": shown, "path": run.outputs }))
+    Ok(Output::new(text, Data { device: chosen.name, outputs: shown, path: run.outputs.clone() }))
 }
 
 /// The parameters of a model: those of a checkpoint, a Hugging Face model's own, or random ones.
@@ -205,59 +206,6 @@ pub(super) fn refuse_what_does_not_fit(graph: &Verified) -> Result<(), Failure> 
 pub(super) fn takes(graph: &Verified) -> String {
     let one = |v: &crate::ir::Value| format!("{} {}", v.name, v.ty);
     graph.root().arguments().iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
-pub(super) fn inputs_failure(why: &str, takes: &str) -> Failure {
-    let why = why.lines().collect::<Vec<_>>().join("; ");
-    Failure::new(Exit::File, why).help(format!("the model takes {takes} (`?`: may be absent)"))
-}
-
-pub(super) fn weights_failure(error: WeightsError) -> Failure {
-    let exit = match &error {
-        WeightsError::Size(_) => Exit::Refused,
-        WeightsError::File(_) | WeightsError::Differ { .. } => Exit::File,
-    };
-    let text = error.to_string();
-    let mut lines = text.lines();
-    let failure = Failure::new(exit, lines.next().unwrap_or_default());
-    let WeightsError::Differ { lines: all, is_foreign, .. } = &error else {
-        return lines.fold(failure, |failure, line| failure.help(line.trim()));
-    };
-    let by_names = "where a file names its tensors otherwise, `weights:` in the spec says how: \
-                    `trafoc explain weights` shows it";
-    let failure = if *is_foreign { failure.help(by_names) } else { failure };
-    let shown = all.iter().take(MOST_DIFFERENCES);
-    let failure = shown.fold(failure, |failure, line| failure.help(line.as_str()));
-    match all.len().saturating_sub(MOST_DIFFERENCES) {
-        0 => failure,
-        more => failure.help(format!("and {more} more")),
-    }
-}
-
-/// As many differences between a file and a model are shown; they are usually of a few kinds.
-const MOST_DIFFERENCES: usize = 12;
-
-pub(super) fn plan_failure(error: PlanError) -> Failure {
-    match error {
-        PlanError::Weights(error) => weights_failure(error),
-        PlanError::Capture(error) => Failure::usage(error.to_string().lines().collect::<Vec<_>>().join("; "))
-            .help("`trafoc print graph SPEC` names every value; blocks are counted from 0"),
-        PlanError::Refused(why) => Failure::new(Exit::Refused, why),
-    }
-}
-
-pub(super) fn run_failure(error: RunError, takes: &str) -> Failure {
-    match error {
-        RunError::Inputs(error) => inputs_failure(&error.to_string(), takes),
-        RunError::Plan(error) => plan_failure(error),
-        RunError::NoCache(why) => Failure::bug(why),
-        RunError::TooLarge(why) => Failure::new(Exit::Refused, why)
-            .help("a smaller batch or a shorter sequence fits; `--device flex` has no such bound"),
-        RunError::DoesNotFit(why) => {
-            Failure::new(Exit::Refused, why).help("a smaller batch or a shorter sequence fits")
-        }
-        RunError::Fault(fault) => Failure::bug(fault.to_string()),
-    }
 }
 
 fn lost(name: &str, why: &str) -> Failure {

@@ -1,10 +1,14 @@
 //! `trafoc expand`: the spec with every default written, as a spec.
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::command::Command;
+use super::format::{Format, FormatArg};
+use super::outcome::{Failure, Output};
 use super::subject::{Lang, SpecArgs};
-use super::ui::{Failure, FormatArg, Output, Ui};
+use super::ui::Ui;
 use crate::spec::expand::expand;
 
 /// The arguments of `expand`.
@@ -20,13 +24,28 @@ pub struct Expand {
     pub format: FormatArg,
 }
 
-impl Expand {
+/// The data of `expand` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// The notation: `yaml` or `trafo`.
+    lang: &'static str,
+    /// The spec with every default.
+    text: String,
+}
+
+impl Command for Expand {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
     /// Writes the spec; parsing the output gives an equal one.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let subject = self.spec.compile(ui)?;
         let notation = self.to.map_or(subject.notation, Into::into);
         let text = expand(&subject.spec, notation);
-        let data = json!({ "lang": notation.extension(), "text": text });
-        Output::new(text, data)
+        let data = Data { lang: notation.extension(), text: text.clone() };
+        Ok(Output::new(text, data))
     }
 }

@@ -1,15 +1,19 @@
 //! `trafoc explain`: a diagnostic's code, a key of the language, or a whole spec.
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::command::Command;
+use super::format::{Format, FormatArg};
+use super::outcome::{Failure, Output};
 use super::subject::OverArgs;
-use super::ui::{Failure, FormatArg, Output, Ui};
+use super::ui::Ui;
 use crate::diag::code::Explanation;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, ideas};
 use crate::learn::recipe;
-use crate::report::lesson::lesson;
+use crate::report::lesson::{Lesson, lesson};
 use crate::spec::explain::{Topic, catalogue, find_in, nearest_in, wrapped};
 use crate::syntax::Notation;
 
@@ -27,27 +31,70 @@ pub struct Explain {
     pub format: FormatArg,
 }
 
-impl Explain {
-    /// The page on it.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
-        let Some(what) = self.what.as_deref() else { return every_code() };
+/// The data of `explain` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Data {
+    /// The explanation of a diagnostic's code.
+    Code {
+        /// Its name.
+        code: &'static str,
+        /// Why it is an error.
+        why: &'static str,
+        /// A spec with the error; may be empty.
+        wrong: &'static str,
+        /// The same spec without it; may be empty.
+        right: &'static str,
+    },
+    /// Every code, where no argument is given.
+    Codes {
+        /// The codes.
+        codes: Vec<Reason>,
+    },
+    /// Keys and parts of the language.
+    Topics {
+        /// What has this name.
+        topics: Vec<Topic>,
+    },
+    /// A whole spec, module by module.
+    Spec(Lesson),
+}
+
+/// A code in the list of all.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Reason {
+    /// Its name.
+    code: &'static str,
+    /// Why it is an error.
+    why: &'static str,
+}
+
+impl Command for Explain {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
+    /// Prints the page on it.
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        let Some(what) = self.what.as_deref() else { return Ok(every_code()) };
         if let Some(code) = Code::from_slug(what) {
             let explanation = code.explanation();
             let Explanation { slug, why, wrong, right } = explanation;
-            let data = json!({ "code": slug, "why": why, "wrong": wrong, "right": right });
-            return Output::new(page(&explanation), data);
+            return Ok(Output::new(page(&explanation), Data::Code { code: slug, why, wrong, right }));
         }
         if is_spec(what) {
             let subject = self.over.compile(what, ui)?;
             let lesson = lesson(&subject.graph);
-            return Output::new(lesson.to_string(), &lesson);
+            return Ok(Output::new(lesson.to_string(), Data::Spec(lesson)));
         }
         let found = find_in(what, everything());
         if found.is_empty() {
             return Err(unknown(what));
         }
         let text: Vec<String> = found.iter().map(ToString::to_string).collect();
-        Output::new(text.join("\n"), json!({ "topics": found }))
+        Ok(Output::new(text.join("\n"), Data::Topics { topics: found }))
     }
 }
 
@@ -75,7 +122,7 @@ fn unknown(what: &str) -> Failure {
     }
 }
 
-fn every_code() -> Result<Output, Failure> {
+fn every_code() -> Output<Data> {
     let mut text = String::new();
     let widest = Code::ALL.iter().map(|c| c.slug().len()).max().unwrap_or(0);
     for code in Code::ALL {
@@ -87,9 +134,8 @@ fn every_code() -> Result<Output, Failure> {
             text += &format!("{:widest$}  {line}\n", "");
         }
     }
-    let codes: Vec<_> =
-        Code::ALL.iter().map(|c| json!({ "code": c.slug(), "why": c.explanation().why })).collect();
-    Output::new(text, json!({ "codes": codes }))
+    let codes = Code::ALL.iter().map(|c| Reason { code: c.slug(), why: c.explanation().why }).collect();
+    Output::new(text, Data::Codes { codes })
 }
 
 /// Why, a wrong spec and a right one.

@@ -4,14 +4,19 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indexmap::IndexMap;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::command::Command;
+use super::directory::{HubModel, families};
 #[cfg(feature = "interp")]
-use super::beside::OfRun;
-use super::directory::{HubModel, families, tensors_failure};
+use super::exported_run::ExportedRun;
 use super::file::{self, Staged};
+use super::format::{Format, FormatArg};
+use super::outcome::{Exit, Failure, Output};
 use super::subject::SpecArgs;
-use super::ui::{Exit, Failure, FormatArg, Output, Ui};
+use super::tensors::tensors_failure;
+use super::ui::Ui;
 use crate::diag::Sink;
 use crate::hub::export::{Exported, Obstacles, export};
 use crate::hub::mapping::{Parameters, parameters};
@@ -48,8 +53,8 @@ const CONFIG: &str = "config.json";
 /// Its parameters.
 const WEIGHTS: &str = "model.safetensors";
 
-/// What a directory holds beside the model and goes along as it is.
-const BESIDE: &[&str] = &[
+/// The other files of a directory, which are copied unchanged.
+const COPIED: &[&str] = &[
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
@@ -60,9 +65,32 @@ const BESIDE: &[&str] = &[
     "preprocessor_config.json",
 ];
 
-impl Export {
+/// The data of `export` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// The directory that was written.
+    path: PathBuf,
+    /// The family of the model.
+    family: String,
+    /// Its architecture, as the config names it.
+    architecture: String,
+    /// The number of tensors.
+    tensors: usize,
+    /// The settings for training that the config has no key for.
+    not_kept: Vec<String>,
+    /// The other files that were written or copied.
+    beside: Vec<String>,
+}
+
+impl Command for Export {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
     /// Writes the directory.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let there = [CONFIG, WEIGHTS].map(|name| self.to.join(name));
         if let Some(path) = there.iter().find(|p| p.exists() && !self.force) {
             let message = format!("`{}` already exists", path.display());
@@ -88,8 +116,8 @@ impl Export {
                 Failure::bug(format!("the family {} does not name every parameter", exported.family.name));
             misfits.into_iter().fold(failure, |f, m| f.help(m.message))
         })?;
-        let of_run = self.of_run(ui)?;
-        let own = of_run.as_ref().map(OfRun::weights);
+        let run = self.run_of(ui)?;
+        let own = run.as_ref().map(ExportedRun::weights);
         let mut weights = match (self.weights.as_ref().or(own), &subject.model) {
             (None, None) => {
                 let message = "an export needs weights";
@@ -110,7 +138,7 @@ impl Export {
         if let Some(model) = &subject.model {
             keep(&mut json, &model.config, &families);
         }
-        if let Some(run) = &of_run {
+        if let Some(run) = &run {
             run.name_classes(&mut json);
         }
         let text = serde_json::to_string_pretty(&json).map_err(|e| Failure::bug(e.to_string()))?;
@@ -118,8 +146,8 @@ impl Export {
         let folder = staged.folder();
         file::write(&folder.join(CONFIG), &(text + "\n"))?;
         write(&folder.join(WEIGHTS), &tensors, &mut weights)?;
-        let beside = match (&subject.model, &of_run) {
-            (Some(model), _) => copy_beside(model, &self.to, folder)?,
+        let others = match (&subject.model, &run) {
+            (Some(model), _) => copy_others(model, &self.to, folder)?,
             (None, Some(run)) => run.write(folder, ui)?,
             (None, None) => Vec::new(),
         };
@@ -135,20 +163,24 @@ impl Export {
         }
         let Exported { family, architecture, lost, .. } = exported;
         let text = format!("{} ({architecture}, family {})\n", self.to.display(), family.name);
-        let data = json!({
-            "path": self.to, "family": family.name, "architecture": architecture,
-            "tensors": tensors.len(), "not_kept": lost, "beside": beside,
-        });
-        Output::new(text, data)
+        let data = Data {
+            path: self.to.clone(),
+            family: family.name.clone(),
+            architecture,
+            tensors: tensors.len(),
+            not_kept: lost,
+            beside: others,
+        };
+        Ok(Output::new(text, data))
     }
 }
 
 /// Without the interpreter, runs cannot be read, so this type has no values.
 #[cfg(not(feature = "interp"))]
-enum OfRun {}
+enum ExportedRun {}
 
 #[cfg(not(feature = "interp"))]
-impl OfRun {
+impl ExportedRun {
     fn weights(&self) -> &PathBuf {
         match *self {}
     }
@@ -165,15 +197,15 @@ impl OfRun {
 impl Export {
     /// The run that is exported with its weights, unless other weights are given.
     #[cfg(feature = "interp")]
-    fn of_run(&self, ui: &mut Ui) -> Result<Option<OfRun>, Failure> {
+    fn run_of(&self, ui: &mut Ui) -> Result<Option<ExportedRun>, Failure> {
         match &self.weights {
             Some(_) => Ok(None),
-            None => OfRun::open(Path::new(&self.spec.spec), ui),
+            None => ExportedRun::open(Path::new(&self.spec.spec), ui),
         }
     }
 
     #[cfg(not(feature = "interp"))]
-    fn of_run(&self, _: &mut Ui) -> Result<Option<OfRun>, Failure> {
+    fn run_of(&self, _: &mut Ui) -> Result<Option<ExportedRun>, Failure> {
         Ok(None)
     }
 }
@@ -238,10 +270,10 @@ fn write(path: &Path, tensors: &IndexMap<String, Written>, weights: &mut Weights
     .map_err(|e| Failure::new(Exit::File, format!("cannot write weights: {e}")))
 }
 
-/// Copies a tokenizer and what else goes along, unless it is in the directory that is written already.
-fn copy_beside(model: &HubModel, to: &Path, folder: &Path) -> Result<Vec<String>, Failure> {
+/// Copies a tokenizer and similar files, unless they are in the directory that is written already.
+fn copy_others(model: &HubModel, to: &Path, folder: &Path) -> Result<Vec<String>, Failure> {
     let mut copied = Vec::new();
-    for name in BESIDE {
+    for name in COPIED {
         let from = model.folder.join(name);
         if !from.is_file() || from.canonicalize().ok() == to.join(name).canonicalize().ok() {
             continue;

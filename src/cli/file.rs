@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::ui::{Exit, Failure};
+use super::outcome::{Exit, Failure};
 
 #[cfg(feature = "interp")]
 pub use crate::interp::room::free_memory;

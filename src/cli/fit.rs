@@ -1,12 +1,15 @@
 //! `trafoc fit`: finds sizes that give a spec a wanted cost.
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::compare::SceneArgs;
-use super::show::TableFormat;
+use super::command::Command;
+use super::format::{Format, TableFormat, TableFormatArg};
+use super::outcome::{Exit, Failure, Output};
+use super::scene::SceneArgs;
 use super::subject::{OverArgs, SpecArgs, Subject};
-use super::ui::{Exit, Failure, Format, Output, Ui};
+use super::ui::Ui;
 use crate::diag::suggest::suggest;
 use crate::report::cost::cost;
 use crate::report::costs::{Costs, Name, Scene, Unit};
@@ -36,16 +39,8 @@ pub struct Fitting {
     /// How many results to show
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     most: u16,
-    /// text, json, csv or markdown
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value_t,
-        hide_default_value = true,
-        hide_possible_values = true
-    )]
-    format: TableFormat,
+    #[command(flatten)]
+    format: TableFormatArg,
 }
 
 /// The wanted cost: a number such as `124e6`, or a spec that has this cost.
@@ -84,23 +79,29 @@ impl WantedArgs {
 }
 
 /// The data of `fit` in JSON.
-#[derive(Serialize)]
-struct Data<'a> {
-    model: &'a str,
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// The spec's name.
+    model: String,
+    /// The cost that was asked for.
     cost: Name,
+    /// Its wanted value.
     wanted: f64,
-    over: &'a [Size],
-    found: &'a [Fit],
+    /// The sizes that may change.
+    over: Vec<Size>,
+    /// The results, the best first.
+    found: Vec<Fit>,
 }
 
-impl Fitting {
-    /// The format in which diagnostics are printed.
-    pub fn spoken(&self) -> Format {
-        self.format.spoken()
+impl Command for Fitting {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format.into()
     }
 
     /// Finds the sizes.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let subject = self.spec.compile(ui)?;
         let scene = self.scene.scene([cost(&subject.graph)].iter());
         let (name, value) = self.wanted.given().ok_or_else(|| Failure::usage("no wanted cost is given"))?;
@@ -125,7 +126,7 @@ impl Fitting {
             ));
         }
         let table = table(&sizes, &wanted, &found);
-        let text = match self.format {
+        let text = match self.format.format {
             TableFormat::Text => {
                 let sets = sizes
                     .iter()
@@ -139,10 +140,9 @@ impl Fitting {
             TableFormat::Markdown => table.markdown(),
             TableFormat::Json => String::new(),
         };
-        let model = &subject.spec.name;
-        let data = Data { model, cost: name, wanted: wanted.value as f64, over: &sizes, found: &found };
-        let output = Output::new(text, data)?;
-        Ok(Output { exit: if is_far { Exit::Failed } else { Exit::Ok }, ..output })
+        let data =
+            Data { model: subject.spec.name, cost: name, wanted: wanted.value as f64, over: sizes, found };
+        Ok(Output::new(text, data).with_exit(if is_far { Exit::Failed } else { Exit::Ok }))
     }
 }
 

@@ -3,11 +3,15 @@
 use std::path::Path;
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::command::{Command, Printed};
 use super::file;
+use super::format::{Format, FormatArg};
+use super::outcome::{Exit, Failure, Output};
 use super::subject::{LangArg, open};
-use super::ui::{Exit, Failure, FormatArg, Output, Ui, counted};
+use super::ui::{Ui, counted};
 use crate::diag::Sink;
 use crate::spec::is_part;
 use crate::syntax::fmt;
@@ -31,9 +35,28 @@ pub struct Fmt {
     pub format: FormatArg,
 }
 
-impl Fmt {
+/// The data of `fmt` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Data {
+    /// With `--write` and `--check`.
+    Changed {
+        /// The files that were not formatted.
+        changed: Vec<String>,
+    },
+    /// The formatted text.
+    Printed(Printed),
+}
+
+impl Command for Fmt {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
     /// Formats to stdout or in place, or only checks.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         if self.files.len() > 1 && !self.write && !self.check {
             return Err(Failure::usage("several files cannot be written to stdout")
                 .help("`--write` writes them back"));
@@ -47,37 +70,39 @@ impl Fmt {
             }
             let opened = open(name, self.lang.lang(), None, ui)?;
             let mut sink = Sink::new();
-            let made = fmt::fmt(&opened.sources, opened.id, opened.notation, &is_part, &mut sink);
+            let formatted = fmt::fmt(&opened.sources, opened.id, opened.notation, &is_part, &mut sink);
             let found = sink.into_sorted();
             ui.diagnose(&found, &opened.sources);
-            let Some(made) = made else {
+            let Some(formatted) = formatted else {
                 ui.note(&format!("`{}` has {} and is not changed", opened.name, counted(&found)));
                 faulty += 1;
                 continue;
             };
-            let is_same = opened.sources.get(opened.id).is_some_and(|s| s.text == made);
+            let is_same = opened.sources.get(opened.id).is_some_and(|s| s.text == formatted);
             if !is_same {
                 changed.push(opened.name.clone());
             }
             if self.write && !is_same {
-                file::write(Path::new(name), &made)?;
+                file::write(Path::new(name), &formatted)?;
             }
             if !self.write && !self.check {
-                text = made;
+                text = formatted;
             }
         }
         if faulty > 0 {
             return Err(Failure::new(Exit::Failed, "a text with errors cannot be formatted"));
         }
-        let data =
-            if self.write || self.check { json!({ "changed": changed }) } else { json!({ "text": text }) };
-        if self.write || self.check {
-            text = changed.iter().map(|name| format!("{name}\n")).collect();
-        }
-        let mut output = Output::new(text, data)?;
-        if self.check && !changed.is_empty() {
+        let is_failed = self.check && !changed.is_empty();
+        let output = match self.write || self.check {
+            true => {
+                let lines: String = changed.iter().map(|name| format!("{name}\n")).collect();
+                Output::new(lines, Data::Changed { changed })
+            }
+            false => Output::new(text.clone(), Data::Printed(Printed { text })),
+        };
+        if is_failed {
             ui.note("not formatted; `trafoc fmt --write` formats it");
-            output.exit = Exit::Failed;
+            return Ok(output.with_exit(Exit::Failed));
         }
         Ok(output)
     }

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use serde_json::json;
-
 use super::execute::choose;
+use super::failures::step_failure;
 use super::file;
-use super::generation::step_failure;
-use super::training::{Prepared, duration, resident};
-use super::ui::{Exit, Failure, Output, Ui};
+use super::outcome::{Exit, Failure};
+use super::prepared::Prepared;
+use super::train::Forecast;
+use super::ui::{Ui, resident, shown_duration};
 use crate::interp::weights;
 use crate::interp::{Captures, Plan, Weights};
 use crate::ir::{Lengths, Sym};
@@ -22,11 +22,11 @@ use crate::learn::update::Updater;
 use crate::report::costs::Element;
 use crate::report::{number, tape};
 
-/// Steps that are made to see how long one takes; the first one, which is slower, is not counted.
+/// The number of steps that are made to measure the duration of one; the first one is slower and not counted.
 const TRIED: u64 = 4;
-/// Examples that are measured to see how long an evaluation takes.
+/// The number of examples with which the duration of an evaluation is measured.
 const MEASURED: u64 = 128;
-/// Batches whose lengths are looked at.
+/// The number of batches whose lengths are examined.
 const SEEN: u64 = 50;
 
 /// What a run needs.
@@ -34,9 +34,9 @@ const SEEN: u64 = 50;
 struct Needs {
     parameters: u128,
     trained: u128,
-    /// Bytes: parameters, gradients, what the optimizer remembers.
+    /// Bytes: parameters, gradients, the state of the optimizer.
     model: u128,
-    /// Bytes: the largest batch on its way through and back.
+    /// Bytes: activation memory of the largest batch.
     activations: u128,
     /// Bytes of one checkpoint, and of all that are kept.
     checkpoint: u128,
@@ -99,7 +99,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
         model: 4 * (parameters + trained + remembered),
         activations: most,
         checkpoint,
-        // The best one beside those that are kept, and the one that is being written.
+        // Also the best one, and the one that is being written.
         disk: checkpoint * u128::from(*recipe.checkpoint.keep + 2),
     })
 }
@@ -146,17 +146,21 @@ fn spent(seconds: f64) -> String {
     if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
 }
 
-/// Says what a run would need, having made a few steps of it where they fit.
+/// Computes what a run would need, as a text and as data. A few steps are made to measure their duration.
 ///
 /// # Errors
 /// It would not fit.
-pub fn forecast(prepared: &Prepared, device: Option<&str>, ui: &mut Ui) -> Result<Output, Failure> {
+pub fn forecast(
+    prepared: &Prepared,
+    device: Option<&str>,
+    ui: &mut Ui,
+) -> Result<(String, Forecast), Failure> {
     let needs = needs(prepared)?;
     let Prepared { subject, recipe, dataset } = prepared;
     let mut loader = Loader::new(dataset);
     let steps = recipe.total_steps(loader.steps_of_epoch());
     refuse(&needs)?;
-    ui.note("makes a few steps to see how long one takes");
+    ui.note("makes a few steps to measure how long one takes");
     let chosen = choose(device, ui)?;
     let failed = |e: String| Failure::new(Exit::Failed, e);
     let plan = Plan::new(&subject.graph, &Captures::none()).map_err(|e| failed(e.to_string()))?;
@@ -188,10 +192,10 @@ pub fn forecast(prepared: &Prepared, device: Option<&str>, ui: &mut Ui) -> Resul
     let _ = writeln!(text, "tokens       {}", number::exact(dataset.train.tokens() as u128));
     let epochs = steps as f64 / loader.steps_of_epoch() as f64;
     let _ = writeln!(text, "steps        {}, {epochs:.1} times through the data", exact(steps));
-    let _ = writeln!(text, "time         {}", duration(seconds));
-    let of_steps = duration(a_step * steps as f64);
+    let _ = writeln!(text, "time         {}", shown_duration(seconds));
+    let of_steps = shown_duration(a_step * steps as f64);
     let _ = writeln!(text, "  steps      {of_steps}, {:.1} ms each", a_step * 1e3);
-    let of_evaluations = duration(an_evaluation * evaluations as f64);
+    let of_evaluations = shown_duration(an_evaluation * evaluations as f64);
     let _ = writeln!(
         text,
         "  measuring  {of_evaluations}, {} evaluations of {}",
@@ -212,19 +216,19 @@ pub fn forecast(prepared: &Prepared, device: Option<&str>, ui: &mut Ui) -> Resul
         number::bytes(needs.checkpoint)
     );
     let small = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
-    let data = json!({
-        "parameters": small(needs.parameters),
-        "trained": small(needs.trained),
-        "examples": dataset.train.len(),
-        "tokens": dataset.train.tokens(),
-        "steps": steps,
-        "seconds": seconds,
-        "seconds_a_step": a_step,
-        "evaluations": evaluations,
-        "seconds_an_evaluation": an_evaluation,
-        "memory_bytes": small(needs.memory()),
-        "disk_bytes": small(needs.disk),
-        "checkpoint_bytes": small(needs.checkpoint),
-    });
-    Output::new(text, data)
+    let needs = Forecast {
+        parameters: small(needs.parameters),
+        trained: small(needs.trained),
+        examples: dataset.train.len(),
+        tokens: dataset.train.tokens(),
+        steps,
+        seconds,
+        seconds_a_step: a_step,
+        evaluations,
+        seconds_an_evaluation: an_evaluation,
+        memory_bytes: small(needs.memory()),
+        disk_bytes: small(needs.disk),
+        checkpoint_bytes: small(needs.checkpoint),
+    };
+    Ok((text, needs))
 }

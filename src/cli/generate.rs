@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::format::FormatArg;
 use super::model::ModelArgs;
-use super::ui::{Failure, FormatArg, Output, Ui};
 
 /// The arguments of `generate`.
 #[derive(Debug, Args)]
@@ -86,16 +88,29 @@ fn share(text: &str) -> Result<f64, String> {
     number(text).and_then(|x| if (0.0..=1.0).contains(&x) { Ok(x) } else { Err("not in 0 to 1".to_owned()) })
 }
 
-impl Generate {
-    /// Generates the texts.
-    #[cfg(feature = "interp")]
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
-        super::generation::generate(self, ui)
-    }
+/// The data of `generate` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// The texts, in the order of the prompts.
+    pub texts: Vec<Written>,
+    /// The most tokens that a text could have.
+    pub max_tokens: usize,
+}
 
-    /// Reports the missing feature.
-    #[cfg(not(feature = "interp"))]
-    pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
-        Err(super::ui::without_interp("generate text"))
-    }
+/// A generated text.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Written {
+    /// The prompt.
+    pub prompt: String,
+    /// The text; that of a language model begins with the prompt.
+    pub text: String,
+    /// The number of generated tokens.
+    pub tokens: usize,
+    /// The logarithm of their probability.
+    pub log_probability: f64,
+    /// Whether the model, or a `--stop`, ended the text.
+    pub ended: bool,
+    /// The part of the run's data that contains the text, or `new`, with `--known`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<&'static str>,
 }

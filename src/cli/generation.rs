@@ -1,18 +1,18 @@
-//! Decodes for `trafoc generate`: prompts, choices, texts as they are written.
+//! Decodes for `trafoc generate`: prompts, sampling or beam search, and the texts.
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 
-use serde::Serialize;
-use serde_json::json;
-
-use super::execute::run_failure;
+use super::command::Command;
+use super::failures::step_failure;
 use super::file;
-use super::generate::Generate;
+use super::format::Format;
+use super::generate::{Data, Generate, Written};
+use super::language::language;
+use super::outcome::{Exit, Failure, Output};
+use super::prepared::prepare_all;
 use super::trained::Trained;
-use super::training::prepare_all;
-use super::ui::{Exit, Failure, Format, Output, Ui, print};
-use crate::interp::run::RunError;
+use super::ui::{Ui, print};
 use crate::learn::choose::Sampling;
 use crate::learn::data::{Codebook, Part};
 use crate::learn::decode::{Beam, Decoded, Decoder, Prompt};
@@ -20,46 +20,48 @@ use crate::learn::prompt;
 use crate::learn::recipe::Split;
 use crate::learn::recipe::agree::Task;
 use crate::learn::session::files;
-use crate::learn::step::StepError;
 use crate::learn::token::Tokenizer;
 use crate::read::{self, limit};
 
-/// Prompts that are decoded together.
+/// The number of prompts that are decoded together.
 const TOGETHER: usize = 64;
 
-/// One text that was written.
-#[derive(Debug, Serialize)]
-struct Written {
-    prompt: String,
-    text: String,
-    tokens: usize,
-    log_probability: f64,
-    ended: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    known: Option<&'static str>,
+impl Command for Generate {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        generate(self, ui)
+    }
 }
 
-/// Writes texts.
+/// Generates texts.
 ///
 /// # Errors
-/// The model is not one that writes, or a prompt does not fit it.
-pub fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output, Failure> {
+/// The model does not generate text, or a prompt does not fit it.
+fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let trained = Trained::open(&arguments.model, ui)?;
     let codebook = &trained.codebook;
     let task = codebook.task;
     if !matches!(task, Task::NextToken | Task::Translate) {
-        return Err(Failure::usage(format!("`{}` writes no text", trained.subject.spec.head.part()))
-            .help("`trafoc predict` uses it"));
+        return Err(Failure::usage(format!(
+            "a model with the head `{}` does not generate text",
+            trained.subject.spec.head.part()
+        ))
+        .help("`trafoc predict` uses it"));
     }
     let texts = prompts(arguments, task)?;
     let Some(tokenizer) = &codebook.tokenizer else {
         return Err(Failure::bug("a codebook without a tokenizer"));
     };
-    let made: Vec<Prompt> =
-        texts.iter().map(|text| made(codebook, text, arguments)).collect::<Result<_, _>>()?;
+    let begun: Vec<Prompt> =
+        texts.iter().map(|text| begin(codebook, text, arguments)).collect::<Result<_, _>>()?;
     let context = trained.subject.graph.context;
     let limits = prompt::limits(codebook, context, arguments.max_tokens);
-    for (text, prompt) in texts.iter().zip(&made) {
+    for (text, prompt) in texts.iter().zip(&begun) {
         let length = prompt.tokens.len();
         if length > limits.context {
             let message =
@@ -67,7 +69,7 @@ pub fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output, Failure> {
             return Err(Failure::usage(message));
         }
     }
-    let known = if arguments.known { Some(known(&trained, ui)?) } else { None };
+    let known = if arguments.known { Some(data_texts(&trained, ui)?) } else { None };
     let decoder = Decoder::new(&trained.plan, &trained.weights);
     let count = usize::try_from(arguments.count).unwrap_or(usize::MAX);
     let joined = |i: usize, own: &str| match task {
@@ -80,7 +82,7 @@ pub fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output, Failure> {
             let width = usize::try_from(width).unwrap_or(usize::MAX).max(count);
             let beam = Beam { width, length_penalty: arguments.length_penalty };
             let mut out = Vec::new();
-            for (i, prompt) in made.iter().enumerate() {
+            for (i, prompt) in begun.iter().enumerate() {
                 let found = decoder.beam(prompt, &beam, &limits).map_err(step_failure)?;
                 out.extend(found.into_iter().take(count).map(|decoded| (i, decoded)));
             }
@@ -89,7 +91,7 @@ pub fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output, Failure> {
         None => {
             let usual = if task == Task::NextToken { 1.0 } else { 0.0 };
             let temperature = arguments.temperature.unwrap_or(usual);
-            refuse_what_draws(arguments, temperature)?;
+            refuse_sampling_options(arguments, temperature)?;
             let how = Sampling {
                 temperature,
                 top_k: arguments.top_k.map(|k| usize::try_from(k).unwrap_or(usize::MAX)),
@@ -97,7 +99,7 @@ pub fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output, Failure> {
                 min_p: arguments.min_p,
                 repetition_penalty: arguments.repetition_penalty,
             };
-            let all: Vec<usize> = (0..made.len()).flat_map(|i| std::iter::repeat_n(i, count)).collect();
+            let all: Vec<usize> = (0..begun.len()).flat_map(|i| std::iter::repeat_n(i, count)).collect();
             streamed = all.len() == 1
                 && arguments.format.format == Format::Text
                 && !arguments.known
@@ -109,13 +111,13 @@ pub fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output, Failure> {
             }
             let mut out = Vec::new();
             for (at, chunk) in all.chunks(TOGETHER).enumerate() {
-                let prompts: Vec<Prompt> = chunk.iter().map(|i| made[*i].clone()).collect();
+                let prompts: Vec<Prompt> = chunk.iter().map(|i| begun[*i].clone()).collect();
                 let mut own: Vec<Vec<u32>> = vec![Vec::new(); prompts.len()];
                 let seed = arguments.seed.wrapping_add((at as u64) << 32);
                 let mut failed = None;
                 let decoded = decoder.sample(&prompts, &how, &limits, seed, &mut |i, token| {
                     own[i].push(token);
-                    if streamed && let Err(failure) = stream.told(token) {
+                    if streamed && let Err(failure) = stream.add(token) {
                         failed = Some(failure);
                         return false;
                     }
@@ -164,18 +166,18 @@ pub fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output, Failure> {
             })
             .collect(),
     };
-    Output::new(text, json!({ "texts": shown, "max_tokens": limits.most }))
+    Ok(Output::new(text, Data { texts: shown, max_tokens: limits.most }))
 }
 
-/// At temperature 0 nothing is drawn, and what says how would do nothing.
-fn refuse_what_draws(arguments: &Generate, temperature: f64) -> Result<(), Failure> {
+/// Refuses options of sampling at temperature 0, where they would have no effect.
+fn refuse_sampling_options(arguments: &Generate, temperature: f64) -> Result<(), Failure> {
     if arguments.count > 1 && temperature == 0.0 {
         let count = arguments.count;
         let message = format!(
-            "`-n {count}` would write {count} times the same: at temperature 0 the best token is taken"
+            "`-n {count}` would give the same text {count} times: at temperature 0 the best token is taken"
         );
         return Err(Failure::usage(message)
-            .help(format!("`--beam {count}` searches for as many, `--temperature 1` draws them")));
+            .help(format!("`--beam {count}` finds {count} different ones, `--temperature 1` samples them")));
     }
     let given = [
         ("--top-k", arguments.top_k.is_some()),
@@ -185,8 +187,8 @@ fn refuse_what_draws(arguments: &Generate, temperature: f64) -> Result<(), Failu
     match given.iter().find(|(_, is_given)| *is_given && temperature == 0.0) {
         Some((option, _)) => {
             let message =
-                format!("`{option}` would change nothing: at temperature 0 the best token is taken");
-            Err(Failure::usage(message).help("`--temperature 1` draws"))
+                format!("`{option}` would have no effect: at temperature 0 the best token is taken");
+            Err(Failure::usage(message).help("`--temperature 1` samples"))
         }
         None => Ok(()),
     }
@@ -210,7 +212,7 @@ fn prompts(arguments: &Generate, task: Task) -> Result<Vec<String>, Failure> {
     }
 }
 
-fn made(codebook: &Codebook, text: &str, arguments: &Generate) -> Result<Prompt, Failure> {
+fn begin(codebook: &Codebook, text: &str, arguments: &Generate) -> Result<Prompt, Failure> {
     let unknown = |what: &str| {
         Failure::usage(format!("the model has no token for {what} of the prompt `{}`", cut(text)))
     };
@@ -220,42 +222,12 @@ fn made(codebook: &Codebook, text: &str, arguments: &Generate) -> Result<Prompt,
         }
         let prompt = prompt::of_text(codebook, text).map_err(|u| unknown(&u.what))?;
         return prompt.ok_or_else(|| {
-            Failure::usage("the model has no mark of the start, and needs a prompt").help("`--prompt TEXT`")
+            Failure::usage("the model has no token for the start of a text, so it needs a prompt")
+                .help("`--prompt TEXT`")
         });
     }
     let language = language(codebook, arguments.language.as_deref())?;
     prompt::of_source_text(codebook, text, language).map_err(|u| unknown(&u.what))
-}
-
-/// What says which language a translation is in: the language's index, or its token in another library's model.
-///
-/// # Errors
-/// The model has no such language, or several and none is named.
-pub fn language(codebook: &Codebook, named: Option<&str>) -> Result<Option<u32>, Failure> {
-    let languages = &codebook.languages;
-    let there_are = |failure: Failure| Err(failure.help(format!("there are {}", languages.join(", "))));
-    match named {
-        Some(name) if codebook.writing.is_some() => language_token(codebook, name).map(Some),
-        Some(name) => match languages.iter().position(|l| l == name) {
-            Some(index) => Ok(u32::try_from(index).ok()),
-            None if languages.is_empty() => Err(Failure::usage("the model has one language only")),
-            None => there_are(Failure::usage(format!("the model has no language `{name}`"))),
-        },
-        None if languages.is_empty() => Ok(None),
-        None => there_are(Failure::usage("the model has several languages, and needs `--language NAME`")),
-    }
-}
-
-/// The token that stands for a language in another library's model: `fr_XX`, or `__fr__`.
-fn language_token(codebook: &Codebook, name: &str) -> Result<u32, Failure> {
-    let Some(Tokenizer::Subword(tokenizer)) = &codebook.tokenizer else {
-        return Err(Failure::bug("a codebook without a tokenizer"));
-    };
-    let found = tokenizer.id(name).or_else(|| tokenizer.id(&format!("__{name}__")));
-    found.ok_or_else(|| {
-        Failure::usage(format!("the model's vocabulary has no token for the language `{name}`"))
-            .help("such models write it like `fr_XX` or `__fr__`")
-    })
 }
 
 fn cut(text: &str) -> String {
@@ -263,7 +235,7 @@ fn cut(text: &str) -> String {
     if short.len() < text.len() { format!("{short}...") } else { short }
 }
 
-/// Whether a text has come to one of its stops. Only the end is looked at.
+/// Whether a text has reached one of its stops. Only its end is examined.
 fn has_stop(tokenizer: &Tokenizer, tokens: &[u32], stops: &[String]) -> bool {
     let Some(longest) = stops.iter().map(String::len).max() else { return false };
     // A stop of n bytes lies within the last n tokens and one more.
@@ -281,7 +253,7 @@ fn until_stop(text: String, stops: &[String]) -> (String, bool) {
     }
 }
 
-/// Shows a text on a terminal as it is written.
+/// Shows a text on a terminal while it is generated.
 struct Stream<'a> {
     tokenizer: &'a Tokenizer,
     stop: &'a [String],
@@ -294,13 +266,13 @@ impl Stream<'_> {
         print(text).map_err(|e| Failure::new(Exit::File, format!("cannot write to stdout: {e}")))
     }
 
-    fn told(&mut self, token: u32) -> Result<(), Failure> {
+    fn add(&mut self, token: u32) -> Result<(), Failure> {
         self.tokens.push(token);
         let (text, _) = until_stop(self.tokenizer.decode(&self.tokens), self.stop);
-        // A character of several tokens is not whole before its last one, a stop not before it is there.
-        let held = self.stop.iter().flat_map(|s| (1..s.len()).filter_map(|n| s.get(..n)));
-        let held = held.filter(|part| text.ends_with(part)).map(str::len).max().unwrap_or(0);
-        let end = text.len() - held;
+        // Several tokens can form one character, and several characters one stop: nothing incomplete is shown.
+        let pending = self.stop.iter().flat_map(|s| (1..s.len()).filter_map(|n| s.get(..n)));
+        let pending = pending.filter(|part| text.ends_with(part)).map(str::len).max().unwrap_or(0);
+        let end = text.len() - pending;
         if let Some(new) = text.get(self.shown.len()..end)
             && text.starts_with(&self.shown)
             && !new.ends_with('\u{fffd}')
@@ -312,16 +284,16 @@ impl Stream<'_> {
     }
 }
 
-/// The texts of a run's data.
-struct Known(Vec<(&'static str, BTreeSet<String>)>);
+/// The texts of a run's data, by part.
+struct DataTexts(Vec<(&'static str, BTreeSet<String>)>);
 
-impl Known {
+impl DataTexts {
     fn part_of(&self, text: &str) -> &'static str {
         self.0.iter().find(|(_, texts)| texts.contains(text)).map_or("new", |(part, _)| part)
     }
 }
 
-fn known(trained: &Trained, ui: &mut Ui) -> Result<Known, Failure> {
+fn data_texts(trained: &Trained, ui: &mut Ui) -> Result<DataTexts, Failure> {
     let Some(found) = &trained.found else {
         return Err(Failure::usage("`--known` needs the folder of a run, which names its data"));
     };
@@ -339,15 +311,5 @@ fn known(trained: &Trained, ui: &mut Ui) -> Result<Known, Failure> {
         };
         all.push((split.word(), texts));
     }
-    Ok(Known(all))
-}
-
-/// Why a model cannot be run on what it is given.
-pub fn step_failure(error: StepError) -> Failure {
-    match error {
-        StepError::Run(error @ (RunError::TooLarge(_) | RunError::DoesNotFit(_))) => run_failure(error, ""),
-        StepError::Run(error) => Failure::usage(error.to_string().lines().collect::<Vec<_>>().join("; ")),
-        StepError::Labels(why) => Failure::new(Exit::Failed, why),
-        StepError::Device(why) => Failure::new(Exit::Device, why),
-    }
+    Ok(DataTexts(all))
 }

@@ -4,15 +4,19 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::command::Command;
 use super::directory::{HubModel, config_of};
 use super::file;
+use super::format::{Format, FormatArg};
+use super::outcome::{Exit, Failure, Output};
 use super::subject::OverArgs;
-use super::ui::{Exit, Failure, FormatArg, Output, Ui};
+use super::ui::Ui;
 use crate::field::record::entry;
 use crate::hub::checkpoint::Checkpoint;
-use crate::hub::mapping::{Line, Mapping};
+use crate::hub::mapping::{Line, Mapping, Misfit};
 use crate::hub::own_names::weights;
 use crate::ir::Graph;
 use crate::source::Span;
@@ -46,9 +50,41 @@ pub struct Import {
     pub format: FormatArg,
 }
 
-impl Import {
+/// The data of `import` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Data {
+    /// The spec.
+    Spec {
+        /// The family of the model.
+        family: String,
+        /// Its architecture, as the config names it.
+        architecture: String,
+        /// The keys of the config that concern only how a model is run.
+        passed_over: Vec<String>,
+        /// The spec.
+        text: String,
+        /// The file that was written.
+        path: Option<PathBuf>,
+    },
+    /// With `--dry-run`: the parameter of every tensor.
+    Tensors {
+        /// The tensors of the files.
+        tensors: Vec<Line>,
+        /// What does not fit.
+        misfits: Vec<Misfit>,
+    },
+}
+
+impl Command for Import {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
     /// Imports a model.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         if self.dry_run && self.weights.is_some() {
             return self.tensors(ui);
         }
@@ -68,8 +104,8 @@ impl Import {
             let message = format!("`{}` already exists", path.display());
             return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
         }
-        let said = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
-        let notation = self.over.lang().map(Notation::from).or(said).unwrap_or(Notation::Yaml);
+        let named_notation = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
+        let notation = self.over.lang().map(Notation::from).or(named_notation).unwrap_or(Notation::Yaml);
         // It is compiled too, so that what is written is known to be valid.
         let subject = self.over.compile(&named, ui)?;
         let model = HubModel::open(&config, self.over.families(), ui)?;
@@ -98,32 +134,35 @@ impl Import {
                 target.end
             ));
         }
-        let data = json!({
-            "family": imported.family.name, "architecture": imported.architecture,
-            "passed_over": imported.passed, "text": text, "path": self.out,
-        });
+        let data = Data::Spec {
+            family: imported.family.name.clone(),
+            architecture: imported.architecture.clone(),
+            passed_over: imported.passed.clone(),
+            text: text.clone(),
+            path: self.out.clone(),
+        };
         match &self.out {
             Some(path) => {
                 file::write(path, &text)?;
-                Output::new(format!("{}\n", path.display()), data)
+                Ok(Output::new(format!("{}\n", path.display()), data))
             }
-            None => Output::new(text, data),
+            None => Ok(Output::new(text, data)),
         }
     }
+}
 
+impl Import {
     /// Shows the parameter of every tensor.
-    fn tensors(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn tensors(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let subject = self.over.compile(&self.model.to_string_lossy(), ui)?;
         let own = subject.model.as_ref().map(|model| model.folder.as_path());
         let path = self.weights.as_deref().or(own);
         let path = path.ok_or_else(|| Failure::bug("the directory has no model"))?;
         let (_, mapping) = subject.mapping(path)?;
-        let data = json!({ "tensors": mapping.lines, "misfits": mapping.misfits });
-        let mut output = Output::new(table(&mapping), data)?;
-        if !mapping.misfits.is_empty() {
-            output.exit = Exit::Failed;
-        }
-        Ok(output)
+        let exit = if mapping.misfits.is_empty() { Exit::Ok } else { Exit::Failed };
+        let text = table(&mapping);
+        let misfits = mapping.misfits.into_iter().collect();
+        Ok(Output::new(text, Data::Tensors { tensors: mapping.lines, misfits }).with_exit(exit))
     }
 }
 

@@ -4,23 +4,26 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::subject::{OverArgs, SpecArgs, Subject};
-use super::ui::{Failure, Format, FormatArg, Output, Ui};
-use super::{course, file};
-use crate::inspect::{Report, attention, positions, sites, training};
+use super::format::FormatArg;
+use super::outcome::Failure;
+use super::subject::{OverArgs, SpecArgs, is_run};
+use crate::inspect::sites;
 
 /// The arguments of `inspect`.
 #[derive(Debug, Args)]
 pub struct Inspect {
+    /// What is inspected.
     #[command(subcommand)]
-    what: What,
+    pub subject: Inspected,
 }
 
 /// What is inspected.
 #[derive(Debug, Subcommand)]
-enum What {
+pub enum Inspected {
     /// How the model represents positions, from specs or as trained
     #[command(before_help = "Example: trafoc inspect positions @transformer --out positions.html")]
     Positions(Positions),
@@ -59,26 +62,28 @@ enum What {
 pub struct Destination {
     /// The file to write, .svg, .html or .png; only numbers on stdout if not given
     #[arg(long, short, value_name = "FILE")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// The output format.
     #[command(flatten)]
-    format: FormatArg,
+    pub format: FormatArg,
 }
 
 /// The arguments of `inspect positions`.
 #[derive(Debug, Args)]
-struct Positions {
+pub struct Positions {
     /// A spec file, `-` for stdin, a shipped spec, the folder of a run or of a Hugging Face model; may be
     /// repeated
     #[arg(value_name = "SPEC", required = true, num_args = 1..=4)]
-    specs: Vec<String>,
+    pub specs: Vec<String>,
     /// Which features of a table are drawn along the positions; the first four if not given
     #[arg(long, value_name = "N,N,..", value_delimiter = ',')]
-    features: Vec<u64>,
+    pub features: Vec<u64>,
+    /// Changes to the specs.
     #[command(flatten)]
-    over: OverArgs,
+    pub over: OverArgs,
+    /// Where it is written.
     #[command(flatten)]
-    to: Destination,
+    pub to: Destination,
 }
 
 /// The arguments of `inspect data`.
@@ -96,18 +101,20 @@ pub struct DataArgs {
     /// Which example of the training data is shown, counted from 0
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub example: usize,
+    /// Where it is written.
     #[command(flatten)]
-    to: Destination,
+    pub to: Destination,
 }
 
 /// The arguments of `inspect training`.
 #[derive(Debug, Args)]
-struct Training {
+pub struct Training {
     /// The folder of a run
     #[arg(value_name = "RUN")]
-    run: PathBuf,
+    pub run: PathBuf,
+    /// Where it is written.
     #[command(flatten)]
-    to: Destination,
+    pub to: Destination,
 }
 
 /// The arguments of everything that needs a run.
@@ -156,8 +163,9 @@ pub struct Observe {
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
     #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
     pub device: Option<String>,
+    /// Where it is written.
     #[command(flatten)]
-    to: Destination,
+    pub to: Destination,
 }
 
 /// The sequence of the keys that queries see.
@@ -194,96 +202,35 @@ impl From<Kind> for sites::Kind {
 /// Trained tables of positions, by path.
 pub type Tables = BTreeMap<String, Vec<f32>>;
 
-impl Inspect {
-    /// The format in which diagnostics are printed.
-    pub fn spoken(&self) -> Format {
-        let to = match &self.what {
-            What::Positions(p) => &p.to,
-            What::Training(t) => &t.to,
-            What::Data(d) => &d.to,
-            What::Init(o)
-            | What::Attention(o)
-            | What::Steps(o)
-            | What::Norms(o)
-            | What::Flow(o)
-            | What::Layers(o) => &o.to,
-        };
-        to.format.format
-    }
+/// The data of `inspect` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// The title of the report.
+    pub title: String,
+    /// Its parts.
+    pub parts: Vec<Part>,
+    /// The picture or page that was written.
+    pub path: Option<PathBuf>,
+}
 
-    /// Inspects; the last line of output is the path of the file, if there is one.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
-        match &self.what {
-            What::Positions(one) => {
-                let subjects = one.specs.iter().map(|spec| one.over.compile(spec, ui));
-                let subjects = subjects.collect::<Result<Vec<_>, _>>()?;
-                let mut tables = Vec::new();
-                for (subject, spec) in subjects.iter().zip(&one.specs) {
-                    tables.push(trained_tables(subject, Path::new(spec), ui)?);
-                }
-                let models = subjects.iter().zip(&tables);
-                let models = models.map(|(s, tables)| positions::Model { graph: &s.graph, tables });
-                let models: Vec<_> = models.collect();
-                let features = one.features(&models)?;
-                one.to.write(&positions::positions(&models, features), ui)
-            }
-            What::Data(one) => one.to.write(&contents(one, ui)?, ui),
-            What::Training(one) => {
-                if !super::subject::is_run(&one.run) {
-                    let message = format!("`{}` is not the folder of a run", one.run.display());
-                    return Err(Failure::usage(message).help("`trafoc train` creates one"));
-                }
-                let course = course::course(&course::record(&one.run)?, planned(&one.run));
-                if course.steps.is_empty() {
-                    let message = format!("`{}` has not made a step yet", one.run.display());
-                    return Err(Failure::new(super::ui::Exit::Failed, message));
-                }
-                one.to.write(&training::training(&course::name(&one.run), &course), ui)
-            }
-            What::Attention(one) if one.inputs.is_none() && one.text.is_none() && !one.is_run() => {
-                let unused = ["weights", "seed", "labels", "source-labels", "head", "target"];
-                one.refuse(&unused, "without inputs only masks can be shown")?;
-                let subject = one.spec.compile(ui)?;
-                let found = one.chosen(&sites::sites(&subject.graph));
-                if found.is_empty() {
-                    return Err(Failure::usage("the model has no attention of this kind at this layer"));
-                }
-                ui.note("note: no inputs are given, so only masks are shown; `--inputs FILE` runs the model");
-                one.to.write(&attention::masks(&subject.graph.name, &found, subject.graph.context), ui)
-            }
-            What::Init(one) => {
-                let unused = [
-                    "inputs",
-                    "text",
-                    "weights",
-                    "labels",
-                    "source-labels",
-                    "layer",
-                    "head",
-                    "kind",
-                    "target",
-                ];
-                one.refuse(&unused, "initial values depend only on the seed")?;
-                one.to.write(&observe(one, ui, Wanted::Init)?, ui)
-            }
-            What::Attention(one) => {
-                one.refuse(&["target"], "all positions are shown")?;
-                one.to.write(&observe(one, ui, Wanted::Attention)?, ui)
-            }
-            What::Steps(one) => one.to.write(&observe(one, ui, Wanted::Steps)?, ui),
-            What::Norms(one) => {
-                let unused = ["labels", "source-labels", "head", "target"];
-                one.refuse(&unused, "every token of the batch is shown")?;
-                one.to.write(&observe(one, ui, Wanted::Norms)?, ui)
-            }
-            What::Flow(one) => one.to.write(&observe(one, ui, Wanted::Flow)?, ui),
-            What::Layers(one) => {
-                one.refuse(&["target"], "all positions are shown")?;
-                one.refuse(&["head"], "a layer's output is that of all its heads")?;
-                one.to.write(&observe(one, ui, Wanted::Layers)?, ui)
-            }
-        }
-    }
+/// A part of a report.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Part {
+    /// Its heading.
+    pub title: String,
+    /// Numbers by their names.
+    pub facts: IndexMap<String, String>,
+    /// The numbers of the pictures.
+    pub table: Option<Table>,
+}
+
+/// A table.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Table {
+    /// The names of the columns.
+    pub header: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Vec<String>>,
 }
 
 /// What a run is inspected for.
@@ -314,65 +261,17 @@ impl Wanted {
     }
 }
 
-#[cfg(feature = "interp")]
-fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
-    super::observe::observe(one, ui, wanted)
-}
-
-#[cfg(feature = "interp")]
-fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tables, Failure> {
-    super::observe::trained_tables(subject, path, ui)
-}
-
-/// The planned number of steps of a run.
-#[cfg(feature = "interp")]
-fn planned(root: &Path) -> Option<u64> {
-    crate::learn::run_dir::planned(root)
-}
-
-/// This is known only if checkpoints can be read.
-#[cfg(not(feature = "interp"))]
-fn planned(_: &Path) -> Option<u64> {
-    None
-}
-
-#[cfg(feature = "interp")]
-fn contents(one: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
-    super::contents::contents(one, ui)
-}
-
-/// Reports the missing feature.
-#[cfg(not(feature = "interp"))]
-fn contents(_: &DataArgs, _: &mut Ui) -> Result<Report, Failure> {
-    Err(super::ui::without_interp("read data"))
-}
-
-/// Without the interpreter, only the spec itself is known.
-#[cfg(not(feature = "interp"))]
-fn trained_tables(_: &Subject, _: &Path, _: &mut Ui) -> Result<Tables, Failure> {
-    Ok(Tables::new())
-}
-
-/// Reports the missing feature after checking the spec; what needs no interpreter is shown.
-#[cfg(not(feature = "interp"))]
-fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
-    let subject = one.spec.compile(ui)?;
-    if wanted == Wanted::Init {
-        let started = crate::inspect::start::started(&subject.graph);
-        return Ok(crate::inspect::start::report(&subject.graph.name, &started, &[], &[]));
-    }
-    let message = "this trafoc was built without the feature `interp`, so it cannot run models";
-    Err(Failure::new(super::ui::Exit::Device, message).help("build it with `--features flex`, its default"))
-}
-
 impl Observe {
     /// Whether the argument is the folder of a run.
-    fn is_run(&self) -> bool {
-        super::subject::is_run(Path::new(&self.spec.spec))
+    pub fn is_run(&self) -> bool {
+        is_run(Path::new(&self.spec.spec))
     }
 
     /// Refuses arguments that would have no effect.
-    fn refuse(&self, unused: &[&str], why: &str) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// One of them is given.
+    pub fn refuse(&self, unused: &[&str], why: &str) -> Result<(), Failure> {
         let given = [
             ("inputs", self.inputs.is_some()),
             ("text", self.text.is_some()),
@@ -399,67 +298,5 @@ impl Observe {
             kind.is_none_or(|k| s.kind == k) && self.layer.is_none_or(|layer| s.layer == layer)
         };
         all.attention.iter().filter(fits).cloned().collect()
-    }
-}
-
-impl Positions {
-    /// The features that are drawn, which every table must have.
-    fn features(&self, models: &[positions::Model<'_>]) -> Result<&[u64], Failure> {
-        if self.features.is_empty() {
-            return Ok(&positions::FIRST);
-        }
-        let Some(width) = models.iter().filter_map(positions::features).min() else {
-            return Err(Failure::usage(
-                "--features would have no effect: none of these positions is a vector of features",
-            )
-            .help("sinusoidal positions are, and learned ones once they are trained"));
-        };
-        match self.features.iter().find(|feature| **feature >= width) {
-            Some(feature) => Err(Failure::usage(format!(
-                "there is no feature {feature}: a position has {width}, \
-                    counted from 0"
-            ))),
-            None => Ok(&self.features),
-        }
-    }
-}
-
-impl Destination {
-    fn write(&self, report: &Report, ui: &Ui) -> Result<Output, Failure> {
-        let ending = self.out.as_ref().map(|p| p.extension().and_then(|e| e.to_str()).unwrap_or_default());
-        let written = match ending {
-            None => None,
-            Some("png") => None,
-            Some("svg") => Some(report.figure().svg()),
-            Some("html" | "htm") => Some(report.page().html()),
-            Some(other) => {
-                return Err(Failure::usage(format!(
-                    "pictures are written as .svg, .html or .png, not as `.{other}`"
-                )));
-            }
-        };
-        let mut text = String::new();
-        if self.out.is_none() || !ui.is_quiet() {
-            text = report.text(ui.width());
-        }
-        if let Some(path) = &self.out {
-            match written {
-                Some(written) => file::write(path, &written)?,
-                None => file::write_png(path, &report.figure())?,
-            }
-            text += &format!("{}\n", path.display());
-        }
-        let parts: Vec<_> = report
-            .parts
-            .iter()
-            .map(|part| {
-                let facts: serde_json::Map<_, _> =
-                    part.facts.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-                let table =
-                    part.table.as_ref().map(|(header, rows)| json!({ "header": header, "rows": rows }));
-                json!({ "title": part.title, "facts": facts, "table": table })
-            })
-            .collect();
-        Output::new(text, json!({ "title": report.title, "parts": parts, "path": self.out }))
     }
 }

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use super::course::{course, measure, name, record, step};
 use super::file;
-use super::ui::{Failure, Ui};
+use super::outcome::Failure;
+use super::ui::Ui;
 use crate::inspect::training::{Course, training};
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::State;

@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::command::Command;
 use super::file;
-use super::ui::{Failure, FormatArg, Output, Ui};
+use super::format::{Format, FormatArg};
+use super::outcome::{Failure, Output};
+use super::ui::Ui;
 
 /// The arguments of `man`.
 #[derive(Debug, Args)]
@@ -19,10 +23,23 @@ pub struct Man {
     pub format: FormatArg,
 }
 
-impl Man {
+/// The data of `man` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// The files that were written.
+    paths: Vec<PathBuf>,
+}
+
+impl Command for Man {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
     /// Writes the pages; prints their paths.
-    pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
-        let mut program = super::command(&[]);
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        let mut program = (ui.program().grammar)();
         program.build();
         let mut pages = vec![("trafoc".to_owned(), program.clone())];
         pages.extend(program.get_subcommands().map(|c| (format!("trafoc-{}", c.get_name()), c.clone())));
@@ -33,9 +50,9 @@ impl Man {
             let page = String::from_utf8(page).map_err(|e| Failure::bug(e.to_string()))?;
             let path = self.out.join(format!("{name}.1"));
             file::write(&path, &page)?;
-            paths.push(path.display().to_string());
+            paths.push(path);
         }
-        let text = paths.iter().map(|p| format!("{p}\n")).collect::<String>();
-        Output::new(text, json!({ "paths": paths }))
+        let text = paths.iter().map(|p| format!("{}\n", p.display())).collect::<String>();
+        Ok(Output::new(text, Data { paths }))
     }
 }

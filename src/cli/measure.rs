@@ -2,25 +2,38 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
-use serde_json::json;
-
-use super::eval::Eval;
-use super::generation::step_failure;
+use super::command::Command;
+use super::eval::{Data, Eval, Translation};
+use super::failures::step_failure;
+use super::figure::named;
+use super::format::Format;
+use super::outcome::{Exit, Failure, Output};
+use super::prepared::prepare_all;
 use super::trained::Trained;
-use super::training::prepare_all;
-use super::ui::{Exit, Failure, Output, Ui};
+use super::ui::Ui;
 use crate::learn::evaluate::{Asked, Measured, Written, evaluate};
 use crate::learn::metric::bleu;
 use crate::learn::recipe::Split;
 use crate::learn::recipe::agree::Task;
 use crate::learn::session::{self, files};
 
+impl Command for Eval {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        measure(self, ui)
+    }
+}
+
 /// Computes the metrics.
 ///
 /// # Errors
 /// The data does not fit the model.
-pub fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output, Failure> {
+fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let trained = Trained::open(&arguments.model, ui)?;
     let own = trained.found.as_ref();
     let Some(recipe) = arguments.recipe.clone().or_else(|| own.map(|f| f.file(files::RECIPE))) else {
@@ -85,28 +98,14 @@ pub fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output, Failure> {
     for (metric, value) in &figures {
         let _ = writeln!(text, "{:widest$}  {value:.4}", metric.word());
     }
-    let data = json!({
-        "checkpoint": own.map(|f| f.name()),
-        "step": own.map(|f| f.state.step),
-        "split": split.word(),
-        "figures": session::named(&figures),
-        "translations": arguments.each.then_some(&each),
-    });
-    Output::new(text, data)
-}
-
-/// A translation with its scores.
-#[derive(Debug, Serialize)]
-struct Translation {
-    source: String,
-    reference: String,
-    written: String,
-    /// The score of sacreBLEU's `sentence_bleu`, 0 to 100.
-    bleu: f64,
-    /// The same score over words separated by spaces.
-    word_bleu: f64,
-    /// The score of "Dive into Deep Learning" with `k = 2`, 0 to 1.
-    sentence_bleu: f64,
+    let data = Data {
+        checkpoint: own.map(|f| f.name()),
+        step: own.map(|f| f.state.step),
+        split: split.word(),
+        figures: named(&figures),
+        translations: arguments.each.then_some(each),
+    };
+    Ok(Output::new(text, data))
 }
 
 impl Translation {

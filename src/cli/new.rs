@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::command::{Command, Printed};
 use super::file;
-use super::ui::{Exit, Failure, FormatArg, Output, Ui};
-use crate::parts::Head;
+use super::format::{Format, FormatArg};
+use super::outcome::{Exit, Failure, Output};
+use super::ui::Ui;
 
 /// Arguments of `new`.
 #[derive(Debug, Args)]
@@ -101,20 +104,30 @@ impl Template {
     }
 }
 
-/// The command that shows what a model of that head has learnt.
-pub fn after_training(head: &Head, run: &str) -> String {
-    match head {
-        Head::Lm(_) => format!("trafoc generate {run} --count 5"),
-        Head::Translate(_) => format!("trafoc generate {run} --prompt 'a text to translate'"),
-        Head::Mlm(_) | Head::Classify(_) | Head::Tag(_) | Head::Span(_) | Head::Embed(_) => {
-            format!("trafoc eval {run}")
-        }
-    }
+/// The data of `new` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Data {
+    /// The files that were written.
+    Written {
+        /// The spec, or the recipe where only that was asked for.
+        path: PathBuf,
+        /// All files.
+        paths: Vec<PathBuf>,
+    },
+    /// The text, with `-` for the file.
+    Printed(Printed),
 }
 
-impl New {
+impl Command for New {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
     /// Writes a template.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let of = if self.template == Template::Recipe { self.of } else { self.template };
         let Some(texts) = of.texts() else {
             return Err(Failure::usage(
@@ -145,8 +158,8 @@ impl New {
             if self.small {
                 ui.note("note: only the spec is written; `trafoc new recipe -` writes the recipe");
             }
-            let data = json!({ "text": text });
-            return Output::new(text, data);
+            let data = Data::Printed(Printed { text: text.clone() });
+            return Ok(Output::new(text, data));
         }
         let beside = path.with_file_name(format!("{name}.recipe.yaml"));
         let mut files: Vec<(&Path, &str)> = vec![(&path, text)];
@@ -168,9 +181,9 @@ impl New {
             (_, true) => ui.next(&format!("trafoc train {shown} --recipe {} --out run", beside.display())),
             (_, false) => ui.next(&format!("trafoc check {shown}")),
         }
-        let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
-        let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
-        Output::new(lines, json!({ "path": path, "paths": names }))
+        let paths: Vec<PathBuf> = files.iter().map(|(path, _)| path.to_path_buf()).collect();
+        let lines: String = paths.iter().map(|path| format!("{}\n", path.display())).collect();
+        Ok(Output::new(lines, Data::Written { path, paths }))
     }
 }
 

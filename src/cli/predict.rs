@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::format::FormatArg;
 use super::model::ModelArgs;
-use super::ui::{Failure, FormatArg, Output, Ui};
 
 /// The arguments of `predict`.
 #[derive(Debug, Args)]
@@ -36,16 +38,96 @@ pub struct Predict {
     pub format: FormatArg,
 }
 
-impl Predict {
-    /// Predicts.
-    #[cfg(feature = "interp")]
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
-        super::prediction::predict(self, ui)
-    }
+/// The data of `predict` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// One entry per input, in the order of the command line.
+    pub predictions: Vec<Prediction>,
+}
 
-    /// Reports the missing feature.
-    #[cfg(not(feature = "interp"))]
-    pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
-        Err(super::ui::without_interp("predict"))
-    }
+/// What the model predicts for one input.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Prediction {
+    /// The classes of a text or an image, the most probable first.
+    Classes {
+        /// The text.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// The file of the image.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        image: Option<String>,
+        /// All classes.
+        classes: Vec<Class>,
+    },
+    /// The embedding of a text or an image.
+    Embedding {
+        /// The text.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// The file of the image.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        image: Option<String>,
+        /// The vector.
+        embedding: Vec<f32>,
+    },
+    /// The classes of words.
+    Tags {
+        /// The text.
+        text: String,
+        /// Its words.
+        tags: Vec<Tag>,
+    },
+    /// The most probable tokens in place of each mask token.
+    Hidden {
+        /// The text.
+        text: String,
+        /// The tokens.
+        hidden: Vec<Guess>,
+    },
+    /// The answer to a question.
+    Answer {
+        /// The question.
+        question: String,
+        /// The answer; null if the text is empty.
+        answer: Option<String>,
+        /// The first byte of the answer in the text.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        start: Option<usize>,
+        /// One past its last byte.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        end: Option<usize>,
+        /// Its probability.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        probability: Option<f64>,
+    },
+}
+
+/// A class with its probability.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Class {
+    /// The name of the class.
+    pub class: String,
+    /// Its probability.
+    pub probability: f64,
+}
+
+/// The class of a word.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Tag {
+    /// The word.
+    pub word: String,
+    /// The name of its class.
+    pub class: String,
+    /// The probability of the class.
+    pub probability: Option<f64>,
+}
+
+/// A token with its probability.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Guess {
+    /// The token.
+    pub token: String,
+    /// Its probability.
+    pub probability: f64,
 }

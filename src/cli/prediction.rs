@@ -1,15 +1,19 @@
-//! Predicts for `trafoc predict`: texts, questions and images to classes, tags, answers, vectors.
+//! Predicts for `trafoc predict`: classes, tags, answers and vectors for texts, questions and images.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
+use super::command::Command;
+use super::directory::PREPROCESSOR;
+use super::failures::step_failure;
 use super::file;
-use super::generation::step_failure;
-use super::predict::Predict;
-use super::trained::{PREPROCESSOR, Trained};
-use super::ui::{Exit, Failure, Output, Ui};
+use super::format::Format;
+use super::outcome::{Exit, Failure, Output};
+use super::predict::{Class, Data, Guess, Predict, Prediction, Tag};
+use super::trained::Trained;
+use super::ui::Ui;
 use crate::interp::{Inputs, Outputs};
 use crate::learn::data::picture::{Preparation, picture};
 use crate::learn::data::{Array, Codebook};
@@ -20,27 +24,42 @@ use crate::learn::token::{Piece, Tokenizer};
 use crate::parts::Head;
 use crate::read::{self, limit};
 
-/// What is said of one input.
-struct Said {
+/// The prediction for one input, as a line of text and as data.
+struct Shown {
     line: String,
-    data: Json,
+    data: Prediction,
+}
+
+impl Command for Predict {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        predict(self, ui)
+    }
 }
 
 /// Predicts.
 ///
 /// # Errors
 /// The model predicts something else, or an input does not fit it.
-pub fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output, Failure> {
+fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let trained = Trained::open(&arguments.model, ui)?;
     let head = &trained.subject.spec.head;
-    let takes = |what: &str| Failure::usage(format!("`{}` takes {what}", head.part()));
+    let takes = |what: &str| Failure::usage(format!("a model with the head `{}` needs {what}", head.part()));
     let is_embed = matches!(head, Head::Embed(_));
-    refuse_what_changes_nothing(arguments, &trained)?;
+    refuse_unused_options(arguments, &trained)?;
     let top = usize::try_from(arguments.top).unwrap_or(usize::MAX);
-    let said = match trained.codebook.task {
+    let shown = match trained.codebook.task {
         Task::NextToken | Task::Translate => {
-            return Err(Failure::usage(format!("`{}` predicts no class", head.part()))
-                .help("`trafoc generate` lets it write"));
+            return Err(Failure::usage(format!(
+                "a model with the head `{}` predicts no classes",
+                head.part()
+            ))
+            .help("`trafoc generate` generates text with it"));
         }
         Task::HiddenToken if !is_embed => hidden(&trained, &texts(arguments)?, top, ui)?,
         _ if trained.codebook.image.is_some() => {
@@ -64,13 +83,13 @@ pub fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output, Failure> {
             texts.iter().map(|text| of_text(&trained, text, second, top, ui)).collect::<Result<_, _>>()?
         }
     };
-    let text: String = said.iter().map(|s| format!("{}\n", s.line)).collect();
-    let data: Vec<&Json> = said.iter().map(|s| &s.data).collect();
-    Output::new(text, json!({ "predictions": data }))
+    let text: String = shown.iter().map(|s| format!("{}\n", s.line)).collect();
+    let predictions = shown.into_iter().map(|s| s.data).collect();
+    Ok(Output::new(text, Data { predictions }))
 }
 
-/// Every option that is given says something to this model.
-fn refuse_what_changes_nothing(arguments: &Predict, trained: &Trained) -> Result<(), Failure> {
+/// Refuses options that have no effect for this model.
+fn refuse_unused_options(arguments: &Predict, trained: &Trained) -> Result<(), Failure> {
     let head = &trained.subject.spec.head;
     let is_image = trained.codebook.image.is_some();
     let is_answer = !is_image && trained.codebook.task == Task::Span;
@@ -91,7 +110,7 @@ fn refuse_what_changes_nothing(arguments: &Predict, trained: &Trained) -> Result
                 (false, true) => "`--question TEXT`, and `--text TEXT` it is about",
                 (false, false) => "`--text TEXT`, or `--texts FILE`",
             };
-            let message = format!("`{}` has no use for `{option}`", head.part());
+            let message = format!("`{option}` would have no effect for the head `{}`", head.part());
             Err(Failure::usage(message).help(format!("it takes {input}")))
         }
         None => Ok(()),
@@ -146,7 +165,8 @@ fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Result<Vec<(&'static str, 
     let between = codebook.marks().between() * texts.len().saturating_sub(1);
     let given = texts.iter().map(|text| text.len()).sum::<usize>() + between;
     if given > codebook.room() {
-        let message = format!("{given} tokens, and the model reads {}", codebook.room());
+        let message =
+            format!("the input has {given} tokens, but the model reads at most {}", codebook.room());
         return Err(Failure::usage(message).help("give it a shorter text"));
     }
     Ok(trained.inputs(texts))
@@ -165,30 +185,26 @@ fn class_name(codebook: &Codebook, class: usize) -> String {
     codebook.classes.get(class).cloned().unwrap_or_else(|| class.to_string())
 }
 
-/// Classes with their probabilities, the most probable first; with sigmoids, those that hold.
-fn classes(codebook: &Codebook, scores: &[f32], top: usize) -> Said {
-    let named = |all: &[(usize, f64)]| -> Vec<Json> {
-        all.iter()
-            .map(|(class, p)| json!({ "class": class_name(codebook, *class), "probability": p }))
-            .collect()
-    };
-    let line = |all: &[(usize, f64)]| {
-        let all: Vec<String> =
-            all.iter().map(|(class, p)| format!("{}\t{p:.4}", class_name(codebook, *class))).collect();
-        all.join("\t")
-    };
+/// All classes with their probabilities, the most probable first, and those that are shown as a line: the first `top`,
+/// or those that apply, if several can apply.
+fn classes(codebook: &Codebook, scores: &[f32], top: usize) -> (String, Vec<Class>) {
     let mut all: Vec<(usize, f64)> = match (codebook.several, scores) {
-        // One sigmoid tells the second class from the first.
+        // One sigmoid separates the second class from the first.
         (true, [score]) => vec![(0, 1.0 - sigmoid(*score)), (1, sigmoid(*score))],
         (true, scores) => scores.iter().map(|s| sigmoid(*s)).enumerate().collect(),
         (false, scores) => softmax(scores).into_iter().enumerate().collect(),
     };
     all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let shown: Vec<(usize, f64)> = match codebook.several && scores.len() > 1 && top == 1 {
-        true => all.iter().copied().filter(|(_, p)| *p > 0.5).collect(),
-        false => all.iter().copied().take(top.max(1)).collect(),
+    let all: Vec<Class> = all
+        .into_iter()
+        .map(|(class, probability)| Class { class: class_name(codebook, class), probability })
+        .collect();
+    let line = |class: &Class| format!("{}\t{:.4}", class.class, class.probability);
+    let lines: Vec<String> = match codebook.several && scores.len() > 1 && top == 1 {
+        true => all.iter().filter(|class| class.probability > 0.5).map(line).collect(),
+        false => all.iter().take(top.max(1)).map(line).collect(),
     };
-    Said { line: line(&shown), data: json!({ "classes": named(&all) }) }
+    (lines.join("\t"), all)
 }
 
 fn of_text(
@@ -197,7 +213,7 @@ fn of_text(
     second: Option<&str>,
     top: usize,
     ui: &Ui,
-) -> Result<Said, Failure> {
+) -> Result<Shown, Failure> {
     let codebook = &trained.codebook;
     let first = pieces(codebook, text)?;
     let second = second.map(|s| pieces(codebook, s)).transpose()?.unwrap_or_default();
@@ -207,13 +223,15 @@ fn of_text(
         ui.note(&format!("note: a text of {} tokens is cut to {room}", first.len()));
     }
     let first = first.get(..room).unwrap_or(&first);
-    let (own, behind) = (ids(first), ids(&second));
-    let both: Vec<&[u32]> = if behind.is_empty() { vec![&own] } else { vec![&own, &behind] };
+    let (own, following) = (ids(first), ids(&second));
+    let both: Vec<&[u32]> = if following.is_empty() { vec![&own] } else { vec![&own, &following] };
     let outputs = run(trained, sequence(trained, both)?)?;
     match &trained.subject.spec.head {
         Head::Embed(_) => {
             let vector = numbers(&outputs, "embedding")?;
-            Ok(Said { line: spaced(&vector), data: json!({ "text": text, "embedding": vector }) })
+            let line = spaced(&vector);
+            let text = Some(text.to_owned());
+            Ok(Shown { line, data: Prediction::Embedding { text, image: None, embedding: vector } })
         }
         Head::Tag(_) => {
             let scores = numbers(&outputs, "logits")?;
@@ -223,19 +241,17 @@ fn of_text(
             Ok(tags(codebook, text, first, &rows))
         }
         Head::Classify(_) | Head::Lm(_) | Head::Mlm(_) | Head::Translate(_) | Head::Span(_) => {
-            let mut said = classes(codebook, &numbers(&outputs, "logits")?, top);
-            if let Json::Object(object) = &mut said.data {
-                object.insert("text".into(), json!(text));
-            }
-            Ok(said)
+            let (line, classes) = classes(codebook, &numbers(&outputs, "logits")?, top);
+            let text = Some(text.to_owned());
+            Ok(Shown { line, data: Prediction::Classes { text, image: None, classes } })
         }
     }
 }
 
 /// A class for every word: that of its first token.
-fn tags(codebook: &Codebook, text: &str, pieces: &[Piece], rows: &[&[f32]]) -> Said {
+fn tags(codebook: &Codebook, text: &str, pieces: &[Piece], rows: &[&[f32]]) -> Shown {
     let mut line = String::new();
-    let mut data = Vec::new();
+    let mut tags = Vec::new();
     let mut at = 0;
     for word in text.split_whitespace() {
         let start = at + text.get(at..).and_then(|rest| rest.find(word)).unwrap_or(0);
@@ -246,24 +262,26 @@ fn tags(codebook: &Codebook, text: &str, pieces: &[Piece], rows: &[&[f32]]) -> S
         let best = (0..all.len()).max_by(|a, b| all[*a].total_cmp(&all[*b]).then(b.cmp(a))).unwrap_or(0);
         let class = class_name(codebook, best);
         let _ = writeln!(line, "{word}\t{class}");
-        data.push(json!({ "word": word, "class": class, "probability": all.get(best) }));
+        tags.push(Tag { word: word.to_owned(), class, probability: all.get(best).copied() });
     }
-    Said { line, data: json!({ "text": text, "tags": data }) }
+    Shown { line, data: Prediction::Tags { text: text.to_owned(), tags } }
 }
 
 /// The most probable words in the place of the mask token.
-fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Vec<Said>, Failure> {
+fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Vec<Shown>, Failure> {
     let codebook = &trained.codebook;
     let tokenizer = tokenizer(codebook)?;
     let Some(mask) = codebook.marks().mask else {
-        return Err(Failure::usage("the model's tokenizer has no token for what is hidden"));
+        return Err(Failure::usage("the model's tokenizer has no mask token"));
     };
     let written = tokenizer.token(mask).unwrap_or_default();
     let mut out = Vec::new();
     for text in texts {
         let parts: Vec<&str> = text.split(written.as_str()).collect();
         if parts.len() < 2 {
-            ui.note(&format!("note: `{text}` hides nothing; `{written}` marks what is hidden"));
+            ui.note(&format!(
+                "note: `{text}` has no mask token; `{written}` is written in place of a hidden word"
+            ));
         }
         let mut own = Vec::new();
         for (i, part) in parts.iter().enumerate() {
@@ -276,23 +294,24 @@ fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Ve
         let scores = numbers(&outputs, "logits")?;
         let before = usize::from(codebook.marks().start.is_some());
         let width = scores.len() / (own.len() + before + usize::from(codebook.marks().end.is_some())).max(1);
-        let (mut line, mut data) = (Vec::new(), Vec::new());
+        let (mut line, mut guesses) = (Vec::new(), Vec::new());
         for (at, _) in own.iter().enumerate().filter(|(_, id)| **id == mask) {
             let row = scores.chunks(width.max(1)).nth(before + at).unwrap_or(&[]);
             let mut all: Vec<(usize, f64)> = softmax(row).into_iter().enumerate().collect();
             all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            for (id, p) in all.into_iter().take(top) {
+            for (id, probability) in all.into_iter().take(top) {
                 let token = u32::try_from(id).ok().and_then(|id| tokenizer.token(id)).unwrap_or_default();
-                line.push(format!("{token}\t{p:.4}"));
-                data.push(json!({ "token": token, "probability": p }));
+                line.push(format!("{token}\t{probability:.4}"));
+                guesses.push(Guess { token, probability });
             }
         }
-        out.push(Said { line: line.join("\t"), data: json!({ "text": text, "hidden": data }) });
+        let data = Prediction::Hidden { text: text.clone(), hidden: guesses };
+        out.push(Shown { line: line.join("\t"), data });
     }
     Ok(out)
 }
 
-fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Said>, Failure> {
+fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Shown>, Failure> {
     let codebook = &trained.codebook;
     let Some(form) = codebook.image else { return Err(Failure::bug("a codebook without images")) };
     let preparation = match (&codebook.preparation, &trained.subject.model) {
@@ -300,7 +319,8 @@ fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Said>,
         (None, None) => Preparation::plain(form, true),
         (None, Some(model)) => {
             let folder = model.folder.display();
-            let message = format!("`{folder}` has no {PREPROCESSOR}, which says how images become numbers");
+            let message =
+                format!("`{folder}` has no {PREPROCESSOR}, which describes how images become numbers");
             let example = json!({
                 "image_processor_type": "ViTImageProcessor",
                 "size": {"height": form.side, "width": form.side},
@@ -308,7 +328,7 @@ fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Said>,
             });
             return Err(Failure::new(Exit::File, message)
                 .help(format!("ViT's first models were trained with this one: {example}"))
-                .help("`trafoc run` takes an image that is numbers already"));
+                .help("`trafoc run` takes images as numbers"));
         }
     };
     let mut out = Vec::new();
@@ -321,7 +341,8 @@ fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Said>,
         let (line, data) = match &trained.subject.spec.head {
             Head::Embed(_) => {
                 let vector = numbers(&outputs, "embedding")?;
-                (spaced(&vector), json!({ "image": name, "embedding": vector }))
+                let image = Some(name.clone());
+                (spaced(&vector), Prediction::Embedding { text: None, image, embedding: vector })
             }
             Head::Classify(_)
             | Head::Tag(_)
@@ -329,11 +350,11 @@ fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Said>,
             | Head::Mlm(_)
             | Head::Translate(_)
             | Head::Span(_) => {
-                let said = classes(codebook, &numbers(&outputs, "logits")?, top);
-                (said.line, json!({ "image": name, "classes": said.data["classes"] }))
+                let (line, classes) = classes(codebook, &numbers(&outputs, "logits")?, top);
+                (line, Prediction::Classes { text: None, image: Some(name.clone()), classes })
             }
         };
-        out.push(Said { line: format!("{name}\t{line}"), data });
+        out.push(Shown { line: format!("{name}\t{line}"), data });
     }
     Ok(out)
 }
@@ -344,7 +365,7 @@ fn spaced(vector: &[f32]) -> String {
 }
 
 /// Answers, each shown in its text.
-fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Said>, Failure> {
+fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure> {
     let codebook = &trained.codebook;
     let context = match (&arguments.texts, arguments.text.as_slice()) {
         (Some(path), _) => read(path)?,
@@ -360,8 +381,9 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Said>, Failure>
         let room = codebook.longest.saturating_sub(before + usize::from(marks.end.is_some()));
         if room == 0 && !all.is_empty() {
             let longest = codebook.longest;
-            let message =
-                format!("the question `{question}` leaves no room for the text: {longest} tokens are read");
+            let message = format!(
+                "the question `{question}` leaves no room for the text: the model reads {longest} tokens"
+            );
             return Err(Failure::usage(message).help("ask a shorter one"));
         }
         // A text that is longer than the model reads is read in pieces that overlap by half.
@@ -385,16 +407,23 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Said>, Failure>
         let bytes = found
             .and_then(|([first, last], _)| Some((all.get(first)?.bytes.start, all.get(last)?.bytes.end)));
         let Some((from, to)) = bytes else {
-            out.push(Said { line: String::new(), data: json!({ "question": question, "answer": null }) });
+            let question = question.clone();
+            let data =
+                Prediction::Answer { question, answer: None, start: None, end: None, probability: None };
+            out.push(Shown { line: String::new(), data });
             continue;
         };
         let answer = context.get(from..to).unwrap_or("").trim();
         let probability = found.map_or(0.0, |(_, score)| score.exp());
         let line = format!("{answer}\t{probability:.4}\t{}", shown(&context, from, to));
-        let data = json!({
-            "question": question, "answer": answer, "start": from, "end": to, "probability": probability,
-        });
-        out.push(Said { line, data });
+        let data = Prediction::Answer {
+            question: question.clone(),
+            answer: Some(answer.to_owned()),
+            start: Some(from),
+            end: Some(to),
+            probability: Some(probability),
+        };
+        out.push(Shown { line, data });
     }
     Ok(out)
 }

@@ -3,10 +3,14 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::command::{Command, Printed};
+use super::format::{Format, FormatArg};
+use super::outcome::{Failure, Output};
 use super::subject::SpecArgs;
-use super::ui::{Failure, FormatArg, Output, Ui};
+use super::ui::Ui;
 use crate::ir;
 use crate::source::SourceMap;
 use crate::spec::explain::flow;
@@ -36,77 +40,91 @@ enum Stage {
     Graph,
 }
 
-impl Print {
+/// The data of `print` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Data {
+    /// The values of the tree or of the spec, in order.
+    Values(Vec<Line>),
+    /// The text of the graph.
+    Graph(Printed),
+}
+
+/// A value of a tree or of a spec.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Line {
+    /// The path, in the form that `--set` takes.
+    path: String,
+    /// The value, as it would be written in one line.
+    value: String,
+    /// The place where the author wrote it, `file:line:column`; only for the tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<String>,
+}
+
+impl Line {
+    /// `decoder.layers = 12`
+    fn text(&self) -> String {
+        format!("{} = {}", self.path, self.value)
+    }
+}
+
+impl Command for Print {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
     /// Prints a stage.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         match self.stage {
             Stage::Tree => {
                 let (sources, tree) = self.spec.tree(ui)?;
-                let lines = lines(&tree);
+                let lines = lines(&tree, Some(&sources));
                 let width = lines.iter().map(|l| l.text().chars().count()).max().unwrap_or(0).min(60);
                 let mut text = String::new();
                 for line in &lines {
-                    let _ = writeln!(text, "{:width$}  {}", line.text(), sources.place(line.node.span));
+                    let _ = writeln!(text, "{:width$}  {}", line.text(), line.at.as_deref().unwrap_or(""));
                 }
-                Output::new(text, lines.iter().map(|l| l.data(Some(&sources))).collect::<Vec<_>>())
+                Ok(Output::new(text, Data::Values(lines)))
             }
             Stage::Spec => {
                 let subject = self.spec.compile(ui)?;
                 let tree = subject.spec.encode();
-                let lines = lines(&tree);
+                let lines = lines(&tree, None);
                 let text = lines.iter().map(|l| l.text() + "\n").collect::<String>();
-                Output::new(text, lines.iter().map(|l| l.data(None)).collect::<Vec<_>>())
+                Ok(Output::new(text, Data::Values(lines)))
             }
             Stage::Graph => {
                 let subject = self.spec.compile(ui)?;
                 let text = ir::print::print(&subject.graph, Some(&subject.sources));
-                let data = json!({ "text": text });
-                Output::new(text, data)
+                let data = Data::Graph(Printed { text: text.clone() });
+                Ok(Output::new(text, data))
             }
-        }
-    }
-}
-
-/// A value with its path.
-struct Line<'n> {
-    path: String,
-    node: &'n Node,
-}
-
-impl Line<'_> {
-    /// `decoder.layers = 12`
-    fn text(&self) -> String {
-        format!("{} = {}", self.path, flow(self.node))
-    }
-
-    fn data(&self, sources: Option<&SourceMap>) -> Json {
-        match sources {
-            Some(sources) => {
-                json!({ "path": self.path, "value": flow(self.node), "at": sources.place(self.node.span) })
-            }
-            None => json!({ "path": self.path, "value": flow(self.node) }),
         }
     }
 }
 
 /// Every scalar and list of a tree with its path, in order. Paths are in the form that `--set` takes.
-fn lines(tree: &Node) -> Vec<Line<'_>> {
+fn lines(tree: &Node, sources: Option<&SourceMap>) -> Vec<Line> {
     let mut out = Vec::new();
-    walk(tree, String::new(), &mut out);
+    walk(tree, String::new(), &mut |path, node: &Node| {
+        let at = sources.map(|sources| sources.place(node.span));
+        out.push(Line { path, value: flow(node), at });
+    });
     out
 }
 
-fn walk<'n>(node: &'n Node, path: String, out: &mut Vec<Line<'n>>) {
+fn walk(node: &Node, path: String, visit: &mut impl FnMut(String, &Node)) {
     match &node.kind {
         Kind::Map(entries) if !entries.is_empty() => {
             for e in entries {
                 let key = if e.key.contains(['.', '=']) { format!("\"{}\"", e.key) } else { e.key.clone() };
                 let below = if path.is_empty() { key } else { format!("{path}.{key}") };
-                walk(&e.value, below, out);
+                walk(&e.value, below, visit);
             }
         }
-        Kind::Map(_) | Kind::Null | Kind::Delete | Kind::Scalar(_) | Kind::List(_) => {
-            out.push(Line { path, node });
-        }
+        Kind::Map(_) | Kind::Null | Kind::Delete | Kind::Scalar(_) | Kind::List(_) => visit(path, node),
     }
 }

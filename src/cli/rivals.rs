@@ -1,17 +1,23 @@
-//! Trains models beside each other for `trafoc compare --train`: a run for every model and seed.
+//! Trains several models for `trafoc compare --train`: one run for every model and seed.
 //!
-//! A seed trains all models before the next one begins, so that what was finished when somebody ends it is
-//! whole seeds. A model that fails is out, and the others go on without it. Every run is one of `trafoc train`, in a folder of its own: it can be used, looked at and
-//! taken up again like any other. What the models see must be the same, or their losses say nothing.
+//! All models are trained with one seed before the next seed begins, so that an interruption leaves as many
+//! complete seeds as possible. If a model fails, the others continue without it. Every run is one of `trafoc
+//! train`, in a folder of its own, and can be used, inspected and continued like any other. All models must see
+//! the same data, since their losses could not be compared otherwise.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::execute::choose;
+use super::failures::session_failure;
+use super::outcome::{Exit, Failure};
+use super::prepared::{Prepared, documents, prepare_all};
+use super::run_folder::newest;
+use super::signals::{SIGTERM, Signals};
 use super::subject::Subject;
-use super::training::{Prepared, SIGTERM, Signals, documents, newest, prepare_all, session, session_failure};
-use super::ui::{Exit, Failure, Ui};
+use super::training::session;
+use super::ui::Ui;
 use crate::interp::device::Chosen;
 use crate::learn::data::Loader;
 use crate::learn::recipe::Metric;
@@ -20,22 +26,23 @@ use crate::learn::run_dir::State;
 use crate::learn::session::{self, Clock, Ending, Figures, Watcher};
 use crate::report::compare::learning::{Learning, Run};
 
-/// How models are trained beside each other.
+/// How the models are trained.
 pub struct Contest<'a> {
     /// The recipe.
     pub recipe: &'a Path,
-    /// What is changed in it.
+    /// Changes to the recipe.
     pub with: &'a [String],
-    /// With how many seeds.
+    /// The number of seeds.
     pub seeds: u64,
-    /// Where the runs go; a folder that is removed at the end if nowhere.
+    /// The folder for the runs; if there is none, a temporary one that is removed at the end.
     pub out: Option<&'a Path>,
-    /// Where they are trained.
+    /// The device on which they are trained.
     pub device: Option<&'a str>,
 }
 
-/// Trains models by their names; the exit is that of an interruption where there was one, and else tells
-/// whether a model failed. What was made until then is shown, and stays: also in a folder of our own. Also returns the folder, if it is still there.
+/// Trains models by their names. Returns what they learned, the folder of the runs if it still exists, and the exit:
+/// that of an interruption if there was one, otherwise whether a model failed. After an interruption the runs are
+/// kept, even in a temporary folder.
 ///
 /// # Errors
 /// The recipe does not fit a model, the models do not see the same data, or a run fails.
@@ -50,25 +57,20 @@ pub fn learning(
     let signals = Signals::listen();
     let mut runs: Vec<(String, Vec<Run>)> = Vec::new();
     let ended = compete(contest, subjects, &mut runs, root, (&chosen, &signals), ui);
-    let is_over = ended.as_ref().is_ok_and(|known| known.is_whole);
+    let is_over = ended.as_ref().is_ok_and(|outcome| outcome.is_whole);
     let is_kept = !is_over && runs.iter().flat_map(|(_, runs)| runs).any(|run| !run.steps.is_empty());
     if is_kept {
-        let why = if ended.is_ok() { "interrupted, and saved" } else { "what was trained is kept" };
-        ui.note(&format!("{why}; `--out {}` goes on", root.display()));
+        let why = if ended.is_ok() { "interrupted, and saved" } else { "the runs so far are kept" };
+        ui.note(&format!("{why}; `--out {}` continues them", root.display()));
     } else if contest.out.is_none() {
-        // A folder of our own that cannot be removed is only litter.
+        // A temporary folder that cannot be removed does no harm.
         let _ = fs::remove_dir_all(&own);
     }
-    let Known { is_whole, steps, split } = ended?;
+    let Outcome { is_whole, steps, split } = ended?;
     let fails = runs.iter().flat_map(|(_, runs)| runs).any(|run| run.failed.is_some());
     let exit = match (is_whole, signals.caught()) {
-        (true, _) => {
-            if fails {
-                Exit::Failed
-            } else {
-                Exit::Ok
-            }
-        }
+        (true, _) if fails => Exit::Failed,
+        (true, _) => Exit::Ok,
         (false, SIGTERM) => Exit::Terminated,
         (false, _) => Exit::Interrupted,
     };
@@ -78,13 +80,13 @@ pub fn learning(
     Ok((Learning::of(&recipe, &split, steps, asked, &runs), left, exit))
 }
 
-/// What is known of models that were trained.
-struct Known {
-    /// Whether nobody ended it.
+/// How the training of all models ended.
+struct Outcome {
+    /// Whether it was not interrupted.
     is_whole: bool,
-    /// Steps of a run.
+    /// The number of steps of a run.
     steps: u64,
-    /// The part of the data that is measured on.
+    /// The part of the data on which the models are evaluated.
     split: String,
 }
 
@@ -96,11 +98,11 @@ fn compete(
     root: &Path,
     (chosen, signals): (&Chosen, &Signals),
     ui: &mut Ui,
-) -> Result<Known, Failure> {
+) -> Result<Outcome, Failure> {
     let (names, mut subjects): (Vec<String>, Vec<Subject>) = subjects.into_iter().unzip();
     runs.extend(names.iter().map(|name| (name.clone(), Vec::new())));
     let mut first = None;
-    let mut known = Known { is_whole: true, steps: 0, split: String::new() };
+    let mut outcome = Outcome { is_whole: true, steps: 0, split: String::new() };
     for index in 0..contest.seeds {
         let mut with = contest.with.to_vec();
         let seed = first.map(|first: u64| first.saturating_add(index));
@@ -114,7 +116,7 @@ fn compete(
             }
             all.push(prepared);
         }
-        (known.steps, known.split) = alike(&names, &all)?;
+        (outcome.steps, outcome.split) = alike(&names, &all)?;
         let seed = all.first().map_or(0, |p| *p.recipe.seed);
         first = first.or(Some(seed));
         for (i, (prepared, (name, runs))) in all.iter().zip(runs.iter_mut()).enumerate() {
@@ -125,7 +127,7 @@ fn compete(
             let what = format!("{name}, seed {seed} ({} of {})", index + 1, contest.seeds);
             match train(prepared, &folder, chosen, (&what, signals), ui) {
                 Ok(is_whole) => {
-                    known.is_whole = is_whole;
+                    outcome.is_whole = is_whole;
                     runs.push(read(&folder, seed, is_whole)?);
                 }
                 Err(failure) if matches!(failure.exit, Exit::Failed | Exit::Device) => {
@@ -138,16 +140,16 @@ fn compete(
                     return Err(Failure { message: format!("{what}: {}", failure.message), ..failure });
                 }
             }
-            if !known.is_whole {
-                return Ok(known);
+            if !outcome.is_whole {
+                return Ok(outcome);
             }
         }
         subjects.extend(all.into_iter().map(|p| p.subject));
     }
-    Ok(known)
+    Ok(outcome)
 }
 
-/// Steps and measured part, which are the same for all, as is every example.
+/// The number of steps and the part of the data for evaluation, after checking that all models see the same examples.
 fn alike(names: &[String], all: &[Prepared]) -> Result<(u64, String), Failure> {
     let Some((first, rest)) = all.split_first() else { return Ok((0, String::new())) };
     let steps = |p: &Prepared| p.recipe.total_steps(Loader::new(&p.dataset).steps_of_epoch());
@@ -165,21 +167,21 @@ fn alike(names: &[String], all: &[Prepared]) -> Result<(u64, String), Failure> {
             (true, false) => "sees other examples",
         };
         let one = names.first().map_or("", String::as_str);
-        let message = format!("`{name}` {what} than `{one}`, so that their losses cannot be compared");
+        let message = format!("`{name}` {what} than `{one}`, so their losses cannot be compared");
         return Err(Failure::new(Exit::Failed, message)
-            .help("the same `vocab` and `context` for all make them comparable: `--set context=64`"));
+            .help("with the same `vocab` and `context` they can be compared: `--set context=64`"));
     }
     let split = session::measured(&first.recipe, &first.dataset);
     Ok((steps(first), split.word().to_owned()))
 }
 
-/// A name as that of a folder.
+/// A name as the name of a folder.
 fn slug(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     name.chars().map(plain).take(60).collect()
 }
 
-/// Trains one model, or goes on where it was; whether it came to its end.
+/// Trains one model, or continues its run. Returns whether the run came to its end.
 fn train(
     prepared: &Prepared,
     root: &Path,
@@ -200,19 +202,19 @@ fn train(
     })
 }
 
-/// The losses of a run, that at the end only of one that came there.
+/// The losses of a run; the final one only if the run came to its end.
 fn read(root: &Path, seed: u64, is_whole: bool) -> Result<Run, Failure> {
     let record = super::course::record(root)?;
     let steps = record.steps.iter().map(|line| (line.step, line.loss)).collect();
     let last = record.evaluations.iter().rev().find_map(|line| *line.figures.get(Metric::Loss.word())?);
     if is_whole && last.is_none() {
-        let message = format!("the record of `{}` does not say the loss at the end", root.display());
+        let message = format!("the record of `{}` does not contain the final loss", root.display());
         return Err(Failure::new(Exit::File, message));
     }
     Ok(Run { seed, steps, last: last.filter(|_| is_whole), failed: None })
 }
 
-/// Shows how far a run has come, in one line.
+/// Shows the progress of a run in one line.
 struct Watch<'a> {
     ui: &'a Ui,
     signals: &'a Signals,

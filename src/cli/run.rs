@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::format::FormatArg;
 use super::place::PlaceArgs;
 use super::subject::SpecArgs;
-use super::ui::{Failure, FormatArg, Output, Ui};
 
 /// The arguments of `run`.
 #[derive(Debug, Args)]
@@ -39,19 +41,32 @@ pub struct Run {
     pub format: FormatArg,
 }
 
-impl Run {
-    /// Runs the model once.
-    #[cfg(feature = "interp")]
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
-        super::execute::execute(self, ui)
-    }
+/// The data of `run` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Data {
+    /// The device.
+    pub device: String,
+    /// The outputs and the captured values.
+    pub outputs: Vec<Shown>,
+    /// The file with all their numbers.
+    pub path: Option<PathBuf>,
+}
 
-    /// Checks the spec, then reports the missing feature.
-    #[cfg(not(feature = "interp"))]
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
-        self.spec.compile(ui)?;
-        let message = "this trafoc was built without the feature `interp`, so it cannot run models";
-        Err(Failure::new(super::ui::Exit::Device, message)
-            .help("build it with `--features flex`, its default"))
-    }
+/// A summary of an output.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Shown {
+    /// Its name.
+    pub name: String,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// The mean of the finite numbers.
+    pub mean: f64,
+    /// The smallest of them.
+    pub min: f64,
+    /// The largest of them.
+    pub max: f64,
+    /// The first numbers.
+    pub first: Vec<f32>,
+    /// The count of numbers that are not finite.
+    pub not_finite: usize,
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::file;
-use super::ui::{Exit, Failure};
+use super::outcome::{Exit, Failure};
 use crate::diag::suggest::suggest;
 use crate::read;
 

@@ -2,11 +2,14 @@
 
 use clap::Args;
 
+use super::command::Command;
+use super::format::{Format, TableFormat, TableFormatArg};
+use super::outcome::{Failure, Output};
 use super::subject::SpecArgs;
-use super::ui::{Failure, Format, Output, Ui};
+use super::ui::Ui;
 use crate::ir::Lengths;
 use crate::report::cost::cost;
-use crate::report::layers::layers;
+use crate::report::layers::{Layers, layers};
 
 /// The arguments of `show`.
 #[derive(Debug, Args)]
@@ -22,50 +25,19 @@ pub struct Show {
     /// The tokens of each sequence; the context if not given
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     tokens: Option<u64>,
-    /// text, json, csv or markdown
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value_t,
-        hide_default_value = true,
-        hide_possible_values = true
-    )]
-    format: TableFormat,
+    #[command(flatten)]
+    format: TableFormatArg,
 }
 
-/// The format of a table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum TableFormat {
-    /// Aligned columns
-    #[default]
-    Text,
-    /// A JSON object
-    Json,
-    /// Comma-separated values with full paths and plain numbers
-    Csv,
-    /// A pipe table
-    Markdown,
-}
+impl Command for Show {
+    type Data = Layers;
 
-impl TableFormat {
-    /// The format in which diagnostics are printed.
-    pub fn spoken(self) -> Format {
-        match self {
-            TableFormat::Json => Format::Json,
-            TableFormat::Text | TableFormat::Csv | TableFormat::Markdown => Format::Text,
-        }
-    }
-}
-
-impl Show {
-    /// The format in which diagnostics are printed.
-    pub fn spoken(&self) -> Format {
-        self.format.spoken()
+    fn format(&self) -> Format {
+        self.format.format.into()
     }
 
     /// Prints the table.
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Layers>, Failure> {
         let subject = self.spec.compile(ui)?;
         let whole = cost(&subject.graph).whole_context();
         let tokens = self.tokens;
@@ -76,12 +48,12 @@ impl Show {
             ..whole
         };
         let table = layers(&subject.graph, self.depth.map_or(usize::MAX, usize::from), &lengths);
-        let text = match self.format {
+        let text = match self.format.format {
             TableFormat::Text => table.text(ui.width()),
             TableFormat::Csv => table.csv(),
             TableFormat::Markdown => table.markdown(),
             TableFormat::Json => String::new(),
         };
-        Output::new(text, &table)
+        Ok(Output::new(text, table))
     }
 }

@@ -1,16 +1,18 @@
-//! The spec a command is about: from an argument to a compiled spec.
+//! The spec of a command: from an argument to a compiled spec.
 //!
-//! A file, `-`, `@name`, or a Hugging Face model directory; then what it `extends`, every `--set`, and the `--variant` of its sweep. A
-//! file extends only files of its own folder and those below it, links followed.
+//! The argument is a file, `-`, `@name`, the folder of a run, or a Hugging Face model directory. The specs that it
+//! `extends`, the `--variant` of its sweep and every `--set` are applied to it.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::directory::{HubModel, config_of};
+use super::extends::Origin;
 use super::file;
+use super::outcome::{Exit, Failure};
 use super::shelf::{SHELF, shipped};
-use super::ui::{Exit, Failure, Ui, counted};
+use super::ui::{Ui, counted};
 use crate::compile::{Compilation, compile_tree};
 use crate::diag::suggest::suggest;
 use crate::diag::{Diagnostic, Severity, Sink};
@@ -18,14 +20,14 @@ use crate::field::Context;
 use crate::ir::Verified;
 use crate::read;
 use crate::source::{SourceId, SourceMap};
-use crate::spec::load::{self, Files};
+use crate::spec::load;
 use crate::spec::{ModelSpec, advice, is_part, sweep};
 use crate::syntax::Notation;
 use crate::syntax::set::{self, Setting, parse_set};
 use crate::syntax::text;
 use crate::syntax::tree::Node;
 
-/// A spec and what is laid over it.
+/// A spec and changes to it.
 #[derive(Clone, Debug, Args)]
 pub struct SpecArgs {
     /// A spec file, `-` for stdin, a shipped spec such as `@gpt1`, a Hugging Face model directory, or a run
@@ -35,7 +37,7 @@ pub struct SpecArgs {
     over: OverArgs,
 }
 
-/// What is laid over a spec.
+/// Changes to a spec.
 #[derive(Clone, Debug, Default, Args)]
 pub struct OverArgs {
     /// Change a value, such as `decoder.layers=24`; may be repeated
@@ -54,7 +56,7 @@ pub struct OverArgs {
 /// `--lang`.
 #[derive(Clone, Debug, Default, Args)]
 pub struct LangArg {
-    /// What the spec is written in, where its name does not tell: yaml or trafo
+    /// The notation of the spec if its name does not tell: yaml or trafo
     #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
     lang: Option<Lang>,
 }
@@ -64,7 +66,7 @@ pub struct LangArg {
 pub enum Lang {
     /// YAML
     Yaml,
-    /// The language of its own, `.trafo`
+    /// The DSL, `.trafo`
     Trafo,
 }
 
@@ -77,20 +79,20 @@ impl From<Lang> for Notation {
     }
 }
 
-/// A text that has been read, and where it may look for more.
+/// A spec that has been read, with its origin.
 #[derive(Debug)]
 pub struct Opened {
     /// All texts.
     pub sources: SourceMap,
     /// The spec's.
     pub id: SourceId,
-    /// What it is written in.
+    /// Its notation.
     pub notation: Notation,
     /// As the user named it.
     pub name: String,
     /// The model it was imported from.
     pub model: Option<HubModel>,
-    files: Beside,
+    origin: Origin,
 }
 
 /// A spec without errors.
@@ -115,8 +117,8 @@ pub struct Subject {
 }
 
 impl Opened {
-    /// What was found, with advice in the notation the spec is written in.
-    fn said(&self, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    /// The diagnostics with suggestions in the notation of the spec.
+    fn in_notation(&self, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
         match self.notation {
             Notation::Dsl => advice::in_dsl(found, self.id),
             Notation::Yaml => found,
@@ -127,7 +129,7 @@ impl Opened {
 /// Reads a spec's text.
 ///
 /// # Errors
-/// It cannot be read, or no spec is called that.
+/// It cannot be read, or no spec has this name.
 pub fn open(spec: &str, lang: Option<Lang>, families: Option<&Path>, ui: &mut Ui) -> Result<Opened, Failure> {
     if let Some(own) = spec_of_run(Path::new(spec))? {
         let opened = open(&own.display().to_string(), lang, families, ui)?;
@@ -138,35 +140,35 @@ pub fn open(spec: &str, lang: Option<Lang>, families: Option<&Path>, ui: &mut Ui
     if let Some(config) = config_of(Path::new(spec)) {
         let model = HubModel::open(&config, families, ui)?;
         let id = sources.add(format!("{} as a spec", config.display()), model.imported.text.clone());
-        let (notation, files, name) = (Notation::Yaml, Beside::Nothing, spec.to_owned());
-        return Ok(Opened { sources, id, notation, name, model: Some(model), files });
+        let (notation, origin, name) = (Notation::Yaml, Origin::Elsewhere, spec.to_owned());
+        return Ok(Opened { sources, id, notation, name, model: Some(model), origin });
     }
-    let (id, files, name) = if spec == "-" {
+    let (id, origin, name) = if spec == "-" {
         let bytes = read::spec(Path::new("-"))
             .map_err(|e| Failure::new(Exit::File, format!("cannot read stdin: {}", file::reason(&e))))?;
         let id = text::decode(&mut sources, "<stdin>", &bytes, &mut sink);
-        (id, Beside::Nothing, "<stdin>".to_owned())
+        (id, Origin::Elsewhere, "<stdin>".to_owned())
     } else if spec.starts_with('@') {
         let found = shipped(spec).ok_or_else(|| unknown_shipped(spec))?;
         let name = format!("@{}", found.name);
-        (Some(sources.add(name.clone(), found.text)), Beside::Shelf, name)
+        (Some(sources.add(name.clone(), found.text)), Origin::Shelf, name)
     } else {
         let path = Path::new(spec);
         let bytes = read::spec(path).map_err(|e| unreadable(path, &e))?;
         let id = text::decode(&mut sources, spec, &bytes, &mut sink);
-        (id, Beside::Folder, spec.to_owned())
+        (id, Origin::File, spec.to_owned())
     };
     let Some(id) = id else {
         ui.diagnose(&sink.into_sorted(), &sources);
         return Err(Failure::new(Exit::Failed, format!("`{name}` cannot be read as text")));
     };
-    let notation = match (lang, &files) {
+    let notation = match (lang, &origin) {
         (Some(lang), _) => lang.into(),
-        (None, Beside::Shelf) => Notation::Yaml,
-        (None, Beside::Folder | Beside::Nothing) => Notation::from_path(spec)
+        (None, Origin::Shelf) => Notation::Yaml,
+        (None, Origin::File | Origin::Elsewhere) => Notation::from_path(spec)
             .unwrap_or_else(|| Notation::guess(sources.get(id).map_or("", |s| s.text.as_str()))),
     };
-    Ok(Opened { sources, id, notation, name, model: None, files })
+    Ok(Opened { sources, id, notation, name, model: None, origin })
 }
 
 /// Whether a path is the folder of a run.
@@ -177,16 +179,17 @@ pub fn is_run(path: &Path) -> bool {
 /// The spec in the newest whole checkpoint of a run, if the path is the folder of one.
 #[cfg(feature = "interp")]
 fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
+    use super::run_folder::newest;
     use crate::learn::session::files;
     if !is_run(path) {
         return Ok(None);
     }
-    let found = super::training::newest(path)?;
+    let found = newest(path)?;
     let missing = || Failure::new(Exit::File, format!("the run `{}` has no checkpoint yet", path.display()));
     Ok(Some(found.ok_or_else(missing)?.file(files::SPEC)))
 }
 
-/// Says what is missing to read a run.
+/// Reports the missing feature.
 #[cfg(not(feature = "interp"))]
 fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
     match is_run(path) {
@@ -198,8 +201,8 @@ fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let name = path.display().to_string();
     let failure = Failure::new(Exit::File, format!("cannot read `{name}`: {}", file::reason(error)));
-    let beside = ["yaml", "yml", "trafo"].map(|extension| path.with_extension(extension));
-    match (beside.iter().find(|p| p.is_file()), shipped(&name)) {
+    let nearby = ["yaml", "yml", "trafo"].map(|extension| path.with_extension(extension));
+    match (nearby.iter().find(|p| p.is_file()), shipped(&name)) {
         (Some(near), _) if error.kind() == std::io::ErrorKind::NotFound => {
             failure.help(format!("`{}` is a file", near.display()))
         }
@@ -218,7 +221,7 @@ fn unknown_shipped(name: &str) -> Failure {
 }
 
 impl LangArg {
-    /// What the spec is said to be written in.
+    /// The notation that is given for the spec.
     pub fn lang(&self) -> Option<Lang> {
         self.lang
     }
@@ -230,7 +233,7 @@ impl SpecArgs {
         self.over.families()
     }
 
-    /// Compiles the spec and tells what is wrong with it.
+    /// Compiles the spec and reports its diagnostics.
     ///
     /// # Errors
     /// It cannot be read, or has an error.
@@ -238,14 +241,14 @@ impl SpecArgs {
         self.over.compile(&self.spec, ui)
     }
 
-    /// What is laid over the spec.
+    /// The changes to the spec.
     #[cfg(feature = "interp")]
     pub fn over(&self) -> &OverArgs {
         &self.over
     }
 
-    /// The spec, by its name, and what is laid over it, as a command line would say it again. Of an
-    /// absolute path only the file is named: where it lies is a matter of this machine.
+    /// The spec by its name with the changes, as they would be written on a command line. Of an absolute path only the
+    /// name of the file is used, because the folders are those of this machine.
     pub fn as_written(&self, name: &str) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
         let quoted = |word: &str| match word.chars().all(plain) {
@@ -263,7 +266,7 @@ impl SpecArgs {
         text
     }
 
-    /// The merged tree alone, which may hold errors.
+    /// The merged tree alone, which may contain errors.
     ///
     /// # Errors
     /// It cannot be read as a tree.
@@ -271,7 +274,7 @@ impl SpecArgs {
         let mut opened = open(&self.spec, self.over.lang.lang, self.over.families(), ui)?;
         let mut sink = Sink::new();
         let tree = self.over.tree(&mut opened, &mut sink, ui)?;
-        let found = opened.said(sink.into_sorted());
+        let found = opened.in_notation(sink.into_sorted());
         ui.diagnose(&found, &opened.sources);
         match tree {
             Some(tree) if !found.iter().any(|d| d.severity == Severity::Error) => Ok((opened.sources, tree)),
@@ -286,7 +289,7 @@ impl OverArgs {
         self.families.as_deref()
     }
 
-    /// What the spec is said to be written in.
+    /// The notation that is given for the spec.
     pub fn lang(&self) -> Option<Lang> {
         self.lang.lang
     }
@@ -296,7 +299,7 @@ impl OverArgs {
         !self.set.is_empty() || self.variant.is_some()
     }
 
-    /// Compiles a spec with these laid over it.
+    /// Compiles a spec with these changes.
     ///
     /// # Errors
     /// It cannot be read, or has an error.
@@ -305,7 +308,7 @@ impl OverArgs {
         let mut sink = Sink::new();
         let tree = self.tree(&mut opened, &mut sink, ui)?;
         let Compilation { diagnostics, tree, spec, graph } = compile_tree(&opened.sources, tree, sink)?;
-        let diagnostics = opened.said(diagnostics);
+        let diagnostics = opened.in_notation(diagnostics);
         ui.diagnose(&diagnostics, &opened.sources);
         let Opened { sources, notation, name, model, .. } = opened;
         match (tree, spec, graph) {
@@ -318,18 +321,18 @@ impl OverArgs {
         }
     }
 
-    /// The merged tree. A setting holds over the variant.
+    /// The merged tree. Settings are applied after the variant.
     fn tree(&self, opened: &mut Opened, sink: &mut Sink, ui: &mut Ui) -> Result<Option<Node>, Failure> {
-        let Opened { sources, id, notation, name, files, .. } = opened;
+        let Opened { sources, id, notation, name, origin, .. } = opened;
         let settings: Vec<Setting> = self
             .set
             .iter()
             .filter_map(|argument| parse_set(sources, argument).map_err(|d| sink.push(d)).ok())
             .collect();
         let Some(variant) = &self.variant else {
-            return Ok(load::tree(sources, *id, *notation, &settings, files, sink));
+            return Ok(load::tree(sources, *id, *notation, &settings, origin, sink));
         };
-        let Some(tree) = load::tree(sources, *id, *notation, &[], files, sink) else { return Ok(None) };
+        let Some(tree) = load::tree(sources, *id, *notation, &[], origin, sink) else { return Ok(None) };
         let variants = sweep::variants(&tree, &mut Context::new(sources, sink));
         let Some(found) = variants.iter().find(|v| v.name == *variant) else {
             ui.diagnose(&std::mem::take(sink).into_sorted(), sources);
@@ -337,7 +340,9 @@ impl OverArgs {
             let failure = Failure::usage(format!("`{name}` has no variant `{variant}`"));
             return Err(match suggest(variant, &names) {
                 Some(near) => failure.help(format!("did you mean `{near}`?")),
-                None if names.is_empty() => failure.help("variants stand under `sweep`, and there is none"),
+                None if names.is_empty() => {
+                    failure.help("the spec has no `sweep`, which would define variants")
+                }
                 None => failure.help(format!("there are {}", names.join(", "))),
             });
         };
@@ -360,7 +365,7 @@ impl Subject {
     /// Every variant of the spec's sweep by its name.
     ///
     /// # Errors
-    /// A combination of its grid is no sound spec.
+    /// A combination of its grid is not a valid spec.
     pub fn compile_variants(&self, ui: &mut Ui) -> Result<Vec<(String, Subject)>, Failure> {
         let variants = sweep::variants(&self.tree, &mut Context::new(&self.sources, &mut Sink::new()));
         let mut all = Vec::new();
@@ -385,81 +390,4 @@ impl Subject {
 
 fn failed(name: &str, found: &str) -> Failure {
     Failure::new(Exit::Failed, format!("`{name}` has {found}"))
-}
-
-/// Where a spec finds what it extends.
-#[derive(Debug)]
-enum Beside {
-    /// Files in the folder of the file that names them, or below it.
-    Folder,
-    /// The shipped specs.
-    Shelf,
-    /// A spec from stdin stands nowhere.
-    Nothing,
-}
-
-impl Files for Beside {
-    fn open(
-        &mut self,
-        sources: &mut SourceMap,
-        from: SourceId,
-        path: &str,
-    ) -> Result<(SourceId, Notation), String> {
-        let from = sources.get(from).map(|s| s.name.clone()).unwrap_or_default();
-        let is_shipped = path.starts_with('@') || from.starts_with('@');
-        match self {
-            Beside::Folder | Beside::Nothing if is_shipped => Beside::Shelf.open_shipped(sources, path),
-            Beside::Folder => {
-                let (name, bytes) = read_beside(Path::new(&from), Path::new(path))?;
-                let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
-                let notation = Notation::from_path(path).unwrap_or_else(|| Notation::guess(&text));
-                Ok((sources.add(name, text), notation))
-            }
-            Beside::Shelf => self.open_shipped(sources, path),
-            Beside::Nothing => {
-                Err("this spec does not come from a file; only shipped specs such as `@gpt1` can be extended"
-                    .to_owned())
-            }
-        }
-    }
-}
-
-impl Beside {
-    /// A spec that comes with trafoc.
-    fn open_shipped(&self, sources: &mut SourceMap, path: &str) -> Result<(SourceId, Notation), String> {
-        let Some(found) = shipped(path) else {
-            let names: Vec<&str> = SHELF.iter().map(|s| s.name).collect();
-            let near = suggest(path.trim_start_matches('@'), &names);
-            let near = near.map_or(String::new(), |near| format!("; did you mean `@{near}`?"));
-            return Err(format!("no spec of that name comes with trafoc{near}"));
-        };
-        Ok((sources.add(format!("@{}", found.name), found.text), Notation::Yaml))
-    }
-}
-
-/// A file named by another one: its name and its bytes. It must lie in the other's folder or below it, or in the
-/// folder the user works in, when every link is followed, and be an ordinary file of bounded size.
-fn read_beside(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> {
-    if path.is_absolute() || path.components().any(|c| matches!(c, Component::Prefix(_))) {
-        return Err("an absolute path is not beside the spec".to_owned());
-    }
-    let folder = from.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let root = folder.canonicalize().map_err(|e| file::reason(&e))?;
-    let name: PathBuf = folder.join(path).components().filter(|c| *c != Component::CurDir).collect();
-    let target = folder.join(path).canonicalize().map_err(|e| file::reason(&e))?;
-    // What is in the folder the user works in is the user's own choice, unless that is the whole disk.
-    let working = std::env::current_dir().and_then(|folder| folder.canonicalize()).ok();
-    let is_within = |folder: &Path| folder.parent().is_some() && target.starts_with(folder);
-    if !target.starts_with(&root) && !working.is_some_and(|folder| is_within(&folder)) {
-        return Err("it is outside of the spec's folder and of the working folder".to_owned());
-    }
-    let metadata = target.metadata().map_err(|e| file::reason(&e))?;
-    if !metadata.is_file() {
-        return Err("it is not an ordinary file".to_owned());
-    }
-    let bytes = read::spec(&target).map_err(|e| file::reason(&e))?;
-    if bytes.len() > text::MAX_BYTES {
-        return Err(format!("it is longer than {} bytes", text::MAX_BYTES));
-    }
-    Ok((name.display().to_string(), bytes))
 }

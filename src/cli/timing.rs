@@ -6,11 +6,12 @@
 
 use std::time::Instant;
 
-use super::execute::{choose, plan_failure, run_failure, takes, weights_failure};
+use super::execute::{choose, takes};
+use super::failures::{plan_failure, run_failure, step_failure, weights_failure};
 use super::file;
-use super::generation::step_failure;
+use super::outcome::{Exit, Failure};
 use super::subject::Subject;
-use super::ui::{Exit, Failure, Ui};
+use super::ui::Ui;
 use crate::interp::device::Chosen;
 use crate::interp::{Captures, Inputs, Plan, Weights};
 use crate::ir::Verified;

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::figure::Figure;
+use super::format::FormatArg;
 use super::subject::OverArgs;
-use super::ui::{Failure, FormatArg, Output, Ui};
 
 /// Arguments of `train`.
 #[derive(Debug, Args)]
@@ -54,16 +57,81 @@ fn page(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-impl Train {
-    /// Trains.
-    #[cfg(feature = "interp")]
-    pub fn run(&self, ui: &mut Ui) -> Result<Output, Failure> {
-        super::training::train(self, ui)
-    }
+/// The data of `train` in JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Data {
+    /// A run.
+    Trained(Trained),
+    /// With `--dry-run`.
+    Forecast(Forecast),
+}
 
-    /// Says what is missing.
-    #[cfg(not(feature = "interp"))]
-    pub fn run(&self, _: &mut Ui) -> Result<Output, Failure> {
-        Err(super::ui::without_interp("train models"))
-    }
+/// A run that came to its end or was interrupted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Trained {
+    /// The folder of the run.
+    pub run: String,
+    /// The number of steps made.
+    pub step: u64,
+    /// The number of steps of the whole run.
+    pub steps: u64,
+    /// The training loss, averaged over the last steps.
+    pub loss: Option<f64>,
+    /// The last evaluation.
+    pub figures: Vec<Figure>,
+    /// The best evaluation.
+    pub best: Option<Best>,
+    /// Why it ended.
+    pub ending: Ending,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// All steps were made.
+    Complete,
+    /// The recipe's `stop` ended it, because it did not become better.
+    Stopped,
+    /// The user or the system interrupted it.
+    Interrupted,
+}
+
+/// The best evaluation of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Best {
+    /// The number of steps before it.
+    pub step: u64,
+    /// The value of the metric.
+    pub value: f64,
+}
+
+/// What a run would need.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Forecast {
+    /// The parameters of the model.
+    pub parameters: u64,
+    /// Those that are trained.
+    pub trained: u64,
+    /// The examples of the training data.
+    pub examples: usize,
+    /// The tokens of the training data.
+    pub tokens: usize,
+    /// The number of steps.
+    pub steps: u64,
+    /// The duration of the whole run.
+    pub seconds: f64,
+    /// The duration of a step.
+    pub seconds_a_step: f64,
+    /// The number of evaluations.
+    pub evaluations: u64,
+    /// The duration of an evaluation.
+    pub seconds_an_evaluation: f64,
+    /// The memory of the process.
+    pub memory_bytes: u64,
+    /// The disk space of all checkpoints.
+    pub disk_bytes: u64,
+    /// The disk space of one checkpoint.
+    pub checkpoint_bytes: u64,
 }

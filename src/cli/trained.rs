@@ -2,27 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
-use super::directory::config_of;
-use super::execute::{choose_place, load, plan_failure};
+use super::directory::{PREPROCESSOR, config_of};
+use super::execute::{choose_place, load};
+use super::failures::plan_failure;
 use super::file;
 use super::model::ModelArgs;
+use super::outcome::{Exit, Failure};
+use super::run_folder::{pick, read_codebook, report_damage, run_failure};
 use super::subject::{OverArgs, Subject};
-use super::training::{run_failure, tell_damage};
-use super::ui::{Exit, Failure, Ui};
+use super::ui::Ui;
 use crate::interp::device::Chosen;
 use crate::interp::{Captures, Plan, Weights};
 use crate::learn::data::picture::Preparation;
 use crate::learn::data::{Array, Codebook, Form};
 use crate::learn::recipe::agree::Task;
-use crate::learn::run_dir::{self, AVERAGED, Found, RunDirError};
+use crate::learn::run_dir::{self, AVERAGED, Found};
 use crate::learn::session::files;
 use crate::learn::token::{Fault, Tokenizer, from_files};
 use crate::learn::writing::Writing;
 use crate::parts::Head;
 use crate::read::{self, limit};
-
-/// What says how images become numbers, beside a Hugging Face model.
-pub const PREPROCESSOR: &str = "preprocessor_config.json";
 
 /// A model ready to be used.
 pub struct Trained {
@@ -78,7 +77,7 @@ impl Trained {
         let found = match run_dir::is_run(&root) {
             true => {
                 let found = chosen(&root, arguments.checkpoint.as_deref())?;
-                tell_damage(&found, ui);
+                report_damage(&found, ui);
                 Some(found)
             }
             false => None,
@@ -265,83 +264,4 @@ fn chosen(root: &Path, name: Option<&str>) -> Result<Found, Failure> {
         let message = format!("`{}` has no whole checkpoint `{name}`", root.display());
         Failure::new(Exit::File, message).help(format!("there are {}", there.join(", ")))
     })
-}
-
-/// The weights of a run, those that are used where no checkpoint is named.
-///
-/// # Errors
-/// There is no whole checkpoint.
-pub fn weights_of_run(root: &Path, ui: &Ui) -> Result<PathBuf, Failure> {
-    let found = pick(root, None).map_err(run_failure)?;
-    tell_damage(&found, ui);
-    Ok(found.file(files::MODEL))
-}
-
-/// The checkpoint of that name; where none is named, the average if there is one, else the best, else the
-/// newest: the first of these that is not damaged.
-///
-/// # Errors
-/// There is none that can be used.
-pub fn pick(root: &Path, name: Option<&str>) -> Result<Found, RunDirError> {
-    let best = |newest: &Found| match &newest.state.best {
-        Some(best) if best.step != newest.state.step => Some(run_dir::step_name(best.step)),
-        Some(_) | None => None,
-    };
-    match name {
-        Some("last") => run_dir::newest(root),
-        Some("averaged") => run_dir::named(root, AVERAGED),
-        Some("best") => {
-            let newest = run_dir::newest(root)?;
-            best(&newest).map_or(Ok(newest), |name| run_dir::named(root, &name))
-        }
-        None => {
-            let mut damaged = Vec::new();
-            if root.join("checkpoints").join(AVERAGED).exists() {
-                match run_dir::named(root, AVERAGED) {
-                    Err(RunDirError::NoCheckpoint { found, .. }) => damaged.extend(found),
-                    other => return other,
-                }
-            }
-            let newest = run_dir::newest(root).map_err(|error| with(error, &damaged))?;
-            damaged.extend(newest.damaged.clone());
-            let found = match best(&newest).map(|name| run_dir::named(root, &name)) {
-                Some(Ok(found)) => found,
-                Some(Err(RunDirError::NoCheckpoint { found, .. })) => {
-                    damaged.extend(found);
-                    newest
-                }
-                Some(Err(error)) => return Err(error),
-                None => newest,
-            };
-            damaged.dedup();
-            Ok(Found { damaged, ..found })
-        }
-        Some(step) => {
-            let step = step.parse().map_or_else(|_| step.to_owned(), run_dir::step_name);
-            run_dir::named(root, &step)
-        }
-    }
-}
-
-/// That no checkpoint is whole, with those that were looked at before.
-fn with(error: RunDirError, before: &[run_dir::Damaged]) -> RunDirError {
-    match error {
-        RunDirError::NoCheckpoint { path, found } => {
-            RunDirError::NoCheckpoint { path, found: before.iter().cloned().chain(found).collect() }
-        }
-        other => other,
-    }
-}
-
-/// Reads a codebook.
-///
-/// # Errors
-/// It cannot be read, or is none.
-pub fn read_codebook(path: &Path) -> Result<Codebook, Failure> {
-    let failed = |why: String| {
-        Failure::new(Exit::File, format!("cannot read the codebook `{}`: {why}", path.display()))
-    };
-    let bytes = read::bounded(path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
-    let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".to_owned()))?;
-    Codebook::from_json(&text).map_err(|e| failed(e.to_string()))
 }

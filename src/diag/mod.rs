@@ -7,16 +7,21 @@
 pub mod code;
 pub mod ideas;
 pub mod render;
+pub mod report;
 pub mod suggest;
 
 pub use code::Code;
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::source::Span;
 
 /// The severity of a diagnostic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The spec cannot be built.
     Error,

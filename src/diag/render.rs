@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Diagnostic, Label, Severity};
@@ -42,12 +43,12 @@ pub fn short(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
 }
 
 /// A diagnostic as data, for `--format json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Data {
     /// The code's stable name.
     pub code: String,
-    /// `error` or `warning`.
-    pub severity: &'static str,
+    /// How severe it is.
+    pub severity: Severity,
     /// The message.
     pub message: String,
     /// The places, the primary one first.
@@ -57,7 +58,7 @@ pub struct Data {
 }
 
 /// A place of a diagnostic as data. Lines and columns are counted from 1, columns in characters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Place {
     /// The name of the source.
     pub file: String,
@@ -100,7 +101,7 @@ pub fn data(diagnostic: &Diagnostic, sources: &SourceMap) -> Data {
     };
     Data {
         code: diagnostic.code.slug().to_owned(),
-        severity: severity(diagnostic.severity),
+        severity: diagnostic.severity,
         message: diagnostic.message.clone(),
         labels: diagnostic.labels.iter().enumerate().map(place).collect(),
         help: diagnostic.help.clone(),

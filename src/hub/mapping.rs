@@ -2,6 +2,7 @@
 //! shapes and types alone, before any number is read.
 
 use indexmap::{IndexMap, IndexSet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::arrange::Place;
@@ -68,7 +69,7 @@ pub enum Origin {
 }
 
 /// Something that does not fit.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct Misfit {
     /// `missing`, `extra`, `shape`, `type`, `layout`
     pub kind: &'static str,
@@ -77,7 +78,7 @@ pub struct Misfit {
 }
 
 /// One tensor of the file, or several that differ in their indices alone.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct Line {
     /// The name, `*` where it has an index.
     pub tensor: String,

@@ -34,6 +34,7 @@ pub use init::Init;
 pub use op::Op;
 pub use verify::Verified;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::source::Span;
@@ -70,7 +71,7 @@ pub struct Graph {
 }
 
 /// The stacks of a model, whatever their masks let them see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelKind {
     /// A decoder alone.

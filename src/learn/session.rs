@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use burn::prelude::Device;
 use indexmap::IndexMap;
-use serde::Serialize;
 
 use super::data::{Dataset, Loader};
 use super::evaluate::{Asked, evaluate};
@@ -405,18 +404,4 @@ pub fn write_documents(folder: &Path, documents: &[(&'static str, String)]) -> i
 pub fn measured(recipe: &Recipe, dataset: &Dataset) -> Split {
     let usual = || if dataset.validation.is_some() { Split::Validation } else { Split::Train };
     recipe.evaluate.split.unwrap_or_else(usual)
-}
-
-/// A metric by name, for programs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Figure {
-    /// The name of the metric.
-    pub metric: &'static str,
-    /// The value of the metric.
-    pub value: f64,
-}
-
-/// The metrics with their names.
-pub fn named(figures: &Figures) -> Vec<Figure> {
-    figures.iter().map(|(metric, value)| Figure { metric: metric.word(), value: *value }).collect()
 }

@@ -4,6 +4,7 @@
 //! insert lengths. The conventions are in [`super::work`] (what counts as an operation),
 //! [`super::parameters`] (what counts once) and [`super::scores`] (which pairs masks leave).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::parameters::{self, Parameters};
@@ -37,7 +38,7 @@ pub struct Cost {
 }
 
 /// Operations of one forward pass at given lengths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Operations {
     /// Products with weights, and attention over all pairs of query and key.
     #[serde(serialize_with = "serialize_count")]
@@ -57,22 +58,27 @@ pub struct Operations {
 }
 
 /// The formulas from which [`Operations`] and activations are computed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Formulas {
     /// Operations of products with weights.
     #[serde(serialize_with = "serialize_dim")]
+    #[schemars(with = "String")]
     pub matmul: Dim,
     /// Operations of attention over all pairs.
     #[serde(serialize_with = "serialize_dim")]
+    #[schemars(with = "String")]
     pub attention: Dim,
     /// Operations on single elements.
     #[serde(serialize_with = "serialize_dim")]
+    #[schemars(with = "String")]
     pub elementwise: Dim,
     /// Elements of activations, without attention weights.
     #[serde(serialize_with = "serialize_dim")]
+    #[schemars(with = "String")]
     pub activations: Dim,
     /// Elements of attention weights.
     #[serde(serialize_with = "serialize_dim")]
+    #[schemars(with = "String")]
     pub attention_weights: Dim,
 }
 

@@ -3,8 +3,12 @@
 //! Each name is one number of a model at given lengths and a given element type. The names are the same in
 //! tables, in `--fail-if` and in JSON.
 
+use std::borrow::Cow;
+
 use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use serde_json::{Map, json};
 
 use super::cost::Cost;
 use super::memory::{self, Memory};
@@ -12,7 +16,7 @@ use super::number;
 use crate::ir::{Lengths, Role, Verified};
 
 /// The element type of all tensors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Element {
     /// 4 bytes.
@@ -44,7 +48,7 @@ impl Element {
 }
 
 /// The lengths and the element type for which costs are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Scene {
     /// The number of sequences in a batch.
     pub batch: u64,
@@ -91,8 +95,8 @@ impl Unit {
 macro_rules! names {
     ($($(#[doc = $doc:literal])* $name:ident = $word:literal, $title:literal, $unit:ident;)*) => {
         /// A cost with a name.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Name { $($(#[doc = $doc])* $name),* }
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+        pub enum Name { $($(#[doc = $doc])* #[serde(rename = $word)] $name),* }
 
         impl Name {
             /// All costs, in the order of tables.
@@ -173,12 +177,6 @@ names! {
     RunMemory = "run_memory", "  to run", Bytes;
     /// Memory of a training step with Adam: weights, gradients, two moments, activations
     TrainMemory = "train_memory", "  to train", Bytes;
-}
-
-impl Serialize for Name {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.word())
-    }
 }
 
 /// The costs of a model at some lengths.
@@ -262,5 +260,22 @@ impl Serialize for Costs {
             }
         }
         serializer.collect_map(self.values.iter().map(|(name, n)| (name.word(), n.map(Big))))
+    }
+}
+
+impl JsonSchema for Costs {
+    fn schema_name() -> Cow<'static, str> {
+        "Costs".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let cost =
+            |name: &Name| (name.word().to_owned(), json!({ "type": ["number", "null"], "minimum": 0 }));
+        json_schema!({
+            "type": "object",
+            "description": "Every cost by its name; null for what the model does not have",
+            "properties": Name::ALL.iter().map(cost).collect::<Map<_, _>>(),
+            "required": Name::ALL.iter().map(|name| name.word()).collect::<Vec<_>>(),
+        })
     }
 }

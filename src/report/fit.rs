@@ -6,6 +6,7 @@
 //! combinations that are about as close to the wanted cost, those come first that keep the spec's
 //! proportions.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::compare::form::{Form, Wirings};
@@ -27,7 +28,7 @@ pub struct Wanted {
 }
 
 /// A size that may change.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Size {
     /// The path, such as `decoder.layers`.
     pub path: String,
@@ -45,7 +46,7 @@ pub struct Size {
 const GIVEN_BY: (&str, &str) = ("hidden", "expansion");
 
 /// Sizes that come close to the wanted cost.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Fit {
     /// The sizes, in the order in which they were asked for.
     pub sizes: Vec<u64>,

@@ -4,6 +4,7 @@
 //! numbers. The rows below a module therefore add up to no more than its own row. The difference is what
 //! the module does itself: attention between its projections, a tied output table.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cost::cost;
@@ -15,7 +16,7 @@ use crate::ir::op::Runs;
 use crate::ir::{Graph, Layer, Lengths, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Verified};
 
 /// The layer table of a model.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Layers {
     /// The model's name.
     pub model: String,
@@ -32,7 +33,7 @@ pub struct Layers {
 }
 
 /// Lengths of one forward pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct At {
     /// `B`: the batch size.
     pub batch: u64,
@@ -52,7 +53,7 @@ impl From<Lengths> for At {
 }
 
 /// A module or a layer, or several equal ones.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// `decoder.blocks.0..11.attention`; empty for the whole model.
     pub path: String,

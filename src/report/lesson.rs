@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::layers::shape_text;
@@ -17,7 +18,7 @@ use crate::ir::{Graph, Layer, Member, MemberKind, Module, ModuleId, Node, ValueI
 use crate::spec::explain::wrapped;
 
 /// The content of the page.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Lesson {
     /// The name of the model.
     pub model: String,
@@ -28,7 +29,7 @@ pub struct Lesson {
 }
 
 /// One module of the model.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Section {
     /// The path of its first use; empty for the model itself.
     pub path: String,
@@ -49,7 +50,7 @@ pub struct Section {
 }
 
 /// One equation.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Step {
     /// The name of the result.
     pub value: String,

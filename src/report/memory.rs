@@ -7,6 +7,7 @@
 //! activation memory at its peak ([`tape`]). All numbers have the same size. What a device's allocator and
 //! its kernels need in addition is not counted.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cost::Cost;
@@ -20,7 +21,7 @@ use crate::ir::{
 };
 
 /// The bytes that a model takes at some lengths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Memory {
     /// Parameters and buffers.
     #[serde(serialize_with = "serialize_count")]

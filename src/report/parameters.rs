@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::serialize_count;
@@ -24,7 +25,7 @@ pub fn word(role: Role) -> &'static str {
 }
 
 /// The number of parameters in one role.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Count {
     /// All parameters.
     #[serde(serialize_with = "serialize_count")]

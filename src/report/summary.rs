@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cost::{Cost, Formulas, Operations, cost};
@@ -11,7 +12,7 @@ use super::{number, serialize_count};
 use crate::ir::{Dim, MemberKind, ModelKind, Op, Role, Sym, ValueId, Verified};
 
 /// The facts on the page.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     /// The spec's name.
     pub name: String,
@@ -50,7 +51,7 @@ pub struct Summary {
 }
 
 /// The number of parameters in one role.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RoleCount {
     /// `embedding`, `attention`, `ffn`, `norm`, `head`.
     pub role: &'static str,
@@ -60,7 +61,7 @@ pub struct RoleCount {
 }
 
 /// The size of the same elements in two element types.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Bytes {
     /// 4 bytes each.
     #[serde(serialize_with = "serialize_count")]
@@ -77,7 +78,7 @@ impl Bytes {
 }
 
 /// The operations at given lengths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Point {
     /// The lengths of the pass.
     pub at: At,
@@ -86,7 +87,7 @@ pub struct Point {
 }
 
 /// What decoding caches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cache {
     /// The elements that a token adds.
     #[serde(serialize_with = "serialize_count")]
@@ -102,7 +103,7 @@ pub struct Cache {
 }
 
 /// An input or output.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Port {
     /// The name in files and on the command line.
     pub name: String,

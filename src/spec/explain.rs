@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::model;
@@ -16,7 +17,7 @@ use crate::syntax::expr::Function;
 use crate::syntax::tree::{Kind, Node};
 
 /// What a word names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Sort {
     /// A slot, which holds one of several parts.
@@ -36,7 +37,7 @@ pub enum Sort {
 }
 
 /// One item of the language.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Topic {
     /// What the word names.
     pub sort: Sort,
@@ -61,7 +62,7 @@ pub struct Topic {
 }
 
 /// A line below a topic.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Item {
     /// The name of the item.
     pub name: String,

@@ -7,7 +7,8 @@ use serde_json::Value as Json;
 fn compare(arguments: &[&str]) -> Json {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
     command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("compare").args(arguments);
-    let said = command.args(["--format", "json"]).env_remove("TRAFOC_DEVICE").output().unwrap();
+    let said =
+        crate::cli::kept(command.args(["--format", "json"]).env_remove("TRAFOC_DEVICE").output().unwrap());
     serde_json::from_slice(&said.stdout).unwrap_or_else(|e| panic!("{e}: {said:?}"))
 }
 
@@ -120,7 +121,7 @@ fn what_was_trained_until_an_interruption_is_shown_and_kept() {
     }
     let child_id = child.id().to_string();
     Command::new("kill").arg("-INT").args([&child_id, &child_id]).status().unwrap();
-    let said = child.wait_with_output().unwrap();
+    let said = crate::cli::kept(child.wait_with_output().unwrap());
     assert_eq!(said.status.code(), Some(130), "{said:?}");
     let data: Json = serde_json::from_slice(&said.stdout).unwrap();
     assert_eq!(data["data"]["runs"], runs.as_str());
@@ -150,7 +151,7 @@ fn a_trained_translator_shows_its_three_kinds_of_attention() {
     let run = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
         command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).env_remove("TRAFOC_DEVICE");
-        let said = command.args(["--format", "json"]).output().unwrap();
+        let said = crate::cli::kept(command.args(["--format", "json"]).output().unwrap());
         let data: Json = serde_json::from_slice(&said.stdout).unwrap_or_else(|e| panic!("{e}: {said:?}"));
         assert_eq!(data["status"], "ok", "{data}");
         data["data"].clone()

@@ -15,7 +15,7 @@ fn inspect(what: &str, spec: &str, inputs: &str, more: &[&str]) -> (Json, String
     if !inputs.is_empty() {
         command.args(["--inputs", &at("in.json")]);
     }
-    let said = command.args(["--format", "json"]).args(more).output().unwrap();
+    let said = crate::cli::kept(command.args(["--format", "json"]).args(more).output().unwrap());
     let text = String::from_utf8(said.stdout).unwrap();
     let envelope: Json = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
     assert_eq!(envelope["status"], "ok", "{text}");

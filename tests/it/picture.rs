@@ -125,7 +125,7 @@ fn imported_models_classify_images() {
     let predict = |model: &std::path::Path, image: &std::path::Path, more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
         command.arg("predict").arg(model).arg("--image").arg(image).args(more);
-        let output = command.output().unwrap();
+        let output = crate::cli::kept(command.output().unwrap());
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };

@@ -48,7 +48,7 @@ fn reference() -> String {
     section(&mut out, "Keys of a recipe", &recipe, &[Sort::Key]);
     section(&mut out, "Slots, parts and words of a recipe", &recipe, &[Sort::Slot, Sort::Part, Sort::Word]);
     out += "\n## Commands\n\n";
-    for command in trafoc::cli::command(&[]).get_subcommands() {
+    for command in trafoc::cli::grammar(&[]).get_subcommands() {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         let _ = writeln!(out, "- `trafoc {}`: {about}", command.get_name());
         for argument in command.get_arguments().filter(|a| a.get_long().is_some_and(|long| long != "help")) {

@@ -112,6 +112,7 @@ struct Said {
 }
 
 fn said(output: Output) -> Said {
+    let output = crate::cli::kept(output);
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
@@ -168,7 +169,7 @@ fn an_exported_run_writes_what_the_run_writes() {
     // The best token is always the same one.
     let thrice = said(place.command(&["generate", "run", "-n", "3", "--temperature", "0"]).output().unwrap());
     assert_eq!(thrice.code, Some(2));
-    assert!(thrice.err.contains("`--beam 3` searches for as many"), "{}", thrice.err);
+    assert!(thrice.err.contains("`--beam 3` finds 3 different ones"), "{}", thrice.err);
     assert_eq!(told(&["export", "out", "--to", "again", "--quiet"]).lines().count(), 1);
     for name in ["model.safetensors", "tokenizer.json", "generation_config.json"] {
         let bytes = |folder: &str| std::fs::read(place.path(folder).join(name)).unwrap();
@@ -297,7 +298,8 @@ fn a_signal_saves_and_says_so() {
         assert!(kill.unwrap().success());
         let ended = said(child.wait_with_output().unwrap());
         assert_eq!(ended.code, Some(code), "{}", ended.err);
-        assert!(ended.err.contains("and saved; `--resume` goes on"), "{}", ended.err);
+        let next = format!("and saved\nnext: trafoc train --resume --out {signal}");
+        assert!(ended.err.contains(&next), "{}", ended.err);
         // The run's own spec and recipe are used.
         let resumed = said(place.command(&["train", "--out", signal, "--resume"]).output().unwrap());
         assert_eq!(resumed.code, Some(0), "{}", resumed.err);
@@ -317,7 +319,7 @@ fn a_damaged_checkpoint_is_passed_over() {
     std::fs::write(&file, bytes).unwrap();
     let resumed = place.trained("run", &["--resume"]);
     assert!(
-        resumed.err.contains("step-000000012 cannot be used, step-000000009 is taken"),
+        resumed.err.contains("step-000000012 cannot be used, so step-000000009 is used"),
         "{}",
         resumed.err
     );
@@ -342,7 +344,7 @@ fn a_run_with_a_damaged_checkpoint_is_used_with_the_next_best() {
     let said = eval(&[]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(
-        said.err.contains("warning: the checkpoint averaged cannot be used, step-0000000"),
+        said.err.contains("warning: the checkpoint averaged cannot be used, so step-0000000"),
         "{}",
         said.err
     );
@@ -350,7 +352,11 @@ fn a_run_with_a_damaged_checkpoint_is_used_with_the_next_best() {
     damage("step-000000012");
     let said = eval(&[]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.err.contains("checkpoint step-000000012 cannot be used, step-000000009 is"), "{}", said.err);
+    assert!(
+        said.err.contains("checkpoint step-000000012 cannot be used, so step-000000009 is"),
+        "{}",
+        said.err
+    );
     damage("step-000000009");
     let said = eval(&[]);
     assert_eq!(said.code, Some(4), "{}", said.err);

@@ -229,7 +229,7 @@ fn a_slip_is_understood_in_every_table() {
     }
     let wirings: Vec<String> =
         catalogue().into_iter().filter(|t| t.sort == Sort::Wiring).map(|t| t.name).collect();
-    let command = trafoc::cli::command(&[]);
+    let command = trafoc::cli::grammar(&[]);
     let commands: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
     let shipped: Vec<String> = trafoc::cli::shelf::SHELF.iter().map(|s| s.name.to_owned()).collect();
     let mut lists: Vec<Vec<String>> =

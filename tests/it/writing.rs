@@ -59,7 +59,7 @@ fn imported_models_write_what_the_library_writes() {
             // not.
             command.args(["--max-tokens", &most.to_string()]);
         }
-        let output = command.output().unwrap();
+        let output = crate::cli::kept(command.output().unwrap());
         let err = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{case}\n{err}");
         let said: Json = serde_json::from_slice(&output.stdout).unwrap();
@@ -115,7 +115,7 @@ fn pairs_are_framed_as_their_tokenizer_frames_them() {
     let said = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
         let (first, rest) = arguments.split_first().unwrap();
-        let output = command.arg(first).arg(folder.path()).args(rest).output().unwrap();
+        let output = crate::cli::kept(command.arg(first).arg(folder.path()).args(rest).output().unwrap());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };

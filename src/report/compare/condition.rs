@@ -8,6 +8,7 @@
 
 use std::cmp::Ordering;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diag::{Code, Diagnostic};
@@ -40,7 +41,7 @@ pub struct Condition {
 }
 
 /// The result of a condition for one model.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Judged {
     /// The condition as it is written.
     pub condition: String,

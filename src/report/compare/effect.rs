@@ -3,6 +3,7 @@
 //! Some knobs cannot be turned alone (a `d_model` that the heads do not divide); these have no effect of
 //! their own.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::form::{Fields, Form, Wirings};
@@ -14,14 +15,14 @@ use crate::report::cost::cost;
 use crate::report::costs::{Costs, Name, Scene};
 
 /// What turning a knob changes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// The costs that change.
     pub costs: Vec<Change>,
 }
 
 /// A cost before and after.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     /// The cost that changes.
     pub cost: Name,

@@ -6,6 +6,7 @@
 //! that one can be put in another's place. Fields of one record that have equal values in every spec are
 //! one knob.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::form::{Fields, Form, part};
@@ -14,7 +15,7 @@ use crate::report::number;
 use crate::syntax::tree::{Kind, Node};
 
 /// What a knob changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// The outputs of a trained model.
@@ -26,7 +27,7 @@ pub enum Class {
 }
 
 /// A place in which specs differ.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Knob {
     /// `decoder.attention.kv_heads`, as `--set` takes it; `decoder.attention.bias.{key,value}` for several
     /// fields of a record. If the parts differ, the path of a field does not name them.

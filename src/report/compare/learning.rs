@@ -10,6 +10,7 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::report::number;
@@ -23,7 +24,7 @@ pub const POINTS: usize = 100;
 const LAST: u64 = 10;
 
 /// Models that were trained in the same way.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Learning {
     /// The recipe, as it was named on the command line.
     pub recipe: String,
@@ -45,7 +46,7 @@ pub struct Learning {
 }
 
 /// What one model learned.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Learned {
     /// The name of the model.
     pub name: String,
@@ -61,7 +62,7 @@ pub struct Learned {
 }
 
 /// How a model failed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Failed {
     /// The seed with which it failed.
     pub seed: u64,
@@ -72,7 +73,7 @@ pub struct Failed {
 }
 
 /// A seed whose runs were stopped.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Stopped {
     /// The seed.
     pub seed: u64,
@@ -83,7 +84,7 @@ pub struct Stopped {
 }
 
 /// How far one model came.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Part {
     /// The name of the model.
     pub name: String,
@@ -94,7 +95,7 @@ pub struct Part {
 }
 
 /// A loss over the seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// The number of steps before it.
     pub step: u64,
@@ -107,7 +108,7 @@ pub struct Point {
 }
 
 /// The final loss of one model minus that of the first one, over the seeds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// The name of the model.
     pub name: String,

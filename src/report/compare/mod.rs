@@ -17,6 +17,7 @@ pub mod nearest;
 pub mod text;
 pub mod timing;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cost::cost;
@@ -41,7 +42,7 @@ pub struct Entry<'a> {
 }
 
 /// The result of comparing specs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The lengths and the element type for which costs are computed.
     pub scene: Scene,
@@ -58,7 +59,7 @@ pub struct Comparison {
 }
 
 /// One of the specs that are compared.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Model {
     /// The name in the comparison.
     pub name: String,
@@ -71,7 +72,7 @@ pub struct Model {
 }
 
 /// A difference and its effect.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Turned {
     /// The difference.
     #[serde(flatten)]

@@ -11,6 +11,7 @@
 //!
 //! What other fields make what it is weighs nothing, nor does what matters only in training or at the start.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::form::{Fields, Form, Wirings};
@@ -23,7 +24,7 @@ const WORD: f64 = 4.0;
 const NUMBER: f64 = 1.0;
 
 /// A spec and how far it is away.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Near {
     /// Its name.
     pub name: String,

@@ -7,13 +7,14 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::report::number;
 use crate::report::table::{Align, Column, Table};
 
 /// Durations of models that were run in turns.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Timing {
     /// The device they ran on.
     pub device: String,
@@ -26,7 +27,7 @@ pub struct Timing {
 }
 
 /// Times of one model.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Timed {
     /// The name of the model.
     pub name: String,
@@ -40,7 +41,7 @@ pub struct Timed {
 }
 
 /// Statistics of repeated runs, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Spread {
     /// The number of runs.
     pub runs: usize,

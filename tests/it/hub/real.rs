@@ -30,7 +30,8 @@ fn real(model: &str) -> Option<(PathBuf, Json)> {
 }
 
 fn trafoc(arguments: &[&str]) -> Vec<u8> {
-    let output = Command::new(env!("CARGO_BIN_EXE_trafoc")).args(arguments).output().unwrap();
+    let output =
+        crate::cli::kept(Command::new(env!("CARGO_BIN_EXE_trafoc")).args(arguments).output().unwrap());
     assert!(output.status.success(), "{arguments:?}\n{}", String::from_utf8_lossy(&output.stderr));
     output.stdout
 }

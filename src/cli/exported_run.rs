@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
+use super::directory::PREPROCESSOR;
 use super::file;
-use super::trained::{PREPROCESSOR, pick, read_codebook};
-use super::training::{run_failure, tell_damage};
-use super::ui::{Failure, Ui};
+use super::outcome::Failure;
+use super::run_folder::{pick, read_codebook, report_damage, run_failure};
+use super::ui::Ui;
 use crate::learn::data::Codebook;
 use crate::learn::recipe::agree::Task;
 use crate::learn::run_dir;
@@ -16,12 +17,12 @@ use crate::learn::session::files;
 use crate::learn::token::exchange::{Frame, config_json, tokenizer_json};
 
 /// The checkpoint of a run that is exported.
-pub struct OfRun {
+pub struct ExportedRun {
     weights: PathBuf,
     codebook: Codebook,
 }
 
-impl OfRun {
+impl ExportedRun {
     /// The best checkpoint of a run; `None` if the path is not the folder of a run.
     ///
     /// # Errors
@@ -31,7 +32,7 @@ impl OfRun {
             return Ok(None);
         }
         let found = pick(path, None).map_err(run_failure)?;
-        tell_damage(&found, ui);
+        report_damage(&found, ui);
         let codebook = read_codebook(&found.file(files::CODEBOOK))?;
         Ok(Some(Self { weights: found.file(files::MODEL), codebook }))
     }

@@ -1,0 +1,159 @@
+//! The captured values of a run as plain numbers, with the labels of their positions, for `trafoc inspect`.
+
+use super::inspect::Observe;
+use super::outcome::Failure;
+use crate::inspect::Matrix;
+use crate::inspect::attention::Heads;
+use crate::inspect::sites::{Sequence, Site};
+use crate::interp::{Outputs, Value};
+use crate::learn::data::Codebook;
+use crate::learn::token::Tokenizer;
+
+/// The labels of the positions of each sequence.
+pub struct Words {
+    target: Labels,
+    source: Labels,
+}
+
+/// The labels of one sequence.
+struct Labels {
+    /// The option that sets them.
+    option: &'static str,
+    /// Whether the option was given.
+    is_given: bool,
+    words: Vec<String>,
+}
+
+impl Words {
+    /// The labels that are given, or the tokens of a run's tokenizer, or the ids.
+    pub fn of(one: &Observe, json: &serde_json::Value, codebook: Option<&Codebook>) -> Self {
+        let ids = |names: &[&str], tokenizer: Option<&Tokenizer>| -> Vec<String> {
+            let found = names.iter().find_map(|name| json.get(name)?.get(0)?.as_array());
+            let word = |id: &serde_json::Value| {
+                let number = id.as_u64().and_then(|id| u32::try_from(id).ok());
+                number.zip(tokenizer).and_then(|(id, t)| t.token(id)).unwrap_or_else(|| id.to_string())
+            };
+            found.into_iter().flatten().map(word).collect()
+        };
+        let labels = |option, given: &Option<String>, found: Vec<String>| Labels {
+            option,
+            is_given: given.is_some(),
+            words: match given {
+                Some(text) => text.split_whitespace().map(str::to_owned).collect(),
+                None => found,
+            },
+        };
+        let target = codebook.and_then(|c| c.tokenizer.as_ref());
+        let source = codebook.and_then(Codebook::source_tokenizer);
+        Self {
+            target: labels("--labels", &one.labels, ids(&["tokens", "target"], target)),
+            source: labels("--source-labels", &one.source_labels, ids(&["source"], source)),
+        }
+    }
+
+    fn of_sequence(&self, sequence: Sequence) -> &Labels {
+        match sequence {
+            Sequence::Target => &self.target,
+            Sequence::Source => &self.source,
+        }
+    }
+
+    /// The labels of a sequence with this number of positions; empty if only their numbers are known.
+    ///
+    /// # Errors
+    /// The number of given labels is different.
+    pub fn at(&self, sequence: Sequence, positions: usize) -> Result<Vec<String>, Failure> {
+        let Labels { option, is_given, words } = self.of_sequence(sequence);
+        if words.len() == positions {
+            return Ok(words.clone());
+        }
+        if !is_given {
+            return Ok(Vec::new());
+        }
+        let words = counted(words.len(), "word");
+        let message =
+            format!("`{option}` gives {words}, but the sequence has {}", counted(positions, "position"));
+        Err(Failure::usage(message).help("give one label for each position, separated by spaces"))
+    }
+
+    /// Refuses labels of a sequence that is not shown.
+    ///
+    /// # Errors
+    /// There are such labels.
+    pub fn refuse_unused(&self, shown: &[Sequence]) -> Result<(), Failure> {
+        for (sequence, which) in [(Sequence::Target, "target"), (Sequence::Source, "source")] {
+            let Labels { option, is_given, .. } = self.of_sequence(sequence);
+            if *is_given && !shown.contains(&sequence) {
+                let message = format!("`{option}` would have no effect: nothing of a {which} is shown");
+                return Err(Failure::usage(message));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// The attention weights of all heads for the first sequence.
+///
+/// # Errors
+/// There is no such head.
+pub fn heads(one: &Observe, site: &Site, outputs: &Outputs, words: &Words) -> Result<Heads, Failure> {
+    let value = captured(outputs, &site.weights)?;
+    let shape = value.dims().unwrap_or_default();
+    let [_, count, queries, keys] = shape.as_slice() else {
+        return Err(Failure::bug(format!("{} has the shape {shape:?}", site.weights)));
+    };
+    let shown = shown_heads(one, *count)?;
+    let first = shown.start;
+    let numbers = floats(value)?;
+    let size = queries * keys;
+    let of = |head: usize| numbers.get(head * size..(head + 1) * size).unwrap_or_default().to_vec();
+    let weights = shown.map(|head| Matrix::new(*queries, *keys, of(head))).collect();
+    let (queries, keys) = (words.at(site.queries, *queries)?, words.at(site.keys, *keys)?);
+    Ok(Heads { site: site.clone(), weights, first, queries, keys })
+}
+
+/// The indices of the heads that are shown.
+fn shown_heads(one: &Observe, count: usize) -> Result<std::ops::Range<usize>, Failure> {
+    let Some(head) = one.head else { return Ok(0..count) };
+    match usize::try_from(head).ok().filter(|head| *head < count) {
+        Some(head) => Ok(head..head + 1),
+        None => Err(Failure::usage(format!("there is no head {head}: a layer has {count}, counted from 0"))),
+    }
+}
+
+/// A captured value; of one that is computed several times, the last.
+///
+/// # Errors
+/// It was not captured.
+pub fn captured<'a>(outputs: &'a Outputs, path: &str) -> Result<&'a Value, Failure> {
+    let times = format!("{path}@");
+    let last = outputs.iter().rev().find(|(name, _)| *name == path || name.starts_with(&times));
+    last.map(|(_, value)| value).ok_or_else(|| Failure::bug(format!("{path} was not captured")))
+}
+
+/// The numbers of a value.
+///
+/// # Errors
+/// The device fails.
+pub fn floats(value: &Value) -> Result<Vec<f64>, Failure> {
+    let numbers = value.to_floats().ok_or_else(|| Failure::bug("a captured value could not be read back"))?;
+    Ok(numbers.into_iter().map(f64::from).collect())
+}
+
+/// The first sequence of `[B, T, D]`.
+///
+/// # Errors
+/// The device fails.
+pub fn first_sequence(value: &Value) -> Result<(usize, usize, Vec<f64>), Failure> {
+    let shape = value.dims().unwrap_or_default();
+    let [_, rows, columns] = shape.as_slice() else {
+        return Err(Failure::bug(format!("a layer's output has the shape {shape:?}")));
+    };
+    let mut numbers = floats(value)?;
+    numbers.truncate(rows * columns);
+    Ok((*rows, *columns, numbers))
+}

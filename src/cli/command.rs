@@ -1,0 +1,154 @@
+//! What every command has in common: how it ends, and the JSON object it prints with `--format json`.
+
+use std::io;
+use std::process::ExitCode;
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform as _};
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use super::file;
+use super::format::Format;
+use super::outcome::{Exit, Failure, Output};
+use super::ui::{self, Ui, VERSION};
+use crate::diag::report::{self, Ending};
+use crate::diag::{Severity, render};
+
+/// The version of the envelope; it changes if a key changes its meaning or is removed.
+pub const ENVELOPE: &str = "trafoc/1";
+
+/// A command: its arguments, and what it does with them.
+pub trait Command {
+    /// The data it gives for `--format json`, whose schema `trafoc schema --output COMMAND` prints.
+    type Data: Serialize + JsonSchema;
+
+    /// In what form diagnostics and the result are printed.
+    fn format(&self) -> Format;
+
+    /// Does what was asked.
+    ///
+    /// # Errors
+    /// There is no result.
+    fn run(&self, ui: &mut Ui) -> Result<Output<Self::Data>, Failure>;
+}
+
+/// The one object of `--format json`, which is printed whatever happens.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Envelope<'a, D> {
+    /// The version of this object.
+    pub schema: &'static str,
+    /// The command; empty if the command line names none.
+    pub command: &'a str,
+    /// How the command ended.
+    pub status: Exit,
+    /// Why there are no data, in one sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<&'a str>,
+    /// How to fix that, one suggestion each.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub help: &'a [String],
+    /// The diagnostics of all specs and recipes.
+    pub diagnostics: &'a [render::Data],
+    /// The result; null if the command failed.
+    pub data: Option<&'a D>,
+}
+
+/// A text that is printed and not written to a file.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Printed {
+    /// The text, as it would be in the file.
+    pub text: String,
+}
+
+/// The JSON schema (draft-07) of what a command with the data `D` prints with `--format json`.
+pub fn schema<D: JsonSchema>(command: &str) -> Json {
+    let settings = SchemaSettings::draft07().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<Envelope<'_, D>>();
+    RecursiveTransform(close).transform(&mut schema);
+    let mut schema = schema.to_value();
+    schema["title"] = json!(format!("trafoc {command} --format json"));
+    schema["properties"]["schema"] = json!({ "const": ENVELOPE });
+    schema["properties"]["command"] = json!({ "const": command });
+    schema
+}
+
+/// Every key that an object may have is named, so that a reader can rely on the schema.
+fn close(schema: &mut Schema) {
+    let has_all = schema.get("properties").is_some() && schema.get("additionalProperties").is_none();
+    if has_all {
+        schema.insert("additionalProperties".to_owned(), json!(false));
+    }
+}
+
+/// Prints the result, or the reason why there is none, in the form that was asked for.
+pub fn finish<D: Serialize>(ui: &Ui, result: Result<Output<D>, Failure>) -> ExitCode {
+    // Removes a line of progress.
+    ui.say("");
+    let exit = result.as_ref().map_or_else(|failure| failure.exit, |output| output.exit);
+    let (text, exit) = match (ui.format(), result) {
+        (Format::Json, result) => envelope(ui, exit, result),
+        (Format::Github, result) => (report::github(ui.diagnostics(), ending(ui, exit, &result)), exit),
+        (Format::Sarif, result) => {
+            let log = report::sarif(ui.diagnostics(), ending(ui, exit, &result), VERSION);
+            (format!("{log:#}\n"), exit)
+        }
+        (Format::Text | Format::Short, Ok(output)) => (output.text, exit),
+        (Format::Text | Format::Short, Err(failure)) => {
+            ui.say(&ui.failure(&failure));
+            (String::new(), exit)
+        }
+    };
+    match ui::print(&text) {
+        Ok(()) => ExitCode::from(exit.code()),
+        // A reader such as `head` has read enough.
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(exit.code()),
+        Err(e) => {
+            ui.say(&format!("error: cannot write to stdout: {}\n", file::reason(&e)));
+            ExitCode::from(Exit::File.code())
+        }
+    }
+}
+
+/// The text of the envelope. Data that cannot be serialized, such as a path that is not UTF-8, are our fault.
+fn envelope<D: Serialize>(ui: &Ui, exit: Exit, result: Result<Output<D>, Failure>) -> (String, Exit) {
+    let (command, diagnostics) = (ui.command(), ui.diagnostics());
+    let (data, failure) = match &result {
+        Ok(output) => (Some(&output.data), None),
+        Err(failure) => (None, Some(failure)),
+    };
+    let error = failure.map(|f| f.message.as_str()).filter(|m| !m.is_empty());
+    let help = failure.map_or(&[][..], |f| f.help.as_slice());
+    let whole = Envelope { schema: ENVELOPE, command, status: exit, error, help, diagnostics, data };
+    match serde_json::to_string_pretty(&whole) {
+        Ok(text) => (text + "\n", exit),
+        Err(why) => {
+            let why = why.to_string();
+            let data = None::<&()>;
+            let bug = Envelope {
+                schema: ENVELOPE,
+                command,
+                status: Exit::Bug,
+                error: Some(&why),
+                help: &[],
+                diagnostics,
+                data,
+            };
+            (serde_json::to_string_pretty(&bug).unwrap_or_default() + "\n", Exit::Bug)
+        }
+    }
+}
+
+/// The end of a command for reports. That a spec has errors is not repeated if these are reported.
+fn ending<'r, D>(ui: &Ui, exit: Exit, result: &'r Result<Output<D>, Failure>) -> Ending<'r> {
+    let is_examined = matches!(exit, Exit::Ok | Exit::Failed);
+    let is_reported = ui.diagnostics().iter().any(|d| d.severity == Severity::Error);
+    let failure = result.as_ref().err().filter(|_| !(is_examined && is_reported));
+    Ending {
+        code: exit.code(),
+        is_examined,
+        message: failure.map_or("", |f| f.message.as_str()),
+        help: failure.map_or(&[], |f| f.help.as_slice()),
+    }
+}

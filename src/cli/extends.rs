@@ -1,0 +1,89 @@
+//! The files that a spec extends.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::file;
+use super::shelf::{SHELF, shipped};
+use crate::diag::suggest::suggest;
+use crate::read;
+use crate::source::{SourceId, SourceMap};
+use crate::spec::load::Files;
+use crate::syntax::Notation;
+use crate::syntax::text;
+
+/// Where a spec comes from, which determines what it can extend. Shipped specs can always be extended.
+#[derive(Debug)]
+pub enum Origin {
+    /// A file: it can extend files in its folder or below it, and in the folder in which the user works.
+    File,
+    /// The shipped specs.
+    Shelf,
+    /// Stdin, or an imported config: it can extend no files.
+    Elsewhere,
+}
+
+impl Files for Origin {
+    fn open(
+        &mut self,
+        sources: &mut SourceMap,
+        from: SourceId,
+        path: &str,
+    ) -> Result<(SourceId, Notation), String> {
+        let from = sources.get(from).map(|s| s.name.clone()).unwrap_or_default();
+        let is_shipped = path.starts_with('@') || from.starts_with('@');
+        match self {
+            Origin::File | Origin::Elsewhere if is_shipped => Origin::Shelf.open_shipped(sources, path),
+            Origin::File => {
+                let (name, bytes) = read_extended(Path::new(&from), Path::new(path))?;
+                let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+                let notation = Notation::from_path(path).unwrap_or_else(|| Notation::guess(&text));
+                Ok((sources.add(name, text), notation))
+            }
+            Origin::Shelf => self.open_shipped(sources, path),
+            Origin::Elsewhere => {
+                Err("this spec does not come from a file; only shipped specs such as `@gpt1` can be extended"
+                    .to_owned())
+            }
+        }
+    }
+}
+
+impl Origin {
+    /// A spec that comes with trafoc.
+    fn open_shipped(&self, sources: &mut SourceMap, path: &str) -> Result<(SourceId, Notation), String> {
+        let Some(found) = shipped(path) else {
+            let names: Vec<&str> = SHELF.iter().map(|s| s.name).collect();
+            let near = suggest(path.trim_start_matches('@'), &names);
+            let near = near.map_or(String::new(), |near| format!("; did you mean `@{near}`?"));
+            return Err(format!("no spec of that name comes with trafoc{near}"));
+        };
+        Ok((sources.add(format!("@{}", found.name), found.text), Notation::Yaml))
+    }
+}
+
+/// Reads a file that another one extends; returns its name and its bytes. With all links followed, it must be in the
+/// other's folder or below it, or in the folder in which the user works, and be an ordinary file of bounded size.
+fn read_extended(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> {
+    if path.is_absolute() || path.components().any(|c| matches!(c, Component::Prefix(_))) {
+        return Err("an absolute path can be outside of the spec's folder".to_owned());
+    }
+    let folder = from.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let root = folder.canonicalize().map_err(|e| file::reason(&e))?;
+    let name: PathBuf = folder.join(path).components().filter(|c| *c != Component::CurDir).collect();
+    let target = folder.join(path).canonicalize().map_err(|e| file::reason(&e))?;
+    // The user has chosen the working folder, unless it is the root of the disk.
+    let working = std::env::current_dir().and_then(|folder| folder.canonicalize()).ok();
+    let is_within = |folder: &Path| folder.parent().is_some() && target.starts_with(folder);
+    if !target.starts_with(&root) && !working.is_some_and(|folder| is_within(&folder)) {
+        return Err("it is outside of the spec's folder and of the working folder".to_owned());
+    }
+    let metadata = target.metadata().map_err(|e| file::reason(&e))?;
+    if !metadata.is_file() {
+        return Err("it is not an ordinary file".to_owned());
+    }
+    let bytes = read::spec(&target).map_err(|e| file::reason(&e))?;
+    if bytes.len() > text::MAX_BYTES {
+        return Err(format!("it is longer than {} bytes", text::MAX_BYTES));
+    }
+    Ok((name.display().to_string(), bytes))
+}

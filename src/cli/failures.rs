@@ -1,0 +1,88 @@
+//! Failures of the interpreter and of training as failures of commands.
+
+use super::outcome::{Exit, Failure};
+use super::run_folder;
+use crate::interp::plan::PlanError;
+use crate::interp::run::RunError;
+use crate::interp::weights::WeightsError;
+use crate::learn::session::SessionError;
+use crate::learn::step::StepError;
+
+/// The most differences between a file and a model that are shown; they are usually of a few kinds.
+const MOST_DIFFERENCES: usize = 12;
+
+/// Why inputs do not fit a model that takes these.
+pub fn inputs_failure(why: &str, takes: &str) -> Failure {
+    let why = why.lines().collect::<Vec<_>>().join("; ");
+    Failure::new(Exit::File, why).help(format!("the model takes {takes} (`?`: may be absent)"))
+}
+
+/// Why weights cannot be used.
+pub fn weights_failure(error: WeightsError) -> Failure {
+    let exit = match &error {
+        WeightsError::Size(_) => Exit::Refused,
+        WeightsError::File(_) | WeightsError::Differ { .. } => Exit::File,
+    };
+    let text = error.to_string();
+    let mut lines = text.lines();
+    let failure = Failure::new(exit, lines.next().unwrap_or_default());
+    let WeightsError::Differ { lines: all, is_foreign, .. } = &error else {
+        return lines.fold(failure, |failure, line| failure.help(line.trim()));
+    };
+    let by_names = "if a file has other names for its tensors, `weights:` in the spec gives them: \
+                    `trafoc explain weights` shows how";
+    let failure = if *is_foreign { failure.help(by_names) } else { failure };
+    let shown = all.iter().take(MOST_DIFFERENCES);
+    let failure = shown.fold(failure, |failure, line| failure.help(line.as_str()));
+    match all.len().saturating_sub(MOST_DIFFERENCES) {
+        0 => failure,
+        more => failure.help(format!("and {more} more")),
+    }
+}
+
+/// Why a model cannot be prepared for running.
+pub fn plan_failure(error: PlanError) -> Failure {
+    match error {
+        PlanError::Weights(error) => weights_failure(error),
+        PlanError::Capture(error) => Failure::usage(error.to_string().lines().collect::<Vec<_>>().join("; "))
+            .help("`trafoc print graph SPEC` names every value; blocks are counted from 0"),
+        PlanError::Refused(why) => Failure::new(Exit::Refused, why),
+    }
+}
+
+/// Why a model that takes these inputs cannot be run.
+pub fn run_failure(error: RunError, takes: &str) -> Failure {
+    match error {
+        RunError::Inputs(error) => inputs_failure(&error.to_string(), takes),
+        RunError::Plan(error) => plan_failure(error),
+        RunError::NoCache(why) => Failure::bug(why),
+        RunError::TooLarge(why) => Failure::new(Exit::Refused, why)
+            .help("a smaller batch or a shorter sequence fits; `--device flex` has no such bound"),
+        RunError::DoesNotFit(why) => {
+            Failure::new(Exit::Refused, why).help("a smaller batch or a shorter sequence fits")
+        }
+        RunError::Fault(fault) => Failure::bug(fault.to_string()),
+    }
+}
+
+/// Why a step of training, decoding or evaluating failed.
+pub fn step_failure(error: StepError) -> Failure {
+    match error {
+        StepError::Run(error @ (RunError::TooLarge(_) | RunError::DoesNotFit(_))) => run_failure(error, ""),
+        StepError::Run(error) => Failure::usage(error.to_string().lines().collect::<Vec<_>>().join("; ")),
+        StepError::Labels(why) => Failure::new(Exit::Failed, why),
+        StepError::Device(why) => Failure::new(Exit::Device, why),
+    }
+}
+
+/// Why a run of training ended early.
+pub fn session_failure(error: SessionError) -> Failure {
+    match error {
+        SessionError::RunDir(error) => run_folder::run_failure(error),
+        SessionError::Weights(error) => weights_failure(error),
+        SessionError::Optimizer(error) => Failure::new(Exit::File, error.to_string()),
+        SessionError::Step(error) => Failure::new(Exit::Failed, error.to_string()),
+        SessionError::NotANumber { .. } => Failure::new(Exit::Failed, error.to_string())
+            .help("a lower `learning_rate`, a longer `warmup` or `clip: 1.0` in the recipe keeps it finite"),
+    }
+}

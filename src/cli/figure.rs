@@ -1,0 +1,19 @@
+//! A metric in JSON.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A metric by its name.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Figure {
+    /// The name, as recipes write it.
+    pub metric: &'static str,
+    /// The value.
+    pub value: f64,
+}
+
+/// Metrics with their names.
+#[cfg(feature = "interp")]
+pub fn named(figures: &crate::learn::session::Figures) -> Vec<Figure> {
+    figures.iter().map(|(metric, value)| Figure { metric: metric.word(), value: *value }).collect()
+}

@@ -1,0 +1,214 @@
+//! Inspects for `trafoc inspect`: chooses what is shown, and writes the report.
+
+use std::path::Path;
+
+use super::command::Command;
+use super::format::Format;
+use super::inspect::{
+    Data, DataArgs, Destination, Inspect, Inspected, Observe, Part, Positions, Table, Tables, Wanted,
+};
+use super::outcome::{Exit, Failure, Output};
+use super::subject::{Subject, is_run};
+use super::ui::Ui;
+#[cfg(not(feature = "interp"))]
+use super::ui::without_interp;
+use super::{course, file};
+use crate::inspect::{Report, attention, positions, sites, training};
+
+impl Command for Inspect {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        let to = match &self.subject {
+            Inspected::Positions(p) => &p.to,
+            Inspected::Training(t) => &t.to,
+            Inspected::Data(d) => &d.to,
+            Inspected::Init(o)
+            | Inspected::Attention(o)
+            | Inspected::Steps(o)
+            | Inspected::Norms(o)
+            | Inspected::Flow(o)
+            | Inspected::Layers(o) => &o.to,
+        };
+        to.format.format
+    }
+
+    /// Inspects; the last line of output is the path of the file, if there is one.
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        match &self.subject {
+            Inspected::Positions(one) => {
+                let subjects = one.specs.iter().map(|spec| one.over.compile(spec, ui));
+                let subjects = subjects.collect::<Result<Vec<_>, _>>()?;
+                let mut tables = Vec::new();
+                for (subject, spec) in subjects.iter().zip(&one.specs) {
+                    tables.push(trained_tables(subject, Path::new(spec), ui)?);
+                }
+                let models = subjects.iter().zip(&tables);
+                let models = models.map(|(s, tables)| positions::Model { graph: &s.graph, tables });
+                let models: Vec<_> = models.collect();
+                let features = features(one, &models)?;
+                write(&one.to, &positions::positions(&models, features), ui)
+            }
+            Inspected::Data(one) => write(&one.to, &contents(one, ui)?, ui),
+            Inspected::Training(one) => {
+                if !is_run(&one.run) {
+                    let message = format!("`{}` is not the folder of a run", one.run.display());
+                    return Err(Failure::usage(message).help("`trafoc train` creates one"));
+                }
+                let course = course::course(&course::record(&one.run)?, planned(&one.run));
+                if course.steps.is_empty() {
+                    let message = format!("`{}` has not made a step yet", one.run.display());
+                    return Err(Failure::new(Exit::Failed, message));
+                }
+                write(&one.to, &training::training(&course::name(&one.run), &course), ui)
+            }
+            Inspected::Attention(one) if one.inputs.is_none() && one.text.is_none() && !one.is_run() => {
+                let unused = ["weights", "seed", "labels", "source-labels", "head", "target"];
+                one.refuse(&unused, "without inputs only masks can be shown")?;
+                let subject = one.spec.compile(ui)?;
+                let found = one.chosen(&sites::sites(&subject.graph));
+                if found.is_empty() {
+                    return Err(Failure::usage("the model has no attention of this kind at this layer"));
+                }
+                ui.note("note: no inputs are given, so only masks are shown; `--inputs FILE` runs the model");
+                write(&one.to, &attention::masks(&subject.graph.name, &found, subject.graph.context), ui)
+            }
+            Inspected::Init(one) => {
+                let unused = [
+                    "inputs",
+                    "text",
+                    "weights",
+                    "labels",
+                    "source-labels",
+                    "layer",
+                    "head",
+                    "kind",
+                    "target",
+                ];
+                one.refuse(&unused, "initial values depend only on the seed")?;
+                write(&one.to, &observe(one, ui, Wanted::Init)?, ui)
+            }
+            Inspected::Attention(one) => {
+                one.refuse(&["target"], "all positions are shown")?;
+                write(&one.to, &observe(one, ui, Wanted::Attention)?, ui)
+            }
+            Inspected::Steps(one) => write(&one.to, &observe(one, ui, Wanted::Steps)?, ui),
+            Inspected::Norms(one) => {
+                let unused = ["labels", "source-labels", "head", "target"];
+                one.refuse(&unused, "every token of the batch is shown")?;
+                write(&one.to, &observe(one, ui, Wanted::Norms)?, ui)
+            }
+            Inspected::Flow(one) => write(&one.to, &observe(one, ui, Wanted::Flow)?, ui),
+            Inspected::Layers(one) => {
+                one.refuse(&["target"], "all positions are shown")?;
+                one.refuse(&["head"], "a layer's output is that of all its heads")?;
+                write(&one.to, &observe(one, ui, Wanted::Layers)?, ui)
+            }
+        }
+    }
+}
+
+#[cfg(feature = "interp")]
+fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
+    super::observe::observe(one, ui, wanted)
+}
+
+#[cfg(feature = "interp")]
+fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tables, Failure> {
+    super::observe::trained_tables(subject, path, ui)
+}
+
+/// The planned number of steps of a run.
+#[cfg(feature = "interp")]
+fn planned(root: &Path) -> Option<u64> {
+    crate::learn::run_dir::planned(root)
+}
+
+/// This is known only if checkpoints can be read.
+#[cfg(not(feature = "interp"))]
+fn planned(_: &Path) -> Option<u64> {
+    None
+}
+
+#[cfg(feature = "interp")]
+fn contents(one: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
+    super::contents::contents(one, ui)
+}
+
+/// Reports the missing feature.
+#[cfg(not(feature = "interp"))]
+fn contents(_: &DataArgs, _: &mut Ui) -> Result<Report, Failure> {
+    Err(without_interp("read data"))
+}
+
+/// Without the interpreter, only the spec itself is known.
+#[cfg(not(feature = "interp"))]
+fn trained_tables(_: &Subject, _: &Path, _: &mut Ui) -> Result<Tables, Failure> {
+    Ok(Tables::new())
+}
+
+/// Reports the missing feature after checking the spec; what needs no interpreter is shown.
+#[cfg(not(feature = "interp"))]
+fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
+    let subject = one.spec.compile(ui)?;
+    if wanted == Wanted::Init {
+        let started = crate::inspect::start::started(&subject.graph);
+        return Ok(crate::inspect::start::report(&subject.graph.name, &started, &[], &[]));
+    }
+    let message = "this trafoc was built without the feature `interp`, so it cannot run models";
+    Err(Failure::new(Exit::Device, message).help("build it with `--features flex`, its default"))
+}
+
+/// The features that are drawn, which every table must have.
+fn features<'a>(one: &'a Positions, models: &[positions::Model<'_>]) -> Result<&'a [u64], Failure> {
+    if one.features.is_empty() {
+        return Ok(&positions::FIRST);
+    }
+    let Some(width) = models.iter().filter_map(positions::features).min() else {
+        return Err(Failure::usage(
+            "--features would have no effect: none of these positions is a vector of features",
+        )
+        .help("sinusoidal positions are, and learned ones once they are trained"));
+    };
+    match one.features.iter().find(|feature| **feature >= width) {
+        Some(feature) => Err(Failure::usage(format!(
+            "there is no feature {feature}: a position has {width}, \
+                    counted from 0"
+        ))),
+        None => Ok(&one.features),
+    }
+}
+
+/// Writes a report to where it should be, and prints its numbers.
+fn write(to: &Destination, report: &Report, ui: &Ui) -> Result<Output<Data>, Failure> {
+    let ending = to.out.as_ref().map(|p| p.extension().and_then(|e| e.to_str()).unwrap_or_default());
+    let written = match ending {
+        None => None,
+        Some("png") => None,
+        Some("svg") => Some(report.figure().svg()),
+        Some("html" | "htm") => Some(report.page().html()),
+        Some(other) => {
+            return Err(Failure::usage(format!(
+                "pictures are written as .svg, .html or .png, not as `.{other}`"
+            )));
+        }
+    };
+    let mut text = String::new();
+    if to.out.is_none() || !ui.is_quiet() {
+        text = report.text(ui.width());
+    }
+    if let Some(path) = &to.out {
+        match written {
+            Some(written) => file::write(path, &written)?,
+            None => file::write_png(path, &report.figure())?,
+        }
+        text += &format!("{}\n", path.display());
+    }
+    let parts = report.parts.iter().map(|part| Part {
+        title: part.title.clone(),
+        facts: part.facts.iter().cloned().collect(),
+        table: part.table.clone().map(|(header, rows)| Table { header, rows }),
+    });
+    let data = Data { title: report.title.clone(), parts: parts.collect(), path: to.out.clone() };
+    Ok(Output::new(text, data))
+}

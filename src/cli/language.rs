@@ -1,0 +1,36 @@
+//! The language of a translation.
+
+use super::outcome::Failure;
+use crate::learn::data::Codebook;
+use crate::learn::token::Tokenizer;
+
+/// The language of a translation: its index, or in a model of another library the token that selects it.
+///
+/// # Errors
+/// The model has no such language, or it has several and no one is named.
+pub fn language(codebook: &Codebook, named: Option<&str>) -> Result<Option<u32>, Failure> {
+    let languages = &codebook.languages;
+    let there_are = |failure: Failure| Err(failure.help(format!("there are {}", languages.join(", "))));
+    match named {
+        Some(name) if codebook.writing.is_some() => language_token(codebook, name).map(Some),
+        Some(name) => match languages.iter().position(|l| l == name) {
+            Some(index) => Ok(u32::try_from(index).ok()),
+            None if languages.is_empty() => Err(Failure::usage("the model has one language only")),
+            None => there_are(Failure::usage(format!("the model has no language `{name}`"))),
+        },
+        None if languages.is_empty() => Ok(None),
+        None => there_are(Failure::usage("the model has several languages, and needs `--language NAME`")),
+    }
+}
+
+/// The token that selects a language in a model of another library: `fr_XX`, or `__fr__`.
+fn language_token(codebook: &Codebook, name: &str) -> Result<u32, Failure> {
+    let Some(Tokenizer::Subword(tokenizer)) = &codebook.tokenizer else {
+        return Err(Failure::bug("a codebook without a tokenizer"));
+    };
+    let found = tokenizer.id(name).or_else(|| tokenizer.id(&format!("__{name}__")));
+    found.ok_or_else(|| {
+        Failure::usage(format!("the model's vocabulary has no token for the language `{name}`"))
+            .help("such models write it like `fr_XX` or `__fr__`")
+    })
+}

@@ -1,0 +1,114 @@
+//! A spec together with its recipe and data, ready to be trained or evaluated.
+
+use std::path::Path;
+
+use super::outcome::{Exit, Failure};
+use super::shelf::recipe_text;
+use super::subject::Subject;
+use super::ui::{Ui, counted};
+use crate::diag::Sink;
+use crate::field::Value as _;
+use crate::interp::device::Chosen;
+use crate::learn::data::{Dataset, Refused, prepare};
+use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
+use crate::learn::session::{Job, files};
+use crate::spec::expand::expand;
+use crate::syntax::set::parse_setting;
+use crate::syntax::{Notation, print, text};
+
+/// A spec with its recipe and its data.
+pub struct Prepared {
+    /// The spec.
+    pub subject: Subject,
+    /// The recipe, which fits the spec.
+    pub recipe: Recipe,
+    /// The data.
+    pub dataset: Dataset,
+}
+
+impl Prepared {
+    /// The job for a session.
+    pub fn job<'a>(&'a self, device: &'a Chosen, documents: &'a [(&'static str, String)]) -> Job<'a> {
+        let Self { subject, recipe, dataset } = self;
+        let (graph, d_model, device) = (&subject.graph, subject.spec.d_model, &device.device);
+        Job { graph, d_model, recipe, dataset, device, documents }
+    }
+}
+
+/// Reads a recipe, checks that it fits the spec, and reads the data.
+///
+/// # Errors
+/// One of them has errors, which have been reported.
+pub fn prepare_all(
+    mut subject: Subject,
+    recipe: &Path,
+    with: &[String],
+    ui: &mut Ui,
+) -> Result<Prepared, Failure> {
+    let (name, bytes) = recipe_text(recipe)?;
+    let mut sink = Sink::new();
+    let mut settings = Vec::new();
+    for argument in with {
+        match parse_setting(&mut subject.sources, ("--with", "steps=100"), argument) {
+            Ok(setting) => settings.push(setting),
+            Err(diagnostic) => sink.push(diagnostic),
+        }
+    }
+    let id = text::decode(&mut subject.sources, &name, &bytes, &mut sink);
+    let read = id.and_then(|id| recipe::read(&subject.sources, id, &settings, &mut sink));
+    if let Some(recipe) = &read {
+        agree::check(recipe, &subject.spec, &subject.graph, &mut sink);
+    }
+    let (Some(recipe), false) = (read, sink.has_errors()) else {
+        return Err(refused(sink, &subject, &name, ui));
+    };
+    match prepare(&recipe, &subject.spec, &subject.sources, &mut sink) {
+        Ok(dataset) => {
+            ui.diagnose(&sink.into_sorted(), &subject.sources);
+            Ok(Prepared { subject, recipe, dataset })
+        }
+        Err(Refused::File { path, why }) => {
+            ui.diagnose(&sink.into_sorted(), &subject.sources);
+            Err(Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display())))
+        }
+        Err(Refused::Data) => Err(refused(sink, &subject, &name, ui)),
+    }
+}
+
+fn refused(sink: Sink, subject: &Subject, name: &str, ui: &mut Ui) -> Failure {
+    let found = sink.into_sorted();
+    ui.diagnose(&found, &subject.sources);
+    Failure::new(Exit::Failed, format!("`{name}` has {}", counted(&found)))
+}
+
+/// The documents of a checkpoint, with which it can be used without any other file.
+pub fn documents(prepared: &Prepared) -> Result<Vec<(&'static str, String)>, Failure> {
+    let Prepared { subject, recipe, dataset } = prepared;
+    let codebook = dataset.codebook.to_json().map_err(|e| Failure::bug(e.to_string()))?;
+    let mut recipe = recipe.clone();
+    let data = &mut recipe.data;
+    for locations in
+        [Some(&mut data.train), data.validation.as_mut(), data.test.as_mut()].into_iter().flatten()
+    {
+        absolute(locations, subject);
+    }
+    if let Some(recipe::Tokens::File(from)) = &mut recipe.tokens {
+        absolute_one(&mut from.path, subject);
+        from.merges.iter_mut().for_each(|merges| absolute_one(merges, subject));
+    }
+    Ok(vec![
+        (files::SPEC, expand(&subject.spec, Notation::Yaml)),
+        (files::RECIPE, print::yaml(&recipe.encode())),
+        (files::CODEBOOK, codebook),
+    ])
+}
+
+/// Makes paths absolute, because the recipe in a run is in another folder than the original.
+fn absolute(locations: &mut Locations, subject: &Subject) {
+    locations.0.iter_mut().for_each(|location| absolute_one(location, subject));
+}
+
+fn absolute_one(location: &mut Location, subject: &Subject) {
+    let path = location.path(&subject.sources);
+    location.text = path.canonicalize().unwrap_or(path).display().to_string();
+}

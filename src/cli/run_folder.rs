@@ -1,0 +1,137 @@
+//! The folder of a run: which checkpoint is used, and why one cannot be used.
+
+use std::path::{Path, PathBuf};
+
+use super::file;
+use super::outcome::{Exit, Failure};
+use super::ui::Ui;
+use crate::learn::data::Codebook;
+use crate::learn::run_dir::{self, AVERAGED, Found, RunDirError};
+use crate::learn::session::files;
+use crate::read::{self, limit};
+
+/// The newest checkpoint of a run, if the folder is one and has any.
+///
+/// # Errors
+/// None of those that are there can be used.
+pub fn newest(root: &Path) -> Result<Option<Found>, Failure> {
+    if !run_dir::is_run(root) {
+        return Ok(None);
+    }
+    match run_dir::newest(root) {
+        Ok(found) => Ok(Some(found)),
+        // A run that was ended before its first checkpoint begins again.
+        Err(RunDirError::NoCheckpoint { found, .. }) if found.is_empty() => Ok(None),
+        Err(error) => Err(run_failure(error)),
+    }
+}
+
+/// The weights of a run: those of the checkpoint that is used if none is named.
+///
+/// # Errors
+/// There is no whole checkpoint.
+pub fn weights_of_run(root: &Path, ui: &Ui) -> Result<PathBuf, Failure> {
+    let found = pick(root, None).map_err(run_failure)?;
+    report_damage(&found, ui);
+    Ok(found.file(files::MODEL))
+}
+
+/// The checkpoint with this name. If no name is given, the first that is not damaged of: the average, the best, the
+/// newest.
+///
+/// # Errors
+/// There is none that can be used.
+pub fn pick(root: &Path, name: Option<&str>) -> Result<Found, RunDirError> {
+    let best = |newest: &Found| match &newest.state.best {
+        Some(best) if best.step != newest.state.step => Some(run_dir::step_name(best.step)),
+        Some(_) | None => None,
+    };
+    match name {
+        Some("last") => run_dir::newest(root),
+        Some("averaged") => run_dir::named(root, AVERAGED),
+        Some("best") => {
+            let newest = run_dir::newest(root)?;
+            best(&newest).map_or(Ok(newest), |name| run_dir::named(root, &name))
+        }
+        None => {
+            let mut damaged = Vec::new();
+            if root.join("checkpoints").join(AVERAGED).exists() {
+                match run_dir::named(root, AVERAGED) {
+                    Err(RunDirError::NoCheckpoint { found, .. }) => damaged.extend(found),
+                    other => return other,
+                }
+            }
+            let newest = run_dir::newest(root).map_err(|error| including(error, &damaged))?;
+            damaged.extend(newest.damaged.clone());
+            let found = match best(&newest).map(|name| run_dir::named(root, &name)) {
+                Some(Ok(found)) => found,
+                Some(Err(RunDirError::NoCheckpoint { found, .. })) => {
+                    damaged.extend(found);
+                    newest
+                }
+                Some(Err(error)) => return Err(error),
+                None => newest,
+            };
+            damaged.dedup();
+            Ok(Found { damaged, ..found })
+        }
+        Some(step) => {
+            let step = step.parse().map_or_else(|_| step.to_owned(), run_dir::step_name);
+            run_dir::named(root, &step)
+        }
+    }
+}
+
+/// The error that no checkpoint can be used, including those that were tried before.
+fn including(error: RunDirError, before: &[run_dir::Damaged]) -> RunDirError {
+    match error {
+        RunDirError::NoCheckpoint { path, found } => {
+            RunDirError::NoCheckpoint { path, found: before.iter().cloned().chain(found).collect() }
+        }
+        other => other,
+    }
+}
+
+/// Reads a codebook.
+///
+/// # Errors
+/// It cannot be read, or is not a codebook.
+pub fn read_codebook(path: &Path) -> Result<Codebook, Failure> {
+    let failed = |why: String| {
+        Failure::new(Exit::File, format!("cannot read the codebook `{}`: {why}", path.display()))
+    };
+    let bytes = read::bounded(path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+    let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".to_owned()))?;
+    Codebook::from_json(&text).map_err(|e| failed(e.to_string()))
+}
+
+/// Reports the checkpoints that could not be used.
+pub fn report_damage(found: &Found, ui: &Ui) {
+    for damaged in &found.damaged {
+        ui.note(&format!(
+            "warning: the checkpoint {} cannot be used, so {} is used: {}",
+            damaged.name,
+            found.name(),
+            damaged.why
+        ));
+    }
+}
+
+/// Why a folder cannot be used.
+pub fn run_failure(error: RunDirError) -> Failure {
+    let message = match &error {
+        RunDirError::Io(path, error) => format!("`{}`: {}", path.display(), file::reason(error)),
+        RunDirError::Foreign(_)
+        | RunDirError::Taken(_)
+        | RunDirError::Held { .. }
+        | RunDirError::NoCheckpoint { .. } => error.to_string(),
+    };
+    let failure = Failure::new(Exit::File, message);
+    match error {
+        RunDirError::Foreign(_) => failure.help("give a new folder, or `--resume` for one of trafoc's"),
+        RunDirError::Taken(_) => failure.help("`--resume` continues it; another `--out` begins a new run"),
+        RunDirError::Io(_, error) if error.kind() == std::io::ErrorKind::StorageFull => failure
+            .help("earlier checkpoints are intact: `trafoc train --resume` continues once there is room"),
+        RunDirError::Io(..) | RunDirError::Held { .. } | RunDirError::NoCheckpoint { .. } => failure,
+    }
+}

@@ -1,0 +1,42 @@
+//! Arguments for the lengths and the element type for which costs are computed.
+
+use clap::Args;
+
+use super::place::Dtype;
+use crate::report::cost::Cost;
+use crate::report::costs::{Element, Scene};
+
+/// The lengths and the element type for which costs are computed.
+#[derive(Clone, Debug, Args)]
+pub struct SceneArgs {
+    /// The number of sequences in the batch
+    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    batch: u64,
+    /// The tokens of each sequence; the shortest context if not given
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    tokens: Option<u64>,
+    /// The element type for bytes: bf16, f16 or f32
+    #[arg(
+        long,
+        value_enum,
+        value_name = "TYPE",
+        default_value_t = Dtype::Bf16,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    dtype: Dtype,
+}
+
+impl SceneArgs {
+    /// The scene for models with these costs.
+    pub fn scene<'c>(&self, costs: impl Iterator<Item = &'c Cost>) -> Scene {
+        let contexts = costs.filter(|c| c.has_time).map(|c| c.context);
+        let tokens = self.tokens.or(contexts.min()).unwrap_or(1);
+        let element = match self.dtype {
+            Dtype::Bf16 => Element::Bf16,
+            Dtype::F16 => Element::F16,
+            Dtype::F32 => Element::F32,
+        };
+        Scene { batch: self.batch, tokens, element }
+    }
+}

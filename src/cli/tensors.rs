@@ -1,0 +1,73 @@
+//! The tensors of a checkpoint as the parameters of a spec.
+
+use std::path::Path;
+
+use super::outcome::{Exit, Failure};
+use super::subject::Subject;
+use crate::hub::checkpoint::{Checkpoint, CheckpointError};
+use crate::hub::mapping::{self, Mapping, parameters};
+use crate::hub::tensors::{Tensors, TensorsError};
+use crate::names::Names;
+use crate::names::check::Keys;
+
+impl Subject {
+    /// The tensors of a checkpoint against the graph's parameters: by the names of its family, by the
+    /// spec's own `weights`, or by the parameters' paths.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn mapping(&self, weights: &Path) -> Result<(Checkpoint, Mapping), Failure> {
+        let checkpoint = Checkpoint::open(weights).map_err(|e| checkpoint_failure(&e))?;
+        let parameters = parameters(&self.graph)
+            .ok_or_else(|| Failure::new(Exit::Refused, "the model is too large for any memory"))?;
+        let mapping = match (&self.model, &self.spec.weights) {
+            (Some(model), _) => {
+                let names = model.imported.names(checkpoint.names());
+                mapping::map(&parameters, &names, &model.imported, &checkpoint)
+            }
+            (None, Some(own)) => mapping::map(&parameters, own.names(), &self.spec.keys(), &checkpoint),
+            (None, None) => {
+                let names = Names { or_paths: true, ..Names::default() };
+                mapping::map(&parameters, &names, &Keys::default(), &checkpoint)
+            }
+        };
+        Ok((checkpoint, mapping))
+    }
+
+    /// The numbers of the graph's parameters.
+    ///
+    /// # Errors
+    /// The files do not hold them all, or hold something else.
+    pub fn tensors(&self, weights: &Path) -> Result<Tensors, Failure> {
+        let (checkpoint, mapping) = self.mapping(weights)?;
+        Tensors::new(checkpoint, mapping).map_err(tensors_failure)
+    }
+}
+
+/// Why a checkpoint cannot be read.
+fn checkpoint_failure(error: &CheckpointError) -> Failure {
+    let failure = Failure::new(Exit::File, error.to_string());
+    match error.help() {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}
+
+/// Why the tensors of a checkpoint are not the parameters of a spec.
+pub fn tensors_failure(error: TensorsError) -> Failure {
+    const SHOWN: usize = 20;
+    match error {
+        TensorsError::Checkpoint(error) => checkpoint_failure(&error),
+        TensorsError::Differ(lines) => {
+            let message = "the weights are not those of this model";
+            let failure = Failure::new(Exit::File, message);
+            let failure = lines.iter().take(SHOWN).fold(failure, |f, line| f.help(line.clone()));
+            match lines.len().checked_sub(SHOWN).filter(|n| *n > 0) {
+                Some(more) => failure.help(format!(
+                    "and {more} more; `trafoc import --dry-run` shows all, of a spec with `--weights`"
+                )),
+                None => failure,
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Wrong command lines: what is wrong, and what was probably meant.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::command::finish;
+use super::format::Format;
+use super::outcome::{Exit, Failure};
+use super::ui::{Color, Program, Ui};
+use crate::diag::ideas;
+use crate::diag::suggest::suggest;
+
+/// The names that other tools give to commands, each with the command of trafoc that does the same.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("init", "new"),
+    ("create", "new"),
+    ("version", "--version"),
+    ("validate", "check"),
+    ("lint", "check"),
+    ("verify", "check"),
+    ("compile", "build"),
+    ("emit", "build"),
+    ("codegen", "build"),
+    ("summary", "show"),
+    ("params", "show"),
+    ("layers", "show"),
+    ("list", "doctor"),
+    ("info", "doctor"),
+    ("env", "doctor"),
+    ("devices", "doctor"),
+    ("diff", "compare"),
+    ("plot", "draw"),
+    ("graph", "draw"),
+    ("visualize", "draw"),
+    ("infer", "run"),
+    ("forward", "run"),
+    ("pretrain", "train"),
+    ("finetune", "train"),
+    ("resume", "train"),
+    ("test", "eval"),
+    ("evaluate", "eval"),
+    ("sample", "generate"),
+    ("chat", "generate"),
+    ("translate", "generate"),
+    ("classify", "predict"),
+    ("download", "import"),
+    ("pull", "import"),
+    ("save", "export"),
+    ("format", "fmt"),
+    ("docs", "explain"),
+];
+
+/// The command line's error with the suggestions of [`suggest`] in place of clap's.
+fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &[OsString]) -> clap::Error {
+    let text = |error: &clap::Error, kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    // The command may be below another one, such as `inspect positions`.
+    let mut command = grammar;
+    for word in arguments.iter().skip(1).filter_map(|a| a.to_str()) {
+        command = command.find_subcommand(word).unwrap_or(command);
+    }
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let Some(word) = text(&error, ContextKind::InvalidSubcommand) else { return error };
+            let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+            let others = if command.get_name() == grammar.get_name() { OTHER_NAMES } else { &[] };
+            let ours = |word: &str| others.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
+            let theirs: Vec<&str> = others.iter().map(|(theirs, _)| *theirs).collect();
+            let near = ours(&word)
+                .map(str::to_owned)
+                .or_else(|| suggest(&word, &names))
+                .or_else(|| suggest(&word, &theirs).and_then(|near| ours(&near)).map(str::to_owned));
+            error.remove(ContextKind::SuggestedSubcommand);
+            error.remove(ContextKind::Suggested);
+            if let Some(near) = near {
+                error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+            }
+        }
+        ErrorKind::UnknownArgument => {
+            let Some(word) = text(&error, ContextKind::InvalidArg).filter(|w| w.starts_with("--")) else {
+                return error;
+            };
+            let flags: Vec<String> = command
+                .get_arguments()
+                .chain(grammar.get_arguments().filter(|a| a.is_global_set()))
+                .filter_map(|a| a.get_long().map(|long| format!("--{long}")))
+                .collect();
+            error.remove(ContextKind::SuggestedArg);
+            error.remove(ContextKind::Suggested);
+            if let Some(near) = suggest(&word, &flags) {
+                error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
+            }
+        }
+        ErrorKind::InvalidValue => {
+            let Some(word) = text(&error, ContextKind::InvalidValue) else { return error };
+            let Some(ContextValue::Strings(words)) = error.get(ContextKind::ValidValue) else { return error };
+            let near = suggest(&word, words);
+            error.remove(ContextKind::SuggestedValue);
+            match (near, ideas::outside(&word)) {
+                (Some(near), _) => {
+                    error.insert(ContextKind::SuggestedValue, ContextValue::String(near));
+                }
+                (None, Some(idea)) => {
+                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![idea.into()]));
+                }
+                (None, None) => {}
+            }
+        }
+        _ => {}
+    }
+    error
+}
+
+/// Prints help, the version, or what is wrong with the arguments.
+pub fn refuse(error: clap::Error, arguments: &[OsString], program: Program) -> ExitCode {
+    let grammar = (program.grammar)();
+    let error = with_suggestion(error, &grammar, arguments);
+    let is_asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    let format = match value_of(arguments, "--format").as_deref() {
+        Some("json") => Format::Json,
+        Some("github") => Format::Github,
+        Some("sarif") => Format::Sarif,
+        Some(_) | None => Format::Text,
+    };
+    if !is_asked && format.is_for_programs() {
+        let text = error.render().to_string();
+        let lines = text.lines().take_while(|l| !l.is_empty()).map(str::trim);
+        let message = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
+        let named = arguments.get(1).and_then(|a| a.to_str()).unwrap_or("");
+        let name = grammar.find_subcommand(named).map_or("", |c| c.get_name());
+        let ui = Ui::new(name, format, Color::Never, true, program);
+        return finish::<()>(&ui, Err(Failure::usage(message)));
+    }
+    // If the stream is closed, there is no other place for it.
+    let _ = error.print();
+    ExitCode::from(if is_asked { Exit::Ok } else { Exit::Usage }.code())
+}
+
+/// The value of a flag in arguments that have not been parsed: `--flag value` or `--flag=value`.
+pub fn value_of(arguments: &[OsString], flag: &str) -> Option<String> {
+    let mut words = arguments.iter().filter_map(|a| a.to_str());
+    while let Some(word) = words.next() {
+        match word.strip_prefix(flag) {
+            Some("") => return words.next().map(str::to_owned),
+            Some(rest) if rest.starts_with('=') => return rest.strip_prefix('=').map(str::to_owned),
+            Some(_) | None => {}
+        }
+    }
+    None
+}
