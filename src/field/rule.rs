@@ -280,7 +280,7 @@ impl Is {
     /// Whether a field that is not given is so.
     pub fn is_default_of(self, field: &Field) -> bool {
         match field.default {
-            DefaultDoc::Value(value) => self.holds(&value()),
+            DefaultDoc::Value(value) => self != Is::Given && self.holds(&value()),
             DefaultDoc::Absent => self == Is::Absent,
             DefaultDoc::Required | DefaultDoc::Formula(_) => false,
         }

@@ -379,7 +379,7 @@ pub fn with_rules(field: &Field) -> String {
 }
 
 /// Documentation on one line.
-fn tidy(doc: &str) -> String {
+pub fn tidy(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -51,17 +51,7 @@ pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>
         trees.push((None, base.clone()));
     }
     let runs = if let Some(entry) = stack.entry("runs") {
-        let others = ["pattern", "ranges"].into_iter().filter_map(|key| stack.entry(key));
-        let mut clash = false;
-        for other in others {
-            let message = format!("`runs` and `{}` both say which block stands where", other.key);
-            cx.report(
-                Diagnostic::error(Code::KeysExclude, other.key_span, message)
-                    .label(entry.key_span, "the other one")
-                    .help("keep one of them"),
-            );
-            clash = true;
-        }
+        let clash = ["pattern", "ranges"].iter().any(|key| stack.get(key).is_some());
         let blocks = named.as_ref().filter(|_| !clash);
         blocks.and_then(|blocks| explicit(&entry.value, stack, blocks, base, layers, cx))
     } else {

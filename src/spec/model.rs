@@ -10,7 +10,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field::mend::{mended, mended_deep};
 use crate::field::record::{Reader, entry};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
-use crate::field::{Context, Count, Places, Size};
+use crate::field::{Context, Count, Places, Real, Size};
 
 use crate::ir::ModelKind;
 use crate::parts::head::pool::Pool;
@@ -78,7 +78,7 @@ pub fn fields() -> Vec<Field> {
         field(
             "let",
             "Names for numbers, for expressions and equations.",
-            || Shape::Map(Size::describe),
+            || Shape::Map(Real::describe),
             DefaultDoc::Absent,
         ),
         field(

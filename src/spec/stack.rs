@@ -9,6 +9,7 @@ use super::lets::Lets;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::entry;
+use crate::field::rule::{self, Is, Rule};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
 use crate::field::{Context, Size};
 use crate::parts::{Embed, Norm, Position, embed};
@@ -68,6 +69,41 @@ pub fn run_fields() -> Vec<Field> {
     ]
 }
 
+/// The conditions between the fields of a stack.
+pub const RULES: &[Rule] = &[
+    Rule::divides("share", "layers"),
+    of_runs("pattern"),
+    of_runs("ranges"),
+    of_one_kind("ranges"),
+    of_one_kind("runs"),
+];
+
+/// What says which block each layer has, as `runs` does.
+const fn of_runs(field: &'static str) -> Rule {
+    Rule::excludes(
+        (field, Is::Given),
+        ("runs", Is::Given),
+        "`runs` and `{field}` both say which block each layer has",
+    )
+}
+
+/// What makes layers of several kinds.
+const fn of_one_kind(other: &'static str) -> Rule {
+    Rule::excludes(("share", Is::Given), (other, Is::Given), SEVERAL_KINDS).label("these make several")
+}
+
+const SEVERAL_KINDS: &str = "shared layers are all of one kind, and here are several";
+
+/// Reports every rule that a stack breaks. Of the keys that say which block each layer has it matters only whether
+/// they are given.
+fn obeys(node: &Node, layers: Option<u64>, share: Option<Size>, cx: &mut Context<'_>) -> Option<()> {
+    let given = ["pattern", "ranges", "runs"].into_iter().filter(|key| node.get(key).is_some());
+    let mut values: Vec<Entry> = given.map(|key| entry(key, plain("given"))).collect();
+    values.extend(layers.map(|n| entry("layers", plain(n.to_string()))));
+    values.extend(share.map(|n| entry("share", n.encode())));
+    rule::check(RULES, node, &Node::map(values, node.span), cx)
+}
+
 /// The fields of a stack, those of a block among them.
 pub fn fields() -> Vec<Field> {
     fn block_shape() -> Shape {
@@ -90,6 +126,7 @@ pub fn fields() -> Vec<Field> {
         Field::new("final_norm", "Whether the stack's norm follows the last block, or which norm does.", bool::describe, DefaultDoc::Value(|| plain("true"))),
         Field::new("embed", "What differs from the model's `embed` in this stack.", Embed::describe, DefaultDoc::Absent),
     ]);
+    all.iter_mut().for_each(|field| field.rules = RULES);
     all
 }
 
@@ -150,6 +187,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     }
     let base = base_tree(node, &embed_tree, around.norm, cx);
     let share = node.entry("share").map(|e| (e, Size::decode(&e.value, cx)));
+    let lawful = obeys(node, layers, share.as_ref().and_then(|(_, share)| *share), cx);
     let plan = layers::plan(node, &base, layers, cx);
     let site = block::Site {
         stack: around.key,
@@ -180,6 +218,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     if is_complete && around.has_memory {
         attends(node, &blocks, &around, cx)?;
     }
+    lawful?;
     let each = sharing(share, node, layers?, &mut segments, cx)?;
     if !is_complete {
         return None;
@@ -387,37 +426,19 @@ fn sharing(
 ) -> Option<u64> {
     let Some((e, share)) = share else { return Some(1) };
     let share = *share?;
-    let [Segment { cycle, .. }] = segments.as_slice() else {
-        return several_kinds(e, node, &["ranges", "runs"], cx);
+    let cycle = match segments.as_slice() {
+        [Segment { cycle, .. }] if cycle.iter().all(|i| Some(i) == cycle.first()) => cycle,
+        _ => {
+            let diagnostic = Diagnostic::error(Code::KeysExclude, e.key_span, SEVERAL_KINDS);
+            let pattern = node.entry("pattern").into_iter();
+            let diagnostic = pattern.fold(diagnostic, |d, p| d.label(p.key_span, "these make several"));
+            cx.report(diagnostic.help("keep one of them"));
+            return None;
+        }
     };
-    if cycle.iter().any(|i| Some(i) != cycle.first()) {
-        return several_kinds(e, node, &["pattern", "runs"], cx);
-    }
-    if !layers.is_multiple_of(share) {
-        let message = format!("share ({share}) does not divide layers ({layers})");
-        let place = node.get("layers").map_or(node.span, |n| n.span);
-        let (down, up) = (layers / share * share, (layers / share).saturating_add(1).saturating_mul(share));
-        let near: Vec<String> = [down, up].iter().filter(|n| **n > 0).map(u64::to_string).collect();
-        cx.report(
-            Diagnostic::error(Code::NotDivisible, e.value.span, message)
-                .label(place, format!("{layers} layers here"))
-                .help(format!("{} layers would do: every block is applied equally often", near.join(" or "))),
-        );
-        return None;
-    }
     let cycle = cycle.first().copied().into_iter().collect();
     *segments = vec![Segment { count: share, cycle }];
-    Some(layers / share)
-}
-
-/// Reports layers that are shared and of several kinds.
-fn several_kinds<T>(share: &Entry, node: &Node, keys: &[&str], cx: &mut Context<'_>) -> Option<T> {
-    let message = "shared layers are all of one kind, and here are several";
-    let diagnostic = Diagnostic::error(Code::KeysExclude, share.key_span, message);
-    let others = keys.iter().find_map(|key| node.entry(key));
-    let diagnostic = others.iter().fold(diagnostic, |d, other| d.label(other.key_span, "these make several"));
-    cx.report(diagnostic.help("keep one of them"));
-    None
+    layers.checked_div(share)
 }
 
 impl Stack {

@@ -31,6 +31,7 @@ pub use value::{Decay, Location, Locations, Pattern, Patterns};
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::record::{Reader, record};
+use crate::field::rule::{Is, Rule};
 use crate::field::{Context, Count, Positive, Probability, Size, Value};
 use crate::source::{SourceId, SourceMap};
 use crate::spec::explain::{self, Topic};
@@ -88,26 +89,21 @@ record! {
         stop: Option<Stop> = absent;
         /// The seed of everything random: initial parameters, the order of examples, dropout, masking.
         seed: Count = value(Count(0));
-    } pairs Self::pairs; check Self::check;
+    } rules [Rule::excludes(
+        ("epochs", Is::Given),
+        ("steps", Is::Given),
+        "`steps` and `epochs` both set how long training lasts",
+    )]; pairs Self::pairs; check Self::check;
 }
 
 impl Recipe {
     fn pairs(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
-        let fault = match (reader.has("steps"), reader.has("epochs")) {
-            (true, true) => Diagnostic::error(
-                Code::KeysExclude,
-                reader.place("epochs"),
-                "`steps` and `epochs` both set how long training lasts",
-            )
-            .label(reader.place("steps"), "the other one")
-            .help("keep one of them"),
-            (false, false) => {
-                Diagnostic::error(Code::MissingKey, reader.whole(), "`recipe` needs `steps` or `epochs`")
-                    .help("add `steps: ...`, a whole number")
-            }
-            (true, false) | (false, true) => return Some(()),
-        };
-        cx.report(fault);
+        if reader.has("steps") || reader.has("epochs") {
+            return Some(());
+        }
+        let message = "`recipe` needs `steps` or `epochs`";
+        let diagnostic = Diagnostic::error(Code::MissingKey, reader.whole(), message);
+        cx.report(diagnostic.help("add `steps: ...`, a whole number"));
         None
     }
 
@@ -176,7 +172,7 @@ pub fn catalogue() -> Vec<Topic> {
 
 /// The JSON schema of a recipe.
 pub fn schema() -> serde_json::Value {
-    schema::document("recipe", DOC, &Recipe::fields(), true)
+    schema::document("recipe", DOC, &Recipe::fields())
 }
 
 /// Whether a word names a part. The code that applies settings to a recipe needs to know this.

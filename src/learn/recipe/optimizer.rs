@@ -1,9 +1,9 @@
 //! How gradients change parameters. The defaults are PyTorch's.
 
 use super::value::{Betas, Decay};
-use crate::diag::{Code, Diagnostic};
 use crate::field::record::{Places, choice, record, slot};
-use crate::field::{Context, NotNegative, Positive, Share, Size};
+use crate::field::rule::{Is, Rule};
+use crate::field::{NotNegative, Positive, Share, Size};
 
 record! {
     /// Divides the gradient's running mean by the root of its running square (Kingma and Ba 2015).
@@ -51,20 +51,14 @@ record! {
         weight_decay: NotNegative = value(NotNegative(0.0));
         /// Other weight decays by parameter path; the last pattern that matches applies.
         decay: Decay = value(Decay::default());
-    } check Self::check;
+    } rules [of_momentum("nesterov", Is::True), of_momentum("dampening", Is::NotZero)];
 }
 
-impl Sgd {
-    fn check(&self, cx: &mut Context<'_>) -> Option<()> {
-        let said = [("nesterov", self.nesterov), ("dampening", *self.dampening > 0.0)];
-        let idle = said.iter().find(|(_, given)| *given && *self.momentum == 0.0);
-        let Some((key, _)) = idle else { return Some(()) };
-        let message = format!("without `momentum`, `{key}` has no effect");
-        cx.report(
-            Diagnostic::error(Code::KeysExclude, self.places.of(key), message).help("add `momentum: 0.9`"),
-        );
-        None
-    }
+/// A field about the momentum, which has no effect without one.
+const fn of_momentum(field: &'static str, is: Is) -> Rule {
+    Rule::excludes((field, is), ("momentum", Is::Zero), "without `momentum`, `{field}` has no effect")
+        .label("no momentum here")
+        .help("add `momentum: 0.9`")
 }
 
 choice! {

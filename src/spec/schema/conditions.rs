@@ -1,0 +1,405 @@
+//! Which keys of a spec need or exclude one another, across its records: what a head needs of the stacks, what an
+//! equation calls, what the layers of a stack are. Conditions on the fields of one record are in the tables.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::super::wiring::{self, PRELUDE, PartKind};
+use super::super::{load, model, stack};
+use super::rules::{POWERS, Scope, at, at_most, if_given, of_rule, required};
+use super::{Definitions, has, not, texts, within};
+use crate::field::value::{DefaultDoc, Field};
+use crate::ir::ModelKind;
+use crate::parts::attention::multi_head::MultiHead;
+use crate::parts::{Norm, Position};
+use crate::syntax::tree::Node;
+
+const STACKS: [&str; 2] = ["encoder", "decoder"];
+
+/// The longest pattern whose length the schema compares with the number of blocks.
+const LONGEST: usize = 16;
+
+/// The numbers of layers that the schema compares with ranges: all small ones, and those that models have.
+const LAYERS: &[u64] = &[
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 36, 40, 42, 48, 61, 64,
+    80, 96, 128,
+];
+
+/// What a few keys hold that the tables leave to the code that reads them.
+pub fn narrow(properties: &mut Map<String, Json>) {
+    let mut all_of = |key: &str, more: Json| {
+        if let Some(Json::Object(field)) = properties.get_mut(key) {
+            field.insert("allOf".to_owned(), json!([more]));
+        }
+    };
+    all_of("trafo", json!({ "const": model::VERSION }));
+    all_of("let", json!({ "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" } }));
+    let fields: Vec<&str> = model::fields().iter().map(|f| f.name).collect();
+    // A key of a variant may be a path.
+    let path = format!(r"^(?:{})(?:\..+)?$", fields.join("|"));
+    let variant = json!({ "type": "object", "propertyNames": { "pattern": path } });
+    let grid = json!({ "type": "object", "additionalProperties": { "type": "array", "minItems": 1 } });
+    all_of("sweep", json!({ "properties": { "grid": grid }, "additionalProperties": variant }));
+    all_of("weights", texts::tensors());
+}
+
+/// Every condition on a spec as a whole. A spec that extends another need not say it all itself.
+pub fn conditions(definitions: &mut Definitions) -> Vec<Json> {
+    let mut all = Vec::new();
+    let mut of_whole = vec![json!({ "anyOf": [has(&["encoder"]), has(&["decoder"])] })];
+    of_whole.push(has(&required(&model::fields())));
+    for stack in STACKS {
+        of_whole.push(within(stack, has(&required(&stack::fields()))));
+        // Every named wiring calls attention.
+        let described = json!({ "if": has_only_wirings(), "then": has(&["attention"]) });
+        of_whole.push(within(stack, described));
+        all.push(within(stack, definitions.shared("layers", |_| layers())));
+        of_whole.push(within(stack, definitions.shared("blocks", |_| blocks())));
+    }
+    of_values(definitions, &mut all, &mut of_whole);
+    of_input(&mut all, &mut of_whole);
+    of_head(&mut all);
+    of_equations(definitions, &mut all, &mut of_whole);
+    of_memory(&mut all);
+    of_sizes(definitions, &mut all, &mut of_whole);
+    all.push(whole(json!({ "allOf": of_whole })));
+    all
+}
+
+/// What holds unless the spec extends another one.
+fn whole(then: Json) -> Json {
+    json!({ "if": not(has(&["extends"])), "then": then })
+}
+
+/// A stack whose own parts are what its layers have: no other map is laid over them.
+fn is_plain() -> Json {
+    let fields = stack::fields();
+    let names = fields.iter().map(|f| f.name).filter(|name| !matches!(*name, "blocks" | "ranges"));
+    json!({ "propertyNames": { "enum": names.collect::<Vec<_>>() } })
+}
+
+/// A stack whose blocks are all a named wiring.
+fn has_only_wirings() -> Json {
+    json!({
+        "properties": { "block": { "enum": wirings() } },
+        "allOf": [not(has(&["blocks"])), not(has(&["ranges"]))],
+    })
+}
+
+/// Holds for each stack that the spec has.
+fn each_stack(then: &Json) -> Json {
+    let of = |stack: &str| within(stack, then.clone());
+    json!({ "allOf": STACKS.map(of) })
+}
+
+/// The rules of the tables, where nothing is laid over a value.
+fn of_values(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
+    let plain = d.shared("plain", |_| is_plain());
+    let mut add =
+        |fields: &[Field], names: &[&str], scope: Scope, wrap: &dyn Fn(Json) -> Json, to: &mut Vec<Json>| {
+            for field in fields.iter().filter(|f| names.contains(&f.name)) {
+                let rules = d.rules((field.shape)(), scope);
+                to.extend(rules.map(|rules| wrap(within(field.name, rules))));
+            }
+        };
+    let (model, stack) = (model::fields(), stack::fields());
+    add(&model, &["head", "init"], Scope::Given, &|rules| rules, all);
+    add(&model, &["head", "init"], Scope::Whole, &|rules| rules, of_whole);
+    let unless_embedded = |rules: Json| {
+        let no_own = each_stack(&not(has(&["embed"])));
+        json!({ "if": no_own, "then": rules })
+    };
+    add(&model, &["embed"], Scope::Given, &unless_embedded, all);
+    add(&model, &["embed"], Scope::Whole, &unless_embedded, of_whole);
+    let unless_normed = |rules: Json| {
+        let no_own = json!({ "allOf": [plain, not(has(&["norm"]))] });
+        json!({ "if": each_stack(&no_own), "then": rules })
+    };
+    add(&model, &["norm"], Scope::Given, &unless_normed, all);
+    for name in STACKS {
+        let in_stack = |rules: Json| within(name, rules);
+        let in_plain = |rules: Json| within(name, json!({ "if": plain, "then": rules }));
+        add(&stack, &["embed"], Scope::Given, &in_stack, all);
+        let alone = |rules: Json| json!({ "if": not(has(&["embed"])), "then": within(name, rules) });
+        add(&stack, &["embed"], Scope::Whole, &alone, of_whole);
+        add(&stack, &["norm", "attention", "cross", "ffn", "gain"], Scope::Given, &in_plain, all);
+        add(&stack, &["attention", "ffn", "gain"], Scope::Whole, &in_plain, of_whole);
+    }
+}
+
+/// What the input is, and what is about it.
+fn of_input(all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
+    let reads_image = reads_image();
+    of_whole.push(json!({ "if": not(reads_image), "then": has(&["vocab", "context"]) }));
+    // An image alone has no words.
+    let all_image = json!({ "allOf": [embeds_image(), not(has(&["decoder"]))] });
+    let no_words = json!({ "allOf": [not(has(&["vocab"])), not(has(&["context"]))] });
+    all.push(json!({ "if": all_image, "then": no_words }));
+    // Segments are of one text, and what is added to embeddings is no scheme of a block.
+    let segments = json!({ "required": ["embed"], "properties": { "embed": { "required": ["segments"] } } });
+    let both = has(&STACKS);
+    all.push(json!({ "if": both, "then": not(segments) }));
+    let added = json!({ "enum": ["learned", "sinusoidal"] });
+    let without_embed = json!({ "allOf": [not(has(&["embed"])), not(has(&["extends"]))] });
+    for stack in STACKS {
+        let own = json!({ "if": not(has(&["embed"])), "then": within("position", not(added.clone())) });
+        all.push(json!({ "if": without_embed, "then": within(stack, own) }));
+    }
+    // One table has nothing to share.
+    let shared = json!({ "const": true });
+    let shares = json!({ "anyOf": [
+        at("embed.shared", &shared), at("encoder.embed.shared", &shared), at("decoder.embed.shared", &shared),
+    ] });
+    of_whole.push(json!({ "if": shares, "then": both }));
+    // The row of the padding token is one of the table's.
+    let no_own = json!({ "allOf": [each_stack(&not(has(&["embed"]))), not(has(&["source_vocab"]))] });
+    all.push(json!({ "if": no_own, "then": { "allOf": at_most("embed.padding", "vocab", true) } }));
+}
+
+fn is_image() -> Json {
+    json!({ "properties": { "patches": not(json!({ "const": "none" })) }, "required": ["patches"] })
+}
+
+fn embeds_image() -> Json {
+    within_required("embed", &is_image())
+}
+
+fn reads_image() -> Json {
+    let embeds = embeds_image();
+    json!({ "anyOf": [
+        embeds, within_required("encoder", &embeds), within_required("decoder", &embeds),
+    ] })
+}
+
+/// Which models a head is for, and what it reads of them.
+fn of_head(conditions: &mut Vec<Json>) {
+    for (head, kinds, reads_tokens) in model::HEADS {
+        let is_head = json!({ "anyOf": [{ "const": head }, { "type": "object", "required": [head] }] });
+        let is_head = within_required("head", &is_head);
+        let mut then = Vec::new();
+        for (kind, key, without) in [
+            (ModelKind::Encoder, "encoder", Some("decoder")),
+            (ModelKind::Decoder, "decoder", Some("encoder")),
+            (ModelKind::EncoderDecoder, "encoder", None),
+        ] {
+            if *kinds == [kind] {
+                then.push(match without {
+                    None => json!({ "anyOf": [has(&STACKS), has(&["extends"])] }),
+                    Some(other) => json!({ "anyOf": [not(has(&[other])), has(&[key, "extends"])] }),
+                });
+            }
+        }
+        if *reads_tokens {
+            then.push(not(embeds_image()));
+        }
+        if !then.is_empty() {
+            conditions.push(json!({ "if": is_head, "then": { "allOf": then } }));
+        }
+    }
+    // A pooling or a head that reads a token of an image needs an image with that token.
+    let is = |field: &str, value: Json| {
+        let field = at(field, &json!({ "const": value }));
+        json!({ "anyOf": [at("classify", &field), at("embed", &field)] })
+    };
+    let head_is = |field: &str, value: Json| within_required("head", &is(field, value));
+    let may_read_image = json!({ "anyOf": [reads_image(), has(&["extends"])] });
+    for (field, value) in [("pool", json!("cls_mean")), ("distilled", json!(true))] {
+        conditions.push(json!({ "if": head_is(field, value), "then": may_read_image }));
+    }
+    let token = at("embed.patches.distillation_token", &json!({ "const": true }));
+    let has_token = json!({ "anyOf": [
+        token, within_required("encoder", &token), within_required("decoder", &token), has(&["extends"]),
+    ] });
+    conditions.push(json!({ "if": head_is("distilled", json!(true)), "then": has_token }));
+}
+
+/// The keys of a stack that say which block is where, and a window's width.
+fn layers() -> Json {
+    let several = json!({ "type": "array", "minItems": 2, "uniqueItems": true });
+    let cycle = json!({ "not": { "required": ["share", "pattern"], "properties": { "pattern": several } } });
+    let range = json!({ "propertyNames": { "pattern": r"^[0-9.\s]+$" } });
+    let within_layers = LAYERS.iter().map(|n| {
+        let is_short = json!({ "type": "integer", "maximum": n });
+        let ranges = json!({ "propertyNames": { "pattern": texts::ranges_within(*n) } });
+        json!({ "if": at("layers", &is_short), "then": within("ranges", ranges) })
+    });
+    let mut all = vec![cycle, within("ranges", range)];
+    all.extend(within_layers);
+    all.extend(stack::RULES.iter().flat_map(|rule| of_rule(rule, &[], Scope::Given)));
+    json!({ "allOf": all })
+}
+
+/// Named blocks are what a pattern names.
+fn blocks() -> Json {
+    let several = json!({ "required": ["blocks"], "properties": { "blocks": { "minProperties": 2 } } });
+    let order = json!({ "anyOf": [has(&["pattern"]), has(&["runs"])] });
+    let mut all = vec![json!({ "if": several, "then": order })];
+    all.push(json!({ "if": has(&["pattern"]), "then": has(&["blocks"]) }));
+    // A pattern of so many names leaves every further block without a layer.
+    all.extend((1..=LONGEST).map(|n| {
+        let is_short = json!({ "type": "array", "maxItems": n });
+        json!({ "if": at("pattern", &is_short), "then": within("blocks", json!({ "maxProperties": n })) })
+    }));
+    json!({ "allOf": all })
+}
+
+/// What the equations of a stack call, and keys that only matter to what is called.
+fn of_equations(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
+    let no_ranges = not(has(&["ranges"]));
+    let calls = d.shared("calls", |_| calls());
+    for stack in STACKS {
+        let own = json!({ "allOf": [not(has(&["blocks"])), no_ranges] });
+        all.push(within(stack, json!({ "if": own, "then": calls })));
+        // A map of a block or a range with an equation of its own, over which nothing is laid.
+        let of_blocks = within("blocks", json!({ "additionalProperties": calls }));
+        all.push(within(stack, json!({ "if": no_ranges, "then": of_blocks })));
+        all.push(within(stack, within("ranges", json!({ "additionalProperties": calls }))));
+    }
+    // The numbered calls of a named wiring.
+    let any_numbered = json!({ "pattern": format!("^(?:{})[0-9]+$", kinds().join("|")) });
+    for (stack, has_memory, context) in [
+        ("encoder", false, json!({})),
+        ("decoder", false, not(has(&["encoder"]))),
+        ("decoder", true, has(&["encoder"])),
+    ] {
+        for name in wirings() {
+            let is_this =
+                match super::super::block::fields().iter().find(|f| f.name == "block").map(|f| f.default) {
+                    Some(DefaultDoc::Value(value)) if value().text() == Some(name) => {
+                        within("block", json!({ "const": name }))
+                    }
+                    _ => at("block", &json!({ "const": name })),
+                };
+            let calls = instances(name, has_memory);
+            let keys =
+                json!({ "propertyNames": { "anyOf": [not(any_numbered.clone()), { "enum": calls }] } });
+            let is_this = json!({ "allOf": [is_this, not(has(&["blocks"])), not(has(&["ranges"]))] });
+            let then = within(stack, json!({ "if": is_this, "then": keys }));
+            of_whole.push(json!({ "if": context, "then": then }));
+        }
+    }
+    // A norm of the model that every stack replaces or never calls, and positions that no attention has.
+    let own_equation = |part: &str| {
+        let text = json!({ "type": "string", "not": { "anyOf": [
+            { "enum": wirings() }, { "pattern": format!(r"\b{part}") },
+        ] } });
+        json!({ "allOf": [at("block", &text), not(has(&["blocks"])), not(has(&["ranges"]))] })
+    };
+    let is_part =
+        |name: &str| json!({ "anyOf": [{ "const": name }, { "type": "object", "required": [name] }] });
+    let in_all = |stack: Json| {
+        let of = |name: &str| json!({ "anyOf": [not(has(&[name])), within_required(name, &stack)] });
+        json!({ "allOf": STACKS.map(of) })
+    };
+    for norm in Norm::PARTS {
+        let others = Norm::PARTS.iter().filter(|other| *other != norm).map(|other| is_part(other));
+        let replaced = at("norm", &json!({ "anyOf": others.collect::<Vec<_>>() }));
+        let uncalled =
+            json!({ "allOf": [own_equation("norm"), at("final_norm", &json!({ "const": false }))] });
+        let idle = in_all(json!({ "anyOf": [replaced, uncalled] }));
+        of_whole.push(not(json!({ "allOf": [at("norm", &is_part(norm)), idle] })));
+    }
+    // Positions that are added to embeddings have their effect there.
+    let of_attention =
+        Position::PARTS.iter().filter(|name| !matches!(**name, "none" | "learned" | "sinusoidal"));
+    let of_attention = json!({ "anyOf": of_attention.map(|name| is_part(name)).collect::<Vec<_>>() });
+    let idle = json!({ "allOf": [at("embed.position", &of_attention), in_all(own_equation("attention"))] });
+    of_whole.push(not(idle));
+}
+
+/// A part's key needs a call of it, where the map has an equation.
+fn calls() -> Json {
+    let unused = |kind: &PartKind| {
+        let text = json!({ "type": "string", "not": { "anyOf": [
+            { "enum": wirings() }, { "pattern": format!(r"\b{}", kind.word()) },
+        ] } });
+        // The final norm may be that norm.
+        let is_free = matches!(kind, PartKind::Norm);
+        (!is_free).then(|| json!({ "if": at("block", &text), "then": not(has(&[kind.word()])) }))
+    };
+    json!({ "allOf": PartKind::ALL.iter().filter_map(unused).collect::<Vec<Json>>() })
+}
+
+/// What is about a source needs an encoder next to the decoder.
+fn of_memory(all: &mut Vec<Json>) {
+    let alone = not(json!({ "anyOf": [has(&["encoder"]), has(&["extends"])] }));
+    let no_memory = json!({ "allOf": [
+        not(has(&["cross"])),
+        within("block", not(json!({ "type": "string", "pattern": r"\bmemory\b|\bcross" }))),
+    ] });
+    let then = json!({ "allOf": [not(has(&["source_vocab"])), within("decoder", no_memory)] });
+    all.push(json!({ "if": alone, "then": then }));
+    let attends =
+        json!({ "anyOf": [{ "enum": with_memory() }, { "type": "string", "pattern": r"\bcross" }] });
+    let attends = json!({ "anyOf": [has(&["blocks"]), has(&["ranges"]), within("block", attends)] });
+    all.push(json!({ "if": has(&STACKS), "then": within("decoder", attends) }));
+}
+
+/// Sizes of one record that depend on those of another.
+fn of_sizes(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
+    let plain = d.shared("plain", |_| is_plain());
+    // A window that sees both sides has a middle.
+    let even = json!({ "type": "integer", "multipleOf": 2 });
+    all.push(if_given("encoder.attention.mask.window", &not(even.clone())));
+    let odd = json!({ "type": "integer", "not": even });
+    let rotary = json!({ "anyOf": [
+        { "const": "rotary" }, at("rotary", &json!({ "not": { "required": ["fraction"] } })),
+    ] });
+    for stack in STACKS {
+        for attention in ["attention", "attention.multi_head"] {
+            let own = |field: &str| format!("{stack}.{attention}.{field}");
+            // Rotary positions turn pairs of features.
+            let turns = at("embed.position", &rotary);
+            let no_position =
+                within(stack, json!({ "allOf": [not(has(&["position"])), not(has(&["embed"]))] }));
+            let is_turned = json!({ "allOf": [turns, within(stack, plain.clone()), no_position] });
+            let then = if_given(&own("head_dim"), &not(odd.clone()));
+            all.push(json!({ "if": is_turned, "then": then }));
+        }
+    }
+    // The defaults that are quotients of two sizes: `d_model / heads`.
+    for field in MultiHead::fields() {
+        let DefaultDoc::Formula(formula) = field.default else { continue };
+        let Some((size, heads)) = formula.split_once(" / ") else { continue };
+        for power in POWERS {
+            let stack = d.shared(&format!("{heads}-in-{power}"), |_| {
+                let number = at(heads, &json!({ "type": "integer", "multipleOf": power }));
+                let fields = json!({ "allOf": [number, not(has(&[field.name]))] });
+                let attention = json!({ "anyOf": [fields, at("multi_head", &fields)] });
+                json!({ "allOf": [plain, at("attention", &attention)] })
+            });
+            let any = STACKS.map(|name| within_required(name, &stack));
+            let then = within(size, json!({ "multipleOf": power }));
+            of_whole.push(json!({ "if": { "anyOf": any }, "then": then }));
+        }
+    }
+}
+
+/// The names of the calls of a wiring.
+fn instances(wiring: &str, has_memory: bool) -> Vec<String> {
+    let sources = load::sources();
+    let node = Node::plain(wiring, crate::source::Span::default());
+    wiring::instance_names(&node, wiring::prelude(&sources), has_memory, &sources).unwrap_or_default()
+}
+
+fn kinds() -> Vec<&'static str> {
+    PartKind::ALL.iter().map(|kind| kind.word()).collect()
+}
+
+/// A map that has a key whose value is like that.
+fn within_required(key: &str, what: &Json) -> Json {
+    json!({ "required": [key], "properties": { key: what } })
+}
+
+/// The named wirings that attend to a memory.
+fn with_memory() -> Vec<&'static str> {
+    let with = PRELUDE.lines().filter(|line| line.contains(", memory)"));
+    with.filter_map(|line| line.strip_prefix("block ")?.split('(').next()).collect()
+}
+
+/// The names of the prelude's wirings, in their order.
+pub fn wirings() -> Vec<&'static str> {
+    let mut names: Vec<&str> =
+        PRELUDE.lines().filter_map(|l| l.strip_prefix("block ")?.split('(').next()).collect();
+    names.dedup();
+    names
+}
