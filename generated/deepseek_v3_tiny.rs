@@ -367,7 +367,7 @@ impl Block2 {
     }
 }
 
-/// One block of a stack of unlike ones.
+/// One block of a stack of different ones.
 #[derive(Module, Debug)]
 pub enum DecoderBlock {
     /// A [`Block`].

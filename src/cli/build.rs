@@ -12,7 +12,7 @@ use super::format::{Format, FormatArg};
 use super::outcome::{Exit, Failure, Output};
 use super::subject::SpecArgs;
 use super::ui::Ui;
-use crate::emit::{self, Form};
+use crate::emit::rust::{self, Form};
 use crate::report::summary::{Summary, summary};
 
 /// Arguments of `build`.
@@ -67,13 +67,10 @@ impl Command for Build {
         let summary = summary(&subject.graph);
         let named = self.spec.as_written(&subject.name);
         let form = if self.standalone { Form::Standalone } else { Form::Kernels };
-        let emit = || match form {
-            Form::Standalone => emit::standalone(&subject.graph, &subject.sources, &named),
-            Form::Kernels => emit::rust(&subject.graph, &subject.sources, &named),
-        };
+        let emit = || rust::source(&subject.graph, &subject.sources, &named, form);
         let (path, files) = match &self.krate {
             Some(folder) => {
-                let files = emit::krate(&subject.graph, &subject.sources, &named, form)?;
+                let files = rust::krate(&subject.graph, &subject.sources, &named, form)?;
                 (folder.clone(), files.into_iter().map(|(path, text)| (folder.join(path), text)).collect())
             }
             None if self.out == Path::new("-") => {
@@ -84,7 +81,7 @@ impl Command for Build {
             None => {
                 let path = match self.out.extension().is_some_and(|e| e == "rs") {
                     true => self.out.clone(),
-                    false => self.out.join(format!("{}.rs", emit::name::file(&subject.graph.name))),
+                    false => self.out.join(format!("{}.rs", rust::name::file(&subject.graph.name))),
                 };
                 let text = emit()?;
                 (path.clone(), vec![(path, text)])

@@ -14,7 +14,7 @@ mod emission {
     use syn::{FnArg, ImplItem, ImplItemFn, Item, Pat, Type};
     use trafoc::compile::compile;
     use trafoc::diag::Sink;
-    use trafoc::emit;
+    use trafoc::emit::rust::{self, Form};
     use trafoc::hub;
     use trafoc::hub::shelf::Families;
     use trafoc::ir::{MemberKind, Op, Verified, paths};
@@ -164,7 +164,7 @@ mod emission {
         let given: Vec<_> = settings.iter().map(|s| parse_set(&mut sources, s).expect("a setting")).collect();
         let compiled = compile(&mut sources, id, notation, &given, &mut folder).expect("no fault of trafoc");
         let graph = compiled.graph.unwrap_or_else(|| panic!("{spec}: {:#?}", compiled.diagnostics));
-        let text = emit::rust(&graph, &sources, spec).expect("no fault of trafoc");
+        let text = rust::source(&graph, &sources, spec, Form::Kernels).expect("no fault of trafoc");
         let elements: u128 = paths::folded(&graph).iter().map(|p| p.elements()).sum();
         let nodes = graph.modules.iter().flat_map(|module| &module.nodes);
         let each =
@@ -178,7 +178,7 @@ mod emission {
         }
         let short = if Path::new(spec).is_absolute() { name } else { spec };
         let short = short.trim_end_matches(".yaml").replace("tests/", "").replace('/', "_");
-        let module = emit::name::file(&short);
+        let module = rust::name::file(&short);
         let file = out.join(format!("{module}.rs"));
         std::fs::write(&file, &text).expect("a model can be written");
         let _ = write!(cases, "#[path = {:?}]\npub mod {module};\n", file.display().to_string());
@@ -187,7 +187,7 @@ mod emission {
         }
         let _ = writeln!(cases, "{}", test(&graph, spec, settings, &module, &text, "0.0"));
         if STANDALONE.iter().any(|known| spec == format!("specs/{known}.yaml")) {
-            let text = emit::standalone(&graph, &sources, spec).expect("no fault of trafoc");
+            let text = rust::source(&graph, &sources, spec, Form::Standalone).expect("no fault of trafoc");
             assert!(!text.contains("trafoc_kernels"), "{spec} does not need burn alone");
             let module = format!("{module}_standalone");
             let file = out.join(format!("{module}.rs"));
@@ -199,8 +199,8 @@ mod emission {
 
     /// The program of the spec's crate, compiled where the crate is a module.
     fn write_program(graph: &Verified, sources: &SourceMap, case: &str, out: &Path, cases: &mut String) {
-        let files = emit::krate(graph, sources, case, emit::Form::Kernels).expect("no fault of trafoc");
-        let module = emit::name::file(&graph.name);
+        let files = rust::krate(graph, sources, case, Form::Kernels).expect("no fault of trafoc");
+        let module = rust::name::file(&graph.name);
         let text = |path: &str| {
             let found = files.iter().find(|(name, _)| name == path);
             found.unwrap_or_else(|| panic!("{case}: no {path}")).1.clone()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use trafoc::compile::compile;
-use trafoc::emit;
+use trafoc::emit::rust::{self, Form};
 use trafoc::source::{SourceId, SourceMap};
 use trafoc::spec::load::{self, Files};
 use trafoc::syntax::Notation;
@@ -43,8 +43,8 @@ fn emitted() -> BTreeMap<String, String> {
             Shipped.open(&mut sources, SourceId::default(), &format!("{name}.yaml")).unwrap();
         let compiled = compile(&mut sources, id, notation, &[], &mut Shipped).unwrap();
         let graph = compiled.graph.unwrap_or_else(|| panic!("{name}: {:#?}", compiled.diagnostics));
-        let text = emit::rust(&graph, &sources, &format!("specs/{name}.yaml")).unwrap();
-        let module = emit::name::file(&name);
+        let text = rust::source(&graph, &sources, &format!("specs/{name}.yaml"), Form::Kernels).unwrap();
+        let module = rust::name::file(&name);
         modules.push_str(&format!("pub mod {module};\n"));
         files.insert(format!("{module}.rs"), text);
     }
@@ -90,7 +90,7 @@ fn emitted_files_do_not_grow_with_layers() {
     let path = repository("specs/gpt1.yaml");
     let lines = |settings: &[&str]| {
         let graph = crate::compiled::graph_with(&path, settings);
-        emit::rust(&graph, &SourceMap::new(), "specs/gpt1.yaml").unwrap().lines().count()
+        rust::source(&graph, &SourceMap::new(), "specs/gpt1.yaml", Form::Kernels).unwrap().lines().count()
     };
     assert_eq!(lines(&["decoder.layers=1000"]), lines(&["decoder.layers=2"]));
 }
@@ -98,8 +98,8 @@ fn emitted_files_do_not_grow_with_layers() {
 #[test]
 fn emitted_crates_pin_the_burn_they_are_tested_with() {
     let manifest = std::fs::read_to_string(repository("Cargo.toml")).unwrap();
-    assert!(manifest.contains(&format!("burn = {{ version = \"={}\"", emit::BURN)));
+    assert!(manifest.contains(&format!("burn = {{ version = \"={}\"", rust::BURN)));
     let kernels = std::fs::read_to_string(repository("kernels/Cargo.toml")).unwrap();
-    assert!(kernels.contains(&format!("version = \"={}\"", emit::BURN)));
-    assert!(kernels.contains(&format!("\nversion = \"{}\"", emit::KERNELS)));
+    assert!(kernels.contains(&format!("version = \"={}\"", rust::BURN)));
+    assert!(kernels.contains(&format!("\nversion = \"{}\"", rust::KERNELS)));
 }

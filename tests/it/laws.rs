@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use trafoc::diag::render;
+use trafoc::emit::rust::{self, Form};
 use trafoc::spec::expand::expand;
 use trafoc::syntax::Notation;
 
@@ -122,7 +123,7 @@ proptest! {
         let (closed, one_by_one) = counts(&graph);
         prop_assert_eq!(closed, one_by_one.unwrap_or(closed), "{}", text);
         // Emission parses its own output.
-        let emitted = trafoc::emit::rust(&graph, &front.sources, "tiny.yaml");
+        let emitted = rust::source(&graph, &front.sources, "tiny.yaml", Form::Kernels);
         prop_assert!(emitted.is_ok(), "{text}\n{emitted:?}");
         let spec = front.compilation.spec.unwrap();
         for notation in [Notation::Yaml, Notation::Dsl] {

@@ -77,6 +77,8 @@ mod picture;
 #[cfg(test)]
 mod png;
 #[cfg(test)]
+mod program;
+#[cfg(test)]
 mod random;
 #[cfg(test)]
 mod readers;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use syn::{BinOp, Expr, Item, Lit, Stmt};
+use trafoc::emit::rust::{self, Form};
 use trafoc::inspect::sites::sites;
 use trafoc::ir::{Lengths, Verified};
 use trafoc::report::cost::cost;
@@ -153,7 +154,7 @@ fn built(spec: &str) -> (Verified, String) {
     let front = Front::of_text("tiny.yaml", spec, "specs");
     assert!(front.codes().is_empty(), "{spec}\n{}", front.rendered());
     let graph = front.compilation.graph.unwrap();
-    let text = trafoc::emit::rust(&graph, &front.sources, "tiny.yaml").unwrap();
+    let text = rust::source(&graph, &front.sources, "tiny.yaml", Form::Kernels).unwrap();
     (graph, text)
 }
 
@@ -186,6 +187,7 @@ fn a_prefix_lifts_causality_and_no_window() {
 #[cfg(feature = "interp")]
 mod computed {
     use burn::prelude::*;
+    use trafoc::emit::rust::{self, Form};
     use trafoc::inspect::sites::sites;
     use trafoc::interp::{Captures, Inputs, Model, Options, Weights};
     use trafoc::ir::Verified;

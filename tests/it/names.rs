@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use syn::visit::Visit;
-use trafoc::emit::{self, Form, name};
+use trafoc::emit::rust::{self, Form, name};
 use trafoc::ir::extent::Word;
 use trafoc::ir::{Dim, Extent, Sym};
 use trafoc::source::SourceMap;
@@ -51,7 +51,7 @@ impl<'ast> Visit<'ast> for Words {
 fn what_emitted_files_name_no_module_is_called() {
     for folder in ["tests/good", "specs"] {
         for (spec, path) in specs(folder) {
-            let text = emit::rust(&graph(&path), &SourceMap::new(), &spec).unwrap();
+            let text = rust::source(&graph(&path), &SourceMap::new(), &spec, Form::Kernels).unwrap();
             let mut words = Words::default();
             words.visit_file(&syn::parse_file(&text).unwrap());
             let open = words.named.difference(&words.defined).filter(|name| !name::is_reserved_type(name));
@@ -64,7 +64,7 @@ fn what_emitted_files_name_no_module_is_called() {
 #[test]
 fn every_size_of_a_shipped_model_is_named() {
     for (spec, path) in specs("specs") {
-        let text = emit::rust(&graph(&path), &SourceMap::new(), &spec).unwrap();
+        let text = rust::source(&graph(&path), &SourceMap::new(), &spec, Form::Kernels).unwrap();
         let calls =
             ["linear(", "linear_no_bias(", "normal([", "NormConfig::new(", ".narrow(", "split_heads("];
         let flat = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
@@ -167,7 +167,7 @@ fn crates_of_hostile_names_are_packages() {
         let graph = graph(&path);
         for form in [Form::Kernels, Form::Standalone] {
             let root = folder.path().join(format!("{form:?}"));
-            for (file, text) in emit::krate(&graph, &SourceMap::new(), "spec.yaml", form).unwrap() {
+            for (file, text) in rust::krate(&graph, &SourceMap::new(), "spec.yaml", form).unwrap() {
                 let file = root.join(file);
                 std::fs::create_dir_all(file.parent().unwrap()).unwrap();
                 std::fs::write(file, text).unwrap();

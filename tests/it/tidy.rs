@@ -71,7 +71,7 @@ fn dependencies_run_one_way() {
             continue;
         }
         let Some(own) = rank(&folder) else {
-            wrong.push(format!("{name}: where `{folder}` stands in the order is not said"));
+            wrong.push(format!("{name}: `{folder}` has no place in `ORDER`"));
             continue;
         };
         let code = text.lines().map(|l| l.split("//").next().unwrap_or(""));
@@ -129,7 +129,7 @@ fn files_of_the_command_line_form_no_circle() {
 
 /// Where an op is executed, and the list of what follows from each: a new op needs an arm there. What follows
 /// from it is said in a file of `src/ir/op/`.
-const ARMS: &[&str] = &["src/emit/op.rs", "src/interp/eval.rs", "src/ir/op/mod.rs"];
+const ARMS: &[&str] = &["src/emit/rust/op.rs", "src/interp/eval.rs", "src/ir/op/mod.rs"];
 
 /// How many different ops another file may name, to ask for just these.
 const NAMED: usize = 7;
@@ -166,6 +166,51 @@ fn a_new_op_needs_an_arm_in_three_files() {
         }
     }
     assert_eq!(arms, ARMS);
+}
+
+/// What a program is not to know: the languages and libraries of targets, and the crates that write one.
+const LANGUAGES: &[&str] = &["rust", "burn", "python", "torch", "codegen", "syn::", "prettyplease"];
+
+/// Syntax of Rust that would be in the texts of a program if it wrote any.
+const SYNTAX: &[&str] = &[
+    "::", "=>", "&", ";", "fn ", "let ", "mut ", "impl ", "usize", "f64", "Option", "Tensor", ".clone",
+    "self.",
+];
+
+#[test]
+fn a_program_is_of_no_language() {
+    struct Texts(Vec<String>);
+    impl<'ast> syn::visit::Visit<'ast> for Texts {
+        fn visit_lit_str(&mut self, text: &'ast syn::LitStr) {
+            self.0.push(text.value());
+        }
+        // A comment of documentation is an attribute with a text.
+        fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
+        fn visit_macro(&mut self, call: &'ast syn::Macro) {
+            let tokens = call.tokens.to_string();
+            self.0.extend(tokens.split('"').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    let mut wrong = Vec::new();
+    let files = sources(&["src/emit/program"]);
+    assert!(files.len() > 5);
+    for (name, text) in files {
+        let lower = text.to_lowercase();
+        let known = LANGUAGES.iter().filter(|word| lower.contains(**word));
+        wrong.extend(known.map(|word| format!("{name}: says {word}")));
+        let used = text.split("emit::").skip(1).filter(|rest| !rest.starts_with("program"));
+        wrong.extend(used.map(|rest| format!("{name}: uses emit::{}", &rest[..rest.len().min(12)])));
+        if text.contains("super::super") {
+            wrong.push(format!("{name}: uses what is above it"));
+        }
+        let mut texts = Texts(Vec::new());
+        syn::visit::Visit::visit_file(&mut texts, &syn::parse_file(&text).unwrap());
+        for text in texts.0 {
+            let syntax = SYNTAX.iter().filter(|word| text.contains(**word));
+            wrong.extend(syntax.map(|word| format!("{name}: {word:?} in {text:?}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Modules that would be the same code become one struct.
+//! Modules that would be the same code become one.
 //!
 //! The graph tells modules apart by exact types: a block under a window takes a mask `[B,1,T,K]`, one
 //! without takes `[B,1,1,K]` or none; a feed-forward of the encoder runs along `S`, the decoder's along
-//! `T`. In Rust these are the same types, and a person would write one struct.
+//! `T`. Code does not differ by the lengths of tensors, and a person would write it once.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct Merged {
     pub origins: Vec<Vec<Span>>,
 }
 
-/// Merges what is the same code.
+/// Merges the modules that are the same code.
 pub fn merge(graph: &Graph) -> Merged {
     let mut kept: Vec<Module> = Vec::new();
     let mut names: Vec<Vec<String>> = Vec::new();
@@ -106,8 +106,9 @@ fn is_same_code(a: &Module, b: &Module) -> bool {
         && a.results == b.results
 }
 
-/// Masks are optional everywhere and stretch; other types differ by rank and by fixed sizes.
-fn is_same_type(a: &Type, b: &Type) -> bool {
+/// Whether code that works on one type works on the other. Types differ by rank and by fixed sizes; a mask may
+/// always be absent, and its axes of length 1 stretch.
+pub fn is_same_type(a: &Type, b: &Type) -> bool {
     let is_mask = a.dtype == DType::Bool;
     let same_dims = a
         .shape
@@ -117,7 +118,7 @@ fn is_same_type(a: &Type, b: &Type) -> bool {
     a.dtype == b.dtype && a.shape.len() == b.shape.len() && same_dims && (is_mask || a.optional == b.optional)
 }
 
-/// Shapes in documentation are the widest.
+/// Gives the masks of a module the widest shapes among the modules that became it, for its documentation.
 fn widen(module: &mut Module, other: &Module) {
     for (value, wider) in module.values.iter_mut().zip(&other.values) {
         if value.ty.dtype == DType::Bool {
@@ -130,7 +131,7 @@ fn widen(module: &mut Module, other: &Module) {
     }
 }
 
-/// A merged module is called by the words its names end in alike, if no other module is called that. The model
+/// A merged module is called by the words that all its names end in, if no other module has that name. The model
 /// keeps its name, whose digits are the author's.
 fn rename(modules: &mut [Module], names: &[Vec<String>], root: ModuleId) {
     for (at, all) in names.iter().enumerate().filter(|(at, _)| *at != root.0) {

@@ -1,11 +1,11 @@
-//! Names: from the graph's to Rust's, in one place.
+//! Names: from the program's to Rust's, in one place.
 //!
 //! The author names the spec, its blocks, the instances in them and their variables; parts name the rest. A
-//! name of the graph becomes one of Rust here, and here alone it is known which names Rust, burn and the
+//! name of the program becomes one of Rust here, and only this file knows which names Rust, burn and the
 //! emitted file need for themselves. Variables and members are `[a-z_][a-z0-9_]*` in the graph already; the
 //! name of a spec is any text.
 
-use std::collections::BTreeSet;
+use crate::emit::program::name::bounded;
 
 /// Keywords of all editions, strict and reserved.
 const KEYWORDS: &[&str] = &[
@@ -159,10 +159,6 @@ const PRIMITIVES: &[&str] = &[
     "u16", "u32", "u64", "u128", "usize",
 ];
 
-/// The longest name of a file or crate, in bytes. Cargo adds a prefix, a hash and an ending, and no common file
-/// system takes more than 255.
-const LONGEST: usize = 64;
-
 /// A variable: a keyword gets an underscore, and a name without a letter gets some.
 pub fn variable(name: &str) -> String {
     if name.chars().all(|c| c == '_' || c.is_ascii_digit()) {
@@ -184,37 +180,6 @@ pub fn is_reserved_type(name: &str) -> bool {
     name.len() < 2 || lists.iter().any(|list| list.contains(&name))
 }
 
-/// Names of the types of one file, each given once.
-#[derive(Clone, Debug, Default)]
-pub struct Types(BTreeSet<String>);
-
-impl Types {
-    /// A type's name: the wanted one, or one made from it that is free.
-    pub fn give(&mut self, wanted: &str) -> String {
-        let mut name: String = wanted.chars().filter(char::is_ascii_alphanumeric).collect();
-        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            name.insert_str(0, "Model");
-        }
-        name = camel(&name);
-        if is_reserved_type(&name) {
-            name.push_str("Part");
-        }
-        name = bounded(name);
-        let base = name.clone();
-        let mut n = 2;
-        while is_reserved_type(&name) || !self.0.insert(name.clone()) {
-            name = format!("{base}{n}");
-            n += 1;
-        }
-        name
-    }
-
-    /// Whether the file has a type of that name.
-    pub fn has(&self, name: &str) -> bool {
-        self.0.contains(name)
-    }
-}
-
 /// The variant of an enum for one of several types: `own` words tell it from the others, `whole` is the type's name.
 pub fn variant(own: &str, whole: &str) -> String {
     if own.is_empty() || KEYWORDS.contains(&own) { whole.to_owned() } else { own.to_owned() }
@@ -223,52 +188,6 @@ pub fn variant(own: &str, whole: &str) -> String {
 /// A constant: `kv_heads` → `KV_HEADS`.
 pub fn constant(name: &str) -> String {
     name.to_ascii_uppercase()
-}
-
-/// A module's type name as words in snake case: `LocalBlock` → `local_block`.
-pub fn snake(name: &str) -> String {
-    let mut out = String::new();
-    for (i, c) in name.chars().enumerate() {
-        if c.is_ascii_uppercase() {
-            if i > 0 {
-                out.push('_');
-            }
-            out.push(c.to_ascii_lowercase());
-        } else {
-            out.push(if c.is_ascii_alphanumeric() { c } else { '_' });
-        }
-    }
-    out
-}
-
-/// The words of a type's name: `LocalBlock` → `Local`, `Block`.
-pub fn words(name: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for c in name.chars() {
-        match words.last_mut() {
-            Some(word) if !c.is_ascii_uppercase() => word.push(c),
-            _ => words.push(c.to_string()),
-        }
-    }
-    words
-}
-
-/// Words in camel case: `local_block` → `LocalBlock`.
-pub fn camel(name: &str) -> String {
-    let mut out = String::new();
-    for word in name.split('_') {
-        let mut chars = word.chars();
-        out.extend(chars.next().map(|c| c.to_ascii_uppercase()));
-        out.extend(chars);
-    }
-    out
-}
-
-/// How a source is named in an emitted file: as it was given, but never with a place of this machine.
-pub fn shown(source: &str) -> String {
-    let is_absolute = source.starts_with(['/', '\\']) || source.get(1..3).is_some_and(|s| s.starts_with(':'));
-    let name = if is_absolute { source.rsplit(['/', '\\']).next().unwrap_or(source) } else { source };
-    doc(&name.replace('\\', "/"))
 }
 
 /// The name of a spec's file, module and crate: `qwen2.5-0.5b` → `qwen2_5_0_5b`. It can be written on every common
@@ -288,20 +207,4 @@ pub fn file(name: &str) -> String {
         out = format!("model_{}", out.trim_start_matches('_')).trim_end_matches('_').to_owned();
     }
     bounded(out)
-}
-
-/// A long name is cut, and told from others that begin alike by a hash of the whole (FNV-1a, 32 bits).
-fn bounded(name: String) -> String {
-    if name.len() <= LONGEST {
-        return name;
-    }
-    let hash = name.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
-    let kept: String = name.chars().take(LONGEST - 9).collect();
-    let hash = format!("{hash:08x}");
-    if name.contains('_') { format!("{kept}_{hash}") } else { format!("{kept}X{hash}") }
-}
-
-/// Text inside a doc comment: one line, nothing that ends or opens markup by accident.
-pub fn doc(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

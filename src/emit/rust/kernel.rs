@@ -61,9 +61,9 @@ impl Library {
     }
 
     /// The module `kernels` with all that the wanted items need, in the order of the crate.
-    pub fn module(&self, wanted: &BTreeSet<String>) -> String {
+    pub fn module(&self, wanted: &BTreeSet<&str>) -> String {
         let mut chosen: BTreeSet<&str> = BTreeSet::new();
-        let is_wanted = |file: &&KernelFile| file.items.iter().any(|item| wanted.contains(item));
+        let is_wanted = |file: &&KernelFile| file.items.iter().any(|item| wanted.contains(item.as_str()));
         let mut open: Vec<&KernelFile> = self.files.iter().filter(is_wanted).collect();
         while let Some(file) = open.pop() {
             if chosen.insert(file.module) {
@@ -83,7 +83,7 @@ impl Library {
         }
         for file in &self.files {
             let items: Vec<&str> =
-                file.items.iter().filter(|item| wanted.contains(*item)).map(String::as_str).collect();
+                file.items.iter().filter(|item| wanted.contains(item.as_str())).map(String::as_str).collect();
             match items.as_slice() {
                 [] => {}
                 [one] => text.push_str(&format!("    pub use {}::{one};\n", file.module)),

@@ -1,14 +1,13 @@
-//! The sizes at the top of a file, and which number in the code is which of them.
+//! The named numbers of a program, and which number in the code is which of them.
 //!
 //! A size is named by the author's words, which it carries through the graph ([`Extent`]); a scalar by what it is
 //! (an epsilon, a probability). Nothing is named because it happens to be equal to something else.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use super::name;
 use crate::ir::extent::Word;
-use crate::ir::op::FrequencyRule;
+use crate::ir::op::{FrequencyRule, LongRule, RotaryTable};
 use crate::ir::{Extent, Graph, Init, Layer, MemberKind, Module, ModuleId, Op, stack_len};
 
 /// What a number is that no field of the spec gives as a size.
@@ -31,12 +30,12 @@ pub enum Kind {
 impl Kind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Field => "SIZE",
-            Kind::Layers => "LAYERS",
-            Kind::Theta => "THETA",
-            Kind::Eps => "EPS",
-            Kind::Dropout => "DROPOUT",
-            Kind::Std => "INIT_STD",
+            Kind::Field => "size",
+            Kind::Layers => "layers",
+            Kind::Theta => "theta",
+            Kind::Eps => "eps",
+            Kind::Dropout => "dropout",
+            Kind::Std => "init_std",
         }
     }
 
@@ -85,33 +84,119 @@ const FIELDS: &[(&str, &str)] = &[
     ("buckets", "Buckets of relative positions."),
 ];
 
-/// A value as a key: integers and the bits of floats.
+/// The index of a constant in [`Constants::all`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConstantId(pub usize);
+
+/// The index of a table in [`Constants::tables`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TableId(pub usize);
+
+/// The value of a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// A `usize`.
+    /// A size or a count.
     Int(u64),
-    /// An `f64`.
+    /// A real number.
     Float(f64),
 }
 
-#[derive(Clone, Debug)]
-struct Constant {
+/// A whole number as it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Size {
+    /// The number itself.
+    Number(u64),
+    /// A constant.
+    Constant(ConstantId),
+    /// A sum of two sizes or more.
+    Sum(Vec<Size>),
+    /// A product of two sizes or more.
+    Product(Vec<Size>),
+    /// A quotient without remainder.
+    Quotient(Box<Size>, Box<Size>),
+}
+
+/// A real number as it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar {
+    /// The number itself.
+    Number(f64),
+    /// A constant.
+    Constant(ConstantId),
+    /// The square root of a size.
+    Root(Size),
+    /// One divided by the square root of a size.
+    InverseRoot(Size),
+}
+
+impl Size {
+    /// The constants in it, each as often as it is there.
+    pub fn constants(&self) -> Vec<ConstantId> {
+        match self {
+            Size::Number(_) => Vec::new(),
+            Size::Constant(id) => vec![*id],
+            Size::Sum(all) | Size::Product(all) => all.iter().flat_map(Size::constants).collect(),
+            Size::Quotient(size, by) => [size, by].into_iter().flat_map(|size| size.constants()).collect(),
+        }
+    }
+
+    /// Its value; `None` if it is no whole number or refers to a constant that is not there.
+    pub fn value(&self, constants: &[Constant]) -> Option<u64> {
+        match self {
+            Size::Number(n) => Some(*n),
+            Size::Constant(id) => match constants.get(id.0)?.value {
+                Number::Int(n) => Some(n),
+                Number::Float(_) => None,
+            },
+            Size::Sum(all) => all.iter().try_fold(0u64, |sum, size| sum.checked_add(size.value(constants)?)),
+            Size::Product(all) => {
+                all.iter().try_fold(1u64, |product, size| product.checked_mul(size.value(constants)?))
+            }
+            Size::Quotient(size, by) => {
+                let (size, by) = (size.value(constants)?, by.value(constants)?);
+                size.checked_div(by).filter(|quotient| quotient.checked_mul(by) == Some(size))
+            }
+        }
+    }
+}
+
+/// A named number of the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constant {
+    /// Its name in lower case: `kv_heads`.
+    pub name: String,
+    /// What it is, as a sentence.
+    pub doc: String,
+    /// Its value.
+    pub value: Number,
+    /// How it follows from earlier constants.
+    pub formula: Option<Size>,
     kind: Kind,
     /// The field's name in the spec, for [`Kind::Field`].
     field: &'static str,
-    name: String,
-    value: Number,
     /// For the length of a stack: whose.
     owner: Option<ModuleId>,
-    /// The definition, when it is more than the number.
-    formula: Option<String>,
 }
 
-/// The constants of a file. Only those that are asked for are written.
-#[derive(Clone, Debug)]
+/// A list of numbers that follow from a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Its name in lower case: `slopes`.
+    pub name: String,
+    /// What its numbers are, as a sentence.
+    pub doc: String,
+    /// The numbers.
+    pub values: Vec<f64>,
+}
+
+/// The constants of a program. A target writes those that its text refers to, and those that
+/// [`Constants::with_formulas`] adds.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Constants {
-    all: Vec<Constant>,
-    used: RefCell<BTreeSet<usize>>,
+    /// In the order they are written; a formula refers to earlier ones only.
+    pub all: Vec<Constant>,
+    /// Lists of numbers, no two the same.
+    pub tables: Vec<Table>,
 }
 
 impl Constants {
@@ -123,24 +208,11 @@ impl Constants {
         }
         found.size(Extent::new("context", graph.context), "");
         found.walk(graph, graph.root);
-        Self { all: found.name(), used: RefCell::default() }
+        Self { all: found.name(), tables: tables(graph) }
     }
 
-    /// A size as an expression that holds together like a product: `HEADS * HEAD_DIM`, `(KV_RANK + ROTARY_DIM)`.
-    pub fn size(&self, size: Extent) -> String {
-        match self.expression(size) {
-            (text, true) => format!("({text})"),
-            (text, false) => text,
-        }
-    }
-
-    /// The same where a sum needs no parentheses: an argument, a size in a list.
-    pub fn argument(&self, size: Extent) -> String {
-        self.expression(size).0
-    }
-
-    /// The expression, and whether it is a sum. What all its products share is written once.
-    fn expression(&self, size: Extent) -> (String, bool) {
+    /// A size in the author's words. What all products of a sum share is written once.
+    pub fn size(&self, size: Extent) -> Size {
         let terms = size.terms();
         let shared: Vec<Word> = match terms.as_slice() {
             [(_, first), rest @ ..] if !rest.is_empty() => {
@@ -156,85 +228,151 @@ impl Constants {
             }
             rest
         };
-        let terms: Vec<String> =
-            terms.iter().map(|(times, words)| self.product(*times, &own(words))).collect();
-        match (terms.as_slice(), shared.is_empty()) {
-            ([], _) => ("0".to_owned(), false),
-            ([one], _) => (one.clone(), false),
-            (several, true) => (several.join(" + "), true),
-            (several, false) => (format!("{} * ({})", self.product(1, &shared), several.join(" + ")), false),
+        let mut sum: Vec<Size> =
+            terms.iter().map(|(times, words)| product(self.factors(*times, &own(words)))).collect();
+        let sum = match sum.len() {
+            0 => Size::Number(0),
+            1 => sum.remove(0),
+            _ => Size::Sum(sum),
+        };
+        if shared.is_empty() {
+            return sum;
         }
+        let mut factors = self.factors(1, &shared);
+        factors.push(sum);
+        product(factors)
     }
 
-    fn product(&self, times: u64, words: &[Word]) -> String {
-        let named = words.iter().map(|word| self.field(*word));
-        let number = (times != 1 || words.is_empty()).then(|| grouped(times));
-        number.into_iter().chain(named).collect::<Vec<_>>().join(" * ")
+    fn factors(&self, times: u64, words: &[Word]) -> Vec<Size> {
+        let number = (times != 1 || words.is_empty()).then_some(Size::Number(times));
+        number.into_iter().chain(words.iter().map(|word| self.field(*word))).collect()
     }
 
-    /// The constant of a field, or its number where the file has none.
-    fn field(&self, word: Word) -> String {
-        let is =
-            |c: &Constant| c.kind == Kind::Field && c.field == word.name && c.value == Number::Int(word.n);
-        self.named(is).unwrap_or_else(|| grouped(word.n))
+    /// The constant of a field, or its number if there is none.
+    fn field(&self, word: Word) -> Size {
+        self.known(word.name, word.n).unwrap_or(Size::Number(word.n))
     }
 
     /// The constant of a field of that value, if there is one.
-    pub fn known(&self, field: &str, n: u64) -> Option<String> {
-        self.named(|c| c.kind == Kind::Field && c.field == field && c.value == Number::Int(n))
+    pub fn known(&self, field: &str, n: u64) -> Option<Size> {
+        self.find(|c| c.kind == Kind::Field && c.field == field && c.value == Number::Int(n))
+            .map(Size::Constant)
     }
 
-    /// The text of a float.
-    pub fn float(&self, kind: Kind, value: f64) -> String {
-        self.named(|c| c.kind == kind && c.value == Number::Float(value)).unwrap_or_else(|| float(value))
+    /// A real number of that kind.
+    pub fn scalar(&self, kind: Kind, value: f64) -> Scalar {
+        self.find(|c| c.kind == kind && c.value == Number::Float(value))
+            .map_or(Scalar::Number(value), Scalar::Constant)
     }
 
     /// The length of a stack of a module.
-    pub fn layers(&self, owner: ModuleId, value: u64) -> String {
-        let is = |c: &Constant| c.owner == Some(owner) && c.value == Number::Int(value);
-        self.named(is).unwrap_or_else(|| value.to_string())
+    pub fn layers(&self, owner: ModuleId, value: u64) -> Size {
+        self.find(|c| c.owner == Some(owner) && c.value == Number::Int(value))
+            .map_or(Size::Number(value), Size::Constant)
     }
 
-    fn named(&self, is: impl Fn(&Constant) -> bool) -> Option<String> {
-        let at = self.all.iter().position(is)?;
-        self.used.borrow_mut().insert(at);
-        self.all.get(at).map(|constant| constant.name.clone())
+    /// How often a head of keys is repeated: the heads of queries for each of a few heads of keys.
+    pub fn repeats(&self, few: Option<Extent>, times: Extent) -> Size {
+        let few = few.filter(|few| few.get() > 1);
+        let many = few.and_then(|few| self.known("heads", few.get().saturating_mul(times.get())));
+        match (many, few) {
+            (Some(many), Some(few)) => Size::Quotient(Box::new(many), Box::new(self.size(few))),
+            (None, _) | (_, None) => self.size(times),
+        }
     }
 
-    /// The definitions of those that were used, with the vocabulary and the context always.
-    pub fn definitions(&self) -> Vec<String> {
-        let mut used = self.used.borrow().clone();
-        for (i, constant) in self.all.iter().enumerate() {
-            let in_formula = self.all.iter().enumerate().any(|(j, other)| {
-                used.contains(&j) && other.formula.as_ref().is_some_and(|f| f.contains(&constant.name))
-            });
-            if in_formula || matches!(constant.field, "vocab" | "context") {
-                used.insert(i);
+    /// A factor on a tensor of that width: the root of the width where it is one.
+    pub fn factor(&self, by: f64, width: Option<Extent>) -> Scalar {
+        if let Some(width) = width {
+            let root = (width.get() as f64).sqrt();
+            if by == root {
+                return Scalar::Root(self.size(width));
+            }
+            if by == 1.0 / root {
+                return Scalar::InverseRoot(self.size(width));
             }
         }
-        let all = self.all.iter().enumerate().filter(|(i, _)| used.contains(i));
-        all.map(|(_, constant)| {
-            let (ty, number) = match constant.value {
-                Number::Int(n) => ("usize", grouped(n)),
-                Number::Float(x) => ("f64", float(x)),
-            };
-            let value = constant.formula.clone().unwrap_or(number);
-            format!("/// {}\npub const {}: {ty} = {value};", constant.doc(), constant.name)
-        })
-        .collect()
+        Scalar::Number(by)
+    }
+
+    fn find(&self, is: impl Fn(&Constant) -> bool) -> Option<ConstantId> {
+        self.all.iter().position(is).map(ConstantId)
+    }
+
+    /// The table of these numbers.
+    pub fn table(&self, values: &[f64]) -> Option<TableId> {
+        self.tables.iter().position(|table| table.values == values).map(TableId)
+    }
+
+    /// The constants to define where these are used: they, what their formulas refer to, and the vocabulary and the
+    /// context, which users of a model ask for.
+    pub fn with_formulas(&self, used: &BTreeSet<ConstantId>) -> BTreeSet<ConstantId> {
+        let mut all = used.clone();
+        let always = |c: &Constant| matches!(c.field, "vocab" | "context");
+        for (id, constant) in self.all.iter().enumerate().rev() {
+            let id = ConstantId(id);
+            if always(constant) {
+                all.insert(id);
+            }
+            if all.contains(&id) {
+                all.extend(constant.formula.iter().flat_map(Size::constants));
+            }
+        }
+        all
     }
 }
 
-impl Constant {
-    fn doc(&self) -> String {
-        match (self.kind, self.name.strip_suffix("_LAYERS")) {
-            (Kind::Layers, Some(stack)) => format!("Blocks of the {}.", stack.to_lowercase()),
-            (Kind::Field, _) => match FIELDS.iter().find(|(field, _)| *field == self.field) {
-                Some((_, doc)) => (*doc).to_owned(),
-                None => format!("`{}` of the spec.", self.field),
-            },
-            _ => self.kind.doc().to_owned(),
+fn product(mut factors: Vec<Size>) -> Size {
+    if factors.len() == 1 { factors.remove(0) } else { Size::Product(factors) }
+}
+
+/// The tables of a graph's ops.
+fn tables(graph: &Graph) -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    let mut add = |name: &str, doc: &str, values: Vec<f64>| {
+        if tables.iter().any(|table| table.values == values) {
+            return;
         }
+        let mut chosen = name.to_owned();
+        let mut n = 2;
+        while tables.iter().any(|table| table.name == chosen) {
+            chosen = format!("{name}_{n}");
+            n += 1;
+        }
+        tables.push(Table { name: chosen, doc: doc.to_owned(), values });
+    };
+    for node in graph.modules.iter().flat_map(|module| &module.nodes) {
+        if let Op::AlibiBias { slopes, .. } = &node.op {
+            let values = (0..slopes.heads).map(|head| slopes.slope(head)).collect();
+            add("slopes", "Slope of every head.", values);
+        } else if let Op::RotaryTable { rotary, .. } = &node.op {
+            let long = rotary.long.iter().filter_map(|long| match &long.rule {
+                LongRule::Frequencies(rule) => Some(rule),
+                LongRule::Dynamic { .. } => None,
+            });
+            for rule in long.chain([&rotary.rule]).filter(|rule| **rule != FrequencyRule::Plain) {
+                let doc = "Angle of every pair of features from one position to the next.";
+                add("inverse_frequencies", doc, frequencies(rotary, rule));
+            }
+        }
+    }
+    tables
+}
+
+/// The inverse frequencies of all pairs of features under a rule.
+pub fn frequencies(rotary: &RotaryTable, rule: &FrequencyRule) -> Vec<f64> {
+    (0..rotary.pairs()).map(|i| rotary.frequency_under(rule, i)).collect()
+}
+
+/// What a constant is, for readers.
+fn documented(kind: Kind, field: &str, name: &str) -> String {
+    match (kind, name.strip_suffix("_layers")) {
+        (Kind::Layers, Some(stack)) => format!("Blocks of the {stack}."),
+        (Kind::Field, _) => match FIELDS.iter().find(|(known, _)| *known == field) {
+            Some((_, doc)) => (*doc).to_owned(),
+            None => format!("`{field}` of the spec."),
+        },
+        _ => kind.doc().to_owned(),
     }
 }
 
@@ -312,7 +450,7 @@ impl Found {
                 MemberKind::Layer(layer) => self.layer(layer, module, &member.name),
                 MemberKind::Module(child) => self.child(graph, *child),
                 MemberKind::Stack(runs) => {
-                    for child in super::plan::kinds(runs) {
+                    for child in super::needs::kinds(runs) {
                         self.child(graph, child);
                     }
                 }
@@ -370,9 +508,9 @@ impl Found {
             let several = self.all.iter().filter(is_same).count() > 1;
             let first = out.iter().all(|c| c.kind != kind || c.field != field);
             let plain = !several || (kind == Kind::Std && first) || scope.is_empty();
-            let whole = if kind == Kind::Field { name::constant(field) } else { kind.name().to_owned() };
-            let base = if kind == Kind::Std && !first { "STD".to_owned() } else { whole.clone() };
-            let wanted = if plain { whole } else { format!("{}_{base}", name::constant(&scope)) };
+            let whole = if kind == Kind::Field { field.to_owned() } else { kind.name().to_owned() };
+            let base = if kind == Kind::Std && !first { "std".to_owned() } else { whole.clone() };
+            let wanted = if plain { whole } else { format!("{scope}_{base}") };
             let mut name = wanted.clone();
             let mut n = 2;
             while out.iter().any(|c| c.name == name) {
@@ -380,7 +518,8 @@ impl Found {
                 n += 1;
             }
             let formula = head_dim_formula(field, value, &out);
-            out.push(Constant { kind, field, name, value, owner, formula });
+            let doc = documented(kind, field, &name);
+            out.push(Constant { name, doc, value, formula, kind, field, owner });
         }
         out
     }
@@ -397,57 +536,17 @@ fn order(kind: Kind, field: &str) -> (Kind, usize) {
 }
 
 /// `D_MODEL / HEADS` where that is what a head's width is.
-fn head_dim_formula(field: &str, value: Number, known: &[Constant]) -> Option<String> {
+fn head_dim_formula(field: &str, value: Number, known: &[Constant]) -> Option<Size> {
     let only = |wanted: &str| {
-        let mut all = known.iter().filter(|c| c.field == wanted);
+        let mut all = known.iter().enumerate().filter(|(_, c)| c.field == wanted);
         all.next().filter(|_| all.next().is_none())
     };
-    let (d_model, heads) = (only("d_model")?, only("heads")?);
-    match (field, value, d_model.value, heads.value) {
+    let ((d_model, wide), (heads, many)) = (only("d_model")?, only("heads")?);
+    match (field, value, wide.value, many.value) {
         ("head_dim", Number::Int(n), Number::Int(d), Number::Int(h)) if h.checked_mul(n) == Some(d) => {
-            Some("D_MODEL / HEADS".to_owned())
+            let of = |id| Box::new(Size::Constant(ConstantId(id)));
+            Some(Size::Quotient(of(d_model), of(heads)))
         }
         _ => None,
     }
-}
-
-/// Digits in groups of three from five digits on: `40_000`.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    if digits.len() < 5 {
-        return digits;
-    }
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push('_');
-        }
-        out.push(c);
-    }
-    out
-}
-
-/// A float that reads back to the same bits. What looks like a rounded mathematical constant is
-/// written as the constant, or as a quotient, so that lints do not take it for one.
-pub fn float(x: f64) -> String {
-    use std::f64::consts;
-    let known = [
-        (consts::FRAC_1_SQRT_2, "std::f64::consts::FRAC_1_SQRT_2"),
-        (consts::SQRT_2, "std::f64::consts::SQRT_2"),
-        (consts::PI, "std::f64::consts::PI"),
-        (consts::E, "std::f64::consts::E"),
-        (consts::LN_2, "std::f64::consts::LN_2"),
-        (consts::LN_10, "std::f64::consts::LN_10"),
-    ];
-    let others = [consts::FRAC_1_PI, consts::FRAC_2_PI, consts::FRAC_2_SQRT_PI, consts::LOG2_E];
-    let more = [consts::LOG10_E, consts::LOG2_10, consts::LOG10_2, consts::FRAC_PI_2, consts::FRAC_PI_3];
-    let last = [consts::FRAC_PI_4, consts::FRAC_PI_6, consts::FRAC_PI_8, consts::TAU];
-    if let Some((_, name)) = known.iter().find(|(value, _)| *value == x) {
-        return (*name).to_owned();
-    }
-    let all = known.iter().map(|(v, _)| *v).chain(others).chain(more).chain(last);
-    if all.into_iter().any(|c| (x.abs() - c).abs() < 5e-3) && x.fract() != 0.0 {
-        return format!("{:?} / 2.0", x * 2.0);
-    }
-    format!("{x:?}")
 }

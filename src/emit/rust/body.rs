@@ -1,4 +1,4 @@
-//! The statements of a function: decides which values are moved or cloned, and how they are named.
+//! The statements of a function: decides which values are moved or cloned, and what they are called.
 //!
 //! Values keep the author's variable name, which later values may take again (`let x = ...`) if the earlier
 //! one is no longer needed; otherwise the value's own unique name is used.
@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::code::{Code, Piece};
 use super::name;
 use crate::ir::{Module, ValueId};
+use crate::lower::Bug;
 
 /// One statement of a body.
 #[derive(Clone, Debug)]
@@ -55,37 +56,45 @@ impl Statement {
     }
 }
 
-/// The statements as lines of Rust. Arguments keep their own names; the body uses the names in `reserved`
-/// for other things.
-pub fn print(
+/// The statements as Rust without open values. Parameters keep their own names; the body uses the names in
+/// `reserved` for other things.
+///
+/// # Errors
+/// A fault of trafoc: a value is used that has no name.
+pub fn write(
     module: &Module,
-    arguments: &[ValueId],
+    parameters: &[ValueId],
     mut statements: Vec<Statement>,
     reserved: &BTreeSet<String>,
-) -> Vec<String> {
+) -> Result<Code, Bug> {
     let live_after = settle_moves(&mut statements);
-    let names = choose_names(module, arguments, &statements, &live_after, reserved);
-    statements
-        .iter()
-        .zip(&names)
-        .map(|(statement, scope)| {
-            let inner = |code: &Code| render(&code.pieces, &scope.before);
-            let after = |id: &ValueId| called(&scope.after, *id);
-            match statement {
-                Statement::Local(name, code) => format!("let {name} = {};", inner(code)),
-                Statement::Let(values, code) => match values.as_slice() {
-                    [Some(one)] => format!("let {} = {};", after(one), inner(code)),
-                    several => {
-                        let names: Vec<String> =
-                            several.iter().map(|v| v.as_ref().map_or("_".to_owned(), after)).collect();
-                        format!("let ({}) = {};", names.join(", "), inner(code))
-                    }
-                },
-                Statement::Var(value, code) => format!("let mut {} = {};", after(value), inner(code)),
-                Statement::Loop(code) | Statement::Return(code) => inner(code),
-            }
-        })
-        .collect()
+    let names = choose_names(module, parameters, &statements, &live_after, reserved);
+    let mut lines = Vec::new();
+    for (statement, scope) in statements.iter().zip(&names) {
+        let code = statement.code();
+        let code = Code { pieces: named(&code.pieces, &scope.before)?, strength: code.strength };
+        let pattern = match statement {
+            Statement::Local(name, _) => Some(name.clone()),
+            Statement::Let(values, _) => Some(match values.as_slice() {
+                [Some(one)] => called(&scope.after, *one)?,
+                several => {
+                    let name = |value: &Option<ValueId>| match value {
+                        Some(value) => called(&scope.after, *value),
+                        None => Ok("_".to_owned()),
+                    };
+                    let names = several.iter().map(name).collect::<Result<Vec<_>, Bug>>()?;
+                    format!("({})", names.join(", "))
+                }
+            }),
+            Statement::Var(value, _) => Some(format!("mut {}", called(&scope.after, *value)?)),
+            Statement::Loop(_) | Statement::Return(_) => None,
+        };
+        lines.push(match pattern {
+            Some(pattern) => Code::text(format!("let {pattern} = ")).join(code).then(";\n"),
+            None => code.then("\n"),
+        });
+    }
+    Ok(Code::all(lines))
 }
 
 /// Turns every [`Piece::Take`] into a move or a clone, going backwards from the end. Returns the values
@@ -107,7 +116,7 @@ fn settle_moves(statements: &mut [Statement]) -> Vec<BTreeSet<ValueId>> {
 fn settle(pieces: &mut [Piece], live: &mut BTreeSet<ValueId>) {
     for piece in pieces.iter_mut().rev() {
         match piece {
-            Piece::Text(_) => {}
+            Piece::Text(_) | Piece::Item(..) => {}
             Piece::Take(value) => {
                 let value = *value;
                 *piece = if live.insert(value) { Piece::Move(value) } else { Piece::Copy(value) };
@@ -136,14 +145,14 @@ struct Scope {
 
 fn choose_names(
     module: &Module,
-    arguments: &[ValueId],
+    parameters: &[ValueId],
     statements: &[Statement],
     live_after: &[BTreeSet<ValueId>],
     reserved: &BTreeSet<String>,
 ) -> Vec<Scope> {
     let mut names: BTreeMap<ValueId, String> = BTreeMap::new();
-    for id in arguments {
-        names.insert(*id, argument(&module.value(*id).name, reserved));
+    for id in parameters {
+        names.insert(*id, parameter(&module.value(*id).name, reserved));
     }
     let mut scopes = Vec::new();
     for (statement, live) in statements.iter().zip(live_after) {
@@ -168,8 +177,8 @@ fn choose_names(
     scopes
 }
 
-/// The name of an argument.
-pub fn argument(value: &str, reserved: &BTreeSet<String>) -> String {
+/// The name of a parameter.
+pub fn parameter(value: &str, reserved: &BTreeSet<String>) -> String {
     let mut chosen = name::variable(value);
     while reserved.contains(&chosen) {
         chosen.push('_');
@@ -177,33 +186,40 @@ pub fn argument(value: &str, reserved: &BTreeSet<String>) -> String {
     chosen
 }
 
-fn called(names: &BTreeMap<ValueId, String>, id: ValueId) -> String {
-    names.get(&id).cloned().unwrap_or_else(|| format!("undefined_{}", id.0))
+fn called(names: &BTreeMap<ValueId, String>, id: ValueId) -> Result<String, Bug> {
+    names.get(&id).cloned().ok_or_else(|| Bug(format!("value {} has no name in the emitted code", id.0)))
 }
 
-fn render(pieces: &[Piece], names: &BTreeMap<ValueId, String>) -> String {
-    let mut out = String::new();
+/// The pieces with the names of values in place of the values.
+fn named(pieces: &[Piece], names: &BTreeMap<ValueId, String>) -> Result<Vec<Piece>, Bug> {
+    let mut out = Vec::new();
     for piece in pieces {
         match piece {
-            Piece::Text(text) => out.push_str(text),
+            Piece::Text(_) | Piece::Item(..) => out.push(piece.clone()),
             Piece::Take(value) | Piece::Move(value) | Piece::Name(value) => {
-                out.push_str(&called(names, *value));
+                out.push(Piece::Text(called(names, *value)?));
             }
-            Piece::Copy(value) => {
-                out.push_str(&called(names, *value));
-                out.push_str(".clone()");
-            }
+            Piece::Copy(value) => out.push(Piece::Text(format!("{}.clone()", called(names, *value)?))),
             Piece::Arms(arms) => {
                 for arm in arms {
-                    out.push_str(&render(arm, names));
+                    out.extend(named(arm, names)?);
                 }
             }
         }
     }
-    out
+    Ok(out)
 }
 
-/// The text of code that contains no values.
-pub fn text(code: &Code) -> String {
-    render(&code.pieces, &BTreeMap::new())
+/// The text of code without open values.
+///
+/// # Errors
+/// A fault of trafoc: a value is open.
+pub fn text(code: &Code) -> Result<String, Bug> {
+    let mut out = String::new();
+    for piece in named(&code.pieces, &BTreeMap::new())? {
+        if let Piece::Text(text) | Piece::Item(_, text) = piece {
+            out.push_str(&text);
+        }
+    }
+    Ok(out)
 }

@@ -3,6 +3,7 @@
 use trafoc_kernels::source;
 
 use super::{Form, name};
+use crate::emit::program::name::{one_line, shown};
 use crate::ir::{DType, Layer, MemberKind, Rows, Value, Verified};
 use crate::lower::Bug;
 use crate::source::SourceMap;
@@ -26,7 +27,7 @@ pub fn krate(
 ) -> Result<Vec<(String, String)>, Bug> {
     let module = name::file(&graph.name);
     let model = super::model(graph, sources, spec, form)?;
-    let spec = name::shown(spec);
+    let spec = shown(spec);
     let mut files = vec![
         ("Cargo.toml".to_owned(), manifest(&module, &spec, form)),
         ("README.md".to_owned(), readme(graph, &module, &spec, form)),
@@ -80,7 +81,7 @@ fn readme(graph: &Verified, module: &str, spec: &str, form: Form) -> String {
         }
         Form::Standalone => "It depends on [burn](https://burn.dev) alone.",
     };
-    let doc: Vec<String> = graph.root().doc.iter().map(|line| name::doc(line)).collect();
+    let doc: Vec<String> = graph.root().doc.iter().map(|line| one_line(line)).collect();
     format!(
         "# {module}\n\n{}\n\nEmitted by trafoc from `{spec}`. `src/{module}.rs` is the model. {needs}\n\n    cargo run --release                        # fresh weights\n    \
          cargo run --release -- model.safetensors   # weights by the paths of fields, linear weights \
@@ -91,7 +92,7 @@ fn readme(graph: &Verified, module: &str, spec: &str, form: Form) -> String {
 }
 
 fn library(graph: &Verified, module: &str) -> String {
-    let doc: Vec<String> = graph.root().doc.iter().map(|line| format!("//! {}", name::doc(line))).collect();
+    let doc: Vec<String> = graph.root().doc.iter().map(|line| format!("//! {}", one_line(line))).collect();
     format!("{}\n\npub mod {module};\n", doc.join("\n"))
 }
 

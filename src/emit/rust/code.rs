@@ -1,0 +1,280 @@
+//! Fragments of Rust whose uses of values are still open, and which know what they refer to.
+//!
+//! An op becomes a [`Code`]: text with holes where values go. Whether a hole is filled by `x` or by
+//! `x.clone()`, and what `x` is called there, is known only when the whole body is written; [`super::body`]
+//! decides it. A name that the file must define or import is a piece of its own, so what a file needs can be read
+//! off its finished text ([`Code::items`]).
+
+use std::collections::BTreeSet;
+
+use crate::emit::program::constants::{ConstantId, TableId};
+use crate::ir::ValueId;
+
+/// Something outside of a fragment that it refers to by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Item {
+    /// A named number of the program.
+    Constant(ConstantId),
+    /// A table of the program.
+    Table(TableId),
+    /// A path to import.
+    Import(&'static str),
+    /// A function or type of the crate of kernels.
+    Kernel(&'static str),
+    /// A helper at the end of the file.
+    Helper(Helper),
+    /// A module that is a function.
+    Function(String),
+}
+
+/// A helper that creates a projection, at the end of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Helper {
+    /// With a bias of zeros.
+    Linear,
+    /// Without a bias.
+    LinearNoBias,
+}
+
+/// A part of a fragment.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    /// Rust as it is.
+    Text(String),
+    /// The name of an item.
+    Item(Item, String),
+    /// Takes a value: moves it if it is used for the last time, otherwise clones it.
+    Take(ValueId),
+    /// Moves a value.
+    Move(ValueId),
+    /// Clones a value that is needed again (in a loop, for example).
+    Copy(ValueId),
+    /// The name of a value that is borrowed or assigned.
+    Name(ValueId),
+    /// Alternatives of which one runs; each carries the syntax around it.
+    Arms(Vec<Vec<Piece>>),
+}
+
+/// How tightly a fragment holds together, loosest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Strength {
+    /// `a + b`
+    Sum,
+    /// `a * b`
+    Product,
+    /// `-a`, `&a`
+    Unary,
+    /// Names, calls, literals, blocks that end a statement.
+    Postfix,
+}
+
+/// A fragment of Rust.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Code {
+    /// Its parts in order, which is also the order they are evaluated in.
+    pub pieces: Vec<Piece>,
+    /// How tightly it holds together, which decides where it needs parentheses.
+    pub strength: Strength,
+}
+
+impl From<&str> for Code {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Code {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<&Code> for Code {
+    fn from(code: &Code) -> Self {
+        code.clone()
+    }
+}
+
+/// Fragments one after the other: `code!["normal(", shape, ", device)"]`.
+macro_rules! code {
+    ($($part:expr),* $(,)?) => {
+        $crate::emit::rust::code::Code::all([$($crate::emit::rust::code::Code::from($part)),*])
+    };
+}
+pub(super) use code;
+
+impl Code {
+    /// Text that holds together like a name or a call.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::of(Piece::Text(text.into()))
+    }
+
+    fn of(piece: Piece) -> Self {
+        Self { pieces: vec![piece], strength: Strength::Postfix }
+    }
+
+    /// Fragments one after the other.
+    pub fn all(parts: impl IntoIterator<Item = Code>) -> Self {
+        let pieces = parts.into_iter().flat_map(|part| part.pieces).collect();
+        Self { pieces, strength: Strength::Postfix }
+    }
+
+    /// The name of an item.
+    pub fn item(item: Item, name: impl Into<String>) -> Self {
+        Self::of(Piece::Item(item, name.into()))
+    }
+
+    /// A function or type of the crate of kernels.
+    pub fn kernel(name: &'static str) -> Self {
+        Self::item(Item::Kernel(name), name)
+    }
+
+    /// The last word of a path, which the file imports.
+    pub fn import(path: &'static str) -> Self {
+        Self::item(Item::Import(path), path.rsplit("::").next().unwrap_or(path))
+    }
+
+    /// The number, if this is one written out.
+    pub fn integer(&self) -> Option<u64> {
+        match self.pieces.as_slice() {
+            [Piece::Text(text)] => text.replace('_', "").parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// A value, moved or cloned.
+    pub fn take(value: ValueId) -> Self {
+        Self::of(Piece::Take(value))
+    }
+
+    /// A value that must be cloned.
+    pub fn copy(value: ValueId) -> Self {
+        Self::of(Piece::Copy(value))
+    }
+
+    /// A value's name.
+    pub fn name(value: ValueId) -> Self {
+        Self::of(Piece::Name(value))
+    }
+
+    /// `callee(arguments)`
+    pub fn call(callee: impl Into<Code>, arguments: impl IntoIterator<Item = Code>) -> Self {
+        callee.into().arguments(arguments)
+    }
+
+    /// `self.method(arguments)`
+    pub fn method(self, method: &str, arguments: impl IntoIterator<Item = Code>) -> Self {
+        self.at_least(Strength::Postfix).then(format!(".{method}")).arguments(arguments)
+    }
+
+    /// `self + other`
+    pub fn plus(self, other: Code) -> Self {
+        self.infix(" + ", other, Strength::Sum, Strength::Product)
+    }
+
+    /// `self * other`
+    pub fn times(self, other: Code) -> Self {
+        self.infix(" * ", other, Strength::Product, Strength::Unary)
+    }
+
+    /// `self / other`
+    pub fn over(self, other: Code) -> Self {
+        self.infix(" / ", other, Strength::Product, Strength::Unary)
+    }
+
+    /// `[a, b]`, `(a, b)`: fragments in brackets.
+    pub fn list(open: &str, items: impl IntoIterator<Item = Code>, close: &str) -> Self {
+        Self::text(open).join(Self::separated(items, ", ")).then(close)
+    }
+
+    /// `a, b`
+    pub fn separated(items: impl IntoIterator<Item = Code>, separator: &str) -> Self {
+        let mut list = Self { pieces: Vec::new(), strength: Strength::Postfix };
+        for (i, item) in items.into_iter().enumerate() {
+            if i > 0 {
+                list = list.then(separator);
+            }
+            list.pieces.extend(item.pieces);
+        }
+        list
+    }
+
+    /// The fragment followed by text that does not change how it holds together.
+    pub fn then(mut self, text: impl Into<String>) -> Self {
+        self.pieces.push(Piece::Text(text.into()));
+        self
+    }
+
+    /// The fragment followed by another.
+    pub fn join(mut self, other: Code) -> Self {
+        self.pieces.extend(other.pieces);
+        self
+    }
+
+    /// In parentheses if it holds together less tightly than that.
+    pub fn at_least(self, wanted: Strength) -> Self {
+        if self.strength >= wanted { self } else { Self::text("(").join(self).then(")") }
+    }
+
+    /// As a comment of documentation, a line of its own for each line of the text.
+    pub fn documentation(&self, mark: &str) -> Self {
+        let lined = |piece: &Piece| match piece {
+            Piece::Text(text) => Piece::Text(text.replace('\n', &format!("\n{mark} "))),
+            other @ (Piece::Item(..)
+            | Piece::Take(_)
+            | Piece::Move(_)
+            | Piece::Copy(_)
+            | Piece::Name(_)
+            | Piece::Arms(_)) => other.clone(),
+        };
+        let pieces = self.pieces.iter().map(lined).collect();
+        code![format!("\n{mark} "), Self { pieces, strength: self.strength }, "\n"]
+    }
+
+    /// About how many characters it will take.
+    pub fn width(&self) -> usize {
+        width(&self.pieces)
+    }
+
+    /// Everything that it refers to.
+    pub fn items(&self) -> BTreeSet<&Item> {
+        let mut items = BTreeSet::new();
+        gather(&self.pieces, &mut items);
+        items
+    }
+
+    fn arguments(self, arguments: impl IntoIterator<Item = Code>) -> Self {
+        let list = Self::list("(", arguments, ")");
+        let mut call = self.join(list);
+        call.strength = Strength::Postfix;
+        call
+    }
+
+    fn infix(self, sign: &str, other: Code, here: Strength, right: Strength) -> Self {
+        let mut code = self.at_least(here).then(sign).join(other.at_least(right));
+        code.strength = here;
+        code
+    }
+}
+
+fn width(pieces: &[Piece]) -> usize {
+    let of = |piece: &Piece| match piece {
+        Piece::Text(text) | Piece::Item(_, text) => text.len(),
+        Piece::Take(_) | Piece::Move(_) | Piece::Name(_) => 4,
+        Piece::Copy(_) => 12,
+        Piece::Arms(arms) => arms.iter().map(|arm| width(arm)).sum(),
+    };
+    pieces.iter().map(of).sum()
+}
+
+fn gather<'a>(pieces: &'a [Piece], items: &mut BTreeSet<&'a Item>) {
+    for piece in pieces {
+        match piece {
+            Piece::Item(item, _) => {
+                items.insert(item);
+            }
+            Piece::Arms(arms) => arms.iter().for_each(|arm| gather(arm, items)),
+            Piece::Text(_) | Piece::Take(_) | Piece::Move(_) | Piece::Copy(_) | Piece::Name(_) => {}
+        }
+    }
+}

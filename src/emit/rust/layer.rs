@@ -1,0 +1,353 @@
+//! Layers: the type of their field, the expression that creates them and the one that applies them.
+
+use super::code::{Code, Helper, Item, code};
+use super::file::File;
+use super::name;
+use super::number::float;
+use crate::emit::program::constants::Kind;
+use crate::emit::program::{FieldKind, Program};
+use crate::ir::{Extent, Init, Layer};
+use crate::lower::Bug;
+
+/// How `linear(..)`, the helper at the end of a file, is told where weights start.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinearInit {
+    /// Every projection starts the same way, which the helper knows.
+    Same(Init),
+    /// Normal; the standard deviation is an argument.
+    Normal,
+    /// Normal, cut at that many standard deviations; the standard deviation is an argument.
+    Truncated(f64),
+    /// An `Initializer` is an argument.
+    Any,
+}
+
+/// What suits all projections of a program.
+pub fn linear_init(program: &Program) -> LinearInit {
+    let mut found: Vec<&Init> = Vec::new();
+    for field in program.modules.iter().flat_map(|module| &module.fields) {
+        if let FieldKind::Layer(Layer::Linear { init, .. }) = &field.kind
+            && !found.contains(&init)
+        {
+            found.push(init);
+        }
+    }
+    let cuts: Vec<f64> = found
+        .iter()
+        .filter_map(|init| if let Init::TruncatedNormal { cut, .. } = init { Some(*cut) } else { None })
+        .collect();
+    match found.as_slice() {
+        [one] => LinearInit::Same((*one).clone()),
+        all if all.iter().all(|init| matches!(init, Init::Normal { .. })) => LinearInit::Normal,
+        all => match cuts.split_first() {
+            Some((first, rest)) if cuts.len() == all.len() && rest.iter().all(|c| c == first) => {
+                LinearInit::Truncated(*first)
+            }
+            _ => LinearInit::Any,
+        },
+    }
+}
+
+fn no_parameters() -> Bug {
+    Bug("a layer without parameters is a field of the emitted program".to_owned())
+}
+
+/// The type of a layer's field.
+///
+/// # Errors
+/// A fault of trafoc: the layer has no parameters.
+pub fn field_type(layer: &Layer) -> Result<Code, Bug> {
+    Ok(match layer {
+        Layer::Linear { .. } => "nn::Linear".into(),
+        Layer::Embedding { .. } => "nn::Embedding".into(),
+        Layer::LayerNorm { affine: true, unit_offset: false, .. } => "nn::LayerNorm".into(),
+        Layer::RmsNorm { affine: true, unit_offset: false, .. } => "nn::RmsNorm".into(),
+        Layer::LayerNorm { affine: true, .. } => Code::kernel("OffsetLayerNorm"),
+        Layer::RmsNorm { affine: true, .. } => Code::kernel("OffsetRmsNorm"),
+        Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => return Err(no_parameters()),
+        Layer::Patches { .. } => "nn::conv::Conv2d".into(),
+        Layer::Param { shape, .. } => {
+            code![Code::import("burn::module::Param"), format!("<Tensor<{}>>", shape.len())]
+        }
+    })
+}
+
+/// The expression that creates a layer with fresh weights.
+///
+/// # Errors
+/// A fault of trafoc: the layer has no parameters.
+pub fn build(layer: &Layer, file: &File) -> Result<Code, Bug> {
+    let size = |size: &Extent| file.extent(*size);
+    let eps = |eps: &f64| file.scalar(&file.program.constants.scalar(Kind::Eps, *eps));
+    Ok(match layer {
+        Layer::Linear { input, output, bias, init, bias_init } => {
+            linear(*input, *output, bias.then_some(bias_init), init, file)
+        }
+        Layer::Embedding { rows, dim, padding, init, .. } => {
+            let weight = param(init, &[size(rows), size(dim)], (*dim, *rows), file);
+            let weight = match padding {
+                Some(row) => code![Code::kernel("zero_row"), "(", weight, format!(", {row})")],
+                None => weight,
+            };
+            code!["nn::Embedding { weight: ", weight, " }"]
+        }
+        Layer::LayerNorm { dim, eps: e, affine: true, bias, unit_offset: true } => {
+            let norm = Code::kernel("OffsetLayerNorm");
+            code![norm, "::new(", size(dim), format!(", {bias}, "), eps(e), ", device)"]
+        }
+        Layer::LayerNorm { dim, eps: e, affine: true, bias, unit_offset: false } => {
+            let bias = if *bias { "" } else { ".with_bias(false)" };
+            code![
+                "nn::LayerNormConfig::new(",
+                size(dim),
+                ").with_epsilon(",
+                eps(e),
+                ")",
+                bias,
+                ".init(device)"
+            ]
+        }
+        Layer::RmsNorm { dim, eps: e, affine: true, unit_offset: true } => {
+            code![Code::kernel("OffsetRmsNorm"), "::new(", size(dim), ", ", eps(e), ", device)"]
+        }
+        Layer::RmsNorm { dim, eps: e, affine: true, unit_offset: false } => {
+            code!["nn::RmsNormConfig::new(", size(dim), ").with_epsilon(", eps(e), ").init(device)"]
+        }
+        Layer::LayerNorm { affine: false, .. } | Layer::RmsNorm { affine: false, .. } => {
+            return Err(no_parameters());
+        }
+        Layer::Patches { channels, dim, size: side, bias, init, bias_init } => {
+            let (from, to, across) = (size(channels), size(dim), size(side));
+            let square = code!["[", &across, ", ", &across, "]"];
+            let config = code!["nn::conv::Conv2dConfig::new([", &from, ", ", &to, "], ", &square, ")"];
+            let config = code![config, ".with_stride(", square, ")"];
+            let fans = (*channels * *side * *side, *dim * *side * *side);
+            let weight = param(init, &[to.clone(), from, across.clone(), across], fans, file);
+            let bias = match bias {
+                true => code!["Some(", param(bias_init, &[to], fans, file), ")"],
+                false => "None".into(),
+            };
+            code!["nn::conv::Conv2d { weight: ", weight, ", bias: ", bias, ", ..", config, ".init(device) }"]
+        }
+        Layer::Param { shape, init, trained } => {
+            let sizes: Vec<Code> = shape.iter().map(size).collect();
+            let fan_out = shape.first().copied().unwrap_or(Extent::from(1));
+            let fan_in = shape.iter().skip(1).fold(Extent::from(1), |all, size| all * *size);
+            let created = param(init, &sizes, (fan_in, fan_out), file);
+            if *trained { created } else { code![created, ".set_require_grad(false)"] }
+        }
+    })
+}
+
+/// The helper of that kind, which creates a projection.
+fn helper(kind: Helper) -> Code {
+    let name = match kind {
+        Helper::Linear => "linear",
+        Helper::LinearNoBias => "linear_no_bias",
+    };
+    Code::item(Item::Helper(kind), name)
+}
+
+fn linear(input: Extent, output: Extent, bias: Option<&Init>, init: &Init, file: &File) -> Code {
+    let (from, to) = (file.extent(input), file.extent(output));
+    if bias.is_none_or(|init| *init == Init::Zeros) {
+        let helper = helper(if bias.is_some() { Helper::Linear } else { Helper::LinearNoBias });
+        let start = match (&file.linear_init, init) {
+            (LinearInit::Same(_), _) => Some(Code::text("")),
+            (LinearInit::Normal, Init::Normal { std })
+            | (LinearInit::Truncated(_), Init::TruncatedNormal { std, .. }) => {
+                Some(deviation(*std, file).then(", "))
+            }
+            (LinearInit::Any, Init::TruncatedNormal { .. }) => None,
+            (LinearInit::Any, any) => Some(initializer(any, file).then(", ")),
+            (LinearInit::Normal | LinearInit::Truncated(_), _) => None,
+        };
+        if let Some(start) = start {
+            return code![helper, "(", from, ", ", to, ", ", start, "device)"];
+        }
+    }
+    let fans = (input, output);
+    let weight = param(init, &[from, to.clone()], fans, file);
+    let bias = match bias {
+        Some(init) => code!["Some(", param(init, &[to], fans, file), ")"],
+        None => "None".into(),
+    };
+    code!["nn::Linear { weight: ", weight, ", bias: ", bias, " }"]
+}
+
+/// A standard deviation of fresh weights.
+fn deviation(std: f64, file: &File) -> Code {
+    file.scalar(&file.program.constants.scalar(Kind::Std, std))
+}
+
+/// A `Param` of that shape with fresh values.
+fn param(init: &Init, shape: &[Code], (fan_in, fan_out): (Extent, Extent), file: &File) -> Code {
+    let shape = Code::list("[", shape.iter().cloned(), "]");
+    fresh(init, shape, (file.extent(fan_in), file.extent(fan_out)), file)
+}
+
+/// The same for a shape and numbers of inputs and outputs that are code already.
+fn fresh(init: &Init, shape: Code, (fan_in, fan_out): (Code, Code), file: &File) -> Code {
+    match init {
+        Init::TruncatedNormal { std, cut } => code![
+            Code::kernel("truncated_normal"),
+            "(",
+            shape,
+            ", ",
+            deviation(*std, file),
+            format!(", {}, device)", float(*cut))
+        ],
+        Init::Normal { std } => {
+            code![Code::kernel("normal"), "(", shape, ", ", deviation(*std, file), ", device)"]
+        }
+        Init::XavierUniform { .. }
+        | Init::XavierNormal { .. }
+        | Init::KaimingUniform { .. }
+        | Init::KaimingNormal { .. } => {
+            let fans = code!["Some(", fan_in, "), Some(", fan_out, ")"];
+            code![initializer(init, file), ".init_with(", shape, ", ", fans, ", device)"]
+        }
+        Init::Zeros | Init::Ones | Init::Constant(_) | Init::Uniform { .. } | Init::Orthogonal { .. } => {
+            code![initializer(init, file), ".init(", shape, ", device)"]
+        }
+    }
+}
+
+/// burn's `Initializer` of a distribution.
+fn initializer(init: &Init, file: &File) -> Code {
+    let kind: Code = match init {
+        Init::Zeros => "Zeros".into(),
+        Init::Ones => "Ones".into(),
+        Init::Constant(value) => format!("Constant {{ value: {} }}", float(*value)).into(),
+        Init::Normal { std } | Init::TruncatedNormal { std, .. } => {
+            code!["Normal { mean: 0.0, std: ", deviation(*std, file), " }"]
+        }
+        Init::Uniform { bound } => format!("Uniform {{ min: -{0}, max: {0} }}", float(*bound)).into(),
+        Init::XavierUniform { gain } => format!("XavierUniform {{ gain: {} }}", float(*gain)).into(),
+        Init::XavierNormal { gain } => format!("XavierNormal {{ gain: {} }}", float(*gain)).into(),
+        Init::KaimingUniform { gain } => {
+            format!("KaimingUniform {{ gain: {}, fan_out_only: false }}", float(*gain)).into()
+        }
+        Init::KaimingNormal { gain } => {
+            format!("KaimingNormal {{ gain: {}, fan_out_only: false }}", float(*gain)).into()
+        }
+        Init::Orthogonal { gain } => format!("Orthogonal {{ gain: {} }}", float(*gain)).into(),
+    };
+    code![initializer_type(), "::", kind]
+}
+
+fn initializer_type() -> Code {
+    Code::import("burn::nn::Initializer")
+}
+
+/// A layer applied to its input.
+///
+/// # Errors
+/// A fault of trafoc: the layer takes an input and has none, or has one and takes none.
+pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> Result<Code, Bug> {
+    let field = Code::text(format!("self.{}", name::field(member)));
+    let eps = |eps: &f64| file.scalar(&file.program.constants.scalar(Kind::Eps, *eps));
+    let none = || Code::text("None");
+    let input = match (layer, input) {
+        (Layer::Param { .. }, None) => return Ok(field.method("val", [])),
+        (Layer::Param { .. }, Some(_)) | (_, None) => {
+            return Err(Bug(format!("{member} is applied to other inputs than it takes")));
+        }
+        (_, Some(input)) => input,
+    };
+    Ok(match layer {
+        Layer::Linear { .. } => Code::call(Code::kernel("project"), [code!["&", field], input]),
+        Layer::LayerNorm { affine: false, eps: e, .. } => {
+            Code::call(Code::kernel("layer_norm_of"), [input, none(), none(), eps(e)])
+        }
+        Layer::RmsNorm { affine: false, eps: e, .. } => {
+            Code::call(Code::kernel("rms_norm_of"), [input, none(), eps(e)])
+        }
+        Layer::Patches { .. } => field
+            .method("forward", [input])
+            .method("flatten::<3>", ["2".into(), "3".into()])
+            .method("swap_dims", ["1".into(), "2".into()]),
+        Layer::Embedding { .. } | Layer::LayerNorm { .. } | Layer::RmsNorm { .. } | Layer::Param { .. } => {
+            field.method("forward", [input])
+        }
+    })
+}
+
+/// The definition of a helper. The one without a bias calls the other one where the file has both.
+pub fn definition(kind: Helper, has_both: bool, file: &File) -> Code {
+    let name = helper(kind);
+    let (parameter, argument): (Code, &str) = match &file.linear_init {
+        LinearInit::Same(_) => ("".into(), ""),
+        LinearInit::Normal | LinearInit::Truncated(_) => ("std: f64, ".into(), "std, "),
+        LinearInit::Any => (code!["initializer: ", initializer_type(), ", "], "initializer, "),
+    };
+    let signature = code![
+        "fn ",
+        name,
+        "(d_input: usize, d_output: usize, ",
+        parameter,
+        "device: &Device) -> nn::Linear {\n"
+    ];
+    if kind == Helper::LinearNoBias && has_both {
+        let whole = helper(Helper::Linear);
+        return code![
+            "/// The same without a bias.\n",
+            signature,
+            "nn::Linear { bias: None, ..",
+            whole,
+            format!("(d_input, d_output, {argument}device) }}\n}}\n")
+        ];
+    }
+    let shape = || Code::text("[d_input, d_output]");
+    let fans = || (Code::text("d_input"), Code::text("d_output"));
+    let (doc, weight) = match &file.linear_init {
+        LinearInit::Same(init) => (start(init), fresh(init, shape(), fans(), file)),
+        LinearInit::Normal => (
+            "a weight drawn from `N(0, std²)`".to_owned(),
+            code![Code::kernel("normal"), "(", shape(), ", std, device)"],
+        ),
+        LinearInit::Truncated(cut) => (
+            format!("a weight drawn from `N(0, std²)`, cut at {cut} standard deviations"),
+            code![Code::kernel("truncated_normal"), "(", shape(), format!(", std, {}, device)", float(*cut))],
+        ),
+        LinearInit::Any => (
+            "a weight drawn from `initializer`".to_owned(),
+            code!["initializer.init_with(", shape(), ", Some(d_input), Some(d_output), device)"],
+        ),
+    };
+    let (what, bias) = match kind {
+        Helper::Linear => {
+            let bias = initializer(&Init::Zeros, file);
+            ("and a bias of zeros", code!["Some(", bias, ".init([d_output], device))"])
+        }
+        Helper::LinearNoBias => ("and no bias", "None".into()),
+    };
+    code![
+        format!("/// `y = x W + b` with {doc} {what}.\n"),
+        signature,
+        "nn::Linear { weight: ",
+        weight,
+        ", bias: ",
+        bias,
+        " }\n}\n"
+    ]
+}
+
+/// Where a weight starts, for readers.
+fn start(init: &Init) -> String {
+    match init {
+        Init::Zeros => "a weight of zeros".to_owned(),
+        Init::Ones => "a weight of ones".to_owned(),
+        Init::Constant(value) => format!("every weight {value:?}"),
+        Init::Normal { std } => format!("a weight drawn from `N(0, {std:?}²)`"),
+        Init::TruncatedNormal { std, cut } => {
+            format!("a weight drawn from `N(0, {std:?}²)`, cut at {cut:?} standard deviations")
+        }
+        Init::Uniform { bound } => format!("a weight drawn evenly from `±{bound:?}`"),
+        Init::XavierUniform { gain } => format!("a weight drawn evenly after Glorot (gain {gain:?})"),
+        Init::XavierNormal { gain } => format!("a normal weight after Glorot (gain {gain:?})"),
+        Init::KaimingUniform { gain } => format!("a weight drawn evenly after He (gain {gain:?})"),
+        Init::KaimingNormal { gain } => format!("a normal weight after He (gain {gain:?})"),
+        Init::Orthogonal { gain } => format!("an orthogonal weight (gain {gain:?})"),
+    }
+}

@@ -1,0 +1,240 @@
+//! The target for burn: a program as a Rust file that reads like one written by hand.
+//!
+//! One struct a module, its fields named like the module's members, so that weights are found by their
+//! paths; stacks are `Vec`s, whatever their length. The code makes the same calls in the same order as
+//! the interpreter, of burn and of the same crate of kernels, so both compute the same bits.
+//!
+//! Everything is a [`code::Code`]: text that knows which constants, imports and kernels it names, so the head of the
+//! file follows from its finished body. The text must parse with `syn` and is laid out by `prettyplease`. Nothing
+//! but the program, the spec's name and the lines of the spec goes into it: no date, no version, no folder of this
+//! machine.
+
+mod body;
+mod choice;
+mod code;
+mod file;
+mod function;
+mod kernel;
+mod krate;
+mod layer;
+mod module;
+pub mod name;
+mod number;
+mod op;
+mod root;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use krate::{BURN, KERNELS, krate};
+
+use super::program::constants::{ConstantId, Number, TableId};
+use super::program::name::shown;
+use super::program::{Program, program};
+use crate::ir::{ModuleId, Verified};
+use crate::lower::Bug;
+use crate::source::SourceMap;
+use code::{Code, Helper, Item, code};
+use kernel::Library;
+use number::{float, grouped};
+
+/// Where a file has its kernels from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// From the crate of kernels, which the interpreter calls too.
+    Kernels,
+    /// From a module at its end, so that it needs burn alone. There the kernels have a form that is the same on every
+    /// backend and computes the same numbers up to rounding.
+    Standalone,
+}
+
+/// The model as one Rust file. `spec` is the spec's path as the header names it.
+///
+/// # Errors
+/// A fault of trafoc: the program breaks a rule, or the text is not Rust.
+pub fn source(graph: &Verified, sources: &SourceMap, spec: &str, form: Form) -> Result<String, Bug> {
+    Ok(model(graph, sources, spec, form)?.text)
+}
+
+/// A model as a file.
+struct Model {
+    /// The whole file.
+    text: String,
+    /// The struct of the model itself.
+    name: String,
+}
+
+fn model(graph: &Verified, sources: &SourceMap, spec: &str, form: Form) -> Result<Model, Bug> {
+    let program = program(graph, sources)?;
+    let library = Library::read()?;
+    let file = file::File::new(&program, &library);
+    let mut items = Vec::new();
+    for id in (0..program.modules.len()).map(ModuleId) {
+        let is_model = id == program.graph.root;
+        items.push(if is_model { root::write(&file)? } else { module::write(&file, id)? });
+    }
+    let mut items = Code::all(items);
+    let wanted: Vec<Helper> = [Helper::Linear, Helper::LinearNoBias]
+        .into_iter()
+        .filter(|helper| items.items().contains(&Item::Helper(*helper)))
+        .collect();
+    for helper in &wanted {
+        items = items.join(layer::definition(*helper, wanted.len() > 1, &file));
+    }
+    let needs = Needs::of(&items);
+    if let Some(unknown) = needs.kernels.iter().find(|name| !library.has(name)) {
+        return Err(Bug(format!("the emitted code calls {unknown}, which is not a kernel")));
+    }
+    let from = match form {
+        Form::Kernels => kernel::CRATE,
+        Form::Standalone => "self::kernels",
+    };
+    let text = code![
+        format!("//! {}\n", introduction(&program, form)),
+        uses(&needs.imports(from)),
+        constants(&program, &needs, &file),
+        items
+    ];
+    let tree = parse(&body::text(&text)?, spec)?;
+    let mut out = header(spec);
+    out.push_str(&spaced(&prettyplease::unparse(&tree)));
+    if form == Form::Standalone {
+        out.push('\n');
+        out.push_str(&library.module(&needs.kernels));
+    }
+    parse(&out, spec)?;
+    Ok(Model { text: out, name: file.type_of(program.graph.root)?.to_owned() })
+}
+
+/// What a text refers to that the file must define or import.
+#[derive(Default)]
+struct Needs {
+    constants: BTreeSet<ConstantId>,
+    tables: BTreeSet<TableId>,
+    imports: BTreeSet<&'static str>,
+    kernels: BTreeSet<&'static str>,
+}
+
+impl Needs {
+    fn of(code: &Code) -> Self {
+        let mut needs = Self::default();
+        for item in code.items() {
+            match item {
+                Item::Constant(id) => needs.constants.insert(*id),
+                Item::Table(id) => needs.tables.insert(*id),
+                Item::Import(path) => needs.imports.insert(path),
+                Item::Kernel(name) => needs.kernels.insert(name),
+                Item::Helper(_) | Item::Function(_) => false,
+            };
+        }
+        needs
+    }
+
+    /// Every path to import; kernels are those of `from`.
+    fn imports(&self, from: &str) -> BTreeSet<String> {
+        let kernels = self.kernels.iter().map(|name| format!("{from}::{name}"));
+        kernels.chain(self.imports.iter().map(|path| (*path).to_owned())).collect()
+    }
+}
+
+/// The definitions of the numbers that a text refers to.
+fn constants(program: &Program, needs: &Needs, file: &file::File<'_>) -> Code {
+    let all = &program.constants;
+    let mut definitions = Vec::new();
+    for id in all.with_formulas(&needs.constants) {
+        let Some(constant) = all.all.get(id.0) else { continue };
+        let (ty, number) = match constant.value {
+            Number::Int(n) => ("usize", grouped(n)),
+            Number::Float(x) => ("f64", float(x)),
+        };
+        let value = constant.formula.as_ref().map_or_else(|| Code::text(number), |size| file.size(size));
+        let head = format!("/// {}\npub const {}: {ty} = ", constant.doc, name::constant(&constant.name));
+        definitions.push(code![head, value, ";\n"]);
+    }
+    for id in &needs.tables {
+        let Some(table) = all.tables.get(id.0) else { continue };
+        let list: Vec<String> = table.values.iter().map(|x| float(*x)).collect();
+        definitions.push(Code::text(format!(
+            "/// {}\npub const {}: [f64; {}] = [{}];\n",
+            table.doc,
+            name::constant(&table.name),
+            list.len(),
+            list.join(", ")
+        )));
+    }
+    Code::all(definitions)
+}
+
+fn parse(text: &str, spec: &str) -> Result<syn::File, Bug> {
+    syn::parse_file(text).map_err(|error| Bug(format!("the Rust emitted for {spec} does not parse: {error}")))
+}
+
+/// Lays out a short text of ours.
+fn format(text: &str, spec: &str) -> Result<String, Bug> {
+    Ok(spaced(&prettyplease::unparse(&parse(text, spec)?)))
+}
+
+/// The first line: whose output this is, and how to change it.
+fn header(spec: &str) -> String {
+    let spec = shown(spec);
+    format!("// @generated by trafoc from {spec} — edit the spec, then run `trafoc build {spec}`.\n\n")
+}
+
+fn introduction(program: &Program, form: Form) -> String {
+    let lines = program.model().map_or_else(Vec::new, |model| model.doc.clone());
+    let letters = "Shapes: `B` sequences, `T` tokens";
+    let more = match (program.graph.decodes, program.reads_source()) {
+        (true, true) => ", `S` tokens of the source, `P` tokens in the cache.",
+        (true, false) => ", `P` tokens in the cache.",
+        (false, true) => ", `S` tokens of the source.",
+        (false, false) => ".",
+    };
+    let needs = match form {
+        Form::Kernels => format!("Needs `burn` {BURN} and `trafoc-kernels` {KERNELS}."),
+        Form::Standalone => format!(
+            "Needs `burn` {BURN} alone. The module `kernels` at the end has the ops that are more than a call of\n\
+             //! burn in their plainest form; the numbers are those of trafoc up to rounding."
+        ),
+    };
+    format!("{}\n//!\n//! {letters}{more}\n//!\n//! {needs}", lines.join("\n//! "))
+}
+
+/// The imports, those of one module together.
+fn uses(imports: &BTreeSet<String>) -> String {
+    let mut by_parent: BTreeMap<&str, Vec<&str>> = BTreeMap::from([("burn::prelude", vec!["*"])]);
+    for path in imports {
+        let (parent, name) = path.rsplit_once("::").unwrap_or(("", path));
+        by_parent.entry(parent).or_default().push(name);
+    }
+    let line = |(parent, names): (&str, Vec<&str>)| match names.as_slice() {
+        [one] => format!("use {parent}::{one};\n"),
+        several => format!("use {parent}::{{{}}};\n", several.join(", ")),
+    };
+    by_parent.into_iter().map(line).collect()
+}
+
+/// An empty line before every item but a constant after a constant, and between methods.
+fn spaced(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_attached = |line: &str| line.starts_with("///") || line.starts_with("#[");
+    let mut out = String::new();
+    let mut before = "";
+    let mut kind_before = "";
+    for (i, line) in lines.iter().enumerate() {
+        let top = !line.is_empty() && !line.starts_with([' ', '}', ')', ']']) && !line.starts_with("//!");
+        let begins = top && !is_attached(before);
+        let head = lines.iter().skip(i).find(|l| !is_attached(l)).copied().unwrap_or("");
+        let kind = head.split_whitespace().find(|w| *w != "pub").unwrap_or("");
+        let is_dense = kind == kind_before && (kind == "const" || kind == "use");
+        let is_method = before == "    }" && !line.is_empty() && *line != "}";
+        if !before.is_empty() && ((begins && !is_dense) || is_method) {
+            out.push('\n');
+        }
+        if begins {
+            kind_before = kind;
+        }
+        out.push_str(line);
+        out.push('\n');
+        before = line;
+    }
+    out
+}

@@ -1,0 +1,462 @@
+//! Every op as an expression: the same calls, in the same order, as the interpreter makes.
+
+use super::code::{Code, code};
+use super::function::{Function, variable};
+use super::number::float;
+use crate::emit::program::constants::{Kind, frequencies as numbers};
+use crate::emit::program::needs::Need;
+use crate::ir::op::{
+    Activation, Attention, FrequencyRule, Hidden, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router,
+    RouterScore, Sequence, SinusoidLayout,
+};
+use crate::ir::{Extent, Module, Op, ValueId};
+use crate::lower::Bug;
+
+/// An op's inputs and what is wanted of it.
+pub struct Wanted<'a> {
+    /// Its inputs.
+    pub inputs: &'a [ValueId],
+    /// The name of the dropout that it applies.
+    pub dropout: Option<&'a str>,
+    /// How many of its results are used.
+    pub results: usize,
+}
+
+impl Wanted<'_> {
+    /// The inputs of an op that takes that many.
+    fn inputs<const N: usize>(&self, op: &Op) -> Result<[ValueId; N], Bug> {
+        let count = self.inputs.len();
+        let wrong = || Bug(format!("{op:?} has {count} inputs in the emitted program, not {N}"));
+        <[ValueId; N]>::try_from(self.inputs).map_err(|_| wrong())
+    }
+
+    /// `self.dropout`
+    fn dropout(&self, op: &Op) -> Result<Code, Bug> {
+        let missing = || Bug(format!("{op:?} has no dropout in the emitted program"));
+        self.dropout.map(|field| Code::text(format!("self.{field}"))).ok_or_else(missing)
+    }
+}
+
+/// The expression of an op.
+///
+/// # Errors
+/// A fault of trafoc: the op has other inputs than it takes, or is one that a program has as an action of its own.
+pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, Bug> {
+    let module = f.module;
+    let int = |n: u64| Code::text(n.to_string());
+    let call = |name: &'static str, arguments: Vec<Code>| Code::call(Code::kernel(name), arguments);
+    Ok(match op {
+        Op::Layer { .. } | Op::Weight { .. } | Op::Call { .. } | Op::Scan { .. } | Op::Experts { .. } => {
+            return Err(Bug(format!("{op:?} is not an action of its own in the emitted program")));
+        }
+        Op::Positions { along, offset } => {
+            let (start, length) = span(f, *along);
+            let start = match (*offset, start == Code::text("0")) {
+                (0, _) => start,
+                (n, true) => int(n),
+                (n, false) => start.plus(int(n)),
+            };
+            call("position_ids", vec![start, length, device()])
+        }
+        Op::Sinusoid { dim, base, layout } => {
+            let name = match layout {
+                SinusoidLayout::Interleaved => "sinusoid_interleaved",
+                SinusoidLayout::Concat => "sinusoid_concat",
+            };
+            let [positions] = wanted.inputs(op)?;
+            call(name, vec![f.operand(positions), f.file.extent(*dim), Code::text(float(*base))])
+        }
+        Op::RotaryTable { along, rotary } => {
+            let (start, length) = span(f, *along);
+            let total =
+                if start == Code::text("0") { length.clone() } else { start.clone().plus(length.clone()) };
+            let frequencies = frequencies(f, rotary, total)?;
+            let magnitude = Code::text(float(rotary.magnitude));
+            call("rotary_table", vec![frequencies, magnitude, start, length, device()])
+        }
+        Op::Mask { queries, keys, rule } => {
+            let (start, length) = span(f, *queries);
+            let rule = Code::text(format!("|query, key| {}", hides(rule)));
+            call("mask_by", vec![start, length, key_count(f, *keys), device(), rule])
+        }
+        Op::PaddingMask => {
+            let [mask] = wanted.inputs(op)?;
+            let (operand, kernel) = (f.operand(mask), Code::kernel("padding_mask"));
+            if f.is_option(mask) { operand.method("map", [kernel]) } else { Code::call(kernel, [operand]) }
+        }
+        Op::EitherMask => {
+            let [a, b] = wanted.inputs(op)?;
+            call("either_mask", vec![f.optional(a), f.optional(b)])
+        }
+        Op::AlibiBias { queries, keys, slopes } => {
+            let (start, length) = span(f, *queries);
+            let slopes: Vec<f64> = (0..slopes.heads).map(|head| slopes.slope(head)).collect();
+            let slopes = code!["&", f.file.table(&slopes)?];
+            call("alibi_bias", vec![slopes, start, length, key_count(f, *keys), device()])
+        }
+        Op::RelativeBuckets { queries, keys, buckets, max_distance, bidirectional } => {
+            let (start, length) = span(f, *queries);
+            let two_sided = Code::text(bidirectional.to_string());
+            let keys = key_count(f, *keys);
+            let sizes = vec![start, length, keys, int(*buckets), int(*max_distance), two_sided, device()];
+            call("relative_buckets", sizes)
+        }
+        Op::SplitHeads { heads } => {
+            let [x] = wanted.inputs(op)?;
+            call("split_heads", vec![f.operand(x), f.file.extent(*heads)])
+        }
+        Op::MergeHeads => {
+            let [x] = wanted.inputs(op)?;
+            call("merge_heads", vec![f.operand(x)])
+        }
+        Op::RepeatHeads { times } => {
+            let [x] = wanted.inputs(op)?;
+            let times = repeats(f, x, *times);
+            call("repeat_heads", vec![f.operand(x), times])
+        }
+        Op::Rotate { pairing } => {
+            let name = match pairing {
+                Pairing::Half => "rotate_half",
+                Pairing::Interleaved => "rotate_interleaved",
+            };
+            let [x, cos, sin] = wanted.inputs(op)?;
+            call(name, vec![f.operand(x), f.operand(cos), f.operand(sin)])
+        }
+        // The program appends to caches with an action of its own. Where nothing decodes step by step there are none,
+        // and nothing comes before these.
+        Op::Cache => {
+            let [x] = wanted.inputs(op)?;
+            f.operand(x)
+        }
+        Op::Attention(attention) => attend(f, op, attention, wanted)?,
+        Op::Activate(activation) => {
+            let [x] = wanted.inputs(op)?;
+            activate(*activation, f.operand(x))
+        }
+        Op::Add => {
+            let (a, b) = level(f, wanted.inputs(op)?);
+            a.plus(b)
+        }
+        Op::Mul => {
+            let (a, b) = level(f, wanted.inputs(op)?);
+            a.times(b)
+        }
+        Op::Scale { by } => {
+            let [x] = wanted.inputs(op)?;
+            let by = factor(f, *by, x);
+            f.operand(x).times(by)
+        }
+        Op::Shift { by } => {
+            let [x] = wanted.inputs(op)?;
+            f.operand(x).plus(Code::text(float(*by)))
+        }
+        Op::Clamp { min, max } => {
+            let [x] = wanted.inputs(op)?;
+            let x = f.operand(x);
+            let bound = |x: &f64| Code::text(float(*x));
+            match (min, max) {
+                (Some(min), Some(max)) => x.method("clamp", [bound(min), bound(max)]),
+                (Some(min), None) => x.method("clamp_min", [bound(min)]),
+                (None, Some(max)) => x.method("clamp_max", [bound(max)]),
+                (None, None) => x,
+            }
+        }
+        Op::Softcap { cap } => {
+            let [x] = wanted.inputs(op)?;
+            let cap = Code::text(float(*cap));
+            f.operand(x).over(cap.clone()).method("tanh", []).times(cap)
+        }
+        Op::Dropout { .. } => {
+            let [x] = wanted.inputs(op)?;
+            wanted.dropout(op)?.method("forward", [f.operand(x)])
+        }
+        Op::Slice { axis_from_last, start, len } => {
+            let [x] = wanted.inputs(op)?;
+            let axis = int(axis(module, x, *axis_from_last) as u64);
+            f.operand(x).method("narrow", [axis, f.file.extent(*start), f.file.extent(*len)])
+        }
+        Op::Concat { axis_from_last } => {
+            let first = wanted.inputs.first().copied();
+            let first = first.ok_or_else(|| Bug("nothing is joined in the emitted program".to_owned()))?;
+            let axis = int(axis(module, first, *axis_from_last) as u64);
+            let parts: Vec<Code> = wanted.inputs.iter().map(|id| f.operand(*id)).collect();
+            Code::call("Tensor::cat", [Code::list("vec![", parts, "]"), axis])
+        }
+        Op::Prepend => {
+            let [rows, x] = wanted.inputs(op)?;
+            call("prepend", vec![f.operand(rows), f.operand(x)])
+        }
+        Op::Unsqueeze => {
+            let [x] = wanted.inputs(op)?;
+            let rank = rank(module, x);
+            f.operand(x).method(&format!("unsqueeze_dim::<{}>", rank + 1), [int(rank as u64)])
+        }
+        Op::Squeeze => {
+            let [x] = wanted.inputs(op)?;
+            let last = rank(module, x).saturating_sub(1);
+            f.operand(x).method(&format!("squeeze_dim::<{last}>"), [int(last as u64)])
+        }
+        Op::Lookup => {
+            let [table, indices] = wanted.inputs(op)?;
+            let embedding = Code::import("burn::tensor::module::embedding");
+            Code::call(embedding, [f.operand(table), f.operand(indices)])
+        }
+        Op::BiasFromTable => {
+            let [rows] = wanted.inputs(op)?;
+            f.operand(rows).method("permute", ["[2, 0, 1]".into()]).method("unsqueeze::<4>", [])
+        }
+        Op::OrZeros => {
+            let [given, like] = wanted.inputs(op)?;
+            let operand = f.operand(given);
+            if !f.is_option(given) {
+                return Ok(operand);
+            }
+            let zeros = code!["|| ", Code::name(like).method("zeros_like", [])];
+            operand.method("unwrap_or_else", [zeros])
+        }
+        Op::Unembed => {
+            let [x, table] = wanted.inputs(op)?;
+            call("unembed", vec![f.operand(x), f.operand(table)])
+        }
+        Op::Route(router) => route(f, router, wanted)?,
+        Op::Pool(pool) => {
+            let name = match pool {
+                Pool::First => {
+                    let first = wanted.inputs.first().copied();
+                    let x =
+                        first.ok_or_else(|| Bug("nothing is pooled in the emitted program".to_owned()))?;
+                    return Ok(call("pool_first", vec![f.operand(x)]));
+                }
+                Pool::Last => "pool_last",
+                Pool::Mean => "pool_mean",
+                Pool::Max => "pool_max",
+            };
+            let (x, keep) = match *wanted.inputs {
+                [x] => (x, None),
+                [x, keep] => (x, Some(keep)),
+                _ => return Err(Bug("other tensors are pooled than a pool takes".to_owned())),
+            };
+            let x = f.operand(x);
+            call(name, vec![x, keep.map_or_else(|| Code::text("None"), |keep| f.optional(keep))])
+        }
+        Op::Normalize => {
+            let [x] = wanted.inputs(op)?;
+            call("unit_length", vec![f.operand(x)])
+        }
+    })
+}
+
+fn need(need: Need) -> Code {
+    Code::text(variable(need))
+}
+
+fn device() -> Code {
+    need(Need::Device)
+}
+
+/// The first position and the number of positions along a sequence.
+fn span(f: &Function<'_>, along: Sequence) -> (Code, Code) {
+    let decodes = f.file.program.graph.decodes;
+    let start = if along == Sequence::Cached && decodes { need(Need::Past) } else { Code::text("0") };
+    let length = match along {
+        Sequence::Whole | Sequence::Cached => need(Need::Time),
+        Sequence::Source => need(Need::Source),
+        Sequence::Fixed(n) => Code::text(n.to_string()),
+    };
+    (start, length)
+}
+
+/// The number of keys of a sequence.
+fn key_count(f: &Function<'_>, along: Sequence) -> Code {
+    let (start, length) = span(f, along);
+    if start == Code::text("0") { length } else { start.plus(length) }
+}
+
+fn rank(module: &Module, id: ValueId) -> usize {
+    module.value(id).ty.shape.len()
+}
+
+fn axis(module: &Module, id: ValueId, from_last: usize) -> usize {
+    rank(module, id).saturating_sub(1 + from_last)
+}
+
+/// `HEADS / KV_HEADS`, or `HEADS` where one head of keys serves all queries.
+fn repeats(f: &Function<'_>, input: ValueId, times: Extent) -> Code {
+    let few = f.module.value(input).ty.shape.get(1).and_then(|dim| dim.extent());
+    f.file.size(&f.file.program.constants.repeats(few, times))
+}
+
+/// The inverse frequencies as `&[f64]`.
+fn frequencies(f: &Function<'_>, rotary: &RotaryTable, total: Code) -> Result<Code, Bug> {
+    let usual = under(f, rotary, &rotary.rule)?;
+    let Some(long) = &rotary.long else { return Ok(code!["&", usual]) };
+    // No choice is written where the length is known.
+    let goes_beyond = total.integer().map(|length| length > long.from);
+    if goes_beyond == Some(false) {
+        return Ok(code!["&", usual]);
+    }
+    let grown = match &long.rule {
+        LongRule::Frequencies(rule) => under(f, rotary, rule)?,
+        LongRule::Dynamic { factor } => {
+            let sizes = [float(rotary.theta), float(*factor), long.from.to_string()].map(Code::text);
+            let sizes = sizes.into_iter().chain([total.clone(), f.file.extent(rotary.dim)]);
+            Code::call(Code::kernel("dynamic_frequencies"), sizes)
+        }
+    };
+    if goes_beyond == Some(true) || grown == usual {
+        return Ok(code!["&", grown]);
+    }
+    let is_list = |rule: &FrequencyRule| *rule != FrequencyRule::Plain;
+    let same_type = |code: Code, is_list: bool| if is_list { code.method("to_vec", []) } else { code };
+    let usual = same_type(usual, is_list(&rotary.rule));
+    let grown = same_type(grown, matches!(&long.rule, LongRule::Frequencies(rule) if is_list(rule)));
+    let condition = format!(" > {} {{ ", long.from);
+    Ok(code!["&if ", total, condition, grown, " } else { ", usual, " }"])
+}
+
+/// The frequencies under a rule: `frequencies(theta, dim)` for plain ones, else a table.
+fn under(f: &Function<'_>, rotary: &RotaryTable, rule: &FrequencyRule) -> Result<Code, Bug> {
+    if *rule != FrequencyRule::Plain {
+        return f.file.table(&numbers(rotary, rule));
+    }
+    let theta = f.file.scalar(&f.file.program.constants.scalar(Kind::Theta, rotary.theta));
+    Ok(Code::call(Code::kernel("frequencies"), [theta, f.file.extent(rotary.dim)]))
+}
+
+/// Whether a key is hidden, as a condition on `query` and `key`.
+fn hides(rule: &MaskRule) -> String {
+    let mut any: Vec<String> = rule.conditions().map(hidden).collect();
+    if any.len() > 1 {
+        any = any
+            .into_iter()
+            .map(|text| if text.contains("&&") { format!("({text})") } else { text })
+            .collect();
+    }
+    if any.is_empty() { "false".to_owned() } else { any.join(" || ") }
+}
+
+fn hidden(condition: Hidden) -> String {
+    match condition {
+        Hidden::Later { prefix: 0 } => "key > query".to_owned(),
+        Hidden::Later { prefix } => format!("key > query && key >= {prefix}"),
+        Hidden::Behind { window: 1 } => "key < query".to_owned(),
+        Hidden::Behind { window } => format!("key + {window} <= query"),
+        Hidden::Ahead { window: 1 } => "query < key".to_owned(),
+        Hidden::Ahead { window } => format!("query + {window} <= key"),
+        Hidden::OtherChunk { chunk: 1 } => "key != query".to_owned(),
+        Hidden::OtherChunk { chunk } => format!("key / {chunk} != query / {chunk}"),
+    }
+}
+
+/// A factor on `x`.
+fn factor(f: &Function<'_>, by: f64, x: ValueId) -> Code {
+    let width = f.module.value(x).ty.last().and_then(|dim| dim.extent());
+    f.file.scalar(&f.file.program.constants.factor(by, width))
+}
+
+/// `attention(q, k, v, mask, bias, options)`. Where its weights are wanted or it has sinks, the weights are computed
+/// apart from the sum.
+fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<'_>) -> Result<Code, Bug> {
+    let Attention { scale, softcap, causal, dropout, has_mask, has_bias, has_sinks } = attention;
+    let [q, k, v, rest @ ..] = wanted.inputs else {
+        return Err(Bug("attention has too few inputs in the emitted program".to_owned()));
+    };
+    let scale = factor(f, *scale, *q);
+    let mut rest = rest.iter().copied();
+    let (q, k, v) = (f.operand(*q), f.operand(*k), f.operand(*v));
+    let mut next = |is_there: bool| match is_there.then(|| rest.next()) {
+        None => Ok(Code::text("None")),
+        Some(Some(id)) => Ok(f.optional(id)),
+        Some(None) => Err(Bug("attention has too few inputs in the emitted program".to_owned())),
+    };
+    let (mask, bias, sinks) = (next(*has_mask)?, next(*has_bias)?, next(*has_sinks)?);
+    let softcap = softcap.map_or("None".to_owned(), |cap| format!("Some({})", float(cap)));
+    let options = code![
+        Code::import("burn::tensor::ops::AttentionModuleOptions"),
+        " { scale: Some(",
+        scale,
+        format!("), softcap: {softcap}, is_causal: {causal} }}")
+    ];
+    f.local("options", options);
+    let options = Code::text("options");
+    let wants_weights = wanted.results > 1;
+    if wants_weights || *has_sinks {
+        let weights = Code::call(Code::kernel("attention_weights"), [q, k, mask, bias, sinks, options]);
+        let drop = |weights: Code| -> Result<Code, Bug> {
+            match *dropout > 0.0 {
+                true => Ok(wanted.dropout(op)?.method("forward", [weights])),
+                false => Ok(weights),
+            }
+        };
+        if !wants_weights {
+            return Ok(drop(weights)?.method("matmul", [v]));
+        }
+        let out = drop(Code::text("weights.clone()"))?.method("matmul", [v]);
+        return Ok(code!["{ let weights = ", weights, "; (", out, ", weights) }"]);
+    }
+    if *dropout > 0.0 {
+        let dropout = code!["&", wanted.dropout(op)?];
+        let kernel = Code::kernel("attention_with_dropout");
+        return Ok(Code::call(kernel, [q, k, v, mask, bias, options, dropout]));
+    }
+    Ok(Code::call(Code::kernel("attention"), [q, k, v, mask, bias, options]))
+}
+
+fn activate(activation: Activation, x: Code) -> Code {
+    let burn = |path: &'static str, x: Code| Code::call(Code::import(path), [x]);
+    match activation {
+        Activation::Relu => burn("burn::tensor::activation::relu", x),
+        Activation::Relu2 => burn("burn::tensor::activation::relu", x).method("square", []),
+        Activation::Gelu => Code::call(Code::kernel("gelu"), [x]),
+        Activation::GeluTanh => burn("burn::tensor::activation::gelu_approximate", x),
+        Activation::QuickGelu => Code::call(Code::kernel("quick_gelu"), [x]),
+        Activation::Silu => burn("burn::tensor::activation::silu", x),
+        Activation::Tanh => burn("burn::tensor::activation::tanh", x),
+        Activation::Sigmoid => burn("burn::tensor::activation::sigmoid", x),
+    }
+}
+
+/// Both operands with the higher rank.
+fn level(f: &mut Function<'_>, inputs: [ValueId; 2]) -> (Code, Code) {
+    let module = f.module;
+    let highest = inputs.map(|id| rank(module, id)).into_iter().max().unwrap_or(0);
+    let [a, b] = inputs.map(|id| {
+        let code = f.operand(id);
+        if rank(module, id) < highest { code.method(&format!("unsqueeze::<{highest}>"), []) } else { code }
+    });
+    (a, b)
+}
+
+/// `route_softmax(scores, TOP_K, normalize, |affinities| ..)`, times the scale.
+fn route(f: &mut Function<'_>, router: &Router, wanted: &Wanted<'_>) -> Result<Code, Bug> {
+    let (scores, correction) = match *wanted.inputs {
+        [scores] if !router.has_correction => (scores, None),
+        [scores, correction] if router.has_correction => (scores, Some(correction)),
+        _ => return Err(Bug("a router has other inputs than it takes in the emitted program".to_owned())),
+    };
+    let scores = f.operand(scores);
+    let mut choice = Code::text("affinities");
+    if let Some(correction) = correction {
+        let correction = match f.operand(correction) {
+            // The closure may run again, so a variable is cloned in it; a field is read anew.
+            code if code == Code::take(correction) => Code::copy(correction),
+            code => code,
+        };
+        choice = choice.plus(correction.method("unsqueeze::<3>", []));
+    }
+    if let Some(groups) = router.groups {
+        let sizes = [groups.groups, groups.keep, groups.score_of].map(|size| f.file.extent(size));
+        choice = Code::call(Code::kernel("limit_groups"), std::iter::once(choice).chain(sizes));
+    }
+    let top_k = f.file.extent(router.top_k);
+    let normalize = Code::text(router.normalize.to_string());
+    let choice = code!["|affinities| ", choice];
+    let weights = match router.score {
+        RouterScore::Softmax => Code::call(Code::kernel("route_softmax"), [scores, top_k, normalize, choice]),
+        RouterScore::Sigmoid => Code::call(Code::kernel("route_sigmoid"), [scores, top_k, normalize, choice]),
+        RouterScore::SoftmaxOfChosen => {
+            Code::call(Code::kernel("route_softmax_of_chosen"), [scores, top_k, choice])
+        }
+    };
+    Ok(if router.scale == 1.0 { weights } else { weights.times(Code::text(float(router.scale))) })
+}
