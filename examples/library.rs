@@ -6,7 +6,7 @@ use burn::prelude::Device;
 use serde_json::json;
 use trafoc::compile::compile;
 use trafoc::diag::render;
-use trafoc::emit;
+use trafoc::emit::rust::{self, Form};
 use trafoc::interp::{Inputs, Model, Options, Weights};
 use trafoc::report::cost::cost;
 use trafoc::report::summary::summary;
@@ -53,8 +53,8 @@ pub fn make(spec: &str) -> Result<Built, Box<dyn Error>> {
     let parameters = cost(&graph).parameters.all().total;
     println!("{}", summary(&graph));
 
-    // The emitted file depends on burn alone.
-    let rust = emit::rust(&graph, &sources, "little.yaml")?;
+    // The emitted file depends on burn and the crate of kernels; `Form::Standalone` needs burn alone.
+    let rust = rust::source(&graph, &sources, "little.yaml", Form::Kernels)?;
 
     // Random weights from a seed; `Weights::load` reads a file instead.
     let device = Device::flex();

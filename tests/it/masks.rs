@@ -187,7 +187,6 @@ fn a_prefix_lifts_causality_and_no_window() {
 #[cfg(feature = "interp")]
 mod computed {
     use burn::prelude::*;
-    use trafoc::emit::rust::{self, Form};
     use trafoc::inspect::sites::sites;
     use trafoc::interp::{Captures, Inputs, Model, Options, Weights};
     use trafoc::ir::Verified;
