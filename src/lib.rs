@@ -32,6 +32,7 @@ pub mod ir;
 pub mod learn;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod lower;
+pub mod memory;
 pub mod names;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod parts;
@@ -43,3 +44,4 @@ pub mod source;
 pub mod spec;
 pub mod syntax;
 pub mod tensor_file;
+pub mod write;

@@ -12,6 +12,8 @@ use std::path::Path;
 pub mod limit {
     /// A spec, a recipe, a config, a family.
     pub const SPEC: usize = 1 << 20;
+    /// An emitted file, and one in the system's folders about itself.
+    pub const SOURCE: usize = 64 << 20;
     /// The header of a safetensors file.
     pub const HEADER: u64 = 32 << 20;
     /// The index of a checkpoint in several files.
@@ -55,6 +57,24 @@ pub fn regular(path: &Path) -> io::Result<File> {
 /// As [`regular`], or there is more.
 pub fn bounded(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     all(regular(path)?, most)
+}
+
+/// A file in which the system says something about itself, such as `/proc/meminfo`; `None` if it does not have it.
+pub fn system(path: &str) -> Option<String> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(limit::SOURCE as u64).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Copies an ordinary file, or what a link leads to, to a new file.
+///
+/// # Errors
+/// As [`regular`], or the new file exists or cannot be written.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut from = regular(from)?;
+    let mut to = File::options().write(true).create_new(true).open(to)?;
+    io::copy(&mut from, &mut to)?;
+    to.sync_all()
 }
 
 /// The bytes of a spec, of stdin for `-`. One more than allowed is read, so that its decoding can say it is too long.

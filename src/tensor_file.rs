@@ -3,13 +3,12 @@
 //! The format: eight bytes of header length, a JSON header of `name → {dtype, shape, data_offsets}`, then
 //! the data. Reading checks the header's size, the number of tensors, names, ranks, products of sizes and
 //! that the data is covered once, end to end, before anything is allocated from it. Tensors are then read
-//! one at a time. Writing goes to a new file beside the target that is flushed and renamed, so a crash
-//! leaves the old file or the new one.
+//! one at a time.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
@@ -155,7 +154,7 @@ impl TensorFile {
         Self::check(path.to_owned(), Source::File(file), meta.len())
     }
 
-    /// The same for bytes in memory; `name` stands for them in messages.
+    /// The same for bytes in memory, which messages call `name`.
     ///
     /// # Errors
     /// The header is not sound.
@@ -289,7 +288,7 @@ impl<'de> Deserialize<'de> for Header {
                 let mut names = BTreeSet::new();
                 while let Some(name) = map.next_key::<String>()? {
                     if !names.insert(name.clone()) {
-                        return Err(A::Error::custom(format!("`{name}` stands there twice")));
+                        return Err(A::Error::custom(format!("`{name}` is there twice")));
                     }
                     if names.len() > TENSORS {
                         return Err(A::Error::custom(format!("more than {TENSORS} tensors")));
@@ -377,8 +376,8 @@ impl Saved {
     }
 }
 
-/// Writes tensors one at a time, each made only when its turn has come. `shapes` says beforehand what
-/// will be written, in order. The file appears whole or not at all.
+/// Replaces a file by tensors, of which only one is in memory at a time. `shapes` lists beforehand what will be
+/// written, in order.
 ///
 /// # Errors
 /// The system refuses.
@@ -390,7 +389,7 @@ pub fn write(
 ) -> Result<(), FileError> {
     let io = |e: io::Error| FileError::Io(path.to_owned(), e);
     let header = header(shapes, metadata).map_err(|why| io(io::Error::other(why)))?;
-    atomically(path, |file| {
+    crate::write::replace(path, |file| {
         file.write_all(&(header.len() as u64).to_le_bytes())?;
         file.write_all(&header)?;
         for i in 0..shapes.len() {
@@ -422,40 +421,4 @@ fn header(
     // Readers that map the file want the data aligned.
     text.resize(text.len().next_multiple_of(8), b' ');
     Ok(text)
-}
-
-/// Makes a new file. What another process may have left under its name goes away first, so that a link there is
-/// not followed.
-fn fresh(path: &Path) -> io::Result<File> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    File::options().write(true).create_new(true).open(path)
-}
-
-/// Writes a file beside the target, flushes it to the disk and renames it.
-fn atomically(path: &Path, write: impl FnOnce(&mut io::BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let beside = path.with_file_name(name);
-    let result = (|| {
-        let mut file = io::BufWriter::with_capacity(1 << 20, fresh(&beside)?);
-        write(&mut file)?;
-        file.flush()?;
-        file.get_ref().sync_all()?;
-        std::fs::rename(&beside, path)
-    })();
-    match result {
-        Ok(()) => {
-            // The rename itself is durable once the directory is; not every system can flush one.
-            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let _ = File::open(folder).and_then(|folder| folder.sync_all());
-            Ok(())
-        }
-        Err(error) => {
-            let _ = std::fs::remove_file(&beside);
-            Err(error)
-        }
-    }
 }

@@ -13,6 +13,7 @@ use super::outcome::{Exit, Failure, Output};
 use super::subject::SpecArgs;
 use super::ui::Ui;
 use crate::emit::rust::{self, Form};
+use crate::read::{self, limit};
 use crate::report::summary::{Summary, summary};
 
 /// Arguments of `build`.
@@ -113,12 +114,14 @@ impl Build {
         let manifest = self.krate.as_ref().map(|folder| folder.join("Cargo.toml"));
         let marks =
             files.iter().filter(|(path, _)| manifest.as_ref().is_none_or(|manifest| path == manifest));
-        let mut foreign = marks.filter(|(path, text)| {
-            std::fs::read(path).is_ok_and(|old| {
+        let mut foreign = marks.filter(|(path, text)| match read::bounded(path, limit::SOURCE) {
+            Ok(old) => {
                 let head = old.split(|byte| *byte == b'\n').next().unwrap_or_default();
                 let is_ours = String::from_utf8_lossy(head).contains(" by trafoc from ");
                 old != text.as_bytes() && !is_ours
-            })
+            }
+            // What cannot be read for another reason is missing, a device, or cannot be written either.
+            Err(error) => error.kind() == std::io::ErrorKind::FileTooLarge,
         });
         match foreign.next() {
             Some((path, _)) => {

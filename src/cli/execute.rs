@@ -192,7 +192,7 @@ pub(super) fn read_inputs(path: &Path) -> Result<Json, Failure> {
 /// Random weights beyond the memory that is free would only end the process.
 pub(super) fn refuse_what_does_not_fit(graph: &Verified) -> Result<(), Failure> {
     let needed = cost(graph).parameters.bytes(4);
-    let Some(free) = file::free_memory() else { return Ok(()) };
+    let Some(free) = crate::memory::free() else { return Ok(()) };
     if needed <= free {
         return Ok(());
     }

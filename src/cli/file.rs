@@ -1,14 +1,12 @@
 //! Files written whole or not at all, and what the system says of files.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::outcome::{Exit, Failure};
-
-#[cfg(feature = "interp")]
-pub use crate::interp::room::free_memory;
+use crate::write;
 
 /// Makes the folder a file is to be written to.
 ///
@@ -36,22 +34,22 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Writes a text beside its target and renames it, making the folders it needs.
+/// Replaces a file by a text, and creates the folders it needs.
 ///
 /// # Errors
 /// The system refuses; the target is then as it was.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    write_whole(path, text.as_bytes()).map_err(|e| cannot_write(path, &e))
+    write::replace(path, |file| file.write_all(text.as_bytes())).map_err(|e| cannot_write(path, &e))
 }
 
-/// Writes a figure as png, in the same way.
+/// Replaces a file by a figure as png.
 ///
 /// # Errors
 /// It cannot be drawn, or the system refuses.
 #[cfg(feature = "png")]
 pub fn write_png(path: &Path, figure: &crate::draw::Figure) -> Result<(), Failure> {
     let bytes = crate::draw::png::png(figure).map_err(|why| Failure::new(Exit::Failed, why))?;
-    write_whole(path, &bytes).map_err(|e| cannot_write(path, &e))
+    write::replace(path, |file| file.write_all(&bytes)).map_err(|e| cannot_write(path, &e))
 }
 
 /// Says what is missing.
@@ -62,49 +60,6 @@ pub fn write_png(path: &Path, figure: &crate::draw::Figure) -> Result<(), Failur
 pub fn write_png(_: &Path, _: &crate::draw::Figure) -> Result<(), Failure> {
     let message = "this trafoc was built without the feature `png`, and writes no png";
     Err(Failure::new(Exit::Device, message).help("build it with `cargo build --release --features png`"))
-}
-
-/// The longest name of a file or folder on common file systems, in bytes.
-const LONGEST_NAME: usize = 255;
-
-/// Nothing is made on the way to a name that no file system takes.
-fn check_names(path: &Path) -> io::Result<()> {
-    match path.components().map(|name| name.as_os_str().len()).max() {
-        Some(bytes) if bytes > LONGEST_NAME => Err(io::Error::new(
-            io::ErrorKind::InvalidFilename,
-            format!("a name in it has {bytes} bytes, and a file system takes {LONGEST_NAME}"),
-        )),
-        Some(_) | None => Ok(()),
-    }
-}
-
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    check_names(path)?;
-    // A link is followed, so that it stays one.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).map_or(Path::new("."), |p| p);
-    fs::create_dir_all(folder)?;
-    if fs::metadata(&path).is_ok_and(|m| !m.is_file()) {
-        // A device or a pipe is written to, not replaced.
-        return File::create(&path)?.write_all(bytes);
-    }
-    if path.file_name().is_none() {
-        return Err(io::Error::other("it has no file name"));
-    }
-    // A name of its own: the file's may have no room for an ending.
-    let beside: PathBuf = folder.join(format!(".trafoc.{}.tmp", std::process::id()));
-    let write = || {
-        let mut file = File::options().write(true).create_new(true).open(&beside)?;
-        file.write_all(bytes)?;
-        if let Ok(old) = fs::metadata(&path) {
-            file.set_permissions(old.permissions())?;
-        }
-        file.sync_all()?;
-        fs::rename(&beside, &path)
-    };
-    write().inspect_err(|_| {
-        let _ = fs::remove_file(&beside);
-    })
 }
 
 /// Files of one folder that appear together or not at all: they are written into a folder of another name, and
@@ -136,10 +91,7 @@ impl Staged {
                 }
                 _ => to.join(".trafoc.tmp"),
             };
-            match fs::remove_dir_all(&beside) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
+            write::unless_missing(fs::remove_dir_all(&beside))?;
             fs::create_dir_all(&beside)?;
             Ok(beside)
         };

@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 
 use super::execute::choose;
 use super::failures::step_failure;
-use super::file;
 use super::outcome::{Exit, Failure};
 use super::prepared::Prepared;
 use super::train::Forecast;
-use super::ui::{Ui, resident, shown_duration};
+use super::ui::{Ui, shown_duration};
 use crate::interp::weights;
 use crate::interp::{Captures, Plan, Weights};
 use crate::ir::{Lengths, Sym};
@@ -45,7 +44,7 @@ struct Needs {
 
 impl Needs {
     fn memory(&self) -> u128 {
-        self.model + self.activations + resident().unwrap_or(0)
+        self.model + self.activations + crate::memory::resident().unwrap_or(0)
     }
 }
 
@@ -113,7 +112,7 @@ pub fn refuse_what_does_not_fit(prepared: &Prepared) -> Result<(), Failure> {
 }
 
 fn refuse(needs: &Needs) -> Result<(), Failure> {
-    let Some(free) = file::free_memory() else { return Ok(()) };
+    let Some(free) = crate::memory::free() else { return Ok(()) };
     let needed = needs.model + needs.activations;
     if needed <= free {
         return Ok(());

@@ -6,7 +6,7 @@ use super::file;
 use super::outcome::{Exit, Failure};
 use super::ui::Ui;
 use crate::learn::data::Codebook;
-use crate::learn::run_dir::{self, AVERAGED, Found, RunDirError};
+use crate::learn::run_dir::{self, AVERAGED, Checkpoint, RunDirError};
 use crate::learn::session::files;
 use crate::read::{self, limit};
 
@@ -14,7 +14,7 @@ use crate::read::{self, limit};
 ///
 /// # Errors
 /// None of those that are there can be used.
-pub fn newest(root: &Path) -> Result<Option<Found>, Failure> {
+pub fn newest(root: &Path) -> Result<Option<Checkpoint>, Failure> {
     if !run_dir::is_run(root) {
         return Ok(None);
     }
@@ -41,8 +41,8 @@ pub fn weights_of_run(root: &Path, ui: &Ui) -> Result<PathBuf, Failure> {
 ///
 /// # Errors
 /// There is none that can be used.
-pub fn pick(root: &Path, name: Option<&str>) -> Result<Found, RunDirError> {
-    let best = |newest: &Found| match &newest.state.best {
+pub fn pick(root: &Path, name: Option<&str>) -> Result<Checkpoint, RunDirError> {
+    let best = |newest: &Checkpoint| match &newest.state.best {
         Some(best) if best.step != newest.state.step => Some(run_dir::step_name(best.step)),
         Some(_) | None => None,
     };
@@ -73,7 +73,7 @@ pub fn pick(root: &Path, name: Option<&str>) -> Result<Found, RunDirError> {
                 None => newest,
             };
             damaged.dedup();
-            Ok(Found { damaged, ..found })
+            Ok(Checkpoint { damaged, ..found })
         }
         Some(step) => {
             let step = step.parse().map_or_else(|_| step.to_owned(), run_dir::step_name);
@@ -106,7 +106,7 @@ pub fn read_codebook(path: &Path) -> Result<Codebook, Failure> {
 }
 
 /// Reports the checkpoints that could not be used.
-pub fn report_damage(found: &Found, ui: &Ui) {
+pub fn report_damage(found: &Checkpoint, ui: &Ui) {
     for damaged in &found.damaged {
         ui.note(&format!(
             "warning: the checkpoint {} cannot be used, so {} is used: {}",
@@ -122,16 +122,16 @@ pub fn run_failure(error: RunDirError) -> Failure {
     let message = match &error {
         RunDirError::Io(path, error) => format!("`{}`: {}", path.display(), file::reason(error)),
         RunDirError::Foreign(_)
-        | RunDirError::Taken(_)
-        | RunDirError::Held { .. }
+        | RunDirError::Exists(_)
+        | RunDirError::Locked { .. }
         | RunDirError::NoCheckpoint { .. } => error.to_string(),
     };
     let failure = Failure::new(Exit::File, message);
     match error {
         RunDirError::Foreign(_) => failure.help("give a new folder, or `--resume` for one of trafoc's"),
-        RunDirError::Taken(_) => failure.help("`--resume` continues it; another `--out` begins a new run"),
+        RunDirError::Exists(_) => failure.help("`--resume` continues it; another `--out` begins a new run"),
         RunDirError::Io(_, error) if error.kind() == std::io::ErrorKind::StorageFull => failure
             .help("earlier checkpoints are intact: `trafoc train --resume` continues once there is room"),
-        RunDirError::Io(..) | RunDirError::Held { .. } | RunDirError::NoCheckpoint { .. } => failure,
+        RunDirError::Io(..) | RunDirError::Locked { .. } | RunDirError::NoCheckpoint { .. } => failure,
     }
 }

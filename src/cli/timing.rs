@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use super::execute::{choose, takes};
 use super::failures::{plan_failure, run_failure, step_failure, weights_failure};
-use super::file;
 use super::outcome::{Exit, Failure};
 use super::subject::Subject;
 use super::ui::Ui;
@@ -70,7 +69,7 @@ pub fn timing(
 
 /// The weights of all models are in memory at the same time, but only one model runs at a time.
 fn refuse_what_does_not_fit(subjects: &[(String, &Subject)], needs: &[Memory]) -> Result<(), Failure> {
-    let Some(free) = file::free_memory() else { return Ok(()) };
+    let Some(free) = crate::memory::free() else { return Ok(()) };
     let needed = needs.iter().fold(0u128, |sum, m| sum.saturating_add(m.weights));
     let needed = needed.saturating_add(needs.iter().map(|m| m.peak).max().unwrap_or(0));
     if needed <= free {
@@ -181,7 +180,7 @@ type Steps = (Vec<Option<Spread>>, Vec<Option<String>>);
 
 fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Result<Steps, Failure> {
     let mut reasons: Vec<Option<String>> = vec![None; all.len()];
-    let mut left = file::free_memory();
+    let mut left = crate::memory::free();
     let mut trained = Vec::new();
     // The memory that is kept between steps adds up; activations exist for only one model at a time.
     let most = all.iter().zip(needs).filter(|(one, _)| one.is_trained).map(|(_, m)| m.activations).max();

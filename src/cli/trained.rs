@@ -16,7 +16,7 @@ use crate::interp::{Captures, Plan, Weights};
 use crate::learn::data::picture::Preparation;
 use crate::learn::data::{Array, Codebook, Form};
 use crate::learn::recipe::agree::Task;
-use crate::learn::run_dir::{self, AVERAGED, Found};
+use crate::learn::run_dir::{self, AVERAGED, Checkpoint};
 use crate::learn::session::files;
 use crate::learn::token::{Fault, Tokenizer, from_files};
 use crate::learn::writing::Writing;
@@ -36,7 +36,7 @@ pub struct Trained {
     /// Where it runs.
     pub device: Chosen,
     /// The checkpoint, where it comes from a run.
-    pub found: Option<Found>,
+    pub found: Option<Checkpoint>,
     over: OverArgs,
 }
 
@@ -248,7 +248,7 @@ fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparati
 }
 
 /// The checkpoint of that name, or which there are.
-fn chosen(root: &Path, name: Option<&str>) -> Result<Found, Failure> {
+fn chosen(root: &Path, name: Option<&str>) -> Result<Checkpoint, Failure> {
     pick(root, name).map_err(|error| {
         let (Some(name), Ok(last)) = (name, run_dir::last(root, usize::MAX)) else {
             return run_failure(error);

@@ -19,13 +19,13 @@ use super::prepared::{Prepared, documents, prepare_all};
 use super::run_folder::{newest, report_damage, run_failure};
 use super::signals::{SIGTERM, Signals};
 use super::train::{self, Best, Data, Train, Trained};
-use super::ui::{Ui, resident, shown_duration};
+use super::ui::{Ui, shown_duration};
 use crate::diag::Sink;
 use crate::interp::Weights;
 use crate::learn::data::proportions;
 use crate::learn::recipe::Recipe;
 use crate::learn::record::{Evaluation, Step};
-use crate::learn::run_dir::{self, Found, RunDir, State};
+use crate::learn::run_dir::{self, Checkpoint, RunDir, State};
 use crate::learn::session::{self, Clock, Ending, Figures, Job, Session, Watcher, files};
 use crate::read::{self, limit};
 use crate::report::number;
@@ -39,7 +39,7 @@ pub fn session<'a>(
     job: Job<'a>,
     prepared: &Prepared,
     root: &Path,
-    found: Option<&Found>,
+    found: Option<&Checkpoint>,
     from: Option<&Path>,
     weights: impl FnOnce() -> Result<Option<Weights>, Failure>,
     ui: &Ui,
@@ -56,7 +56,7 @@ pub fn session<'a>(
         session::write_documents(folder, job.documents)?;
         let from = from.map(|path| path.canonicalize()).transpose()?;
         let text = json!({ "weights": from }).to_string();
-        run_dir::write_file(&folder.join(files::FROM), text.as_bytes())
+        crate::write::create(&folder.join(files::FROM), text.as_bytes())
     };
     // A run that was ended before its first checkpoint has nothing to lose.
     let run = match run_dir::is_run(root) && newest(root)?.is_none() {
@@ -187,7 +187,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
 }
 
 /// Checks that a run continues with the spec, the recipe and the vocabulary it began with.
-fn same_documents(found: &Found, documents: &[(&'static str, String)]) -> Result<(), Failure> {
+fn same_documents(found: &Checkpoint, documents: &[(&'static str, String)]) -> Result<(), Failure> {
     for (name, text) in documents {
         let path = found.file(name);
         let failed =
@@ -266,7 +266,7 @@ impl<'u> Progress<'u> {
             line += &format!("  loss {loss:.4}");
         }
         line += &format!("  {} tokens/s  {} left", number::count(rate as u128), shown_duration(left));
-        if let Some(bytes) = resident() {
+        if let Some(bytes) = crate::memory::resident() {
             line += &format!("  {}", number::bytes(bytes));
         }
         line

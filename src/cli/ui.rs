@@ -255,11 +255,3 @@ pub fn shown_duration(seconds: f64) -> String {
         _ => format!("{hours}h {minutes:02}m"),
     }
 }
-
-/// Bytes of memory this process has, where the system says so.
-pub fn resident() -> Option<u128> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
-    let kib: u128 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
-}

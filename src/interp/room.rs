@@ -1,38 +1,9 @@
-//! Memory: what there is for this process, and what a run of a plan would take of it.
+//! The memory that a run of a plan would take, compared with what there is.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::ir::{Dim, Lengths, Verified};
 use crate::report::tape::{Pass, forward};
-
-/// Bytes that this process could still have: of the machine, of its control group and of its own limits, the least;
-/// `None` where the system does not say.
-pub fn free_memory() -> Option<u128> {
-    let read = |path: &str| std::fs::read_to_string(path).ok();
-    let in_kib = |text: &str, key: &str| -> Option<u128> {
-        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<u128>().ok()?.checked_mul(1024)
-    };
-    let machine = read("/proc/meminfo").and_then(|text| in_kib(&text, "MemAvailable:"));
-    let status = read("/proc/self/status").unwrap_or_default();
-    let limits = read("/proc/self/limits").unwrap_or_default();
-    let under = |limit: &str, used: &str| -> Option<u128> {
-        let line = limits.lines().find_map(|line| line.strip_prefix(limit))?;
-        let most: u128 = line.split_whitespace().next()?.parse().ok()?;
-        Some(most.saturating_sub(in_kib(&status, used)?))
-    };
-    let address = under("Max address space", "VmSize:");
-    let data = under("Max data size", "VmData:");
-    let group = read("/proc/self/cgroup").and_then(|text| {
-        let path = text.lines().find_map(|line| line.strip_prefix("0::"))?.trim().to_owned();
-        let number = |file: &str| {
-            let text = read(&format!("/sys/fs/cgroup{path}/{file}"))?;
-            text.trim().parse::<u128>().ok()
-        };
-        Some(number("memory.max")?.saturating_sub(number("memory.current")?))
-    });
-    [machine, address, data, group].into_iter().flatten().min()
-}
 
 /// What runs of a plan take, and which of them are known to fit.
 #[derive(Debug)]
@@ -99,8 +70,8 @@ impl Room {
         let mut needed = 0;
         for lengths in [ahead, *lengths] {
             needed = self.forecast(&lengths, is_cached, is_given);
-            let fits =
-                needed <= SMALL || free.get_or_insert_with(free_memory).is_none_or(|free| needed <= free);
+            let fits = needed <= SMALL
+                || free.get_or_insert_with(crate::memory::free).is_none_or(|free| needed <= free);
             if fits {
                 admitted.retain(|(cached, _)| *cached != is_cached);
                 admitted.push((is_cached, lengths));

@@ -91,7 +91,7 @@ impl Record {
     pub fn read(root: &Path) -> Result<Self, RecordError> {
         let path = root.join(FILE);
         let io_error = |error| RecordError::Io(path.clone(), error);
-        let mut reader = BufReader::new(std::fs::File::open(&path).map_err(io_error)?);
+        let mut reader = BufReader::new(crate::read::regular(&path).map_err(io_error)?);
         let mut record = Self::default();
         let mut line = Vec::new();
         for number in 1.. {

@@ -16,7 +16,7 @@ use super::data::{Dataset, Loader};
 use super::evaluate::{Asked, evaluate};
 use super::recipe::{Metric, Recipe, Split};
 use super::record;
-use super::run_dir::{self, Best, Found, RunDir, RunDirError, State};
+use super::run_dir::{self, Best, Checkpoint, RunDir, RunDirError, State};
 use super::step::{Rules, StepError, plain, step};
 use super::update::Updater;
 use crate::interp::tensor_file::FileError;
@@ -190,7 +190,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Its files belong to another model or optimizer.
-    pub fn resume(job: Job<'a>, run: RunDir, found: &Found) -> Result<Self, SessionError> {
+    pub fn resume(job: Job<'a>, run: RunDir, found: &Checkpoint) -> Result<Self, SessionError> {
         let device = job.device.clone().autodiff();
         let (weights, _) = Weights::load(job.graph, &found.file(files::MODEL), &device)?;
         run.rewind(found.state.step)?;
@@ -397,7 +397,7 @@ fn refusal(error: WeightsError) -> io::Error {
 
 /// Writes a spec, a recipe and what belongs to them into a folder.
 pub fn write_documents(folder: &Path, documents: &[(&'static str, String)]) -> io::Result<()> {
-    documents.iter().try_for_each(|(name, text)| run_dir::write_file(&folder.join(name), text.as_bytes()))
+    documents.iter().try_for_each(|(name, text)| crate::write::create(&folder.join(name), text.as_bytes()))
 }
 
 /// The part of the data on which a recipe evaluates: the one it names, else validation if there is any.

@@ -124,6 +124,74 @@ fn an_export_appears_whole() {
     assert!(export("--force").status.success());
 }
 
+/// A link stays a link, a pipe stays a pipe, and permissions stay as they are.
+#[cfg(unix)]
+#[test]
+fn replacing_a_file_keeps_what_it_is() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use trafoc::tensor_file::{self, Saved, TensorFile};
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let save = |name: &str| {
+        let tensor = Saved::floats(vec![2], [1.0, 2.0]);
+        let shapes = [("a".to_owned(), tensor.dtype, tensor.shape.clone())];
+        tensor_file::write(&path(name), &shapes, &Default::default(), |_| Ok(tensor.clone())).unwrap();
+    };
+    std::fs::write(path("file"), "old").unwrap();
+    std::fs::set_permissions(path("file"), std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink("file", path("link")).unwrap();
+    save("link");
+    assert!(path("link").symlink_metadata().unwrap().is_symlink());
+    assert_eq!(path("file").metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(TensorFile::open(&path("link")).unwrap().floats("a").unwrap(), [1.0, 2.0]);
+    assert!(shell(folder.path(), "mkfifo pipe").status.success());
+    let reading = std::thread::spawn({
+        let pipe = path("pipe");
+        move || std::fs::read(pipe).unwrap()
+    });
+    save("pipe");
+    assert_eq!(reading.join().unwrap(), std::fs::read(path("file")).unwrap());
+    assert!(!path("pipe").metadata().unwrap().is_file());
+    let names = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(names, 3, "nothing is left of what was written in between");
+}
+
+/// What a command may take is the least of what the machine, its control groups and its own limits leave.
+#[test]
+fn free_memory_is_the_least_of_all_limits() {
+    const MIB: u128 = 1 << 20;
+    let machine = [("/proc/meminfo", "MemTotal:  9000000 kB\nMemAvailable:    2097152 kB\n")];
+    let free = |more: &[(&str, &str)]| {
+        let files = machine.iter().chain(more).map(|(path, text)| (*path, (*text).to_owned()));
+        let files: std::collections::BTreeMap<&str, String> = files.collect();
+        trafoc::memory::free_by(&|path| files.get(path).cloned())
+    };
+    assert_eq!(trafoc::memory::free_by(&|_| None), None);
+    assert_eq!(free(&[]), Some(2048 * MIB));
+    let limits = "Max data size             unlimited            unlimited            bytes\n\
+                  Max address space         1048576000           unlimited            bytes\n";
+    let status = ("/proc/self/status", "VmSize:\t  102400 kB\nVmData:\t  90000 kB\n");
+    assert_eq!(free(&[("/proc/self/limits", limits), status]), Some(900 * MIB));
+    // Version 2: the group above has the smaller limit, and what was read from files is given back.
+    let nested = [
+        ("/proc/self/cgroup", "0::/jobs/one\n"),
+        ("/sys/fs/cgroup/jobs/one/memory.max", "max\n"),
+        ("/sys/fs/cgroup/jobs/one/memory.current", "1048576\n"),
+        ("/sys/fs/cgroup/jobs/memory.max", "536870912\n"),
+        ("/sys/fs/cgroup/jobs/memory.current", "268435456\n"),
+        ("/sys/fs/cgroup/jobs/memory.stat", "anon 1\ninactive_file 67108864\n"),
+    ];
+    assert_eq!(free(&nested), Some(320 * MIB));
+    // Version 1, in a container that sees its own group as the root.
+    let old = [
+        ("/proc/self/cgroup", "9:cpu:/a\n4:memory:/docker/1a2b\n0::/\n"),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n"),
+        ("/sys/fs/cgroup/memory/memory.usage_in_bytes", "52428800\n"),
+        ("/sys/fs/cgroup/memory/memory.stat", "inactive_file 5\ntotal_inactive_file 10485760\n"),
+    ];
+    assert_eq!(free(&old), Some(60 * MIB));
+}
+
 /// Everything that shows what is in a file shows it without commands for the terminal.
 #[cfg(unix)]
 #[test]

@@ -19,8 +19,8 @@ use crate::compiled::{repository, specs};
 
 /// The folders of `src`; each uses only itself and those before it.
 const ORDER: &[&[&str]] = &[
-    &["read", "source"],
-    &["tensor_file"],
+    &["read", "source", "write"],
+    &["memory", "tensor_file"],
     &["diag"],
     &["syntax"],
     &["field"],
@@ -125,6 +125,37 @@ fn files_of_the_command_line_form_no_circle() {
         }
     }
     assert!(left.is_empty(), "these are part of a circle or use one: {left:#?}");
+}
+
+/// Calls that open a file. Those that read are in `src/read.rs`, which refuses pipes and devices and bounds what is
+/// read; those that write are in `src/write.rs`, which replaces files as a whole.
+const OPENING: &[&str] = &[
+    "File::open(",
+    "File::create(",
+    "File::options(",
+    "OpenOptions",
+    "fs::read(",
+    "fs::read_to_string(",
+    "fs::write(",
+    "fs::copy(",
+];
+
+#[test]
+fn files_are_opened_in_two_places() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources(&["src"]) {
+        if matches!(name.as_str(), "src/read.rs" | "src/write.rs") {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate() {
+            // A tensor file is opened by way of `read`.
+            let code = line.split("//").next().unwrap_or("").replace("TensorFile::open(", "");
+            if let Some(call) = OPENING.iter().find(|call| code.contains(**call)) {
+                wrong.push(format!("{name}:{}: calls `{call}..`", number + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Where an op is executed, and the list of what follows from each: a new op needs an arm there. What follows

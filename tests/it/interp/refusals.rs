@@ -262,7 +262,7 @@ fn hostile_files_are_refused() {
     overlapping tensors: `b` begins at 4, what is before it ends at 8
     a hole: `b` begins at 12, what is before it ends at 8
     a tail: its tensors end at 8, its data at 12
-    a name twice: its header: `a` stands there twice at line 1 column 57
+    a name twice: its header: `a` is there twice at line 1 column 57
     an unknown element type: `a` holds `F7`
     a name of 600 bytes: a tensor's name has 601 bytes
     nine axes: `a` has 9 axes

@@ -99,7 +99,7 @@ fn a_folder_of_something_else_is_left_alone() {
     assert!(matches!(RunDir::open(folder.path()), Err(RunDirError::Foreign(_))));
     let own = folder.path().join("own");
     drop(RunDir::create(&own, "tiny", |_| Ok(())).unwrap());
-    assert!(matches!(RunDir::create(&own, "tiny", |_| Ok(())), Err(RunDirError::Taken(_))));
+    assert!(matches!(RunDir::create(&own, "tiny", |_| Ok(())), Err(RunDirError::Exists(_))));
     assert!(matches!(run_dir::newest(&folder.path().join("none")), Err(RunDirError::Io(..))));
 }
 

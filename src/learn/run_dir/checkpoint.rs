@@ -1,0 +1,162 @@
+//! The checkpoints of a run: their state, and which of them can be used.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::list::{LIST, MAX_LIST, STATE, check};
+use super::{RunDirError, io_at};
+use crate::read;
+
+/// A complete checkpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// The path of its folder.
+    pub path: PathBuf,
+    /// The state of the training at that step.
+    pub state: State,
+    /// Newer checkpoints that cannot be used.
+    pub damaged: Vec<Damaged>,
+}
+
+impl Checkpoint {
+    /// The name of the checkpoint.
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// The path of one of its files.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+/// The state of a training in addition to the parameters and the optimizer's state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// The number of steps made.
+    pub step: u64,
+    /// The total number of steps.
+    pub steps: u64,
+    /// The seed of everything random. Dropout, order and masking of a step are functions of the seed and
+    /// the step alone, so these two numbers are the random state and the position in the data.
+    pub seed: u64,
+    /// The number of target tokens or examples seen.
+    pub targets: u64,
+    /// The best evaluation so far.
+    pub best: Option<Best>,
+    /// The best value of the metric that may end the run early.
+    pub stop: Option<f64>,
+    /// The number of evaluations since that value was reached.
+    pub stale: u64,
+    /// Whether the run is complete.
+    pub finished: bool,
+}
+
+/// The best evaluation so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Best {
+    /// The number of steps before it.
+    pub step: u64,
+    /// The value of the metric.
+    pub value: f64,
+}
+
+/// Name of the mean of several checkpoints.
+pub const AVERAGED: &str = "averaged";
+
+/// The newest complete checkpoint of a run, which may be training at the same time.
+///
+/// # Errors
+/// No checkpoint is complete.
+pub fn newest(root: &Path) -> Result<Checkpoint, RunDirError> {
+    let folder = folder_of(root);
+    let mut damaged = Vec::new();
+    for step in steps(&folder).map_err(io_at(&folder))? {
+        match check(&folder.join(step_name(step))) {
+            Ok(state) => return Ok(Checkpoint { path: folder.join(step_name(step)), state, damaged }),
+            Err(why) => damaged.push(Damaged { name: step_name(step), why }),
+        }
+    }
+    Err(RunDirError::NoCheckpoint { path: root.to_owned(), found: damaged })
+}
+
+/// How many steps a run is to make, according to its newest checkpoint. Its checksum is not compared: this is for
+/// showing how far a run is, not for continuing it.
+pub fn planned(root: &Path) -> Option<u64> {
+    let folder = folder_of(root);
+    let newest = steps(&folder).ok()?.into_iter().next()?;
+    let bytes = read::bounded(&folder.join(step_name(newest)).join(STATE), MAX_LIST).ok()?;
+    serde_json::from_slice::<State>(&bytes).ok().map(|state| state.steps)
+}
+
+/// The checkpoint with this name.
+///
+/// # Errors
+/// It does not exist, or is not complete.
+pub fn named(root: &Path, name: &str) -> Result<Checkpoint, RunDirError> {
+    let path = folder_of(root).join(name);
+    match check(&path) {
+        Ok(state) => Ok(Checkpoint { path, state, damaged: Vec::new() }),
+        Err(why) => {
+            let found = vec![Damaged { name: name.to_owned(), why }];
+            Err(RunDirError::NoCheckpoint { path: root.to_owned(), found })
+        }
+    }
+}
+
+/// The last `count` complete checkpoints, newest first.
+///
+/// # Errors
+/// An I/O error.
+pub fn last(root: &Path, count: usize) -> Result<Vec<Checkpoint>, RunDirError> {
+    let folder = folder_of(root);
+    let steps = steps(&folder).map_err(io_at(&folder))?;
+    let found = steps.into_iter().filter_map(|step| named(root, &step_name(step)).ok());
+    Ok(found.take(count).collect())
+}
+
+/// The name of a step's checkpoint.
+pub fn step_name(step: u64) -> String {
+    format!("step-{step:09}")
+}
+
+/// The folder of a run's checkpoints.
+pub(super) fn folder_of(root: &Path) -> PathBuf {
+    root.join("checkpoints")
+}
+
+/// The step of a checkpoint's folder with this name.
+pub(super) fn step_of(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("step-")?;
+    let step = digits.parse().ok()?;
+    (step_name(step) == name).then_some(step)
+}
+
+/// The steps of the checkpoints in a folder, newest first.
+pub(super) fn steps(folder: &Path) -> io::Result<Vec<u64>> {
+    let mut out = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if let Some(step) = step_of(&entry.file_name().to_string_lossy())
+            && entry.path().join(LIST).exists()
+        {
+            out.push(step);
+        }
+    }
+    out.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(out)
+}
+
+/// A checkpoint that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damaged {
+    /// The name of the checkpoint.
+    pub name: String,
+    /// The reason, in lower case without a full stop.
+    pub why: String,
+}

@@ -1,0 +1,56 @@
+//! Why the folder of a run cannot be used.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::Damaged;
+
+/// Why a run cannot be opened or written.
+#[derive(Debug)]
+pub enum RunDirError {
+    /// An I/O error.
+    Io(PathBuf, io::Error),
+    /// The folder is not empty, and not the folder of a run.
+    Foreign(PathBuf),
+    /// The folder already belongs to another run.
+    Exists(PathBuf),
+    /// Another process is training in the folder.
+    Locked {
+        /// The path of the folder.
+        path: PathBuf,
+        /// The id of that process, if it could be read.
+        by: Option<u32>,
+    },
+    /// There is no complete checkpoint.
+    NoCheckpoint {
+        /// The path of the folder.
+        path: PathBuf,
+        /// The checkpoints that exist, and what is wrong with them.
+        found: Vec<Damaged>,
+    },
+}
+
+impl fmt::Display for RunDirError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunDirError::Io(path, error) => write!(f, "`{}`: {error}", path.display()),
+            RunDirError::Foreign(path) => {
+                write!(f, "`{}` is not empty, and not the folder of a run", path.display())
+            }
+            RunDirError::Exists(path) => write!(f, "`{}` is already the folder of a run", path.display()),
+            RunDirError::Locked { path, by: Some(pid) } => {
+                write!(f, "process {pid} is training in `{}`", path.display())
+            }
+            RunDirError::Locked { path, by: None } => {
+                write!(f, "another process is training in `{}`", path.display())
+            }
+            RunDirError::NoCheckpoint { path, found } => {
+                write!(f, "`{}` has no complete checkpoint", path.display())?;
+                found.iter().try_for_each(|d| write!(f, "; {}: {}", d.name, d.why))
+            }
+        }
+    }
+}
+
+impl std::error::Error for RunDirError {}

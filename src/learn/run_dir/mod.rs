@@ -1,0 +1,304 @@
+//! The folder of a training run: checkpoints, which are always complete, and a record of metrics.
+//!
+//! ```text
+//! RUN/run.json                        what this folder is
+//! RUN/start/                          the spec, the recipe and whose weights it began with
+//! RUN/lock                            held by the process that trains
+//! RUN/metrics.jsonl                   one line for every evaluation
+//! RUN/checkpoints/step-000004000/     model, optimizer, state, tokenizers, spec, recipe
+//!                               whole.json   every file with its size and SHA-256, written last
+//! ```
+//! A checkpoint is written into a folder with another name, flushed file by file, and then renamed: a
+//! folder named `step-...` with a correct `whole.json` is complete. Older checkpoints are deleted only
+//! afterwards. Reading compares every byte with `whole.json` and falls back to the previous checkpoint.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::read;
+use crate::write::{self, is_scratch, scratch};
+
+pub use checkpoint::{AVERAGED, Best, Checkpoint, Damaged, State, last, named, newest, planned, step_name};
+pub use error::RunDirError;
+
+use checkpoint::{folder_of, step_of, steps};
+use list::{FileList, LIST, STATE};
+
+mod checkpoint;
+mod error;
+mod list;
+
+/// The format that `run.json` declares.
+const RUN: &str = "trafoc-run/1";
+/// The name of the folder with what a run began with.
+const START: &str = "start";
+
+/// What `run.json` holds.
+#[derive(Debug, Serialize, Deserialize)]
+struct Marker {
+    format: String,
+    name: String,
+}
+
+/// The folder of a run, locked until this is dropped.
+#[derive(Debug)]
+pub struct RunDir {
+    root: PathBuf,
+    // The operating system releases the lock when the process ends, even if it is killed.
+    _lock: File,
+}
+
+fn io_at(path: &Path) -> impl Fn(io::Error) -> RunDirError + '_ {
+    |error| RunDirError::Io(path.to_owned(), error)
+}
+
+/// Whether a folder is that of a run.
+pub fn is_run(root: &Path) -> bool {
+    root.join("run.json").is_file()
+}
+
+impl RunDir {
+    /// Makes the folder of a new run. It must not be there, or be empty. `start` puts into a folder what the run
+    /// begins with, so that it can begin again where it ends before its first checkpoint.
+    ///
+    /// # Errors
+    /// It holds something, or the system refuses.
+    pub fn create(
+        root: &Path,
+        name: &str,
+        start: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<Self, RunDirError> {
+        if is_run(root) {
+            return Err(RunDirError::Exists(root.to_owned()));
+        }
+        fs::create_dir_all(folder_of(root)).map_err(io_at(root))?;
+        let known = ["checkpoints", "lock", START];
+        let foreign = fs::read_dir(root).map_err(io_at(root))?.flatten().any(|entry| {
+            let name = entry.file_name();
+            !known.iter().any(|k| name == **k) && !is_scratch(&name.to_string_lossy())
+        });
+        let used = fs::read_dir(folder_of(root)).map_err(io_at(root))?.next().is_some();
+        if foreign || used {
+            return Err(RunDirError::Foreign(root.to_owned()));
+        }
+        let lock = hold(root)?;
+        put_start(root, start).map_err(io_at(root))?;
+        let marker = Marker { format: RUN.to_owned(), name: name.to_owned() };
+        write::create(&root.join("run.json"), &to_json(&marker)).map_err(io_at(root))?;
+        write::flush_folder(root).map_err(io_at(root))?;
+        Ok(Self { root: root.to_owned(), _lock: lock })
+    }
+
+    /// Opens the folder of an existing run and deletes what a killed process has left incomplete.
+    ///
+    /// # Errors
+    /// It is not the folder of a run, another process trains there, or an I/O error.
+    pub fn open(root: &Path) -> Result<Self, RunDirError> {
+        if !is_run(root) {
+            return Err(match fs::metadata(root) {
+                Ok(_) => RunDirError::Foreign(root.to_owned()),
+                Err(error) => RunDirError::Io(root.to_owned(), error),
+            });
+        }
+        let lock = hold(root)?;
+        let run = Self { root: root.to_owned(), _lock: lock };
+        let folder = run.checkpoints();
+        fs::create_dir_all(&folder).map_err(io_at(&folder))?;
+        for entry in fs::read_dir(&folder).map_err(io_at(&folder))?.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_scratch(&name) || (step_of(&name).is_some() && !entry.path().join(LIST).exists()) {
+                fs::remove_dir_all(entry.path()).map_err(io_at(&folder))?;
+            }
+        }
+        Ok(run)
+    }
+
+    /// Begins anew a run that has no checkpoint yet, with what `start` puts into a folder.
+    ///
+    /// # Errors
+    /// As [`RunDir::open`].
+    pub fn restart(root: &Path, start: impl FnOnce(&Path) -> io::Result<()>) -> Result<Self, RunDirError> {
+        let run = Self::open(root)?;
+        put_start(root, start).map_err(io_at(root))?;
+        Ok(run)
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn checkpoints(&self) -> PathBuf {
+        folder_of(&self.root)
+    }
+
+    /// Writes a checkpoint: `fill` creates files in the folder it is given. Of the older checkpoints, the
+    /// best one and the last `keep` (including this one) are kept.
+    ///
+    /// # Errors
+    /// An I/O error; the earlier checkpoints are then unchanged.
+    pub fn save(
+        &self,
+        state: &State,
+        keep: u64,
+        fill: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<PathBuf, RunDirError> {
+        let name = step_name(state.step);
+        let path = self.put(&name, state, fill)?;
+        self.prune(keep, state.best.as_ref().map(|b| b.step)).map_err(io_at(&self.checkpoints()))?;
+        Ok(path)
+    }
+
+    /// Writes the model that is the mean of several checkpoints.
+    ///
+    /// # Errors
+    /// An I/O error.
+    pub fn save_averaged(
+        &self,
+        state: &State,
+        fill: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<PathBuf, RunDirError> {
+        self.put(AVERAGED, state, fill)
+    }
+
+    fn put(
+        &self,
+        name: &str,
+        state: &State,
+        fill: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<PathBuf, RunDirError> {
+        let folder = self.checkpoints();
+        let draft = folder.join(scratch(name));
+        let target = folder.join(name);
+        let result = (|| {
+            write::unless_missing(fs::remove_dir_all(&draft))?;
+            fs::create_dir_all(&draft)?;
+            fill(&draft)?;
+            write::create(&draft.join(STATE), &to_json(state))?;
+            let list = FileList::flushed(&draft)?;
+            write::create(&draft.join(LIST), &to_json(&list))?;
+            write::flush_folder(&draft)?;
+            if target.exists() {
+                // The old folder is damaged, or the step was repeated after an older checkpoint was
+                // resumed.
+                let aside = folder.join(scratch(&format!("{name}.old")));
+                fs::rename(&target, &aside)?;
+                fs::rename(&draft, &target)?;
+                fs::remove_dir_all(&aside)?;
+            } else {
+                fs::rename(&draft, &target)?;
+            }
+            write::flush_folder(&folder)
+        })();
+        match result {
+            Ok(()) => Ok(target),
+            Err(error) => {
+                // If it cannot be deleted now, it is deleted when the run is opened again.
+                let _ = fs::remove_dir_all(&draft);
+                Err(RunDirError::Io(target, error))
+            }
+        }
+    }
+
+    fn prune(&self, keep: u64, best: Option<u64>) -> io::Result<()> {
+        let steps = steps(&self.checkpoints())?;
+        for step in steps.into_iter().skip(usize::try_from(keep).unwrap_or(usize::MAX)) {
+            if Some(step) != best {
+                let path = self.checkpoints().join(step_name(step));
+                // Without its list it is no longer a checkpoint, even if deleting the rest fails.
+                write::unless_missing(fs::remove_file(path.join(LIST)))?;
+                fs::remove_dir_all(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds lines to the record of metrics.
+    ///
+    /// # Errors
+    /// An I/O error.
+    pub fn record(&self, line: &impl Serialize) -> Result<(), RunDirError> {
+        let path = self.root.join(super::record::FILE);
+        let mut text = serde_json::to_vec(line).unwrap_or_default();
+        text.push(b'\n');
+        let mut file = write::append(&path).map_err(io_at(&path))?;
+        file.write_all(&text).map_err(io_at(&path))
+    }
+
+    /// Removes from the record what was measured after a step, because it will be measured again.
+    ///
+    /// # Errors
+    /// An I/O error.
+    pub fn rewind(&self, step: u64) -> Result<(), RunDirError> {
+        #[derive(Deserialize)]
+        struct At {
+            step: u64,
+        }
+        let path = self.root.join(super::record::FILE);
+        let file = match read::regular(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(RunDirError::Io(path, error)),
+        };
+        let mut kept = Vec::new();
+        for line in BufReader::new(file).split(b'\n') {
+            let line = line.map_err(io_at(&path))?;
+            if serde_json::from_slice::<At>(&line).is_ok_and(|at| at.step <= step) {
+                kept.extend_from_slice(&line);
+                kept.push(b'\n');
+            }
+        }
+        write::replace(&path, |file| file.write_all(&kept)).map_err(io_at(&path))
+    }
+
+    /// The newest complete checkpoint.
+    ///
+    /// # Errors
+    /// No checkpoint is complete.
+    pub fn newest(&self) -> Result<Checkpoint, RunDirError> {
+        newest(&self.root)
+    }
+}
+
+/// A file of what a run began with, if it is there.
+pub fn start_file(root: &Path, name: &str) -> Option<PathBuf> {
+    Some(root.join(START).join(name)).filter(|path| path.is_file())
+}
+
+fn put_start(root: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let (draft, folder) = (root.join(scratch(START)), root.join(START));
+    for old in [&draft, &folder] {
+        write::unless_missing(fs::remove_dir_all(old))?;
+    }
+    fs::create_dir(&draft)?;
+    fill(&draft)?;
+    write::flush_folder(&draft)?;
+    fs::rename(&draft, &folder)
+}
+
+fn to_json(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
+    text.push(b'\n');
+    text
+}
+
+/// Takes the lock of a run's folder. Its file is made anew or is an ordinary one: writing through a link would
+/// overwrite a file somewhere else.
+fn hold(root: &Path) -> Result<File, RunDirError> {
+    let path = root.join("lock");
+    let mut file = write::append(&path).map_err(io_at(&path))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let by = (&file).take(32).read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+            return Err(RunDirError::Locked { path: root.to_owned(), by });
+        }
+        Err(TryLockError::Error(error)) => return Err(RunDirError::Io(path, error)),
+    }
+    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(io_at(&path))?;
+    Ok(file)
+}

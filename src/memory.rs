@@ -1,0 +1,68 @@
+//! How much memory this process has and may still take, according to the system.
+
+use crate::read;
+
+/// Bytes that this process may still take: the least of what the machine, its control groups and its own limits
+/// leave. `None` if the system says nothing.
+pub fn free() -> Option<u128> {
+    free_by(&|path| read::system(path))
+}
+
+/// Bytes of memory this process has, if the system says so.
+pub fn resident() -> Option<u128> {
+    in_kib(&read::system("/proc/self/status")?, "VmRSS:")
+}
+
+/// As [`free`], with what `read` gives for the system's files. Linux has them; control groups have those of version 1
+/// or 2, and the limit of a group also holds for the groups in it.
+pub fn free_by(read: &dyn Fn(&str) -> Option<String>) -> Option<u128> {
+    let machine = read("/proc/meminfo").and_then(|text| in_kib(&text, "MemAvailable:"));
+    let status = read("/proc/self/status").unwrap_or_default();
+    let limits = read("/proc/self/limits").unwrap_or_default();
+    let under = |limit: &str, used: &str| -> Option<u128> {
+        let line = limits.lines().find_map(|line| line.strip_prefix(limit))?;
+        let most: u128 = line.split_whitespace().next()?.parse().ok()?;
+        Some(most.saturating_sub(in_kib(&status, used)?))
+    };
+    let address = under("Max address space", "VmSize:");
+    let data = under("Max data size", "VmData:");
+    let groups = read("/proc/self/cgroup").unwrap_or_default();
+    let groups = groups.lines().flat_map(|line| group(line, read));
+    [machine, address, data].into_iter().flatten().chain(groups).min()
+}
+
+/// The names of a control group's files: the limit, what is used of it, and the line of `memory.stat` with what is
+/// used but given back when it is needed, such as files that were read.
+type Files = [&'static str; 3];
+const VERSION_2: Files = ["memory.max", "memory.current", "inactive_file "];
+const VERSION_1: Files = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "];
+
+/// What each group on the path in a line of `/proc/self/cgroup` leaves.
+fn group(line: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<u128> {
+    let mut words = line.splitn(3, ':').skip(1);
+    let (Some(controllers), Some(path)) = (words.next(), words.next()) else { return Vec::new() };
+    let (roots, [limit, used, given_back]): (&[&str], Files) = match controllers {
+        "" => (&["/sys/fs/cgroup", "/sys/fs/cgroup/unified"], VERSION_2),
+        names if names.split(',').any(|name| name == "memory") => (&["/sys/fs/cgroup/memory"], VERSION_1),
+        _ => return Vec::new(),
+    };
+    let path = path.trim().trim_end_matches('/');
+    // The root of a container may be mounted where the system has its own root, so a group may be missing.
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    let folders = ends.filter_map(|end| path.get(..end));
+    let folders = folders.flat_map(|path| roots.iter().map(move |root| format!("{root}{path}")));
+    let left = |folder: String| {
+        let number = |file: &str| read(&format!("{folder}/{file}"))?.trim().parse::<u128>().ok();
+        let stat = read(&format!("{folder}/memory.stat")).unwrap_or_default();
+        let returned = stat.lines().find_map(|line| line.strip_prefix(given_back)?.trim().parse().ok());
+        let used = number(used)?.saturating_sub(returned.unwrap_or(0));
+        Some(number(limit)?.saturating_sub(used))
+    };
+    folders.filter_map(left).collect()
+}
+
+/// The bytes in a line such as `VmSize:    1234 kB`.
+fn in_kib(text: &str, key: &str) -> Option<u128> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u128>().ok()?.checked_mul(1024)
+}

@@ -1,0 +1,153 @@
+//! Files written: new ones, ones replaced as a whole, and their way to the disk.
+//!
+//! What is written through here is complete or not there: it is written under another name in the same folder,
+//! flushed and renamed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// The longest name of a file or folder on common file systems, in bytes.
+const LONGEST_NAME: usize = 255;
+/// Bytes that are collected before they are given to the system.
+const BUFFER: usize = 1 << 20;
+
+/// Writes and flushes a file that must not exist yet.
+///
+/// # Errors
+/// It exists, or the system refuses.
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Replaces a file by what `write` writes, or creates it, together with the folders it needs. A link is followed, so
+/// that it stays one; a device or a pipe is written to and not replaced.
+///
+/// # Errors
+/// The system refuses; the file is then unchanged.
+pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    check_names(path)?;
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let old = fs::metadata(&path).ok();
+    if old.as_ref().is_some_and(|meta| !meta.is_file()) {
+        let mut file = BufWriter::with_capacity(BUFFER, File::create(&path)?);
+        write(&mut file)?;
+        return file.flush();
+    }
+    if path.file_name().is_none() {
+        return Err(io::Error::other("it has no file name"));
+    }
+    // Not the file's own name with an ending, for which there may be no room.
+    let draft: PathBuf = folder.join(scratch("trafoc"));
+    let written = (|| {
+        // A killed process of the same id may have left one, or somebody else a link.
+        unless_missing(fs::remove_file(&draft))?;
+        let new = File::options().write(true).create_new(true).open(&draft)?;
+        let mut file = BufWriter::with_capacity(BUFFER, new);
+        write(&mut file)?;
+        file.flush()?;
+        if let Some(old) = old {
+            file.get_ref().set_permissions(old.permissions())?;
+        }
+        file.get_ref().sync_all()?;
+        fs::rename(&draft, &path)
+    })();
+    match written {
+        Ok(()) => flush_folder(folder),
+        Err(error) => {
+            let _ = fs::remove_file(&draft);
+            Err(error)
+        }
+    }
+}
+
+/// Nothing is created on the way to a name that no file system takes.
+fn check_names(path: &Path) -> io::Result<()> {
+    match path.components().map(|name| name.as_os_str().len()).max() {
+        Some(bytes) if bytes > LONGEST_NAME => Err(io::Error::new(
+            io::ErrorKind::InvalidFilename,
+            format!("a name in it has {bytes} bytes, and a file system takes {LONGEST_NAME}"),
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// A name for what is not complete yet, of this process alone.
+pub fn scratch(name: &str) -> String {
+    format!(".{name}.{}.tmp", std::process::id())
+}
+
+/// Whether a name is one that [`scratch`] gives, in any process.
+pub fn is_scratch(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(".tmp")
+}
+
+/// Flushes a file that has been written and closed.
+///
+/// # Errors
+/// The system refuses.
+pub fn flush(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Flushes the names in a folder: only then is a renaming durable. Not every system can do that, and one that forbids
+/// it is believed.
+///
+/// # Errors
+/// The system fails.
+pub fn flush_folder(path: &Path) -> io::Result<()> {
+    match flush(path) {
+        Err(error) if error.kind() != io::ErrorKind::PermissionDenied && cfg!(unix) => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Takes it as done where something was to be deleted and is not there.
+///
+/// # Errors
+/// Any other error.
+pub fn unless_missing(deleted: io::Result<()>) -> io::Result<()> {
+    match deleted {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Opens a file for reading and for writing at its end, created if it does not exist, never through a link of any
+/// kind: that would write to a file elsewhere.
+///
+/// # Errors
+/// It is a link or not an ordinary file, or the system refuses.
+pub fn append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true);
+    match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        created => return created,
+    }
+    let foreign = || io::Error::other("it is a link or not an ordinary file, and is not written to");
+    // A pipe would not open before another process reads from it.
+    let named = fs::symlink_metadata(path)?;
+    if !named.is_file() {
+        return Err(foreign());
+    }
+    let file = options.open(path)?;
+    // The name may have become a link since; nothing has been written yet.
+    if is_same_file(&named, &file.metadata()?) { Ok(file) } else { Err(foreign()) }
+}
+
+/// Whether two looks at a file are of the same one, which has no other name.
+#[cfg(unix)]
+fn is_same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (a.dev(), a.ino()) == (b.dev(), b.ino()) && b.nlink() == 1
+}
+
+#[cfg(not(unix))]
+fn is_same_file(_: &fs::Metadata, b: &fs::Metadata) -> bool {
+    b.is_file()
+}
