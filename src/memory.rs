@@ -5,17 +5,23 @@ use crate::read;
 /// Bytes that this process may still take: the least of what the machine, its control groups and its own limits
 /// leave. `None` if the system says nothing.
 pub fn free() -> Option<u128> {
-    free_by(&|path| read::system(path))
+    // One thread for each core, and the main one.
+    let threads = 1 + std::thread::available_parallelism().map_or(1, usize::from);
+    free_by(&|path| read::system(path), threads as u128)
 }
+
+/// Addresses that a thread reserves for its stack and for allocating, of which it uses only some. Where few are left,
+/// threads do with less.
+const THREAD: u128 = 72 << 20;
 
 /// Bytes of memory this process has, if the system says so.
 pub fn resident() -> Option<u128> {
     in_kib(&read::system("/proc/self/status")?, "VmRSS:")
 }
 
-/// As [`free`], with what `read` gives for the system's files. Linux has them; control groups have those of version 1
-/// or 2, and the limit of a group also holds for the groups in it.
-pub fn free_by(read: &dyn Fn(&str) -> Option<String>) -> Option<u128> {
+/// As [`free`] for a process that will have `threads` threads, with what `read` gives for the system's files. Linux has
+/// them; control groups have those of version 1 or 2, and the limit of a group also holds for the groups in it.
+pub fn free_by(read: &dyn Fn(&str) -> Option<String>, threads: u128) -> Option<u128> {
     let machine = read("/proc/meminfo").and_then(|text| in_kib(&text, "MemAvailable:"));
     let status = read("/proc/self/status").unwrap_or_default();
     let limits = read("/proc/self/limits").unwrap_or_default();
@@ -24,7 +30,9 @@ pub fn free_by(read: &dyn Fn(&str) -> Option<String>) -> Option<u128> {
         let most: u128 = line.split_whitespace().next()?.parse().ok()?;
         Some(most.saturating_sub(in_kib(&status, used)?))
     };
-    let address = under("Max address space", "VmSize:");
+    let running = status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok());
+    let to_come = threads.saturating_sub(running.unwrap_or(1)).saturating_mul(THREAD);
+    let address = under("Max address space", "VmSize:").map(|left| left - to_come.min(left / 2));
     let data = under("Max data size", "VmData:");
     let groups = read("/proc/self/cgroup").unwrap_or_default();
     let groups = groups.lines().flat_map(|line| group(line, read));

@@ -108,9 +108,12 @@ pub fn heads(one: &Observe, site: &Site, outputs: &Outputs, words: &Words) -> Re
     };
     let shown = shown_heads(one, *count)?;
     let first = shown.start;
-    let numbers = floats(value)?;
+    let numbers = singles(value)?;
     let size = queries * keys;
-    let of = |head: usize| numbers.get(head * size..(head + 1) * size).unwrap_or_default().to_vec();
+    let of = |head: usize| {
+        let own = numbers.get(head * size..(head + 1) * size).unwrap_or_default();
+        own.iter().copied().map(f64::from).collect()
+    };
     let weights = shown.map(|head| Matrix::new(*queries, *keys, of(head))).collect();
     let (queries, keys) = (words.at(site.queries, *queries)?, words.at(site.keys, *keys)?);
     Ok(Heads { site: site.clone(), weights, first, queries, keys })
@@ -140,8 +143,11 @@ pub fn captured<'a>(outputs: &'a Outputs, path: &str) -> Result<&'a Value, Failu
 /// # Errors
 /// The device fails.
 pub fn floats(value: &Value) -> Result<Vec<f64>, Failure> {
-    let numbers = value.to_floats().ok_or_else(|| Failure::bug("a captured value could not be read back"))?;
-    Ok(numbers.into_iter().map(f64::from).collect())
+    Ok(singles(value)?.into_iter().map(f64::from).collect())
+}
+
+fn singles(value: &Value) -> Result<Vec<f32>, Failure> {
+    value.to_floats().ok_or_else(|| Failure::bug("a captured value could not be read back"))
 }
 
 /// The first sequence of `[B, T, D]`.

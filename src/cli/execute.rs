@@ -20,7 +20,7 @@ use super::ui::Ui;
 use crate::interp::device::{self, Chosen, DeviceError};
 use crate::interp::run::save_outputs;
 use crate::interp::weights::WeightsError;
-use crate::interp::{Captures, Inputs, Model, Options, Outputs, Value, Weights};
+use crate::interp::{Captures, Inputs, Model, Options, Outputs, Reading, Value, Weights};
 use crate::ir::Verified;
 use crate::read::{self, limit};
 use crate::report::cost::cost;
@@ -69,7 +69,7 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         .map_err(|e| inputs_failure(&e.to_string(), &takes))?;
     // A model of another library gives what that library's models give.
     let hidden = subject.model.is_some().then(|| "hidden".to_owned());
-    let captures = Captures::of(run.capture.iter().cloned().chain(hidden));
+    let captures = Captures::of(run.capture.iter().cloned().chain(hidden)).read(READING);
     let options = Options { training: false, captures };
     let outputs = model.forward(&inputs, &options).map_err(|e| run_failure(e, &takes))?;
     let shown = outputs.iter().map(|(name, value)| show(name, value)).collect::<Result<Vec<_>, _>>()?;
@@ -85,6 +85,9 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     }
     Ok(Output::new(text, Data { device: chosen.name, outputs: shown, path: run.outputs.clone() }))
 }
+
+/// What an output is shown and written from: its numbers, and the bytes of a file.
+const READING: Reading = Reading { largest: 8, each: 0 };
 
 /// The parameters of a model: those of a checkpoint, a Hugging Face model's own, or random ones.
 ///

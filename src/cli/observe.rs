@@ -22,7 +22,7 @@ use crate::inspect::positions;
 use crate::inspect::sites::{self, Kind, Sequence, Site};
 use crate::inspect::{Matrix, Report, start};
 use crate::interp::device::Chosen;
-use crate::interp::{Captures, Inputs, Model, Options, Outputs, Plan, Weights};
+use crate::interp::{Captures, Inputs, Model, Options, Outputs, Plan, Reading, Weights};
 use crate::ir::paths::elements;
 use crate::ir::{DType, Init, Verified};
 use crate::learn::run_dir;
@@ -107,12 +107,11 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
             Loaded::of(subject.graph, weights, chosen)?
         }
     };
-    let outputs = model.run(&json, &captures)?;
+    let outputs = model.run(&json, &captures, reading(wanted, &all))?;
     match wanted {
+        // One layer at a time: the weights of all of them as they are drawn would take several times as much memory.
         Wanted::Init | Wanted::Attention => {
-            let heads =
-                all.iter().map(|site| heads(one, site, &outputs, &words)).collect::<Result<Vec<_>, _>>()?;
-            Ok(grids(&name, &heads))
+            grids(&name, all.iter().map(|site| heads(one, site, &outputs, &words)))
         }
         Wanted::Steps => head::report(one, &name, &all, &outputs, &words),
         Wanted::Norms => {
@@ -139,6 +138,19 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
             });
             Ok(planes(&name, &shown.collect::<Result<Vec<_>, Failure>>()?))
         }
+    }
+}
+
+/// What pictures take of captured values: numbers are read in single precision, computed with in double, and a cell
+/// of a heatmap is a double that may be absent.
+fn reading(wanted: Wanted, all: &[Site]) -> Reading {
+    let heads = all.iter().map(|site| site.heads).min().unwrap_or(1).max(1);
+    match wanted {
+        Wanted::Init | Wanted::Attention | Wanted::Steps => Reading { largest: 24, each: 0 },
+        // The weights of all layers, and of each layer three matrices that are a mean over its heads.
+        Wanted::Flow => Reading { largest: 4, each: 8 + 24u64.div_ceil(heads) },
+        Wanted::Norms => Reading { largest: 32, each: 0 },
+        Wanted::Layers => Reading { largest: 12, each: 8 },
     }
 }
 
@@ -218,10 +230,16 @@ impl Loaded {
         Ok(Self { model, takes, device: chosen.device })
     }
 
-    fn run(&self, json: &serde_json::Value, captures: &[String]) -> Result<Outputs, Failure> {
+    fn run(
+        &self,
+        json: &serde_json::Value,
+        captures: &[String],
+        reading: Reading,
+    ) -> Result<Outputs, Failure> {
         let inputs = Inputs::from_json(self.model.plan(), json, &self.device)
             .map_err(|e| inputs_failure(&e.to_string(), &self.takes))?;
-        let options = Options { training: false, captures: Captures::of(captures.iter().cloned()) };
+        let options =
+            Options { training: false, captures: Captures::of(captures.iter().cloned()).read(reading) };
         self.model.forward(&inputs, &options).map_err(|e| run_failure(e, &self.takes))
     }
 }
@@ -237,7 +255,8 @@ fn init(one: &Observe, ui: &mut Ui, graph: Verified) -> Result<Report, Failure> 
         let captures: Vec<String> = found.layers.iter().map(|l| l.path.clone()).collect();
         if !captures.is_empty() {
             let model = Loaded::random(one, ui, graph)?;
-            let outputs = model.run(&some_inputs(model.model.plan(), context), &captures)?;
+            let inputs = some_inputs(model.model.plan(), context);
+            let outputs = model.run(&inputs, &captures, reading(Wanted::Layers, &[]))?;
             for layer in &found.layers {
                 let (_, _, values) = first_sequence(captured(&outputs, &layer.path)?)?;
                 depth.push((format!("{} layer {}", layer.stack.word(), layer.index), variance(&values)));

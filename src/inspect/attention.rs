@@ -152,9 +152,13 @@ fn ranges(layers: &[u64]) -> String {
     words.join(", ")
 }
 
-/// Grids of heads, one part per layer.
-pub fn grids(name: &str, all: &[Heads]) -> Report {
-    let parts = all.iter().map(|heads| {
+/// Grids of heads, one part per layer. A layer is asked for when the one before has been drawn.
+///
+/// # Errors
+/// The first error of a layer.
+pub fn grids<E>(name: &str, all: impl IntoIterator<Item = Result<Heads, E>>) -> Result<Report, E> {
+    let parts = all.into_iter().map(|heads| {
+        let heads = &heads?;
         let title = format!("{} attention, layer {}", heads.site.kind.word(), heads.site.layer);
         let shown = heads.weights.len().min(HEADS);
         let mut text = format!("Rows are queries, columns keys; a row sums to 1. {}", sharpest(heads));
@@ -164,10 +168,10 @@ pub fn grids(name: &str, all: &[Heads]) -> Report {
         let figures = heads.weights.iter().take(shown).enumerate();
         let figures =
             figures.map(|(i, weights)| head(heads, heads.first + i, weights, i + 1 == shown)).collect();
-        Part { title, text, figures, ..Part::default() }
+        Ok(Part { title, text, figures, ..Part::default() })
     });
     let lead = "attention weights of every head".to_owned();
-    Report { title: format!("{name}: attention"), lead, parts: parts.collect() }
+    Ok(Report { title: format!("{name}: attention"), lead, parts: parts.collect::<Result<_, E>>()? })
 }
 
 /// A sentence about the head with the sharpest attention.

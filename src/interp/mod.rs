@@ -23,7 +23,7 @@ pub mod weights;
 pub use crate::tensor_file;
 pub use cache::Cache;
 pub use inputs::Inputs;
-pub use plan::{Captures, Plan};
+pub use plan::{Captures, Plan, Reading};
 pub use run::{Model, Options, Outputs};
 pub use value::{Ranked, Value};
 pub use weights::Weights;

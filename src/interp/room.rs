@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::plan::Reading;
 use crate::ir::{Dim, Lengths, Verified};
 use crate::report::tape::{Pass, forward};
 
@@ -9,11 +10,21 @@ use crate::report::tape::{Pass, forward};
 #[derive(Debug)]
 pub(super) struct Room {
     graph: Verified,
-    /// Shapes of what is captured, and whether weights of attention are among it.
-    captured: Vec<Vec<Dim>>,
-    shows_attention: bool,
+    values: Values,
+    reading: Reading,
     /// Whether a cache is used, and lengths up to which a run is known to fit.
     admitted: Mutex<Vec<(bool, Lengths)>>,
+}
+
+/// What a run returns.
+#[derive(Debug)]
+pub(super) struct Values {
+    /// The shapes of captured values.
+    pub captured: Vec<Vec<Dim>>,
+    /// The shapes of the outputs.
+    pub returned: Vec<Vec<Dim>>,
+    /// Whether weights of attention are captured.
+    pub shows_attention: bool,
 }
 
 /// A run that would take more memory than there is.
@@ -28,19 +39,28 @@ pub(super) struct TooMuch {
 const SMALL: u128 = 64 << 20;
 
 impl Room {
-    pub fn new(graph: &Verified, captured: Vec<Vec<Dim>>, shows_attention: bool) -> Self {
-        Self { graph: graph.clone(), captured, shows_attention, admitted: Mutex::default() }
+    pub fn new(graph: &Verified, values: Values, reading: Reading) -> Self {
+        Self { graph: graph.clone(), values, reading, admitted: Mutex::default() }
     }
 
-    /// Bytes of a run of these lengths, without parameters and without what is cached before it.
+    /// Bytes of a run of these lengths, without parameters and without what is cached before it, or of reading what
+    /// it returns if that takes more.
     pub fn forecast(&self, lengths: &Lengths, is_cached: bool, is_given: &dyn Fn(&str) -> bool) -> u128 {
         const ELEMENT: u128 = 4;
-        let pass = Pass { lengths, is_given, is_cached, shows_attention: self.shows_attention };
-        let captured = self
-            .captured
-            .iter()
-            .map(|shape| shape.iter().fold(ELEMENT, |bytes, dim| bytes.saturating_mul(dim.eval(lengths))));
-        captured.fold(forward(&self.graph, &pass, ELEMENT), u128::saturating_add)
+        let pass = Pass { lengths, is_given, is_cached, shows_attention: self.values.shows_attention };
+        let elements =
+            |shape: &Vec<Dim>| shape.iter().fold(1u128, |n, dim| n.saturating_mul(dim.eval(lengths)));
+        let Values { captured, returned, .. } = &self.values;
+        let sum = |shapes: &[Vec<Dim>]| shapes.iter().map(elements).fold(0, u128::saturating_add);
+        let captures = sum(captured);
+        let largest = captured.iter().chain(returned).map(elements).max().unwrap_or(0);
+        let run = forward(&self.graph, &pass, ELEMENT).saturating_add(captures.saturating_mul(ELEMENT));
+        let reading = captures
+            .saturating_add(sum(returned))
+            .saturating_mul(ELEMENT)
+            .saturating_add(captures.saturating_mul(self.reading.each.into()))
+            .saturating_add(largest.saturating_mul(self.reading.largest.into()));
+        run.max(reading)
     }
 
     /// Refuses a run that takes more than there is. Decoding asks once for each doubling of its length.

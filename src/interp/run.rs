@@ -129,7 +129,7 @@ impl Model {
     /// # Errors
     /// The inputs do not fit, or no value has the path of a capture.
     pub fn forward(&self, inputs: &Inputs, options: &Options) -> Result<Outputs, RunError> {
-        let plan = if options.captures.is_empty() {
+        let plan = if options.captures == Captures::none() {
             Arc::clone(&self.plan)
         } else {
             let mut known = self.capturing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -164,14 +164,18 @@ fn free_memory_is_the_least_of_all_limits() {
     let free = |more: &[(&str, &str)]| {
         let files = machine.iter().chain(more).map(|(path, text)| (*path, (*text).to_owned()));
         let files: std::collections::BTreeMap<&str, String> = files.collect();
-        trafoc::memory::free_by(&|path| files.get(path).cloned())
+        trafoc::memory::free_by(&|path| files.get(path).cloned(), 3)
     };
-    assert_eq!(trafoc::memory::free_by(&|_| None), None);
+    assert_eq!(trafoc::memory::free_by(&|_| None, 3), None);
     assert_eq!(free(&[]), Some(2048 * MIB));
     let limits = "Max data size             unlimited            unlimited            bytes\n\
                   Max address space         1048576000           unlimited            bytes\n";
-    let status = ("/proc/self/status", "VmSize:\t  102400 kB\nVmData:\t  90000 kB\n");
-    assert_eq!(free(&[("/proc/self/limits", limits), status]), Some(900 * MIB));
+    let status = ("/proc/self/status", "VmSize:\t  102400 kB\nVmData:\t  90000 kB\nThreads:\t2\n");
+    assert_eq!(
+        free(&[("/proc/self/limits", limits), status]),
+        Some((900 - 72) * MIB),
+        "one more thread will reserve addresses"
+    );
     // Version 2: the group above has the smaller limit, and what was read from files is given back.
     let nested = [
         ("/proc/self/cgroup", "0::/jobs/one\n"),

@@ -246,6 +246,35 @@ fn memory_of_a_forward_pass_is_what_is_predicted() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What is made of the results counts as well: pictures of attention take several times the weights' memory. At every
+/// limit the command ends well or refuses, and both happen.
+#[cfg(target_os = "linux")]
+#[test]
+fn pictures_that_do_not_fit_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = folder.path().join("inputs.json");
+    let tokens: Vec<String> = (0..1_200).map(|i| (i % 32).to_string()).collect();
+    std::fs::write(&inputs, format!("{{\"tokens\": [[{}]]}}", tokens.join(","))).unwrap();
+    let spec = folder.path().join("long.yaml");
+    let text = "name: long\nvocab: 32\ncontext: 2000\nd_model: 8\n\
+                decoder: {layers: 4, attention: {heads: 4}, ffn: {hidden: 8}}\nhead: lm\n";
+    std::fs::write(&spec, text).unwrap();
+    for what in ["attention", "steps"] {
+        let mut codes = Vec::new();
+        for limit in [260_000, 330_000, 2_000_000] {
+            let mut command = Command::new("sh");
+            let script = format!("ulimit -v {limit}; exec \"$0\" \"$@\"");
+            command.args(["-c", &script, env!("CARGO_BIN_EXE_trafoc"), "inspect", what]);
+            let output = command.arg(&spec).arg("--inputs").arg(&inputs).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr);
+            let code = output.status.code();
+            assert!(matches!(code, Some(0 | 3)), "{what} within {limit} KiB: {code:?} {text}");
+            codes.extend(code);
+        }
+        assert!(codes.contains(&0) && codes.contains(&3), "{what}: {codes:?}");
+    }
+}
+
 /// A process with less memory than a run takes is told that a run does not fit, and is not ended by the system.
 #[cfg(target_os = "linux")]
 #[test]

@@ -6,10 +6,23 @@ use indexmap::IndexMap;
 
 use crate::diag::suggest::nearest_paths;
 
-/// Paths of values to return beside the outputs: `decoder.blocks.3.attention.weights`,
+/// Paths of values to return in addition to the outputs: `decoder.blocks.3.attention.weights`,
 /// `decoder.blocks.*.attention.weights`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Captures(Vec<String>);
+pub struct Captures {
+    paths: Vec<String>,
+    reading: Reading,
+}
+
+/// The memory that a caller takes after a run to read what the run returned, in bytes for each element. A run whose
+/// results would not fit afterwards is refused before it begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reading {
+    /// Of the largest value, where one is read after the other.
+    pub largest: u64,
+    /// Of every captured value, where all are read together.
+    pub each: u64,
+}
 
 /// A path that names no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,31 +44,37 @@ impl fmt::Display for CaptureError {
 }
 
 impl Captures {
-    /// Nothing beside the outputs.
+    /// Nothing in addition to the outputs.
     pub fn none() -> Self {
         Self::default()
     }
 
     /// These paths.
     pub fn of<S: Into<String>>(paths: impl IntoIterator<Item = S>) -> Self {
-        Self(paths.into_iter().map(Into::into).collect())
+        Self { paths: paths.into_iter().map(Into::into).collect(), reading: Reading::default() }
     }
 
-    /// Whether nothing is captured.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// The same paths, and what reading them takes.
+    #[must_use]
+    pub fn read(self, reading: Reading) -> Self {
+        Self { reading, ..self }
     }
 
-    /// The values that are meant, by their full names, in the order the paths are given. `values` are all
-    /// values of a graph by path, one for each time a value is computed; `parts` what its parts give, which is
-    /// meant where no value has the path.
+    /// What reading takes.
+    pub(super) fn reading(&self) -> Reading {
+        self.reading
+    }
+
+    /// The values that the paths name, by their full names, in the order the paths are given. `values` are all
+    /// values of a graph by path, one for each time a value is computed; `parts` what its parts give, which a
+    /// path names if no value has it.
     pub(super) fn resolve(
         &self,
         values: &IndexMap<String, Vec<usize>>,
         parts: &IndexMap<String, Vec<usize>>,
     ) -> Result<IndexMap<String, usize>, CaptureError> {
         let mut found = IndexMap::new();
-        for pattern in &self.0 {
+        for pattern in &self.paths {
             let (wanted, time) = stem(pattern);
             let among = |all: &IndexMap<String, Vec<usize>>| -> Vec<(String, usize)> {
                 let fitting = all.iter().filter(|(path, _)| matches(wanted, path));

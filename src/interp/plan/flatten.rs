@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use super::captures::names;
 use super::registers::{FlatNode, Source, assign};
 use super::{Action, Body, Captures, Constant, Input, Plan, PlanError};
-use crate::interp::room::Room;
+use crate::interp::room::{Room, Values};
 use crate::interp::weights::{Layout, Place, layout};
 use crate::ir::op::Sequence;
 use crate::ir::op::meaning::Indices;
@@ -108,7 +108,8 @@ pub(super) fn plan(graph: &Verified, captures: &Captures) -> Result<Plan, PlanEr
         captured.push(flat.values[value].ty.shape.clone());
         outputs.insert(name, value);
     }
-    let room = Room::new(graph, captured, shows_attention);
+    let returned = root.results.iter().map(|id| root.value(*id).ty.shape.clone()).collect();
+    let room = Room::new(graph, Values { captured, returned, shows_attention }, captures.reading());
 
     let kept: Vec<usize> = {
         let mut read: Vec<usize> = flat

@@ -13,7 +13,7 @@ mod captures;
 mod flatten;
 mod registers;
 
-pub use captures::{CaptureError, Captures};
+pub use captures::{CaptureError, Captures, Reading};
 pub use flatten::Lookup;
 
 use std::fmt;
