@@ -70,6 +70,16 @@ pub struct Source {
     pub text: String,
     /// Where its lines begin, so that the line of a place is found without reading the text again.
     lines: Vec<usize>,
+    /// How many characters begin before every multiple of [`STEP`] bytes, so that neither is a column in a long line.
+    characters: Vec<usize>,
+}
+
+/// Bytes between two entries of [`Source::characters`].
+const STEP: usize = 512;
+
+/// The number of characters that begin in some bytes of a text.
+fn beginning(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
 impl Source {
@@ -81,8 +91,15 @@ impl Source {
         }
         let line = self.line_at(end);
         let start = line.checked_sub(1).and_then(|i| self.lines.get(i)).copied().unwrap_or(0);
-        let column = self.text.get(start..end).unwrap_or("").chars().count() + 1;
+        let column = self.characters_before(end).saturating_sub(self.characters_before(start)) + 1;
         (line, column)
+    }
+
+    /// The number of characters before an offset that is between two of them.
+    fn characters_before(&self, at: usize) -> usize {
+        let step = at / STEP;
+        let rest = self.text.as_bytes().get(step * STEP..at).unwrap_or_default();
+        self.characters.get(step).copied().unwrap_or(0) + beginning(rest)
     }
 
     /// The line of a byte offset, counted from 1.
@@ -117,7 +134,13 @@ impl SourceMap {
         let id = SourceId(u32::try_from(self.sources.len()).unwrap_or(u32::MAX));
         let text = text.into();
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        self.sources.push(Source { name: name.into(), text, lines });
+        let counts = text.as_bytes().chunks(STEP).map(beginning);
+        let characters = std::iter::once(0).chain(counts).scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        let characters = characters.collect();
+        self.sources.push(Source { name: name.into(), text, lines, characters });
         id
     }
 

@@ -107,10 +107,9 @@ impl Command for Export {
             let help = format!("the families are {}", families.names().join(", "));
             return Err(Failure::usage(message).help(help));
         }
+        let parameters = parameters(&subject.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
         let found = export(&subject.spec, &families, preferred.as_deref(), &mut sources, &mut sink);
         let exported = found.map_err(|obstacles| refusal(&obstacles, ui, sink, &sources))?;
-        let parameters = parameters(&subject.graph)
-            .ok_or_else(|| Failure::new(Exit::Refused, "the model is too large for any memory"))?;
         let tensors = tensors(&parameters, &exported.names(), &exported).map_err(|misfits| {
             let failure =
                 Failure::bug(format!("the family {} does not name every parameter", exported.family.name));

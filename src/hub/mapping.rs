@@ -15,11 +15,16 @@ use crate::names::{Bindings, Names, Pattern, Row};
 /// Every parameter's path and shape, in the order of files.
 pub type Parameters = IndexMap<String, Vec<usize>>;
 
-/// The parameters of a graph; `None` if a size is beyond this machine.
-pub fn parameters(graph: &Graph) -> Option<Parameters> {
+/// The parameters of a graph.
+///
+/// # Errors
+/// There are more than a file may hold, or a size is beyond this machine; one sentence without a full stop.
+pub fn parameters(graph: &Graph) -> Result<Parameters, String> {
     let shape =
         |shape: &[u64]| shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<Vec<usize>>>();
-    expanded(graph).into_iter().map(|(path, p)| Some((path, shape(&p.shape)?))).collect()
+    let all = expanded(graph).map_err(|e| e.to_string())?;
+    let all = all.into_iter().map(|(path, p)| Some((path, shape(&p.shape)?))).collect::<Option<_>>();
+    all.ok_or_else(|| "the model is too large for any memory".to_owned())
 }
 
 /// What a file says of its tensors.

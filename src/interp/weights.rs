@@ -17,9 +17,9 @@ use super::device;
 use super::init;
 use super::random::Stream;
 use crate::diag::suggest::{most_path_hints, nearest_paths};
-use crate::ir::paths::{elements, folded, layers};
+use crate::ir::paths::{counted, elements, folded, layers};
 use crate::ir::{Init, Layer, Verified};
-use crate::tensor_file::{self, FileError, Saved, TENSORS, TensorFile};
+use crate::tensor_file::{self, FileError, Saved, TensorFile};
 
 /// Where a parameter is in [`Weights`]: its rank, and its index among the parameters of that rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,13 +123,7 @@ pub struct LoadReport {
 /// There are too many tensors, or one is too large or of a rank above 4.
 pub fn layout(graph: &Verified) -> Result<Layout, WeightsError> {
     let folded = folded(graph);
-    let count = folded.iter().fold(0u128, |n, p| n.saturating_add(p.count));
-    if count > TENSORS as u128 {
-        return Err(WeightsError::Size(format!(
-            "the model has {count} tensors, but at most {TENSORS} are \
-            supported"
-        )));
-    }
+    counted(&folded).map_err(|e| WeightsError::Size(e.to_string()))?;
     let bytes = folded.iter().fold(0u128, |n, p| n.saturating_add(p.elements().saturating_mul(4)));
     if bytes > isize::MAX as u128 {
         return Err(WeightsError::Size(format!("the model's parameters need {bytes} bytes")));

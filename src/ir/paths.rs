@@ -1,6 +1,7 @@
 //! The parameters of a graph by path, folded or one by one.
 
 use super::{Graph, Layer, MemberKind, Module, Parameter, Role, stack_len};
+use crate::tensor_file::TENSORS;
 
 /// A parameter, or all equal ones of the blocks in a stack.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,12 +63,38 @@ fn walk_folded(graph: &Graph, module: &Module, prefix: &str, times: u128, out: &
     }
 }
 
+/// More tensors than one file may hold, so that they are not listed one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooManyTensors(
+    /// How many the model has.
+    pub u128,
+);
+
+impl std::fmt::Display for TooManyTensors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the model has {} tensors, but at most {TENSORS} are supported", self.0)
+    }
+}
+
+/// The number of tensors.
+///
+/// # Errors
+/// There are more than a file may hold.
+pub fn counted(folded: &[FoldedParameter]) -> Result<usize, TooManyTensors> {
+    let count = folded.iter().fold(0u128, |n, p| n.saturating_add(p.count));
+    usize::try_from(count).ok().filter(|n| *n <= TENSORS).ok_or(TooManyTensors(count))
+}
+
 /// Every parameter by its own path, in the order of files. The result has an entry for each tensor.
-pub fn expanded(graph: &Graph) -> Vec<(String, Parameter)> {
+///
+/// # Errors
+/// There are more than a file may hold.
+pub fn expanded(graph: &Graph) -> Result<Vec<(String, Parameter)>, TooManyTensors> {
+    counted(&folded(graph))?;
     let of = |(path, layer): (String, &Layer)| {
         layer.parameters().into_iter().map(|p| (join(&path, p.name), p)).collect::<Vec<_>>()
     };
-    layers(graph).into_iter().flat_map(of).collect()
+    Ok(layers(graph).into_iter().flat_map(of).collect())
 }
 
 /// Every layer by its own path, in the order of files. The result has an entry for each layer.

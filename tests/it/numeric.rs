@@ -29,7 +29,7 @@ fn every_spec_has_a_fixture_of_its_parameters() {
             .into_iter()
             .filter_map(|(key, shape)| Some((key.strip_prefix("weights.")?.to_owned(), shape)))
             .collect();
-        let parameters = expanded(&compiled::graph(&path)).into_iter();
+        let parameters = expanded(&compiled::graph(&path)).unwrap().into_iter();
         let wanted: BTreeMap<String, Vec<u64>> = parameters.map(|(path, p)| (path, p.shape)).collect();
         assert_eq!(given, wanted, "{name}");
     }

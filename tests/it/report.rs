@@ -343,7 +343,7 @@ fn run(graph: &Graph, module: &Module, lengths: &Lengths) -> (u128, u128) {
 pub fn self_check(graph: &Verified) {
     let cost = cost(graph);
     let (mut trained, mut buffers) = (0u128, 0u128);
-    for (_, parameter) in expanded(graph) {
+    for (_, parameter) in expanded(graph).unwrap() {
         *(if parameter.trained { &mut trained } else { &mut buffers }) += elements(&parameter.shape);
     }
     assert_eq!((cost.parameters.all().total, cost.parameters.buffers), (trained, buffers), "{}", graph.name);

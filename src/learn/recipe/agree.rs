@@ -20,10 +20,6 @@ use crate::parts::init::matches;
 use crate::source::Span;
 use crate::spec::ModelSpec;
 
-/// A model with more tensors than this is not trained on one machine, so its paths are not listed one by
-/// one.
-const MANY: u128 = 1_000_000;
-
 /// What a head is trained for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -316,13 +312,11 @@ impl Agreement<'_> {
 
     /// Reports patterns that match no parameter.
     fn patterns(&self, sink: &mut Sink) {
-        // A pattern may name one block by its index, so it is compared with the path of each block, if
-        // there are few enough.
-        let folded = paths::folded(self.graph);
-        let few = folded.iter().fold(0u128, |n, p| n.saturating_add(p.count)) < MANY;
-        let known: BTreeSet<String> = match few {
-            true => paths::expanded(self.graph).into_iter().map(|(path, _)| path).collect(),
-            false => folded.into_iter().map(|p| p.path).collect(),
+        // A pattern may name one block by its index, so it is compared with the path of each block, unless there are
+        // more than can be trained.
+        let known: BTreeSet<String> = match paths::expanded(self.graph) {
+            Ok(all) => all.into_iter().map(|(path, _)| path).collect(),
+            Err(_) => paths::folded(self.graph).into_iter().map(|p| p.path).collect(),
         };
         let decays = self.recipe.optimizer.decays();
         let rules = decays.iter().flat_map(|d| d.0.iter().map(|(pattern, _)| pattern));
