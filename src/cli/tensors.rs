@@ -18,8 +18,7 @@ impl Subject {
     /// It cannot be read.
     pub fn mapping(&self, weights: &Path) -> Result<(Checkpoint, Mapping), Failure> {
         let checkpoint = Checkpoint::open(weights).map_err(|e| checkpoint_failure(&e))?;
-        let parameters = parameters(&self.graph)
-            .ok_or_else(|| Failure::new(Exit::Refused, "the model is too large for any memory"))?;
+        let parameters = parameters(&self.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
         let mapping = match (&self.model, &self.spec.weights) {
             (Some(model), _) => {
                 let names = model.imported.names(checkpoint.names());

@@ -152,3 +152,22 @@ proptest! {
         prop_assert!(front.compilation.graph.is_some() != (errors > 0), "{text}\n{}", front.rendered());
     }
 }
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// A place is found as counting from the start of the text would find it.
+    #[test]
+    fn a_place_is_where_counting_finds_it(parts in prop::collection::vec("[a-z\u{e9}\u{1f980}\n]{0,300}", 0..6)) {
+        let text = parts.concat();
+        let mut sources = trafoc::source::SourceMap::new();
+        let id = sources.add("text", text.as_str());
+        let source = sources.get(id).unwrap();
+        for at in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+            let before = &text[..at];
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
+            prop_assert_eq!(source.line_column(at), (line, column));
+        }
+    }
+}

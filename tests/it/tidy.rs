@@ -323,8 +323,6 @@ const TEXTS: &[(&str, &str)] = &[
     ("src/inspect/training.rs", "m.name == \"loss\""),
     ("src/interp/device.rs", "lower == \"auto\""),
     ("src/interp/plan/captures.rs", "wanted == \"*\""),
-    ("src/interp/room.rs", "strip_prefix(\"0::\")"),
-    ("src/interp/room.rs", "strip_suffix(\"kB\")"),
     ("src/interp/run.rs", "chosen.name != \"flex\""),
     ("src/parts/attention/core.rs", "e.key != \"qkv\""),
     ("src/report/compare/condition.rs", "starts_with(\"--fail-if #\")"),
