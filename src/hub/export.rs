@@ -486,13 +486,13 @@ fn walk(
     switches: &mut IndexMap<String, Vec<Json>>,
 ) {
     match (formula_of(node), &node.kind) {
-        (Some(Ok(formula)), _) => {
+        (Some(formula), _) => {
             literals(&formula, switches);
             leaves.push((path.clone(), formula));
         }
         (None, Kind::Map(entries)) => {
             let chooses = node.get("when").or_else(|| node.get("match"));
-            if let Some(Ok(formula)) = chooses.and_then(formula_of) {
+            if let Some(formula) = chooses.and_then(formula_of) {
                 literals(&formula, switches);
                 if let (Formula::Key(key), Some(_)) = (&formula, node.get("match")) {
                     let cases = entries.iter().filter(|e| !matches!(e.key.as_str(), "match" | "_"));

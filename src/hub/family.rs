@@ -15,7 +15,7 @@ use crate::field::record::listed;
 use crate::field::value::{DefaultDoc, Field, Shape};
 use crate::names::formula::Formula;
 use crate::names::json;
-use crate::names::{self, Names, formula_of};
+use crate::names::{self, Names, formula_in};
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Kind, Node};
@@ -405,10 +405,10 @@ impl Reading<'_, '_> {
 
     /// The formula of a scalar that begins with `=`; its errors are reported.
     fn formula(&mut self, node: &Node) -> Option<Formula> {
-        match formula_of(node)? {
+        match formula_in(self.cx.sources(), node)? {
             Ok(formula) => Some(formula),
-            Err(why) => {
-                self.cx.report(Diagnostic::error(Code::Expression, node.span, why));
+            Err(diagnostic) => {
+                self.cx.report(*diagnostic);
                 Some(Formula::Literal(Json::Null))
             }
         }
@@ -417,9 +417,9 @@ impl Reading<'_, '_> {
 
 /// Collects every formula in a spec's tree.
 fn collect(node: &Node, out: &mut Vec<(Formula, Span)>, cx: &mut Context<'_>) {
-    match (formula_of(node), &node.kind) {
+    match (formula_in(cx.sources(), node), &node.kind) {
         (Some(Ok(formula)), _) => out.push((formula, node.span)),
-        (Some(Err(why)), _) => cx.report(Diagnostic::error(Code::Expression, node.span, why)),
+        (Some(Err(diagnostic)), _) => cx.report(*diagnostic),
         (None, Kind::Map(entries)) => entries.iter().for_each(|e| collect(&e.value, out, cx)),
         (None, Kind::List(items)) => items.iter().for_each(|i| collect(i, out, cx)),
         (None, Kind::Null | Kind::Scalar(_) | Kind::Delete) => {}

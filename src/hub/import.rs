@@ -49,7 +49,7 @@ impl Filler<'_, '_> {
     /// The tree with formulas replaced by their values; `None` if nothing is left.
     fn fill(&mut self, node: &Node) -> Option<Node> {
         match (&node.kind, formula_of(node)) {
-            (_, Some(Ok(formula))) => {
+            (_, Some(formula)) => {
                 let value = self.value(&formula, node.span)?;
                 let span = self.place(&formula).unwrap_or(node.span);
                 if let Some(text) = worked(&formula, &value, self.config) {
@@ -59,7 +59,7 @@ impl Filler<'_, '_> {
             }
             (Kind::Map(entries), _) if node.get("when").is_some() => {
                 let holds = match formula_of(&entries.first()?.value) {
-                    Some(Ok(formula)) => self.value(&formula, node.span)? == Json::Bool(true),
+                    Some(formula) => self.value(&formula, node.span)? == Json::Bool(true),
                     _ => false,
                 };
                 node.get(if holds { "then" } else { "else" }).and_then(|chosen| self.fill(chosen))
@@ -86,7 +86,7 @@ impl Filler<'_, '_> {
 
     /// Evaluates `{match: = key, word: ..., _: ...}`.
     fn chosen(&mut self, node: &Node) -> Option<Node> {
-        let Some(Ok(formula)) = node.get("match").and_then(formula_of) else { return None };
+        let formula = node.get("match").and_then(formula_of)?;
         let value = self.value(&formula, node.span)?;
         let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         if let Some(case) = node.get(&word).or_else(|| node.get("_")) {

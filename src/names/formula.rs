@@ -1,21 +1,22 @@
-//! Formulas over the keys of a `config.json`: `hidden_size / num_attention_heads`, `activations(hidden_act)`,
-//! `rope_type == 'linear' and factor != null`. Read once, evaluated when a model comes in, and solved for
-//! a key when one goes out.
+//! The meaning of formulas over the keys of a `config.json`: `hidden_size / num_attention_heads`,
+//! `activations(hidden_act)`, `rope_type == 'linear' and factor != null`. They are expressions of
+//! [`crate::syntax::expr`], read once, evaluated when a model comes in, and solved for a key when one goes out.
 //!
 //! Values are JSON. An absent or `null` operand makes arithmetic `null`, and a place of a spec that is
 //! `null` is left out, so that a formula says what happens only where its keys are given.
 
 use std::fmt;
 
-use serde_json::{Map, Number, Value as Json};
+use serde_json::{Map, Value as Json};
 
-mod parse;
+use crate::syntax::expr::{self, Domain, Expr, ExprKind, Number};
+
 mod solve;
 
-pub use parse::parse;
+pub use crate::syntax::expr::{Function, Operator};
 pub use solve::solve;
 
-/// A formula.
+/// A formula without places.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formula {
     /// `12`, `'text'`, `true`, `null`
@@ -36,101 +37,6 @@ pub enum Formula {
     Call(Function, Vec<Formula>),
 }
 
-/// What stands between two operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
-    /// `a or b`
-    Or,
-    /// `a and b`
-    And,
-    /// `a == b`
-    Equal,
-    /// `a != b`
-    Differ,
-    /// `a < b`
-    Less,
-    /// `a > b`
-    Greater,
-    /// `a in list`
-    In,
-    /// `a ?? b`: `b` where `a` is null
-    Else,
-    /// `a + b`
-    Add,
-    /// `a - b`
-    Subtract,
-    /// `a * b`
-    Multiply,
-    /// `a / b`
-    Divide,
-    /// `a ^ b`
-    Power,
-}
-
-macro_rules! functions {
-    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal $least:literal..=$most:literal;)*) => {
-        /// A function of formulas.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Function { $($(#[doc = $doc])* $variant),* }
-
-        impl Function {
-            /// All of them.
-            pub const ALL: &'static [Function] = &[$(Function::$variant),*];
-
-            /// As formulas write it.
-            pub fn name(self) -> &'static str {
-                match self { $(Function::$variant => $name),* }
-            }
-
-            /// The least and the most arguments it takes.
-            pub fn arity(self) -> (usize, usize) {
-                match self { $(Function::$variant => ($least, $most)),* }
-            }
-        }
-    };
-}
-
-functions! {
-    /// Square root.
-    Sqrt = "sqrt" 1..=1;
-    /// Natural logarithm.
-    Ln = "ln" 1..=1;
-    /// The smaller of two.
-    Min = "min" 2..=2;
-    /// The larger of two.
-    Max = "max" 2..=2;
-    /// The whole number below.
-    Floor = "floor" 1..=1;
-    /// The whole number above.
-    Ceil = "ceil" 1..=1;
-    /// The second argument where the first is true, else the third.
-    If = "if" 3..=3;
-    /// How many items or keys.
-    Len = "len" 1..=1;
-    /// `n` times the same item.
-    Repeat = "repeat" 2..=2;
-    /// `every(n, period, special, usual)`: of `n` layers each `period`-th is `special`.
-    Every = "every" 4..=4;
-    /// `each(n, period, special, usual)`: of `n` layers the first and each `period`-th after it is `special`.
-    Each = "each" 4..=4;
-    /// `first(n, k, special, usual)`: of `n` layers the first `k` are `special`.
-    First = "first" 4..=4;
-    /// `words(list, table)`: each item of a list in our words.
-    Words = "words" 2..=2;
-    /// `flags(list, yes, no)`: each truth value as one of two words.
-    Flags = "flags" 3..=3;
-    /// `listed(n, list, special, usual)`: of `n` layers those in the list are `special`.
-    Listed = "listed" 4..=4;
-    /// `but(list, places, word)`: the list, with that word at those places.
-    But = "but" 3..=3;
-    /// `labels(n)`: names of `n` classes as Hugging Face gives them.
-    Labels = "labels" 1..=1;
-    /// `cycles([[names, count], ...])`: names repeated so many times, one after the other.
-    Cycles = "cycles" 1..=1;
-    /// `both(a, b)`: two lists item by item, joined by `_`.
-    Both = "both" 2..=2;
-}
-
 /// Why a formula has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
@@ -147,6 +53,26 @@ pub trait Scope {
     fn key(&self, name: &str) -> Option<&Json>;
     /// The entries of a table.
     fn table(&self, name: &str) -> Option<&Map<String, Json>>;
+}
+
+impl From<&Expr> for Formula {
+    fn from(expr: &Expr) -> Self {
+        let inner = |expr: &Expr| Box::new(Self::from(expr));
+        let all = |args: &[Expr]| args.iter().map(Self::from).collect();
+        match &expr.kind {
+            ExprKind::Number(value) => Self::Literal(number(value.to_f64())),
+            ExprKind::Text(text) => Self::Literal(Json::from(text.as_str())),
+            ExprKind::Truth(truth) => Self::Literal(Json::Bool(*truth)),
+            ExprKind::Null => Self::Literal(Json::Null),
+            ExprKind::Name(name) => Self::Key(name.clone()),
+            ExprKind::List(items) => Self::List(all(items)),
+            ExprKind::Entry(table, key) => Self::Entry(table.clone(), inner(key)),
+            ExprKind::Not(a) => Self::Not(inner(a)),
+            ExprKind::Negate(a) => Self::Negate(inner(a)),
+            ExprKind::Binary(operator, a, b) => Self::Binary(*operator, inner(a), inner(b)),
+            ExprKind::Call(function, args) => Self::Call(*function, all(args)),
+        }
+    }
 }
 
 impl Formula {
@@ -287,7 +213,7 @@ pub fn number(value: f64) -> Json {
     if value == value.trunc() && value.abs() < 9e15 {
         return Json::from(value as i64);
     }
-    Number::from_f64(value).map_or(Json::Null, Json::Number)
+    serde_json::Number::from_f64(value).map_or(Json::Null, Json::Number)
 }
 
 fn arithmetic(operator: Operator, a: &Json, b: &Json) -> Result<Json, Fault> {
@@ -329,18 +255,21 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
     if of(0).is_null() {
         return Ok(Json::Null);
     }
-    let float = |value: &Json| value.as_f64().ok_or_else(|| Fault(format!("{value} is no number")));
     let layers = |is_special: &dyn Fn(usize) -> bool| -> Result<Json, Fault> {
         let n = count(of(0))?;
         Ok((0..n).map(|i| if is_special(i) { of(2).clone() } else { of(3).clone() }).collect())
     };
     match function {
-        Function::Sqrt => Ok(number(float(of(0))?.sqrt())),
-        Function::Ln => Ok(number(float(of(0))?.ln())),
-        Function::Min => Ok(if float(of(0))? <= float(of(1))? { of(0).clone() } else { of(1).clone() }),
-        Function::Max => Ok(if float(of(0))? >= float(of(1))? { of(0).clone() } else { of(1).clone() }),
-        Function::Floor => Ok(number(float(of(0))?.floor())),
-        Function::Ceil => Ok(number(float(of(0))?.ceil())),
+        Function::Sqrt
+        | Function::Floor
+        | Function::Ceil
+        | Function::Round
+        | Function::Min
+        | Function::Max
+        | Function::Log
+        | Function::Log2
+        | Function::Exp
+        | Function::MultipleOf => of_numbers(function, args),
         Function::Len => match of(0) {
             Json::Array(items) => Ok(Json::from(items.len())),
             Json::Object(entries) => Ok(Json::from(entries.len())),
@@ -406,4 +335,29 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
         }
         Function::If | Function::Words => Ok(Json::Null),
     }
+}
+
+/// A function of numbers, as expressions have it; `null` if an argument is.
+fn of_numbers(function: Function, args: &[Json]) -> Result<Json, Fault> {
+    if args.iter().any(Json::is_null) {
+        return Ok(Json::Null);
+    }
+    let exact = |value: &Json| value.as_i64().map(|n| Number::integer(i128::from(n)));
+    let read = |value: &Json| {
+        let number = exact(value).or_else(|| value.as_f64().map(Number::Float));
+        number.ok_or_else(|| Fault(format!("{value} is no number")))
+    };
+    let numbers = args.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let given = || args.iter().map(Json::to_string).collect::<Vec<String>>().join(", ");
+    expr::apply(function, &numbers).map(|value| number(value.to_f64())).map_err(|fault| {
+        let name = function.name();
+        Fault(match fault {
+            Domain::Outside(needs) => {
+                format!("`{name}` of {} is not a number: its argument is {needs}", given())
+            }
+            Domain::Zero => format!("`{name}` of {} divides by zero", given()),
+            Domain::Overflow => format!("`{name}` of {} is too large", given()),
+            Domain::NoNumbers => format!("`{name}` is no function of numbers"),
+        })
+    })
 }

@@ -22,7 +22,8 @@ use crate::diag::{Code, Diagnostic};
 use crate::field::mend::mended;
 use crate::field::value::{DefaultDoc, Field, Shape, wrong_kind};
 use crate::field::{Context, Count, Real, Value as _};
-use crate::source::Span;
+use crate::source::{SourceMap, Span};
+use crate::syntax::expr;
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 use formula::Formula;
 
@@ -394,10 +395,10 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
     }
     let mut formula = |key: &str| {
         let node = node.get(key)?;
-        match formula_of(node) {
+        match formula_in(cx.sources(), node) {
             Some(Ok(formula)) => Some(formula),
-            Some(Err(why)) => {
-                cx.report(Diagnostic::error(Code::Expression, node.span, why));
+            Some(Err(diagnostic)) => {
+                cx.report(*diagnostic);
                 None
             }
             None => Some(Formula::Literal(json::of(node))),
@@ -433,12 +434,19 @@ fn lead(node: &Node, cx: &mut Context<'_>) -> Option<usize> {
     usize::try_from(*given).ok()
 }
 
-/// The formula of a scalar that begins with `=`.
-pub fn formula_of(node: &Node) -> Option<Result<Formula, String>> {
+/// The formula of a scalar that begins with `=`. Without the source of the node, a fault has the place of the node.
+pub fn formula_in(sources: &SourceMap, node: &Node) -> Option<Result<Formula, Box<Diagnostic>>> {
     let Kind::Scalar(scalar) = &node.kind else { return None };
-    let is_text = scalar.style == Style::Block;
-    let text = scalar.text.strip_prefix('=').filter(|_| !is_text)?;
-    Some(formula::parse(text).map_err(|why| format!("{} is no formula: {why}", node.describe())))
+    if scalar.style == Style::Block || !scalar.text.starts_with('=') {
+        return None;
+    }
+    let read = expr::parse_formula(sources, node);
+    Some(read.map(|expr| Formula::from(&expr)).map_err(Box::new))
+}
+
+/// As [`formula_in`], for a tree whose formulas have been checked.
+pub fn formula_of(node: &Node) -> Option<Formula> {
+    formula_in(&SourceMap::new(), node)?.ok()
 }
 
 fn pattern(span: Span, text: &str, cx: &mut Context<'_>) -> Option<Pattern> {

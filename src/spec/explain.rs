@@ -392,16 +392,27 @@ fn other(sort: Sort, name: &str, path: &str, doc: String, takes: Option<String>,
 
 /// The functions of expressions.
 fn functions() -> Vec<Topic> {
-    let topic = |f: &Function| {
+    let topic = |f: &Function, path: &str, of: &str, doc: String| {
         let takes = match f.arity() {
-            (1, 1) => "one number".to_owned(),
-            (least, most) if least == most => format!("{least} numbers"),
-            (least, most) => format!("{least} to {most} numbers"),
+            (1, 1) => format!("one {of}"),
+            (least, most) if least == most => format!("{least} {of}s"),
+            (least, most) => format!("{least} to {most} {of}s"),
         };
-        let doc = format!("`{}(..)` is {}.", f.name(), tidy(f.explanation()));
-        other(Sort::Function, f.name(), "any number of a spec", doc, Some(takes), Vec::new())
+        other(Sort::Function, f.name(), path, doc, Some(takes), Vec::new())
     };
-    Function::ALL.iter().map(topic).collect()
+    let numbers = Function::NUMBERS.iter().map(|f| {
+        let doc = format!("`{}(..)` is {}.", f.name(), tidy(f.explanation()));
+        topic(f, "any number of a spec", "number", doc)
+    });
+    let values = Function::VALUES.iter().map(|f| {
+        let said = tidy(f.explanation());
+        let doc = match said.starts_with('`') {
+            true => format!("{said}."),
+            false => format!("`{}(..)` is {said}.", f.name()),
+        };
+        topic(f, "a formula in weights", "value", doc)
+    });
+    numbers.chain(values).collect()
 }
 
 /// What several places have in common, and keys that are checked where they are read.
@@ -412,7 +423,7 @@ fn subjects() -> Vec<Topic> {
         item("+ - * / ^ ( )", "the usual operators, `^` for powers"),
         item("d_model, heads, ...", "a size that is given above, or a name under `let`"),
     ];
-    operators.extend(Function::ALL.iter().map(|f| item(f.name(), &tidy(f.explanation()))));
+    operators.extend(Function::NUMBERS.iter().map(|f| item(f.name(), &tidy(f.explanation()))));
     let mut names: Vec<Item> = Vec::new();
     for wiring in wirings() {
         names.push(Item { doc: wiring.doc, name: wiring.name });

@@ -457,7 +457,7 @@ impl<'a> Parser<'_, 'a> {
         match (token.kind, token.text) {
             (TokenKind::Number, _) => self.number(),
             (TokenKind::Name, name)
-                if adjacent && next.text == "(" && Function::from_name(name).is_some() =>
+                if adjacent && next.text == "(" && Function::of_numbers(name).is_some() =>
             {
                 self.number()
             }
@@ -482,7 +482,7 @@ impl<'a> Parser<'_, 'a> {
                 let span = self.span(&token.range).to(inner.span);
                 Ok(Term { kind: TermKind::Sum(vec![(Sign::Minus, inner)]), span })
             }
-            (TokenKind::Mark | TokenKind::End, _) => {
+            (TokenKind::Mark | TokenKind::Text | TokenKind::End, _) => {
                 Err(self.unexpected(&token, "a value, such as `x` or `ffn(x)`,"))
             }
         }
@@ -504,7 +504,7 @@ impl<'a> Parser<'_, 'a> {
             }
             end = match self.tokens.get(end).map(|t| t.text) {
                 Some("(") => self.behind_bracket(end),
-                Some(name) if Function::from_name(name).is_some() => self.behind_bracket(end + 1),
+                Some(name) if Function::of_numbers(name).is_some() => self.behind_bracket(end + 1),
                 Some(_) | None => end + 1,
             };
         }
@@ -580,7 +580,9 @@ impl<'a> Parser<'_, 'a> {
     fn unexpected(&self, token: &Token<'a>, wanted: &str) -> Box<Diagnostic> {
         let found = match token.kind {
             TokenKind::End => "the end of the equation".to_owned(),
-            TokenKind::Number | TokenKind::Name | TokenKind::Mark => format!("`{}`", token.text),
+            TokenKind::Number | TokenKind::Name | TokenKind::Text | TokenKind::Mark => {
+                format!("`{}`", token.text)
+            }
         };
         let message = format!("found {found}, expected {}", wanted.trim_end_matches(','));
         Box::new(Diagnostic::error(Code::Equation, self.span(&token.range), message))

@@ -1,7 +1,7 @@
 //! The tokens of expressions and equations.
 //!
-//! The two small languages share numbers, names, marks and comments, so they share this file. Comments
-//! begin with `#` or `//` and end at the end of the line. Places are byte ranges of the scalar's text.
+//! The small languages share numbers, names, marks and comments, so they share this file; formulas have a few marks
+//! more. Comments begin with `#` or `//` and end at the end of the line. Places are byte ranges of the scalar's text.
 
 use std::ops::Range;
 
@@ -30,14 +30,26 @@ pub enum TokenKind {
     Name,
     /// One of `+ - * / ^ ( ) [ ] , ; = : { }`
     Mark,
+    /// A text in single quotes, in formulas only.
+    Text,
     /// The end of the text.
     End,
+}
+
+/// Which words a text may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Those of numbers and equations.
+    Numbers,
+    /// Those of formulas: comparisons, texts in quotes, and names with any letters and with numbers after a dot.
+    Formulas,
 }
 
 /// A scalar whose text is parsed: maps every byte range of the text to its place in the source.
 #[derive(Clone)]
 pub struct Text<'a> {
     places: Places,
+    language: Language,
     /// The scalar's text.
     pub text: &'a str,
 }
@@ -45,7 +57,21 @@ pub struct Text<'a> {
 impl<'a> Text<'a> {
     /// The text of a scalar node; empty for other nodes.
     pub fn of(sources: &SourceMap, node: &'a Node) -> Self {
-        Self { places: Places::of(sources, node), text: node.text().unwrap_or("") }
+        Self {
+            places: Places::of(sources, node),
+            language: Language::Numbers,
+            text: node.text().unwrap_or(""),
+        }
+    }
+
+    /// The text of a scalar node that holds a formula.
+    pub fn of_formula(sources: &SourceMap, node: &'a Node) -> Self {
+        Self { language: Language::Formulas, ..Self::of(sources, node) }
+    }
+
+    /// Which words the text may have.
+    pub fn language(&self) -> Language {
+        self.language
     }
 
     /// The place of a byte range of the text.
@@ -67,7 +93,11 @@ impl<'a> Text<'a> {
                 at += rest.find('\n').unwrap_or(rest.len());
                 continue;
             }
-            let Some((kind, len)) = word(rest) else {
+            let found = match self.language {
+                Language::Numbers => word(rest),
+                Language::Formulas => formula_word(rest),
+            };
+            let Some((kind, len)) = found else {
                 return Err(Box::new(self.foreign(code, c, at)));
             };
             let range = at..at + len;
@@ -166,6 +196,23 @@ fn word(text: &str) -> Option<(TokenKind, usize)> {
         }
         _ => return None,
     })
+}
+
+/// The word a formula begins with, as [`word`].
+fn formula_word(text: &str) -> Option<(TokenKind, usize)> {
+    let is_inner = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    match text.chars().next()? {
+        '\'' => {
+            let end = text.match_indices('\'').map(|(at, _)| at).nth(1)?;
+            Some((TokenKind::Text, end.checked_add(1)?))
+        }
+        c if c.is_alphabetic() || c == '_' => {
+            Some((TokenKind::Name, text.find(|c| !is_inner(c)).unwrap_or(text.len())))
+        }
+        _ if ["==", "!=", "??"].iter().any(|mark| text.starts_with(mark)) => Some((TokenKind::Mark, 2)),
+        '<' | '>' => Some((TokenKind::Mark, 1)),
+        _ => word(text),
+    }
 }
 
 /// Whether a text without quotes may be meant as a number or an expression: it consists of their words and

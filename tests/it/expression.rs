@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use trafoc::diag::Diagnostic;
+use trafoc::names::formula;
 use trafoc::source::{SourceMap, Span};
 use trafoc::syntax::equation::{self, Equation, Term, TermKind};
 use trafoc::syntax::expr::{self, Expr, ExprKind, Function, Number, Operator, Scope};
@@ -265,6 +266,116 @@ proptest! {
                 prop_assert!(text.get(fault.span().range()).is_some());
             }
         }
+    }
+}
+
+/// `n` is 12, `word` is `'yes'`, `list` is `[1, 0]`, and the table `kinds` has `a` for 1.
+struct Config(serde_json::Value);
+
+impl formula::Scope for Config {
+    fn key(&self, name: &str) -> Option<&serde_json::Value> {
+        self.0.get(name).filter(|value| !value.is_object())
+    }
+    fn table(&self, name: &str) -> Option<&serde_json::Map<String, serde_json::Value>> {
+        self.0.get(name)?.as_object()
+    }
+}
+
+fn formula_value(text: &str) -> Result<serde_json::Value, String> {
+    let (sources, node) = plain(text);
+    let read = expr::parse_formula(&sources, &node).map_err(|d| d.message)?;
+    let keys = serde_json::json!({ "n": 12, "word": "yes", "list": [1, 0], "kinds": { "1": "a" } });
+    formula::eval(&formula::Formula::from(&read), &Config(keys)).map_err(|fault| fault.to_string())
+}
+
+#[test]
+fn a_formula_is_an_expression_of_any_values() {
+    use serde_json::json;
+    let cases = [
+        ("= 8/4 * n", json!(24)),
+        ("= 2 ^ 3 ^ 2 - 1", json!(511)),
+        ("= + n", json!(12)),
+        ("= 1e3 + 40_000", json!(41_000)),
+        ("= sqrt (9) + floor(7/2)", json!(6)),
+        ("= log(1) + ln(1)", json!(0)),
+        ("= multiple_of(n, 8)", json!(16)),
+        ("= max(1, n, 3)", json!(12)),
+        ("= missing ?? n + 1", json!(13)),
+        ("= missing * 2", json!(null)),
+        ("= not word == 'yes' or n > 11 and true", json!(true)),
+        ("= n in [1, 2, n]", json!(true)),
+        ("= word != 'it is # no comment' # but this is", json!(true)),
+        ("= if(n < 3, 'few', 'many')", json!("many")),
+        ("= [kinds(1), null]", json!(["a", null])),
+        ("= flags(list, 'on', 'off')", json!(["on", "off"])),
+        ("= every(3, 2, 'x', 'y')", json!(["y", "x", "y"])),
+        ("= a.b_2.0.größe", json!(null)),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(formula_value(text), Ok(wanted), "{text}");
+    }
+    for (text, wanted) in [
+        ("= sqrt(0 - n)", "`sqrt` of -12 is not a number: its argument is zero or more"),
+        ("= multiple_of(n, 0)", "`multiple_of` of 12, 0 divides by zero"),
+        ("= word + 1", "\"yes\" is no number"),
+        ("= len(n)", "12 is neither a list nor a map"),
+    ] {
+        assert_eq!(formula_value(text), Err(wanted.to_owned()), "{text}");
+    }
+}
+
+/// Both languages say the same in the same place, and nest equally deep.
+#[test]
+fn a_fault_of_a_formula_has_its_place() {
+    let cases = [
+        ("= 2 +", "", "found the end of the text, expected a value"),
+        ("= (n", "", "found the end of the text, expected `)`"),
+        ("= [n, 2", "", "found the end of the text, expected `]`"),
+        ("= n n", "n", "`n` follows a complete expression"),
+        ("= every(1, 2)", "every(1, 2)", "`every` takes 4 arguments, not 2"),
+        ("= evry(1, 2)", "evry", "there is no function `evry`"),
+        ("= 'open", "'", "the character `'` has no meaning here"),
+        ("= 007", "007", "`007` begins with 0, which some read as octal"),
+        ("= n % 2", "%", "the character `%` has no meaning here"),
+    ];
+    for (text, place, message) in cases {
+        let (sources, node) = plain(text);
+        let fault = expr::parse_formula(&sources, &node).unwrap_err();
+        assert_eq!(fault.message, message, "{text}");
+        assert_eq!(text.get(fault.span().range()), Some(place), "{text}");
+    }
+    for (open, close) in [("(", ")"), ("[", "]"), ("not ", ""), ("-", ""), ("len(", ")"), ("kinds(", ")")] {
+        for (depth, is_read) in [(64, true), (65, false), (50_000, false)] {
+            let text = format!("= {}n{}", open.repeat(depth), close.repeat(depth));
+            let (sources, node) = plain(&text);
+            let read = expr::parse_formula(&sources, &node);
+            assert_eq!(read.is_ok(), is_read, "{open}{depth}");
+            if let Err(fault) = read {
+                assert!(["too-deep", "too-large"].contains(&fault.code.slug()), "{}", fault.message);
+            }
+        }
+    }
+    // What only formulas have is refused in numbers, where it is.
+    for (text, place) in [("d_model > 1", ">"), ("'a'", "'"), ("[1]", "["), ("every(1, 2, 3, 4)", "every")] {
+        let fault = value(text).unwrap_err();
+        assert_eq!(text.get(fault.span().range()), Some(place), "{text}: {}", fault.message);
+    }
+}
+
+#[test]
+fn a_printed_formula_reads_as_itself() {
+    for text in [
+        "a or b and not c == d",
+        "(a or b) and not (c and d)",
+        "not a ?? b != 'text'",
+        "(a == b) == (c < d)",
+        "x in [1, [2, null], true]",
+        "kinds(a ?? 'b') + if(a, 1, -2)^2",
+        "-(a ?? b) * (c + d)",
+    ] {
+        let (sources, node) = plain(text);
+        let read = expr::parse_formula(&sources, &node).unwrap();
+        assert_eq!(read.to_string(), text);
     }
 }
 

@@ -245,7 +245,13 @@ fn expression(bytes: &[u8]) {
         }
         Err(diagnostic) => shown(&[diagnostic], &sources),
     }
-    let _ = trafoc::names::formula::parse(text);
+    match expr::parse_formula(&sources, &node) {
+        Ok(read) => {
+            let formula = trafoc::names::formula::Formula::from(&read);
+            let _ = trafoc::names::formula::eval(&formula, &trafoc::names::check::Keys::default());
+        }
+        Err(diagnostic) => shown(&[diagnostic], &sources),
+    }
 }
 
 fn recipe(bytes: &[u8]) {

@@ -74,7 +74,7 @@ fn balanced() -> String {
 /// An expression: operands with operators between them, functions of as many arguments as they take, or a text with
 /// a comment. A quoted number is none.
 pub fn expression() -> Json {
-    let names: Vec<&str> = Function::ALL.iter().map(|f| f.name()).collect();
+    let names: Vec<&str> = Function::NUMBERS.iter().map(|f| f.name()).collect();
     let number = r"(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?";
     let call = format!(r"(?:{})\s*\(", names.join("|"));
     let operand = format!(
@@ -85,7 +85,7 @@ pub fn expression() -> Json {
         (least, _) if least > 1 => format!(r"(?!.*\b{}\s*\([^(),]*\))", function.name()),
         _ => String::new(),
     };
-    let arities: String = Function::ALL.iter().map(arity).collect();
+    let arities: String = Function::NUMBERS.iter().map(arity).collect();
     let comma = format!(r"(?!(?!.*(?:{})\s*\().*,)", names.join("|"));
     let zero = r"(?!.*/\s*0+(?:\.0*)?\s*(?:[-+*/)]|$))";
     // What YAML reads as a number is one without quotes; with `_` in it, it is a text to YAML.
@@ -119,7 +119,7 @@ pub fn whole_expression() -> Json {
 /// The name of a wiring, or an equation of calls and sums.
 pub fn equation() -> Json {
     let kinds: Vec<&str> = PartKind::ALL.iter().map(|kind| kind.word()).collect();
-    let functions: Vec<&str> = Function::ALL.iter().map(|f| f.name()).collect();
+    let functions: Vec<&str> = Function::NUMBERS.iter().map(|f| f.name()).collect();
     let instance = r"[0-9]*\s*(?:\[\s*\w+\s*\])?";
     let calls = format!(r"(?:(?:{}){instance}|{})\s*\(", kinds.join("|"), functions.join("|"));
     // A word before a parenthesis is a call of a part or a function.

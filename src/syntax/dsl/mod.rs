@@ -90,7 +90,7 @@ pub fn is_key(text: &str) -> bool {
 /// Whether a word can be called as a part: `word(...)`.
 pub fn is_part_word(text: &str) -> bool {
     Grammar::parse(Rule::word, text).is_ok_and(|p| p.as_str().len() == text.len())
-        && super::expr::Function::from_name(text).is_none()
+        && super::expr::Function::of_numbers(text).is_none()
 }
 
 /// Whether a text is a range of layers: `0`, `0..3`, `..=2`.

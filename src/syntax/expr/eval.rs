@@ -51,6 +51,14 @@ fn value(expr: &Expr, scope: &dyn Scope) -> Result<Number, Box<Diagnostic>> {
         ExprKind::Binary(operator, left, right) => {
             let (a, b) = (value(left, scope)?, value(right, scope)?);
             let result = match operator {
+                Operator::Or
+                | Operator::And
+                | Operator::Equal
+                | Operator::Differ
+                | Operator::Less
+                | Operator::Greater
+                | Operator::In
+                | Operator::Else => return Err(no_number(expr)),
                 Operator::Add => a.plus(b),
                 Operator::Subtract => a.minus(b),
                 Operator::Multiply => a.times(b),
@@ -66,7 +74,18 @@ fn value(expr: &Expr, scope: &dyn Scope) -> Result<Number, Box<Diagnostic>> {
             result.ok_or_else(|| Box::new(overflow(expr, &[(left, a), (right, b)], scope)))
         }
         ExprKind::Call(function, args) => call(expr, *function, args, scope),
+        ExprKind::Text(_)
+        | ExprKind::Truth(_)
+        | ExprKind::Null
+        | ExprKind::List(_)
+        | ExprKind::Not(_)
+        | ExprKind::Entry(..) => Err(no_number(expr)),
     }
+}
+
+/// The diagnostic for what only a formula may hold.
+fn no_number(expr: &Expr) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(Code::Expression, expr.span, format!("`{expr}` is not a number")))
 }
 
 fn call(
@@ -79,24 +98,47 @@ fn call(
     for arg in args {
         values.push((arg, value(arg, scope)?));
     }
-    // The parser has checked the number of arguments.
-    let Some((first, x)) = values.first().copied() else {
-        let message = format!("`{}` has no argument", function.name());
-        return Err(Box::new(Diagnostic::error(Code::Expression, expr.span, message)));
-    };
-    let domain = |needs: &str| {
-        let message = format!("`{}` of {x} is not a number", function.name());
-        Box::new(outside(expr, message, &[(first, x)], scope).help(format!("its argument is {needs}")))
-    };
+    let numbers: Vec<Number> = values.iter().map(|(_, number)| *number).collect();
+    apply(function, &numbers).map_err(|fault| {
+        let first = values.first().copied();
+        Box::new(match (fault, first, values.get(1)) {
+            (Domain::Zero, _, Some((second, _))) => zero(second, scope),
+            (Domain::Outside(needs), Some((first, x)), _) => {
+                let message = format!("`{}` of {x} is not a number", function.name());
+                outside(expr, message, &[(first, x)], scope).help(format!("its argument is {needs}"))
+            }
+            (Domain::Overflow | Domain::Zero, ..) => overflow(expr, &values, scope),
+            (Domain::Outside(_) | Domain::NoNumbers, ..) => *no_number(expr),
+        })
+    })
+}
+
+/// Why a function has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Domain {
+    /// Its first argument is not as the function needs it.
+    Outside(&'static str),
+    /// It divides by its second argument, which is 0.
+    Zero,
+    /// The result is too large.
+    Overflow,
+    /// It is no function of numbers, or has too few of them.
+    NoNumbers,
+}
+
+/// The value of a function of numbers.
+///
+/// # Errors
+/// The reason why it has none.
+pub fn apply(function: Function, args: &[Number]) -> Result<Number, Domain> {
+    let x = args.first().copied().ok_or(Domain::NoNumbers)?;
     let pick = |wanted: std::cmp::Ordering| {
-        let better =
-            |best: Number, (_, n): &(&Expr, Number)| if n.compare(best) == wanted { *n } else { best };
-        Some(values.iter().fold(x, better))
+        Some(args.iter().fold(x, |best, n| if n.compare(best) == wanted { *n } else { best }))
     };
     let result = match function {
-        Function::Sqrt if x.is_negative() => return Err(domain("zero or more")),
+        Function::Sqrt if x.is_negative() => return Err(Domain::Outside("zero or more")),
         Function::Log | Function::Log2 if x.is_negative() || x.is_zero() => {
-            return Err(domain("more than zero"));
+            return Err(Domain::Outside("more than zero"));
         }
         Function::Sqrt => x.sqrt(),
         Function::Floor => Some(x.floor()),
@@ -108,16 +150,27 @@ fn call(
         Function::Log2 => Some(log2(x)),
         Function::Exp => Some(Number::Float(x.to_f64().exp())).filter(|n| n.to_f64().is_finite()),
         Function::MultipleOf => {
-            let Some((second, n)) = values.get(1).copied() else {
-                return Err(domain("followed by a second one"));
-            };
+            let n = args.get(1).copied().ok_or(Domain::NoNumbers)?;
             if n.is_zero() {
-                return Err(Box::new(zero(second, scope)));
+                return Err(Domain::Zero);
             }
             x.over(n).and_then(Number::ceil).and_then(|count| count.times(n))
         }
+        Function::If
+        | Function::Len
+        | Function::Repeat
+        | Function::Every
+        | Function::Each
+        | Function::First
+        | Function::Words
+        | Function::Flags
+        | Function::Listed
+        | Function::But
+        | Function::Labels
+        | Function::Cycles
+        | Function::Both => return Err(Domain::NoNumbers),
     };
-    result.ok_or_else(|| Box::new(overflow(expr, &values, scope)))
+    result.ok_or(Domain::Overflow)
 }
 
 /// The logarithm, exact for powers of two and their inverses.

@@ -1,8 +1,10 @@
-//! Numbers as an author writes them: `8/3 * d_model`, `1/sqrt(head_dim)`, `2^40`, `multiple_of(x, 256)`.
+//! Expressions as an author writes them: `8/3 * d_model`, `1/sqrt(head_dim)`, `2^40`, `multiple_of(x, 256)`.
 //!
-//! A scalar's text is parsed to a tree with source places ([`Expr`]), which is evaluated to a [`Number`]
-//! that is exact as long as possible. Every node has its place, so a diagnostic can show the operands. An
-//! expression has at most [`MAX_WORDS`] words and can be nested as deep as documents can.
+//! A scalar's text is parsed to a tree with source places ([`Expr`]). One of numbers ([`parse`]) is evaluated to a
+//! [`Number`] that is exact as long as possible. One of any values ([`parse_formula`]), which begins with `=`, also has
+//! texts, lists, conditions and tables; [`crate::names::formula`] gives it a value. Every node has its place, so a
+//! diagnostic can show the operands. An expression has at most [`MAX_WORDS`] words and can be nested as deep as
+//! documents can.
 
 mod eval;
 mod number;
@@ -12,9 +14,9 @@ use std::fmt;
 
 use crate::source::Span;
 
-pub use eval::{NoNames, Scope, eval};
+pub use eval::{Domain, NoNames, Scope, apply, eval};
 pub use number::Number;
-pub use parse::{parse, parse_tokens};
+pub use parse::{parse, parse_formula, parse_tokens};
 
 /// The most words of an expression.
 pub const MAX_WORDS: usize = 1_000;
@@ -41,6 +43,18 @@ pub enum ExprKind {
     Binary(Operator, Box<Expr>, Box<Expr>),
     /// `sqrt(a)`
     Call(Function, Vec<Expr>),
+    /// `'text'`, in formulas only, as the forms below
+    Text(String),
+    /// `true` or `false`
+    Truth(bool),
+    /// `null`
+    Null,
+    /// `[a, b]`
+    List(Vec<Expr>),
+    /// `not a`
+    Not(Box<Expr>),
+    /// `table(a)`: the entry of a table
+    Entry(String, Box<Expr>),
 }
 
 /// A binary operator.
@@ -56,6 +70,22 @@ pub enum Operator {
     Divide,
     /// `a ^ b`, which binds tightest and to the right.
     Power,
+    /// `a or b`, in formulas only, as the operators below
+    Or,
+    /// `a and b`
+    And,
+    /// `a == b`
+    Equal,
+    /// `a != b`
+    Differ,
+    /// `a < b`
+    Less,
+    /// `a > b`
+    Greater,
+    /// `a in list`
+    In,
+    /// `a ?? b`: `b` where `a` is null
+    Else,
 }
 
 impl Operator {
@@ -67,28 +97,51 @@ impl Operator {
             Operator::Multiply => "*",
             Operator::Divide => "/",
             Operator::Power => "^",
+            Operator::Or => "or",
+            Operator::And => "and",
+            Operator::Equal => "==",
+            Operator::Differ => "!=",
+            Operator::Less => "<",
+            Operator::Greater => ">",
+            Operator::In => "in",
+            Operator::Else => "??",
         }
     }
 
-    /// The precedence: sums 1, products 2, a sign 3, powers 4.
+    /// The precedence; `not` has 3, a sign 8 and an operand 10.
     fn strength(self) -> u8 {
         match self {
-            Operator::Add | Operator::Subtract => 1,
-            Operator::Multiply | Operator::Divide => 2,
-            Operator::Power => 4,
+            Operator::Or => 1,
+            Operator::And => 2,
+            Operator::Equal | Operator::Differ | Operator::Less | Operator::Greater | Operator::In => 4,
+            Operator::Else => 5,
+            Operator::Add | Operator::Subtract => 6,
+            Operator::Multiply | Operator::Divide => 7,
+            Operator::Power => 9,
         }
     }
 }
 
 macro_rules! functions {
-    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $least:literal..=$most:literal;)*) => {
+    (numbers { $($(#[doc = $doc:literal])* $variant:ident = $name:literal, $least:literal..=$most:literal;)* }
+     values { $($(#[doc = $vdoc:literal])* $vvariant:ident = $vname:literal, $vleast:literal..=$vmost:literal;)* }) => {
+        functions! { @all
+            [$($variant)*] [$($vvariant)*]
+            $($(#[doc = $doc])* $variant = $name, $least..=$most;)*
+            $($(#[doc = $vdoc])* $vvariant = $vname, $vleast..=$vmost;)*
+        }
+    };
+    (@all [$($number:ident)*] [$($value:ident)*]
+     $($(#[doc = $doc:literal])* $variant:ident = $name:literal, $least:literal..=$most:literal;)*) => {
         /// The functions of expressions.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Function { $($(#[doc = $doc])* $variant),* }
 
         impl Function {
-            /// Every function.
-            pub const ALL: &'static [Function] = &[$(Function::$variant),*];
+            /// The functions of numbers, which any expression may call.
+            pub const NUMBERS: &'static [Function] = &[$(Function::$number),*];
+            /// The functions of other values, which only formulas call.
+            pub const VALUES: &'static [Function] = &[$(Function::$value),*];
 
             /// The name in expressions.
             pub fn name(self) -> &'static str {
@@ -109,6 +162,7 @@ macro_rules! functions {
 }
 
 functions! {
+    numbers {
     /// the square root, exact for squares
     Sqrt = "sqrt", 1..=1;
     /// the greatest whole number that is not larger
@@ -129,12 +183,47 @@ functions! {
     Exp = "exp", 1..=1;
     /// the first argument rounded up to a multiple of the second
     MultipleOf = "multiple_of", 2..=2;
+    }
+    values {
+    /// the second argument where the first is true, else the third
+    If = "if", 3..=3;
+    /// the number of items or keys
+    Len = "len", 1..=1;
+    /// `repeat(n, item)`: a list of `n` times the same item
+    Repeat = "repeat", 2..=2;
+    /// `every(n, period, special, usual)`: of `n` layers each `period`-th is `special`
+    Every = "every", 4..=4;
+    /// `each(n, period, special, usual)`: of `n` layers the first and each `period`-th after it is `special`
+    Each = "each", 4..=4;
+    /// `first(n, k, special, usual)`: of `n` layers the first `k` are `special`
+    First = "first", 4..=4;
+    /// `words(list, table)`: each item of a list as the table has it
+    Words = "words", 2..=2;
+    /// `flags(list, yes, no)`: each truth value as one of two words
+    Flags = "flags", 3..=3;
+    /// `listed(n, list, special, usual)`: of `n` layers those in the list are `special`
+    Listed = "listed", 4..=4;
+    /// `but(list, places, word)`: the list, with that word at those places
+    But = "but", 3..=3;
+    /// the names of `n` classes as Hugging Face gives them
+    Labels = "labels", 1..=1;
+    /// `cycles([[names, count], ...])`: each list of names that many times, one after the other
+    Cycles = "cycles", 1..=1;
+    /// `both(a, b)`: two lists item by item, joined by `_`
+    Both = "both", 2..=2;
+    }
 }
 
 impl Function {
-    /// The function with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|f| f.name() == name)
+    /// The function of numbers with this name; `ln` is another name of `log`.
+    pub fn of_numbers(name: &str) -> Option<Self> {
+        let name = if name == "ln" { Function::Log.name() } else { name };
+        Self::NUMBERS.iter().copied().find(|f| f.name() == name)
+    }
+
+    /// The function with this name, of numbers or of other values.
+    pub fn of_any(name: &str) -> Option<Self> {
+        Self::of_numbers(name).or_else(|| Self::VALUES.iter().copied().find(|f| f.name() == name))
     }
 }
 
@@ -142,24 +231,39 @@ impl Expr {
     /// Every name in it with its place, in order.
     pub fn names(&self) -> Vec<(&str, Span)> {
         match &self.kind {
-            ExprKind::Number(_) => Vec::new(),
+            ExprKind::Number(_) | ExprKind::Text(_) | ExprKind::Truth(_) | ExprKind::Null => Vec::new(),
             ExprKind::Name(name) => vec![(name.as_str(), self.span)],
-            ExprKind::Negate(inner) => inner.names(),
+            ExprKind::Negate(inner) | ExprKind::Not(inner) | ExprKind::Entry(_, inner) => inner.names(),
             ExprKind::Binary(_, left, right) => [left.names(), right.names()].concat(),
-            ExprKind::Call(_, args) => args.iter().flat_map(Expr::names).collect(),
+            ExprKind::Call(_, args) | ExprKind::List(args) => args.iter().flat_map(Expr::names).collect(),
         }
     }
 
     /// The precedence of its outermost operator.
     fn strength(&self) -> u8 {
         match &self.kind {
-            ExprKind::Number(number) if number.to_string().contains('/') => 2,
-            ExprKind::Number(number) if number.is_negative() => 3,
-            ExprKind::Number(_) | ExprKind::Name(_) | ExprKind::Call(..) => 5,
-            ExprKind::Negate(_) => 3,
+            ExprKind::Number(number) if number.to_string().contains('/') => Operator::Divide.strength(),
+            ExprKind::Number(number) if number.is_negative() => SIGN,
+            ExprKind::Number(_)
+            | ExprKind::Name(_)
+            | ExprKind::Call(..)
+            | ExprKind::Text(_)
+            | ExprKind::Truth(_)
+            | ExprKind::Null
+            | ExprKind::List(_)
+            | ExprKind::Entry(..) => 10,
+            ExprKind::Negate(_) => SIGN,
+            ExprKind::Not(_) => 3,
             ExprKind::Binary(operator, ..) => operator.strength(),
         }
     }
+}
+
+/// The precedence of a sign.
+const SIGN: u8 = 8;
+
+fn listed(all: &[Expr]) -> String {
+    all.iter().map(Expr::to_string).collect::<Vec<String>>().join(", ")
 }
 
 impl fmt::Display for Expr {
@@ -174,22 +278,30 @@ impl fmt::Display for Expr {
             ExprKind::Name(name) => f.write_str(name),
             ExprKind::Negate(inner) => {
                 f.write_str("-")?;
-                wrapped(f, inner, 4)
+                wrapped(f, inner, SIGN + 1)
             }
             ExprKind::Binary(operator, left, right) => {
                 let own = operator.strength();
                 let power = *operator == Operator::Power;
-                wrapped(f, left, if power { own + 1 } else { own })?;
+                // Comparisons are not chained.
+                let is_alone = power || own == Operator::Equal.strength();
+                wrapped(f, left, if is_alone { own + 1 } else { own })?;
                 match power || *operator == Operator::Divide {
                     true => f.write_str(operator.mark())?,
                     false => write!(f, " {} ", operator.mark())?,
                 }
                 wrapped(f, right, if power { own } else { own + 1 })
             }
-            ExprKind::Call(function, args) => {
-                let args: Vec<String> = args.iter().map(Expr::to_string).collect();
-                write!(f, "{}({})", function.name(), args.join(", "))
+            ExprKind::Call(function, args) => write!(f, "{}({})", function.name(), listed(args)),
+            ExprKind::Text(text) => write!(f, "'{text}'"),
+            ExprKind::Truth(truth) => write!(f, "{truth}"),
+            ExprKind::Null => f.write_str("null"),
+            ExprKind::List(items) => write!(f, "[{}]", listed(items)),
+            ExprKind::Not(inner) => {
+                f.write_str("not ")?;
+                wrapped(f, inner, 3)
             }
+            ExprKind::Entry(table, inner) => write!(f, "{table}({inner})"),
         }
     }
 }

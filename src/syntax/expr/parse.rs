@@ -7,11 +7,20 @@
 //! power   = atom ("^" sign)?
 //! atom    = number | name | function "(" sum ("," sum)* ")" | "(" sum ")"
 //! ```
+//! In a formula every `sum` within brackets is an `or`, and there are more operands:
+//! ```text
+//! or      = and ("or" and)*
+//! and     = not ("and" not)*
+//! not     = "not" not | compare
+//! compare = else (("==" | "!=" | "<" | ">" | "in") else)?
+//! else    = sum ("??" sum)*
+//! atom    = ... | 'text' | true | false | null | table "(" or ")" | "[" or ("," or)* "]"
+//! ```
 
 use crate::diag::{Code, Diagnostic, suggest};
-use crate::source::SourceMap;
+use crate::source::{SourceMap, Span};
 use crate::syntax::text::MAX_DEPTH;
-use crate::syntax::token::{Text, Token, TokenKind};
+use crate::syntax::token::{Language, Text, Token, TokenKind};
 use crate::syntax::tree::{Kind, Node, Style};
 
 use super::{Expr, ExprKind, Function, MAX_WORDS, Number, Operator};
@@ -29,6 +38,19 @@ pub fn parse(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
     let (expr, used) = parse_tokens(&text, &tokens).map_err(|d| *d)?;
     match tokens.get(used) {
         Some(next) if next.kind != TokenKind::End => Err(left_over(&text, next, &tokens, used)),
+        Some(_) | None => Ok(expr),
+    }
+}
+
+/// Parses a scalar that begins with `=`, whose rest is a formula.
+pub fn parse_formula(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
+    let text = Text::of_formula(sources, node);
+    let tokens = text.tokens(Code::Expression, MAX_WORDS).map_err(|d| *d)?;
+    let mut parser = Parser { text: &text, tokens: &tokens, at: 0, depth: 0 };
+    parser.take_mark(&["="]);
+    let expr = parser.whole().map_err(|d| *d)?;
+    match tokens.get(parser.at) {
+        Some(next) if next.kind != TokenKind::End => Err(left_over(&text, next, &tokens, parser.at)),
         Some(_) | None => Ok(expr),
     }
 }
@@ -85,6 +107,67 @@ impl<'a> Parser<'_, 'a> {
         hit.then(|| self.take())
     }
 
+    /// What may be within brackets.
+    fn whole(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        match self.text.language() {
+            Language::Numbers => self.sum(),
+            Language::Formulas => self.or(),
+        }
+    }
+
+    fn take_word(&mut self, word: &str) -> Option<Token<'a>> {
+        let token = self.peek();
+        let hit = token.kind == TokenKind::Name && token.text == word;
+        hit.then(|| self.take())
+    }
+
+    fn or(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        let mut left = self.and()?;
+        while self.take_word("or").is_some() {
+            left = binary(Operator::Or, left, self.and()?);
+        }
+        Ok(left)
+    }
+
+    fn and(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        let mut left = self.not()?;
+        while self.take_word("and").is_some() {
+            left = binary(Operator::And, left, self.not()?);
+        }
+        Ok(left)
+    }
+
+    fn not(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        let Some(word) = self.take_word("not") else { return self.compare() };
+        self.deeper(&word)?;
+        let inner = self.not()?;
+        self.depth -= 1;
+        let span = self.text.span(&word.range).to(inner.span);
+        Ok(Expr { kind: ExprKind::Not(Box::new(inner)), span })
+    }
+
+    fn compare(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        let left = self.otherwise()?;
+        let mark = self.take_mark(&["==", "!=", "<", ">"]).or_else(|| self.take_word("in"));
+        let operator = match mark.map(|mark| mark.text) {
+            Some("==") => Operator::Equal,
+            Some("!=") => Operator::Differ,
+            Some("<") => Operator::Less,
+            Some(">") => Operator::Greater,
+            Some(_) => Operator::In,
+            None => return Ok(left),
+        };
+        Ok(binary(operator, left, self.otherwise()?))
+    }
+
+    fn otherwise(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        let mut left = self.sum()?;
+        while self.take_mark(&["??"]).is_some() {
+            left = binary(Operator::Else, left, self.sum()?);
+        }
+        Ok(left)
+    }
+
     fn sum(&mut self) -> Result<Expr, Box<Diagnostic>> {
         let mut left = self.product()?;
         while let Some(mark) = self.take_mark(&["+", "-"]) {
@@ -139,16 +222,32 @@ impl<'a> Parser<'_, 'a> {
             },
             (TokenKind::Name, name) => {
                 let open = self.peek();
-                if open.text == "(" && open.range.start == token.range.end {
+                let is_formula = self.text.language() == Language::Formulas;
+                if open.text == "(" && (open.range.start == token.range.end || is_formula) {
                     return self.call(name, &token);
                 }
-                Ok(Expr { kind: ExprKind::Name(name.to_owned()), span })
+                let kind = match name {
+                    "true" | "false" if is_formula => ExprKind::Truth(name == "true"),
+                    "null" if is_formula => ExprKind::Null,
+                    _ => ExprKind::Name(name.to_owned()),
+                };
+                Ok(Expr { kind, span })
+            }
+            (TokenKind::Text, text) => {
+                Ok(Expr { kind: ExprKind::Text(text.trim_matches('\'').to_owned()), span })
+            }
+            (TokenKind::Mark, "[") if self.text.language() == Language::Formulas => {
+                self.deeper(&token)?;
+                let items = self.list("]")?;
+                self.depth -= 1;
+                let close = self.close(&token, "]")?;
+                Ok(Expr { kind: ExprKind::List(items), span: span.to(self.text.span(&close.range)) })
             }
             (TokenKind::Mark, "(") => {
                 self.deeper(&token)?;
-                let inner = self.sum()?;
+                let inner = self.whole()?;
                 self.depth -= 1;
-                let close = self.close(&token)?;
+                let close = self.close(&token, ")")?;
                 Ok(Expr { kind: inner.kind, span: span.to(self.text.span(&close.range)) })
             }
             (TokenKind::Mark | TokenKind::End, text) => {
@@ -157,7 +256,11 @@ impl<'a> Parser<'_, 'a> {
                 } else {
                     format!("`{text}`")
                 };
-                let message = format!("found {found}, expected a number or a name");
+                let wanted = match self.text.language() {
+                    Language::Numbers => "a number or a name",
+                    Language::Formulas => "a value",
+                };
+                let message = format!("found {found}, expected {wanted}");
                 Err(Box::new(Diagnostic::error(Code::Expression, span, message)))
             }
         }
@@ -167,26 +270,26 @@ impl<'a> Parser<'_, 'a> {
         let open = self.take();
         self.deeper(&open)?;
         let span = self.text.span(&token.range);
-        let Some(function) = Function::from_name(name) else {
-            let names: Vec<String> = Function::ALL.iter().map(|f| f.name().to_owned()).collect();
-            let diagnostic =
-                Diagnostic::error(Code::UnknownName, span, format!("there is no function `{name}`"));
-            let help = match suggest::suggest(name, &names) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("the functions are {}", names.join(", ")),
-            };
-            return Err(Box::new(diagnostic.help(help)));
-        };
-        let mut args = Vec::new();
-        if self.peek().text != ")" {
-            args.push(self.sum()?);
-            while self.take_mark(&[","]).is_some() {
-                args.push(self.sum()?);
-            }
+        let is_formula = self.text.language() == Language::Formulas;
+        let function = if is_formula { Function::of_any(name) } else { Function::of_numbers(name) };
+        if function.is_none() && !is_formula {
+            return Err(self.unknown_function(name, span));
         }
+        let mut args = self.list(")")?;
         self.depth -= 1;
-        let close = self.close(&open)?;
-        let span = span.to(self.text.span(&close.range));
+        let close = self.close(&open, ")")?;
+        let whole = span.to(self.text.span(&close.range));
+        let Some(function) = function else {
+            // What is no function of a formula is a table, which is asked for one entry.
+            return match (args.pop(), args.is_empty()) {
+                (Some(key), true) => {
+                    let kind = ExprKind::Entry(name.to_owned(), Box::new(key));
+                    Ok(Expr { kind, span: whole })
+                }
+                (Some(_) | None, _) => Err(self.unknown_function(name, span)),
+            };
+        };
+        let span = whole;
         let (least, most) = function.arity();
         if args.len() < least || args.len() > most {
             let wanted = match (least, most) {
@@ -200,9 +303,34 @@ impl<'a> Parser<'_, 'a> {
         Ok(Expr { kind: ExprKind::Call(function, args), span })
     }
 
+    fn unknown_function(&self, name: &str, span: Span) -> Box<Diagnostic> {
+        let others = match self.text.language() {
+            Language::Numbers => &[],
+            Language::Formulas => Function::VALUES,
+        };
+        let names: Vec<&str> = Function::NUMBERS.iter().chain(others).map(|f| f.name()).collect();
+        let diagnostic = Diagnostic::error(Code::UnknownName, span, format!("there is no function `{name}`"));
+        Box::new(diagnostic.help(match suggest::suggest(name, &names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("the functions are {}", names.join(", ")),
+        }))
+    }
+
+    /// The expressions between commas up to the closing bracket, which is not taken.
+    fn list(&mut self, close: &str) -> Result<Vec<Expr>, Box<Diagnostic>> {
+        let mut all = Vec::new();
+        if self.peek().text != close {
+            all.push(self.whole()?);
+            while self.take_mark(&[","]).is_some() {
+                all.push(self.whole()?);
+            }
+        }
+        Ok(all)
+    }
+
     /// Takes the bracket that closes `open`.
-    fn close(&mut self, open: &Token<'a>) -> Result<Token<'a>, Box<Diagnostic>> {
-        if let Some(close) = self.take_mark(&[")"]) {
+    fn close(&mut self, open: &Token<'a>, mark: &str) -> Result<Token<'a>, Box<Diagnostic>> {
+        if let Some(close) = self.take_mark(&[mark]) {
             return Ok(close);
         }
         let token = self.peek();
@@ -211,7 +339,7 @@ impl<'a> Parser<'_, 'a> {
         } else {
             format!("`{}`", token.text)
         };
-        let message = format!("found {found}, expected `)`");
+        let message = format!("found {found}, expected `{mark}`");
         let diagnostic = Diagnostic::error(Code::Expression, self.text.span(&token.range), message);
         Err(Box::new(diagnostic.label(self.text.span(&open.range), "opened here")))
     }
