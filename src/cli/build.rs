@@ -9,11 +9,12 @@ use serde::Serialize;
 use super::command::Command;
 use super::file;
 use super::format::{Format, FormatArg};
-use super::outcome::{Exit, Failure, Output};
+use super::next_step::{after_build, quoted};
+use super::outcome::{Failure, Output};
+use super::overwrite::{ForceArg, Mark};
 use super::subject::SpecArgs;
 use super::ui::Ui;
 use crate::emit::rust::{self, Form};
-use crate::read::{self, limit};
 use crate::report::summary::{Summary, summary};
 
 /// Arguments of `build`.
@@ -31,9 +32,8 @@ pub struct Build {
     /// numbers are the same up to rounding
     #[arg(long)]
     standalone: bool,
-    /// Overwrite files that trafoc has not written
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    force: ForceArg,
     /// How to speak.
     #[command(flatten)]
     pub format: FormatArg,
@@ -75,6 +75,7 @@ impl Command for Build {
                 (folder.clone(), files.into_iter().map(|(path, text)| (folder.join(path), text)).collect())
             }
             None if self.out == Path::new("-") => {
+                self.force.refuse_unused(false)?;
                 let text = emit()?;
                 let data = Data { summary, path: None, files: None, text: Some(text.clone()) };
                 return Ok(Output::new(text, data));
@@ -88,17 +89,16 @@ impl Command for Build {
                 (path.clone(), vec![(path, text)])
             }
         };
-        if !self.force {
-            self.refuse_to_destroy(&files)?;
-        }
+        self.permit(files.iter().map(|(path, _)| path.as_path()))?;
         for (path, text) in &files {
             file::write(path, text)?;
         }
         if let Some(folder) = &self.krate {
-            ui.note(&format!(
-                "next: cargo run --release --manifest-path {}",
-                folder.join("Cargo.toml").display()
-            ));
+            let manifest = folder.join("Cargo.toml").display().to_string();
+            ui.next(&format!("cargo run --release --manifest-path {}", quoted(&manifest)));
+        } else if self.spec.spec != "-" {
+            let changes = self.spec.over().as_options();
+            ui.next(&after_build(&self.spec.spec, &changes, &subject.spec.head));
         }
         let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
         let text = format!("{page}{}\n", path.display());
@@ -108,28 +108,13 @@ impl Command for Build {
 }
 
 impl Build {
-    /// A file is overwritten if trafoc wrote it, or if it holds what would be written.
-    fn refuse_to_destroy(&self, files: &[(PathBuf, String)]) -> Result<(), Failure> {
-        // A crate is trafoc's as a whole when its manifest is.
+    /// Checks that the files may be written. If the manifest of a crate is trafoc's, so is the whole crate.
+    fn permit<'p>(&self, mut files: impl Iterator<Item = &'p Path>) -> Result<(), Failure> {
         let manifest = self.krate.as_ref().map(|folder| folder.join("Cargo.toml"));
-        let marks =
-            files.iter().filter(|(path, _)| manifest.as_ref().is_none_or(|manifest| path == manifest));
-        let mut foreign = marks.filter(|(path, text)| match read::bounded(path, limit::SOURCE) {
-            Ok(old) => {
-                let head = old.split(|byte| *byte == b'\n').next().unwrap_or_default();
-                let is_ours = String::from_utf8_lossy(head).contains(" by trafoc from ");
-                old != text.as_bytes() && !is_ours
-            }
-            // What cannot be read for another reason is missing, a device, or cannot be written either.
-            Err(error) => error.kind() == std::io::ErrorKind::FileTooLarge,
-        });
-        match foreign.next() {
-            Some((path, _)) => {
-                let message = format!("`{}` is there already, and trafoc has not written it", path.display());
-                Err(Failure::new(Exit::Refused, message)
-                    .help("`--out` names another place; `--force` overwrites it"))
-            }
-            None => Ok(()),
+        if manifest.is_some_and(|manifest| Mark::Emitted.is_in(&manifest)) {
+            return Ok(());
         }
+        let another = if self.krate.is_some() { "another folder for `--crate`" } else { "another `--out`" };
+        files.try_for_each(|path| self.force.permit(path, Mark::Emitted, another))
     }
 }

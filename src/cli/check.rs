@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::command::Command;
 use super::format::Format;
+use super::next_step::after_check;
 use super::outcome::{Exit, Failure, Output};
 use super::shelf::recipe_text;
 use super::subject::{OverArgs, Subject};
@@ -27,7 +28,7 @@ pub struct Check {
     #[command(flatten)]
     over: OverArgs,
     /// Check this recipe too, a file or a shipped one such as `@gbt-mulm`, and whether it fits each spec
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "RECIPE")]
     recipe: Option<String>,
     /// Fail on warnings too
     #[arg(long)]
@@ -100,6 +101,9 @@ impl Command for Check {
             let checked = self.check(only, ui)?;
             let text = checked.summary.as_ref().map_or(String::new(), ToString::to_string);
             let text = if ui.is_quiet() { String::new() } else { text };
+            if only != "-" {
+                ui.next(&after_check(only, &self.over.as_options(), self.recipe.as_deref()));
+            }
             return Ok(Output::new(text, Data { specs: vec![checked] }));
         }
         let mut all = Vec::new();

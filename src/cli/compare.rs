@@ -10,6 +10,7 @@ use super::command::Command;
 use super::file;
 use super::format::{Format, TableFormat, TableFormatArg};
 use super::outcome::{Exit, Failure, Output};
+use super::overwrite::{ForceArg, Mark};
 use super::scene::SceneArgs;
 use super::shelf::SHELF;
 use super::subject::{OverArgs, Subject};
@@ -57,6 +58,8 @@ pub struct Compare {
     /// Write a page with diagrams and charts to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    force: ForceArg,
     /// Measure forward passes and training steps of each spec, in turns
     #[arg(long)]
     measure: bool,
@@ -111,7 +114,10 @@ impl Command for Compare {
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let mut sources = SourceMap::new();
         let conditions = self.conditions(&mut sources, ui)?;
-        self.refuse_what_changes_nothing()?;
+        self.refuse_unused_options()?;
+        if let Some(path) = &self.html {
+            self.force.permit(path, Mark::Drawn, "another `--html`")?;
+        }
         let mut subjects = Vec::new();
         for spec in &self.specs {
             let subject = self.over.compile(spec, ui)?;
@@ -143,7 +149,7 @@ impl Command for Compare {
             .collect();
         let judged = judge(&conditions, &comparison).map_err(|diagnostic| {
             ui.diagnose(&[diagnostic], &sources);
-            Failure::new(Exit::Failed, "a condition has no value")
+            Failure::usage("the condition has no value")
         })?;
         let (mut ending, mut runs) = (Exit::Ok, None);
         if let Some(recipe) = &self.train {
@@ -182,7 +188,8 @@ impl Command for Compare {
 }
 
 impl Compare {
-    fn refuse_what_changes_nothing(&self) -> Result<(), Failure> {
+    fn refuse_unused_options(&self) -> Result<(), Failure> {
+        self.force.refuse_unused(self.html.is_some())?;
         match &self.device {
             Some(_) if !self.measure && self.train.is_none() => {
                 let failure = Failure::usage("--device would have no effect: no model is run");

@@ -1,4 +1,10 @@
-//! `trafoc completions`: a script with which a shell completes commands and options.
+//! `trafoc completions`: a script with which a shell completes commands, options, and the names of what comes with
+//! trafoc.
+//!
+//! The script for commands and options is generated from the grammar. Names begin with `@`, in bash, zsh and fish: of
+//! recipes after an option that takes one, else of specs.
+
+use std::collections::BTreeSet;
 
 use clap::Args;
 use clap_complete::Shell;
@@ -8,7 +14,17 @@ use serde::Serialize;
 use super::command::Command;
 use super::format::{Format, FormatArg};
 use super::outcome::{Failure, Output};
+use super::shelf::{RECIPES, SHELF, Shipped};
 use super::ui::Ui;
+
+/// How the script is used in every session of a shell.
+pub const INSTALLATION: &str = "\
+In every session of the shell:
+
+  bash: echo 'source <(trafoc completions bash)' >> ~/.bashrc
+  zsh:  echo 'source <(trafoc completions zsh)' >> ~/.zshrc
+        (after the line with compinit)
+  fish: echo 'trafoc completions fish | source' >> ~/.config/fish/config.fish";
 
 /// The arguments of `completions`.
 #[derive(Debug, Args)]
@@ -40,9 +56,123 @@ impl Command for Completions {
     /// Prints the script for the shell.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut (ui.program().grammar)(), "trafoc", &mut script);
+        let mut grammar = (ui.program().grammar)();
+        clap_complete::generate(self.shell, &mut grammar, "trafoc", &mut script);
         let script = String::from_utf8(script).map_err(|e| Failure::bug(e.to_string()))?;
+        let names = Names::of(&grammar);
+        let script = match self.shell {
+            Shell::Bash => script + &names.bash(),
+            Shell::Zsh => names.zsh(&script)?,
+            Shell::Fish => script + &names.fish(),
+            _ => script,
+        };
         let data = Data { shell: self.shell.to_string(), script: script.clone() };
         Ok(Output::new(script, data))
     }
+}
+
+/// The names that are completed after `@`.
+struct Names {
+    specs: String,
+    recipes: String,
+    /// The options after which a recipe is named.
+    options: Vec<Recipe>,
+}
+
+/// An option that takes a recipe.
+struct Recipe {
+    command: String,
+    long: Option<String>,
+    short: Option<char>,
+}
+
+impl Names {
+    fn of(grammar: &clap::Command) -> Self {
+        let all =
+            |shelf: &[Shipped]| shelf.iter().map(|s| format!("@{}", s.name)).collect::<Vec<_>>().join(" ");
+        let takes_recipe = |argument: &&clap::Arg| {
+            argument.get_value_names().unwrap_or_default().iter().any(|name| name == "RECIPE")
+        };
+        let options = below(grammar).into_iter().flat_map(|command| {
+            command.get_arguments().filter(takes_recipe).map(|argument| Recipe {
+                command: command.get_name().to_owned(),
+                long: argument.get_long().map(str::to_owned),
+                short: argument.get_short(),
+            })
+        });
+        Self { specs: all(SHELF), recipes: all(RECIPES), options: options.collect() }
+    }
+
+    /// The spellings of all options, for `case`.
+    fn spellings(&self) -> String {
+        let long = self.options.iter().filter_map(|o| o.long.as_ref()).map(|long| format!("--{long}"));
+        let short = self.options.iter().filter_map(|o| o.short).map(|short| format!("-{short}"));
+        long.chain(short).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("|")
+    }
+
+    /// A function around the generated one.
+    fn bash(&self) -> String {
+        let Self { specs, recipes, .. } = self;
+        let spellings = self.spellings();
+        format!(
+            r#"
+_trafoc_names() {{
+    local line="${{COMP_LINE:0:COMP_POINT}}"
+    local word="${{line##*[[:space:]]}}" before="${{line%[[:space:]]*}}" names
+    if [[ "$word" != @* ]]; then
+        _trafoc "$@"
+        return
+    fi
+    case "${{before##*[[:space:]]}}" in
+        {spellings}) names="{recipes}" ;;
+        *) names="{specs}" ;;
+    esac
+    COMPREPLY=($(compgen -W "$names" -- "$word"))
+}}
+complete -F _trafoc_names -o bashdefault -o default trafoc
+"#
+        )
+    }
+
+    /// The generated function with a beginning that completes names.
+    fn zsh(&self, script: &str) -> Result<String, Failure> {
+        let Self { specs, recipes, .. } = self;
+        let spellings = self.spellings();
+        let start = "_trafoc() {\n";
+        let Some((before, after)) = script.split_once(start) else {
+            return Err(Failure::bug("the generated script has no function `_trafoc`"));
+        };
+        Ok(format!(
+            r#"{before}{start}    if [[ "$PREFIX" == @* ]]; then
+        case "$words[CURRENT-1]" in
+            ({spellings}) compadd -- {recipes} ;;
+            (*) compadd -- {specs} ;;
+        esac
+        return
+    fi
+{after}"#
+        ))
+    }
+
+    /// More rules: one for specs, and one for each option that takes a recipe.
+    fn fish(&self) -> String {
+        let Self { specs, recipes, options } = self;
+        let mut rules = format!(
+            "\ncomplete -c trafoc -n 'string match -q \"@*\" -- (commandline -ct)' -f -a \"{specs}\"\n"
+        );
+        for Recipe { command, long, short } in options {
+            let long = long.as_ref().map_or(String::new(), |long| format!(" -l {long}"));
+            let short = short.map_or(String::new(), |short| format!(" -s {short}"));
+            rules += &format!(
+                "complete -c trafoc -n \"__fish_seen_subcommand_from {command}\"{short}{long} -r -F -a \"{recipes}\"\n"
+            );
+        }
+        rules
+    }
+}
+
+/// A command and all commands below it.
+fn below(command: &clap::Command) -> Vec<&clap::Command> {
+    let further = command.get_subcommands().flat_map(below);
+    std::iter::once(command).chain(further).collect()
 }

@@ -9,7 +9,9 @@ use serde::Serialize;
 use super::command::Command;
 use super::file;
 use super::format::{Format, FormatArg};
+use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
+use super::overwrite::{ForceArg, Mark};
 use super::subject::{Lang, LangArg, open};
 use super::ui::{Ui, counted};
 use crate::diag::Sink;
@@ -28,9 +30,8 @@ pub struct Convert {
     /// The file to write; stdout if not given
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Overwrite an existing file
-    #[arg(long, requires = "out")]
-    force: bool,
+    #[command(flatten)]
+    force: ForceArg,
     #[command(flatten)]
     lang: LangArg,
     /// The output format.
@@ -60,6 +61,7 @@ impl Command for Convert {
 
     /// Writes the spec in another notation.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        self.force.refuse_unused(self.out.is_some())?;
         let opened = open(&self.spec, self.lang.lang(), None, ui)?;
         let named = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
         let to = match (self.to.map(Notation::from), named) {
@@ -85,11 +87,9 @@ impl Command for Convert {
             let data = Data { lang: to.extension(), text: Some(text.clone()), path: None };
             return Ok(Output::new(text, data));
         };
-        if !self.force && path.exists() {
-            let message = format!("`{}` already exists", path.display());
-            return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
-        }
+        self.force.permit(path, Mark::Unmarked, "another `--out`")?;
         file::write(path, &text)?;
+        ui.next(&format!("trafoc check {}", quoted(&path.display().to_string())));
         let data = Data { lang: to.extension(), text: None, path: Some(path.clone()) };
         Ok(Output::new(format!("{}\n", path.display()), data))
     }

@@ -10,6 +10,7 @@ use super::command::{Command, Printed};
 use super::file;
 use super::format::Format;
 use super::outcome::{Failure, Output};
+use super::overwrite::{ForceArg, Mark};
 use super::subject::SpecArgs;
 use super::ui::Ui;
 use crate::draw::model::{dot, mermaid, outline, page, picture};
@@ -22,6 +23,8 @@ pub struct Draw {
     /// The file to write; stdout if not given
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    force: ForceArg,
     /// svg, html, png, dot, mermaid or json; if not given, the file's extension decides
     #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     format: Option<Form>,
@@ -70,6 +73,10 @@ impl Command for Draw {
     /// Draws; the last line of output is the path of the file, if there is one.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let form = self.form()?;
+        self.force.refuse_unused(self.out.is_some())?;
+        if let Some(path) = &self.out {
+            self.force.permit(path, Mark::Drawn, "another `--out`")?;
+        }
         let subject = self.spec.compile(ui)?;
         let outline = outline(&subject.graph, &subject.sources);
         let text = match form {

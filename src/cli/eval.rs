@@ -17,7 +17,7 @@ pub struct Eval {
     #[command(flatten)]
     pub model: ModelArgs,
     /// A recipe with other data or metrics; the run's own if not given
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "RECIPE")]
     pub recipe: Option<PathBuf>,
     /// Change a value of the recipe, such as `evaluate.metrics=[bleu]`; may be repeated
     #[arg(long = "with", value_name = "PATH=VALUE")]

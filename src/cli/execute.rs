@@ -11,6 +11,7 @@ use super::failures::{inputs_failure, plan_failure, run_failure, weights_failure
 use super::file;
 use super::format::Format;
 use super::outcome::{Exit, Failure, Output};
+use super::overwrite::Mark;
 use super::place::{Dtype, PlaceArgs};
 use super::run::{Data, Run, Shown};
 use super::run_folder::weights_of_run;
@@ -48,6 +49,12 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     {
         let message = format!("outputs are written as .safetensors or .json, not to `{}`", path.display());
         return Err(Failure::usage(message));
+    }
+    run.force.refuse_unused(run.outputs.is_some())?;
+    if let Some(path) = &run.outputs {
+        let is_json = path.extension().is_some_and(|e| e == "json");
+        let mark = if is_json { Mark::Unmarked } else { Mark::Outputs };
+        run.force.permit(path, mark, "another `--outputs`")?;
     }
     let subject = run.spec.compile(ui)?;
     let json = completed(&subject, read_inputs(&run.inputs)?);

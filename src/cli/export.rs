@@ -13,7 +13,9 @@ use super::directory::{HubModel, families};
 use super::exported_run::ExportedRun;
 use super::file::{self, Staged};
 use super::format::{Format, FormatArg};
+use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
+use super::overwrite::{ForceArg, Mark};
 use super::subject::SpecArgs;
 use super::tensors::tensors_failure;
 use super::ui::Ui;
@@ -40,9 +42,9 @@ pub struct Export {
     /// The family to write; the first that can express the spec if not given
     #[arg(long, value_name = "NAME")]
     pub family: Option<String>,
-    /// Overwrite an existing config.json and model.safetensors
-    #[arg(long)]
-    pub force: bool,
+    /// Whether existing files are overwritten.
+    #[command(flatten)]
+    pub force: ForceArg,
     /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
@@ -91,11 +93,7 @@ impl Command for Export {
 
     /// Writes the directory.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
-        let there = [CONFIG, WEIGHTS].map(|name| self.to.join(name));
-        if let Some(path) = there.iter().find(|p| p.exists() && !self.force) {
-            let message = format!("`{}` already exists", path.display());
-            return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
-        }
+        self.permit([CONFIG, WEIGHTS].into_iter())?;
         let subject = self.spec.compile(ui)?;
         let own = subject.model.as_ref().map(|m| m.imported.family.name.clone());
         let families = families(self.spec.families())?;
@@ -150,6 +148,7 @@ impl Command for Export {
             (None, Some(run)) => run.write(folder, ui)?,
             (None, None) => Vec::new(),
         };
+        self.permit(others.iter().map(String::as_str))?;
         // A file that is overwritten may be the one the weights were read from.
         drop(weights);
         staged.finish(CONFIG)?;
@@ -160,6 +159,7 @@ impl Command for Export {
             );
             exported.lost.iter().for_each(|line| ui.note(&format!("  {line}")));
         }
+        ui.next(&format!("trafoc check {}", quoted(&self.to.display().to_string())));
         let Exported { family, architecture, lost, .. } = exported;
         let text = format!("{} ({architecture}, family {})\n", self.to.display(), family.name);
         let data = Data {
@@ -194,6 +194,13 @@ impl ExportedRun {
 }
 
 impl Export {
+    /// Checks that these files of the directory may be written.
+    fn permit<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Result<(), Failure> {
+        names.try_for_each(|name| {
+            self.force.permit(&self.to.join(name), Mark::Unmarked, "another directory for `--to`")
+        })
+    }
+
     /// The run that is exported with its weights, unless other weights are given.
     #[cfg(feature = "interp")]
     fn run_of(&self, ui: &mut Ui) -> Result<Option<ExportedRun>, Failure> {

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::command::Command;
 use super::format::{Format, TableFormat, TableFormatArg};
+use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
 use super::scene::SceneArgs;
 use super::subject::{OverArgs, SpecArgs, Subject};
@@ -48,19 +49,19 @@ pub struct Fitting {
 #[group(required = true, multiple = false)]
 struct WantedArgs {
     /// The wanted number of parameters, or a spec with that number
-    #[arg(long, value_name = "N|SPEC")]
+    #[arg(long, value_name = "N|SPEC", allow_negative_numbers = true)]
     params: Option<String>,
     /// The wanted number of parameters that a token uses
-    #[arg(long, value_name = "N|SPEC")]
+    #[arg(long, value_name = "N|SPEC", allow_negative_numbers = true)]
     active: Option<String>,
     /// The wanted operations per token
-    #[arg(long, value_name = "N|SPEC")]
+    #[arg(long, value_name = "N|SPEC", allow_negative_numbers = true)]
     flops_per_token: Option<String>,
     /// The wanted bytes that a token adds to the cache
-    #[arg(long, value_name = "N|SPEC")]
+    #[arg(long, value_name = "N|SPEC", allow_negative_numbers = true)]
     kv_per_token: Option<String>,
     /// The wanted bytes of a training step
-    #[arg(long, value_name = "N|SPEC")]
+    #[arg(long, value_name = "N|SPEC", allow_negative_numbers = true)]
     train_memory: Option<String>,
 }
 
@@ -125,16 +126,21 @@ impl Command for Fitting {
                 subject.name
             ));
         }
+        if !is_far && self.spec.spec != "-" {
+            let sets: String = sizes
+                .iter()
+                .zip(&best.sizes)
+                .flat_map(|(size, n)| size.paths.iter().map(move |path| format!(" --set {path}={n}")))
+                .collect();
+            let changes = self.spec.over().as_options();
+            ui.next(&format!("trafoc check {}{changes}{sets}", quoted(&self.spec.spec)));
+        }
         let table = table(&sizes, &wanted, &found);
         let text = match self.format.format {
             TableFormat::Text => {
-                let sets = sizes
-                    .iter()
-                    .zip(&best.sizes)
-                    .flat_map(|(size, n)| size.paths.iter().map(move |path| format!(" --set {path}={n}")));
                 let head =
                     format!("{} {} for {}\n\n", name.word(), shown(name, wanted.value), subject.spec.name);
-                format!("{head}{}\nfirst:{}\n", table.text(ui.width()), sets.collect::<String>())
+                format!("{head}{}", table.text(ui.width()))
             }
             TableFormat::Csv => table.csv(),
             TableFormat::Markdown => table.markdown(),
@@ -185,8 +191,9 @@ fn suffixed(text: &str) -> (&str, f64) {
 
 /// A number, or the cost of a spec.
 fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, Failure> {
-    let first = value.chars().next().unwrap_or(' ');
-    if first.is_ascii_digit() || first == '.' || first == '(' {
+    let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '(' | '-');
+    // `-` alone is stdin.
+    if value.starts_with(is_number) && value != "-" {
         let (value, factor) = suffixed(value.trim());
         let mut sources = SourceMap::new();
         let id = sources.add(format!("--{}", name.word().replace('_', "-")), value);

@@ -11,7 +11,9 @@ use super::command::Command;
 use super::directory::{HubModel, config_of};
 use super::file;
 use super::format::{Format, FormatArg};
+use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
+use super::overwrite::{ForceArg, Mark};
 use super::subject::OverArgs;
 use super::ui::Ui;
 use crate::field::record::entry;
@@ -33,9 +35,9 @@ pub struct Import {
     /// The spec to write; stdout if not given
     #[arg(long, short, value_name = "FILE", conflicts_with = "dry_run")]
     pub out: Option<PathBuf>,
-    /// Overwrite an existing file
-    #[arg(long, requires = "out")]
-    pub force: bool,
+    /// Whether an existing file is overwritten.
+    #[command(flatten)]
+    pub force: ForceArg,
     /// Write nothing: show to which parameter every tensor of the directory belongs, and what is missing
     #[arg(long)]
     pub dry_run: bool,
@@ -85,6 +87,7 @@ impl Command for Import {
 
     /// Imports a model.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        self.force.refuse_unused(self.out.is_some())?;
         if self.dry_run && self.weights.is_some() {
             return self.tensors(ui);
         }
@@ -100,9 +103,8 @@ impl Command for Import {
             return self.tensors(ui);
         }
         let named = self.model.to_string_lossy();
-        if let Some(path) = self.out.as_ref().filter(|p| p.exists() && !self.force) {
-            let message = format!("`{}` already exists", path.display());
-            return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
+        if let Some(path) = &self.out {
+            self.force.permit(path, Mark::Unmarked, "another `--out`")?;
         }
         let named_notation = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
         let notation = self.over.lang().map(Notation::from).or(named_notation).unwrap_or(Notation::Yaml);
@@ -144,6 +146,7 @@ impl Command for Import {
         match &self.out {
             Some(path) => {
                 file::write(path, &text)?;
+                ui.next(&format!("trafoc check {}", quoted(&path.display().to_string())));
                 Ok(Output::new(format!("{}\n", path.display()), data))
             }
             None => Ok(Output::new(text, data)),

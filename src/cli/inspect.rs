@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::format::FormatArg;
 use super::outcome::Failure;
+use super::overwrite::{ForceArg, Mark};
 use super::subject::{OverArgs, SpecArgs, is_run};
 use crate::inspect::sites;
 
@@ -63,6 +64,9 @@ pub struct Destination {
     /// The file to write, .svg, .html or .png; only numbers on stdout if not given
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Whether a file is overwritten that trafoc did not write.
+    #[command(flatten)]
+    pub force: ForceArg,
     /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
@@ -93,7 +97,7 @@ pub struct DataArgs {
     #[command(flatten)]
     pub spec: SpecArgs,
     /// The recipe that names the data; a run's own if not given
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "RECIPE")]
     pub recipe: Option<PathBuf>,
     /// Change a value of the recipe, such as `data.limit=1000`; may be repeated
     #[arg(long = "with", value_name = "PATH=VALUE")]
@@ -248,6 +252,37 @@ pub enum Wanted {
     Flow,
     /// The outputs of the layers.
     Layers,
+}
+
+impl Inspect {
+    /// Where the report is written.
+    pub fn to(&self) -> &Destination {
+        match &self.subject {
+            Inspected::Positions(p) => &p.to,
+            Inspected::Training(t) => &t.to,
+            Inspected::Data(d) => &d.to,
+            Inspected::Init(o)
+            | Inspected::Attention(o)
+            | Inspected::Steps(o)
+            | Inspected::Norms(o)
+            | Inspected::Flow(o)
+            | Inspected::Layers(o) => &o.to,
+        }
+    }
+}
+
+impl Destination {
+    /// Checks that the file may be written.
+    ///
+    /// # Errors
+    /// It exists, and trafoc did not write it.
+    pub fn permit(&self) -> Result<(), Failure> {
+        self.force.refuse_unused(self.out.is_some())?;
+        match &self.out {
+            Some(path) => self.force.permit(path, Mark::Drawn, "another `--out`"),
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(feature = "interp")]

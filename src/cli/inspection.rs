@@ -19,22 +19,12 @@ impl Command for Inspect {
     type Data = Data;
 
     fn format(&self) -> Format {
-        let to = match &self.subject {
-            Inspected::Positions(p) => &p.to,
-            Inspected::Training(t) => &t.to,
-            Inspected::Data(d) => &d.to,
-            Inspected::Init(o)
-            | Inspected::Attention(o)
-            | Inspected::Steps(o)
-            | Inspected::Norms(o)
-            | Inspected::Flow(o)
-            | Inspected::Layers(o) => &o.to,
-        };
-        to.format.format
+        self.to().format.format
     }
 
     /// Inspects; the last line of output is the path of the file, if there is one.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        self.to().permit()?;
         match &self.subject {
             Inspected::Positions(one) => {
                 let subjects = one.specs.iter().map(|spec| one.over.compile(spec, ui));

@@ -1,4 +1,4 @@
-//! `trafoc man`: a manual page for the program, and one for every command.
+//! `trafoc man`: a page of the manual for the program and for every command.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,8 @@ use super::command::Command;
 use super::file;
 use super::format::{Format, FormatArg};
 use super::outcome::{Failure, Output};
-use super::ui::Ui;
+use super::overwrite::{ForceArg, MANUAL, Mark};
+use super::ui::{Ui, VERSION};
 
 /// The arguments of `man`.
 #[derive(Debug, Args)]
@@ -18,6 +19,8 @@ pub struct Man {
     /// The folder to write the pages to
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
+    #[command(flatten)]
+    force: ForceArg,
     /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
@@ -41,18 +44,33 @@ impl Command for Man {
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let mut program = (ui.program().grammar)();
         program.build();
-        let mut pages = vec![("trafoc".to_owned(), program.clone())];
-        pages.extend(program.get_subcommands().map(|c| (format!("trafoc-{}", c.get_name()), c.clone())));
+        let mut commands = Vec::new();
+        collect(&program, "trafoc", &mut commands);
+        let path = |name: &str| self.out.join(format!("{name}.1"));
+        for (name, _) in &commands {
+            self.force.permit(&path(name), Mark::Manual, "another `--out`")?;
+        }
         let mut paths = Vec::new();
-        for (name, command) in pages {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(command).render(&mut page).map_err(|e| Failure::bug(e.to_string()))?;
-            let page = String::from_utf8(page).map_err(|e| Failure::bug(e.to_string()))?;
-            let path = self.out.join(format!("{name}.1"));
-            file::write(&path, &page)?;
-            paths.push(path);
+        for (name, command) in commands {
+            let mut page = MANUAL.as_bytes().to_vec();
+            let bug = |e: String| Failure::bug(e);
+            let source = format!("trafoc {VERSION}");
+            let man = clap_mangen::Man::new(command.clone());
+            let man = man.title(name.to_uppercase()).source(source).manual("trafoc");
+            man.render(&mut page).map_err(|e| bug(e.to_string()))?;
+            let page = String::from_utf8(page).map_err(|e| bug(e.to_string()))?;
+            file::write(&path(&name), &page)?;
+            paths.push(path(&name));
         }
         let text = paths.iter().map(|p| format!("{}\n", p.display())).collect::<String>();
         Ok(Output::new(text, Data { paths }))
+    }
+}
+
+/// A command and all commands below it, by the names of their pages, which the pages name too.
+fn collect<'c>(command: &'c clap::Command, name: &str, out: &mut Vec<(String, &'c clap::Command)>) {
+    out.push((name.to_owned(), command));
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        collect(below, &format!("{name}-{}", below.get_name()), out);
     }
 }

@@ -7,6 +7,7 @@ use super::eval::{Data, Eval, Translation};
 use super::failures::step_failure;
 use super::figure::named;
 use super::format::Format;
+use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
 use super::prepared::prepare_all;
 use super::trained::Trained;
@@ -105,6 +106,9 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         figures: named(&figures),
         translations: arguments.each.then_some(each),
     };
+    if trained.found.is_some() {
+        ui.next(&format!("trafoc export {} --to exported", quoted(&arguments.model.model)));
+    }
     Ok(Output::new(text, data))
 }
 

@@ -71,6 +71,7 @@ mod next_step;
 #[cfg(feature = "interp")]
 mod observe;
 pub mod outcome;
+mod overwrite;
 pub mod place;
 pub mod predict;
 #[cfg(feature = "interp")]
@@ -264,7 +265,8 @@ commands! {
     /// Print a completion script for a shell
     #[command(
         visible_alias = "completion",
-        before_help = "Example: trafoc completions bash > ~/.local/share/bash-completion/completions/trafoc"
+        before_help = "Example: source <(trafoc completions bash)",
+        after_help = completions::INSTALLATION
     )]
     Completions(completions::Completions) = "completions",
     /// Write manual pages

@@ -9,7 +9,9 @@ use serde::Serialize;
 use super::command::{Command, Printed};
 use super::file;
 use super::format::{Format, FormatArg};
-use super::outcome::{Exit, Failure, Output};
+use super::next_step::quoted;
+use super::outcome::{Failure, Output};
+use super::overwrite::{ForceArg, Mark};
 use super::ui::Ui;
 
 /// Arguments of `new`.
@@ -21,7 +23,7 @@ pub struct New {
     /// The file to write; its name becomes the model's (`TEMPLATE.yaml` if not given, `-` for stdout)
     #[arg(value_name = "FILE")]
     path: Option<PathBuf>,
-    /// Small enough to train in two minutes, with a recipe beside it (`FILE.recipe.yaml`)
+    /// Small enough to train in two minutes, with a recipe in `FILE.recipe.yaml`
     #[arg(long)]
     small: bool,
     /// The data the recipe names: a file of yours; data that comes with trafoc if not given
@@ -36,9 +38,8 @@ pub struct New {
         hide_possible_values = true
     )]
     of: Template,
-    /// Overwrite files that are there
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    force: ForceArg,
     /// How to speak.
     #[command(flatten)]
     pub format: FormatArg,
@@ -140,7 +141,7 @@ impl Command for New {
             return Err(Failure::usage(message).help("`--small` writes one, and so does `trafoc new recipe`"));
         }
         let data = self.data.as_deref().unwrap_or(texts.data);
-        let recipe = texts.recipe.replace("DATA", &quoted(data));
+        let recipe = texts.recipe.replace("DATA", &as_yaml(data));
         let word = if self.template == Template::Recipe { "recipe" } else { texts.word };
         let to_stdout = self.path.as_deref() == Some(Path::new("-"));
         let path = match &self.path {
@@ -152,33 +153,34 @@ impl Command for New {
             return Err(Failure::usage(message).help("`trafoc convert` turns a spec into .trafo"));
         }
         let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or(word);
-        let spec = if self.small { texts.small } else { texts.spec }.replace("NAME", &quoted(name));
+        let spec = if self.small { texts.small } else { texts.spec }.replace("NAME", &as_yaml(name));
         let text = if self.template == Template::Recipe { &recipe } else { &spec };
         if to_stdout {
+            self.force.refuse_unused(false)?;
             if self.small {
                 ui.note("note: only the spec is written; `trafoc new recipe -` writes the recipe");
             }
             let data = Data::Printed(Printed { text: text.clone() });
             return Ok(Output::new(text, data));
         }
-        let beside = path.with_file_name(format!("{name}.recipe.yaml"));
+        let recipe_path = path.with_file_name(format!("{name}.recipe.yaml"));
         let mut files: Vec<(&Path, &str)> = vec![(&path, text)];
         if self.small {
-            files.push((&beside, &recipe));
+            files.push((&recipe_path, &recipe));
         }
-        if let Some((there, _)) = files.iter().find(|(path, _)| !self.force && path.exists()) {
-            let message = format!("`{}` is there already", there.display());
-            return Err(Failure::new(Exit::Refused, message).help("`--force` overwrites it"));
-        }
+        files.iter().try_for_each(|(path, _)| self.force.permit(path, Mark::Unmarked, "another FILE"))?;
         for (path, text) in &files {
             file::write(path, text)?;
         }
-        let shown = path.display();
+        let shown = quoted(&path.display().to_string());
         match (self.template, self.small) {
             (Template::Recipe, _) => {
                 ui.next(&format!("trafoc train SPEC --recipe {shown} --out run"));
             }
-            (_, true) => ui.next(&format!("trafoc train {shown} --recipe {} --out run", beside.display())),
+            (_, true) => ui.next(&format!(
+                "trafoc train {shown} --recipe {} --out run",
+                quoted(&recipe_path.display().to_string())
+            )),
             (_, false) => ui.next(&format!("trafoc check {shown}")),
         }
         let paths: Vec<PathBuf> = files.iter().map(|(path, _)| path.to_path_buf()).collect();
@@ -188,7 +190,7 @@ impl Command for New {
 }
 
 /// A text as YAML: bare where that is safe.
-fn quoted(name: &str) -> String {
+fn as_yaml(name: &str) -> String {
     let is_bare = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && !matches!(name, "true" | "false" | "null" | "none");

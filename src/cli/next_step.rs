@@ -1,11 +1,61 @@
 //! The commands that usually come next.
 
-#[cfg(feature = "interp")]
+use std::path::Path;
+
+use super::shelf::{RECIPES, shipped};
 use crate::parts::Head;
 
-/// The command that shows what a model with this head has learned.
+/// A word of a command line, quoted where a shell would change it.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// The recipe for a spec: the shipped one of the same name, or the file `SPEC.recipe.yaml` that `new` writes.
+fn recipe_of(spec: &str) -> Option<String> {
+    if spec.starts_with('@') {
+        let name = shipped(spec)?.name;
+        return RECIPES.iter().any(|recipe| recipe.name == name).then(|| format!("@{name}"));
+    }
+    let path = Path::new(spec);
+    let name = format!("{}.recipe.yaml", path.file_stem()?.to_str()?);
+    let recipe = path.with_file_name(name);
+    recipe.is_file().then(|| recipe.display().to_string())
+}
+
+/// After a spec was checked, with the changes to it as options: it is trained if there is a recipe, else emitted.
+pub fn after_check(spec: &str, changes: &str, recipe: Option<&str>) -> String {
+    let recipe = recipe.map(str::to_owned).or_else(|| recipe_of(spec));
+    let spec = quoted(spec);
+    match recipe {
+        Some(recipe) => format!("trafoc train {spec}{changes} --recipe {} --out run", quoted(&recipe)),
+        None => format!("trafoc build {spec}{changes}"),
+    }
+}
+
+/// After a spec was emitted as a file: it is trained; if there is no recipe, one is written, or a crate.
+pub fn after_build(spec: &str, changes: &str, head: &Head) -> String {
+    if recipe_of(spec).is_some() {
+        return after_check(spec, changes, None);
+    }
+    let template = match head {
+        Head::Lm(_) => "gpt",
+        Head::Mlm(_) => "bert",
+        Head::Translate(_) => "t5",
+        Head::Classify(_) | Head::Tag(_) | Head::Span(_) | Head::Embed(_) => {
+            return format!("trafoc build {}{changes} --crate model", quoted(spec));
+        }
+    };
+    format!("trafoc new recipe recipe.yaml --for {template}")
+}
+
+/// After training: the command that shows what a model with this head has learned.
 #[cfg(feature = "interp")]
 pub fn after_training(head: &Head, run: &str) -> String {
+    let run = quoted(run);
     match head {
         Head::Lm(_) => format!("trafoc generate {run} --count 5"),
         Head::Translate(_) => format!("trafoc generate {run} --prompt 'a text to translate'"),

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::format::FormatArg;
+use super::overwrite::ForceArg;
 use super::place::PlaceArgs;
 use super::subject::SpecArgs;
 
@@ -23,6 +24,9 @@ pub struct Run {
     /// shown
     #[arg(long, short, value_name = "FILE")]
     pub outputs: Option<PathBuf>,
+    /// Whether a file is overwritten that trafoc did not write.
+    #[command(flatten)]
+    pub force: ForceArg,
     /// Weights in safetensors, named by the paths of parameters; if not given, those of a run or a model
     /// directory, or random ones
     #[arg(long, short, value_name = "FILE")]

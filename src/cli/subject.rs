@@ -10,6 +10,7 @@ use clap::Args;
 use super::directory::{HubModel, config_of};
 use super::extends::Origin;
 use super::file;
+use super::next_step::quoted;
 use super::outcome::{Exit, Failure};
 use super::shelf::{SHELF, shipped};
 use super::ui::{Ui, counted};
@@ -242,7 +243,6 @@ impl SpecArgs {
     }
 
     /// The changes to the spec.
-    #[cfg(feature = "interp")]
     pub fn over(&self) -> &OverArgs {
         &self.over
     }
@@ -250,20 +250,9 @@ impl SpecArgs {
     /// The spec by its name with the changes, as they would be written on a command line. Of an absolute path only the
     /// name of the file is used, because the folders are those of this machine.
     pub fn as_written(&self, name: &str) -> String {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
-        let quoted = |word: &str| match word.chars().all(plain) {
-            true => word.to_owned(),
-            false => format!("'{}'", word.replace('\'', "'\\''")),
-        };
         let file = Path::new(name).file_name().and_then(|f| f.to_str()).unwrap_or(name);
-        let mut text = if Path::new(name).is_absolute() { file.to_owned() } else { name.to_owned() };
-        for setting in &self.over.set {
-            text += &format!(" --set {}", quoted(setting));
-        }
-        if let Some(variant) = &self.over.variant {
-            text += &format!(" --variant {}", quoted(variant));
-        }
-        text
+        let shown = if Path::new(name).is_absolute() { file } else { name };
+        format!("{shown}{}", self.over.as_options())
     }
 
     /// The merged tree alone, which may contain errors.
@@ -292,6 +281,13 @@ impl OverArgs {
     /// The notation that is given for the spec.
     pub fn lang(&self) -> Option<Lang> {
         self.lang.lang
+    }
+
+    /// The changes as options of a command line, each after a space.
+    pub fn as_options(&self) -> String {
+        let settings = self.set.iter().map(|setting| format!(" --set {}", quoted(setting)));
+        let variant = self.variant.iter().map(|variant| format!(" --variant {}", quoted(variant)));
+        settings.chain(variant).collect()
     }
 
     /// Whether they change anything of the spec.

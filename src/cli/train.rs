@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::figure::Figure;
 use super::format::FormatArg;
+use super::overwrite::ForceArg;
 use super::subject::OverArgs;
 
 /// Arguments of `train`.
@@ -20,7 +21,7 @@ pub struct Train {
     #[command(flatten)]
     pub over: OverArgs,
     /// How it is trained: a recipe file, or a shipped recipe such as `@gbt-mulm`; not needed with --resume
-    #[arg(long, short, value_name = "FILE", required_unless_present = "resume")]
+    #[arg(long, short, value_name = "RECIPE", required_unless_present = "resume")]
     pub recipe: Option<PathBuf>,
     /// Change a value of the recipe, such as `steps=100`; may be repeated
     #[arg(long = "with", value_name = "PATH=VALUE")]
@@ -40,6 +41,9 @@ pub struct Train {
     /// A page of the learning curve, .html, written anew every few seconds while it trains
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run", value_parser = page)]
     pub page: Option<PathBuf>,
+    /// Whether a page is overwritten that trafoc did not write.
+    #[command(flatten)]
+    pub force: ForceArg,
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
     #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
     pub device: Option<String>,

@@ -15,6 +15,7 @@ use super::format::Format;
 use super::live::LivePage;
 use super::next_step::after_training;
 use super::outcome::{Exit, Failure, Output};
+use super::overwrite::Mark;
 use super::prepared::{Prepared, documents, prepare_all};
 use super::run_folder::{newest, report_damage, run_failure};
 use super::signals::{SIGTERM, Signals};
@@ -84,6 +85,10 @@ impl Command for Train {
 /// # Errors
 /// An argument is wrong or does not fit, or a file cannot be written.
 fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+    arguments.force.refuse_unused(arguments.page.is_some())?;
+    if let Some(path) = &arguments.page {
+        arguments.force.permit(path, Mark::Drawn, "another `--page`")?;
+    }
     let found = match (&arguments.out, arguments.resume) {
         (Some(root), true) => newest(root)?,
         (_, _) => None,

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::text::{coordinate as n, escape, escape_line};
-use super::theme;
+use super::{MARK, theme};
 
 /// Which point of a text its position refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Figure {
         let (w, h) = (n(self.width), n(self.height));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" \
-             role=\"img\">\n<title>{}</title>\n<desc>{}</desc>\n<style>{}</style>\n\
+             role=\"img\">\n<metadata>{MARK}</metadata>\n<title>{}</title>\n<desc>{}</desc>\n<style>{}</style>\n\
              <rect class=\"fill-paper\" width=\"{w}\" height=\"{h}\"/>\n{}</svg>\n",
             escape(&self.title),
             escape(&self.description),

@@ -24,5 +24,11 @@ pub mod scale;
 pub mod text;
 pub mod theme;
 
+/// The texts by which pictures and pages of trafoc are recognised: one of them is near the beginning of each.
+pub const MARKS: &[&str] = &[MARK, page::GENERATOR];
+
+/// The mark in pictures.
+const MARK: &str = "drawn by trafoc";
+
 pub use canvas::{Anchor, Canvas, Figure};
 pub use page::Page;

@@ -6,7 +6,7 @@
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 
-use super::Figure;
+use super::{Figure, MARK};
 
 /// How many pixels of the PNG correspond to one pixel of the figure.
 const SCALE: f32 = 2.0;
@@ -43,5 +43,19 @@ pub fn png(figure: &Figure) -> Result<Vec<u8>, String> {
     let size = |side: f32| (side * scale).ceil().max(1.0) as u32;
     let mut pixels = Pixmap::new(size(width), size(height)).ok_or("the picture is too large")?;
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|e| e.to_string())
+    let (width, height) = (pixels.width(), pixels.height());
+    encoded(width, height, &pixels.take_demultiplied()).map_err(|e| e.to_string())
+}
+
+/// The bytes of a file with the pixels `[height, width, RGBA]` and the mark of trafoc.
+fn encoded(width: u32, height: u32, pixels: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.add_text_chunk("Software".to_owned(), MARK.to_owned())?;
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()?;
+    Ok(bytes)
 }

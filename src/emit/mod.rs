@@ -6,3 +6,6 @@
 
 pub mod program;
 pub mod rust;
+
+/// The words in the first line of every file that is emitted, by which it is recognised.
+pub const MARK: &str = " by trafoc from ";

@@ -447,7 +447,8 @@ pub fn save_outputs(file: &Path, outputs: &Outputs) -> Result<(), FileError> {
         .iter()
         .map(|(name, value)| (name.clone(), dtype(value), value.dims().unwrap_or_default()))
         .collect();
-    tensor_file::write(file, &shapes, &IndexMap::new(), |i| {
+    let metadata = IndexMap::from([("written_by".to_owned(), "trafoc run".to_owned())]);
+    tensor_file::write(file, &shapes, &metadata, |i| {
         let (name, dtype, shape) = &shapes[i];
         let data = outputs.get(name).unwrap_or(&Value::Absent).to_data().map_err(|why| {
             std::io::Error::other(format!("{name} cannot be read back from the device: {why}"))

@@ -135,11 +135,56 @@ fn scripts_ask_one_spec_and_are_told_when_nothing_fits() {
 }
 
 #[test]
-fn shipped_specs_are_in_their_usual_form() {
-    let files: Vec<String> =
-        crate::compiled::specs("specs").into_iter().map(|(_, path)| path.display().to_string()).collect();
+fn everything_shipped_is_in_its_usual_form() {
+    let folders = [
+        "specs",
+        "specs/recipes",
+        "src/cli/templates",
+        "src/cli/templates/small",
+        "src/cli/templates/recipes",
+    ];
+    let files: Vec<String> = folders
+        .into_iter()
+        .flat_map(|folder| {
+            let found = crate::compiled::specs(folder);
+            assert!(!found.is_empty(), "{folder}");
+            found.into_iter().map(|(_, path)| path.display().to_string())
+        })
+        .collect();
     let arguments: Vec<&str> =
         ["fmt", "--check"].into_iter().chain(files.iter().map(String::as_str)).collect();
     let said = trafoc(&arguments);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+}
+
+/// Every command prints the one that usually comes next, with the same changes.
+#[test]
+fn a_command_names_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| trafoc_in(folder.path(), arguments);
+    let next = |arguments: &[&str]| {
+        let said = run(arguments);
+        assert_eq!(said.code, 0, "{arguments:?}: {}", said.err);
+        let line = said.err.lines().find_map(|line| line.strip_prefix("next: ").map(str::to_owned));
+        line.unwrap_or_else(|| panic!("{arguments:?} names no next command: {}", said.err))
+    };
+    assert_eq!(
+        next(&["new", "gpt", "a b.yaml", "--small"]),
+        "trafoc train 'a b.yaml' --recipe 'a b.recipe.yaml' --out run"
+    );
+    assert_eq!(next(&["check", "a b.yaml"]), "trafoc train 'a b.yaml' --recipe 'a b.recipe.yaml' --out run");
+    assert_eq!(
+        next(&["check", "@gbt-mulm", "--set", "d_model=128"]),
+        "trafoc train @gbt-mulm --set d_model=128 --recipe @gbt-mulm --out run"
+    );
+    assert_eq!(next(&["check", "@llama3-8b"]), "trafoc build @llama3-8b");
+    assert_eq!(next(&["build", "@gpt2-small"]), "trafoc new recipe recipe.yaml --for gpt");
+    assert_eq!(next(&["convert", "@gpt2-small", "--out", "g.trafo"]), "trafoc check g.trafo");
+    let fitted = next(&["fit", "@gpt2-small", "--params", "350M", "--over", "decoder.layers"]);
+    // What is printed can be run.
+    let words: Vec<&str> = fitted.split(' ').skip(1).collect();
+    let said = run(&words);
+    assert!(said.code == 0 && said.out.contains("parameters"), "{fitted}: {}", said.err);
+    // `-q` leaves it out, and stdin cannot be read twice.
+    assert!(run(&["check", "-q", "@gbt-mulm"]).err.is_empty());
 }

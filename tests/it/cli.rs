@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 /// The output of a run.
 pub struct Said {
@@ -87,7 +87,7 @@ pub const TINY: &str =
     "name: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n";
 
 /// Every command, in the order of the help.
-fn commands() -> Vec<String> {
+pub fn commands() -> Vec<String> {
     let help = trafoc(&["--help"]).out;
     let listed = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
     // A continued line is indented further.
@@ -120,6 +120,16 @@ fn exit_codes_tell_what_happened() {
         (vec!["compare", "@gpt2-small"], 2),
         (vec!["fit", "@gpt1", "--params", "1e8", "--over", "nothing"], 2),
         (vec!["fit", "@gpt1"], 2),
+        (vec!["fit", "@gpt1", "--params", "-5"], 2),
+        (vec!["fit", "@gpt1", "--params", "1e400"], 2),
+        // Out of reach of the sizes that are tried.
+        (vec!["fit", "@gpt1", "--params", "1e30"], 1),
+        (vec!["compare", "@gpt1", "--fail-if", "params > 1e400"], 2),
+        (vec!["compare", "@gpt1", "--fail-if", "params > 1e308 * 1e308"], 2),
+        (vec!["compare", "@gpt1", "--fail-if", "params > 1 / 0"], 2),
+        (vec!["compare", "@gpt1", "--fail-if", "params > 99999999999999999999999999999999999999999999"], 0),
+        (vec!["draw", "@gpt1", "--force"], 2),
+        (vec!["convert", "@gpt1", "--force"], 2),
     ] {
         let said = trafoc(&arguments);
         assert_eq!(said.code, code, "{arguments:?}: {}", said.err);
@@ -129,7 +139,8 @@ fn exit_codes_tell_what_happened() {
 #[test]
 fn data_goes_to_stdout_and_the_rest_to_stderr() {
     let right = trafoc(&["check", "@gpt2-small"]);
-    assert!(right.out.starts_with("gpt2-small: decoder") && right.err.is_empty(), "{}", right.err);
+    assert!(right.out.starts_with("gpt2-small: decoder"), "{}", right.out);
+    assert_eq!(right.err, "next: trafoc build @gpt2-small\n");
     let wrong = trafoc(&["check", "@gpt2-small", "--set", "vocab=many"]);
     assert!(wrong.out.is_empty() && wrong.err.contains("error["), "{}", wrong.out);
     let quiet = trafoc(&["check", "-q", "@gpt2-small"]);
@@ -181,59 +192,6 @@ fn every_command_speaks_json() {
     }
 }
 
-/// The diagnostics of a spec with errors in a file, in an option and in stdin, for code hosts.
-#[test]
-fn check_speaks_the_formats_of_code_hosts() {
-    let folder = tempfile::tempdir().unwrap();
-    let name = "a,b: 100%.yaml";
-    let spec = "name: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder:\n  layers: 1\n  attention:\n    haeds: 2\nhead: lm\n";
-    std::fs::write(folder.path().join(name), spec).unwrap();
-    let check = |arguments: &[&str]| trafoc_in(folder.path(), &[&["check"], arguments].concat());
-    let said = check(&["--format", "github", name]);
-    assert!(said.code == 1 && said.err.is_empty(), "{}", said.err);
-    let line = said.out.lines().next().unwrap();
-    assert!(
-        line.starts_with(
-            "::error file=a%2Cb%3A 100%25.yaml,line=8,endLine=8,col=5,endColumn=9,title=unknown-key::"
-        ),
-        "{line}"
-    );
-    assert!(line.contains("`haeds`") && line.contains("%0Ahelp: did you mean `heads`?"), "{line}");
-    let said = check(&["--format", "github", "@gpt1", "--set", "vocab=many"]);
-    assert_eq!(said.out.lines().count(), 1, "{}", said.out);
-    assert!(said.out.starts_with("::error title=unknown-name::--set #1:1:7: "), "{}", said.out);
-    // The whole message of a failure without diagnostics, on one line.
-    let said = check(&["--format", "github", "nowhere.yaml"]);
-    assert_eq!((said.code, said.out.lines().count()), (4, 1), "{}", said.out);
-    assert!(said.out.starts_with("::error::cannot read `nowhere.yaml`"), "{}", said.out);
-    let fine = check(&["--format", "github", "@gpt1"]);
-    assert!(fine.code == 0 && fine.out.is_empty() && fine.err.is_empty());
-    let log = |arguments: &[&str], code: i32| -> Json {
-        let said = check(&[&["--format", "sarif"], arguments].concat());
-        assert!(said.code == code && said.err.is_empty(), "{arguments:?}: {}", said.err);
-        serde_json::from_str(&said.out).unwrap()
-    };
-    let run = &log(&[name, "@gpt1"], 1)["runs"][0];
-    let result = &run["results"][0];
-    assert_eq!((&result["ruleId"], &result["level"]), (&json!("unknown-key"), &json!("error")));
-    let place = &result["locations"][0]["physicalLocation"];
-    assert_eq!(place["artifactLocation"]["uri"], "a%2Cb%3A%20100%25.yaml");
-    assert_eq!(place["region"]["startLine"], 8);
-    assert_eq!(run["invocations"][0]["executionSuccessful"], true);
-    let run = &log(&["@gpt1", "--set", "decoder.attention.heads=7"], 1)["runs"][0];
-    assert_eq!(run["results"][0]["locations"][0]["logicalLocations"][0]["fullyQualifiedName"], "--set #1");
-    assert!(!run["results"][0]["relatedLocations"][0]["message"]["text"].as_str().unwrap().is_empty());
-    assert_eq!(log(&["@gpt1"], 0)["runs"][0]["results"], json!([]));
-    for (arguments, code) in [(vec!["nowhere.yaml"], 4), (vec!["--no-such-flag"], 2)] {
-        let invocation = &log(&arguments, code)["runs"][0]["invocations"][0];
-        assert_eq!(
-            (&invocation["executionSuccessful"], &invocation["exitCode"]),
-            (&json!(false), &json!(code))
-        );
-        assert!(!invocation["toolExecutionNotifications"].as_array().unwrap().is_empty());
-    }
-}
-
 #[test]
 fn failures_speak_json_too() {
     let said = trafoc(&["check", "@gpt1", "--format", "json", "--set", "decoder.attention.heads=7"]);
@@ -265,7 +223,8 @@ fn help_begins_with_an_example_and_fits_eighty_columns() {
         let asked = trafoc(&[&["help"], &page[..page.len() - 1]].concat());
         assert_eq!((asked.code, &asked.out), (0, &said.out));
         assert_eq!(said.code, 0);
-        assert!(said.out.starts_with("Example: trafoc "), "{page:?}\n{}", said.out);
+        let example = said.out.lines().next().and_then(|line| line.strip_prefix("Example: "));
+        assert!(example.is_some_and(|example| example.contains("trafoc ")), "{page:?}\n{}", said.out);
         if let Some(line) = said.out.lines().find(|l| l.chars().count() > 80) {
             panic!("{page:?}: wider than 80 columns: {line}");
         }
@@ -545,21 +504,6 @@ fn every_code_and_every_key_is_explained() {
     assert!(said.out.starts_with("decoder.attention.multi_head.kv_heads"), "{}{}", said.out, said.err);
     assert!(trafoc(&["explain", "kvheads"]).err.contains("did you mean `kv_heads`?"));
     assert!(trafoc(&["explain", "@gemma2-2b"]).out.contains("x = x + norm(attention(norm(x)))"));
-}
-
-#[test]
-fn the_manual_has_a_page_for_every_command() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("man");
-    let said = trafoc(&["man", "--out", out.to_str().unwrap()]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    for name in commands() {
-        let page = std::fs::read_to_string(out.join(format!("trafoc-{name}.1"))).unwrap();
-        assert!(page.contains(".TH trafoc"), "{page}");
-    }
-    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        assert!(trafoc(&["completions", shell]).out.contains("trafoc"));
-    }
 }
 
 #[test]

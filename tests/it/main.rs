@@ -43,6 +43,8 @@ mod good;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod hosts;
+#[cfg(test)]
 #[cfg(feature = "learn")]
 mod hub;
 #[cfg(test)]
@@ -70,6 +72,8 @@ mod numeric;
 #[cfg(feature = "interp")]
 mod observe;
 #[cfg(test)]
+mod overwrite;
+#[cfg(test)]
 mod package;
 #[cfg(test)]
 #[cfg(feature = "learn")]
@@ -88,6 +92,8 @@ mod reference;
 mod regressions;
 #[cfg(test)]
 mod report;
+#[cfg(test)]
+mod shell;
 #[cfg(test)]
 mod specs;
 #[cfg(test)]

@@ -4,12 +4,16 @@ use std::fmt::Write as _;
 
 use super::outline::{Flow, Form, From, Outline, Part};
 use crate::diag::render::visible;
+use crate::draw::MARK;
 
 /// A flowchart with a subgraph for every block.
 pub fn mermaid(outline: &Outline) -> String {
     let title = quoted(&format!("{}: {}", outline.name, outline.summary.join(", ")));
-    let mut writer =
-        Writer { out: format!("---\ntitle: {title}\n---\nflowchart BT\n"), next: 0, memory: None };
+    let mut writer = Writer {
+        out: format!("---\ntitle: {title}\n---\nflowchart BT\n  %% {MARK}\n"),
+        next: 0,
+        memory: None,
+    };
     for column in &outline.columns {
         writer.memory = writer.flow(&column.flow, None, 1);
     }

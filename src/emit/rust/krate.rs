@@ -3,6 +3,7 @@
 use trafoc_kernels::source;
 
 use super::{Form, name};
+use crate::emit::MARK;
 use crate::emit::program::name::{one_line, shown};
 use crate::ir::{DType, Layer, MemberKind, Rows, Value, Verified};
 use crate::lower::Bug;
@@ -53,7 +54,7 @@ fn manifest(module: &str, spec: &str, form: Form) -> String {
         Form::Standalone => ("", ""),
     };
     format!(
-        "# Emitted by trafoc from {spec}.\n\
+        "# Emitted{MARK}{spec}.\n\
          [package]\n\
          name = \"{module}\"\n\
          version = \"0.1.0\"\n\
