@@ -240,7 +240,7 @@ fn value(
         Name::DecodingFlops => graph.decodes.then(|| cost.decoding(&scene.last()).full),
         Name::KvPerToken => graph.decodes.then(|| cost.cache_per_token().saturating_mul(bytes)),
         Name::Kv => graph.decodes.then(|| {
-            let source = cost.attended.per_source_token.saturating_mul(u128::from(scene.tokens));
+            let source = cost.attended.of_source(scene.tokens);
             let kept = cost.cache_at(scene.tokens).saturating_add(source).saturating_mul(sequences);
             kept.saturating_mul(bytes)
         }),

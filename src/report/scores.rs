@@ -4,8 +4,9 @@
 //! calls and scans. Every module is visited once for each set of rules with which it is called, not once
 //! per block. Padding is data and hides nothing here.
 
-use crate::ir::op::{MaskRule, Runs, reach, visible_pairs};
-use crate::ir::{Dim, Graph, Lengths, MemberKind, Module, ModuleId, Node, Op, Sym, ValueId};
+use crate::ir::op::meaning::Site;
+use crate::ir::op::{Attention, MaskRule, Runs, reach, visible_pairs};
+use crate::ir::{Dim, Graph, Lengths, MemberKind, Module, ModuleId, Node, Op, ValueId};
 
 use super::work::{callees, per_pair};
 
@@ -49,6 +50,8 @@ pub struct Attended {
     pub caches: Vec<Cached>,
     /// The elements of keys and values of cross attention that each token of the source adds.
     pub per_source_token: u128,
+    /// The elements of keys and values of cross attention for a source of a fixed length, which is an image.
+    pub per_image: u128,
 }
 
 impl Attended {
@@ -61,8 +64,17 @@ impl Attended {
         for cached in &other.caches {
             self.add_cached(Cached { per_token: cached.per_token.saturating_mul(runs), ..*cached });
         }
-        let source = other.per_source_token.saturating_mul(runs);
-        self.per_source_token = self.per_source_token.saturating_add(source);
+        for (own, more) in [
+            (&mut self.per_source_token, other.per_source_token),
+            (&mut self.per_image, other.per_image),
+        ] {
+            *own = own.saturating_add(more.saturating_mul(runs));
+        }
+    }
+
+    /// The elements of keys and values of cross attention over one source: an image, or this many tokens.
+    pub fn of_source(&self, tokens: u64) -> u128 {
+        self.per_source_token.saturating_mul(u128::from(tokens)).saturating_add(self.per_image)
     }
 
     fn add_scores(&mut self, new: Scores) {
@@ -178,11 +190,11 @@ impl Seen<'_> {
         let (Some([batch, heads, queries, _]), Some([_, _, keys, _])) = (shape(0), shape(1)) else { return };
         let per_pair = &(batch * heads) * &per_pair(node, module);
         sum.add_scores(Scores { queries: queries.clone(), keys: keys.clone(), rules, per_pair });
-        let source = Dim::sym(Sym::Source);
-        if *keys == source && *queries != source {
+        if Attention::reads_memory(&Site { node, module, measured: &[] }) {
             let kept = [1, 2].iter().filter_map(|i| node.inputs.get(*i));
             let kept = kept.map(|id| elements_at_one(module, before_repeats(module, *id)));
-            sum.per_source_token = kept.fold(sum.per_source_token, u128::saturating_add);
+            let of = if keys.constant().is_some() { &mut sum.per_image } else { &mut sum.per_source_token };
+            *of = kept.fold(*of, u128::saturating_add);
         }
     }
 }

@@ -100,6 +100,9 @@ pub struct Cache {
     /// The elements that cross attention caches for each token of the source.
     #[serde(serialize_with = "serialize_count")]
     pub per_source_token: u128,
+    /// The elements that cross attention caches for an image.
+    #[serde(serialize_with = "serialize_count")]
+    pub per_image: u128,
 }
 
 /// An input or output.
@@ -164,6 +167,7 @@ fn cache(cost: &Cost) -> Cache {
         bytes_per_token: Bytes::of(cost.cache_per_token()),
         at_context: cost.cache_at(cost.context),
         per_source_token: cost.attended.per_source_token,
+        per_image: cost.attended.per_image,
     }
 }
 
@@ -280,9 +284,9 @@ impl Summary {
                 number::bytes(bf16)
             );
             page.line("KV cache", &text);
-            if cache.per_source_token > 0 {
-                let values = number::exact(cache.per_source_token);
-                page.line("  cross", &format!("{values} values per token of the source"));
+            let of_cross = [(cache.per_source_token, "token of the source"), (cache.per_image, "image")];
+            for (values, of) in of_cross.iter().filter(|(values, _)| *values > 0) {
+                page.line("  cross", &format!("{} values per {of}", number::exact(*values)));
             }
             if let Some(context) = self.context {
                 let (at, whole) = (Bytes::of(cache.at_context), number::exact(u128::from(context)));

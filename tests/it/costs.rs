@@ -87,7 +87,8 @@ fn caches_are_as_worked_by_hand() {
         let columns: Vec<&str> = line.split('|').map(str::trim).collect();
         let &[name, setting, tokens, per_token, whole] = columns.as_slice() else { panic!("{line}") };
         let settings: Vec<&str> = [setting].into_iter().filter(|s| !s.is_empty()).collect();
-        let graph = graph_with(&repository(&format!("specs/{name}.yaml")), &settings);
+        let file = if name.contains('/') { format!("{name}.yaml") } else { format!("specs/{name}.yaml") };
+        let graph = graph_with(&repository(&file), &settings);
         let scene = Scene { batch: 1, tokens: tokens.parse().unwrap(), element: Element::Bf16 };
         let costs = Costs::measure(&graph, &cost(&graph), &scene);
         let found = (costs.of(Name::KvPerToken), costs.of(Name::Kv));

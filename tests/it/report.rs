@@ -413,9 +413,11 @@ fn visible_pairs_equal_a_count_one_by_one() {
     }
     for (i, first) in all.iter().enumerate() {
         let second = &all[(i * 37 + 11) % all.len()];
-        for rules in [vec![*first], vec![*first, *second]] {
+        // Chunks of sizes that are no multiples of each other.
+        let third = rules(false, None, Some([3, 6, 7][i % 3]), None);
+        for rules in [vec![*first], vec![*first, *second], vec![*first, third], vec![*first, *second, third]] {
             for (from, queries, keys) in
-                [(0, 0, 0), (0, 1, 1), (0, 17, 17), (6, 7, 13), (12, 1, 13), (0, 9, 4)]
+                [(0, 0, 0), (0, 1, 1), (0, 43, 43), (6, 7, 13), (12, 1, 13), (0, 9, 4), (29, 14, 43)]
             {
                 let slow = (from..from + queries)
                     .flat_map(|q| (0..keys).map(move |k| (q, k)))
@@ -430,6 +432,18 @@ fn visible_pairs_equal_a_count_one_by_one() {
     let far = 1 << 50;
     let chunked = [rules(true, Some((3, 1)), Some(4), None)];
     assert_eq!(visible_pairs(&chunked, 0, far, far), (far / 4) * (1 + 2 + 3 + 3));
+    // Chunks of n and n + 1: after chunk j of the second, one of the first has n - j positions left.
+    let two = |a: u64, b: u64| [rules(false, None, Some(a), None), rules(false, None, Some(b), None)];
+    let n = (1 << 16) - 1u64;
+    let once: u128 = (1..u128::from(n)).map(|j| (u128::from(n) - j).pow(2) + (j + 1).pow(2)).sum();
+    let once = once + u128::from(n).pow(2) + 1;
+    let period = u128::from(n * (n + 1));
+    assert_eq!(visible_pairs(&two(n, n + 1), 0, period, period), once);
+    assert_eq!(visible_pairs(&two(n, n + 1), 0, 3 * period, 3 * period), 3 * once);
+    // A small size under one that is no multiple of it, and under one that is.
+    let half = 1u128 << 39;
+    assert_eq!(visible_pairs(&two(2, (1 << 39) + 1), 0, 2 * half, 2 * half), 4 * half - 2);
+    assert_eq!(visible_pairs(&two(2, 1 << 39), 0, 2 * half, 2 * half), 4 * half);
 }
 
 #[test]

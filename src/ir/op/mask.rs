@@ -114,6 +114,14 @@ impl MaskRule {
 }
 
 impl Hidden {
+    /// The size of the chunks that this condition separates.
+    fn chunk(self) -> Option<i64> {
+        match self {
+            Hidden::OtherChunk { chunk } => Some(clamped(chunk).max(1)),
+            Hidden::Later { .. } | Hidden::Behind { .. } | Hidden::Ahead { .. } => None,
+        }
+    }
+
     /// Whether this condition hides a key from a query.
     pub fn holds(self, query: u64, key: u64) -> bool {
         !self.seen(clamped(query)).contains(&clamped(key))
@@ -195,42 +203,76 @@ pub fn reach(rules: &[MaskRule]) -> Option<u64> {
 }
 
 /// Pairs of a query and a key that no rule hides. Queries are at positions `from..from + queries`,
-/// keys at `0..keys`. The time it takes does not grow with the lengths.
+/// keys at `0..keys`.
+///
+/// With chunks of one size the time it takes does not grow with the lengths. Chunks of two sizes are alike
+/// again after their common multiple, so it grows with the smaller one of their sizes and the number of the larger
+/// chunks, which is below the square root of the number of positions.
 pub fn visible_pairs(rules: &[MaskRule], from: u128, queries: u128, keys: u128) -> u128 {
     let clamped = |n: u128| clamped(u64::try_from(n).unwrap_or(u64::MAX));
     let (start, keys) = (clamped(from), clamped(keys));
     let end = (start + clamped(queries)).min(FAR);
     let conditions: Vec<Hidden> = rules.iter().flat_map(MaskRule::conditions).collect();
-    let mut total = 0u128;
-    let mut at = start;
-    while at < end {
-        let (period, repeats) = steady_periods(&conditions, at, end, keys);
-        let stop = at + period;
-        let pairs = pairs_in(&conditions, at, stop, keys);
-        total = total.saturating_add(pairs.saturating_mul(u128::from(repeats.unsigned_abs())));
-        at += period * repeats;
+    let mut sizes: Vec<i64> = conditions.iter().filter_map(|hidden| hidden.chunk()).collect();
+    sizes.sort_unstable();
+    // Positions of one chunk are also in one chunk of every multiple of its size.
+    let mut chunks: Vec<i64> = Vec::new();
+    for size in sizes {
+        if !chunks.iter().any(|smaller| size % smaller == 0) {
+            chunks.push(size);
+        }
     }
-    total
+    Pairs { conditions: &conditions, keys }.within(&chunks, start, end)
 }
 
-/// The next stretch of queries and how many stretches after one another are alike: whole chunks that
-/// neither a prefix nor the last key cuts.
-fn steady_periods(conditions: &[Hidden], at: i64, end: i64, keys: i64) -> (i64, i64) {
-    let sizes = conditions.iter().filter_map(|hidden| match hidden {
-        Hidden::OtherChunk { chunk } => Some(clamped(*chunk).max(1)),
-        Hidden::Later { .. } | Hidden::Behind { .. } | Hidden::Ahead { .. } => None,
-    });
-    let Some(period) = sizes.reduce(least_common_multiple) else { return (end - at, 1) };
-    let prefixes = conditions.iter().filter_map(|hidden| match hidden {
-        Hidden::Later { prefix } => Some(clamped(*prefix)),
-        Hidden::Behind { .. } | Hidden::Ahead { .. } | Hidden::OtherChunk { .. } => None,
-    });
-    let next = prefixes.chain([keys, end]).filter(|cut| *cut > at).min().unwrap_or(end);
-    let to_boundary = period - at % period;
-    if at % period != 0 || at + period > next {
-        return (to_boundary.min(end - at), 1);
+/// The visible pairs of some conditions.
+#[derive(Clone, Copy)]
+struct Pairs<'a> {
+    conditions: &'a [Hidden],
+    /// The number of keys.
+    keys: i64,
+}
+
+impl Pairs<'_> {
+    /// Those of the queries `start..stop`, which lie in one chunk of every size that is not among `chunks`.
+    /// Stretches as long as the common multiple of the sizes are alike unless a prefix or the last key cuts them.
+    fn within(self, chunks: &[i64], start: i64, stop: i64) -> u128 {
+        let Some(period) = chunks.iter().copied().reduce(least_common_multiple) else {
+            return pairs_in(self.conditions, start, stop, self.keys);
+        };
+        let prefixes = self.conditions.iter().filter_map(|hidden| match hidden {
+            Hidden::Later { prefix } => Some(clamped(*prefix)),
+            Hidden::Behind { .. } | Hidden::Ahead { .. } | Hidden::OtherChunk { .. } => None,
+        });
+        let cuts: Vec<i64> = prefixes.chain([self.keys, stop]).collect();
+        let mut total = 0u128;
+        let mut at = start;
+        while at < stop {
+            let next = cuts.iter().copied().filter(|cut| *cut > at).min().unwrap_or(stop);
+            let repeats = if at % period == 0 { (next - at) / period } else { 0 };
+            let (end, repeats) = match repeats {
+                0 => ((at - at % period).saturating_add(period).min(stop), 1),
+                repeats => (at + period, repeats),
+            };
+            let pairs = self.chunk_by_chunk(chunks, at, end);
+            total = total.saturating_add(pairs.saturating_mul(u128::from(repeats.unsigned_abs())));
+            at += (end - at) * repeats;
+        }
+        total
     }
-    (period, (next - at) / period)
+
+    /// Those of the queries `start..stop`, one of the largest chunks after the other.
+    fn chunk_by_chunk(self, chunks: &[i64], start: i64, stop: i64) -> u128 {
+        let Some((size, smaller)) = chunks.split_last() else { return 0 };
+        let mut total = 0u128;
+        let mut at = start;
+        while at < stop {
+            let end = (at - at % size).saturating_add(*size).min(stop);
+            total = total.saturating_add(self.within(smaller, at, end));
+            at = end;
+        }
+        total
+    }
 }
 
 fn least_common_multiple(a: i64, b: i64) -> i64 {

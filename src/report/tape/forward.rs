@@ -70,7 +70,7 @@ fn grown(graph: &Graph, lengths: &Lengths, element: u128) -> u128 {
     let attended = scores::of_graph(graph);
     let per_token = attended.caches.iter().fold(0u128, |sum, c| sum.saturating_add(c.per_token));
     let of_source = match lengths.past {
-        0 => attended.per_source_token.saturating_mul(u128::from(lengths.source)),
+        0 => attended.of_source(lengths.source),
         _ => 0,
     };
     let of_sequence = per_token.saturating_mul(more).saturating_add(of_source);
