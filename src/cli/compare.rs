@@ -28,8 +28,8 @@ use crate::report::costs::Scene;
 use crate::report::number;
 use crate::source::SourceMap;
 
-const NAMES: &str = "Costs have names: params, active, embedding, attention, ffn, norm, head,\nflops, \
-    flops_per_token, attention_flops, visible_flops, training_flops,\ndecoding_flops, kv_per_token, kv, \
+const NAMES: &str = "Costs have names: params, active, embedding, attention, ffn, norm, head,\nbuffers, flops, \
+    flops_per_token, attention_flops, visible_flops,\ntraining_flops, decoding_flops, kv_per_token, kv, \
     weights, run_memory, train_memory.\n`first.params` is that of the first spec. If the only spec has a \
     sweep,\nits variants are compared.";
 

@@ -73,7 +73,7 @@ impl Scene {
 /// The unit of a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Numbers that are learned.
+    /// Numbers in the tensors of a model.
     Parameters,
     /// Additions and multiplications.
     Operations,
@@ -155,6 +155,8 @@ names! {
     Norm = "norm", "  norm", Parameters;
     /// Parameters of the head
     Head = "head", "  head", Parameters;
+    /// Numbers that training does not change, such as the bias of a router's choice; parameters leave them out
+    Buffers = "buffers", "buffers", Parameters;
     /// Operations of one forward pass, with attention over all pairs
     Flops = "flops", "FLOPs", Operations;
     /// Operations of one forward pass per token
@@ -232,6 +234,7 @@ fn value(
         Name::Ffn => of_role(Role::Ffn),
         Name::Norm => of_role(Role::Norm),
         Name::Head => of_role(Role::Head),
+        Name::Buffers => Some(cost.parameters.buffers),
         Name::Flops => Some(whole().full),
         Name::FlopsPerToken => cost.has_time.then(|| whole().full / tokens),
         Name::AttentionFlops => Some(whole().attention),

@@ -219,6 +219,11 @@ fn tables_of_a_comparison_hold_its_numbers() {
     let markdown = c.markdown();
     let rows: Vec<&str> = markdown.lines().filter(|l| l.starts_with('|')).collect();
     assert!(rows.iter().filter(|l| width(l) == 3).count() > 4, "{markdown}");
+    // The correction of 8 experts in 2 layers is no parameter, and a line of its own where a model has one.
+    let biased = comparison(&["deepseek-v3-tiny", "gpt2-small"]);
+    assert!(biased.csv().contains("\ncost,buffers,16,0,\n"), "{}", biased.csv());
+    assert!(biased.text(80).contains("\nbuffers "), "{}", biased.text(80));
+    assert!(!c.text(80).contains("buffers"), "{}", c.text(80));
     let json = serde_json::to_value(&c).unwrap();
     assert_eq!(json["models"][0]["costs"]["params"], 124_439_808);
     assert!(json["models"][1]["costs"]["kv"].is_null());
