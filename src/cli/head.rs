@@ -20,19 +20,10 @@ fn site(all: &[Site]) -> Result<&Site, Failure> {
 /// There is no such attention.
 pub fn captures(all: &[Site]) -> Result<Vec<String>, Failure> {
     let site = site(all)?;
-    let taken = [0, 1, 2].into_iter().chain(bias(site)).chain(sinks(site));
+    let taken = [0, 1, 2].into_iter().chain(site.op.bias()).chain(site.op.sinks());
+    let taken = taken.chain(site.op.score_weights());
     let taken = taken.filter_map(|i| site.inputs.get(i).cloned());
     Ok(taken.chain([site.weights.clone(), site.output.clone()]).collect())
-}
-
-/// The index of the bias among the inputs of attention.
-fn bias(site: &Site) -> Option<usize> {
-    site.op.has_bias.then_some(3 + usize::from(site.op.has_mask))
-}
-
-/// The index of the sinks among the inputs of attention.
-fn sinks(site: &Site) -> Option<usize> {
-    site.op.has_sinks.then_some(3 + usize::from(site.op.has_mask) + usize::from(site.op.has_bias))
 }
 
 /// The report on one head for the first sequence.
@@ -52,8 +43,12 @@ pub fn report(
     let weights = shown.weights.into_iter().next().unwrap_or_default();
     let count = usize::try_from(site.heads).unwrap_or(usize::MAX);
     let input = |i: usize| captured(outputs, site.inputs.get(i).map_or("", String::as_str));
-    let bias = bias(site).map(|i| matrix(input(i)?, index, count)).transpose()?;
-    let sink = sinks(site).map(|i| floats(input(i)?)).transpose()?.and_then(|all| all.get(index).copied());
+    let bias = site.op.bias().map(|i| matrix(input(i)?, index, count)).transpose()?;
+    let sink =
+        site.op.sinks().map(|i| floats(input(i)?)).transpose()?.and_then(|all| all.get(index).copied());
+    let score = site.op.score_weights().map(|i| floats(input(i)?)).transpose()?.unwrap_or_default();
+    let width = score.len().checked_div(count).unwrap_or(0);
+    let score = score.into_iter().skip(index.saturating_mul(width)).take(width).collect();
     let head = Head {
         site: site.clone(),
         index: index as u64,
@@ -61,6 +56,7 @@ pub fn report(
         keys: matrix(input(1)?, index, count)?,
         values: matrix(input(2)?, index, count)?,
         bias,
+        score,
         sink,
         outputs: matrix(captured(outputs, &site.output)?, index, count)?,
         weights,

@@ -1,5 +1,5 @@
-//! Scaled dot-product attention of one head, step by step with its numbers (Vaswani et al. 2017):
-//! `softmax(Q Kᵀ · scale, masked) V`.
+//! Attention of one head, step by step with its numbers: `softmax(Q Kᵀ · scale, masked) V` (Vaswani et al. 2017), or
+//! with additive scores `w · tanh(q + k)` instead of `Q Kᵀ` (Bahdanau et al. 2015).
 //!
 //! Queries, keys and values come from a run. Every step after them is computed here from its definition,
 //! and the resulting weights and outputs are compared with those of the run.
@@ -9,6 +9,7 @@ use super::{Matrix, Part, Report};
 use crate::draw::Figure;
 use crate::draw::heatmap::Heatmap;
 use crate::draw::scale::Colors;
+use crate::ir::op::Score;
 
 /// The values of one head in a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Head {
     pub values: Matrix,
     /// The bias that a positional scheme adds to the scores, `[T, K]`, if any.
     pub bias: Option<Matrix>,
+    /// The vector `w` of additive scores; empty for dot products.
+    pub score: Vec<f64>,
     /// The score of the sink, if there is one.
     pub sink: Option<f64>,
     /// The weights `[T, K]`.
@@ -40,9 +43,9 @@ pub struct Head {
 /// Every step of a head; each is `[T, K]` except the last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steps {
-    /// `Q Kᵀ`.
+    /// `Q Kᵀ`, or the additive scores.
     pub products: Matrix,
-    /// The products times the scale.
+    /// These times the scale.
     pub scaled: Matrix,
     /// The scores after softcap and bias; the scaled products if there is neither.
     pub scores: Matrix,
@@ -64,7 +67,10 @@ pub fn computed(head: &Head) -> Steps {
         ..*from
     };
     let op = &head.site.op;
-    let products = head.queries.times(&head.keys.turned());
+    let products = match op.score {
+        Score::Dot => head.queries.times(&head.keys.turned()),
+        Score::Additive => additive(&head.queries, &head.keys, &head.score),
+    };
     let scaled = map(&products, &|_, v| v * op.scale);
     let capped = map(&scaled, &|_, v| op.softcap.map_or(v, |cap| cap * (v / cap).tanh()));
     let scores = match &head.bias {
@@ -93,6 +99,16 @@ pub fn computed(head: &Head) -> Steps {
     });
     let outputs = weights.times(&head.values);
     Steps { products, scaled, scores, hidden, exponentials, weights, outputs }
+}
+
+/// `w · tanh(q + k)` for every query and key.
+fn additive(queries: &Matrix, keys: &Matrix, w: &[f64]) -> Matrix {
+    let score = |query: usize, key: usize| {
+        let sums = queries.row(query).iter().zip(keys.row(key)).map(|(q, k)| (q + k).tanh());
+        sums.zip(w).map(|(t, w)| t * w).sum()
+    };
+    let pairs = (0..queries.rows).flat_map(|query| (0..keys.rows).map(move |key| (query, key)));
+    Matrix::new(queries.rows, keys.rows, pairs.map(|(query, key)| score(query, key)).collect())
 }
 
 /// The largest absolute difference of two matrices.
@@ -129,11 +145,23 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
     }];
     let is_usual = (op.scale - 1.0 / (width.max(1) as f64).sqrt()).abs() < 1e-9;
     let scale = if is_usual { format!("1/√{width} = {:.4}", op.scale) } else { format!("{:.4}", op.scale) };
-    let mut figures = vec![scores("Q Kᵀ", &found.products, None), scores("scaled", &found.scaled, None)];
-    let mut text = format!(
-        "A score is the dot product of a query and a key, times {scale}. Without a scale, wider queries \
-            would give larger scores, and softmax would select a single key."
-    );
+    let (title, mut text) = match op.score {
+        Score::Dot => (
+            "Q Kᵀ",
+            format!(
+                "A score is the dot product of a query and a key, times {scale}. Without a scale, wider queries \
+                    would give larger scores, and softmax would select a single key."
+            ),
+        ),
+        Score::Additive => (
+            "w · tanh(q + k)",
+            format!(
+                "A score is computed from the sum of a query and a key: the dot product of a learned vector w and \
+                    tanh of the sum, times {scale}."
+            ),
+        ),
+    };
+    let mut figures = vec![scores(title, &found.products, None), scores("scaled", &found.scaled, None)];
     if let Some(cap) = op.softcap {
         text += &format!(" Scores are bounded by ±{cap}: {cap} · tanh(score / {cap}).");
     }
@@ -186,7 +214,11 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
 fn one_query(head: &Head, found: &Steps, query: usize) -> Part {
     let word = |words: &[String], i: usize| words.get(i).cloned().unwrap_or_else(|| i.to_string());
     let columns = head.keys.rows;
-    let header = ["key", "q · k", "scaled", "score", "exp(score − max)", "weight"];
+    let product = match head.site.op.score {
+        Score::Dot => "q · k",
+        Score::Additive => "w · tanh(q + k)",
+    };
+    let header = ["key", product, "scaled", "score", "exp(score − max)", "weight"];
     let number = |m: &Matrix, key: usize| format!("{:.4}", m.at(query, key)).replace('-', "−");
     let rows: Vec<Vec<String>> = (0..columns)
         .map(|key| {

@@ -8,11 +8,11 @@ use burn::tensor::activation;
 use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
-    alibi_bias, attention, attention_weights, dropout, either_mask, gelu, layer_norm_of, limit_groups,
-    linear_of, mask_by, merge_heads, mix_experts, padding_mask, pool_first, pool_last, pool_max, pool_mean,
-    position_ids, prepend, quick_gelu, relative_buckets, repeat_heads, rms_norm_of, rotary_table,
-    rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
-    sinusoid_interleaved, split_heads, unembed, unit_length,
+    additive_weights, alibi_bias, attention, attention_weights, dropout, either_mask, gelu, layer_norm_of,
+    limit_groups, linear_of, mask_by, merge_heads, mix_experts, padding_mask, pool_first, pool_last,
+    pool_max, pool_mean, position_ids, prepend, quick_gelu, relative_buckets, repeat_heads, rms_norm_of,
+    rotary_table, rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen,
+    sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
 use super::Fault;
@@ -20,7 +20,9 @@ use super::cache::Buffer;
 use super::plan::{Action, Body, Operand};
 use super::value::{Ranked, Value, map};
 use super::weights::{Place, Weights};
-use crate::ir::op::{Activation, Attention, Pairing, Pool, Router, RouterScore, Sequence, SinusoidLayout};
+use crate::ir::op::{
+    Activation, Attention, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout,
+};
 use crate::ir::{Lengths, Op};
 
 /// Everything an instruction may read beside its inputs.
@@ -424,20 +426,24 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
 }
 
 /// `attention(q, k, v, mask, bias, options)`; where weights are dropped out, sunk or wanted,
-/// `weights = attention_weights(q, k, mask, bias, sinks, options)` and
+/// `weights = attention_weights(q, k, mask, bias, sinks, options)`, for additive scores
+/// `additive_weights(q, k, w, mask, bias, sinks, options)`, and
 /// `dropout(weights.clone(), p).matmul(v)`.
 fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_weights: bool) -> Results {
-    let Attention { scale, softcap, causal, dropout: p, has_mask, has_bias, has_sinks } = fields;
+    let Attention { score, scale, softcap, causal, dropout: p, has_mask, has_bias, has_sinks } = fields;
     let (q, k, v) = (inputs.float()?.r4()?, inputs.float()?.r4()?, inputs.float()?.r4()?);
     let mask = if *has_mask { inputs.mask()? } else { None };
     let bias = if *has_bias { Some(inputs.float()?.r4()?) } else { None };
     let sinks = if *has_sinks { Some(inputs.float()?.r1()?) } else { None };
     let options = AttentionModuleOptions { scale: Some(*scale), softcap: *softcap, is_causal: *causal };
     let drops = context.training && *p > 0.0;
-    if !drops && !wants_weights && sinks.is_none() {
+    if !drops && !wants_weights && !fields.is_composed() {
         return one(attention(q, k, v, mask, bias, options));
     }
-    let weights = attention_weights(q, k, mask, bias, sinks, options);
+    let weights = match score {
+        Score::Dot => attention_weights(q, k, mask, bias, sinks, options),
+        Score::Additive => additive_weights(q, k, inputs.float()?.r2()?, mask, bias, sinks, options),
+    };
     let dropped = if drops { dropout(weights.clone(), *p) } else { weights.clone() };
     Ok(vec![dropped.matmul(v).into(), weights.into()])
 }

@@ -15,6 +15,7 @@ use super::costs::Scene;
 use super::serialize_count;
 use super::tape;
 use super::work::callees;
+use crate::ir::op::Score;
 use crate::ir::{
     DType, Dim, Graph, Layer, Lengths, Member, MemberKind, Module, ModuleId, Node, Op, Sym, Type, ValueId,
     Verified,
@@ -145,11 +146,16 @@ fn during(
     made: u128,
     found: &mut Peaks,
 ) -> u128 {
-    if let Op::Attention(_) = &node.op {
-        // Attention scores are computed even if nothing reads them.
+    if let Op::Attention(attention) = &node.op {
+        // Attention scores are computed even if nothing reads them, additive ones from the sums of queries and keys.
         let scores = node.outputs.get(1).map_or(0, |id| size(module, *id, lengths));
-        return made
-            .max(node.outputs.first().map_or(0, |id| size(module, *id, lengths)).saturating_add(scores));
+        let width = node.inputs.first().and_then(|id| module.value(*id).ty.last());
+        let sums = match attention.score {
+            Score::Dot => 0,
+            Score::Additive => width.map_or(0, |width| width.eval(lengths)).saturating_mul(scores),
+        };
+        let result = node.outputs.first().map_or(0, |id| size(module, *id, lengths));
+        return made.max(result.saturating_add(scores)).max(sums.saturating_add(scores));
     }
     let inner = callees(node, module);
     if inner.is_empty() {

@@ -64,10 +64,9 @@ impl Attended {
         for cached in &other.caches {
             self.add_cached(Cached { per_token: cached.per_token.saturating_mul(runs), ..*cached });
         }
-        for (own, more) in [
-            (&mut self.per_source_token, other.per_source_token),
-            (&mut self.per_image, other.per_image),
-        ] {
+        for (own, more) in
+            [(&mut self.per_source_token, other.per_source_token), (&mut self.per_image, other.per_image)]
+        {
             *own = own.saturating_add(more.saturating_mul(runs));
         }
     }

@@ -13,7 +13,7 @@ use trafoc::inspect::start::{self, spread, started};
 use trafoc::inspect::steps::{Head, computed, difference, steps};
 use trafoc::inspect::training::{Course, Step, training};
 use trafoc::inspect::{Matrix, Report};
-use trafoc::ir::op::{Attention, MaskRule, Window};
+use trafoc::ir::op::{Attention, MaskRule, Score, Window};
 use trafoc::ir::{Init, Verified};
 
 use crate::compiled::repository;
@@ -27,6 +27,7 @@ fn graph(name: &str) -> Verified {
 fn site(kind: Kind, rules: Vec<MaskRule>) -> Site {
     let path = "decoder.blocks.0.attention".to_owned();
     let op = Attention {
+        score: Score::Dot,
         scale: 0.5f64.sqrt(),
         softcap: None,
         causal: true,
@@ -307,6 +308,7 @@ fn steps_of_attention_are_those_of_the_definition() {
         keys: Matrix::new(3, 2, vec![0.5, 1.0, -1.0, 0.5, 2.0, -0.25]),
         values: Matrix::new(3, 3, vec![1.0, 0.0, 2.0, 0.0, 1.0, -1.0, 3.0, -2.0, 0.5]),
         bias: None,
+        score: Vec::new(),
         sink: None,
         weights: Matrix::new(3, 3, weights.concat()),
         outputs: Matrix::new(3, 3, outputs.concat()),
@@ -321,6 +323,18 @@ fn steps_of_attention_are_those_of_the_definition() {
     let (_, rows) = report.parts[3].table.as_ref().unwrap();
     assert_eq!(rows[2][3], "−∞", "a key after the query is hidden");
     assert_eq!(rows[1].last().unwrap(), "0.2744");
+    // The same queries and keys with additive scores, computed by PyTorch as tanh and a linear layer.
+    let weights = [
+        [1.0, 0.0, 0.0],
+        [0.6707164081095928, 0.3292835918904072, 0.0],
+        [0.20186885204417407, 0.19235040211995244, 0.6057807458358735],
+    ];
+    let mut additive =
+        Head { score: vec![0.8, -1.2], weights: Matrix::new(3, 3, weights.concat()), ..head.clone() };
+    additive.site.op.score = Score::Additive;
+    assert!(difference(&computed(&additive).weights, &additive.weights) < 1e-12);
+    let text = steps("m", &additive, 1).text(80);
+    assert!(text.contains("w · tanh(q + k)") && !text.contains("q · k"), "{text}");
     // A bias of one score and a sink change what that query gives, and no other.
     let mut biased = Head { bias: Some(Matrix::new(3, 3, vec![0.0; 9])), sink: Some(0.5), ..head.clone() };
     let with_sink = computed(&biased);

@@ -25,7 +25,7 @@ const POINT: &str = "TRAFOC_TEST_MEMORY";
 
 /// Spec, batch and length. In different points, most of the memory is used by activations, attention
 /// scores, logits or parameters.
-const POINTS: [(&str, u64, u64); 20] = [
+const POINTS: [(&str, u64, u64); 22] = [
     ("specs/gbt-mulm", 16, 31),
     ("specs/gbt-mulm", 64, 31),
     ("specs/gbt-mulm", 256, 31),
@@ -46,6 +46,8 @@ const POINTS: [(&str, u64, u64); 20] = [
     ("tests/memory/t5", 8, 128),
     ("tests/memory/falcon", 8, 64),
     ("tests/memory/falcon", 4, 256),
+    ("tests/memory/additive", 16, 32),
+    ("tests/memory/additive", 4, 128),
 ];
 
 /// The number of runs, each of two steps, of which the second has the optimizer's state.
@@ -128,7 +130,7 @@ fn memory_of_training_is_what_is_predicted() {
 }
 
 /// Spec, batch, length and past of forward passes; a past is decoded with a cache.
-const PASSES: [(&str, u64, u64, u64); 22] = [
+const PASSES: [(&str, u64, u64, u64); 25] = [
     ("specs/gbt-mulm", 64, 31, 0),
     ("specs/gbt-mulm", 512, 31, 0),
     ("specs/d2l-nmt", 256, 10, 0),
@@ -147,6 +149,9 @@ const PASSES: [(&str, u64, u64, u64); 22] = [
     ("tests/memory/t5", 16, 128, 0),
     ("tests/memory/falcon", 8, 64, 0),
     ("tests/memory/falcon", 16, 256, 0),
+    ("tests/memory/additive", 8, 64, 0),
+    ("tests/memory/additive", 4, 128, 0),
+    ("tests/memory/additive", 64, 1, 100),
     ("tests/memory/llama", 16, 1, 100),
     ("tests/memory/gemma", 64, 1, 100),
     ("tests/memory/falcon", 32, 1, 200),

@@ -148,6 +148,7 @@ fn attention(t: &mut Tape<'_>, at: Heads) -> String {
     t.field(&mut fields, "value_dim", &["3", "head_dim", "2 * head_dim"]);
     t.field(&mut fields, "bias", &["false", "{qkv: false}", "{key: false, out: false}"]);
     t.field(&mut fields, "scale", &["1/8", "1/head_dim", "sqrt(head_dim)"]);
+    t.field(&mut fields, "score", &["additive", "dot"]);
     t.field(&mut fields, "softcap", &["50", "none"]);
     t.field(&mut fields, "qk_norm", &["{norm: rms_norm}", "{norm: layer_norm, over: full}"]);
     t.field(&mut fields, "clip", &["8"]);
@@ -265,7 +266,8 @@ fn stack(t: &mut Tape<'_>, at: Heads, crosses: bool, own: Own) -> String {
     if crosses && latent.is_some() {
         let _ = writeln!(out, "  cross: {{heads: 2, head_dim: 3}}");
     } else if crosses && t.one_in(3) {
-        let _ = writeln!(out, "  cross: {{heads: {}, softcap: 3}}", at.heads);
+        let score = t.of(&["dot", "additive"]);
+        let _ = writeln!(out, "  cross: {{heads: {}, softcap: 3, score: {score}}}", at.heads);
     }
     let is_latent = latent.is_some();
     let described = latent.unwrap_or_else(|| attention(t, at));

@@ -49,6 +49,7 @@ fn attention(arena: &Arena) -> ModuleId {
         b.op("kv", Op::RepeatHeads { times: 2.into() }, &[x]).unwrap()
     });
     let scaled = op::Attention {
+        score: op::Score::Dot,
         scale: 0.5,
         softcap: None,
         causal: false,
@@ -415,7 +416,8 @@ fn visible_pairs_equal_a_count_one_by_one() {
         let second = &all[(i * 37 + 11) % all.len()];
         // Chunks of sizes that are no multiples of each other.
         let third = rules(false, None, Some([3, 6, 7][i % 3]), None);
-        for rules in [vec![*first], vec![*first, *second], vec![*first, third], vec![*first, *second, third]] {
+        for rules in [vec![*first], vec![*first, *second], vec![*first, third], vec![*first, *second, third]]
+        {
             for (from, queries, keys) in
                 [(0, 0, 0), (0, 1, 1), (0, 43, 43), (6, 7, 13), (12, 1, 13), (0, 9, 4), (29, 14, 43)]
             {

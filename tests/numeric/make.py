@@ -123,6 +123,26 @@ CASES = {
     "attention-qk-norm-each": (dec(attention(kv_heads=1, qk_norm=EACH, over="each_head", rotary=Rotary())), PLAIN),
     "attention-clip": (dec(attention(clip=0.6)), PLAIN),
     "attention-sinks": (dec(attention(heads=4, kv_heads=2, sinks=True)), PADDED),
+    "attention-additive": (dec(attention(head_dim=5, additive=True)), PADDED),
+    "attention-additive-all": (
+        dec(
+            attention(
+                4,
+                2,
+                head_dim=6,
+                value_dim=5,
+                scale=0.7,
+                softcap=1.5,
+                qk_norm=RMS,
+                sinks=True,
+                gate="headwise",
+                rotary=Rotary(),
+                additive=True,
+                window=4,
+            )
+        ),
+        PADDED,
+    ),
     "attention-gate-headwise": (dec(attention(gate="headwise")), PLAIN),
     "attention-gate-elementwise": (dec(attention(value_dim=6, gate="elementwise")), PLAIN),
     "attention-latent": (
@@ -447,6 +467,17 @@ CASES = {
             embed(position=SINES, scale=4.0),
         ),
         [dict(run, source=tokens(2, 7, 13)) for run in PAIRS],
+    ),
+    "cross-additive": (
+        encoder_decoder(
+            [pre_norm(LN, attention(additive=True), mlp())],
+            [pre_norm(LN, attention(additive=True), mlp(), bahdanau_attention(7))],
+            lm(),
+            embed(position=learned()),
+            embed(position=learned()),
+            norm=LN,
+        ),
+        PAIRS,
     ),
     "cross-qk-norm": (
         encoder_decoder(

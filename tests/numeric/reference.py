@@ -296,8 +296,12 @@ def visible(c, queries, keys, window=None, prefix=None, chunk=None, causal=None)
     return keep
 
 
-def scored(q, k, v, scale, keep, softcap=None, bias=None, sinks=None):
-    scores = scale * q @ k.transpose(-1, -2)
+def scored(q, k, v, scale, keep, softcap=None, bias=None, sinks=None, additive=None):
+    if additive is None:
+        scores = scale * q @ k.transpose(-1, -2)
+    else:
+        hidden = torch.tanh(q[:, :, :, None, :] + k[:, :, None, :, :])
+        scores = scale * torch.einsum("bhtkd,hd->bhtk", hidden, additive)
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     if bias is not None:
@@ -326,6 +330,7 @@ def attention(
     rotary=None,
     score_bias=None,
     cross=False,
+    additive=False,
     **mask,
 ):
     """Multi-head attention. `bias` names the projections that have one."""
@@ -359,7 +364,8 @@ def attention(
             keep = keep & padding[:, None, None, :]
         added = score_bias(c, path, heads, q.shape[2], length) if score_bias else None
         sink = c.weight(f"{path}.sinks", (heads,), std=1.0) if sinks else None
-        y = scored(q, k, v, scale or dim**-0.5, keep, softcap, added, sink)
+        w = c.weight(f"{path}.score", (heads, dim)) if additive else None
+        y = scored(q, k, v, scale or (1.0 if additive else dim**-0.5), keep, softcap, added, sink, w)
         if gate == "headwise":
             opened = torch.sigmoid(linear(c, f"{path}.gate", x, heads, False))
             y = y * opened.transpose(1, 2).unsqueeze(-1)
@@ -367,6 +373,23 @@ def attention(
         if gate == "elementwise":
             y = y * torch.sigmoid(linear(c, f"{path}.gate", x, heads * values, False))
         return linear(c, f"{path}.output", y, d_model, "o" in bias)
+
+    return part
+
+
+def bahdanau_attention(hidden):
+    """Additive attention to the memory as "Dive into Deep Learning" has it, with values and outputs projected."""
+
+    def part(c, path, x):
+        d_model = x.shape[-1]
+        queries = linear(c, f"{path}.query", x, hidden, False)
+        keys = linear(c, f"{path}.key", c.memory, hidden, False)
+        values = linear(c, f"{path}.value", c.memory, hidden)
+        features = torch.tanh(queries.unsqueeze(2) + keys.unsqueeze(1))
+        scores = F.linear(features, c.weight(f"{path}.score", (1, hidden))).squeeze(-1)
+        if c.memory_keep is not None:
+            scores = scores.masked_fill(~c.memory_keep[:, None, :], -1e6)
+        return linear(c, f"{path}.output", torch.bmm(torch.softmax(scores, dim=-1), values), d_model)
 
     return part
 

@@ -2,8 +2,9 @@
 
 use burn::prelude::*;
 use burn::tensor::DType;
-use burn::tensor::activation::softmax;
 use burn::tensor::ops::AttentionModuleOptions;
+
+use super::score_weights::score_weights;
 
 /// `softmax(q k^T * scale, softcapped, biased, masked)`: `q [B, H, T, D]`, `k [B, H, K, D]` →
 /// `[B, H, T, K]`, in single precision up to the result. The mask is true where a key is hidden; a query that sees no key gets zeros. Sinks
@@ -17,40 +18,8 @@ pub fn attention_weights(
     sinks: Option<Tensor<1>>,
     options: AttentionModuleOptions,
 ) -> Tensor<4> {
-    let ([batch, heads, queries, width], keys) = (q.dims(), k.dims()[2]);
-    let (device, dtype) = (q.device(), q.dtype());
+    let (width, dtype) = (q.dims()[3], q.dtype());
     let scale = options.scale.unwrap_or(1.0 / (width as f64).sqrt());
-    let mut scores = q.matmul(k.swap_dims(2, 3)).cast(DType::F32) * scale;
-    if let Some(cap) = options.softcap {
-        scores = (scores / cap).tanh() * cap;
-    }
-    if let Some(bias) = bias {
-        scores = scores + bias.cast(DType::F32);
-    }
-    let padded = mask.is_some();
-    let mut hidden = mask.map(|mask| mask.expand([batch, heads, queries, keys]));
-    if options.is_causal {
-        let future = Tensor::<2, Bool>::tril_mask([queries, keys], keys as i64 - queries as i64, &device)
-            .unsqueeze::<4>()
-            .expand([batch, heads, queries, keys]);
-        hidden = Some(match hidden {
-            Some(hidden) => hidden.bool_or(future),
-            None => future,
-        });
-    }
-    if let Some(hidden) = hidden.clone() {
-        scores = scores.mask_fill(hidden, f32::MIN);
-    }
-    let mut weights = match sinks {
-        Some(sinks) => {
-            let sinks = sinks.cast(DType::F32).reshape([1, heads, 1, 1]).expand([batch, heads, queries, 1]);
-            softmax(Tensor::cat(vec![scores, sinks], 3), 3).narrow(3, 0, keys)
-        }
-        None => softmax(scores, 3),
-    };
-    // A softmax over keys that are all hidden would spread its weight over them.
-    if let (true, Some(hidden)) = (padded, hidden) {
-        weights = weights.mask_fill(hidden, 0.0);
-    }
-    weights.cast(dtype)
+    let scores = q.matmul(k.swap_dims(2, 3)).cast(DType::F32) * scale;
+    score_weights(scores, mask, bias, sinks, options).cast(dtype)
 }

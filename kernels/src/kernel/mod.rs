@@ -1,5 +1,6 @@
 //! One file an op, or a family of them.
 
+mod additive_weights;
 mod alibi;
 mod append;
 mod attention;
@@ -25,9 +26,11 @@ mod quick_gelu;
 mod relative_buckets;
 mod rotary;
 mod route;
+mod score_weights;
 mod sinusoid;
 mod unembed;
 
+pub use additive_weights::*;
 pub use alibi::*;
 pub use append::*;
 pub use attention::*;
@@ -53,5 +56,6 @@ pub use quick_gelu::*;
 pub use relative_buckets::*;
 pub use rotary::*;
 pub use route::*;
+pub use score_weights::*;
 pub use sinusoid::*;
 pub use unembed::*;

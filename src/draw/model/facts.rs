@@ -1,8 +1,8 @@
 //! The text on boxes: what a layer or a module is, in the few words that fit into a picture.
 
 use super::outline::Tint;
-use crate::ir::op::Op;
 use crate::ir::op::meaning::Note;
+use crate::ir::op::{Op, Score};
 use crate::ir::print::factor;
 use crate::ir::{Dim, Graph, Layer, MemberKind, Module, Role, Slot, Type, stack_len};
 use crate::report::number::exact;
@@ -103,6 +103,7 @@ fn rules(module: &Module, steering: &[Note]) -> Vec<String> {
         let Op::Attention(op) = &node.op else { continue };
         let queries = node.inputs.first().map(|id| &module.value(*id).ty);
         width = queries.and_then(Type::last).and_then(Dim::constant);
+        rules.extend((op.score == Score::Additive).then(|| "additive scores".into()));
         rules.extend(op.causal.then(|| "causal".into()));
         rules.extend(op.softcap.map(|cap| format!("softcap {}", factor(cap))));
         rules.extend(op.has_sinks.then(|| "sinks".into()));

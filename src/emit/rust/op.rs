@@ -7,7 +7,7 @@ use crate::emit::program::constants::{Kind, frequencies as numbers};
 use crate::emit::program::needs::Need;
 use crate::ir::op::{
     Activation, Attention, FrequencyRule, Hidden, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router,
-    RouterScore, Sequence, SinusoidLayout,
+    RouterScore, Score, Sequence, SinusoidLayout,
 };
 use crate::ir::{Extent, Module, Op, ValueId};
 use crate::lower::Bug;
@@ -354,10 +354,10 @@ fn factor(f: &Function<'_>, by: f64, x: ValueId) -> Code {
     f.file.scalar(&f.file.program.constants.factor(by, width))
 }
 
-/// `attention(q, k, v, mask, bias, options)`. Where its weights are wanted or it has sinks, the weights are computed
+/// `attention(q, k, v, mask, bias, options)`. Where its weights are wanted or it has sinks or additive scores, the weights are computed
 /// apart from the sum.
 fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<'_>) -> Result<Code, Bug> {
-    let Attention { scale, softcap, causal, dropout, has_mask, has_bias, has_sinks } = attention;
+    let Attention { score, scale, softcap, causal, dropout, has_mask, has_bias, has_sinks } = attention;
     let [q, k, v, rest @ ..] = wanted.inputs else {
         return Err(Bug("attention has too few inputs in the emitted program".to_owned()));
     };
@@ -370,6 +370,13 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<
         Some(None) => Err(Bug("attention has too few inputs in the emitted program".to_owned())),
     };
     let (mask, bias, sinks) = (next(*has_mask)?, next(*has_bias)?, next(*has_sinks)?);
+    let (kernel, score) = match score {
+        Score::Dot => ("attention_weights", None),
+        Score::Additive => match rest.next() {
+            Some(id) => ("additive_weights", Some(f.operand(id))),
+            None => return Err(Bug("additive scores have no weights in the emitted program".to_owned())),
+        },
+    };
     let softcap = softcap.map_or("None".to_owned(), |cap| format!("Some({})", float(cap)));
     let options = code![
         Code::import("burn::tensor::ops::AttentionModuleOptions"),
@@ -380,8 +387,9 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<
     f.local("options", options);
     let options = Code::text("options");
     let wants_weights = wanted.results > 1;
-    if wants_weights || *has_sinks {
-        let weights = Code::call(Code::kernel("attention_weights"), [q, k, mask, bias, sinks, options]);
+    if wants_weights || attention.is_composed() {
+        let given = [q, k].into_iter().chain(score).chain([mask, bias, sinks, options]);
+        let weights = Code::call(Code::kernel(kernel), given);
         let drop = |weights: Code| -> Result<Code, Bug> {
             match *dropout > 0.0 {
                 true => Ok(wanted.dropout(op)?.method("forward", [weights])),

@@ -1,8 +1,8 @@
-//! Scaled dot-product attention and the cache of keys and values.
+//! Attention, by scaled dot products or additive scores, and the cache of keys and values.
 
-use super::MaskRule;
 use super::meaning::{Given, Meaning, Picture, Site, Types, size};
 use super::training::{Entry, Operand, Passing, Training};
+use super::{Activation, MaskRule};
 use crate::ir::infer::{Mismatch, broadcast, fail};
 use crate::ir::print::{flag, optional};
 use crate::ir::work::Work;
@@ -11,6 +11,8 @@ use crate::ir::{Dim, Module, Sym, Type};
 /// Fields of [`Op::Attention`](super::Op::Attention).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attention {
+    /// How a query and a key give a score.
+    pub score: Score,
     /// Multiplies the scores.
     pub scale: f64,
     /// Bounds the scaled scores: `cap * tanh(score / cap)`.
@@ -27,11 +29,55 @@ pub struct Attention {
     pub has_sinks: bool,
 }
 
+/// How a query and a key of a head give a score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Score {
+    /// `q · k` (Vaswani et al. 2017)
+    Dot,
+    /// `w · tanh(q + k)` with a learned `w` for each head (Bahdanau et al. 2015); `w [H,D]` is the last input.
+    Additive,
+}
+
 impl Attention {
+    /// The places of the optional inputs: mask, bias, sinks and the weights of additive scores.
+    fn optional(&self) -> [Option<usize>; 4] {
+        let mut next = 3;
+        [self.has_mask, self.has_bias, self.has_sinks, self.score == Score::Additive].map(|is_there| {
+            let at = is_there.then_some(next);
+            next += usize::from(is_there);
+            at
+        })
+    }
+
+    /// The place of the mask among the inputs.
+    pub fn mask(&self) -> Option<usize> {
+        self.optional()[0]
+    }
+
+    /// The place of the bias among the inputs.
+    pub fn bias(&self) -> Option<usize> {
+        self.optional()[1]
+    }
+
+    /// The place of the sinks among the inputs.
+    pub fn sinks(&self) -> Option<usize> {
+        self.optional()[2]
+    }
+
+    /// The place of the weights of additive scores among the inputs.
+    pub fn score_weights(&self) -> Option<usize> {
+        self.optional()[3]
+    }
+
+    /// Whether its weights are computed as a value of their own, because the fused operation cannot compute it.
+    pub fn is_composed(&self) -> bool {
+        self.has_sinks || self.score == Score::Additive
+    }
+
     /// The rules that hide keys from its queries, given those of its inputs: those of its mask and its own
     /// `causal`.
     pub fn hidden_by(&self, given: &[Vec<MaskRule>]) -> Vec<MaskRule> {
-        let mut rules = given.get(3).filter(|_| self.has_mask).cloned().unwrap_or_default();
+        let mut rules = self.mask().and_then(|i| given.get(i)).cloned().unwrap_or_default();
         if self.causal && !rules.contains(&MaskRule::CAUSAL) {
             rules.push(MaskRule::CAUSAL);
         }
@@ -46,17 +92,26 @@ impl Attention {
         keys != queries && *keys != queries + &Dim::sym(Sym::Past)
     }
 
-    /// Operations for one query and one key of one head: `2 D` for the score, `2 V` for the sum.
+    /// Operations for one query and one key of one head: `2 D` for the score (the product of query and key, or of
+    /// `w` and the activated sum), `2 V` for the sum.
     pub fn per_pair(site: &Site<'_>) -> Dim {
-        let width = |i: usize| site.input(i).and_then(Type::last).cloned().unwrap_or_default();
-        (width(1) + width(2)) * Dim::of(2u64)
+        (width(site, 1) + width(site, 2)) * Dim::of(2u64)
     }
+}
+
+/// Features of a head of an input.
+fn width(site: &Site<'_>, input: usize) -> Dim {
+    site.input(input).and_then(Type::last).cloned().unwrap_or_default()
 }
 
 impl Meaning for Attention {
     fn text(&self, _: &Module) -> String {
         format!(
-            "attention scale={:?}{}{}{}{}{}{}",
+            "attention{} scale={:?}{}{}{}{}{}{}",
+            match self.score {
+                Score::Dot => "",
+                Score::Additive => " additive",
+            },
             self.scale,
             optional("softcap", self.softcap.map(|c| format!("{c:?}"))),
             flag(self.causal, " causal"),
@@ -67,14 +122,19 @@ impl Meaning for Attention {
         )
     }
     fn sentence(&self) -> &'static str {
-        "softmax(scale · q kᵀ) v; where a mask hides a key its weight is 0"
+        match self.score {
+            Score::Dot => "softmax(scale · q kᵀ) v; where a mask hides a key its weight is 0",
+            Score::Additive => {
+                "softmax(scale · w tanh(q + k)) v, for every query and key; where a mask hides a key its weight is 0"
+            }
+        }
     }
     fn infer(&self, given: &Given<'_>) -> Types {
-        let expected = 3 + [self.has_mask, self.has_bias, self.has_sinks].iter().filter(|b| **b).count();
+        let expected = 3 + self.optional().iter().flatten().count();
         if given.inputs.len() != expected {
             return fail(format!("attention takes {expected} inputs, not {}", given.inputs.len()));
         }
-        let [q, k, v, rest @ ..] = given.inputs else { return fail("attention takes q, k and v") };
+        let [q, k, v, ..] = given.inputs else { return fail("attention takes q, k and v") };
         let ([b, h, t, d], [kb, kh, kt, kd], [vb, vh, vt, vd]) =
             (q.shape.as_slice(), k.shape.as_slice(), v.shape.as_slice())
         else {
@@ -84,20 +144,21 @@ impl Meaning for Attention {
             return fail(format!("queries {q}, keys {k} and values {v} do not fit"));
         }
         let scores = [b.clone(), h.clone(), t.clone(), kt.clone()];
-        let mut rest = rest.iter();
-        for wanted in [self.has_mask, self.has_bias] {
-            if wanted
-                && let Some(extra) = rest.next()
-                && broadcast(&scores, &extra.shape)? != scores
-            {
+        let at = |place: Option<usize>| place.and_then(|i| given.inputs.get(i));
+        for extra in [at(self.mask()), at(self.bias())].into_iter().flatten() {
+            if broadcast(&scores, &extra.shape)? != scores {
                 return fail(format!("{extra} does not fit scores of {q} and {k}"));
             }
         }
-        if self.has_sinks
-            && let Some(sinks) = rest.next()
+        if let Some(sinks) = at(self.sinks())
             && sinks.shape.as_slice() != [h.clone()]
         {
             return fail(format!("sinks of {sinks} for {h} heads"));
+        }
+        if let Some(weights) = at(self.score_weights())
+            && weights.shape.as_slice() != [h.clone(), d.clone()]
+        {
+            return fail(format!("weights of {weights} for the scores of {q}"));
         }
         Ok(vec![Type::float([b.clone(), h.clone(), t.clone(), vd.clone()]), Type::float(scores)])
     }
@@ -107,11 +168,16 @@ impl Meaning for Attention {
         if self.softcap.is_some() {
             steps += 3;
         }
+        // Additive scores add a query and a key and take tanh, feature by feature; no fused kernel avoids storing them.
+        let sums = match self.score {
+            Score::Dot => Dim::default(),
+            Score::Additive => &scores * &width(site, 0),
+        };
         Work {
             attention: &scores * &Self::per_pair(site),
-            elementwise: &scores * &Dim::of(steps),
+            elementwise: &scores * &Dim::of(steps) + &sums * &Dim::of(1 + Activation::Tanh.operations()),
             attention_weights: scores,
-            ..Work::computed(&site.out())
+            ..Work::computed(&(site.out() + sums))
         }
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
@@ -120,23 +186,34 @@ impl Meaning for Attention {
     fn training(&self, site: &Site<'_>) -> Training {
         // Scores and their softmax keep two sizes of the scores, a softcap one more; what is multiplied by the
         // values is kept too, and what dropout multiplied it by.
-        let is_composed = self.dropout > 0.0 || self.has_sinks;
-        let extras = 3 + usize::from(self.has_mask)..site.node.inputs.len();
-        let from = [0, 1].into_iter().chain(extras).map(Operand::Input);
+        let is_composed = self.dropout > 0.0 || self.is_composed();
+        let mut entries = Vec::new();
+        let mut factors = vec![Operand::Input(0), Operand::Input(1)];
+        if let Some(weights) = self.score_weights() {
+            // The sum of each query and key is kept, and its tanh too; the gradient takes as much again twice.
+            let features = width(site, 0).constant().and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
+            let sums = Entry::new(Passing::Fresh, factors);
+            entries.push(Entry { size_of: 1, times: features, own: 1, needs_halves: 4, ..sums });
+            factors = vec![Operand::Entry(0), Operand::Input(weights)];
+        }
+        let extras = [self.bias(), self.sinks()].into_iter().flatten().map(Operand::Input);
+        let from: Vec<Operand> = factors.iter().copied().chain(extras).collect();
         let scores = Entry {
             size_of: 1,
             own: 2 + u64::from(self.softcap.is_some()),
             flags: u64::from(is_composed && self.has_mask && self.causal),
             needs_halves: 4,
-            ..Entry::new(Passing::Product, from).keeping([Operand::Input(0), Operand::Input(1)])
+            ..Entry::new(Passing::Product, from).keeping(factors)
         };
-        let mut entries = vec![scores];
+        entries.push(scores);
+        let weights = entries.len() - 1;
         if self.dropout > 0.0 {
-            entries.push(Entry { size_of: 1, own: 1, ..Entry::new(Passing::InPlace, [Operand::Entry(0)]) });
+            let dropped = Entry::new(Passing::InPlace, [Operand::Entry(weights)]);
+            entries.push(Entry { size_of: 1, own: 1, ..dropped });
         }
         let factors = [Operand::Entry(entries.len() - 1), Operand::Input(2)];
         entries.push(Entry::new(Passing::Product, factors).keeping(factors));
-        let results = vec![entries.len() - 1, 0];
+        let results = vec![entries.len() - 1, weights];
         Training::Computed { entries, results }
     }
 }

@@ -23,7 +23,7 @@ mod table;
 pub mod training;
 
 pub use arithmetic::Activation;
-pub use attention::Attention;
+pub use attention::{Attention, Score};
 pub use lookup::Pool;
 pub use mask::{Hidden, MaskRule, Window, reach, visible_pairs};
 pub use meaning::Meaning;
@@ -151,8 +151,8 @@ pub enum Op {
     /// Appends to the key/value cache along the axis before the last: `[.., T, D] → [.., P+T, D]`.
     /// The identity outside cached decoding.
     Cache,
-    /// Scaled dot-product attention: `[q [B,H,T,D], k [B,H,K,D], v [B,H,K,V], mask?, bias?, sinks?] →
-    /// [B,H,T,V], weights [B,H,T,K]`. Order: scale, softcap, bias, mask, softmax, dropout.
+    /// Attention: `[q [B,H,T,D], k [B,H,K,D], v [B,H,K,V], mask?, bias?, sinks?, score weights [H,D]?] →
+    /// [B,H,T,V], weights [B,H,T,K]`. Order: score, scale, softcap, bias, mask, softmax, dropout.
     Attention(Attention),
 
     /// A nonlinearity, feature by feature.

@@ -26,6 +26,8 @@ pub enum Training {
 pub struct Entry {
     /// Which result of the op it has the size of.
     pub size_of: usize,
+    /// How many times that size it has.
+    pub times: u64,
     /// What its gradient goes to.
     pub from: Vec<Operand>,
     /// What is kept for its gradient.
@@ -71,7 +73,17 @@ impl Entry {
     /// The op's first result, whose gradient goes to these and needs nothing else.
     pub fn new(passing: Passing, from: impl IntoIterator<Item = Operand>) -> Self {
         let from = from.into_iter().collect();
-        Self { size_of: 0, from, kept: Vec::new(), own: 0, flags: 0, passing, needs_halves: 0, briefly: 0 }
+        Self {
+            size_of: 0,
+            times: 1,
+            from,
+            kept: Vec::new(),
+            own: 0,
+            flags: 0,
+            passing,
+            needs_halves: 0,
+            briefly: 0,
+        }
     }
 
     /// The op's first result, whose gradient goes to the first input.

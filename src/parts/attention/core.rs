@@ -1,12 +1,14 @@
 //! Fields and lowering steps that several kinds of attention share.
 
 use super::Site;
+use super::multi_head::Heads;
 use crate::field::mend::mended;
-use crate::field::record::{choice, entry, record};
+use crate::field::record::{Places, choice, entry, record};
 use crate::field::rule::{Is, Rule, check};
 use crate::field::value::{Field, Shape, Value};
-use crate::field::{Context, Probability};
+use crate::field::{Context, Positive, Probability};
 use crate::ir::build::{Builder, Built};
+use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, MaskRule, Op, Sequence};
 use crate::ir::print::thousands;
 use crate::ir::{Dim, Extent, Init, Sym, Type, ValueId};
@@ -272,7 +274,53 @@ pub fn mask(
     }))
 }
 
-/// Scaled dot-product attention with its optional inputs, `[B, H, T, V]`.
+choice! {
+    /// How a query and a key give a score.
+    pub enum Score {
+        /// `q · k` (Vaswani et al. 2017)
+        "dot" => Dot,
+        /// `w · tanh(q + k)` with a learned vector `w` for each head (Bahdanau et al. 2015); it is computed for every
+        /// pair of a query and a key, so it takes memory for `head_dim` numbers of each
+        "additive" => Additive,
+    }
+}
+
+impl Score {
+    /// The usual factor on the scores, if it is not that of dot products: the learned vector scales additive ones.
+    pub fn scale(self, given: Positive, places: &Places) -> Positive {
+        match self {
+            Score::Additive if !places.has("scale") => Positive(1.0),
+            Score::Additive | Score::Dot => given,
+        }
+    }
+
+    /// The formula of the weights.
+    pub fn formula(self) -> &'static str {
+        match self {
+            Score::Dot => "softmax(scale q kᵀ) v",
+            Score::Additive => "softmax(scale w tanh(q + k)) v",
+        }
+    }
+
+    /// The learned vectors of additive scores, `[H, D]`, as a member of the attention.
+    pub fn weights(
+        self,
+        b: &mut Builder,
+        site: &Site<'_>,
+        sizes: &Heads,
+    ) -> Result<Option<ValueId>, Mismatch> {
+        match self {
+            Score::Dot => Ok(None),
+            Score::Additive => {
+                let path = format!("{}.{}", site.scope.path, site.path("score"));
+                let layer = site.scope.init.param(&path, vec![sizes.heads, sizes.head_dim], None);
+                b.param("score", layer).map(Some)
+            }
+        }
+    }
+}
+
+/// Attention with its optional inputs, `[B, H, T, V]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Scores {
     /// Queries, keys, values, `[B, H, T, D]`.
@@ -283,6 +331,8 @@ pub struct Scores {
     pub bias: Option<ValueId>,
     /// Attention sinks, one score for each head, `[H]`.
     pub sinks: Option<ValueId>,
+    /// The weights of additive scores, `[H, D]`; scores are dot products without them.
+    pub score: Option<ValueId>,
     /// Factor on the scores.
     pub scale: f64,
     /// Bound on the scores: `c tanh(score / c)`.
@@ -298,8 +348,9 @@ impl Scores {
     pub fn lower(&self, b: &mut Builder) -> Built {
         let (q, k, v) = self.qkv;
         let mut inputs = vec![q, k, v];
-        inputs.extend([self.mask, self.bias, self.sinks].into_iter().flatten());
+        inputs.extend([self.mask, self.bias, self.sinks, self.score].into_iter().flatten());
         let attention = op::Attention {
+            score: if self.score.is_some() { op::Score::Additive } else { op::Score::Dot },
             scale: self.scale,
             softcap: self.softcap,
             causal: self.causal,

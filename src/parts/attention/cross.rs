@@ -2,11 +2,11 @@
 //! (Vaswani et al. 2017). It has no positions of its own.
 
 use super::Site;
-use super::core::{self, Bias, Dropout, Normed, QkNorm, Scores};
+use super::core::{self, Bias, Dropout, Normed, QkNorm, Score, Scores};
 use super::multi_head::{Heads, repeated};
 use crate::field::record::record;
 use crate::field::rule::{Is, Rule};
-use crate::field::{Positive, Size};
+use crate::field::{Context, Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{MaskRule, Op};
@@ -26,7 +26,9 @@ record! {
         value_dim: Size = formula("head_dim");
         /// Which projections have a bias.
         bias: Bias = value(Bias::all(true));
-        /// Factor on the scores.
+        /// How a query and a key give a score.
+        score: Score = value(Score::Dot);
+        /// Factor on the scores; 1 unless it is given where they are additive.
         scale: Positive = formula("1/sqrt(head_dim)");
         /// Bound on the scores: `c tanh(score / c)`.
         softcap: Option<Positive> = absent;
@@ -41,10 +43,14 @@ record! {
             "cross attention does not rotate queries and keys, so no norm can come after rotation",
         )
         .help("remove `when`"),
-    ];
+    ]; then Self::settled;
 }
 
 impl Cross {
+    fn settled(self, _: &Context<'_>) -> Self {
+        Self { scale: self.score.scale(self.scale, &self.places), ..self }
+    }
+
     /// What it is, in a few words.
     fn described(&self) -> Part {
         let sizes = core::sizes(*self.heads, *self.kv_heads, *self.head_dim);
@@ -61,7 +67,13 @@ impl Cross {
         let mut b = Builder::new(&scope.arena, "CrossAttention", Role::Attention);
         b.at(self.places.whole());
         b.part(self.described());
-        b.doc("Cross attention: queries from `x`, keys and values from `memory`.");
+        b.doc(match self.score {
+            Score::Dot => "Cross attention: queries from `x`, keys and values from `memory`.".to_owned(),
+            Score::Additive => format!(
+                "Cross attention, `{}`: queries from `x`, keys and values from `memory`.",
+                self.score.formula()
+            ),
+        });
         let x = b.argument("x", scope.activations(scope.d_model));
         let source = Type::float([Dim::sym(Sym::Batch), memory.sequence.queries(), Dim::from(memory.width)]);
         let source = b.argument("memory", source);
@@ -96,11 +108,13 @@ impl Cross {
             k = norm.lower(&mut b, site, &Normed { name: "key", heads: sizes.kv_heads, dim }, k)?;
         }
         let (k, v) = repeated(&mut b, sizes.repeats(), k, v)?;
+        let score = self.score.weights(&mut b, site, &sizes)?;
         let y = Scores {
             qkv: (q, k, v),
             mask: given.first().copied(),
             bias: None,
             sinks: None,
+            score,
             scale: *self.scale,
             softcap: self.softcap.map(|c| *c),
             causal: false,

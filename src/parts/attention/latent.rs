@@ -154,6 +154,7 @@ impl Latent {
             mask: given_mask,
             bias,
             sinks: None,
+            score: None,
             scale: *self.scale,
             softcap: None,
             causal: in_op,

@@ -2,10 +2,10 @@
 //! (Vaswani et al. 2017). With fewer key/value heads, groups of query heads share them (Ainslie et al. 2023).
 
 use super::Site;
-use super::core::{self, Bias, Dropout, Gate, Normed, Over, QkNorm, Scores, When};
+use super::core::{self, Bias, Dropout, Gate, Normed, Over, QkNorm, Score, Scores, When};
 use crate::diag::Diagnostic;
 use crate::field::record::record;
-use crate::field::{Positive, Size};
+use crate::field::{Context, Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Activation, Op};
@@ -27,7 +27,9 @@ record! {
         value_dim: Size = formula("head_dim");
         /// Which projections have a bias.
         bias: Bias = value(Bias::all(true));
-        /// Factor on the scores.
+        /// How a query and a key give a score.
+        score: Score = value(Score::Dot);
+        /// Factor on the scores; 1 unless it is given where they are additive.
         scale: Positive = formula("1/sqrt(head_dim)");
         /// Bound on the scores: `c tanh(score / c)` (Gemma 2).
         softcap: Option<Positive> = absent;
@@ -44,10 +46,14 @@ record! {
         dropout: Dropout = value(Dropout::none());
         /// Which keys a query may see.
         mask: Mask = value(Mask::of_stack());
-    } rules [core::GROUPS];
+    } rules [core::GROUPS]; then Self::settled;
 }
 
 impl MultiHead {
+    fn settled(self, _: &Context<'_>) -> Self {
+        Self { scale: self.score.scale(self.scale, &self.places), ..self }
+    }
+
     fn geometry(&self, site: &Site<'_>) -> Geometry {
         Geometry {
             heads: *self.heads,
@@ -95,7 +101,10 @@ impl MultiHead {
         let mut b = Builder::new(&scope.arena, name, Role::Attention);
         b.at(self.places.whole());
         b.part(self.described());
-        b.doc("Multi-head attention: `softmax(scale q kᵀ) v` in every head, joined and projected.");
+        b.doc(format!(
+            "Multi-head attention: `{}` in every head, joined and projected.",
+            self.score.formula()
+        ));
         let x = b.argument("x", scope.activations(scope.d_model));
         let given = scope.arguments(&mut b, &needs);
         let (given_position, given_mask) = given.split_at(of_position.len());
@@ -143,11 +152,13 @@ impl MultiHead {
             let layer = scope.init.param(&format!("{path}.sinks"), vec![sizes.heads], Some(Init::Zeros));
             b.param("sinks", layer)
         });
+        let score = self.score.weights(&mut b, site, &sizes)?;
         let y = Scores {
             qkv: (q, k, v),
             mask: given_mask,
             bias,
             sinks: sinks.transpose()?,
+            score,
             scale: *self.scale,
             softcap: self.softcap.map(|c| *c),
             causal: in_op,

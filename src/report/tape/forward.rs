@@ -7,11 +7,12 @@
 
 use super::super::scores;
 use super::{Held, Tape};
-use crate::ir::op::Attention;
 use crate::ir::op::meaning::Site;
 use crate::ir::op::training::{Passing, Training};
+use crate::ir::op::{Attention, Score};
 use crate::ir::{
-    Dim, Graph, Layer, Lengths, MemberKind, Module, ModuleId, Node, Op, Run, ValueId, Verified, stack_len,
+    Dim, Graph, Layer, Lengths, MemberKind, Module, ModuleId, Node, Op, Run, Type, ValueId, Verified,
+    stack_len,
 };
 
 /// What a forward pass is given and what is kept of it.
@@ -123,7 +124,14 @@ impl Tape<'_> {
             let tile = shape.unwrap_or_default().iter().rev().take(2);
             let tile = tile.fold(1u128, |n, dim| n.saturating_mul(dim.eval(lengths)));
             let scores = bytes(self, 1);
-            return self.forward_attention(attention, inputs, (out, scores, tile));
+            let sums = match attention.score {
+                Score::Dot => 0,
+                Score::Additive => {
+                    let width = site.input(0).and_then(Type::last).map_or(0, |dim| dim.eval(lengths));
+                    scores.saturating_mul(width)
+                }
+            };
+            return self.forward_attention(attention, inputs, (out, scores, tile), sums);
         }
         // An input that is not given leaves no result, and one of two masks is the mask itself.
         let is_optional = node.outputs.first().is_some_and(|id| module.value(*id).ty.optional);
@@ -249,6 +257,7 @@ impl Tape<'_> {
         attention: &Attention,
         inputs: &[Held],
         (out, scores, tile): (u128, u128, u128),
+        sums: u128,
     ) -> Vec<Held> {
         let elements = scores / self.element.max(1);
         let (q_k_v, mut others) = inputs.split_at(inputs.len().min(3));
@@ -258,7 +267,12 @@ impl Tape<'_> {
             (true, Some(_)) => value.bytes,
             (true, None) => value.bytes.saturating_mul(2),
         };
-        let mut briefly = q_k_v.iter().map(copied).fold(out, u128::saturating_add);
+        // Queries and keys that are added are read where they are; a product of matrices copies what it reads.
+        let products = match attention.score {
+            Score::Dot => q_k_v,
+            Score::Additive => q_k_v.get(2..).unwrap_or_default(),
+        };
+        let mut briefly = products.iter().map(copied).fold(out, u128::saturating_add);
         if let (true, Some((mask, rest))) = (attention.has_mask, others.split_first()) {
             // One byte for each score, broadcast to all heads.
             briefly = briefly.saturating_add(if mask.buffer.is_some() { elements } else { 0 });
@@ -268,10 +282,12 @@ impl Tape<'_> {
             let is_broadcast = bias.bytes < scores || bias.is_strided;
             briefly = briefly.saturating_add(if is_broadcast { scores } else { 0 });
         }
-        if attention.has_sinks || self.shows_attention {
+        if attention.is_composed() || self.shows_attention {
             // Scores, what the next operation makes of them, and what is hidden.
             let composed = scores.saturating_mul(3).saturating_add(elements.saturating_mul(2));
-            self.briefly(briefly.saturating_add(composed));
+            // Before that, the sums from which additive scores are computed.
+            let summed = sums.saturating_add(scores.saturating_mul(2));
+            self.briefly(briefly.saturating_add(composed.max(summed)));
         } else {
             let at_once = tile.min(SCORES_AT_ONCE).saturating_mul(self.element).saturating_mul(THREADS);
             self.briefly(briefly.saturating_add(at_once));

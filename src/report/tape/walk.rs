@@ -163,6 +163,7 @@ impl Tape<'_> {
             let from: Vec<Held> = entry.from.iter().map(of).collect();
             let kept: Vec<Held> = entry.kept.iter().map(of).collect();
             let size = sizes.get(entry.size_of).copied().unwrap_or_default();
+            let size = size.saturating_mul(u128::from(entry.times));
             let times = |n: u64| size.saturating_mul(u128::from(n));
             let flags = u128::from(entry.flags).saturating_mul(size / self.element);
             self.briefly(times(entry.briefly));
