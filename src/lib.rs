@@ -12,15 +12,18 @@
 //! *op* is primitive; *head* alone is the output head, while attention's are `heads` and `head_dim`.
 //! CONTRIBUTING.md has a longer glossary.
 
-// Where graphs and parts are matched on, an arm that takes all others would hide what a new one needs.
+// Where graphs and parts are matched on, an arm that takes all others would hide what a new one needs. What reads an
+// author's text neither indexes nor calculates with numbers that may overflow: no text makes it panic.
 
 pub mod cli;
 pub mod compile;
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod diag;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod draw;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod emit;
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod field;
 pub mod hub;
 #[warn(clippy::wildcard_enum_match_arm)]
@@ -30,18 +33,24 @@ pub mod interp;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod ir;
 pub mod learn;
-#[warn(clippy::wildcard_enum_match_arm)]
+#[warn(clippy::wildcard_enum_match_arm, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod lower;
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod memory;
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod names;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod parts;
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod read;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod report;
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod source;
-#[warn(clippy::wildcard_enum_match_arm)]
+#[warn(clippy::wildcard_enum_match_arm, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod spec;
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod syntax;
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod tensor_file;
 pub mod write;

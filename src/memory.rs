@@ -6,7 +6,7 @@ use crate::read;
 /// leave. `None` if the system says nothing.
 pub fn free() -> Option<u128> {
     // One thread for each core, and the main one.
-    let threads = 1 + std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).saturating_add(1);
     free_by(&|path| read::system(path), threads as u128)
 }
 
@@ -32,7 +32,8 @@ pub fn free_by(read: &dyn Fn(&str) -> Option<String>, threads: u128) -> Option<u
     };
     let running = status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok());
     let to_come = threads.saturating_sub(running.unwrap_or(1)).saturating_mul(THREAD);
-    let address = under("Max address space", "VmSize:").map(|left| left - to_come.min(left / 2));
+    let address =
+        under("Max address space", "VmSize:").map(|left| left.saturating_sub(to_come.min(left / 2)));
     let data = under("Max data size", "VmData:");
     let groups = read("/proc/self/cgroup").unwrap_or_default();
     let groups = groups.lines().flat_map(|line| group(line, read));

@@ -83,7 +83,7 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
 /// The system refuses, or it is a folder.
 pub fn spec(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    stream(path)?.take(limit::SPEC as u64 + 1).read_to_end(&mut bytes)?;
+    stream(path)?.take((limit::SPEC as u64).saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -109,7 +109,7 @@ fn stream(path: &Path) -> io::Result<Box<dyn Read>> {
 
 fn all(from: impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    from.take((most as u64).saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() > most {
         true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {most} bytes"))),
         false => Ok(bytes),

@@ -30,14 +30,8 @@ impl Span {
     /// The range of `text`, which is the text of `source`, that lies nearest to `start..end`: inside of it and
     /// between characters. For places that come from elsewhere, such as a parser's byte counts.
     pub fn within(source: SourceId, text: &str, start: usize, end: usize) -> Self {
-        let mut start = start.min(text.len());
-        while !text.is_char_boundary(start) {
-            start -= 1;
-        }
-        let mut end = end.clamp(start, text.len());
-        while !text.is_char_boundary(end) {
-            end += 1;
-        }
+        let start = text.floor_char_boundary(start);
+        let end = text.ceil_char_boundary(end.max(start));
         Self::new(source, start, end)
     }
 
@@ -85,21 +79,18 @@ fn beginning(bytes: &[u8]) -> usize {
 impl Source {
     /// The line and column of a byte offset, both counted from 1; columns count characters.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
-        let mut end = offset.min(self.text.len());
-        while !self.text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = self.text.floor_char_boundary(offset);
         let line = self.line_at(end);
         let start = line.checked_sub(1).and_then(|i| self.lines.get(i)).copied().unwrap_or(0);
-        let column = self.characters_before(end).saturating_sub(self.characters_before(start)) + 1;
-        (line, column)
+        let before = self.characters_before(end).saturating_sub(self.characters_before(start));
+        (line, before.saturating_add(1))
     }
 
     /// The number of characters before an offset that is between two of them.
     fn characters_before(&self, at: usize) -> usize {
         let step = at / STEP;
-        let rest = self.text.as_bytes().get(step * STEP..at).unwrap_or_default();
-        self.characters.get(step).copied().unwrap_or(0) + beginning(rest)
+        let rest = self.text.as_bytes().get(step.saturating_mul(STEP)..at).unwrap_or_default();
+        self.characters.get(step).copied().unwrap_or(0).saturating_add(beginning(rest))
     }
 
     /// The line of a byte offset, counted from 1.
@@ -133,10 +124,11 @@ impl SourceMap {
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
         let id = SourceId(u32::try_from(self.sources.len()).unwrap_or(u32::MAX));
         let text = text.into();
-        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let ends = text.match_indices('\n').map(|(at, _)| at.saturating_add(1));
+        let lines = std::iter::once(0).chain(ends).collect();
         let counts = text.as_bytes().chunks(STEP).map(beginning);
-        let characters = std::iter::once(0).chain(counts).scan(0, |sum, count| {
-            *sum += count;
+        let characters = std::iter::once(0).chain(counts).scan(0usize, |sum, count| {
+            *sum = sum.saturating_add(count);
             Some(*sum)
         });
         let characters = characters.collect();

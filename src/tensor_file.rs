@@ -175,7 +175,9 @@ impl TensorFile {
             let most = limit::HEADER;
             return Err(file.corrupt(format!("its header claims {size} bytes, more than {most}")));
         }
-        let Some(data) = length.checked_sub(8 + size) else {
+        // What is before the tensors: the header and its size, in 8 bytes.
+        let begin = size.saturating_add(8);
+        let Some(data) = length.checked_sub(begin) else {
             return Err(file.corrupt(format!("its header claims {size} bytes, the file has {length}")));
         };
         let text = file.read_at(8, size as usize)?;
@@ -183,7 +185,7 @@ impl TensorFile {
             Ok(header) => header,
             Err(e) => return Err(file.corrupt(format!("its header: {e}"))),
         };
-        match entries(header.tensors, 8 + size, data) {
+        match entries(header.tensors, begin, data) {
             Ok(entries) => file.entries = entries,
             Err(why) => return Err(file.corrupt(why)),
         }
@@ -218,13 +220,13 @@ impl TensorFile {
             return Err(self.corrupt(format!("`{name}` holds {}, which is not a float type", entry.dtype)));
         }
         // A piece at a time: the file's bytes and the numbers are never both in memory.
-        let mut values = Vec::with_capacity(entry.at.1 / entry.element.bytes());
-        let end = entry.at.0 + entry.at.1 as u64;
+        let mut values = Vec::with_capacity(entry.at.1.checked_div(entry.element.bytes()).unwrap_or(0));
+        let end = entry.at.0.saturating_add(entry.at.1 as u64);
         let mut at = entry.at.0;
         while at < end {
-            let bytes = self.read_at(at, STEP.min((end - at) as usize))?;
+            let bytes = self.read_at(at, STEP.min(end.saturating_sub(at) as usize))?;
             decode(entry.element, &bytes, &mut values);
-            at += bytes.len() as u64;
+            at = at.saturating_add(bytes.len() as u64);
         }
         Ok(values)
     }
@@ -331,7 +333,7 @@ fn entries(raw: Vec<(String, RawEntry)>, start: u64, data: u64) -> Result<IndexM
             return Err(format!("`{name}` has {size} bytes, its place is {from}..{to} of {data}"));
         }
         ranges.push((from, to, name.clone()));
-        let at = (start + from, size);
+        let at = (start.saturating_add(from), size);
         out.insert(name, Entry { dtype, shape, element, at });
     }
     ranges.sort();

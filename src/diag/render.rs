@@ -148,8 +148,8 @@ fn snippet<'a>(
     // to the last.
     let start = labels.iter().map(|l| l.span.start as usize).min().unwrap_or(0).min(text.len());
     let end = labels.iter().map(|l| l.span.end as usize).max().unwrap_or(0).clamp(start, text.len());
-    let begin = text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |i| i + 1);
-    let finish = text.get(end..).and_then(|t| t.find('\n')).map_or(text.len(), |i| end + i);
+    let begin = text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |i| i.saturating_add(1));
+    let finish = text.get(end..).and_then(|t| t.find('\n')).map_or(text.len(), |i| end.saturating_add(i));
     // For the same reason, the rest of a long last line is left out.
     let finish = (end.saturating_add(TAIL)..finish).find(|i| text.is_char_boundary(*i)).unwrap_or(finish);
     let shown = text.get(begin..finish).unwrap_or("");
@@ -169,16 +169,10 @@ fn snippet<'a>(
 /// A byte range relative to `begin`, on character boundaries of `text[begin..finish]`. A range over several
 /// lines is cut to its first line, which is enough to recognise it.
 fn within(range: &Range<usize>, text: &str, begin: usize, finish: usize) -> Range<usize> {
-    let mut start = range.start.clamp(begin, finish);
-    while !text.is_char_boundary(start) {
-        start -= 1;
-    }
-    let mut end = range.end.clamp(start, finish);
-    while !text.is_char_boundary(end) {
-        end += 1;
-    }
-    let line = text.get(start..end).and_then(|t| t.find('\n')).map_or(end, |n| start + n);
-    start - begin..line - begin
+    let start = text.floor_char_boundary(range.start.clamp(begin, finish));
+    let end = text.ceil_char_boundary(range.end.clamp(start, finish));
+    let line = text.get(start..end).and_then(|t| t.find('\n')).map_or(end, |n| start.saturating_add(n));
+    start.saturating_sub(begin)..line.saturating_sub(begin)
 }
 
 /// A text that came from a file or a user, as a terminal may show it: characters that steer it become visible.

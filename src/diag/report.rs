@@ -141,27 +141,29 @@ fn rule(code: Code) -> Json {
 }
 
 fn result(data: &Data, rules: &[Code]) -> Json {
-    let mut object = json!({
-        "ruleId": data.code,
-        "level": data.severity,
-        "message": { "text": whole_message(data) },
-        "locations": data.labels.first().map(location).into_iter().collect::<Vec<_>>(),
-    });
+    let mut object = serde_json::Map::new();
+    let mut add = |key: &str, value: Json| drop(object.insert(key.to_owned(), value));
+    add("ruleId", json!(data.code));
+    add("level", json!(data.severity));
+    add("message", json!({ "text": whole_message(data) }));
+    add("locations", data.labels.first().map(location).into_iter().collect());
     if let Some(index) = rules.iter().position(|code| code.slug() == data.code) {
-        object["ruleIndex"] = json!(index);
+        add("ruleIndex", json!(index));
     }
     let related: Vec<Json> = data.labels.iter().skip(1).map(related).collect();
     if !related.is_empty() {
-        object["relatedLocations"] = json!(related);
+        add("relatedLocations", json!(related));
     }
-    object
+    Json::Object(object)
 }
 
 /// A further place, with what is said there.
 fn related(place: &Place) -> Json {
-    let mut object = location(place);
-    object["message"] = json!({ "text": place.text });
-    object
+    let mut found = location(place);
+    if let Json::Object(object) = &mut found {
+        object.insert("message".to_owned(), json!({ "text": place.text }));
+    }
+    found
 }
 
 fn location(place: &Place) -> Json {

@@ -177,7 +177,7 @@ pub fn are_neighbours(a: char, b: char) -> bool {
     let place = |c: char| {
         let found = KEYBOARD.iter().enumerate().find_map(|(row, keys)| Some((row, keys.find(c)?)));
         // Each row begins half a key further right than the one above.
-        found.map(|(row, column)| (row * 2, column * 2 + row))
+        found.map(|(row, column)| (row.saturating_mul(2), column.saturating_mul(2).saturating_add(row)))
     };
     match (place(a), place(b)) {
         (Some((row, column)), Some((other_row, other_column))) => {
@@ -199,7 +199,8 @@ fn slip(typed: &[char], meant: &[char]) -> usize {
     // A letter that is there or missing beside one like it is a key hit twice or once.
     let lone = |word: &[char], at: usize| {
         let letter = word.get(at);
-        let twin = at.checked_sub(1).and_then(|i| word.get(i)) == letter || word.get(at + 1) == letter;
+        let before = at.checked_sub(1).and_then(|i| word.get(i));
+        let twin = before == letter || word.get(at.saturating_add(1)) == letter;
         match letter {
             Some(_) if twin => COMMON_SLIP,
             Some(c) if c.is_ascii_digit() => DIGIT,
@@ -210,18 +211,21 @@ fn slip(typed: &[char], meant: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = vec![0];
     for j in 0..meant.len() {
-        row.push(row.last().copied().unwrap_or(0) + lone(meant, j));
+        row.push(row.last().copied().unwrap_or(0).saturating_add(lone(meant, j)));
     }
     for (i, a) in typed.iter().enumerate() {
-        let mut next = vec![row.first().copied().unwrap_or(0) + lone(typed, i)];
+        let mut next = vec![row.first().copied().unwrap_or(0).saturating_add(lone(typed, i))];
         for (j, b) in meant.iter().enumerate() {
             let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX / 2);
-            let mut cost = (at(&row, j) + exchange(*a, *b))
-                .min(at(&row, j + 1) + lone(typed, i))
-                .min(at(&next, j) + lone(meant, j));
-            let swapped = i > 0 && j > 0 && typed.get(i - 1) == Some(b) && meant.get(j - 1) == Some(a);
-            if swapped && a != b {
-                cost = cost.min(at(&before, j - 1) + COMMON_SLIP);
+            let mut cost = at(&row, j)
+                .saturating_add(exchange(*a, *b))
+                .min(at(&row, j.saturating_add(1)).saturating_add(lone(typed, i)))
+                .min(at(&next, j).saturating_add(lone(meant, j)));
+            let ends = i.checked_sub(1).and_then(|i| typed.get(i)).zip(j.checked_sub(1));
+            if let Some((last, k)) = ends.filter(|(last, k)| *last == b && meant.get(*k) == Some(a))
+                && last != a
+            {
+                cost = cost.min(at(&before, k).saturating_add(COMMON_SLIP));
             }
             next.push(cost);
         }
@@ -246,7 +250,7 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     };
     let begin = alike(&mut typed.iter().copied(), &mut meant.iter().copied());
     let end = alike(&mut typed.iter().rev().copied(), &mut meant.iter().rev().copied());
-    let rank = |cost: usize| Some((cost, usize::MAX - begin - end));
+    let rank = |cost: usize| Some((cost, usize::MAX.saturating_sub(begin).saturating_sub(end)));
     let sorted = |word: &str| {
         let mut parts: Vec<String> = word.split('_').map(str::to_owned).collect();
         parts.sort();
@@ -256,12 +260,13 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
         return rank(NEXT_WORD);
     }
     // A wrong letter in three; a word of one letter is near everything.
-    let limit = LETTER * (typed.len() / 3).max(1);
+    let limit = LETTER.saturating_mul((typed.len() / 3).max(1));
     let first = if typed.first() == meant.first() { 0 } else { FIRST_LETTER };
     // Each letter more or less costs something, so most words need not be compared letter by letter.
-    let may_be_near = typed.len() > 1 && typed.len().abs_diff(meant.len()) * COMMON_SLIP <= limit;
+    let least = typed.len().abs_diff(meant.len()).saturating_mul(COMMON_SLIP);
+    let may_be_near = typed.len() > 1 && least <= limit;
     if let Some(cost) = may_be_near.then(|| slip(&typed, &meant)).filter(|cost| *cost <= limit) {
-        return rank(cost + first);
+        return rank(cost.saturating_add(first));
     }
     // A word cut short, or one that goes on, is a likelier slip than as many wrong letters.
     let goes_on = typed.len() >= 3 && near.starts_with(wanted);
@@ -269,7 +274,7 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     let is_cut = goes_on || meant.len() >= 3 && wanted.starts_with(&near);
     match (next_word, is_cut) {
         (true, _) => rank(NEXT_WORD),
-        (false, true) => rank(limit + LETTER),
+        (false, true) => rank(limit.saturating_add(LETTER)),
         (false, false) => None,
     }
 }
@@ -311,7 +316,7 @@ fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Optio
 /// there are fewer for very many candidates.
 pub fn most_path_hints(candidates: usize) -> usize {
     const MOST_COMPARISONS: usize = 100_000;
-    (MOST_COMPARISONS / candidates.max(1)).clamp(1, 64)
+    MOST_COMPARISONS.checked_div(candidates).unwrap_or(MOST_COMPARISONS).clamp(1, 64)
 }
 
 /// The paths most like one, `decoder.blocks.0.norm2` or a tensor's name, the best first. Paths are compared
@@ -321,7 +326,7 @@ pub fn nearest_paths<'a>(path: &str, candidates: impl Iterator<Item = &'a str>, 
     let mut scored: Vec<(usize, &str)> = candidates
         .filter_map(|candidate| {
             let cost = path_distance(&wanted, &candidate.split('.').map(plain).collect::<Vec<_>>());
-            (cost <= wanted.len() * SEGMENT / 2).then_some((cost, candidate))
+            (cost <= wanted.len().saturating_mul(SEGMENT) / 2).then_some((cost, candidate))
         })
         .collect();
     scored.sort_by_key(|(cost, _)| *cost);
@@ -337,13 +342,15 @@ fn path_distance(path: &[String], other: &[String]) -> usize {
         true => 0,
         false => distance(a, b).map_or(SEGMENT * 3 / 2, |(cost, _)| cost.min(SEGMENT)),
     };
-    let mut row: Vec<usize> = (0..=other.len()).map(|j| j * SEGMENT).collect();
+    let mut row: Vec<usize> = (0..=other.len()).map(|j| j.saturating_mul(SEGMENT)).collect();
     for (i, a) in path.iter().enumerate() {
-        let mut next = vec![(i + 1) * SEGMENT];
+        let mut next = vec![i.saturating_add(1).saturating_mul(SEGMENT)];
         for (j, b) in other.iter().enumerate() {
             let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX / 2);
-            let cost =
-                (at(&row, j) + exchange(a, b)).min(at(&row, j + 1) + SEGMENT).min(at(&next, j) + SEGMENT);
+            let cost = at(&row, j)
+                .saturating_add(exchange(a, b))
+                .min(at(&row, j.saturating_add(1)).saturating_add(SEGMENT))
+                .min(at(&next, j).saturating_add(SEGMENT));
             next.push(cost);
         }
         row = next;

@@ -83,7 +83,7 @@ fn below(key: &str, fields: &[Field], depth: usize) -> Option<String> {
         let in_record = |fields: Vec<Field>, depth: usize| match depth {
             0 => None,
             1 => fields.iter().find(|f| f.name == key).map(|f| f.name.to_owned()),
-            _ => below(key, &fields, depth - 1),
+            _ => below(key, &fields, depth.saturating_sub(1)),
         };
         match (field.shape)() {
             Shape::Record(_, fields) => in_record(fields(), depth),
@@ -93,7 +93,7 @@ fn below(key: &str, fields: &[Field], depth: usize) -> Option<String> {
                 named.map(|p| p.name.to_owned()).or_else(|| {
                     doc.parts.iter().find_map(|part| {
                         let is_implied = doc.implied == Some(part.name);
-                        let depth = if is_implied { depth } else { depth - 1 };
+                        let depth = if is_implied { depth } else { depth.checked_sub(1)? };
                         let path = in_record((part.fields)(), depth)?;
                         Some(if is_implied { path } else { format!("{}.{path}", part.name) })
                     })

@@ -190,9 +190,7 @@ impl<'n> Reader<'n> {
             && let (Some(n), Some(d)) = (whole(over, cx), whole(under, cx))
             && d > 0
         {
-            let (down, up) = (n / d * d, (n / d + 1) * d);
-            let near: Vec<String> = [down, up].iter().filter(|n| **n > 0).map(u64::to_string).collect();
-            diagnostic = diagnostic.help(format!("{over} {} would work", near.join(" or ")));
+            diagnostic = diagnostic.help(format!("{over} {} would work", rule::multiples_near(n, d)));
         }
         let or = if diagnostic.help.is_empty() { "" } else { "or " };
         diagnostic.help(format!("{or}give `{name}` itself: it does not have to be {formula}"))

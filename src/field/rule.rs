@@ -208,13 +208,7 @@ impl Rule {
                 if mine == 0 || its.is_multiple_of(mine) {
                     return None;
                 }
-                let down = its.saturating_sub(its.checked_rem(mine)?);
-                let near: Vec<String> = [down, down.saturating_add(mine)]
-                    .iter()
-                    .filter(|n| **n > 0)
-                    .map(u64::to_string)
-                    .collect();
-                let near = near.join(" or ");
+                let near = multiples_near(its, mine);
                 let divisors = (1..=its.min(4096)).filter(|n| its.is_multiple_of(*n));
                 let divisors: Vec<String> = divisors.take(12).map(|n| n.to_string()).collect();
                 Some(Fault {
@@ -310,6 +304,13 @@ pub fn check(rules: &[Rule], given: &Node, values: &Node, cx: &mut Context<'_>) 
         ok = None;
     }
     ok
+}
+
+/// The multiples of a number just below and above another one, in words: `28 or 32`.
+pub(super) fn multiples_near(number: u64, of: u64) -> String {
+    let down = number.saturating_sub(number.checked_rem(of).unwrap_or(0));
+    let near = [down, down.saturating_add(of)].into_iter().filter(|n| *n > 0);
+    near.map(|n| n.to_string()).collect::<Vec<String>>().join(" or ")
 }
 
 /// The value at a path.

@@ -245,7 +245,7 @@ fn assemble(
             });
         }
         let member = root.b.child(place.name, stack.module);
-        let is_last = std::ptr::eq(place, &places[places.len() - 1]);
+        let is_last = places.last().is_some_and(|last| std::ptr::eq(place, last));
         let value = root.b.op(if is_last { "hidden" } else { "memory" }, Op::Call { member }, &args)?;
         memory = Some(value);
         hidden = Some(value);

@@ -67,12 +67,12 @@ pub fn lower(
     let mut inputs = vec![x];
     inputs.extend(memory);
     inputs.extend(ambients.iter().flatten());
-    let mut next = 1 + usize::from(memory.is_some());
+    let mut next = usize::from(memory.is_some()).saturating_add(1);
     let of_ambients: Vec<std::ops::Range<usize>> = ambients
         .iter()
         .map(|values| {
             let first = next;
-            next += values.len();
+            next = next.saturating_add(values.len());
             first..next
         })
         .collect();

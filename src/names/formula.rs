@@ -279,7 +279,7 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
         Function::Every | Function::Each | Function::First if of(1).is_null() => layers(&|_| false),
         Function::Every => {
             let period = count(of(1))?.max(1);
-            layers(&|i| (i + 1).is_multiple_of(period))
+            layers(&|i| i.saturating_add(1).is_multiple_of(period))
         }
         Function::Each => {
             let period = count(of(1))?.max(1);

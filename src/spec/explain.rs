@@ -498,7 +498,7 @@ fn wirings() -> Vec<Topic> {
                     chain: vec![name.clone()],
                     name,
                 });
-                found.len() - 1
+                found.len().saturating_sub(1)
             });
             current = Some(index);
             if let Some(topic) = found.get_mut(index) {
@@ -552,7 +552,7 @@ impl fmt::Display for Topic {
         writeln!(f)?;
         let widest = self.items.iter().map(|i| i.name.chars().count()).max().unwrap_or(0).min(24);
         for item in &self.items {
-            let mut lines = wrapped(&item.doc, WIDTH - widest - 6).into_iter();
+            let mut lines = wrapped(&item.doc, WIDTH.saturating_sub(widest).saturating_sub(6)).into_iter();
             writeln!(
                 f,
                 "{}",
@@ -571,7 +571,7 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+            Some(line) if line.chars().chain(" ".chars()).chain(word.chars()).count() <= width => {
                 line.push(' ');
                 line.push_str(word);
             }

@@ -78,14 +78,17 @@ fn cut(cycle: &[(Option<String>, Node)], ranges: &[Range], layers: u64, cx: &mut
     for (&start, &end) in cuts.iter().zip(cuts.iter().skip(1)) {
         // No layer is in two ranges, so one begins where its layers do.
         let over = by_start.get(&start).filter(|r| end <= r.end);
-        let length = cycle.len() as u64;
-        let cycle = (0..length.min(end - start))
-            .filter_map(|i| cycle.get(((start + i) % length) as usize))
+        let count = end.saturating_sub(start);
+        // Where in the cycle the first of these layers is.
+        let first = start.checked_rem(cycle.len() as u64).unwrap_or(0) as usize;
+        let from_there = cycle.iter().cycle().skip(first).take(cycle.len());
+        let cycle = from_there
+            .take(usize::try_from(count).unwrap_or(usize::MAX))
             .map(|(name, tree)| {
                 (name.clone(), over.iter().fold(tree.clone(), |tree, range| lay(&tree, &range.tree, cx)))
             })
             .collect();
-        runs.push(Run { count: end - start, cycle });
+        runs.push(Run { count, cycle });
     }
     runs
 }
@@ -258,7 +261,7 @@ fn parse_range(text: &str, layers: Option<u64>) -> Result<(u64, u64), (String, S
             let message = format!("there are {layers} layers, and `{text}` goes beyond them");
             let help = match layers {
                 1 => "layers are counted from 0, so the only one is 0".to_owned(),
-                _ => format!("layers are counted from 0, so the last one is {}", layers - 1),
+                _ => format!("layers are counted from 0, so the last one is {}", layers.saturating_sub(1)),
             };
             Err((message, help))
         }

@@ -293,7 +293,7 @@ fn decode_blocks(
                             Some(twin.unwrap_or_else(|| {
                                 alike.push(all.blocks.len());
                                 all.blocks.push(*new);
-                                all.blocks.len() - 1
+                                all.blocks.len().saturating_sub(1)
                             }))
                         }
                         Decoded::Parts => None,
@@ -361,12 +361,15 @@ fn simplify(segments: Vec<Segment>) -> Vec<Segment> {
         let length = segment.cycle.len();
         let period = (1..=length)
             .find(|p| {
-                length % p == 0 && (0..length).all(|i| segment.cycle.get(i) == segment.cycle.get(i % p))
+                length.is_multiple_of(*p)
+                    && segment.cycle.iter().eq(segment.cycle.iter().take(*p).cycle().take(length))
             })
             .unwrap_or(length);
         segment.cycle.truncate(period);
         match simple.last_mut() {
-            Some(last) if last.cycle == segment.cycle && last.count % last.cycle.len() as u64 == 0 => {
+            Some(last)
+                if last.cycle == segment.cycle && last.count.is_multiple_of(last.cycle.len() as u64) =>
+            {
                 last.count = last.count.saturating_add(segment.count);
             }
             Some(_) | None => simple.push(segment),
@@ -449,7 +452,10 @@ impl Stack {
         let list = |items: Vec<Node>| Node { kind: Kind::List(items), span: Span::default() };
         let mut entries = vec![entry("layers", plain(self.layers.to_string()))];
         if self.each > 1 {
-            entries.push(entry("share", plain((self.layers / self.each).to_string())));
+            entries.push(entry(
+                "share",
+                plain(self.layers.checked_div(self.each).unwrap_or(self.layers).to_string()),
+            ));
         }
         let norm = self.final_norm.as_ref().map_or_else(|| plain("false"), Norm::encode);
         entries.push(entry("final_norm", norm));

@@ -506,7 +506,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         }
         // Terms are resolved in the order their call sites were collected in.
         let site = self.resolved;
-        self.resolved += 1;
+        self.resolved = self.resolved.saturating_add(1);
         let mut flows = Vec::new();
         for (i, arg) in args.iter().enumerate() {
             match self.term(arg)? {
@@ -537,7 +537,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
     /// An assigned value nobody reads is a part without effect.
     fn report_unused(&mut self, equation: &Equation, stream: &str) {
         for (i, statement) in equation.body.iter().enumerate() {
-            let later = equation.body.iter().skip(i + 1);
+            let later = equation.body.iter().skip(i.saturating_add(1));
             let mut read = false;
             let mut hidden = false;
             for other in later {
@@ -566,11 +566,12 @@ fn sites(equation: &Equation) -> Vec<Site> {
     // For each kind how many there are without a name, and how many of them have been met.
     let mut unnamed: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for (kind, ..) in calls.iter().filter(|(_, label, _)| label.is_none()) {
-        unnamed.entry(kind.word()).or_default().0 += 1;
+        let (all, _) = unnamed.entry(kind.word()).or_default();
+        *all = all.saturating_add(1);
     }
     let mut name = |kind: PartKind| {
         let (all, met) = unnamed.entry(kind.word()).or_default();
-        *met += 1;
+        *met = met.saturating_add(1);
         if *all == 1 { kind.word().to_owned() } else { format!("{}{met}", kind.word()) }
     };
     let named = |(kind, label, span): (PartKind, Option<String>, Span)| Site {

@@ -83,9 +83,9 @@ fn with_marks(outline: &mut Outline, text: &str) {
         }
         Value::Scalar { style: Style::Block, .. } => {
             let behind = text.get(outline.end..).unwrap_or("");
-            let blank = behind.len() - behind.trim_start().len();
+            let blank = behind.len().saturating_sub(behind.trim_start().len());
             let mark = if behind.trim_start().starts_with('}') { 1 } else { 3 };
-            outline.end = (outline.end + blank + mark).min(text.len());
+            outline.end = outline.end.saturating_add(blank).saturating_add(mark).min(text.len());
             if outline.key.is_none() {
                 let before = text.get(..outline.start).unwrap_or("").trim_end();
                 outline.start = before.len().saturating_sub(3);
@@ -108,11 +108,11 @@ fn dsl_comments(text: &str, tree: &Node) -> Vec<Comment> {
             if !inside.iter().any(|r: &std::ops::Range<usize>| r.contains(&at)) {
                 found.push(Comment { text: rest.get(..len).unwrap_or("").trim_end().to_owned(), start: at });
             }
-            at += len.max(1);
+            at = at.saturating_add(len.max(1));
         } else if c == '"' {
-            at += string_len(rest).unwrap_or(1);
+            at = at.saturating_add(string_len(rest).unwrap_or(1));
         } else {
-            at += c.len_utf8();
+            at = at.saturating_add(c.len_utf8());
         }
     }
     found
@@ -137,7 +137,7 @@ struct Filler<'a> {
 
 impl Filler<'_> {
     fn root(&mut self, root: &mut Outline) {
-        let end = self.text.len() + 1;
+        let end = self.text.len().saturating_add(1);
         let mut below = Vec::new();
         match &mut root.value {
             Value::Group(group) => {
@@ -177,7 +177,7 @@ impl Filler<'_> {
         let starts: Vec<usize> = group.items.iter().map(|i| i.start).collect();
         for (i, item) in group.items.iter_mut().enumerate() {
             self.before(item, i == 0);
-            let next = starts.get(i + 1).copied().filter(|n| *n >= item.start).unwrap_or(bound);
+            let next = starts.get(i.saturating_add(1)).copied().filter(|n| *n >= item.start).unwrap_or(bound);
             let (begin, column) = (item.start, self.column_of(item.start));
             match &mut item.value {
                 Value::Group(inner) => self.group(inner, begin, next.min(bound), Some(column)),

@@ -243,7 +243,7 @@ impl<'a> Parser<'_, 'a> {
     fn ahead(&self, n: usize) -> Token<'a> {
         let len = self.text.text.len();
         let end = Token { kind: TokenKind::End, text: "", range: len..len };
-        self.tokens.get(self.at + n).or(self.tokens.last()).cloned().unwrap_or(end)
+        self.tokens.get(self.at.saturating_add(n)).or(self.tokens.last()).cloned().unwrap_or(end)
     }
 
     fn peek(&self) -> Token<'a> {
@@ -252,7 +252,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn take(&mut self) -> Token<'a> {
         let token = self.peek();
-        self.at += 1;
+        self.at = self.at.saturating_add(1);
         token
     }
 
@@ -288,7 +288,7 @@ impl<'a> Parser<'_, 'a> {
             if begins && self.ahead(2).text == "(" {
                 return;
             }
-            self.at += 1;
+            self.at = self.at.saturating_add(1);
         }
     }
 
@@ -315,13 +315,13 @@ impl<'a> Parser<'_, 'a> {
     /// Whether a header `(x, memory):` begins here.
     fn has_header(&self) -> bool {
         let mut n = 1;
-        while self.ahead(n).kind == TokenKind::Name && self.ahead(n + 1).text == "," {
-            n += 2;
+        while self.ahead(n).kind == TokenKind::Name && self.ahead(n.saturating_add(1)).text == "," {
+            n = n.saturating_add(2);
         }
         self.peek().text == "("
             && self.ahead(n).kind == TokenKind::Name
-            && self.ahead(n + 1).text == ")"
-            && self.ahead(n + 2).text == ":"
+            && self.ahead(n.saturating_add(1)).text == ")"
+            && self.ahead(n.saturating_add(2)).text == ":"
     }
 
     /// The statements up to the end, or up to the brace that closes `braces`.
@@ -400,7 +400,7 @@ impl<'a> Parser<'_, 'a> {
     fn statement(&mut self, first: &str) -> Parsed<Statement> {
         let name = self.peek();
         if name.kind == TokenKind::Name && self.ahead(1).text == "=" {
-            self.at += 2;
+            self.at = self.at.saturating_add(2);
             let value = self.sum()?;
             let target_span = self.span(&name.range);
             let span = target_span.to(value.span);
@@ -463,22 +463,22 @@ impl<'a> Parser<'_, 'a> {
             }
             (TokenKind::Name, _) if adjacent && (next.text == "(" || next.text == "[") => self.call(),
             (TokenKind::Name, name) => {
-                self.at += 1;
+                self.at = self.at.saturating_add(1);
                 Ok(Term { kind: TermKind::Name(name.to_owned()), span: self.span(&token.range) })
             }
             (TokenKind::Mark, "(") => {
-                self.at += 1;
+                self.at = self.at.saturating_add(1);
                 self.deeper(&token)?;
                 let inner = self.sum()?;
-                self.depth -= 1;
+                self.depth = self.depth.saturating_sub(1);
                 let close = self.close(")", &token)?;
                 Ok(Term { kind: inner.kind, span: self.span(&token.range).to(self.span(&close.range)) })
             }
             (TokenKind::Mark, "-") => {
-                self.at += 1;
+                self.at = self.at.saturating_add(1);
                 self.deeper(&token)?;
                 let inner = self.factor()?;
-                self.depth -= 1;
+                self.depth = self.depth.saturating_sub(1);
                 let span = self.span(&token.range).to(inner.span);
                 Ok(Term { kind: TermKind::Sum(vec![(Sign::Minus, inner)]), span })
             }
@@ -491,26 +491,28 @@ impl<'a> Parser<'_, 'a> {
     /// `0.5`, `2^0.5`, `sqrt(2)`
     fn number(&mut self) -> Parsed<Term> {
         let start = self.at;
-        let mut end = start + 1;
+        let mut end = start.saturating_add(1);
         // The parser for expressions would also take the product and the sum that follow, so it is given
         // only the words of one factor.
         if self.peek().kind == TokenKind::Name {
-            end = self.behind_bracket(start + 1);
+            end = self.behind_bracket(start.saturating_add(1));
         }
         if self.tokens.get(end).is_some_and(|t| t.text == "^") {
-            end += 1;
+            end = end.saturating_add(1);
             while self.tokens.get(end).is_some_and(|t| t.text == "-") {
-                end += 1;
+                end = end.saturating_add(1);
             }
             end = match self.tokens.get(end).map(|t| t.text) {
                 Some("(") => self.behind_bracket(end),
-                Some(name) if Function::of_numbers(name).is_some() => self.behind_bracket(end + 1),
-                Some(_) | None => end + 1,
+                Some(name) if Function::of_numbers(name).is_some() => {
+                    self.behind_bracket(end.saturating_add(1))
+                }
+                Some(_) | None => end.saturating_add(1),
             };
         }
         let words = self.tokens.get(start..end.min(self.tokens.len())).unwrap_or(&[]);
         let (expr, used) = expr::parse_tokens(self.text, words)?;
-        self.at += used;
+        self.at = self.at.saturating_add(used);
         let span = expr.span;
         let literal = !matches!(expr.kind, ExprKind::Name(_));
         debug_assert!(literal, "a factor that begins with a number cannot be called");
@@ -522,12 +524,12 @@ impl<'a> Parser<'_, 'a> {
         let mut depth = 0usize;
         for (i, token) in self.tokens.iter().enumerate().skip(open) {
             match token.text {
-                "(" => depth += 1,
+                "(" => depth = depth.saturating_add(1),
                 ")" => depth = depth.saturating_sub(1),
                 _ => {}
             }
             if depth == 0 {
-                return i + 1;
+                return i.saturating_add(1);
             }
         }
         self.tokens.len()
@@ -550,7 +552,7 @@ impl<'a> Parser<'_, 'a> {
                 args.push(self.sum()?);
             }
         }
-        self.depth -= 1;
+        self.depth = self.depth.saturating_sub(1);
         let close = self.close(")", &open)?;
         let span = self.span(&(name.range.start..close.range.end));
         Ok(Term { kind: TermKind::Call { part: name.text.to_owned(), label, args }, span })
@@ -590,7 +592,7 @@ impl<'a> Parser<'_, 'a> {
 
     /// Enters one more level of nesting, which fails beyond [`MAX_DEPTH`].
     fn deeper(&mut self, token: &Token<'a>) -> Parsed<()> {
-        self.depth += 1;
+        self.depth = self.depth.saturating_add(1);
         if self.depth <= MAX_DEPTH {
             return Ok(());
         }

@@ -36,7 +36,7 @@ pub fn merge(base: &Node, over: &Node, is_part: IsPart<'_>, sink: &mut Sink) -> 
         });
         other.is_some_and(|other| over.get(other).is_some())
     };
-    let mut entries: Vec<Entry> = Vec::with_capacity(below.len() + above.len());
+    let mut entries: Vec<Entry> = Vec::with_capacity(below.len().saturating_add(above.len()));
     let new: BTreeMap<&str, &Entry> = above.iter().map(|e| (e.key.as_str(), e)).collect();
     let old: BTreeSet<&str> = below.iter().map(|e| e.key.as_str()).collect();
     for old in below {

@@ -139,7 +139,9 @@ impl Outline {
     /// The depth of the maps and lists in it.
     pub fn height(&self) -> usize {
         match &self.value {
-            Value::Group(group) => 1 + group.items.iter().map(Outline::height).max().unwrap_or(0),
+            Value::Group(group) => {
+                group.items.iter().map(Outline::height).max().unwrap_or(0).saturating_add(1)
+            }
             Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } => 0,
         }
     }

@@ -41,7 +41,8 @@ pub fn parse_setting(
     argument: &str,
 ) -> Result<Setting, Diagnostic> {
     let named = format!("{option} #");
-    let number = 1 + sources.iter().filter(|(_, s)| s.name.starts_with(&named)).count();
+    let before = sources.iter().filter(|(_, s)| s.name.starts_with(&named)).count();
+    let number = before.saturating_add(1);
     let id = sources.add(format!("{named}{number}"), argument);
     let mut sink = Sink::new();
     if !super::text::check(sources, id, &mut sink) {
@@ -57,7 +58,7 @@ pub fn parse_setting(
         let rest = argument.get(at..).unwrap_or("");
         let (key, start, len) = match rest.strip_prefix('"') {
             Some(quoted) => match quoted.find('"') {
-                Some(end) => (quoted.get(..end).unwrap_or(""), at + 1, end + 2),
+                Some(end) => (quoted.get(..end).unwrap_or(""), at.saturating_add(1), end.saturating_add(2)),
                 None => return Err(fail(at, argument.len(), "a quote is not closed")),
             },
             None => {
@@ -66,16 +67,20 @@ pub fn parse_setting(
             }
         };
         if key.trim().is_empty() {
-            return Err(fail(at, at + len, "a key is missing in the path"));
+            return Err(fail(at, at.saturating_add(len), "a key is missing in the path"));
         }
         if path.len() >= MAX_DEPTH {
             let message = format!("the path has more than {MAX_DEPTH} keys, and no spec nests deeper");
-            return Err(Diagnostic::error(Code::TooDeep, Span::new(id, start, start + key.len()), message));
+            return Err(Diagnostic::error(
+                Code::TooDeep,
+                Span::new(id, start, start.saturating_add(key.len())),
+                message,
+            ));
         }
-        path.push((key.trim().to_owned(), Span::new(id, start, start + key.len())));
-        at += len;
+        path.push((key.trim().to_owned(), Span::new(id, start, start.saturating_add(key.len()))));
+        at = at.saturating_add(len);
         match argument.get(at..).and_then(|r| r.chars().next()) {
-            Some('.') => at += 1,
+            Some('.') => at = at.saturating_add(1),
             Some('=') => break at,
             Some(_) => return Err(fail(at, argument.len(), "expected `.` or `=` here")),
             None => return Err(fail(0, argument.len(), "expected `=` followed by a value")),
@@ -83,13 +88,14 @@ pub fn parse_setting(
     };
     // The value is parsed at its own offset, with spaces instead of the path, so that its places are right.
     let mut alone = SourceMap::new();
-    let padded = " ".repeat(equals + 1) + argument.get(equals + 1..).unwrap_or("");
+    let padded =
+        " ".repeat(equals.saturating_add(1)) + argument.get(equals.saturating_add(1)..).unwrap_or("");
     let inner = alone.add("", padded);
     match yaml::parse(&alone, inner, &mut sink) {
         Some(mut value) if !sink.has_errors() => {
             relocate(&mut value, id);
             if matches!(value.kind, Kind::Null) {
-                value.span = Span::new(id, equals, equals + 1);
+                value.span = Span::new(id, equals, equals.saturating_add(1));
             }
             Ok(Setting { path, value })
         }
@@ -127,7 +133,7 @@ fn descend(
         let diagnostic = Diagnostic::error(Code::BadSetting, *span, message).label(node.span, "the list");
         return Err(match count {
             0 => diagnostic.help("give the whole list: `[a, b]`"),
-            _ => diagnostic.help(format!("items are counted from 0 to {}", count - 1)),
+            _ => diagnostic.help(format!("items are counted from 0 to {}", count.saturating_sub(1))),
         });
     }
     // Everything except lists is merged as a map with these keys would be.

@@ -46,7 +46,7 @@ pub fn decode(sources: &mut SourceMap, name: &str, bytes: &[u8], sink: &mut Sink
             let at = fault.valid_up_to();
             let byte = bytes.get(at).copied().unwrap_or_default();
             let id = sources.add(name, String::from_utf8_lossy(bytes));
-            let span = Span::new(id, at, at + '\u{fffd}'.len_utf8());
+            let span = Span::new(id, at, at.saturating_add('\u{fffd}'.len_utf8()));
             let message = format!("the byte 0x{byte:02x} is not UTF-8");
             let help = "save the file as UTF-8, or remove the character";
             sink.push(Diagnostic::error(Code::Encoding, span, message).help(help));
@@ -73,7 +73,7 @@ pub fn check(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> bool {
             }
             other => format!("the control character U+{:04X}", other as u32),
         };
-        let span = Span::new(id, at, at + found.len_utf8());
+        let span = Span::new(id, at, at.saturating_add(found.len_utf8()));
         let message = format!("the text contains {name}");
         sink.push(Diagnostic::error(Code::HiddenCharacter, span, message).help("remove it"));
         clean = false;
@@ -98,7 +98,7 @@ pub fn dedent(written: &str) -> String {
         false => Cow::Borrowed(written),
     };
     let lines: Vec<&str> = unix.split('\n').map(|l| l.trim_end_matches(blank)).collect();
-    let indent = |l: &&str| l.len() - l.trim_start_matches(blank).len();
+    let indent = |l: &&str| l.len().saturating_sub(l.trim_start_matches(blank).len());
     let shared = lines.iter().skip(1).filter(|l| !l.is_empty()).map(indent).min().unwrap_or(0);
     let mut text: Vec<&str> = Vec::with_capacity(lines.len());
     for (i, line) in lines.iter().enumerate() {

@@ -86,11 +86,11 @@ impl<'a> Text<'a> {
         while let Some(c) = self.text.get(at..).and_then(|r| r.chars().next()) {
             let rest = self.text.get(at..).unwrap_or("");
             if c.is_whitespace() {
-                at += c.len_utf8();
+                at = at.saturating_add(c.len_utf8());
                 continue;
             }
             if c == '#' || rest.starts_with("//") {
-                at += rest.find('\n').unwrap_or(rest.len());
+                at = at.saturating_add(rest.find('\n').unwrap_or(rest.len()));
                 continue;
             }
             let found = match self.language {
@@ -100,15 +100,15 @@ impl<'a> Text<'a> {
             let Some((kind, len)) = found else {
                 return Err(Box::new(self.foreign(code, c, at)));
             };
-            let range = at..at + len;
+            let range = at..at.saturating_add(len);
             let text = self.text.get(range.clone()).unwrap_or("");
             if kind == TokenKind::Number {
                 self.check_number(code, text, &range)?;
             }
             tokens.push(Token { kind, text, range });
-            at += len;
+            at = at.saturating_add(len);
             if tokens.len() > limit {
-                let span = self.span(&(at - len..at));
+                let span = self.span(&(at.saturating_sub(len)..at));
                 let message = format!("the text has more than {limit} words");
                 let help = "give parts of it names under `let`";
                 return Err(Box::new(Diagnostic::error(Code::TooLarge, span, message).help(help)));
@@ -121,7 +121,7 @@ impl<'a> Text<'a> {
 
     /// The diagnostic for a character that neither language uses.
     fn foreign(&self, code: Code, c: char, at: usize) -> Diagnostic {
-        let span = self.span(&(at..at + c.len_utf8()));
+        let span = self.span(&(at..at.saturating_add(c.len_utf8())));
         let diagnostic = Diagnostic::error(code, span, format!("the character `{c}` has no meaning here"));
         match c {
             '×' | '·' | '∙' | '⋅' => diagnostic.help("write a product with `*`"),
@@ -223,13 +223,13 @@ pub fn may_be_value(text: &str) -> bool {
     while let Some(c) = text.get(at..).and_then(|r| r.chars().next()) {
         let rest = text.get(at..).unwrap_or("");
         if c.is_whitespace() {
-            at += c.len_utf8();
+            at = at.saturating_add(c.len_utf8());
         } else if c == '#' || rest.starts_with("//") {
-            at += rest.find('\n').unwrap_or(rest.len());
+            at = at.saturating_add(rest.find('\n').unwrap_or(rest.len()));
         } else if let Some((kind, len)) = word(rest) {
             let operator = matches!(c, '+' | '-' | '*' | '/' | '^' | '(' | ')');
             any |= kind == TokenKind::Number || operator;
-            at += len;
+            at = at.saturating_add(len);
         } else {
             return false;
         }
@@ -245,9 +245,14 @@ fn number_len(text: &str) -> usize {
     let mut at = 0;
     loop {
         match byte(at) {
-            b'e' | b'E' if matches!(byte(at + 1), b'+' | b'-') && byte(at + 2).is_ascii_digit() => at += 2,
-            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => at += 1,
-            b'.' if byte(at + 1).is_ascii_digit() => at += 1,
+            b'e' | b'E'
+                if matches!(byte(at.saturating_add(1)), b'+' | b'-')
+                    && byte(at.saturating_add(2)).is_ascii_digit() =>
+            {
+                at = at.saturating_add(2)
+            }
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => at = at.saturating_add(1),
+            b'.' if byte(at.saturating_add(1)).is_ascii_digit() => at = at.saturating_add(1),
             _ => return at,
         }
     }
@@ -260,8 +265,8 @@ fn name_len(text: &str) -> usize {
     let mut at = 0;
     loop {
         match byte(at) {
-            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => at += 1,
-            b'.' if byte(at + 1).is_ascii_alphabetic() => at += 1,
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => at = at.saturating_add(1),
+            b'.' if byte(at.saturating_add(1)).is_ascii_alphabetic() => at = at.saturating_add(1),
             _ => return at,
         }
     }

@@ -155,11 +155,12 @@ impl Node {
 
     /// How many nodes this is, itself and everything below.
     pub fn count(&self) -> usize {
-        1 + match &self.kind {
+        let below: usize = match &self.kind {
             Kind::Map(entries) => entries.iter().map(|e| e.value.count()).sum(),
             Kind::List(items) => items.iter().map(Node::count).sum(),
             Kind::Null | Kind::Delete | Kind::Scalar(_) => 0,
-        }
+        };
+        below.saturating_add(1)
     }
 
     /// A description for messages: `a map`, `a list`, `nothing`, or the text between backticks.
@@ -232,7 +233,7 @@ impl Places {
     /// place after the last character.
     pub fn span(&self, range: &Range<usize>) -> Span {
         let found = match &self.exact {
-            Exact::From(base) => Some((base + range.start, base + range.end)),
+            Exact::From(base) => Some((base.saturating_add(range.start), base.saturating_add(range.end))),
             Exact::Lines(lines) => {
                 let at = |offset: usize| in_lines(lines, offset, self.span.end as usize);
                 at(range.start).zip(at(range.end)).map(|(start, end)| (start, end.max(start)))
@@ -256,12 +257,12 @@ impl Exact {
         let quoted =
             matches!((inner.next(), inner.next_back()), (Some('"'), Some('"')) | (Some('\''), Some('\'')));
         if quoted && inner.as_str() == text {
-            return Some(Exact::From(base + 1));
+            return Some(Exact::From(base.saturating_add(1)));
         }
         // A block text, whose lines differ from the source's only in the blanks before and after them.
-        let line_start = source.get(..base)?.rfind('\n').map_or(0, |i| i + 1);
+        let line_start = source.get(..base)?.rfind('\n').map_or(0, |i| i.saturating_add(1));
         let region = source.get(line_start..node.span.end as usize)?;
-        let mut at = text.len() - text.trim_start_matches('\n').len();
+        let mut at = text.len().saturating_sub(text.trim_start_matches('\n').len());
         let mut source_at = line_start;
         let mut lines = Vec::new();
         for (line, written) in text.get(at..)?.split('\n').zip(region.split('\n')) {
@@ -269,10 +270,11 @@ impl Exact {
             if !content.ends_with(trimmed) {
                 break;
             }
-            let begin = source_at + (content.len() - trimmed.len());
+            let indent = content.len().saturating_sub(trimmed.len());
+            let begin = source_at.saturating_add(indent);
             lines.push(Line { at, whole: line.len(), trimmed: trimmed.len(), begin });
-            at += line.len() + 1;
-            source_at += written.len() + 1;
+            at = at.saturating_add(line.len()).saturating_add(1);
+            source_at = source_at.saturating_add(written.len()).saturating_add(1);
         }
         Some(Exact::Lines(lines))
     }
@@ -282,9 +284,9 @@ impl Exact {
 fn in_lines(lines: &[Line], offset: usize, end: usize) -> Option<usize> {
     let after = lines.partition_point(|line| line.at <= offset);
     let line = lines.get(after.saturating_sub(1))?;
-    if offset <= line.at + line.whole {
-        return Some(line.begin + offset.saturating_sub(line.at).min(line.trimmed));
+    if offset <= line.at.saturating_add(line.whole) {
+        return Some(line.begin.saturating_add(offset.saturating_sub(line.at).min(line.trimmed)));
     }
     // The line break that ends the text may be after the end of the node.
-    (after == lines.len() && offset == line.at + line.whole + 1).then_some(end)
+    (after == lines.len() && offset == line.at.saturating_add(line.whole).saturating_add(1)).then_some(end)
 }

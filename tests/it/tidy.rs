@@ -355,3 +355,27 @@ fn nothing_after_the_spec_decides_by_a_name() {
     let idle: Vec<_> = (0..TEXTS.len()).filter(|i| !met.contains(i)).map(|i| TEXTS[i]).collect();
     assert!(idle.is_empty(), "no longer there: {idle:?}");
 }
+
+/// The modules that neither index nor calculate with numbers that may overflow; `src/lib.rs` has clippy check them.
+const CAREFUL: &[&str] =
+    &["diag", "field", "lower", "memory", "names", "read", "source", "spec", "syntax", "tensor_file"];
+
+#[test]
+fn what_reads_a_text_neither_indexes_nor_overflows() {
+    let library = std::fs::read_to_string(repository("src/lib.rs")).unwrap();
+    let lines: Vec<&str> = library.lines().collect();
+    for module in CAREFUL {
+        let at = lines.iter().position(|line| *line == format!("pub mod {module};")).unwrap();
+        let attribute = lines[at - 1];
+        for lint in ["clippy::indexing_slicing", "clippy::arithmetic_side_effects"] {
+            assert!(attribute.contains(lint), "`{module}` is without {lint}: {attribute}");
+        }
+        let inside = format!("src/{module}");
+        let own = sources(&["src"]).into_iter().filter(|(path, _)| path.starts_with(&inside));
+        for (path, text) in own {
+            for lint in ["allow(clippy::indexing_slicing", "allow(clippy::arithmetic_side_effects"] {
+                assert!(!text.contains(lint), "{path} switches a lint off");
+            }
+        }
+    }
+}

@@ -213,10 +213,10 @@ impl Scope for With<'_> {
 fn layers(function: Function, is_special: &[bool]) -> Option<Json> {
     let first = is_special.iter().position(|s| *s);
     match function {
-        Function::Every => Some(Json::from(first.map_or(is_special.len() + 1, |i| i + 1))),
+        Function::Every => Some(Json::from(first.unwrap_or(is_special.len()).saturating_add(1))),
         Function::Each => {
             let second = is_special.iter().skip(1).position(|s| *s);
-            first.map(|_| Json::from(second.map_or(is_special.len().max(1), |i| i + 1)))
+            first.map(|_| Json::from(second.map_or(is_special.len().max(1), |i| i.saturating_add(1))))
         }
         Function::First => Some(Json::from(is_special.iter().take_while(|s| **s).count())),
         Function::Listed => {

@@ -284,15 +284,17 @@ fn short_forms(definitions: &mut Definitions, title: &str, field: &Field) -> Vec
             let both = |a: &str, b: &str| json!({ "not": { "allOf": [{ "contains": named(a) }, { "contains": named(b) }] } });
             let directions = crate::parts::mask::DIRECTIONS;
             let pairs = directions.iter().enumerate();
-            let pairs = pairs.flat_map(|(i, a)| directions.iter().skip(i + 1).map(move |b| both(a, b)));
+            let pairs =
+                pairs.flat_map(|(i, a)| directions.iter().skip(i.saturating_add(1)).map(move |b| both(a, b)));
             let mut clashes: Vec<Json> = pairs.collect();
-            let most = crate::parts::mask::MaskPart::PARTS.len() - directions.len() + 1;
+            let others = crate::parts::mask::MaskPart::PARTS.len().saturating_sub(directions.len());
+            let most = others.saturating_add(1);
             let places = (0..most).flat_map(|later| (0..later).map(move |early| (early, later)));
             clashes.extend(places.flat_map(|(early, later)| {
                 crate::parts::mask::MaskPart::PARTS.iter().map(move |name| {
                     let at = |i: usize| if i == early || i == later { named(name) } else { json!({}) };
                     let items: Vec<Json> = (0..=later).map(at).collect();
-                    not(json!({ "minItems": later + 1, "items": items }))
+                    not(json!({ "minItems": items.len(), "items": items }))
                 })
             }));
             vec![json!({ "type": "array", "items": rule, "maxItems": most, "allOf": clashes })]

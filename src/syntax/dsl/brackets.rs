@@ -27,10 +27,10 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
     while let Some(c) = text.get(at..).and_then(|t| t.chars().next()) {
         let rest = text.get(at..).unwrap_or("");
         match c {
-            '#' => at += rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("//") => at += rest.find('\n').unwrap_or(rest.len()),
+            '#' => at = at.saturating_add(rest.find('\n').unwrap_or(rest.len())),
+            '/' if rest.starts_with("//") => at = at.saturating_add(rest.find('\n').unwrap_or(rest.len())),
             '"' => match string_len(rest) {
-                Some(len) => at += len,
+                Some(len) => at = at.saturating_add(len),
                 None => {
                     let line = rest.find('\n').unwrap_or(rest.len());
                     let long = rest.starts_with("\"\"\"");
@@ -38,7 +38,8 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
                         true => ("`\"\"\"` is never closed", "close it with `\"\"\"`"),
                         false => ("a quote is not closed on its line", "close it with `\"`"),
                     };
-                    let place = if long { span(at, at + 3) } else { span(at, at + line) };
+                    let place =
+                        if long { span(at, at.saturating_add(3)) } else { span(at, at.saturating_add(line)) };
                     return Err(Box::new(fail(place, message.to_owned()).help(help)));
                 }
             },
@@ -46,10 +47,11 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
                 open.push((c, at));
                 if open.len() > MAX_DEPTH {
                     let message = format!("brackets nest more than {MAX_DEPTH} deep");
-                    let diagnostic = Diagnostic::error(Code::TooDeep, span(at, at + 1), message);
+                    let diagnostic =
+                        Diagnostic::error(Code::TooDeep, span(at, at.saturating_add(1)), message);
                     return Err(Box::new(diagnostic.help("a spec needs about ten levels")));
                 }
-                at += 1;
+                at = at.saturating_add(1);
             }
             '}' | ']' | ')' => {
                 match open.pop() {
@@ -57,21 +59,21 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
                     Some((before, place)) => {
                         let message = format!("`{before}` is closed by `{c}`");
                         let help = format!("close it with `{}`", closing(before));
-                        let diagnostic =
-                            fail(span(at, at + 1), message).label(span(place, place + 1), "opened here");
+                        let diagnostic = fail(span(at, at.saturating_add(1)), message)
+                            .label(span(place, place.saturating_add(1)), "opened here");
                         return Err(Box::new(diagnostic.help(help)));
                     }
                     None => {
                         let message = format!("this `{c}` has no opening bracket");
-                        return Err(Box::new(fail(span(at, at + 1), message).help(
+                        return Err(Box::new(fail(span(at, at.saturating_add(1)), message).help(
                             "remove it, or add the opening bracket \
                                 before it",
                         )));
                     }
                 }
-                at += 1;
+                at = at.saturating_add(1);
             }
-            other => at += other.len_utf8(),
+            other => at = at.saturating_add(other.len_utf8()),
         }
     }
     match open.last() {
@@ -79,7 +81,7 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
         Some((c, place)) => {
             let message = format!("`{c}` is never closed");
             let help = format!("close it with `{}`", closing(*c));
-            Err(Box::new(fail(span(*place, place + 1), message).help(help)))
+            Err(Box::new(fail(span(*place, place.saturating_add(1)), message).help(help)))
         }
     }
 }
@@ -87,7 +89,7 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
 /// The length in bytes of the quoted text at the start of `rest`, if it is closed.
 pub fn string_len(rest: &str) -> Option<usize> {
     if let Some(long) = rest.strip_prefix("\"\"\"") {
-        return long.find("\"\"\"").map(|n| n + 6);
+        return long.find("\"\"\"").map(|n| n.saturating_add(6));
     }
     let mut escaped = false;
     for (i, c) in rest.char_indices().skip(1) {
@@ -95,7 +97,7 @@ pub fn string_len(rest: &str) -> Option<usize> {
             '\n' => return None,
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            '"' => return Some(i + 1),
+            '"' => return Some(i.saturating_add(1)),
             _ => {}
         }
     }

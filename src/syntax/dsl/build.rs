@@ -189,7 +189,7 @@ impl Builder<'_, '_> {
             Some(key) if key.as_rule() == Rule::text => {
                 let node = self.text_node(key);
                 let range = node.span.range();
-                let inner = Span::new(self.id, range.start + 1, range.end - 1);
+                let inner = Span::new(self.id, range.start.saturating_add(1), range.end.saturating_sub(1));
                 (node.text().unwrap_or("").to_owned(), inner)
             }
             Some(word) => (word.as_str().to_owned(), self.span(&word)),
@@ -261,11 +261,11 @@ impl Builder<'_, '_> {
                 text.push(c);
                 continue;
             }
-            let rest = inner.as_str().get(at + 1..).unwrap_or("");
+            let rest = inner.as_str().get(at.saturating_add(1)..).unwrap_or("");
             match escape(rest) {
                 Some((c, len)) => {
                     text.push(c);
-                    let end = at + 1 + len;
+                    let end = at.saturating_add(1).saturating_add(len);
                     while chars.clone().next().is_some_and(|(next, _)| next < end) {
                         chars.next();
                     }
@@ -273,8 +273,10 @@ impl Builder<'_, '_> {
                 None => {
                     let place = Span::new(
                         self.id,
-                        base + at,
-                        base + at + 1 + rest.chars().next().map_or(0, char::len_utf8),
+                        base.saturating_add(at),
+                        base.saturating_add(at)
+                            .saturating_add(1)
+                            .saturating_add(rest.chars().next().map_or(0, char::len_utf8)),
                     );
                     let message = "this escape does not represent a character";
                     let help = "the escapes are \\n, \\t, \\r, \\\", \\\\ and \\u{20ac}";
@@ -289,9 +291,9 @@ impl Builder<'_, '_> {
     /// The lines between marks that begin at `start`, without their common indent.
     fn block_text(&self, written: &str, start: usize) -> Node {
         let blank = [' ', '\t', '\r', '\n'];
-        let leading = written.len() - written.trim_start_matches(blank).len();
+        let leading = written.len().saturating_sub(written.trim_start_matches(blank).len());
         let end = written.trim_end_matches(blank).len().max(leading);
-        let span = Span::new(self.id, start + leading, start + end);
+        let span = Span::new(self.id, start.saturating_add(leading), start.saturating_add(end));
         Node::scalar(dedent(written), Style::Block, span)
     }
 }
@@ -308,7 +310,7 @@ fn escape(rest: &str) -> Option<(char, usize)> {
             let digits = rest.strip_prefix("u{")?;
             let end = digits.find('}').filter(|n| (1..=6).contains(n))?;
             let code = u32::from_str_radix(digits.get(..end)?, 16).ok()?;
-            Some((char::from_u32(code)?, end + 3))
+            Some((char::from_u32(code)?, end.saturating_add(3)))
         }
         _ => None,
     }

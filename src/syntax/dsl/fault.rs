@@ -19,7 +19,7 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
         Some(c) => c.len_utf8(),
         None => 0,
     };
-    let span = Span::new(id, at, at + len);
+    let span = Span::new(id, at, at.saturating_add(len));
     let positives = match &error.variant {
         ErrorVariant::ParsingError { positives, .. } => positives.as_slice(),
         ErrorVariant::CustomError { .. } => {

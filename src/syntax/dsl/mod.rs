@@ -73,7 +73,7 @@ fn nesting(text: &str) -> usize {
     let (mut open, mut most) = (0usize, 0);
     for c in text.chars() {
         match c {
-            '(' | '[' | '{' => open += 1,
+            '(' | '[' | '{' => open = open.saturating_add(1),
             ')' | ']' | '}' => open = open.saturating_sub(1),
             _ => {}
         }

@@ -177,7 +177,9 @@ pub fn apply(function: Function, args: &[Number]) -> Result<Number, Domain> {
 fn log2(x: Number) -> Number {
     match x {
         Number::Ratio(num, 1) if num.count_ones() == 1 => Number::integer(i128::from(num.trailing_zeros())),
-        Number::Ratio(1, den) if den.count_ones() == 1 => Number::integer(-i128::from(den.trailing_zeros())),
+        Number::Ratio(1, den) if den.count_ones() == 1 => {
+            Number::integer(i128::from(den.trailing_zeros()).saturating_neg())
+        }
         Number::Ratio(..) | Number::Float(_) => Number::Float(x.to_f64().log2()),
     }
 }

@@ -285,12 +285,12 @@ impl fmt::Display for Expr {
                 let power = *operator == Operator::Power;
                 // Comparisons are not chained.
                 let is_alone = power || own == Operator::Equal.strength();
-                wrapped(f, left, if is_alone { own + 1 } else { own })?;
+                wrapped(f, left, if is_alone { own.saturating_add(1) } else { own })?;
                 match power || *operator == Operator::Divide {
                     true => f.write_str(operator.mark())?,
                     false => write!(f, " {} ", operator.mark())?,
                 }
-                wrapped(f, right, if power { own } else { own + 1 })
+                wrapped(f, right, if power { own } else { own.saturating_add(1) })
             }
             ExprKind::Call(function, args) => write!(f, "{}({})", function.name(), listed(args)),
             ExprKind::Text(text) => write!(f, "'{text}'"),

@@ -25,9 +25,8 @@ impl Number {
         if den == 0 {
             return None;
         }
-        let divisor = gcd(num.unsigned_abs(), den.unsigned_abs());
-        let divisor = i128::try_from(divisor).ok()?.max(1);
-        let (num, den) = (num / divisor, den / divisor);
+        let divisor = i128::try_from(gcd(num.unsigned_abs(), den.unsigned_abs())).ok()?;
+        let (num, den) = (num.checked_div(divisor)?, den.checked_div(divisor)?);
         if den < 0 {
             return Some(Number::Ratio(num.checked_neg()?, den.checked_neg()?));
         }
@@ -105,7 +104,7 @@ impl Number {
         match (self, other) {
             (Number::Ratio(a, b), Number::Ratio(c, d)) => {
                 let divisor = i128::try_from(gcd(b.unsigned_abs(), d.unsigned_abs())).ok()?;
-                let (left, right) = (d / divisor, b / divisor);
+                let (left, right) = (d.checked_div(divisor)?, b.checked_div(divisor)?);
                 let num = a.checked_mul(left)?.checked_add(c.checked_mul(right)?)?;
                 Number::ratio(num, b.checked_mul(left)?)
             }
@@ -162,8 +161,8 @@ impl Number {
         if let Number::Ratio(num, den) = self
             && let (Ok(n), Ok(d)) = (u128::try_from(num), u128::try_from(den))
             && let (rn, rd) = (n.isqrt(), d.isqrt())
-            && rn * rn == n
-            && rd * rd == d
+            && rn.checked_mul(rn) == Some(n)
+            && rd.checked_mul(rd) == Some(d)
         {
             return Number::ratio(i128::try_from(rn).ok()?, i128::try_from(rd).ok()?);
         }
@@ -258,16 +257,18 @@ fn nearest(num: u128, den: u128) -> f64 {
     }
     // Long division to 64 significant bits or more; what is left over is kept in the last bit, so that
     // the one rounding, in the conversion to a float, sees on which side of the middle the value lies.
-    let (mut quotient, mut rest) = (num / den, num % den);
-    let mut scale = 0;
+    let (Some(mut quotient), Some(mut rest)) = (num.checked_div(den), num.checked_rem(den)) else {
+        return f64::NAN;
+    };
+    let mut scale: i32 = 0;
     while quotient < 1 << 64 && rest != 0 && scale < 1000 {
         rest <<= 1;
         quotient <<= 1;
         if rest >= den {
-            rest -= den;
+            rest = rest.saturating_sub(den);
             quotient |= 1;
         }
-        scale += 1;
+        scale = scale.saturating_add(1);
     }
     if rest != 0 {
         quotient |= 1;
@@ -288,8 +289,8 @@ fn finite(f: f64) -> Option<Number> {
 /// The greatest common divisor.
 fn gcd(a: u128, b: u128) -> u128 {
     let (mut a, mut b) = (a, b);
-    while b != 0 {
-        (a, b) = (b, a % b);
+    while let Some(rest) = a.checked_rem(b) {
+        (a, b) = (b, rest);
     }
     a
 }

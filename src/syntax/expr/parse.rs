@@ -97,7 +97,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn take(&mut self) -> Token<'a> {
         let token = self.peek();
-        self.at += 1;
+        self.at = self.at.saturating_add(1);
         token
     }
 
@@ -141,7 +141,7 @@ impl<'a> Parser<'_, 'a> {
         let Some(word) = self.take_word("not") else { return self.compare() };
         self.deeper(&word)?;
         let inner = self.not()?;
-        self.depth -= 1;
+        self.depth = self.depth.saturating_sub(1);
         let span = self.text.span(&word.range).to(inner.span);
         Ok(Expr { kind: ExprKind::Not(Box::new(inner)), span })
     }
@@ -192,7 +192,7 @@ impl<'a> Parser<'_, 'a> {
         let Some(mark) = self.take_mark(&["-", "+"]) else { return self.power() };
         self.deeper(&mark)?;
         let inner = self.sign()?;
-        self.depth -= 1;
+        self.depth = self.depth.saturating_sub(1);
         if mark.text == "+" {
             return Ok(inner);
         }
@@ -205,7 +205,7 @@ impl<'a> Parser<'_, 'a> {
         let Some(mark) = self.take_mark(&["^"]) else { return Ok(base) };
         self.deeper(&mark)?;
         let exponent = self.sign()?;
-        self.depth -= 1;
+        self.depth = self.depth.saturating_sub(1);
         Ok(binary(Operator::Power, base, exponent))
     }
 
@@ -239,14 +239,14 @@ impl<'a> Parser<'_, 'a> {
             (TokenKind::Mark, "[") if self.text.language() == Language::Formulas => {
                 self.deeper(&token)?;
                 let items = self.list("]")?;
-                self.depth -= 1;
+                self.depth = self.depth.saturating_sub(1);
                 let close = self.close(&token, "]")?;
                 Ok(Expr { kind: ExprKind::List(items), span: span.to(self.text.span(&close.range)) })
             }
             (TokenKind::Mark, "(") => {
                 self.deeper(&token)?;
                 let inner = self.whole()?;
-                self.depth -= 1;
+                self.depth = self.depth.saturating_sub(1);
                 let close = self.close(&token, ")")?;
                 Ok(Expr { kind: inner.kind, span: span.to(self.text.span(&close.range)) })
             }
@@ -276,7 +276,7 @@ impl<'a> Parser<'_, 'a> {
             return Err(self.unknown_function(name, span));
         }
         let mut args = self.list(")")?;
-        self.depth -= 1;
+        self.depth = self.depth.saturating_sub(1);
         let close = self.close(&open, ")")?;
         let whole = span.to(self.text.span(&close.range));
         let Some(function) = function else {
@@ -346,7 +346,7 @@ impl<'a> Parser<'_, 'a> {
 
     /// Enters one more level of nesting, which fails beyond [`MAX_DEPTH`].
     fn deeper(&mut self, token: &Token<'a>) -> Result<(), Box<Diagnostic>> {
-        self.depth += 1;
+        self.depth = self.depth.saturating_add(1);
         if self.depth <= MAX_DEPTH {
             return Ok(());
         }

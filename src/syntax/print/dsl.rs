@@ -11,7 +11,7 @@ use crate::syntax::tree::Style;
 
 /// The whole text.
 pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
-    let room = MAX_DEPTH.saturating_sub(root.height() + 1).min(ROOM);
+    let room = MAX_DEPTH.saturating_sub(root.height().saturating_add(1)).min(ROOM);
     let printer = Printer { is_part, room };
     let mut out = String::new();
     push_lead(&mut out, &root.lead, 0, str::to_owned);
@@ -90,7 +90,7 @@ impl Printer<'_> {
             let one_line = |t: &str| !t.trim_end_matches('\n').contains('\n');
             let before = i.checked_sub(1).and_then(|i| items.get(i));
             let joins = item.beside && item.lead.is_empty() && before.is_some_and(|b| b.tail.is_none());
-            let width = last.chars().count() + 2 + text.trim().chars().count();
+            let width = last.chars().count().saturating_add(2).saturating_add(text.trim().chars().count());
             if joins
                 && one_line(&text)
                 && !last.trim_end().ends_with(['}', ')', ']', '{', '"'])
@@ -172,7 +172,7 @@ impl Printer<'_> {
         let end = tail(item.tail.as_deref());
         let width = if group.spread == Some(false) { AUTHOR_WIDTH } else { WIDTH };
         if let Some(flat) = group.wants_one_line().then(|| self.flat_body(&group)).flatten()
-            && opening.chars().count() + 1 + flat.chars().count() <= width
+            && opening.chars().count().saturating_add(1).saturating_add(flat.chars().count()) <= width
         {
             out.push_str(&format!("{opening} {flat}{end}\n"));
             return;
@@ -182,7 +182,7 @@ impl Printer<'_> {
             return;
         }
         out.push_str(&format!("{opening} {{{}\n", tail(group.head.as_deref())));
-        self.lines(out, &group.items, &group.rest, indent + 2);
+        self.lines(out, &group.items, &group.rest, indent.saturating_add(2));
         out.push_str(&format!("{}}}{end}\n", " ".repeat(indent)));
     }
 
@@ -191,7 +191,7 @@ impl Printer<'_> {
         let Value::Group(group) = value else { return self.leaf(value, indent) };
         let width = if group.spread == Some(false) { AUTHOR_WIDTH } else { WIDTH };
         if let Some(flat) = group.wants_one_line().then(|| self.flat(value)).flatten()
-            && used + flat.chars().count() <= width
+            && used.saturating_add(flat.chars().count()) <= width
         {
             return flat;
         }
@@ -203,11 +203,11 @@ impl Printer<'_> {
             }
             out.push_str(&format!("[{}\n", tail(group.head.as_deref())));
             for item in &group.items {
-                push_lead(&mut out, &item.lead, indent + 2, str::to_owned);
-                let text = self.value(&item.value, indent + 2, indent + 3);
+                push_lead(&mut out, &item.lead, indent.saturating_add(2), str::to_owned);
+                let text = self.value(&item.value, indent.saturating_add(2), indent.saturating_add(3));
                 out.push_str(&format!("{margin}  {text},{}\n", tail(item.tail.as_deref())));
             }
-            push_lead(&mut out, &group.rest, indent + 2, str::to_owned);
+            push_lead(&mut out, &group.rest, indent.saturating_add(2), str::to_owned);
             out.push_str(&format!("{margin}]"));
             return out;
         }
@@ -233,12 +233,12 @@ impl Printer<'_> {
                 tail(fields.head.as_deref())
             ));
             for field in &fields.items {
-                push_lead(&mut out, &field.lead, indent + 2, str::to_owned);
+                push_lead(&mut out, &field.lead, indent.saturating_add(2), str::to_owned);
                 let opening = format!("{margin}  {}: ", key_text(field.key.as_deref().unwrap_or("")));
-                let text = self.value(&field.value, indent + 2, opening.chars().count());
+                let text = self.value(&field.value, indent.saturating_add(2), opening.chars().count());
                 out.push_str(&format!("{opening}{text},{}\n", tail(field.tail.as_deref())));
             }
-            push_lead(&mut out, &fields.rest, indent + 2, str::to_owned);
+            push_lead(&mut out, &fields.rest, indent.saturating_add(2), str::to_owned);
             out.push_str(&format!("{margin})"));
             return out;
         }
@@ -246,7 +246,7 @@ impl Printer<'_> {
             return "{}".to_owned();
         }
         out.push_str(&format!("{{{}\n", tail(group.head.as_deref())));
-        self.lines(&mut out, &group.items, &group.rest, indent + 2);
+        self.lines(&mut out, &group.items, &group.rest, indent.saturating_add(2));
         out.push_str(&format!("{margin}}}"));
         out
     }
@@ -410,7 +410,7 @@ impl<'a> Wiring<'a> {
         let mut out = String::from("\n");
         for line in self.text.trim_matches('\n').split('\n') {
             if !line.is_empty() {
-                out.push_str(&format!("{}{line}", " ".repeat(indent + 2)));
+                out.push_str(&format!("{}{line}", " ".repeat(indent.saturating_add(2))));
             }
             out.push('\n');
         }
@@ -419,7 +419,8 @@ impl<'a> Wiring<'a> {
     }
 
     fn print(&self, indent: usize) -> String {
-        match self.flat().filter(|f| !self.spread && indent + f.chars().count() <= AUTHOR_WIDTH) {
+        match self.flat().filter(|f| !self.spread && indent.saturating_add(f.chars().count()) <= AUTHOR_WIDTH)
+        {
             Some(flat) => flat,
             None => format!("block({}) {{{}}}", self.params.join(", "), self.body(indent)),
         }
@@ -440,7 +441,7 @@ fn long_text(text: &str, indent: usize) -> Option<String> {
     let mut lines = String::from("\n");
     for line in text.split('\n') {
         if !line.is_empty() {
-            lines.push_str(&format!("{}{line}", " ".repeat(indent + 2)));
+            lines.push_str(&format!("{}{line}", " ".repeat(indent.saturating_add(2))));
         }
         lines.push('\n');
     }

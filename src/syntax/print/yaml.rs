@@ -99,17 +99,19 @@ fn item_lines(out: &mut String, item: &Outline, in_list: bool, indent: usize) {
         Value::Group(group) if !group.items.is_empty() => {
             let width = if group.spread == Some(false) { AUTHOR_WIDTH } else { WIDTH };
             let flat = group.wants_one_line().then(|| flat_group(group)).flatten();
-            if let Some(flat) = flat.filter(|f| opening.chars().count() + 1 + f.chars().count() <= width) {
+            if let Some(flat) = flat.filter(|f| {
+                opening.chars().count().saturating_add(1).saturating_add(f.chars().count()) <= width
+            }) {
                 out.push_str(&format!("{opening} {flat}{}\n", tail(item.tail.as_deref())));
                 return;
             }
             if in_list && !group.is_list && item.anchor.is_none() {
                 let mut inner = String::new();
-                group_lines(&mut inner, group, indent + 2);
+                group_lines(&mut inner, group, indent.saturating_add(2));
                 out.push_str(&format!("{opening} {}", inner.trim_start()));
             } else {
                 out.push_str(&format!("{opening}{}\n", tail(group.head.as_deref())));
-                group_lines(out, group, indent + 2);
+                group_lines(out, group, indent.saturating_add(2));
             }
             let after: Vec<String> = item.tail.iter().cloned().collect();
             push_lead(out, &after, indent, comment);
@@ -132,7 +134,7 @@ fn value_behind(out: &mut String, value: &Value, indent: usize, opening: &str, a
             if line.is_empty() {
                 out.push('\n');
             } else {
-                out.push_str(&format!("{}{line}\n", " ".repeat(indent + 2)));
+                out.push_str(&format!("{}{line}\n", " ".repeat(indent.saturating_add(2))));
             }
         }
         let after: Vec<String> = after.map(str::to_owned).into_iter().collect();

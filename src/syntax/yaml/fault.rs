@@ -16,15 +16,16 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
             | ErrorKind::DocumentIndicatorInQuotedScalar
     );
     if let Some(quote) = Some(at).filter(|_| in_quotes).and_then(|at| unclosed_quote(text, at)) {
-        let mark = text.get(quote..quote + 1).unwrap_or("\"");
-        let end = text.get(quote..).and_then(|t| t.find('\n')).map_or(text.len(), |n| quote + n);
+        let mark = text.get(quote..).and_then(|t| t.get(..1)).unwrap_or("\"");
+        let end =
+            text.get(quote..).and_then(|t| t.find('\n')).map_or(text.len(), |n| quote.saturating_add(n));
         let end = text.get(..end).map_or(end, |t| t.trim_end().len());
         return Diagnostic::error(Code::Syntax, Span::new(id, quote, end), "this quote is never closed")
             .help(format!("close it with `{mark}`"));
     }
     if let Some(quote) = after_quote(fault.kind(), text, at) {
         return Diagnostic::error(Code::Syntax, word_at(text, id, at), "a text in quotes ends before this")
-            .label(Span::new(id, quote, quote + 1), "here it begins")
+            .label(Span::new(id, quote, quote.saturating_add(1)), "here it begins")
             .help("close the quote where the text ends, and separate entries by commas");
     }
     let (code, message, help) = explain(fault.kind(), text, at);
@@ -37,7 +38,7 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
             | ErrorKind::UnexpectedEofFlowSequence
             | ErrorKind::MismatchedFlowCollectionEnd { .. },
             Some(open),
-        ) => diagnostic.label(Span::within(id, text, open, open + 1), "opened here"),
+        ) => diagnostic.label(Span::within(id, text, open, open.saturating_add(1)), "opened here"),
         _ => diagnostic,
     };
     if help.is_empty() { diagnostic } else { diagnostic.help(help) }
@@ -49,10 +50,10 @@ fn unclosed_quote(text: &str, at: usize) -> Option<usize> {
     let mut end = at.min(text.len());
     loop {
         let before = text.get(..end)?;
-        let start = before.rfind('\n').map_or(0, |n| n + 1);
+        let start = before.rfind('\n').map_or(0, |n| n.saturating_add(1));
         let line = text.get(start..end)?;
         if let Some(quote) = open_quote(line) {
-            return Some(start + quote);
+            return Some(start.saturating_add(quote));
         }
         end = start.checked_sub(1)?;
     }
@@ -92,8 +93,9 @@ fn after_quote(kind: &ErrorKind, text: &str, at: usize) -> Option<usize> {
             | ErrorKind::InvalidTrailingDoubleQuotedScalar
     );
     let before = text.get(..at)?.trim_end_matches(' ');
-    let mark = before.chars().next_back().filter(|c| missing && matches!(c, '"' | '\''))?;
-    before.get(..before.len() - 1)?.rfind(mark)
+    let mut inner = before.chars();
+    let mark = inner.next_back().filter(|c| missing && matches!(c, '"' | '\''))?;
+    inner.as_str().rfind(mark)
 }
 
 /// The code, the message and a suggestion.
@@ -244,10 +246,7 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
 
 /// The place of the word or mark at an offset; an empty place at the end of the text.
 pub fn word_at(text: &str, id: SourceId, at: usize) -> Span {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
+    let at = text.floor_char_boundary(at);
     let rest = text.get(at..).unwrap_or("");
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let len = match rest.chars().next() {
@@ -255,5 +254,5 @@ pub fn word_at(text: &str, id: SourceId, at: usize) -> Span {
         Some('\n' | '\r') | None => 0,
         Some(c) => c.len_utf8(),
     };
-    Span::new(id, at, at + len)
+    Span::new(id, at, at.saturating_add(len))
 }

@@ -50,7 +50,7 @@ pub fn read(text: &str) -> Lossless {
                 None
             }
             Event::Scalar(value, style, _, tag) => {
-                let end = range.start + slice.trim_end().len();
+                let end = range.start.saturating_add(slice.trim_end().len());
                 Some(outline(scalar(&value, style, tag.as_deref()), range.start, end))
             }
             Event::Alias(_) => {
@@ -189,7 +189,7 @@ fn dash(text: &str, start: usize) -> usize {
     let mut end = start;
     loop {
         let before = text.get(..end).unwrap_or("");
-        let begin = before.rfind('\n').map_or(0, |i| i + 1);
+        let begin = before.rfind('\n').map_or(0, |i| i.saturating_add(1));
         let line = before.get(begin..).unwrap_or("");
         let code = match end == start {
             true => line,
@@ -198,13 +198,13 @@ fn dash(text: &str, start: usize) -> usize {
         let is_dash = |at: usize| {
             let alone = |c: Option<char>| c.is_none_or(char::is_whitespace);
             alone(code.get(..at).and_then(|c| c.chars().next_back()))
-                && alone(code.get(at + 1..).and_then(|c| c.chars().next()))
+                && alone(code.get(at.saturating_add(1)..).and_then(|c| c.chars().next()))
         };
         let found = code.match_indices('-').map(|(at, _)| at).rfind(|at| is_dash(*at));
         match found {
-            Some(at) if !code.trim_start().starts_with('#') => return begin + at,
+            Some(at) if !code.trim_start().starts_with('#') => return begin.saturating_add(at),
             Some(_) | None if begin == 0 => return start,
-            Some(_) | None => end = begin - 1,
+            Some(_) | None => end = begin.saturating_sub(1),
         }
     }
 }

@@ -152,7 +152,7 @@ impl Builder<'_, '_> {
     fn node(&mut self, item: Item) -> Node {
         let start = offset(&item.defined).unwrap_or(0).min(self.text.len());
         let len = item.defined.span().byte_len().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-        let end = (start + len).min(self.text.len());
+        let end = start.saturating_add(len).min(self.text.len());
         let Tagged(raw, tag) = item.value;
         let node = match raw {
             // The reader takes `null` in any letters.
@@ -188,7 +188,7 @@ impl Builder<'_, '_> {
             Some(_) => Style::Plain,
             None => Style::Quoted,
         };
-        let end = start + written.trim_end().len();
+        let end = start.saturating_add(written.trim_end().len());
         let text = if style == Style::Block { dedent(&format!("\n{text}")) } else { text };
         Node::scalar(text, style, self.span(start, end))
     }
@@ -206,7 +206,8 @@ impl Builder<'_, '_> {
                 Kind::Scalar(scalar) => {
                     let quote = usize::from(scalar.style == Style::Quoted && key.span.range().len() > 1);
                     let range = key.span.range();
-                    let key_span = self.span(range.start + quote, range.end - quote);
+                    let key_span =
+                        self.span(range.start.saturating_add(quote), range.end.saturating_sub(quote));
                     entries.push(Entry { key: scalar.text, key_span, value });
                 }
                 // The survey refuses texts with such keys.
@@ -281,17 +282,18 @@ impl Builder<'_, '_> {
         };
         // The values of aliases are elsewhere, before this node.
         let ends = parts.filter(|p| p.start as usize >= start).map(|p| p.end as usize).max();
-        let end = ends.unwrap_or(if close == '\0' { first.end as usize } else { start + 1 });
+        let end = ends.unwrap_or(if close == '\0' { first.end as usize } else { start.saturating_add(1) });
         if close == '\0' {
             return self.span(start, end.max(start));
         }
         let mut at = end;
         while let Some(c) = self.text.get(at..).and_then(|t| t.chars().next()) {
-            at += match c {
-                c if c == close => return self.span(start, at + 1),
+            let len = match c {
+                c if c == close => return self.span(start, at.saturating_add(1)),
                 '#' => self.text.get(at..).and_then(|t| t.find('\n')).unwrap_or(1),
                 c => c.len_utf8(),
             };
+            at = at.saturating_add(len);
         }
         self.span(start, end)
     }

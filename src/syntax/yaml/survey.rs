@@ -90,7 +90,7 @@ impl Survey<'_, '_> {
         let span = Span::within(self.id, self.text, range.start, range.end);
         match event {
             Event::DocumentStart(..) => {
-                self.documents += 1;
+                self.documents = self.documents.saturating_add(1);
                 if self.documents == 1 {
                     return true;
                 }
@@ -215,12 +215,12 @@ impl Survey<'_, '_> {
         }
         if let Some(outer) = self.open.last_mut() {
             outer.weight.nodes = outer.weight.nodes.saturating_add(closed.weight.nodes);
-            outer.weight.depth = outer.weight.depth.max(closed.weight.depth + 1);
+            outer.weight.depth = outer.weight.depth.max(closed.weight.depth.saturating_add(1));
         }
     }
 
     fn alias(&mut self, target: usize, span: Span) -> bool {
-        self.aliases += 1;
+        self.aliases = self.aliases.saturating_add(1);
         if self.takes_key() {
             self.bad_key(span, "an alias");
         }
@@ -249,7 +249,7 @@ impl Survey<'_, '_> {
 
     /// Counts a node of the text.
     fn count(&mut self, span: Span) -> bool {
-        self.nodes += 1;
+        self.nodes = self.nodes.saturating_add(1);
         if self.nodes <= MAX_NODES {
             return true;
         }
@@ -260,12 +260,12 @@ impl Survey<'_, '_> {
 
     /// Adds a complete node to the map or list that contains it.
     fn weigh(&mut self, weight: Weight, span: Span) -> bool {
-        if self.open.len() + weight.depth > MAX_DEPTH {
+        if self.open.len().saturating_add(weight.depth) > MAX_DEPTH {
             return self.too_deep(span);
         }
         if let Some(outer) = self.open.last_mut() {
             outer.weight.nodes = outer.weight.nodes.saturating_add(weight.nodes);
-            outer.weight.depth = outer.weight.depth.max(weight.depth + 1);
+            outer.weight.depth = outer.weight.depth.max(weight.depth.saturating_add(1));
         }
         self.expand(weight.nodes, span)
     }
