@@ -45,5 +45,9 @@ fn of_package(root: &Path) -> Option<String> {
     let text = std::fs::read_to_string(root.join(".cargo_vcs_info.json")).ok()?;
     let (_, after) = text.split_once("\"sha1\"")?;
     let commit = after.split('"').nth(1)?;
-    commit.get(..9).map(str::to_owned)
+    let is_dirty = after
+        .split_once("\"dirty\"")
+        .is_some_and(|(_, value)| value.trim_start_matches([':', ' ']).starts_with("true"));
+    let dirty = if is_dirty { "-dirty" } else { "" };
+    commit.get(..9).map(|short| format!("{short}{dirty}"))
 }

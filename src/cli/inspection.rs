@@ -42,8 +42,14 @@ impl Command for Inspect {
             Inspected::Data(one) => write(&one.to, &contents(one, ui)?, ui),
             Inspected::Training(one) => {
                 if !is_run(&one.run) {
-                    let message = format!("`{}` is not the folder of a run", one.run.display());
-                    return Err(Failure::usage(message).help("`trafoc train` creates one"));
+                    let name = one.run.display();
+                    let failure = match one.run.exists() {
+                        true => Failure::usage(format!("`{name}` is not the folder of a run")),
+                        false => {
+                            Failure::new(Exit::File, format!("cannot read `{name}`: there is no such file"))
+                        }
+                    };
+                    return Err(failure.help("`trafoc train` creates the folder of a run"));
                 }
                 let course = course::course(&course::record(&one.run)?, planned(&one.run));
                 if course.steps.is_empty() {

@@ -29,8 +29,9 @@ impl Anchor {
     }
 }
 
-/// The smallest scale at which a narrow page shows a picture; a picture that is still too wide scrolls.
-const NARROW: f64 = 0.72;
+/// The widest picture that a page makes smaller in proportion to its width, in pixels; a narrow page shows the others
+/// as large as this one, and they scroll. The style sheet of the page says how much smaller.
+const WIDEST: f64 = 889.0;
 
 /// A finished picture.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,9 +84,9 @@ impl Figure {
     pub fn inline(&self) -> String {
         let (w, h) = (n(self.width), n(self.height));
         format!(
-            "<svg class=\"figure\" width=\"{w}\" style=\"min-width:{}px\" viewBox=\"0 0 {w} {h}\" \
+            "<svg class=\"figure\" width=\"{w}\" style=\"--width:{}px\" viewBox=\"0 0 {w} {h}\" \
              role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
-            n((self.width * NARROW).min(640.0)),
+            n(self.width.min(WIDEST)),
             escape_line(&format!("{}. {}", self.title, self.description)),
             self.body
         )

@@ -71,6 +71,81 @@ fn the_package_is_small_and_whole() {
     }
 }
 
+/// Both packages as a registry would get them. The program depends on the kernels, so they are published together.
+#[test]
+fn both_packages_can_be_made() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let folder = tempfile::tempdir().unwrap();
+    let arguments =
+        ["package", "--no-verify", "--allow-dirty", "--offline", "-p", "trafoc-kernels", "-p", "trafoc"];
+    let mut command = Command::new(cargo);
+    command.current_dir(repository("")).args(arguments).arg("--target-dir").arg(folder.path());
+    let said = command.output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    for name in ["trafoc-kernels-0.1.0.crate", "trafoc-0.1.0.crate"] {
+        let bytes = std::fs::metadata(folder.path().join("package").join(name)).unwrap().len();
+        assert!(bytes > 10_000 && bytes < MOST, "{name}: {bytes} bytes");
+    }
+}
+
+/// What `--version` prints in a release build of a clone, of a package, and of a plain copy.
+#[test]
+fn a_release_names_its_commit_if_it_can_be_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("build");
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let built = Command::new(rustc)
+        .args(["--edition", "2024", "-o"])
+        .arg(&program)
+        .arg(repository("build.rs"))
+        .status();
+    assert!(built.unwrap().success());
+    let version = |root: &Path, given: Option<&str>| -> String {
+        let mut command = Command::new(&program);
+        command.current_dir(root).env("CARGO_MANIFEST_DIR", root).env("PROFILE", "release");
+        command.env("CARGO_PKG_VERSION", "0.1.0").env_remove("TRAFOC_COMMIT");
+        if let Some(commit) = given {
+            command.env("TRAFOC_COMMIT", commit);
+        }
+        let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        text.lines().find_map(|l| l.strip_prefix("cargo::rustc-env=TRAFOC_VERSION=")).unwrap().to_owned()
+    };
+    let place = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    };
+    let plain = place("plain");
+    assert_eq!(version(&plain, None), "0.1.0");
+    assert_eq!(version(&plain, Some("abc123")), "0.1.0 (abc123)");
+    // What is no commit is not printed.
+    assert_eq!(version(&plain, Some("a\nb")), "0.1.0");
+    let package = place("package");
+    let info = r#"{"git": {"sha1": "3b937b49cb6255d88ee6f7fada52ec89b72fc8f2"}, "path_in_vcs": ""}"#;
+    std::fs::write(package.join(".cargo_vcs_info.json"), info).unwrap();
+    assert_eq!(version(&package, None), "0.1.0 (3b937b49c)");
+    let info = info.replace("\"}, ", "\", \"dirty\": true}, ");
+    std::fs::write(package.join(".cargo_vcs_info.json"), info).unwrap();
+    assert_eq!(version(&package, None), "0.1.0 (3b937b49c-dirty)");
+    let clone = place("clone");
+    let git = |arguments: &[&str]| {
+        let names = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+        let said = Command::new("git").current_dir(&clone).args(names).args(arguments).output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        String::from_utf8(said.stdout).unwrap()
+    };
+    git(&["init", "-q"]);
+    std::fs::write(clone.join("a"), "a").unwrap();
+    git(&["add", "a"]);
+    git(&["commit", "-q", "-m", "a"]);
+    let commit = git(&["rev-parse", "HEAD"]);
+    assert_eq!(version(&clone, None), format!("0.1.0 ({})", &commit[..9]));
+    std::fs::write(clone.join("a"), "b").unwrap();
+    assert_eq!(version(&clone, None), format!("0.1.0 ({}-dirty)", &commit[..9]));
+    // A copy inside of another clone does not take that one's commit.
+    assert_eq!(version(&place("clone/inside"), None), "0.1.0");
+}
+
 /// A build for development has no commit; what is printed is the version all the same.
 #[test]
 fn the_version_is_told() {

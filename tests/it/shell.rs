@@ -1,9 +1,78 @@
 //! What shells and their manual get: completions and pages.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
 use crate::cli::{Said, commands, trafoc, trafoc_in};
+
+/// `PATH` with the program's folder first.
+fn path() -> OsString {
+    let own = Path::new(env!("CARGO_BIN_EXE_trafoc")).parent().unwrap().to_owned();
+    let others = std::env::var_os("PATH").unwrap();
+    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&others))).unwrap()
+}
+
+/// The example in the help of every command, pasted into a shell: those that need a trained model or another
+/// library's are understood at least, the others succeed.
+#[test]
+fn examples_in_the_help_can_be_pasted() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |script: &str| -> Said {
+        let mut command = Command::new("bash");
+        command.args(["--norc", "-c", script]).current_dir(folder.path());
+        Said::from(command.env("PATH", path()).env("HOME", folder.path()).output().unwrap())
+    };
+    let said = run(
+        "trafoc new gpt gpt.yaml --small && trafoc new recipe recipe.yaml && echo '{\"tokens\": [[1, 2]]}' > in.json",
+    );
+    assert_eq!(said.code, 0, "{}", said.err);
+    let mut pages: Vec<Vec<String>> = commands().into_iter().map(|name| vec![name]).collect();
+    let help = trafoc(&["inspect", "--help"]).out;
+    let listed = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    let kinds = listed.filter(|l| l.starts_with("  ") && !l.starts_with("   "));
+    let kinds = kinds.map(|l| l.split_whitespace().next().unwrap().to_owned());
+    pages.extend(kinds.filter(|kind| kind != "help").map(|kind| vec!["inspect".to_owned(), kind]));
+    let mut succeeded = Vec::new();
+    for page in pages {
+        let words: Vec<&str> = page.iter().map(String::as_str).collect();
+        let help = trafoc(&[&words[..], &["--help"]].concat()).out;
+        let example = help.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+        let example = example.strip_prefix("Example: ").unwrap_or_else(|| panic!("{page:?}: {help}"));
+        let said = run(example);
+        assert!(!matches!(said.code, 2 | 101 | 127), "{example}: {}", said.err);
+        if said.code == 0 {
+            succeeded.push(page.join(" "));
+        }
+    }
+    let mut expected = vec![
+        "new",
+        "check",
+        "build",
+        "expand",
+        "print",
+        "explain",
+        "show",
+        "compare",
+        "fit",
+        "draw",
+        "inspect",
+        "fmt",
+        "convert",
+        "schema",
+        "doctor",
+        "completions",
+        "man",
+        "inspect positions",
+        "inspect init",
+    ];
+    if cfg!(feature = "flex") {
+        expected.extend(["inspect attention", "inspect flow", "inspect layers"]);
+    }
+    for name in expected {
+        assert!(succeeded.iter().any(|done| done == name), "the example of `{name}` fails");
+    }
+}
 
 /// A page names other pages, such as `trafoc-inspect-data(1)`: they exist.
 #[test]
@@ -41,7 +110,6 @@ fn bash_completes_commands_options_and_names() {
     let help = trafoc(&["completions", "--help"]).out;
     let example = help.lines().next().unwrap().trim_start_matches("Example: ").to_owned();
     assert_eq!(example, "source <(trafoc completions bash)");
-    let binary = Path::new(env!("CARGO_BIN_EXE_trafoc")).parent().unwrap();
     let offered = |typed: &str| {
         let words: Vec<&str> = typed.split(' ').collect();
         let (word, before) = (words[words.len() - 1], words[words.len().saturating_sub(2)]);
@@ -53,11 +121,7 @@ fn bash_completes_commands_options_and_names() {
              echo \"${{COMPREPLY[*]-}}\""
         );
         let mut command = Command::new("bash");
-        let path = std::env::join_paths(
-            std::iter::once(binary.to_owned())
-                .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
-        );
-        command.args(["--norc", "-c", &script]).env("PATH", path.unwrap());
+        command.args(["--norc", "-c", &script]).env("PATH", path());
         let said = Said::from(command.output().unwrap());
         assert!(said.code == 0 && said.err.is_empty(), "{typed}: {}", said.err);
         said.out.trim_end().to_owned()

@@ -379,3 +379,21 @@ fn what_reads_a_text_neither_indexes_nor_overflows() {
         }
     }
 }
+
+/// Every test that the page of conventions names exists.
+#[test]
+fn conventions_name_their_tests() {
+    let page = std::fs::read_to_string(repository("docs/conventions.md")).unwrap();
+    let tests = sources(&["tests/it"]);
+    let mut count = 0;
+    for name in page.split('`').skip(1).step_by(2).filter(|name| name.contains("::")) {
+        let (module, test) = name.split_once("::").unwrap();
+        let found = tests.iter().any(|(path, text)| {
+            let is_in = path.starts_with(&format!("tests/it/{module}"));
+            is_in && (test.is_empty() || text.contains(&format!("fn {test}(")))
+        });
+        assert!(found, "there is no test `{name}`");
+        count += 1;
+    }
+    assert!(count > 20);
+}
