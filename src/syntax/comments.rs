@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use super::Notation;
 use super::dsl::string_len;
 use super::outline::{Group, Outline, Value};
+use super::text::as_comment;
 use super::tree::{Kind, Node, Style};
 use super::yaml::lossless;
 
@@ -30,8 +31,7 @@ pub fn read(text: &str, notation: Notation, tree: &Node) -> Outline {
         Notation::Dsl => (dsl_outline(text, tree), dsl_comments(text, tree)),
     };
     for comment in &mut comments {
-        // Either would end the comment, or the text, in YAML.
-        comment.text = comment.text.replace(['\r', '\u{feff}'], " ").trim_end().to_owned();
+        comment.text = as_comment(&comment.text);
     }
     let mut filler = Filler { text, comments: comments.into(), by_indent: notation == Notation::Yaml };
     filler.root(&mut outline);
@@ -69,7 +69,7 @@ fn dsl_outline(text: &str, tree: &Node) -> Outline {
     outline
 }
 
-/// Extends block texts to the marks around them, `{ }` or `"""`, and records which entries share a line.
+/// Extends block texts to the marks around them, `{ }` or quotes, and records which entries share a line.
 fn with_marks(outline: &mut Outline, text: &str) {
     match &mut outline.value {
         Value::Group(group) => {
@@ -84,11 +84,13 @@ fn with_marks(outline: &mut Outline, text: &str) {
         Value::Scalar { style: Style::Block, .. } => {
             let behind = text.get(outline.end..).unwrap_or("");
             let blank = behind.len().saturating_sub(behind.trim_start().len());
-            let mark = if behind.trim_start().starts_with('}') { 1 } else { 3 };
+            let behind = behind.trim_start();
+            let quotes = behind.len().saturating_sub(behind.trim_start_matches('"').len());
+            let mark = if behind.starts_with('}') { 1 } else { quotes };
             outline.end = outline.end.saturating_add(blank).saturating_add(mark).min(text.len());
             if outline.key.is_none() {
                 let before = text.get(..outline.start).unwrap_or("").trim_end();
-                outline.start = before.len().saturating_sub(3);
+                outline.start = before.trim_end_matches('"').len();
             }
         }
         Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } => {}

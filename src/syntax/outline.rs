@@ -5,6 +5,7 @@
 //! other. [`Outline::of`] makes one from a bare tree, [`read`](super::comments::read) from a text. Every
 //! comment of the text is in exactly one place of it.
 
+use super::text::{comments_in, one_line};
 use super::tree::{Kind, Node, Style};
 
 /// A value with its comments and its layout.
@@ -120,6 +121,20 @@ impl Outline {
             value,
             start,
             end,
+        }
+    }
+
+    /// Moves the comments of expressions out of them, to the lines above, wherever `is_lost` says that a notation
+    /// cannot write an expression with its comments.
+    pub fn hoist(&mut self, is_lost: &dyn Fn(&str, Style) -> bool) {
+        match &mut self.value {
+            Value::Group(group) => group.items.iter_mut().for_each(|item| item.hoist(is_lost)),
+            Value::Scalar { text, style, spread } if is_lost(text, *style) => {
+                self.lead.extend(comments_in(text));
+                *text = one_line(text);
+                (*style, *spread) = (Style::Plain, false);
+            }
+            Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } => {}
         }
     }
 

@@ -117,10 +117,24 @@ pub fn one_line(written: &str) -> String {
     if !written.contains(['\n', '\r', '\t', '#']) && !written.contains("//") {
         return written.to_owned();
     }
-    let code = |line: &str| {
-        let end = line.find('#').into_iter().chain(line.find("//")).min().unwrap_or(line.len());
-        line.get(..end).unwrap_or("").replace(['\r', '\t'], " ").trim_matches(' ').to_owned()
-    };
+    let code = |line: &str| split_comment(line).0.replace(['\r', '\t'], " ").trim_matches(' ').to_owned();
     let parts: Vec<String> = written.split('\n').map(code).filter(|l| !l.is_empty()).collect();
     parts.join(" ")
+}
+
+/// The comments that [`one_line`] leaves out, with their marks.
+pub fn comments_in(written: &str) -> Vec<String> {
+    let comments = written.split('\n').map(|line| as_comment(split_comment(line).1));
+    comments.filter(|comment| !comment.is_empty()).collect()
+}
+
+/// A comment as both notations can write it: a carriage return or a mark of byte order would end it in YAML.
+pub fn as_comment(written: &str) -> String {
+    written.replace(['\r', '\u{feff}'], " ").trim_end().to_owned()
+}
+
+/// A line of an expression, and its comment.
+fn split_comment(line: &str) -> (&str, &str) {
+    let at = line.find('#').into_iter().chain(line.find("//")).min().unwrap_or(line.len());
+    line.split_at(at)
 }

@@ -33,14 +33,19 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
                 Some(len) => at = at.saturating_add(len),
                 None => {
                     let line = rest.find('\n').unwrap_or(rest.len());
-                    let long = rest.starts_with("\"\"\"");
-                    let (message, help) = match long {
-                        true => ("`\"\"\"` is never closed", "close it with `\"\"\"`"),
-                        false => ("a quote is not closed on its line", "close it with `\"`"),
+                    let (place, message, mark) = match fence(rest) {
+                        Some(marks) => (
+                            span(at, at.saturating_add(marks.len())),
+                            format!("`{marks}` is never closed"),
+                            marks,
+                        ),
+                        None => (
+                            span(at, at.saturating_add(line)),
+                            "a quote is not closed on its line".to_owned(),
+                            "\"",
+                        ),
                     };
-                    let place =
-                        if long { span(at, at.saturating_add(3)) } else { span(at, at.saturating_add(line)) };
-                    return Err(Box::new(fail(place, message.to_owned()).help(help)));
+                    return Err(Box::new(fail(place, message).help(format!("close it with `{mark}`"))));
                 }
             },
             '{' | '[' | '(' => {
@@ -86,10 +91,19 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
     }
 }
 
+/// The quotes at the start of `rest` that open a text without escapes: three, or more of them if they end their line.
+pub fn fence(rest: &str) -> Option<&str> {
+    let run = rest.len().saturating_sub(rest.trim_start_matches('"').len());
+    let behind = rest.get(run..)?.trim_start_matches([' ', '\t', '\r']);
+    let marks = if behind.starts_with('\n') { run } else { run.min(3) };
+    rest.get(..marks).filter(|marks| marks.len() >= 3)
+}
+
 /// The length in bytes of the quoted text at the start of `rest`, if it is closed.
 pub fn string_len(rest: &str) -> Option<usize> {
-    if let Some(long) = rest.strip_prefix("\"\"\"") {
-        return long.find("\"\"\"").map(|n| n.saturating_add(6));
+    if let Some(marks) = fence(rest) {
+        let inside = rest.get(marks.len()..)?.find(marks)?;
+        return Some(marks.len().saturating_mul(2).saturating_add(inside));
     }
     let mut escaped = false;
     for (i, c) in rest.char_indices().skip(1) {

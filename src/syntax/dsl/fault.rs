@@ -72,7 +72,7 @@ fn name(rule: Rule) -> &'static str {
         Rule::deletion => "`delete!`",
         Rule::list => "a list",
         Rule::named => "`field: value`",
-        Rule::text | Rule::quoted | Rule::long_text | Rule::long_quoted => "a quoted text",
+        Rule::text | Rule::quoted | Rule::long_text | Rule::long_quoted | Rule::fence => "a quoted text",
         Rule::colon => "`:`",
         Rule::close_brace => "`}`",
         Rule::close_bracket => "`]`",

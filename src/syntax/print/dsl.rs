@@ -13,6 +13,16 @@ use crate::syntax::tree::Style;
 pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
     let room = MAX_DEPTH.saturating_sub(root.height().saturating_add(1)).min(ROOM);
     let printer = Printer { is_part, room };
+    // In quotes such a text would not be a number any more.
+    let is_lost = |text: &str, style: Style| {
+        is_unquoted_value(text, style)
+            && !is_plain(text, room)
+            && long_text(text, 0).or_else(|| unquoted(text)).is_none()
+            && is_plain(&one_line(text), room)
+    };
+    let mut root = root.clone();
+    root.hoist(&is_lost);
+    let root = &root;
     let mut out = String::new();
     push_lead(&mut out, &root.lead, 0, str::to_owned);
     match &root.value {
@@ -257,13 +267,8 @@ impl Printer<'_> {
             Value::Scalar { text, style: Style::Block, spread: true } => {
                 long_text(text, indent).unwrap_or_else(|| quoted(text))
             }
-            Value::Scalar { text, style, .. }
-                if *style != Style::Quoted && may_be_value(text) && is_dedented(text) =>
-            {
-                let written = self.flat(value).or_else(|| long_text(text, indent));
-                // With `"""` in a comment: in quotes it would be no number any more.
-                let short = || Some(one_line(text)).filter(|t| is_plain(t, self.room));
-                written.or_else(short).unwrap_or_else(|| quoted(text))
+            Value::Scalar { text, style, .. } if is_unquoted_value(text, *style) => {
+                self.flat(value).or_else(|| long_text(text, indent)).unwrap_or_else(|| quoted(text))
             }
             Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } | Value::Group(_) => {
                 self.flat(value).unwrap_or_default()
@@ -352,7 +357,8 @@ impl Printer<'_> {
             Value::Null | Value::Delete | Value::Alias(_) => true,
             Value::Scalar { text, style, spread } => {
                 let has_lines = *style == Style::Block && *spread && long_text(text, 0).is_some();
-                !has_lines && !text.contains('\n')
+                let needs_lines = is_unquoted_value(text, *style) && self.flat(&only.value).is_none();
+                !has_lines && !needs_lines && !text.contains('\n')
             }
         };
         named && alone && inside
@@ -432,12 +438,20 @@ impl<'a> Wiring<'a> {
     }
 }
 
+/// Whether a text may be a number or an expression, which it would not be in quotes.
+fn is_unquoted_value(text: &str, style: Style) -> bool {
+    style != Style::Quoted && may_be_value(text) && is_dedented(text)
+}
+
 fn key_text(key: &str) -> String {
     if is_key(key) { key.to_owned() } else { quoted(key) }
 }
 
-/// A text of several lines between `"""`, if it reads back the same.
+/// A text on lines of its own, between three quotes or as many as it does not have one after the other, if it reads back
+/// the same.
 fn long_text(text: &str, indent: usize) -> Option<String> {
+    let quotes = text.split(|c| c != '"').map(str::len).max().unwrap_or(0);
+    let marks = "\"".repeat(3.max(quotes + 1));
     let mut lines = String::from("\n");
     for line in text.split('\n') {
         if !line.is_empty() {
@@ -446,18 +460,19 @@ fn long_text(text: &str, indent: usize) -> Option<String> {
         lines.push('\n');
     }
     lines.push_str(&" ".repeat(indent));
-    (is_literal(text) && dedent(&lines) == text).then(|| format!("\"\"\"{lines}\"\"\""))
+    (is_literal(text) && dedent(&lines) == text).then(|| format!("{marks}{lines}{marks}"))
 }
 
 /// A text of one line between `"""`, where it is no quoted text, if it reads back the same.
 fn unquoted(text: &str) -> Option<String> {
-    let one = !text.contains('\n') && !text.starts_with('"') && !text.ends_with('"');
+    let one =
+        !text.contains('\n') && !text.contains("\"\"\"") && !text.starts_with('"') && !text.ends_with('"');
     (one && is_literal(text)).then(|| format!("\"\"\"{text}\"\"\""))
 }
 
-/// Whether a text can be written between `"""`, where there are no escapes.
+/// Whether a text can be written without escapes.
 fn is_literal(text: &str) -> bool {
-    !text.chars().any(|c| is_hidden(c) || matches!(c, '\r' | '\u{feff}')) && !text.contains("\"\"\"")
+    !text.chars().any(|c| is_hidden(c) || matches!(c, '\r' | '\u{feff}'))
 }
 
 fn quoted(text: &str) -> String {

@@ -9,6 +9,9 @@ use crate::syntax::tree::Style;
 /// The whole text.
 pub fn print(root: &Outline) -> String {
     let mut root = root.clone();
+    root.hoist(&|text, style| {
+        needs_lines(text, style) && literal(text).is_none() && is_plain(&one_line(text), false)
+    });
     raise(&mut root);
     let root = &root;
     let mut out = String::new();
