@@ -171,7 +171,7 @@ impl SourceMap {
     }
 
     /// All sources in the order they were added.
-    pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (SourceId, &Source)> {
         self.sources.iter().enumerate().map(|(i, s)| (SourceId(i as u32), s))
     }
 }

@@ -342,13 +342,7 @@ impl OverArgs {
                 None => failure.help(format!("there are {}", names.join(", "))),
             });
         };
-        let mut tree = found.tree.clone();
-        for setting in &settings {
-            if let Err(diagnostic) = set::apply(&mut tree, setting, &is_part, sink) {
-                sink.push(diagnostic);
-            }
-        }
-        Ok(Some(tree))
+        Ok(Some(set::apply(found.tree.clone(), &settings, &is_part, sink)))
     }
 }
 

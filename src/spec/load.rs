@@ -59,13 +59,8 @@ pub fn tree(
     sink: &mut Sink,
 ) -> Option<Node> {
     let mut chain = Vec::new();
-    let mut tree = extended(sources, id, notation, files, sink, &mut chain)?;
-    for setting in settings {
-        if let Err(diagnostic) = set::apply(&mut tree, setting, &super::is_part, sink) {
-            sink.push(diagnostic);
-        }
-    }
-    Some(tree)
+    let tree = extended(sources, id, notation, files, sink, &mut chain)?;
+    Some(set::apply(tree, settings, &super::is_part, sink))
 }
 
 /// Keys that only recipes have, and keys that only specs have; no document has some of both.

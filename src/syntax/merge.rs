@@ -1,12 +1,13 @@
 //! Merges one tree over another, for `extends:` and `--set`.
 //!
-//! Maps are merged key by key; a key replaces its alternative (`hidden` an `expansion`); every other value replaces the old one. `!delete` removes a key. A part
-//! replaces another part: `norm: {rms_norm: {}}` over `norm: {layer_norm: {eps: 1e-5}}` leaves no
+//! Maps are merged key by key; a key replaces its alternative (`hidden` an `expansion`); every other value replaces the
+//! old one. `!delete` removes a key. A part replaces another part: `norm: {rms_norm: {}}` over `norm: {layer_norm: {eps: 1e-5}}` leaves no
 //! `layer_norm`. Every node keeps the place where it was written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::diag::{Code, Diagnostic, Sink};
+use crate::source::Span;
 
 use super::tree::{Entry, Kind, Node};
 
@@ -18,41 +19,184 @@ pub type IsPart<'a> = &'a dyn Fn(&str) -> bool;
 
 /// Merges `over` over `base`. Reports every `!delete` without a key to remove.
 pub fn merge(base: &Node, over: &Node, is_part: IsPart<'_>, sink: &mut Sink) -> Node {
-    let (Kind::Map(below), Kind::Map(above)) = (&base.kind, &over.kind) else {
-        return settle(over, sink);
-    };
-    if let ([old], [new]) = (below.as_slice(), above.as_slice())
-        && old.key != new.key
-        && is_part(&old.key)
-        && is_part(&new.key)
-    {
-        return settle(over, sink);
-    }
-    let replaced = |key: &str| {
-        let other = ALTERNATIVES.iter().find_map(|(a, b)| match key {
-            _ if key == *a => Some(*b),
-            _ if key == *b => Some(*a),
-            _ => None,
-        });
-        other.is_some_and(|other| over.get(other).is_some())
-    };
-    let mut entries: Vec<Entry> = Vec::with_capacity(below.len().saturating_add(above.len()));
-    let new: BTreeMap<&str, &Entry> = above.iter().map(|e| (e.key.as_str(), e)).collect();
-    let old: BTreeSet<&str> = below.iter().map(|e| e.key.as_str()).collect();
-    for old in below {
-        match new.get(old.key.as_str()).copied() {
-            None if replaced(&old.key) => {}
-            None => entries.push(old.clone()),
-            Some(Entry { value: Node { kind: Kind::Delete, .. }, .. }) => {}
-            Some(new) => {
-                let value = merge(&old.value, &new.value, is_part, sink);
-                entries.push(Entry { key: new.key.clone(), key_span: new.key_span, value });
-            }
+    let mut layers = Layers::new(base.clone());
+    layers.lay(over, is_part, sink);
+    layers.into_node()
+}
+
+/// A tree that others are laid over, one after the other: each takes time for what it holds itself, however large the
+/// tree is.
+#[derive(Debug)]
+pub struct Layers {
+    span: Span,
+    kind: Layered,
+}
+
+#[derive(Debug)]
+enum Layered {
+    /// What nothing has been laid over yet.
+    Untouched(Kind),
+    List(Vec<Layers>),
+    Map(Fields),
+}
+
+/// The entries of a map, in order, found by key.
+#[derive(Debug, Default)]
+struct Fields {
+    /// Absent where a key has been removed, so that the places of the others stay.
+    all: Vec<Option<Field>>,
+    /// Places by key, once there are many.
+    places: BTreeMap<String, usize>,
+    /// How many are there.
+    count: usize,
+}
+
+#[derive(Debug)]
+struct Field {
+    key: String,
+    key_span: Span,
+    value: Layers,
+}
+
+/// The most entries that are looked through one by one.
+const FEW: usize = 8;
+
+impl Fields {
+    fn place(&self, key: &str) -> Option<usize> {
+        match self.all.len() <= FEW {
+            true => self.all.iter().position(|field| field.as_ref().is_some_and(|field| field.key == key)),
+            false => self.places.get(key).copied(),
         }
     }
-    let added: Vec<&Entry> = above.iter().filter(|e| !old.contains(e.key.as_str())).collect();
-    entries.extend(settled(added.into_iter(), sink));
-    Node::map(entries, over.span)
+
+    fn get_mut(&mut self, key: &str) -> Option<&mut Field> {
+        let place = self.place(key)?;
+        self.all.get_mut(place)?.as_mut()
+    }
+
+    fn push(&mut self, field: Field) {
+        if self.all.len() == FEW {
+            let there = self.all.iter().enumerate();
+            self.places = there.filter_map(|(i, field)| Some((field.as_ref()?.key.clone(), i))).collect();
+        }
+        if self.all.len() >= FEW {
+            self.places.insert(field.key.clone(), self.all.len());
+        }
+        self.all.push(Some(field));
+        self.count = self.count.saturating_add(1);
+    }
+
+    /// Removes a key, if it is there.
+    fn remove(&mut self, key: &str) {
+        let Some(place) = self.place(key) else { return };
+        self.places.remove(key);
+        if let Some(field) = self.all.get_mut(place) {
+            *field = None;
+            self.count = self.count.saturating_sub(1);
+        }
+    }
+
+    /// The key of a map that has no other.
+    fn only(&self) -> Option<&str> {
+        let mut there = self.all.iter().flatten().map(|field| field.key.as_str());
+        there.next().filter(|_| self.count == 1)
+    }
+}
+
+impl Layers {
+    /// A tree with nothing laid over it.
+    pub fn new(node: Node) -> Self {
+        Self { span: node.span, kind: Layered::Untouched(node.kind) }
+    }
+
+    /// The tree with all that has been laid over it.
+    pub fn into_node(self) -> Node {
+        let kind = match self.kind {
+            Layered::Untouched(kind) => kind,
+            Layered::List(items) => Kind::List(items.into_iter().map(Self::into_node).collect()),
+            Layered::Map(fields) => {
+                let entry =
+                    |Field { key, key_span, value }| Entry { key, key_span, value: value.into_node() };
+                Kind::Map(fields.all.into_iter().flatten().map(entry).collect())
+            }
+        };
+        Node { kind, span: self.span }
+    }
+
+    /// Where the tree was written.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// The items, if this is a list.
+    pub fn items(&mut self) -> Option<&mut Vec<Layers>> {
+        if let Layered::Untouched(Kind::List(items)) = &mut self.kind {
+            let items = std::mem::take(items);
+            self.kind = Layered::List(items.into_iter().map(Self::new).collect());
+        }
+        match &mut self.kind {
+            Layered::List(items) => Some(items),
+            Layered::Untouched(_) | Layered::Map(_) => None,
+        }
+    }
+
+    /// The value of a key, if this is a map that has it.
+    pub fn value(&mut self, key: &str) -> Option<&mut Layers> {
+        self.fields()?.get_mut(key).map(|field| &mut field.value)
+    }
+
+    fn fields(&mut self) -> Option<&mut Fields> {
+        if let Layered::Untouched(Kind::Map(entries)) = &mut self.kind {
+            let mut fields = Fields::default();
+            for Entry { key, key_span, value } in std::mem::take(entries) {
+                fields.push(Field { key, key_span, value: Self::new(value) });
+            }
+            self.kind = Layered::Map(fields);
+        }
+        match &mut self.kind {
+            Layered::Map(fields) => Some(fields),
+            Layered::Untouched(_) | Layered::List(_) => None,
+        }
+    }
+
+    /// Merges `over` over the tree. Reports every `!delete` without a key to remove.
+    pub fn lay(&mut self, over: &Node, is_part: IsPart<'_>, sink: &mut Sink) {
+        let (Some(below), Kind::Map(above)) = (self.fields(), &over.kind) else {
+            *self = Self::new(settle(over, sink));
+            return;
+        };
+        if let (Some(old), [new]) = (below.only(), above.as_slice())
+            && old != new.key
+            && is_part(old)
+            && is_part(&new.key)
+        {
+            *self = Self::new(settle(over, sink));
+            return;
+        }
+        for (one, other) in ALTERNATIVES {
+            match (over.get(one).is_some(), over.get(other).is_some()) {
+                (true, false) => below.remove(other),
+                (false, true) => below.remove(one),
+                (true, true) | (false, false) => {}
+            }
+        }
+        for Entry { key, key_span, value } in above {
+            let is_deleted = matches!(value.kind, Kind::Delete);
+            match below.get_mut(key) {
+                Some(_) if is_deleted => below.remove(key),
+                Some(field) => {
+                    field.key_span = *key_span;
+                    field.value.lay(value, is_part, sink);
+                }
+                None if is_deleted => nothing_to_delete(&format!("`{key}`"), value, sink),
+                None => {
+                    let value = Self::new(settle(value, sink));
+                    below.push(Field { key: key.clone(), key_span: *key_span, value });
+                }
+            }
+        }
+        self.span = over.span;
+    }
 }
 
 /// A tree that is merged over nothing: every `!delete` in it is reported and left out.

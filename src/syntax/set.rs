@@ -6,7 +6,7 @@
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, SourceMap, Span};
 
-use super::merge::{IsPart, merge};
+use super::merge::{IsPart, Layers};
 use super::text::MAX_DEPTH;
 use super::tree::{Entry, Kind, Node};
 use super::yaml;
@@ -41,8 +41,8 @@ pub fn parse_setting(
     argument: &str,
 ) -> Result<Setting, Diagnostic> {
     let named = format!("{option} #");
-    let before = sources.iter().filter(|(_, s)| s.name.starts_with(&named)).count();
-    let number = before.saturating_add(1);
+    let last = sources.iter().rev().find_map(|(_, source)| source.name.strip_prefix(&named)?.parse().ok());
+    let number = last.unwrap_or(0usize).saturating_add(1);
     let id = sources.add(format!("{named}{number}"), argument);
     let mut sink = Sink::new();
     if !super::text::check(sources, id, &mut sink) {
@@ -103,62 +103,59 @@ pub fn parse_setting(
     }
 }
 
-/// Applies a setting to a tree.
-pub fn apply(
-    tree: &mut Node,
-    setting: &Setting,
-    is_part: IsPart<'_>,
-    sink: &mut Sink,
-) -> Result<(), Diagnostic> {
-    descend(tree, &setting.path, setting, is_part, sink)
+/// Applies settings to a tree, one after the other. One that cannot be applied is reported and left out.
+pub fn apply(tree: Node, settings: &[Setting], is_part: IsPart<'_>, sink: &mut Sink) -> Node {
+    let mut layers = Layers::new(tree);
+    for setting in settings {
+        if let Err(diagnostic) = descend(&mut layers, &setting.path, setting, is_part, sink) {
+            sink.push(diagnostic);
+        }
+    }
+    layers.into_node()
 }
 
 fn descend(
-    node: &mut Node,
+    layers: &mut Layers,
     path: &[(String, Span)],
     setting: &Setting,
     is_part: IsPart<'_>,
     sink: &mut Sink,
 ) -> Result<(), Diagnostic> {
     let Some(((key, span), rest)) = path.split_first() else {
-        *node = merge(node, &setting.value, is_part, sink);
+        layers.lay(&setting.value, is_part, sink);
         return Ok(());
     };
-    if let Kind::List(items) = &mut node.kind {
+    let place = layers.span();
+    if let Some(items) = layers.items() {
         let count = items.len();
         if let Some(item) = key.parse::<usize>().ok().and_then(|i| items.get_mut(i)) {
             return descend(item, rest, setting, is_part, sink);
         }
         let message = format!("`{key}` is not an item of this list, which has {count}");
-        let diagnostic = Diagnostic::error(Code::BadSetting, *span, message).label(node.span, "the list");
+        let diagnostic = Diagnostic::error(Code::BadSetting, *span, message).label(place, "the list");
         return Err(match count {
             0 => diagnostic.help("give the whole list: `[a, b]`"),
             _ => diagnostic.help(format!("items are counted from 0 to {}", count.saturating_sub(1))),
         });
+    }
+    if let Some(value) = layers.value(key)
+        && holds_list(value, rest)
+    {
+        return descend(value, rest, setting, is_part, sink);
     }
     // Everything except lists is merged as a map with these keys would be.
     let whole = path.iter().rev().fold(setting.value.clone(), |value, (key, key_span)| {
         let span = key_span.to(value.span);
         Node::map(vec![Entry { key: key.clone(), key_span: *key_span, value }], span)
     });
-    let through_list =
-        matches!(&node.kind, Kind::Map(_)) && node.get(key).is_some_and(|v| holds_list(v, rest));
-    if let (true, Kind::Map(entries)) = (through_list, &mut node.kind)
-        && let Some(entry) = entries.iter_mut().find(|e| e.key == *key)
-    {
-        return descend(&mut entry.value, rest, setting, is_part, sink);
-    }
-    *node = merge(node, &whole, is_part, sink);
+    layers.lay(&whole, is_part, sink);
     Ok(())
 }
 
-/// Whether the path from `node` reaches a list before its last key.
-fn holds_list(node: &Node, path: &[(String, Span)]) -> bool {
-    match (&node.kind, path.split_first()) {
-        (Kind::List(_), Some(_)) => true,
-        (Kind::Map(_), Some(((key, _), rest))) => node.get(key).is_some_and(|v| holds_list(v, rest)),
-        _ => false,
-    }
+/// Whether the path from here reaches a list before its last key.
+fn holds_list(layers: &mut Layers, path: &[(String, Span)]) -> bool {
+    let Some(((key, _), rest)) = path.split_first() else { return false };
+    layers.items().is_some() || layers.value(key).is_some_and(|value| holds_list(value, rest))
 }
 
 fn relocate(node: &mut Node, id: SourceId) {

@@ -216,24 +216,62 @@ fn settings_reach_everywhere() {
     ];
     for (argument, want) in cases {
         let mut sources = SourceMap::new();
-        let mut root = tree(spec, Notation::Yaml);
         let mut sink = Sink::new();
         let setting = syntax::set::parse_set(&mut sources, argument).expect(argument);
-        syntax::set::apply(&mut root, &setting, &is_part, &mut sink).expect(argument);
+        let root = syntax::set::apply(tree(spec, Notation::Yaml), &[setting], &is_part, &mut sink);
         assert!(sink.into_sorted().is_empty(), "{argument}");
         assert_eq!(root, tree(want, Notation::Yaml), "{argument}");
     }
     for argument in ["", "a", "=1", "a..b=1", "a.=1", "list.7=1", "list.x=1", "a=[", "\"a=1"] {
         let mut sources = SourceMap::new();
-        let mut root = tree(spec, Notation::Yaml);
         let mut sink = Sink::new();
         let fails = match syntax::set::parse_set(&mut sources, argument) {
             Err(diagnostic) => Some(diagnostic),
-            Ok(setting) => syntax::set::apply(&mut root, &setting, &is_part, &mut sink).err(),
+            Ok(setting) => {
+                let root = tree(spec, Notation::Yaml);
+                let same = syntax::set::apply(root.clone(), &[setting], &is_part, &mut sink);
+                assert_eq!(same, root, "{argument}");
+                sink.into_sorted().into_iter().next()
+            }
         };
         let diagnostic = fails.unwrap_or_else(|| panic!("`{argument}` is refused"));
         assert!(sources.get(diagnostic.span().source).is_some(), "{argument}");
     }
+}
+
+/// Many settings of one map, over and after each other, end as the last ones say.
+#[test]
+fn many_settings_of_one_map_keep_their_order() {
+    let mut sources = SourceMap::new();
+    let mut sink = Sink::new();
+    let mut wanted: Vec<(String, String)> = Vec::new();
+    let mut settings = Vec::new();
+    for i in 0..3_000u32 {
+        let key = format!("k{}", i * 7 % 500);
+        let is_last_pass = i >= 2_500;
+        let value = match (i / 500 % 2, is_last_pass && i.is_multiple_of(3)) {
+            (_, true) => "!delete".to_owned(),
+            (0, _) => i.to_string(),
+            _ => format!("{{a: {i}}}"),
+        };
+        wanted.retain(|(other, _)| *other != key || value != "!delete");
+        match wanted.iter_mut().find(|(other, _)| *other == key) {
+            Some(found) => found.1 = value.clone(),
+            None if value != "!delete" => wanted.push((key.clone(), value.clone())),
+            None => {}
+        }
+        settings.push(syntax::set::parse_set(&mut sources, &format!("all.{key}={value}")).unwrap());
+    }
+    let root = syntax::set::apply(tree("all: {}\n", Notation::Yaml), &settings, &is_part, &mut sink);
+    assert!(sink.into_sorted().is_empty());
+    let text: String = wanted.iter().map(|(key, value)| format!("  {key}: {value}\n")).collect();
+    let wanted = tree(&format!("all:\n{text}"), Notation::Yaml);
+    assert_eq!(root, wanted);
+    let keys = |node: &Node| -> Vec<String> {
+        node.get("all").unwrap().entries().unwrap().iter().map(|e| e.key.clone()).collect()
+    };
+    assert_eq!(keys(&root), keys(&wanted));
+    assert_eq!(sources.iter().next_back().unwrap().1.name, "--set #3000");
 }
 
 fn key() -> impl Strategy<Value = String> {

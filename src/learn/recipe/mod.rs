@@ -198,12 +198,7 @@ pub fn read(sources: &SourceMap, id: SourceId, settings: &[Setting], sink: &mut 
         ));
         return None;
     }
-    let mut tree = settle(&tree, sink);
-    for setting in settings {
-        if let Err(diagnostic) = set::apply(&mut tree, setting, &is_part, sink) {
-            sink.push(diagnostic);
-        }
-    }
+    let tree = set::apply(settle(&tree, sink), settings, &is_part, sink);
     let recipe = Recipe::decode(&tree, &mut Context::new(sources, sink).without_lets());
     recipe.filter(|_| !sink.has_errors())
 }
