@@ -451,7 +451,7 @@ fn key_text(key: &str) -> String {
 /// the same.
 fn long_text(text: &str, indent: usize) -> Option<String> {
     let quotes = text.split(|c| c != '"').map(str::len).max().unwrap_or(0);
-    let marks = "\"".repeat(3.max(quotes + 1));
+    let marks = "\"".repeat(quotes.saturating_add(1).max(3));
     let mut lines = String::from("\n");
     for line in text.split('\n') {
         if !line.is_empty() {
