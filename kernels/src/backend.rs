@@ -1,20 +1,20 @@
-//! What is computed in another way on another backend. The backend is chosen by its type, through burn's dispatch.
+//! Ops that are computed differently on different backends. The backend is chosen by its type, through burn's dispatch.
 
 use burn::backend::ops::AttentionModuleOptions;
 use burn::backend::tensor::{BoolTensor, FloatTensor};
 use burn::backend::{Backend, Dispatch, ExtensionType, backend_extension};
 use burn::prelude::*;
 
-/// What attention adds to its scores or hides of them.
+/// What attention adds to its scores, and which of them it hides.
 #[derive(ExtensionType)]
 pub enum Extra<B: Backend> {
-    /// Nothing.
+    /// It adds and hides nothing.
     Nothing,
-    /// Hides a key where it is true: `[B, H, T, K]`.
+    /// A mask, true where a key is hidden: `[B, H, T, K]`.
     Mask(BoolTensor<B>),
-    /// Is added: `[B, H, T, K]`.
+    /// A bias, which is added: `[B, H, T, K]`.
     Bias(FloatTensor<B>),
-    /// Both.
+    /// A mask and a bias.
     Both(BoolTensor<B>, FloatTensor<B>),
 }
 
@@ -85,8 +85,8 @@ mod flex {
     use super::{Extra, Kernels};
 
     impl Kernels for Flex {
-        // Flex takes a query whose scores are all NaN for one that sees no key (ops/attention.rs of burn-flex
-        // 0.22.1). Added is zero for each query, and NaN where it or a key is not finite.
+        // Flex mistakes a query whose scores are all NaN for one that sees no key (ops/attention.rs of burn-flex
+        // 0.22.1). What is added here is zero for each query, and NaN if the query or a key is not finite.
         fn kernel_attention(
             q: FloatTensor<Self>,
             k: FloatTensor<Self>,
@@ -113,9 +113,9 @@ mod libtorch {
     use super::{Extra, Kernels};
 
     impl Kernels for LibTorch {
-        // LibTorch's own attention is handed the mask as it is, though it attends where that is true, and no
-        // softcap; its causal mask begins at the first key instead of ending at the last, and it takes no
-        // mask together with it (`attention` in ops/module.rs of burn-tch 0.22.1).
+        // LibTorch's own attention cannot be used (`attention` in ops/module.rs of burn-tch 0.22.1): it is handed our
+        // mask unchanged, although it attends where a mask is true; it is not handed the softcap; its causal mask is
+        // aligned with the first key instead of the last; and it does not take another mask together with that.
         fn kernel_attention(
             q: FloatTensor<Self>,
             k: FloatTensor<Self>,
@@ -147,9 +147,9 @@ mod cube {
     use super::Kernels;
 
     impl Kernels for Cube {
-        // Burn's gradient is that of the approximation with tanh, off by up to 1e-3, wherever a backend brings none
-        // of its own, and CubeCL's bring none (`gelu_backward` in ops/activation.rs of burn-backend 0.22.1).
-        // Here: `(1 + erf(x / sqrt(2))) / 2 + x exp(-x²/2) / sqrt(2 pi)`.
+        // CubeCL's backends have no gradient of gelu, and burn's default is that of the approximation with tanh, which
+        // is off by up to 1e-3 (`gelu_backward` in ops/activation.rs of burn-backend 0.22.1). This is the exact one:
+        // `(1 + erf(x / sqrt(2))) / 2 + x exp(-x²/2) / sqrt(2 pi)`.
         fn kernel_gelu_backward(x: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
             let erf = Self::float_erf(Self::float_mul_scalar(x.clone(), FRAC_1_SQRT_2.into()));
             let below = Self::float_mul_scalar(Self::float_add_scalar(erf, 1.0.into()), 0.5.into());
@@ -173,7 +173,7 @@ mod autodiff {
 
     use super::Kernels;
 
-    // Attention is burn's own here too, which autodiff computes in separate operations.
+    // Attention keeps the default: autodiff computes it in separate operations.
     impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         fn kernel_gelu(x: FloatTensor<Self>) -> FloatTensor<Self> {
             #[derive(Debug)]

@@ -2,15 +2,15 @@
 
 use burn::prelude::*;
 
-/// Values of the positions decoded so far, in a buffer that grows: `[.., capacity, D]`. It is written in
-/// place as long as the tensors handed out before are gone.
+/// The values of the positions decoded so far, in a buffer that grows: `[.., capacity, D]`. It is written in
+/// place if the tensors that earlier calls returned have been dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Appended<const D: usize> {
     buffer: Option<Tensor<D>>,
 }
 
 impl<const D: usize> Appended<D> {
-    /// Appends `x [.., T, D]` to the first `len` positions and returns all of them, `[.., len + T, D]`.
+    /// Appends `x [.., T, D]` after the first `len` positions and returns all of them, `[.., len + T, D]`.
     pub fn append(&mut self, x: Tensor<D>, len: usize) -> Tensor<D> {
         let axis = D - 2;
         let mut dims = x.dims();
@@ -38,7 +38,7 @@ impl<const D: usize> Appended<D> {
         all
     }
 
-    /// Keeps these rows of the batch, in that order (beam search).
+    /// Keeps only these rows of the batch, in that order.
     pub fn select(&mut self, rows: &Tensor<1, Int>) {
         self.buffer = self.buffer.take().map(|buffer| buffer.select(0, rows.clone()));
     }

@@ -1,4 +1,4 @@
-//! Attention whose weights are dropped out in training.
+//! Attention with dropout of its weights.
 
 use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
@@ -6,7 +6,7 @@ use burn::tensor::ops::AttentionModuleOptions;
 use super::attention::attention;
 use super::attention_weights::attention_weights;
 
-/// [`attention`] with dropout of its weights, which is active on devices with autodiff.
+/// [`attention`] with dropout of its weights. Dropout is active on devices with autodiff only.
 pub fn attention_with_dropout(
     q: Tensor<4>,
     k: Tensor<4>,

@@ -7,9 +7,9 @@ use burn::tensor::ops::AttentionModuleOptions;
 use super::score_weights::score_weights;
 
 /// `softmax(q k^T * scale, softcapped, biased, masked)`: `q [B, H, T, D]`, `k [B, H, K, D]` →
-/// `[B, H, T, K]`, in single precision up to the result. The mask is true where a key is hidden; a query that sees no key gets zeros. Sinks
-/// `[H]` are the score of one more key a head, whose weight is dropped. Causal: the last query sees all
-/// keys.
+/// `[B, H, T, K]`, computed in single precision. The mask is true where a key is hidden; a query that sees no key
+/// gets zeros. Sinks `[H]` are the score of one more key in each head; its weight is left out of the result. Causal:
+/// the last query sees all keys.
 pub fn attention_weights(
     q: Tensor<4>,
     k: Tensor<4>,

@@ -1,35 +1,35 @@
-//! What a model remembers of the tokens it has decoded.
+//! The keys and values that a model keeps while it decodes token by token.
 
 use burn::prelude::*;
 
 use super::append::Appended;
 
-/// The state of one cached decoding of a model: it belongs to the caller.
+/// The state of one decoding of a model. It belongs to the caller.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
-    /// `P`: tokens decoded so far.
+    /// `P`: the number of tokens decoded so far.
     pub past: usize,
-    /// One for each attention, in the order they are computed.
+    /// The keys and values of each attention, in the order in which the model computes them.
     pub layers: Vec<KvCache>,
 }
 
 impl Cache {
-    /// An empty one for so many attentions.
+    /// An empty cache for a model with that many attentions.
     pub fn new(layers: usize) -> Self {
         Self { past: 0, layers: vec![KvCache::default(); layers] }
     }
 
-    /// `P`: tokens decoded so far.
+    /// `P`: the number of tokens decoded so far.
     pub fn len(&self) -> usize {
         self.past
     }
 
-    /// Whether nothing is decoded yet.
+    /// Whether no token is decoded yet.
     pub fn is_empty(&self) -> bool {
         self.past == 0
     }
 
-    /// Keeps these sequences of the batch, in that order (beam search).
+    /// Keeps only these sequences of the batch, in that order, as beam search needs it.
     pub fn select(&mut self, rows: &Tensor<1, Int>) {
         for layer in &mut self.layers {
             layer.select(rows);
@@ -37,7 +37,7 @@ impl Cache {
     }
 }
 
-/// What one attention remembers: its keys and values, or what they are computed from.
+/// What one attention keeps: its keys and values, or what they are computed from.
 #[derive(Clone, Debug, Default)]
 pub struct KvCache {
     rank_3: Vec<Appended<3>>,
@@ -46,8 +46,8 @@ pub struct KvCache {
 }
 
 impl KvCache {
-    /// Appends one tensor or several along their time axis, the last but one, and returns all that was appended
-    /// so far: `[.., T, D]` → `[.., P + T, D]`.
+    /// Appends one tensor or several along the axis before the last, which is time, and returns everything that was
+    /// appended so far: `[.., T, D]` → `[.., P + T, D]`.
     pub fn append<T: Append>(&mut self, new: T) -> T {
         let time = new.time();
         let mut count = [0; 2];
@@ -56,23 +56,24 @@ impl KvCache {
         all
     }
 
-    /// Keeps these rows of the batch, in that order (beam search).
+    /// Keeps only these rows of the batch, in that order.
     pub fn select(&mut self, rows: &Tensor<1, Int>) {
         self.rank_3.iter_mut().for_each(|kept| kept.select(rows));
         self.rank_4.iter_mut().for_each(|kept| kept.select(rows));
     }
 }
 
-/// What a [`KvCache`] can append: tensors of rank three and four, and tuples of them.
+/// What a [`KvCache`] can append: tensors of rank 3 and 4, and tuples of these.
 pub trait Append: Sized {
-    /// How many positions there are.
+    /// The number of positions, `T`.
     fn time(&self) -> usize;
 
-    /// Appends to the buffers from `count` on, which counts those of either rank.
+    /// Appends to the cache's next buffers and returns their contents. `count` holds how many buffers of rank 3 and of
+    /// rank 4 this call has used so far.
     fn append_to(self, cache: &mut KvCache, count: &mut [usize; 2]) -> Self;
 }
 
-/// The buffer of that number, made where it is not there yet.
+/// The index of the next buffer, which is created if it does not exist yet.
 fn buffer<const D: usize>(all: &mut Vec<Appended<D>>, count: &mut usize) -> usize {
     let at = *count;
     *count += 1;

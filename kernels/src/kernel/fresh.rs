@@ -1,16 +1,16 @@
-//! Fresh weights.
+//! The initial values of parameters.
 
 use burn::module::{Param, ParamId};
 use burn::nn::Initializer;
 use burn::prelude::*;
 use burn::tensor::Distribution;
 
-/// `N(0, std²)`
+/// A parameter drawn from `N(0, std²)`.
 pub fn normal<const D: usize>(shape: [usize; D], std: f64, device: &Device) -> Param<Tensor<D>> {
     Initializer::Normal { mean: 0.0, std }.init(shape, device)
 }
 
-/// `N(0, std²)`, redrawn outside `± cut` standard deviations.
+/// A parameter drawn from `N(0, std²)`; what is more than `cut` standard deviations away is drawn again.
 pub fn truncated_normal<const D: usize>(
     shape: [usize; D],
     std: f64,
@@ -32,7 +32,7 @@ pub fn truncated_normal<const D: usize>(
     Param::uninitialized(ParamId::new(), draw, device.clone(), true, shape.into())
 }
 
-/// A table whose row for padding starts at zero.
+/// The table with zeros in the row of the padding token.
 pub fn zero_row(table: Param<Tensor<2>>, row: usize) -> Param<Tensor<2>> {
     table.init_mapper(move |table| table.slice_fill(s![row..row + 1, ..], 0.0))
 }

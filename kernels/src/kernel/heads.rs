@@ -14,10 +14,11 @@ pub fn merge_heads(x: Tensor<4>) -> Tensor<3> {
     x.swap_dims(1, 2).reshape([batch, length, heads * width])
 }
 
-/// Each head `times` in a row, for queries that share keys: `[B, H, T, D]` → `[B, H * times, T, D]`
-// Burn's attention takes fewer heads of keys than of queries on Flex alone, and not while training: there
-// the fallback runs (`attention` in ops/module.rs of burn-autodiff 0.22.1), whose product of matrices mixes
-// them up without a word.
+/// Repeats each head `times` in a row, so that several heads of queries can share one of keys:
+/// `[B, H, T, D]` → `[B, H * times, T, D]`
+// Burn's attention accepts fewer heads of keys than of queries on Flex only, and not while training: autodiff runs the
+// fallback (`attention` in ops/module.rs of burn-autodiff 0.22.1), whose matrix product then combines the wrong heads
+// without an error.
 pub fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
     let [batch, heads, length, width] = x.dims();
     x.unsqueeze_dim::<5>(2).expand([batch, heads, times, length, width]).reshape([

@@ -3,12 +3,13 @@
 use burn::module::{Content, Devices, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor};
 use burn::prelude::*;
 
-/// A module on the heap, so that blocks of different sizes can be in one `Vec`. It adds nothing to paths.
+/// A module on the heap, so that a `Vec` can hold blocks of different sizes without the room of the largest for each.
+/// It adds no segment to the paths of parameters.
 #[derive(Clone, Debug)]
 pub struct Heap<M>(Box<M>);
 
 impl<M: Module> Heap<M> {
-    /// Moves a module there.
+    /// Moves a module to the heap.
     pub fn new(module: M) -> Self {
         Self(Box::new(module))
     }

@@ -3,9 +3,9 @@
 use burn::prelude::*;
 
 /// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
-/// matrix. Burn's own layer may multiply sequence by sequence; then the weight has a gradient for each of
-/// them, `[B, in, out]`, before they are added up (burn-dispatch 0.22.1 leaves `linear` to its default, which
-/// autodiff sees as a product that broadcasts).
+/// matrix. Burn's own layer may multiply sequence by sequence; the weight then has a gradient for each sequence,
+/// `[B, in, out]`, before these are added up (burn-dispatch 0.22.1 leaves `linear` at its default, which autodiff
+/// sees as a product that broadcasts).
 pub fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
     let mut shape = x.dims();
     let [width, features] = weight.dims();

@@ -23,7 +23,7 @@ pub fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
     keep.equal_elem(0).reshape([batch, 1, 1, keys])
 }
 
-/// Hidden in either mask; one that is absent hides nothing.
+/// A mask that hides what either mask hides. An absent mask hides nothing.
 pub fn either_mask(a: Option<Tensor<4, Bool>>, b: Option<Tensor<4, Bool>>) -> Option<Tensor<4, Bool>> {
     match (a, b) {
         (Some(a), Some(b)) => {

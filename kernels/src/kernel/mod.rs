@@ -1,4 +1,4 @@
-//! One file an op, or a family of them.
+//! One file for each op or family of ops.
 
 mod additive_weights;
 mod alibi;

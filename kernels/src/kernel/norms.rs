@@ -4,8 +4,8 @@ use burn::prelude::*;
 use burn::tensor::{DType, module::layer_norm};
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias`, in single precision; an absent weight is ones.
-// Burn promotes nothing (tracel-ai/burn#3218): of two element types Flex panics, CubeCL's backends read one
-// as the other without a word, and only LibTorch converts. Hence the casts.
+// The casts are here because burn does not promote element types (tracel-ai/burn#3218): given two different ones, Flex
+// panics, CubeCL's backends read one as the other without an error, and only LibTorch converts.
 pub fn layer_norm_of<const D: usize>(
     x: Tensor<D>,
     weight: Option<Tensor<1>>,
@@ -29,8 +29,8 @@ pub fn rms_norm_of<const D: usize>(x: Tensor<D>, weight: Option<Tensor<1>>, eps:
     }
 }
 
-/// Unit length along the last axis: `x / max(|x|, 1e-12)`. The bound is under the root, where the
-/// gradient of a zero vector stays finite. Squares are summed in single precision.
+/// Unit length along the last axis: `x / max(|x|, 1e-12)`. The bound is applied under the root, so that the
+/// gradient of a zero vector is finite. Squares are summed in single precision.
 pub fn unit_length<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     let norm = x.clone().cast(DType::F32).square().sum_dim(D - 1).clamp_min(1e-24).sqrt();
     let dtype = x.dtype();

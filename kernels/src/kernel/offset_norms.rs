@@ -14,7 +14,7 @@ pub struct OffsetRmsNorm {
 }
 
 impl OffsetRmsNorm {
-    /// A weight of zeros, which multiplies by one.
+    /// The norm with a weight of zeros, which multiplies by one.
     pub fn new(width: usize, eps: f64, device: &Device) -> Self {
         Self { weight: Initializer::Zeros.init([width], device), eps }
     }
@@ -34,7 +34,7 @@ pub struct OffsetLayerNorm {
 }
 
 impl OffsetLayerNorm {
-    /// A weight of zeros, which multiplies by one.
+    /// The norm with a weight of zeros, which multiplies by one.
     pub fn new(width: usize, has_bias: bool, eps: f64, device: &Device) -> Self {
         let zeros = || Initializer::Zeros.init([width], device);
         Self { weight: zeros(), bias: has_bias.then(zeros), eps }

@@ -1,4 +1,5 @@
-//! A sequence as one vector: `[B, T, D]` → `[B, D]`. The mask is `[B, T]`, 1 = keep; absent, all is kept.
+//! Pools a sequence into one vector: `[B, T, D]` → `[B, D]`. The mask is `[B, T]`, 1 = keep; without one, every
+//! position is kept.
 
 use burn::prelude::*;
 
@@ -7,7 +8,7 @@ pub fn pool_first(x: Tensor<3>) -> Tensor<2> {
     x.narrow(1, 0, 1).squeeze_dim(1)
 }
 
-/// The last position that is kept; the first one where none is.
+/// The last position that is kept, or the first one if none is kept.
 pub fn pool_last(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     let [batch, length, width] = x.dims();
     let Some(keep) = keep else { return x.narrow(1, length - 1, 1).squeeze_dim(1) };
@@ -16,7 +17,7 @@ pub fn pool_last(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     x.gather(1, last.reshape([batch, 1, 1]).expand([batch, 1, width])).squeeze_dim(1)
 }
 
-/// The mean over positions that are kept; zeros where none is.
+/// The mean over the positions that are kept, or zeros if none is kept.
 pub fn pool_mean(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     let Some(keep) = keep else { return x.mean_dim(1).squeeze_dim(1) };
     let keep = keep.float().cast(x.dtype()).unsqueeze_dim::<3>(2);
@@ -24,7 +25,7 @@ pub fn pool_mean(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     ((x * keep).sum_dim(1) / count).squeeze_dim(1)
 }
 
-/// The largest value of each feature over positions that are kept; zeros where none is.
+/// The largest value of each feature over the positions that are kept, or zeros if none is kept.
 pub fn pool_max(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     let Some(keep) = keep else { return x.max_dim(1).squeeze_dim(1) };
     let [batch, length, width] = x.dims();

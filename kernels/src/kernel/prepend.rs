@@ -1,4 +1,4 @@
-//! Rows before a sequence.
+//! Rows put before a sequence.
 
 use burn::prelude::*;
 

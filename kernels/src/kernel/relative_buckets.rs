@@ -3,8 +3,8 @@
 use burn::prelude::*;
 
 /// The bucket of `key - query` as `[T, K]`; the first query is at position `start`. Half of the buckets
-/// hold one distance each, the others grow logarithmically up to `max_distance`; the last one holds all
-/// beyond. `bidirectional` gives keys after the query buckets of their own.
+/// hold one distance each, the others grow logarithmically up to `max_distance`, and the last one also holds all
+/// longer distances. With `bidirectional`, keys after the query have buckets of their own.
 pub fn relative_buckets(
     start: usize,
     queries: usize,
@@ -22,7 +22,7 @@ pub fn relative_buckets(
         if distance < exact {
             return (side + distance) as i64;
         }
-        // Single precision, as the models were trained: it decides where a bucket begins.
+        // Models were trained in single precision, and rounding decides where a bucket begins.
         let log = |x: f32| x.ln();
         let part = log(distance as f32 / exact as f32) / log(max_distance as f32 / exact as f32);
         let far = exact + (part * (one_side - exact) as f32) as usize;

@@ -21,12 +21,12 @@ pub fn rotary_table(
     (table(f64::cos), table(f64::sin))
 }
 
-/// `theta^(-2i / dim)` for every pair of features
+/// The inverse frequencies `theta^(-2i / dim)` of all pairs of features.
 pub fn frequencies(theta: f64, dim: usize) -> Vec<f64> {
     (0..dim / 2).map(|i| theta.powf(-((2 * i) as f64) / dim as f64)).collect()
 }
 
-/// Inverse frequencies of a sequence of `n` positions, longer than the `trained` ones, under dynamic NTK:
+/// Inverse frequencies under dynamic NTK, for a sequence of `n` positions that is longer than the `trained` ones:
 /// `theta` grows to `theta * (factor * n / trained - (factor - 1)) ^ (dim / (dim - 2))`.
 pub fn dynamic_frequencies(theta: f64, factor: f64, trained: usize, n: usize, dim: usize) -> Vec<f64> {
     let d = dim as f64;

@@ -5,7 +5,7 @@ use burn::tensor::activation::{sigmoid, softmax};
 use burn::tensor::{DType, IndexingUpdateOp};
 
 /// Softmax over all experts, then the best `top_k`: `[B, T, E]` → `[B, T, E]`, zero for the others.
-/// `choice` turns affinities into what the choice goes by.
+/// `choice` maps affinities to the scores that decide which experts are the best.
 pub fn route_softmax(
     scores: Tensor<3>,
     top_k: usize,
@@ -16,7 +16,7 @@ pub fn route_softmax(
     keep_chosen(softmax(scores.cast(DType::F32), 2).cast(dtype), top_k, normalize, choice)
 }
 
-/// A sigmoid an expert, then the best `top_k` (DeepSeek-V3): `[B, T, E]` → `[B, T, E]`.
+/// A sigmoid for each expert, then the best `top_k` (DeepSeek-V3): `[B, T, E]` → `[B, T, E]`.
 pub fn route_sigmoid(
     scores: Tensor<3>,
     top_k: usize,
@@ -54,7 +54,7 @@ pub fn limit_groups(scores: Tensor<3>, groups: usize, keep: usize, score_of: usi
     scores.mask_fill(left_out, lowest)
 }
 
-/// The affinities of the chosen experts, divided by their sum if asked.
+/// The affinities of the chosen experts, divided by their sum if `normalize`.
 fn keep_chosen(
     affinities: Tensor<3>,
     top_k: usize,

@@ -19,7 +19,7 @@ pub fn sinusoid_concat(positions: Tensor<2, Int>, dim: usize, base: f64) -> Tens
     )
 }
 
-/// A table of which `pair_of` says, for every column, the frequency's number and whether it is a cosine.
+/// The table in which column `i` has the frequency and the function (cosine if true) that `pair_of(i)` returns.
 fn sinusoid(
     positions: Tensor<2, Int>,
     dim: usize,
@@ -29,8 +29,8 @@ fn sinusoid(
     let device = positions.device();
     let [rows, length] = positions.dims();
     let mut table = Vec::with_capacity(rows * length * dim);
-    // `iter` converts: integers have 32 bits on Flex and CubeCL's backends, 64 on LibTorch (`int_dtype` of
-    // burn's device settings), and reading them as a slice takes the right ones only.
+    // Integers have 32 bits on Flex and CubeCL's backends and 64 on LibTorch (`int_dtype` of burn's device settings).
+    // `iter` converts them, while a slice must have the right type.
     for position in positions.into_data().iter::<f64>() {
         for column in 0..dim {
             let (pair, cosine) = pair_of(column);

@@ -1,10 +1,10 @@
-//! Scores of every word of a table.
+//! The scores of all words of a table.
 
 use burn::prelude::*;
 
-/// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix: where burn's
-/// linear layer multiplies sequence by sequence, as it does for the one new token of cached decoding, it
-/// lays the transposed table out anew for every call (`linear` in burn-backend 0.22.1).
+/// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix. Burn's linear layer
+/// multiplies sequence by sequence, for example for the one new token of cached decoding, and then copies the
+/// transposed table in every call (`linear` in burn-backend 0.22.1).
 pub fn unembed<const D: usize>(x: Tensor<D>, table: Tensor<2>) -> Tensor<D> {
     let mut shape = x.dims();
     let [words, width] = table.dims();
