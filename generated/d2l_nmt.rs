@@ -34,6 +34,8 @@ pub const HEADS: usize = 4;
 pub const HEAD_DIM: usize = D_MODEL / HEADS;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 64;
+/// Base of the wavelengths of sinusoidal positions.
+pub const BASE: f64 = 10000.0;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-5;
 /// Probability of dropping a feature in training.
@@ -66,11 +68,7 @@ impl SourceEmbedding {
         let source_len = tokens.dims()[1];
         let device = &tokens.device();
         let x = self.tokens.forward(tokens) * (D_MODEL as f64).sqrt();
-        let p = sinusoid_interleaved(
-            position_ids(0, source_len, device),
-            D_MODEL,
-            10000.0,
-        );
+        let p = sinusoid_interleaved(position_ids(0, source_len, device), D_MODEL, BASE);
         self.dropout.forward(x + p)
     }
 }
@@ -248,7 +246,7 @@ impl TargetEmbedding {
         let time = tokens.dims()[1];
         let device = &tokens.device();
         let x = self.tokens.forward(tokens) * (D_MODEL as f64).sqrt();
-        let p = sinusoid_interleaved(position_ids(past, time, device), D_MODEL, 10000.0);
+        let p = sinusoid_interleaved(position_ids(past, time, device), D_MODEL, BASE);
         self.dropout.forward(x + p)
     }
 }

@@ -54,6 +54,8 @@ pub const GROUPS_KEPT: usize = 2;
 pub const SCORE_OF: usize = 2;
 /// Base of the rotary angles.
 pub const THETA: f64 = 10000.0;
+/// Factor on the weights of experts.
+pub const ROUTER_SCALE: f64 = 2.5;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-6;
 /// Standard deviation of fresh weights.
@@ -117,7 +119,7 @@ impl LatentAttention {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 4]`, `sin [T, 4]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, ROTARY_DIM / 2]`, `sin [T, ROTARY_DIM / 2]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -208,7 +210,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 4]`, `sin [T, 4]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, ROTARY_DIM / 2]`, `sin [T, ROTARY_DIM / 2]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -315,7 +317,7 @@ impl Mixture {
                 GROUPS_KEPT,
                 SCORE_OF,
             ),
-        ) * 2.5;
+        ) * ROUTER_SCALE;
         let y = mix_experts(
             x.clone(),
             weights,
@@ -350,7 +352,7 @@ impl Block2 {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 4]`, `sin [T, 4]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, ROTARY_DIM / 2]`, `sin [T, ROTARY_DIM / 2]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,

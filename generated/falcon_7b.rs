@@ -83,7 +83,7 @@ impl Attention {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 32]`, `sin [T, 32]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, HEAD_DIM / 2]`, `sin [T, HEAD_DIM / 2]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -101,8 +101,8 @@ impl Attention {
             Some(cache) => cache.append((k, v)),
             None => (k, v),
         };
-        let k = repeat_heads(k, 71);
-        let v = repeat_heads(v, 71);
+        let k = repeat_heads(k, HEADS / KV_HEADS);
+        let v = repeat_heads(v, HEADS / KV_HEADS);
         let options = AttentionModuleOptions {
             scale: Some(1.0 / (HEAD_DIM as f64).sqrt()),
             softcap: None,
@@ -160,7 +160,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 32]`, `sin [T, 32]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, HEAD_DIM / 2]`, `sin [T, HEAD_DIM / 2]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,

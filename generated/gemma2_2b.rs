@@ -32,8 +32,14 @@ pub const KV_HEADS: usize = 4;
 pub const HEAD_DIM: usize = 256;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 9216;
+/// Keys that a query sees on one side, its own position included.
+pub const WINDOW: usize = 4096;
 /// Base of the rotary angles.
 pub const THETA: f64 = 10000.0;
+/// Bound on scores or logits: `bound * tanh(x / bound)`.
+pub const ATTENTION_SOFTCAP: f64 = 50.0;
+/// Bound on scores or logits: `bound * tanh(x / bound)`.
+pub const LM_HEAD_SOFTCAP: f64 = 30.0;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-6;
 /// Standard deviation of fresh weights.
@@ -85,7 +91,7 @@ impl Attention {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 128]`, `sin [T, 128]`, `mask [B, 1, T, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, HEAD_DIM / 2]`, `sin [T, HEAD_DIM / 2]`, `mask [B, 1, T, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -107,7 +113,7 @@ impl Attention {
         let v = repeat_heads(v, HEADS / KV_HEADS);
         let options = AttentionModuleOptions {
             scale: Some(1.0 / (HEAD_DIM as f64).sqrt()),
-            softcap: Some(50.0),
+            softcap: Some(ATTENTION_SOFTCAP),
             is_causal: true,
         };
         let y = merge_heads(attention(q, k, v, mask, None, options));
@@ -171,7 +177,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 128]`, `sin [T, 128]`, `mask [B, 1, T, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, HEAD_DIM / 2]`, `sin [T, HEAD_DIM / 2]`, `mask [B, 1, T, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -230,7 +236,7 @@ impl Decoder {
             time,
             past + time,
             device,
-            |query, key| key + 4096 <= query || query + 4096 <= key,
+            |query, key| key + WINDOW <= query || query + WINDOW <= key,
         );
         let mask = either_mask(Some(mask), padding.clone());
         let mut x = x;
@@ -249,7 +255,7 @@ impl Decoder {
 ///
 /// `x [B, T, D_MODEL]`, `table [VOCAB, D_MODEL]` → `[B, T, VOCAB]`
 fn lm_head(x: Tensor<3>, table: Tensor<2>) -> Tensor<3> {
-    (unembed(x, table) / 30.0).tanh() * 30.0
+    (unembed(x, table) / LM_HEAD_SOFTCAP).tanh() * LM_HEAD_SOFTCAP
 }
 
 /// gemma2-2b: a decoder of 26 layers, width 2304.

@@ -32,6 +32,8 @@ pub const KV_HEADS: usize = 8;
 pub const HEAD_DIM: usize = D_MODEL / HEADS;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 14_336;
+/// Keys that a query sees on one side, its own position included.
+pub const WINDOW: usize = 4096;
 /// Base of the rotary angles.
 pub const THETA: f64 = 10000.0;
 /// Added to the variance in norms.
@@ -85,7 +87,7 @@ impl Attention {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 64]`, `sin [T, 64]`, `mask [B, 1, T, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, HEAD_DIM / 2]`, `sin [T, HEAD_DIM / 2]`, `mask [B, 1, T, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -167,7 +169,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 64]`, `sin [T, 64]`, `mask [B, 1, T, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, HEAD_DIM / 2]`, `sin [T, HEAD_DIM / 2]`, `mask [B, 1, T, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -224,7 +226,7 @@ impl Decoder {
             time,
             past + time,
             device,
-            |query, key| key + 4096 <= query || query + 4096 <= key,
+            |query, key| key + WINDOW <= query || query + WINDOW <= key,
         );
         let mask = either_mask(Some(mask_2), mask.map(padding_mask));
         let mut x = x;

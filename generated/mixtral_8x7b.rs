@@ -89,7 +89,7 @@ impl Attention {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 64]`, `sin [T, 64]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, HEAD_DIM / 2]`, `sin [T, HEAD_DIM / 2]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -201,7 +201,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 64]`, `sin [T, 64]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, HEAD_DIM / 2]`, `sin [T, HEAD_DIM / 2]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,

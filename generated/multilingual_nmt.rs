@@ -35,6 +35,8 @@ pub const HEAD_DIM: usize = D_MODEL / HEADS;
 pub const HIDDEN: usize = 1024;
 /// Languages the model knows.
 pub const LANGUAGES: usize = 8;
+/// Base of the wavelengths of sinusoidal positions.
+pub const BASE: f64 = 10000.0;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-5;
 /// Probability of dropping a feature in training.
@@ -84,11 +86,7 @@ impl SourceEmbedding {
         let source_len = tokens.dims()[1];
         let device = &tokens.device();
         let x = self.tokens.forward(tokens) * (D_MODEL as f64).sqrt();
-        let p = sinusoid_interleaved(
-            position_ids(0, source_len, device),
-            D_MODEL,
-            10000.0,
-        );
+        let p = sinusoid_interleaved(position_ids(0, source_len, device), D_MODEL, BASE);
         let languages = self.languages.forward(language.unsqueeze_dim::<2>(1));
         self.dropout.forward(x + p + languages)
     }
@@ -246,7 +244,7 @@ impl TargetEmbedding {
     ) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
-        let p = sinusoid_interleaved(position_ids(past, time, device), D_MODEL, 10000.0);
+        let p = sinusoid_interleaved(position_ids(past, time, device), D_MODEL, BASE);
         self.dropout.forward(embedding(table, tokens) * (D_MODEL as f64).sqrt() + p)
     }
 }

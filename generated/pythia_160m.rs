@@ -84,7 +84,7 @@ impl Attention {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 8]`, `sin [T, 8]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, ROTARY_DIM / 2]`, `sin [T, ROTARY_DIM / 2]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -158,7 +158,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 8]`, `sin [T, 8]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, ROTARY_DIM / 2]`, `sin [T, ROTARY_DIM / 2]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,

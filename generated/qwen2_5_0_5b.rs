@@ -85,7 +85,7 @@ impl Attention {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 32]`, `sin [T, 32]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, HEAD_DIM / 2]`, `sin [T, HEAD_DIM / 2]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -167,7 +167,7 @@ impl Block {
         }
     }
 
-    /// `x [B, T, D_MODEL]`, `cos [T, 32]`, `sin [T, 32]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
+    /// `x [B, T, D_MODEL]`, `cos [T, HEAD_DIM / 2]`, `sin [T, HEAD_DIM / 2]`, `mask [B, 1, 1, P+T]` → `[B, T, D_MODEL]`
     pub fn forward(
         &self,
         x: Tensor<3>,

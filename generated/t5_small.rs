@@ -34,6 +34,8 @@ pub const HEAD_DIM: usize = D_MODEL / HEADS;
 pub const HIDDEN: usize = 2048;
 /// Buckets of relative positions.
 pub const BUCKETS: usize = 32;
+/// Distances from here on share the last bucket.
+pub const MAX_DISTANCE: usize = 128;
 /// Added to the variance in norms.
 pub const EPS: f64 = 1e-6;
 /// Probability of dropping a feature in training.
@@ -214,7 +216,15 @@ impl Encoder {
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<2, Int>>) -> Tensor<3> {
         let source_len = x.dims()[1];
         let device = &x.device();
-        let buckets = relative_buckets(0, source_len, source_len, 32, 128, true, device);
+        let buckets = relative_buckets(
+            0,
+            source_len,
+            source_len,
+            BUCKETS,
+            MAX_DISTANCE,
+            true,
+            device,
+        );
         let bias = self
             .relative_bias
             .forward(buckets)
@@ -433,7 +443,15 @@ impl Decoder {
     ) -> Tensor<3> {
         let time = x.dims()[1];
         let device = &x.device();
-        let buckets = relative_buckets(past, time, past + time, 32, 128, false, device);
+        let buckets = relative_buckets(
+            past,
+            time,
+            past + time,
+            BUCKETS,
+            MAX_DISTANCE,
+            false,
+            device,
+        );
         let bias = self
             .relative_bias
             .forward(buckets)

@@ -29,10 +29,12 @@ pub const HEAD_DIM: usize = D_MODEL / HEADS;
 pub const HIDDEN: usize = 256;
 /// Colour channels of an image.
 pub const CHANNELS: usize = 1;
+/// Side of an image, in pixels.
+pub const IMAGE_SIZE: usize = 28;
 /// Side of a patch, in pixels.
 pub const PATCH_SIZE: usize = 7;
-/// Patches of an image, and what is put before them.
-pub const POSITIONS: usize = 16;
+/// Patches of an image.
+pub const PATCHES: usize = IMAGE_SIZE * IMAGE_SIZE / (PATCH_SIZE * PATCH_SIZE);
 /// Classes.
 pub const CLASSES: usize = 10;
 /// Added to the variance in norms.
@@ -76,22 +78,17 @@ impl Embedding {
                 weight: Initializer::XavierUniform {
                     gain: 1.0,
                 }
-                    .init_with(
-                        [POSITIONS, D_MODEL],
-                        Some(D_MODEL),
-                        Some(POSITIONS),
-                        device,
-                    ),
+                    .init_with([PATCHES, D_MODEL], Some(D_MODEL), Some(PATCHES), device),
             },
             dropout: nn::DropoutConfig::new(DROPOUT).init(),
         }
     }
 
-    /// `image [B, 1, 28, 28]` → `[B, 16, D_MODEL]`
+    /// `image [B, CHANNELS, IMAGE_SIZE, IMAGE_SIZE]` → `[B, PATCHES, D_MODEL]`
     pub fn forward(&self, image: Tensor<4>) -> Tensor<3> {
         let device = &image.device();
         let x = self.patches.forward(image).flatten::<3>(2, 3).swap_dims(1, 2);
-        let positions = self.positions.forward(position_ids(0, 16, device));
+        let positions = self.positions.forward(position_ids(0, PATCHES, device));
         self.dropout.forward(x + positions)
     }
 }
@@ -120,7 +117,7 @@ impl Attention {
         }
     }
 
-    /// `x [B, 16, D_MODEL]` → `[B, 16, D_MODEL]`
+    /// `x [B, PATCHES, D_MODEL]` → `[B, PATCHES, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -155,7 +152,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, 16, D_MODEL]` → `[B, 16, D_MODEL]`
+    /// `x [B, PATCHES, D_MODEL]` → `[B, PATCHES, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
     }
@@ -186,7 +183,7 @@ impl Block {
         }
     }
 
-    /// `x [B, 16, D_MODEL]` → `[B, 16, D_MODEL]`
+    /// `x [B, PATCHES, D_MODEL]` → `[B, PATCHES, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let x = x.clone() + self.attention.forward(self.norm1.forward(x));
         x.clone() + self.ffn.forward(self.norm2.forward(x))
@@ -211,7 +208,7 @@ impl Encoder {
         }
     }
 
-    /// `x [B, 16, D_MODEL]` → `[B, 16, D_MODEL]`
+    /// `x [B, PATCHES, D_MODEL]` → `[B, PATCHES, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let mut x = x;
         for block in &self.blocks {
@@ -237,7 +234,7 @@ impl ClassifyHead {
         }
     }
 
-    /// `x [B, 16, D_MODEL]` → `[B, CLASSES]`
+    /// `x [B, PATCHES, D_MODEL]` → `[B, CLASSES]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<2> {
         project(&self.output, pool_mean(x, None))
     }
@@ -271,7 +268,7 @@ impl Vit {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `image [B, 1, 28, 28]` → `[B, CLASSES]`
+    /// `image [B, CHANNELS, IMAGE_SIZE, IMAGE_SIZE]` → `[B, CLASSES]`
     pub fn forward(&self, image: Tensor<4>) -> Tensor<2> {
         self.head.forward(self.encoder.forward(self.embed.forward(image)))
     }

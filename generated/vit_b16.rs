@@ -30,10 +30,12 @@ pub const HEAD_DIM: usize = D_MODEL / HEADS;
 pub const HIDDEN: usize = 3072;
 /// Colour channels of an image.
 pub const CHANNELS: usize = 3;
+/// Side of an image, in pixels.
+pub const IMAGE_SIZE: usize = 224;
 /// Side of a patch, in pixels.
 pub const PATCH_SIZE: usize = 16;
-/// Patches of an image, and what is put before them.
-pub const POSITIONS: usize = 197;
+/// Patches of an image.
+pub const PATCHES: usize = IMAGE_SIZE * IMAGE_SIZE / (PATCH_SIZE * PATCH_SIZE);
 /// Classes.
 pub const CLASSES: usize = 1000;
 /// Added to the variance in norms.
@@ -72,16 +74,16 @@ impl Embedding {
             },
             class_token: truncated_normal([1, D_MODEL], INIT_STD, 2.0, device),
             positions: nn::Embedding {
-                weight: truncated_normal([POSITIONS, D_MODEL], INIT_STD, 2.0, device),
+                weight: truncated_normal([PATCHES + 1, D_MODEL], INIT_STD, 2.0, device),
             },
         }
     }
 
-    /// `image [B, 3, 224, 224]` → `[B, 197, D_MODEL]`
+    /// `image [B, CHANNELS, IMAGE_SIZE, IMAGE_SIZE]` → `[B, PATCHES + 1, D_MODEL]`
     pub fn forward(&self, image: Tensor<4>) -> Tensor<3> {
         let device = &image.device();
         let x = self.patches.forward(image).flatten::<3>(2, 3).swap_dims(1, 2);
-        let positions = self.positions.forward(position_ids(0, 197, device));
+        let positions = self.positions.forward(position_ids(0, PATCHES + 1, device));
         prepend(self.class_token.val(), x) + positions
     }
 }
@@ -108,7 +110,7 @@ impl Attention {
         }
     }
 
-    /// `x [B, 197, D_MODEL]` → `[B, 197, D_MODEL]`
+    /// `x [B, PATCHES + 1, D_MODEL]` → `[B, PATCHES + 1, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let q = split_heads(project(&self.query, x.clone()), HEADS);
         let k = split_heads(project(&self.key, x.clone()), HEADS);
@@ -141,7 +143,7 @@ impl FeedForward {
         }
     }
 
-    /// `x [B, 197, D_MODEL]` → `[B, 197, D_MODEL]`
+    /// `x [B, PATCHES + 1, D_MODEL]` → `[B, PATCHES + 1, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         project(&self.down, gelu(project(&self.up, x)))
     }
@@ -172,7 +174,7 @@ impl Block {
         }
     }
 
-    /// `x [B, 197, D_MODEL]` → `[B, 197, D_MODEL]`
+    /// `x [B, PATCHES + 1, D_MODEL]` → `[B, PATCHES + 1, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let x = x.clone() + self.attention.forward(self.norm1.forward(x));
         x.clone() + self.ffn.forward(self.norm2.forward(x))
@@ -197,7 +199,7 @@ impl Encoder {
         }
     }
 
-    /// `x [B, 197, D_MODEL]` → `[B, 197, D_MODEL]`
+    /// `x [B, PATCHES + 1, D_MODEL]` → `[B, PATCHES + 1, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let mut x = x;
         for block in &self.blocks {
@@ -223,7 +225,7 @@ impl ClassifyHead {
         }
     }
 
-    /// `x [B, 197, D_MODEL]` → `[B, CLASSES]`
+    /// `x [B, PATCHES + 1, D_MODEL]` → `[B, CLASSES]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<2> {
         project(&self.output, pool_first(x))
     }
@@ -257,7 +259,7 @@ impl VitB16 {
         load_safetensors(Self::new(device), path, &[], device)
     }
 
-    /// `image [B, 3, 224, 224]` → `[B, CLASSES]`
+    /// `image [B, CHANNELS, IMAGE_SIZE, IMAGE_SIZE]` → `[B, CLASSES]`
     pub fn forward(&self, image: Tensor<4>) -> Tensor<2> {
         self.head.forward(self.encoder.forward(self.embed.forward(image)))
     }
