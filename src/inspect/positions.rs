@@ -84,7 +84,7 @@ fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
                 add(Scheme::Alibi(*slopes));
             }
             if let Op::RelativeBuckets { buckets, max_distance, bidirectional, .. } = &node.op {
-                let (buckets, max_distance) = (*buckets, *max_distance);
+                let (buckets, max_distance) = (buckets.get(), *max_distance);
                 let path = reader(module, index).map(path);
                 add(Scheme::Buckets { path, buckets, max_distance, bidirectional: *bidirectional });
             }

@@ -248,7 +248,7 @@ fn span(sequence: Sequence, lengths: &Lengths) -> (usize, usize) {
         Sequence::Whole => (0, lengths.time),
         Sequence::Cached => (lengths.past, lengths.time),
         Sequence::Source => (0, lengths.source),
-        Sequence::Fixed(n) => (0, n),
+        Sequence::Fixed(n) => (0, n.get()),
     };
     (start as usize, length as usize)
 }
@@ -310,7 +310,8 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         // relative_buckets(past, queries, keys, buckets, max_distance, bidirectional, device)
         Op::RelativeBuckets { queries, keys, buckets, max_distance, bidirectional } => {
             let (start, length) = span(*queries, &lengths);
-            let (keys, buckets, far) = (keys_of(*keys, &lengths), *buckets as usize, *max_distance as usize);
+            let (keys, buckets, far) =
+                (keys_of(*keys, &lengths), buckets.get() as usize, *max_distance as usize);
             one(relative_buckets(start, length, keys, buckets, far, *bidirectional, device))
         }
         // split_heads(x, heads)

@@ -293,7 +293,7 @@ impl Plan {
                 Sequence::Whole => lengths.time,
                 Sequence::Cached => lengths.past + lengths.time,
                 Sequence::Source => lengths.source,
-                Sequence::Fixed(n) => n,
+                Sequence::Fixed(n) => n.get(),
             };
             let most = lookup.rows.saturating_sub(lookup.offset);
             if length > most {

@@ -1,14 +1,15 @@
 //! Sizes in the author's words.
 //!
-//! An [`Extent`] is a number and what that number is in the spec: a field such as `kv_rank`, or a sum of products of
-//! fields such as `heads * head_dim`. The words follow a size through the graph, so that a report, a picture or
+//! An [`Extent`] is a number and what that number is in the spec: a field such as `kv_rank`, a sum of products of
+//! fields such as `heads * head_dim`, or a quotient of products such as `heads / kv_heads`. The words follow a size through the graph, so that a report, a picture or
 //! emitted code can name it without guessing from equal values.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// Most products of a sum and most fields of a product that are remembered; beyond that a size is its number.
+/// Most products and most fields of a product that are remembered; beyond that a size is its number. A graph has many
+/// sizes, so they are kept small.
 const PRODUCTS: usize = 2;
 const FACTORS: usize = 3;
 
@@ -38,11 +39,19 @@ pub const FIELDS: &[&str] = &[
     "segments",
     "languages",
     "channels",
+    "image_size",
     "patch_size",
-    "positions",
+    "patches",
     "registers",
     "classes",
     "project",
+];
+
+/// Fields that follow from others unless the author gives them: the field, what it is a product of, and what that is
+/// divided by.
+pub const RULES: &[(&str, &[&str], &[&str])] = &[
+    ("head_dim", &["d_model"], &["heads"]),
+    ("patches", &["image_size", "image_size"], &["patch_size", "patch_size"]),
 ];
 
 /// A field of the spec and its value.
@@ -67,32 +76,54 @@ pub struct Extent {
     values: [[u32; FACTORS]; PRODUCTS],
     /// For each product the places of its fields in [`FIELDS`], counted from 1; 0 where there is no field.
     fields: [[u8; FACTORS]; PRODUCTS],
+    /// Whether the first product is divided by the second, instead of added to it.
+    is_quotient: bool,
+}
+
+/// Puts fields into their arrays, if there is room.
+fn remember(words: &[Word], values: &mut [u32], fields: &mut [u8]) -> Option<()> {
+    if words.len() > fields.len() {
+        return None;
+    }
+    for (word, (value, field)) in words.iter().zip(values.iter_mut().zip(fields)) {
+        let at = FIELDS.iter().position(|known| *known == word.name)?;
+        *value = u32::try_from(word.n).ok()?;
+        *field = u8::try_from(at).ok()?.checked_add(1)?;
+    }
+    Some(())
+}
+
+/// The fields that [`remember`] put away.
+fn recall(values: &[u32], fields: &[u8]) -> Vec<Word> {
+    let word = |(field, n): (&u8, &u32)| {
+        let name = FIELDS.get(usize::from(field.checked_sub(1)?))?;
+        Some(Word { name, n: u64::from(*n) })
+    };
+    fields.iter().zip(values).filter_map(word).collect()
 }
 
 impl Extent {
     /// The value of a field of the spec, one of [`FIELDS`].
     pub fn new(name: &'static str, n: u64) -> Self {
         debug_assert!(FIELDS.contains(&name), "{name} is no field of a size");
-        Self::of(n, &[(1, vec![Word { name, n }])])
+        Self::of(n, vec![(1, vec![Word { name, n }])], (1, Vec::new()))
     }
 
-    /// A number that is this sum, if it can be remembered.
-    fn of(n: u64, sum: &[Product]) -> Self {
-        Self::remember(n, sum).unwrap_or(Self { n, times: [0; 2], values: [[0; 3]; 2], fields: [[0; 3]; 2] })
+    /// A number that is this sum, divided by that product, if it can be remembered.
+    fn of(n: u64, mut sum: Vec<Product>, mut by: Product) -> Self {
+        shorten(&mut sum, &mut by);
+        Self::remembered(n, &sum, &by).unwrap_or(Self::from(n))
     }
 
-    fn remember(n: u64, sum: &[Product]) -> Option<Self> {
-        let mut all = Self { n, times: [0; 2], values: [[0; 3]; 2], fields: [[0; 3]; 2] };
-        if sum.len() > PRODUCTS {
+    fn remembered(n: u64, sum: &[Product], by: &Product) -> Option<Self> {
+        let mut all = Self { is_quotient: *by != (1, Vec::new()), ..Self::from(n) };
+        if sum.len() > 1 && all.is_quotient {
             return None;
         }
-        for (i, (times, words)) in sum.iter().enumerate() {
+        let divisor = all.is_quotient.then_some(by);
+        for (i, (times, words)) in sum.iter().chain(divisor).enumerate() {
             *all.times.get_mut(i)? = u32::try_from(*times).ok()?;
-            for (j, word) in words.iter().enumerate() {
-                let field = FIELDS.iter().position(|known| *known == word.name)?;
-                *all.values.get_mut(i)?.get_mut(j)? = u32::try_from(word.n).ok()?;
-                *all.fields.get_mut(i)?.get_mut(j)? = u8::try_from(field).ok()?.checked_add(1)?;
-            }
+            remember(words, all.values.get_mut(i)?, all.fields.get_mut(i)?)?;
         }
         Some(all)
     }
@@ -112,41 +143,72 @@ impl Extent {
         if !self.is_worded() {
             return vec![(self.n, Vec::new())];
         }
-        let word = |(field, n): (&u8, &u32)| {
-            let name = FIELDS.get(usize::from(field.checked_sub(1)?))?;
-            Some(Word { name, n: u64::from(*n) })
-        };
+        self.products().take(if self.is_quotient { 1 } else { PRODUCTS }).collect()
+    }
+
+    fn products(&self) -> impl Iterator<Item = Product> {
         let products = self.times.iter().zip(self.fields.iter().zip(&self.values));
         products
             .filter(|(times, _)| **times > 0)
-            .map(|(times, (fields, values))| {
-                (u64::from(*times), fields.iter().zip(values).filter_map(word).collect())
-            })
-            .collect()
+            .map(|(times, (fields, values))| (u64::from(*times), recall(values, fields)))
+    }
+
+    /// The product that the sum of its [`terms`](Self::terms) is divided by: 1 and no field where it is not.
+    pub fn divisor(&self) -> (u64, Vec<Word>) {
+        let divisor = self.products().nth(1).filter(|_| self.is_quotient);
+        divisor.unwrap_or((1, Vec::new()))
+    }
+
+    /// All fields it is made of.
+    pub fn words(&self) -> Vec<Word> {
+        let terms = self.terms().into_iter().flat_map(|(_, words)| words);
+        terms.chain(self.divisor().1).collect()
     }
 
     /// `self / by` if that is a whole number.
     pub fn divide(self, by: Extent) -> Option<Extent> {
         let n = self.n.checked_div(by.n).filter(|n| n.checked_mul(by.n) == Some(self.n))?;
-        let words = match by.terms().as_slice() {
-            [factor] => {
-                self.terms().iter().map(|product| without(product, factor)).collect::<Option<Vec<_>>>()
-            }
-            _ => None,
-        };
-        Some(words.map_or(Extent::from(n), |sum| Extent::of(n, &sum)))
+        let terms = by.terms();
+        let [(times, words)] = terms.as_slice() else { return Some(Extent::from(n)) };
+        if !self.is_worded() {
+            return Some(Extent::from(n));
+        }
+        // Dividing by a quotient is multiplying with its divisor.
+        let sum = self.terms().iter().map(|term| multiplied(term, &by.divisor())).collect();
+        Some(Extent::of(n, sum, multiplied(&self.divisor(), &(*times, words.clone()))))
     }
 }
 
-/// A product without the fields and the number of another, if it has them.
-fn without((times, words): &Product, (by, fields): &Product) -> Option<Product> {
-    let mut rest = words.clone();
-    for field in fields {
-        let at = rest.iter().position(|own| own == field)?;
-        rest.remove(at);
+/// The product of two products, its fields in the order of [`FIELDS`].
+fn multiplied((times, words): &Product, (more, others): &Product) -> Product {
+    let mut all: Vec<Word> = words.iter().chain(others).copied().collect();
+    all.sort_by_key(|word| FIELDS.iter().position(|known| *known == word.name));
+    (times.saturating_mul(*more), all)
+}
+
+/// Takes out what all products of a sum share with what it is divided by.
+fn shorten(sum: &mut [Product], by: &mut Product) {
+    let mut kept = Vec::new();
+    for word in std::mem::take(&mut by.1) {
+        if sum.is_empty() || !sum.iter().all(|(_, words)| words.contains(&word)) {
+            kept.push(word);
+            continue;
+        }
+        for (_, words) in sum.iter_mut() {
+            words.iter().position(|own| *own == word).map(|at| words.remove(at));
+        }
     }
-    let left = times.checked_div(*by).filter(|n| n.checked_mul(*by) == Some(*times))?;
-    Some((left, rest))
+    by.1 = kept;
+    let shared = sum.iter().fold(by.0, |divisor, (times, _)| common(divisor, *times));
+    if shared > 1 {
+        by.0 /= shared;
+        sum.iter_mut().for_each(|(times, _)| *times /= shared);
+    }
+}
+
+/// The greatest common divisor.
+fn common(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common(b, a % b) }
 }
 
 /// Products as a sum, those of the same fields together.
@@ -163,7 +225,13 @@ fn sum(products: impl Iterator<Item = Product>) -> Option<Vec<Product>> {
 
 impl From<u64> for Extent {
     fn from(n: u64) -> Self {
-        Self { n, times: [0; 2], values: [[0; 3]; 2], fields: [[0; 3]; 2] }
+        Self {
+            n,
+            times: [0; PRODUCTS],
+            values: [[0; FACTORS]; PRODUCTS],
+            fields: [[0; FACTORS]; PRODUCTS],
+            is_quotient: false,
+        }
     }
 }
 
@@ -185,8 +253,9 @@ impl std::ops::Add for Extent {
     /// Saturates, as sizes do everywhere.
     fn add(self, other: Extent) -> Extent {
         let n = self.n.saturating_add(other.n);
-        let all = sum(self.terms().into_iter().chain(other.terms()));
-        all.map_or(Extent::from(n), |all| Extent::of(n, &all))
+        let by = self.divisor();
+        let all = sum(self.terms().into_iter().chain(other.terms())).filter(|_| by == other.divisor());
+        all.map_or(Extent::from(n), |all| Extent::of(n, all, by))
     }
 }
 
@@ -196,15 +265,11 @@ impl std::ops::Mul for Extent {
     /// Saturates, as sizes do everywhere.
     fn mul(self, other: Extent) -> Extent {
         let n = self.n.saturating_mul(other.n);
-        let mut products = Vec::new();
-        for (times, words) in self.terms() {
-            for (more, others) in other.terms() {
-                let mut all: Vec<Word> = words.iter().chain(&others).copied().collect();
-                all.sort_by_key(|word| FIELDS.iter().position(|known| *known == word.name));
-                products.push((times.saturating_mul(more), all));
-            }
-        }
-        sum(products.into_iter()).map_or(Extent::from(n), |all| Extent::of(n, &all))
+        let others = other.terms();
+        let terms = self.terms();
+        let products = terms.iter().flat_map(|term| others.iter().map(|other| multiplied(term, other)));
+        let by = multiplied(&self.divisor(), &other.divisor());
+        sum(products).map_or(Extent::from(n), |all| Extent::of(n, all, by))
     }
 }
 

@@ -112,7 +112,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
 
 fn fixed(sequence: Sequence) -> Option<u64> {
     match sequence {
-        Sequence::Fixed(n) => Some(n),
+        Sequence::Fixed(n) => Some(n.get()),
         Sequence::Whole | Sequence::Cached | Sequence::Source => None,
     }
 }

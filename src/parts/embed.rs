@@ -54,17 +54,24 @@ record! {
 }
 
 impl Patches {
-    /// Vectors that get positions: class and distillation token and patches.
-    pub fn positions(&self) -> u64 {
+    /// The number of patches.
+    fn patches(&self) -> Extent {
         let side = *self.image / *self.size;
-        side.saturating_mul(side)
-            .saturating_add(u64::from(self.class_token))
-            .saturating_add(u64::from(self.distillation_token))
+        Extent::new("patches", side.saturating_mul(side))
+    }
+
+    /// The number of vectors that get positions: class and distillation token and patches.
+    pub fn positions(&self) -> Extent {
+        let tokens = u64::from(self.class_token).saturating_add(u64::from(self.distillation_token));
+        self.patches() + Extent::from(tokens)
     }
 
     /// Length of the sequence of the stack.
-    pub fn length(&self) -> u64 {
-        self.positions().saturating_add(*self.registers)
+    pub fn length(&self) -> Extent {
+        match *self.registers {
+            0 => self.positions(),
+            registers => self.positions() + Extent::new("registers", registers),
+        }
     }
 }
 
@@ -270,7 +277,9 @@ impl Embed {
             Input::Table => Type::float([Dim::from(site.vocab), Dim::from(self.width(site.d_model))]),
             Input::Image => {
                 let (channels, side) = self.patches.as_ref().map_or((3, 1), |p| (*p.channels, *p.image));
-                Type::float([batch, Dim::of(channels), Dim::of(side), Dim::of(side)])
+                let [channels, side] =
+                    [Extent::new("channels", channels), Extent::new("image_size", side)].map(Dim::from);
+                Type::float([batch, channels, side.clone(), side])
             }
         }
     }
@@ -348,7 +357,7 @@ impl Embed {
             path: site.path,
             dim: inner,
             sequence: self.patches.as_ref().map_or(site.sequence, |p| Sequence::Fixed(p.positions())),
-            context: self.patches.as_ref().map_or(site.context, |p| Extent::new("positions", p.positions())),
+            context: self.patches.as_ref().map_or(site.context, |p| p.positions()),
         };
         x = self.position.scheme().on_embedding(&mut b, &at, x)?;
         if let Some(patches) = &self.patches {
@@ -427,13 +436,9 @@ impl Patches {
         if first == 0 {
             return b.op("x", Op::Prepend, &[registers, x]);
         }
-        let rows = |start: u64, len: u64| Op::Slice {
-            axis_from_last: 1,
-            start: Extent::from(start),
-            len: Extent::from(len),
-        };
-        let tokens = b.op("tokens", rows(0, first), &[x])?;
-        let rest = b.op("rest", rows(first, self.positions() - first), &[x])?;
+        let rows = |start: u64, len: Extent| Op::Slice { axis_from_last: 1, start: Extent::from(start), len };
+        let tokens = b.op("tokens", rows(0, Extent::from(first)), &[x])?;
+        let rest = b.op("rest", rows(first, self.patches()), &[x])?;
         let rest = b.op("rest", Op::Prepend, &[registers, rest])?;
         b.op("x", Op::Concat { axis_from_last: 1 }, &[tokens, rest])
     }

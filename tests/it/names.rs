@@ -60,20 +60,38 @@ fn what_emitted_files_name_no_module_is_called() {
     }
 }
 
-/// Sizes are named by the author's words: no width of a layer and no border of a slice is a bare number.
+/// Sizes are named by the author's words: no width of a layer, no border of a slice, no number of an op and no side of
+/// a shape is a bare number.
 #[test]
 fn every_size_of_a_shipped_model_is_named() {
     for (spec, path) in specs("specs") {
         let text = rust::source(&graph(&path), &SourceMap::new(), &spec, Form::Kernels).unwrap();
-        let calls =
-            ["linear(", "linear_no_bias(", "normal([", "NormConfig::new(", ".narrow(", "split_heads("];
+        let calls = [
+            "linear(",
+            "linear_no_bias(",
+            "normal([",
+            "NormConfig::new(",
+            ".narrow(",
+            "split_heads(",
+            "repeat_heads(",
+            "relative_buckets(",
+            "position_ids(",
+            "sinusoid_interleaved(",
+            "softcap: Some(",
+            "scale: Some(",
+            "|query, key| ",
+            "image [B, ",
+            "cos [T, ",
+        ];
         let flat = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
         for call in calls {
             for found in flat.split(call).skip(1) {
                 let end = found.find([')', ']']).unwrap_or(found.len());
                 let arguments = &found[..end];
-                let is_bare =
-                    |word: &str| word.len() > 1 && word.chars().all(|c| c.is_ascii_digit() || c == '_');
+                let is_bare = |word: &str| {
+                    let is_number = word.chars().all(|c| c.is_ascii_digit() || matches!(c, '_' | '.'));
+                    word.len() > 1 && is_number && word != "1.0"
+                };
                 let mut words = arguments.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'));
                 assert!(!words.any(is_bare), "{spec}: {call}{arguments}");
             }
@@ -100,7 +118,17 @@ fn sizes_keep_the_words_of_the_spec() {
     assert_eq!(Dim::from(width), Dim::of(96u64));
     assert_eq!((Dim::from(heads) * Dim::from(rotary)).extent().map(words), Some(words(heads * rotary)));
     assert_eq!((Dim::from(heads) + Dim::sym(Sym::Time)).extent(), None);
+    // A quotient keeps what it is divided by, until it is multiplied again.
+    let few = Extent::new("kv_heads", 2);
+    let shared = heads.divide(few).unwrap();
+    assert_eq!((shared.get(), words(shared)), (2, vec![(1, vec!["heads"])]));
+    assert_eq!(shared.divisor(), (1, vec![Word { name: "kv_heads", n: 2 }]));
+    assert_eq!((words(shared * few), (shared * few).divisor()), (vec![(1, vec!["heads"])], (1, vec![])));
+    let half = rotary.divide(2.into()).unwrap();
+    assert_eq!((half.get(), words(half), half.divisor()), (4, vec![(1, vec!["rotary_dim"])], (2, vec![])));
+    assert_eq!((words(half + half), (half + half).divisor()), (vec![(1, vec!["rotary_dim"])], (1, vec![])));
     // What cannot be remembered is a number.
+    assert_eq!(words((content + rotary).divide(2.into()).unwrap()), [(12, vec![])]);
     let far = heads * content * rotary * heads;
     assert_eq!(words(far), [(far.get(), vec![])]);
 }

@@ -168,7 +168,7 @@ const BREAKS: &[Break] = &[
                 call.arguments.reverse();
             }
         },
-        "is handed over as x",
+        "is passed as x",
     ),
     (
         "gbt-mulm",
@@ -195,7 +195,7 @@ const BREAKS: &[Break] = &[
                 call.needs.clear();
             }
         },
-        "module GbtMulm: embed is not handed what it needs",
+        "module GbtMulm: embed is not given what it needs",
     ),
     (
         "gbt-mulm",
@@ -214,7 +214,7 @@ const BREAKS: &[Break] = &[
                 scan.calls[0].arguments.clear();
             }
         },
-        "module Decoder: Block is not handed all that it takes",
+        "module Decoder: Block is not given all that it takes",
     ),
     (
         "gbt-mulm",

@@ -6,8 +6,8 @@ use burn::tensor::activation::softmax;
 use burn::tensor::ops::AttentionModuleOptions;
 
 /// `softmax(scores, softcapped, biased, masked)` of scaled scores `[B, H, T, K]` in single precision. The mask is
-/// true where a key is hidden; a query that sees no key gets zeros. Sinks `[H]` are the score of one more key a
-/// head, whose weight is dropped. Causal: the last query sees all keys.
+/// true where a key is hidden; a query that sees no key gets zeros. Sinks `[H]` are the score of one more key in
+/// each head; its weight is left out of the result. Causal: the last query sees all keys.
 pub fn score_weights(
     mut scores: Tensor<4>,
     mask: Option<Tensor<4, Bool>>,
@@ -43,7 +43,7 @@ pub fn score_weights(
         }
         None => softmax(scores, 3),
     };
-    // A softmax over keys that are all hidden would spread its weight over them.
+    // Where all keys are hidden, softmax would give each of them the same weight.
     match hidden {
         Some(hidden) if padded => weights.mask_fill(hidden, 0.0),
         Some(_) | None => weights,

@@ -6,47 +6,64 @@
 use std::collections::BTreeSet;
 
 use super::name;
-use crate::ir::extent::Word;
+use crate::ir::extent::{RULES, Word};
+use crate::ir::op::quantity::{Named, Quantity};
 use crate::ir::op::{FrequencyRule, LongRule, RotaryTable};
 use crate::ir::{Extent, Graph, Init, Layer, MemberKind, Module, ModuleId, Op, stack_len};
 
-/// What a number is that no field of the spec gives as a size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A field of the spec.
-    Field,
-    /// Blocks of a stack.
+    /// A size: a field of the spec, by its name.
+    Field(&'static str),
+    /// The number of blocks of a stack.
     Layers,
-    /// Base of rotary positions.
-    Theta,
-    /// Added to a variance.
+    /// A number of an op.
+    Named(Named),
+    /// What is added to a variance.
     Eps,
-    /// Probability of dropping.
-    Dropout,
-    /// Standard deviation of fresh weights.
+    /// A standard deviation of fresh weights.
     Std,
 }
 
 impl Kind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Field => "size",
+            Kind::Field(field) => field,
             Kind::Layers => "layers",
-            Kind::Theta => "theta",
+            Kind::Named(named) => named.name(),
             Kind::Eps => "eps",
-            Kind::Dropout => "dropout",
             Kind::Std => "init_std",
         }
     }
 
-    fn doc(self) -> &'static str {
+    /// What it is, for readers. `name` is the constant's, which may tell whose it is.
+    fn sentence(self, name: &str) -> String {
         match self {
-            Kind::Field => "A size of the spec.",
-            Kind::Layers => "Blocks of the stack.",
-            Kind::Theta => "Base of the rotary angles.",
-            Kind::Eps => "Added to the variance in norms.",
-            Kind::Dropout => "Probability of dropping a feature in training.",
-            Kind::Std => "Standard deviation of fresh weights.",
+            Kind::Field(field) => match FIELDS.iter().find(|(known, _)| *known == field) {
+                Some((_, sentence)) => (*sentence).to_owned(),
+                None => format!("`{field}` of the spec."),
+            },
+            Kind::Layers => match name.strip_suffix("_layers") {
+                Some(stack) => format!("Blocks of the {stack}."),
+                None => "Blocks of the stack.".to_owned(),
+            },
+            Kind::Named(named) => named.sentence().to_owned(),
+            Kind::Eps => "Added to the variance in norms.".to_owned(),
+            Kind::Std => "Standard deviation of fresh weights.".to_owned(),
+        }
+    }
+
+    /// Sizes by [`FIELDS`], the lengths of stacks after the model's width, scalars last.
+    fn order(self) -> (usize, usize) {
+        let at = |field: &str| FIELDS.iter().position(|(known, _)| *known == field).unwrap_or(FIELDS.len());
+        match self {
+            Kind::Field(field) => (0, 2 * at(field)),
+            Kind::Layers => (0, 2 * at("d_model") + 1),
+            Kind::Named(Named::Dropout) => (3, 0),
+            Kind::Named(named) => (1, named as usize),
+            Kind::Eps => (2, 0),
+            Kind::Std => (4, 0),
         }
     }
 }
@@ -76,8 +93,9 @@ const FIELDS: &[(&str, &str)] = &[
     ("segments", "Token types."),
     ("languages", "Languages the model knows."),
     ("channels", "Colour channels of an image."),
+    ("image_size", "Side of an image, in pixels."),
     ("patch_size", "Side of a patch, in pixels."),
-    ("positions", "Patches of an image, and what is put before them."),
+    ("patches", "Patches of an image."),
     ("registers", "Register tokens."),
     ("classes", "Classes."),
     ("project", "Features of the vector the model gives."),
@@ -172,8 +190,6 @@ pub struct Constant {
     /// How it follows from earlier constants.
     pub formula: Option<Size>,
     kind: Kind,
-    /// The field's name in the spec, for [`Kind::Field`].
-    field: &'static str,
     /// For the length of a stack: whose.
     owner: Option<ModuleId>,
 }
@@ -235,12 +251,14 @@ impl Constants {
             1 => sum.remove(0),
             _ => Size::Sum(sum),
         };
-        if shared.is_empty() {
-            return sum;
+        let whole = match shared.is_empty() {
+            true => sum,
+            false => product(self.factors(1, &shared).into_iter().chain([sum]).collect()),
+        };
+        match size.divisor() {
+            (1, words) if words.is_empty() => whole,
+            (times, words) => Size::Quotient(Box::new(whole), Box::new(product(self.factors(times, &words)))),
         }
-        let mut factors = self.factors(1, &shared);
-        factors.push(sum);
-        product(factors)
     }
 
     fn factors(&self, times: u64, words: &[Word]) -> Vec<Size> {
@@ -254,9 +272,8 @@ impl Constants {
     }
 
     /// The constant of a field of that value, if there is one.
-    pub fn known(&self, field: &str, n: u64) -> Option<Size> {
-        self.find(|c| c.kind == Kind::Field && c.field == field && c.value == Number::Int(n))
-            .map(Size::Constant)
+    pub fn known(&self, field: &'static str, n: u64) -> Option<Size> {
+        self.find(|c| c.kind == Kind::Field(field) && c.value == Number::Int(n)).map(Size::Constant)
     }
 
     /// A real number of that kind.
@@ -265,34 +282,38 @@ impl Constants {
             .map_or(Scalar::Number(value), Scalar::Constant)
     }
 
+    /// A real number of an op.
+    pub fn real(&self, named: Named, value: f64) -> Scalar {
+        self.scalar(Kind::Named(named), value)
+    }
+
+    /// A whole number of an op.
+    pub fn count(&self, named: Named, n: u64) -> Size {
+        self.find(|c| c.kind == Kind::Named(named) && c.value == Number::Int(n))
+            .map_or(Size::Number(n), Size::Constant)
+    }
+
     /// The length of a stack of a module.
     pub fn layers(&self, owner: ModuleId, value: u64) -> Size {
         self.find(|c| c.owner == Some(owner) && c.value == Number::Int(value))
             .map_or(Size::Number(value), Size::Constant)
     }
 
-    /// How often a head of keys is repeated: the heads of queries for each of a few heads of keys.
-    pub fn repeats(&self, few: Option<Extent>, times: Extent) -> Size {
-        let few = few.filter(|few| few.get() > 1);
-        let many = few.and_then(|few| self.known("heads", few.get().saturating_mul(times.get())));
-        match (many, few) {
-            (Some(many), Some(few)) => Size::Quotient(Box::new(many), Box::new(self.size(few))),
-            (None, _) | (_, None) => self.size(times),
+    /// A factor on a tensor of that width: the root of the width where it is one.
+    pub fn factor(&self, by: f64, width: Option<Extent>) -> Scalar {
+        match root(by, width) {
+            Some((width, Power::Root)) => Scalar::Root(self.size(width)),
+            Some((width, Power::InverseRoot)) => Scalar::InverseRoot(self.size(width)),
+            None => Scalar::Number(by),
         }
     }
 
-    /// A factor on a tensor of that width: the root of the width where it is one.
-    pub fn factor(&self, by: f64, width: Option<Extent>) -> Scalar {
-        if let Some(width) = width {
-            let root = (width.get() as f64).sqrt();
-            if by == root {
-                return Scalar::Root(self.size(width));
-            }
-            if by == 1.0 / root {
-                return Scalar::InverseRoot(self.size(width));
-            }
+    /// The factor on the scores of attention over heads of that width.
+    pub fn score_scale(&self, by: f64, width: Option<Extent>) -> Scalar {
+        match self.factor(by, width) {
+            Scalar::Number(by) => self.real(Named::ScoreScale, by),
+            root @ (Scalar::Constant(_) | Scalar::Root(_) | Scalar::InverseRoot(_)) => root,
         }
-        Scalar::Number(by)
     }
 
     fn find(&self, is: impl Fn(&Constant) -> bool) -> Option<ConstantId> {
@@ -308,7 +329,7 @@ impl Constants {
     /// context, which users of a model ask for.
     pub fn with_formulas(&self, used: &BTreeSet<ConstantId>) -> BTreeSet<ConstantId> {
         let mut all = used.clone();
-        let always = |c: &Constant| matches!(c.field, "vocab" | "context");
+        let always = |c: &Constant| matches!(c.kind, Kind::Field("vocab" | "context"));
         for (id, constant) in self.all.iter().enumerate().rev() {
             let id = ConstantId(id);
             if always(constant) {
@@ -324,6 +345,22 @@ impl Constants {
 
 fn product(mut factors: Vec<Size>) -> Size {
     if factors.len() == 1 { factors.remove(0) } else { Size::Product(factors) }
+}
+
+/// How a factor follows from a width.
+enum Power {
+    /// Its square root.
+    Root,
+    /// One divided by that.
+    InverseRoot,
+}
+
+/// The width that a factor on it follows from. Scores and embeddings are scaled by the roots of their own widths.
+fn root(by: f64, width: Option<Extent>) -> Option<(Extent, Power)> {
+    let width = width?;
+    let root = (width.get() as f64).sqrt();
+    let power = if by == root { Power::Root } else { Power::InverseRoot };
+    (by == root || by == 1.0 / root).then_some((width, power))
 }
 
 /// The tables of a graph's ops.
@@ -364,23 +401,10 @@ pub fn frequencies(rotary: &RotaryTable, rule: &FrequencyRule) -> Vec<f64> {
     (0..rotary.pairs()).map(|i| rotary.frequency_under(rule, i)).collect()
 }
 
-/// What a constant is, for readers.
-fn documented(kind: Kind, field: &str, name: &str) -> String {
-    match (kind, name.strip_suffix("_layers")) {
-        (Kind::Layers, Some(stack)) => format!("Blocks of the {stack}."),
-        (Kind::Field, _) => match FIELDS.iter().find(|(known, _)| *known == field) {
-            Some((_, doc)) => (*doc).to_owned(),
-            None => format!("`{field}` of the spec."),
-        },
-        _ => kind.doc().to_owned(),
-    }
-}
-
 /// A number that may become a constant.
 #[derive(Clone, Debug)]
 struct Candidate {
     kind: Kind,
-    field: &'static str,
     /// What would tell it from another of its kind: a module's name.
     scope: String,
     value: Number,
@@ -396,14 +420,14 @@ struct Found {
 
 impl Found {
     fn size(&mut self, size: Extent, scope: &str) {
-        for word in size.terms().into_iter().flat_map(|(_, words)| words) {
-            self.add(Kind::Field, word.name, scope, Number::Int(word.n));
+        for word in size.words() {
+            self.add(Kind::Field(word.name), scope, Number::Int(word.n));
         }
     }
 
-    fn add(&mut self, kind: Kind, field: &'static str, scope: &str, value: Number) {
-        if !self.all.iter().any(|c| c.kind == kind && c.field == field && c.value == value) {
-            self.all.push(Candidate { kind, field, scope: scope.to_owned(), value, owner: None });
+    fn add(&mut self, kind: Kind, scope: &str, value: Number) {
+        if !self.all.iter().any(|c| c.kind == kind && c.value == value) {
+            self.all.push(Candidate { kind, scope: scope.to_owned(), value, owner: None });
         }
     }
 
@@ -415,28 +439,21 @@ impl Found {
                 && let MemberKind::Stack(runs) = &module.member(*member).kind
             {
                 let scope = if id == graph.root { &module.member(*member).name } else { &scope };
-                self.all.push(Candidate {
-                    kind: Kind::Layers,
-                    field: "",
-                    scope: scope.clone(),
-                    value: Number::Int(stack_len(runs)),
-                    owner: Some(id),
-                });
-            } else if let Op::Route(router) = &node.op {
-                self.size(router.top_k, &scope);
-                for size in router.groups.iter().flat_map(|g| [g.groups, g.keep, g.score_of]) {
-                    self.size(size, &scope);
+                let value = Number::Int(stack_len(runs));
+                let scope = scope.clone();
+                self.all.push(Candidate { kind: Kind::Layers, scope, value, owner: Some(id) });
+            }
+            if let Op::Attention(attention) = &node.op {
+                let width = node.inputs.first().and_then(|id| module.value(*id).ty.last()?.extent());
+                if root(attention.scale, width).is_none() && attention.scale != 1.0 {
+                    self.add(Kind::Named(Named::ScoreScale), &scope, Number::Float(attention.scale));
                 }
-            } else if let Op::Attention(attention) = &node.op
-                && attention.dropout > 0.0
-            {
-                self.add(Kind::Dropout, "", &scope, Number::Float(attention.dropout));
-            } else if let Op::Dropout { p } = &node.op {
-                self.add(Kind::Dropout, "", &scope, Number::Float(*p));
-            } else if let Op::RotaryTable { rotary, .. } = &node.op {
-                self.size(rotary.dim, &scope);
-                if rotary.rule == FrequencyRule::Plain {
-                    self.add(Kind::Theta, "", &scope, Number::Float(rotary.theta));
+            }
+            for quantity in node.op.meaning().quantities() {
+                match quantity {
+                    Quantity::Size(size) => self.size(size, &scope),
+                    Quantity::Count(named, n) => self.add(Kind::Named(named), &scope, Number::Int(n)),
+                    Quantity::Real(named, x) => self.add(Kind::Named(named), &scope, Number::Float(x)),
                 }
             }
         }
@@ -487,28 +504,27 @@ impl Found {
             }
             Layer::LayerNorm { dim, eps, .. } | Layer::RmsNorm { dim, eps, .. } => {
                 self.size(*dim, &scope);
-                self.add(Kind::Eps, "", &scope, Number::Float(*eps));
+                self.add(Kind::Eps, &scope, Number::Float(*eps));
             }
         }
     }
 
     fn std(&mut self, init: &Init, member: &str) {
         if let Init::Normal { std } | Init::TruncatedNormal { std, .. } = init {
-            self.add(Kind::Std, "", member, Number::Float(*std));
+            self.add(Kind::Std, member, Number::Float(*std));
         }
     }
 
-    /// One value of a kind or field takes its name; several take their scope's before it.
+    /// The only value of a kind takes its name; several take their scope's before it.
     fn name(self) -> Vec<Constant> {
         let mut out: Vec<Constant> = Vec::new();
         let mut sorted = self.all.clone();
-        sorted.sort_by_key(|c| order(c.kind, c.field));
-        for Candidate { kind, field, scope, value, owner } in sorted {
-            let is_same = |c: &&Candidate| c.kind == kind && c.field == field;
-            let several = self.all.iter().filter(is_same).count() > 1;
-            let first = out.iter().all(|c| c.kind != kind || c.field != field);
+        sorted.sort_by_key(|candidate| candidate.kind.order());
+        for Candidate { kind, scope, value, owner } in sorted {
+            let several = self.all.iter().filter(|c| c.kind == kind).count() > 1;
+            let first = out.iter().all(|c| c.kind != kind);
             let plain = !several || (kind == Kind::Std && first) || scope.is_empty();
-            let whole = if kind == Kind::Field { field.to_owned() } else { kind.name().to_owned() };
+            let whole = kind.name().to_owned();
             let base = if kind == Kind::Std && !first { "std".to_owned() } else { whole.clone() };
             let wanted = if plain { whole } else { format!("{scope}_{base}") };
             let mut name = wanted.clone();
@@ -517,36 +533,30 @@ impl Found {
                 name = format!("{wanted}_{n}");
                 n += 1;
             }
-            let formula = head_dim_formula(field, value, &out);
-            let doc = documented(kind, field, &name);
-            out.push(Constant { name, doc, value, formula, kind, field, owner });
+            let doc = kind.sentence(&name);
+            out.push(Constant { name, doc, value, formula: None, kind, owner });
+        }
+        for at in 0..out.len() {
+            let formula = out.get(at).and_then(|constant| follows(constant, out.get(..at)?));
+            if let Some(constant) = out.get_mut(at) {
+                constant.formula = formula;
+            }
         }
         out
     }
 }
 
-/// Sizes by [`FIELDS`], the lengths of stacks after the model's width, scalars last.
-fn order(kind: Kind, field: &str) -> (Kind, usize) {
-    let at = |field: &str| FIELDS.iter().position(|(known, _)| *known == field).unwrap_or(FIELDS.len());
-    match kind {
-        Kind::Layers => (Kind::Field, 2 * at("d_model") + 1),
-        Kind::Field => (Kind::Field, 2 * at(field)),
-        Kind::Theta | Kind::Eps | Kind::Dropout | Kind::Std => (kind, 0),
-    }
-}
-
-/// `D_MODEL / HEADS` where that is what a head's width is.
-fn head_dim_formula(field: &str, value: Number, known: &[Constant]) -> Option<Size> {
-    let only = |wanted: &str| {
-        let mut all = known.iter().enumerate().filter(|(_, c)| c.field == wanted);
-        all.next().filter(|_| all.next().is_none())
+/// How a field follows from earlier ones by the rule of the spec ([`RULES`]), if it does and they are told apart.
+fn follows(constant: &Constant, earlier: &[Constant]) -> Option<Size> {
+    let Kind::Field(field) = constant.kind else { return None };
+    let (_, factors, divisors) = RULES.iter().find(|(known, ..)| *known == field)?;
+    let only = |wanted: &&'static str| {
+        let mut all = earlier.iter().enumerate().filter(|(_, c)| c.kind == Kind::Field(wanted));
+        let found = all.next().filter(|_| all.next().is_none());
+        found.map(|(at, _)| Size::Constant(ConstantId(at)))
     };
-    let ((d_model, wide), (heads, many)) = (only("d_model")?, only("heads")?);
-    match (field, value, wide.value, many.value) {
-        ("head_dim", Number::Int(n), Number::Int(d), Number::Int(h)) if h.checked_mul(n) == Some(d) => {
-            let of = |id| Box::new(Size::Constant(ConstantId(id)));
-            Some(Size::Quotient(of(d_model), of(heads)))
-        }
-        _ => None,
-    }
+    let whole = product(factors.iter().map(only).collect::<Option<_>>()?);
+    let by = product(divisors.iter().map(only).collect::<Option<_>>()?);
+    let formula = Size::Quotient(Box::new(whole), Box::new(by));
+    (formula.value(earlier).map(Number::Int) == Some(constant.value)).then_some(formula)
 }

@@ -116,14 +116,14 @@ pub struct Call {
     pub arguments: Vec<ValueId>,
     /// What it needs in addition.
     pub needs: Vec<Need>,
-    /// The caches it is handed; `None` if it fills none.
+    /// The caches that it is given; `None` if it fills none.
     pub caches: Option<Lent>,
 }
 
-/// Caches that are handed on.
+/// Caches that a function gives to one that it calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lent {
-    /// The function has none to hand on.
+    /// The function has none to give.
     Nothing,
     /// Some of the function's own.
     Part {

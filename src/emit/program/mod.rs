@@ -6,10 +6,11 @@
 //! write an expression where its value is used ([`function::Statement::folds`]).
 //!
 //! Merging changes modules after the graph was verified, so a program is verified again: only [`verify::verify`]
-//! creates a [`Program`], and a target that takes one cannot fail because of what a program says.
+//! creates a [`Program`], so a target can rely on its rules.
 
 pub mod choice;
 pub mod constants;
+pub mod fold;
 pub mod function;
 mod merge;
 pub mod name;
@@ -19,11 +20,12 @@ pub mod verify;
 
 pub use verify::Program;
 
-use constants::{Constants, Kind, Scalar, Size};
+use constants::{Constants, Scalar, Size};
 use function::{Caches, Extract, Function, function};
 use merge::{Merged, merge};
 use needs::Needs;
 
+use crate::ir::op::quantity::Named;
 use crate::ir::{
     DType, Graph, Layer, MemberId, MemberKind, ModuleId, Op, Run, Sym, Value, ValueId, Verified, stack_len,
 };
@@ -186,7 +188,7 @@ fn fields(graph: &Graph, id: ModuleId, own: &Needs, done: &[Module], constants: 
     }
     let dropout = |(name, p): &(String, f64)| Field {
         name: name.clone(),
-        kind: FieldKind::Dropout(constants.scalar(Kind::Dropout, *p)),
+        kind: FieldKind::Dropout(constants.real(Named::Dropout, *p)),
     };
     fields.extend(own.dropouts.iter().map(dropout));
     fields
@@ -253,7 +255,7 @@ impl Draft {
         self.code(self.graph.root)
     }
 
-    /// Whether a tensor may be absent where a function takes it: what the graph says, and every mask.
+    /// Whether a tensor may be absent where a function takes it: what is optional in the graph, and every mask.
     pub fn may_be_absent(value: &Value) -> bool {
         value.ty.optional || value.ty.dtype == DType::Bool
     }

@@ -33,11 +33,11 @@ pub enum Origin {
 /// What one module needs.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
-    /// What it cannot find out from its arguments, so that its callers hand it over.
+    /// What it cannot find out from its arguments, so that its callers pass it on.
     pub extra: BTreeSet<Need>,
     /// The number of caches that one call fills.
     pub caches: u64,
-    /// Whether the caches are handed over as a list: there are several, or those of a stack.
+    /// Whether the caches are passed as a list: there are several, or they are those of a stack.
     pub list: bool,
     /// The nodes that append to the same cache, by index; one cache for each group.
     pub groups: Vec<Vec<usize>>,

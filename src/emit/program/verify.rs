@@ -287,7 +287,7 @@ impl<'a> Check<'a> {
                     if let Some((_, callee)) = self.callee(*kind, "a mixture")
                         && callee.needs != *needs
                     {
-                        self.report(format!("an expert of {stack} is not handed what it needs"));
+                        self.report(format!("an expert of {stack} is not given what it needs"));
                     }
                 }
             }
@@ -376,7 +376,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Checks a value that is handed to a function of another module as a parameter.
+    /// Checks a value that is passed to a function of another module as a parameter.
     fn argument(&mut self, given: ValueId, callee: ModuleId, wanted: ValueId) {
         let module = self.draft.graph.module(callee);
         let Some((ty, value)) = self.ty(given).zip(module.values.get(wanted.0)) else {
@@ -385,8 +385,7 @@ impl<'a> Check<'a> {
         let certain = |ty: &Type| Type { optional: false, ..ty.clone() };
         let is_missing = ty.optional && !Draft::may_be_absent(value);
         if is_missing || !is_same_type(&certain(ty), &certain(&value.ty)) {
-            let text =
-                format!("{} [{ty}] is handed over as {} [{}]", self.called(given), value.name, value.ty);
+            let text = format!("{} [{ty}] is passed as {} [{}]", self.called(given), value.name, value.ty);
             self.report(text);
         }
     }
@@ -406,7 +405,7 @@ impl<'a> Check<'a> {
             self.argument(*given, call.module, *wanted);
         }
         if call.needs != callee.needs {
-            self.report(format!("{} is not handed what it needs", call.member));
+            self.report(format!("{} is not given what it needs", call.member));
         }
         let fits = match (callee.caches, call.caches) {
             (Caches::None, caches) => caches.is_none(),
@@ -416,7 +415,7 @@ impl<'a> Check<'a> {
             (Caches::One | Caches::List(_) | Caches::Model(_), _) => false,
         };
         if !fits {
-            self.report(format!("{} is handed caches that it does not take", call.member));
+            self.report(format!("{} is given caches that it does not take", call.member));
         }
         let module = self.draft.graph.module(call.module);
         let found: Vec<&Type> =
@@ -446,7 +445,7 @@ impl<'a> Check<'a> {
         };
         self.argument(scan.start, call.module, first);
         if call.arguments.iter().map(|(wanted, _)| *wanted).collect::<Vec<_>>() != rest {
-            self.report(format!("{} is not handed all that it takes", code.name));
+            self.report(format!("{} is not given all that it takes", code.name));
         }
         for (wanted, choice) in &call.arguments {
             for given in choice.values() {
@@ -454,7 +453,7 @@ impl<'a> Check<'a> {
             }
         }
         if call.needs != callee.needs || call.caches != callee.caches.count() {
-            self.report(format!("{} is not handed what it needs", code.name));
+            self.report(format!("{} is not given what it needs", code.name));
         }
         if scan.caches.is_none_or(|caches| caches.each < call.caches) && call.caches > 0 {
             self.report(format!("the blocks of {} have too few caches", code.name));

@@ -2,8 +2,8 @@
 //!
 //! An op becomes a [`Code`]: text with holes where values go. Whether a hole is filled by `x` or by
 //! `x.clone()`, and what `x` is called there, is known only when the whole body is written; [`super::body`]
-//! decides it. A name that the file must define or import is a piece of its own, so what a file needs can be read
-//! off its finished text ([`Code::items`]).
+//! decides it. A name that the file must define or import is a separate piece, so what a file needs follows from
+//! its finished text ([`Code::items`]).
 
 use std::collections::BTreeSet;
 
@@ -134,14 +134,6 @@ impl Code {
         Self::item(Item::Import(path), path.rsplit("::").next().unwrap_or(path))
     }
 
-    /// The number, if this is one written out.
-    pub fn integer(&self) -> Option<u64> {
-        match self.pieces.as_slice() {
-            [Piece::Text(text)] => text.replace('_', "").parse().ok(),
-            _ => None,
-        }
-    }
-
     /// A value, moved or cloned.
     pub fn take(value: ValueId) -> Self {
         Self::of(Piece::Take(value))
@@ -216,7 +208,7 @@ impl Code {
         if self.strength >= wanted { self } else { Self::text("(").join(self).then(")") }
     }
 
-    /// As a comment of documentation, a line of its own for each line of the text.
+    /// As a comment of documentation, with the mark before each line.
     pub fn documentation(&self, mark: &str) -> Self {
         let lined = |piece: &Piece| match piece {
             Piece::Text(text) => Piece::Text(text.replace('\n', &format!("\n{mark} "))),

@@ -10,6 +10,7 @@ use super::number::{float, grouped};
 use crate::emit::program::constants::{ConstantId, Scalar, Size};
 use crate::emit::program::name::{Names, camel, snake};
 use crate::emit::program::{Body, FieldKind, Module, Program, Stack};
+use crate::ir::op::quantity::Named;
 use crate::ir::{self, Dim, MemberId, ModuleId, Type};
 use crate::lower::Bug;
 
@@ -138,6 +139,16 @@ impl<'a> File<'a> {
     /// A size of the graph as an expression.
     pub fn extent(&self, size: ir::Extent) -> Code {
         self.size(&self.program.constants.size(size))
+    }
+
+    /// A whole number of an op as an expression.
+    pub fn count(&self, named: Named, n: u64) -> Code {
+        self.size(&self.program.constants.count(named, n))
+    }
+
+    /// A real number of an op as an expression.
+    pub fn real(&self, named: Named, x: f64) -> Code {
+        self.scalar(&self.program.constants.real(named, x))
     }
 
     /// A real number as an expression.

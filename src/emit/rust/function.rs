@@ -11,15 +11,13 @@ use super::code::{Code, Item, Piece, Strength, code};
 use super::file::File;
 use super::{layer, name, op};
 use crate::emit::program::Draft;
+use crate::emit::program::fold::too_long;
 use crate::emit::program::function::{
     self as program, Action, BlockCaches, BlockCall, Caches, Call, Lent, Scan,
 };
 use crate::emit::program::needs::{Need, Origin};
 use crate::ir::{DType, MemberId, Module, ModuleId, Op, ValueId};
 use crate::lower::Bug;
-
-/// The longest line that is easily read.
-const READABLE: usize = 72;
 
 /// The variable that holds a need.
 pub fn variable(need: Need) -> &'static str {
@@ -145,7 +143,7 @@ impl<'a> Function<'a> {
         if self.is_option(id) { code } else { Code::call("Some", [code]) }
     }
 
-    /// Whether a value is an `Option` in Rust: what may be absent, masks handed in, and joined masks.
+    /// Whether a value is an `Option` in Rust: what may be absent, masks that are parameters, and joined masks.
     pub fn is_option(&self, id: ValueId) -> bool {
         let value = self.module.value(id);
         let is_argument = id.0 < self.module.args;
@@ -190,22 +188,11 @@ impl<'a> Function<'a> {
     /// Gives a `let` to waiting operands where the expression around them would be too long.
     fn settle_long_operands(&mut self, action: &Action) {
         let inputs = action.inputs();
-        let all: BTreeSet<ValueId> = inputs.iter().copied().collect();
-        let waiting: Vec<ValueId> = inputs.into_iter().filter(|id| self.pending.contains_key(id)).collect();
-        let width = |id: &ValueId| self.pending.get(id).map_or(0, Code::width);
-        let own = 12 + 6 * all.len();
-        // The longest go first, until the rest fits.
-        let mut left: usize = waiting.iter().map(width).sum();
-        let mut by_width = waiting.clone();
-        by_width.sort_by_key(|id| std::cmp::Reverse(width(id)));
-        let mut settled = BTreeSet::new();
-        for id in by_width {
-            if left + own > READABLE {
-                left -= width(&id);
-                settled.insert(id);
-            }
-        }
-        for id in waiting.into_iter().filter(|id| settled.contains(id)) {
+        let operands = inputs.iter().collect::<BTreeSet<_>>().len();
+        let width = |id: &ValueId| self.pending.get(id).map(|code| (*id, code.width()));
+        let waiting: Vec<(ValueId, usize)> = inputs.iter().filter_map(width).collect();
+        let named = too_long(&waiting, operands);
+        for (id, _) in waiting.into_iter().filter(|(id, _)| named.contains(id)) {
             if let Some(code) = self.pending.remove(&id) {
                 self.statements.push(Statement::Let(vec![Some(id)], code));
             }

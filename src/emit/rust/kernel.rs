@@ -1,5 +1,5 @@
-//! The crate of kernels, as an emitted file sees it: which names it offers, and the text of what a file needs that
-//! is to depend on burn alone.
+//! The crate of kernels, as an emitted file sees it: the names it offers, and the text of those kernels that a file
+//! without that crate needs.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ pub struct Library {
 
 #[derive(Clone, Debug)]
 struct KernelFile {
-    /// The file's name without its ending, which is its module's.
+    /// The name of the file without `.rs`, which is that of its module.
     module: &'static str,
     text: &'static str,
     /// The public functions and types it defines.
@@ -28,7 +28,7 @@ struct KernelFile {
 }
 
 impl Library {
-    /// Reads the crate's text. A file of `reference` takes the place of the one that goes by the backend.
+    /// Reads the crate's text. A file of `reference` replaces the one of that name that depends on the backend.
     ///
     /// # Errors
     /// A fault of trafoc: the text is not Rust.
@@ -60,7 +60,7 @@ impl Library {
         self.files.iter().any(|file| file.items.iter().any(|item| item == name))
     }
 
-    /// The module `kernels` with all that the wanted items need, in the order of the crate.
+    /// The module `kernels` with the wanted items and everything they need, in the order of the crate.
     pub fn module(&self, wanted: &BTreeSet<&str>) -> String {
         let mut chosen: BTreeSet<&str> = BTreeSet::new();
         let is_wanted = |file: &&KernelFile| file.items.iter().any(|item| wanted.contains(item.as_str()));
@@ -70,7 +70,7 @@ impl Library {
                 open.extend(self.files.iter().filter(|other| file.needs.contains(other.module)));
             }
         }
-        let mut text = "/// The ops this model is made of, each in its plainest form.\n\
+        let mut text = "/// The ops that this model calls, each in its simplest form.\n\
                         #[allow(dead_code)]\nmod kernels {\n"
             .to_owned();
         for file in self.files.iter().filter(|file| chosen.contains(file.module)) {

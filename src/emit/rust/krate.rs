@@ -1,4 +1,4 @@
-//! A whole crate around an emitted file: it builds, runs and prints on its own.
+//! A whole crate around an emitted file, with a program that runs the model.
 
 use trafoc_kernels::source;
 
@@ -9,14 +9,14 @@ use crate::ir::{DType, Layer, MemberKind, Rows, Value, Verified};
 use crate::lower::Bug;
 use crate::source::SourceMap;
 
-/// The version of burn emitted code is written for.
+/// The version of burn that emitted code is written for.
 pub const BURN: &str = "0.22.1";
 
-/// The version of the crate of kernels, whose text trafoc carries.
+/// The version of the crate of kernels.
 pub const KERNELS: &str = "0.1.0";
 
-/// The files of the crate by path: `Cargo.toml`, `README.md`, `src/lib.rs`, `src/main.rs`, the model, and below
-/// `kernels` the crate it calls, unless the model is to need burn alone.
+/// The files of the crate by path: `Cargo.toml`, `README.md`, `src/lib.rs`, `src/main.rs`, the model, and in `kernels`
+/// the crate of kernels, unless the model is [`Form::Standalone`].
 ///
 /// # Errors
 /// A fault of trafoc: the text is not Rust.
@@ -84,10 +84,12 @@ fn readme(graph: &Verified, module: &str, spec: &str, form: Form) -> String {
     };
     let doc: Vec<String> = graph.root().doc.iter().map(|line| one_line(line)).collect();
     format!(
-        "# {module}\n\n{}\n\nEmitted by trafoc from `{spec}`. `src/{module}.rs` is the model. {needs}\n\n    cargo run --release                        # fresh weights\n    \
+        "# {module}\n\n{}\n\n\
+         Emitted by trafoc from `{spec}`. `src/{module}.rs` is the model. {needs}\n\n    \
+         cargo run --release                        # fresh weights\n    \
          cargo run --release -- model.safetensors   # weights by the paths of fields, linear weights \
          `[out, in]`\n\n\
-         Both run the model once on a sample and print what comes out.\n",
+         Both run the model once on a sample and print its outputs.\n",
         doc.join("\n")
     )
 }
@@ -97,7 +99,8 @@ fn library(graph: &Verified, module: &str) -> String {
     format!("{}\n\npub mod {module};\n", doc.join("\n"))
 }
 
-/// Builds the model, loads weights if a file is given, runs it on a sample and prints what comes out.
+/// The crate's program: it creates the model, loads weights if a file is given, runs it on a sample and prints the
+/// outputs.
 fn program(graph: &Verified, module: &str, model: &str) -> Result<String, Bug> {
     let root = graph.root();
     let length = sample_length(graph);
@@ -157,7 +160,7 @@ fn sample_length(graph: &Verified) -> u64 {
     tables.chain([graph.context, 8]).min().unwrap_or(1).max(1)
 }
 
-/// An input's sample; none for one that may be absent.
+/// A sample of an input; `None` for one that may be absent.
 fn sample(value: &Value, length: u64) -> Option<String> {
     if value.ty.optional {
         return None;

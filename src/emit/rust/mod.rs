@@ -174,7 +174,7 @@ fn format(text: &str, spec: &str) -> Result<String, Bug> {
     Ok(spaced(&prettyplease::unparse(&parse(text, spec)?)))
 }
 
-/// The first line: whose output this is, and how to change it.
+/// The first line: which program wrote the file, and how to change it.
 fn header(spec: &str) -> String {
     let spec = shown(spec);
     format!("// @generated{MARK}{spec} — edit the spec, then run `trafoc build {spec}`.\n\n")
@@ -192,8 +192,8 @@ fn introduction(program: &Program, form: Form) -> String {
     let needs = match form {
         Form::Kernels => format!("Needs `burn` {BURN} and `trafoc-kernels` {KERNELS}."),
         Form::Standalone => format!(
-            "Needs `burn` {BURN} alone. The module `kernels` at the end has the ops that are more than a call of\n\
-             //! burn in their plainest form; the numbers are those of trafoc up to rounding."
+            "Needs `burn` {BURN} alone. The module `kernels` at the end has the ops that are more than one call of\n\
+             //! burn, in their simplest form; they compute the same numbers as trafoc up to rounding."
         ),
     };
     format!("{}\n//!\n//! {letters}{more}\n//!\n//! {needs}", lines.join("\n//! "))
@@ -213,7 +213,7 @@ fn uses(imports: &BTreeSet<String>) -> String {
     by_parent.into_iter().map(line).collect()
 }
 
-/// An empty line before every item but a constant after a constant, and between methods.
+/// Puts an empty line between methods and before every item, except between constants and between imports.
 fn spaced(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let is_attached = |line: &str| line.starts_with("///") || line.starts_with("#[");

@@ -3,8 +3,9 @@
 use super::code::{Code, code};
 use super::function::{Function, variable};
 use super::number::float;
-use crate::emit::program::constants::{Kind, frequencies as numbers};
+use crate::emit::program::constants::frequencies as numbers;
 use crate::emit::program::needs::Need;
+use crate::ir::op::quantity::Named;
 use crate::ir::op::{
     Activation, Attention, FrequencyRule, Hidden, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router,
     RouterScore, Score, Sequence, SinusoidLayout,
@@ -40,7 +41,7 @@ impl Wanted<'_> {
 /// The expression of an op.
 ///
 /// # Errors
-/// A fault of trafoc: the op has other inputs than it takes, or is one that a program has as an action of its own.
+/// A fault of trafoc: the op has other inputs than it takes, or is one for which a program has another action.
 pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, Bug> {
     let module = f.module;
     let int = |n: u64| Code::text(n.to_string());
@@ -64,19 +65,19 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, 
                 SinusoidLayout::Concat => "sinusoid_concat",
             };
             let [positions] = wanted.inputs(op)?;
-            call(name, vec![f.operand(positions), f.file.extent(*dim), Code::text(float(*base))])
+            call(name, vec![f.operand(positions), f.file.extent(*dim), f.file.real(Named::Base, *base)])
         }
         Op::RotaryTable { along, rotary } => {
             let (start, length) = span(f, *along);
             let total =
                 if start == Code::text("0") { length.clone() } else { start.clone().plus(length.clone()) };
-            let frequencies = frequencies(f, rotary, total)?;
-            let magnitude = Code::text(float(rotary.magnitude));
+            let frequencies = frequencies(f, rotary, *along, total)?;
+            let magnitude = f.file.real(Named::Magnitude, rotary.magnitude);
             call("rotary_table", vec![frequencies, magnitude, start, length, device()])
         }
         Op::Mask { queries, keys, rule } => {
             let (start, length) = span(f, *queries);
-            let rule = Code::text(format!("|query, key| {}", hides(rule)));
+            let rule = code!["|query, key| ", hides(f, rule)];
             call("mask_by", vec![start, length, key_count(f, *keys), device(), rule])
         }
         Op::PaddingMask => {
@@ -98,7 +99,15 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, 
             let (start, length) = span(f, *queries);
             let two_sided = Code::text(bidirectional.to_string());
             let keys = key_count(f, *keys);
-            let sizes = vec![start, length, keys, int(*buckets), int(*max_distance), two_sided, device()];
+            let sizes = vec![
+                start,
+                length,
+                keys,
+                f.file.extent(*buckets),
+                f.file.count(Named::MaxDistance, *max_distance),
+                two_sided,
+                device(),
+            ];
             call("relative_buckets", sizes)
         }
         Op::SplitHeads { heads } => {
@@ -111,8 +120,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, 
         }
         Op::RepeatHeads { times } => {
             let [x] = wanted.inputs(op)?;
-            let times = repeats(f, x, *times);
-            call("repeat_heads", vec![f.operand(x), times])
+            call("repeat_heads", vec![f.operand(x), f.file.extent(*times)])
         }
         Op::Rotate { pairing } => {
             let name = match pairing {
@@ -122,8 +130,8 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, 
             let [x, cos, sin] = wanted.inputs(op)?;
             call(name, vec![f.operand(x), f.operand(cos), f.operand(sin)])
         }
-        // The program appends to caches with an action of its own. Where nothing decodes step by step there are none,
-        // and nothing comes before these.
+        // Appending to a cache is another action of the program. A model that does not decode step by step has no
+        // caches, so nothing comes before these keys and values.
         Op::Cache => {
             let [x] = wanted.inputs(op)?;
             f.operand(x)
@@ -163,7 +171,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, 
         }
         Op::Softcap { cap } => {
             let [x] = wanted.inputs(op)?;
-            let cap = Code::text(float(*cap));
+            let cap = f.file.real(Named::Softcap, *cap);
             f.operand(x).over(cap.clone()).method("tanh", []).times(cap)
         }
         Op::Dropout { .. } => {
@@ -261,7 +269,7 @@ fn span(f: &Function<'_>, along: Sequence) -> (Code, Code) {
     let length = match along {
         Sequence::Whole | Sequence::Cached => need(Need::Time),
         Sequence::Source => need(Need::Source),
-        Sequence::Fixed(n) => Code::text(n.to_string()),
+        Sequence::Fixed(n) => f.file.extent(n),
     };
     (start, length)
 }
@@ -280,26 +288,28 @@ fn axis(module: &Module, id: ValueId, from_last: usize) -> usize {
     rank(module, id).saturating_sub(1 + from_last)
 }
 
-/// `HEADS / KV_HEADS`, or `HEADS` where one head of keys serves all queries.
-fn repeats(f: &Function<'_>, input: ValueId, times: Extent) -> Code {
-    let few = f.module.value(input).ty.shape.get(1).and_then(|dim| dim.extent());
-    f.file.size(&f.file.program.constants.repeats(few, times))
-}
-
 /// The inverse frequencies as `&[f64]`.
-fn frequencies(f: &Function<'_>, rotary: &RotaryTable, total: Code) -> Result<Code, Bug> {
+fn frequencies(f: &Function<'_>, rotary: &RotaryTable, along: Sequence, total: Code) -> Result<Code, Bug> {
     let usual = under(f, rotary, &rotary.rule)?;
     let Some(long) = &rotary.long else { return Ok(code!["&", usual]) };
     // No choice is written where the length is known.
-    let goes_beyond = total.integer().map(|length| length > long.from);
+    let goes_beyond = match along {
+        Sequence::Fixed(length) => Some(length > Extent::from(long.from)),
+        Sequence::Whole | Sequence::Cached | Sequence::Source => None,
+    };
     if goes_beyond == Some(false) {
         return Ok(code!["&", usual]);
     }
     let grown = match &long.rule {
         LongRule::Frequencies(rule) => under(f, rotary, rule)?,
         LongRule::Dynamic { factor } => {
-            let sizes = [float(rotary.theta), float(*factor), long.from.to_string()].map(Code::text);
-            let sizes = sizes.into_iter().chain([total.clone(), f.file.extent(rotary.dim)]);
+            let sizes = [
+                f.file.real(Named::Theta, rotary.theta),
+                f.file.real(Named::ScalingFactor, *factor),
+                f.file.count(Named::OriginalContext, long.from),
+                total.clone(),
+                f.file.extent(rotary.dim),
+            ];
             Code::call(Code::kernel("dynamic_frequencies"), sizes)
         }
     };
@@ -310,8 +320,8 @@ fn frequencies(f: &Function<'_>, rotary: &RotaryTable, total: Code) -> Result<Co
     let same_type = |code: Code, is_list: bool| if is_list { code.method("to_vec", []) } else { code };
     let usual = same_type(usual, is_list(&rotary.rule));
     let grown = same_type(grown, matches!(&long.rule, LongRule::Frequencies(rule) if is_list(rule)));
-    let condition = format!(" > {} {{ ", long.from);
-    Ok(code!["&if ", total, condition, grown, " } else { ", usual, " }"])
+    let from = f.file.count(Named::OriginalContext, long.from);
+    Ok(code!["&if ", total, " > ", from, " { ", grown, " } else { ", usual, " }"])
 }
 
 /// The frequencies under a rule: `frequencies(theta, dim)` for plain ones, else a table.
@@ -319,49 +329,57 @@ fn under(f: &Function<'_>, rotary: &RotaryTable, rule: &FrequencyRule) -> Result
     if *rule != FrequencyRule::Plain {
         return f.file.table(&numbers(rotary, rule));
     }
-    let theta = f.file.scalar(&f.file.program.constants.scalar(Kind::Theta, rotary.theta));
+    let theta = f.file.real(Named::Theta, rotary.theta);
     Ok(Code::call(Code::kernel("frequencies"), [theta, f.file.extent(rotary.dim)]))
 }
 
 /// Whether a key is hidden, as a condition on `query` and `key`.
-fn hides(rule: &MaskRule) -> String {
-    let mut any: Vec<String> = rule.conditions().map(hidden).collect();
-    if any.len() > 1 {
-        any = any
-            .into_iter()
-            .map(|text| if text.contains("&&") { format!("({text})") } else { text })
-            .collect();
-    }
-    if any.is_empty() { "false".to_owned() } else { any.join(" || ") }
+fn hides(f: &Function<'_>, rule: &MaskRule) -> Code {
+    let several = rule.conditions().count() > 1;
+    let any = rule.conditions().map(|condition| match condition {
+        Hidden::Later { prefix } if several && prefix > 0 => code!["(", hidden(f, condition), ")"],
+        Hidden::Later { .. } | Hidden::Behind { .. } | Hidden::Ahead { .. } | Hidden::OtherChunk { .. } => {
+            hidden(f, condition)
+        }
+    });
+    if rule.is_empty() { Code::text("false") } else { Code::separated(any, " || ") }
 }
 
-fn hidden(condition: Hidden) -> String {
+fn hidden(f: &Function<'_>, condition: Hidden) -> Code {
+    let count = |named: Named, n: u64| f.file.count(named, n);
     match condition {
-        Hidden::Later { prefix: 0 } => "key > query".to_owned(),
-        Hidden::Later { prefix } => format!("key > query && key >= {prefix}"),
-        Hidden::Behind { window: 1 } => "key < query".to_owned(),
-        Hidden::Behind { window } => format!("key + {window} <= query"),
-        Hidden::Ahead { window: 1 } => "query < key".to_owned(),
-        Hidden::Ahead { window } => format!("query + {window} <= key"),
-        Hidden::OtherChunk { chunk: 1 } => "key != query".to_owned(),
-        Hidden::OtherChunk { chunk } => format!("key / {chunk} != query / {chunk}"),
+        Hidden::Later { prefix: 0 } => "key > query".into(),
+        Hidden::Later { prefix } => code!["key > query && key >= ", count(Named::Prefix, prefix)],
+        Hidden::Behind { window: 1 } => "key < query".into(),
+        Hidden::Behind { window } => code!["key + ", count(Named::Window, window), " <= query"],
+        Hidden::Ahead { window: 1 } => "query < key".into(),
+        Hidden::Ahead { window } => code!["query + ", count(Named::Window, window), " <= key"],
+        Hidden::OtherChunk { chunk: 1 } => "key != query".into(),
+        Hidden::OtherChunk { chunk } => {
+            let chunk = count(Named::Chunk, chunk);
+            code!["key / ", &chunk, " != query / ", &chunk]
+        }
     }
+}
+
+/// The width of a value in the author's words.
+fn width(f: &Function<'_>, x: ValueId) -> Option<Extent> {
+    f.module.value(x).ty.last().and_then(|dim| dim.extent())
 }
 
 /// A factor on `x`.
 fn factor(f: &Function<'_>, by: f64, x: ValueId) -> Code {
-    let width = f.module.value(x).ty.last().and_then(|dim| dim.extent());
-    f.file.scalar(&f.file.program.constants.factor(by, width))
+    f.file.scalar(&f.file.program.constants.factor(by, width(f, x)))
 }
 
-/// `attention(q, k, v, mask, bias, options)`. Where its weights are wanted or it has sinks or additive scores, the weights are computed
-/// apart from the sum.
+/// `attention(q, k, v, mask, bias, options)`. Where its weights are wanted, or it has sinks or additive scores, the
+/// weights are computed apart from the sum.
 fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<'_>) -> Result<Code, Bug> {
     let Attention { score, scale, softcap, causal, dropout, has_mask, has_bias, has_sinks } = attention;
     let [q, k, v, rest @ ..] = wanted.inputs else {
         return Err(Bug("attention has too few inputs in the emitted program".to_owned()));
     };
-    let scale = factor(f, *scale, *q);
+    let scale = f.file.scalar(&f.file.program.constants.score_scale(*scale, width(f, *q)));
     let mut rest = rest.iter().copied();
     let (q, k, v) = (f.operand(*q), f.operand(*k), f.operand(*v));
     let mut next = |is_there: bool| match is_there.then(|| rest.next()) {
@@ -377,12 +395,15 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<
             None => return Err(Bug("additive scores have no weights in the emitted program".to_owned())),
         },
     };
-    let softcap = softcap.map_or("None".to_owned(), |cap| format!("Some({})", float(cap)));
+    let softcap = softcap
+        .map_or_else(|| Code::text("None"), |cap| code!["Some(", f.file.real(Named::Softcap, cap), ")"]);
     let options = code![
         Code::import("burn::tensor::ops::AttentionModuleOptions"),
         " { scale: Some(",
         scale,
-        format!("), softcap: {softcap}, is_causal: {causal} }}")
+        "), softcap: ",
+        softcap,
+        format!(", is_causal: {causal} }}")
     ];
     f.local("options", options);
     let options = Code::text("options");
@@ -466,5 +487,9 @@ fn route(f: &mut Function<'_>, router: &Router, wanted: &Wanted<'_>) -> Result<C
             Code::call(Code::kernel("route_softmax_of_chosen"), [scores, top_k, choice])
         }
     };
-    Ok(if router.scale == 1.0 { weights } else { weights.times(Code::text(float(router.scale))) })
+    Ok(if router.scale == 1.0 {
+        weights
+    } else {
+        weights.times(f.file.real(Named::RouterScale, router.scale))
+    })
 }

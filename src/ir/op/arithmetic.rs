@@ -1,6 +1,7 @@
 //! Ops that work feature by feature.
 
 use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::quantity::{Named, Quantity};
 use super::training::{Entry, Operand, Passing, Training};
 use crate::ir::infer::{broadcast, fail, one_float};
 use crate::ir::print::{factor, optional};
@@ -257,6 +258,9 @@ impl Meaning for Softcap {
     fn training(&self, _: &Site<'_>) -> Training {
         Entry { own: 1, ..Entry::of_input(Passing::Fresh) }.alone()
     }
+    fn quantities(&self) -> Vec<Quantity> {
+        vec![Quantity::Real(Named::Softcap, self.cap)]
+    }
 }
 
 /// [`Op::Dropout`](super::Op::Dropout)
@@ -292,6 +296,9 @@ impl Meaning for Dropout {
     }
     fn is_random(&self) -> bool {
         true
+    }
+    fn quantities(&self) -> Vec<Quantity> {
+        vec![Quantity::Real(Named::Dropout, self.p)]
     }
 }
 

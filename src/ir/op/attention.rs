@@ -1,6 +1,7 @@
 //! Attention, by scaled dot products or additive scores, and the cache of keys and values.
 
 use super::meaning::{Given, Meaning, Picture, Site, Types, size};
+use super::quantity::{Named, Quantity};
 use super::training::{Entry, Operand, Passing, Training};
 use super::{Activation, MaskRule};
 use crate::ir::infer::{Mismatch, broadcast, fail};
@@ -215,6 +216,11 @@ impl Meaning for Attention {
         entries.push(Entry::new(Passing::Product, factors).keeping(factors));
         let results = vec![entries.len() - 1, weights];
         Training::Computed { entries, results }
+    }
+    fn quantities(&self) -> Vec<Quantity> {
+        let softcap = self.softcap.map(|cap| Quantity::Real(Named::Softcap, cap));
+        let dropout = (self.dropout > 0.0).then_some(Quantity::Real(Named::Dropout, self.dropout));
+        softcap.into_iter().chain(dropout).collect()
     }
 }
 

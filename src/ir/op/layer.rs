@@ -43,10 +43,12 @@ pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
         }
         Layer::Patches { channels, dim, size, .. } => match x.shape.as_slice() {
             [batch, c, h, w] if *c == Dim::from(*channels) => {
-                let size = u128::from(*size);
-                match (h.divide(size), w.divide(size)) {
+                match (h.divide_by(*size), w.divide_by(*size)) {
                     (Some(rows), Some(columns)) => {
-                        Ok(vec![Type::float([batch.clone(), &rows * &columns, Dim::from(*dim)])])
+                        let all = (&rows * &columns).extent();
+                        let all =
+                            all.map_or_else(|| &rows * &columns, |n| Extent::new("patches", n.get()).into());
+                        Ok(vec![Type::float([batch.clone(), all, Dim::from(*dim)])])
                     }
                     _ => fail(format!("patches of {size} do not divide {h}x{w}")),
                 }

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::Sequence;
 use super::meaning::{Given, Meaning, Note, Picture, Site, Types};
+use super::quantity::{Named, Quantity};
 use super::training::Training;
 use crate::ir::infer::{broadcast, fail};
 use crate::ir::print::{flag, optional, thousands};
@@ -353,6 +354,14 @@ impl Meaning for Mask {
     }
     fn is_table(&self) -> bool {
         true
+    }
+    fn quantities(&self) -> Vec<Quantity> {
+        let numbers = self.rule.conditions().map(|condition| match condition {
+            Hidden::Later { prefix } => Quantity::Count(Named::Prefix, prefix),
+            Hidden::Behind { window } | Hidden::Ahead { window } => Quantity::Count(Named::Window, window),
+            Hidden::OtherChunk { chunk } => Quantity::Count(Named::Chunk, chunk),
+        });
+        numbers.filter(|number| *number != Quantity::Count(Named::Prefix, 0)).collect()
     }
 }
 

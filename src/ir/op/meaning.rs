@@ -8,6 +8,7 @@ use std::fmt;
 
 use super::MaskRule;
 use super::members::Callee;
+use super::quantity::Quantity;
 use super::training::Training;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Sequence;
@@ -40,6 +41,11 @@ pub trait Meaning {
 
     /// What comes of it in a training step.
     fn training(&self, site: &Site<'_>) -> Training;
+
+    /// The numbers of it that have a name, in the order readers expect.
+    fn quantities(&self) -> Vec<Quantity> {
+        Vec::new()
+    }
 
     /// The member that it runs.
     fn member(&self) -> Option<MemberId> {

@@ -17,6 +17,7 @@ mod mask;
 pub mod meaning;
 mod members;
 mod position;
+pub mod quantity;
 mod route;
 mod shape;
 mod table;
@@ -124,7 +125,7 @@ pub enum Op {
         /// Length of keys.
         keys: Sequence,
         /// How many buckets.
-        buckets: u64,
+        buckets: Extent,
         /// Distances from here on share the last bucket.
         max_distance: u64,
         /// Whether keys after the query have buckets of their own.
@@ -302,7 +303,7 @@ pub enum Sequence {
     /// `S`: the source of an encoder-decoder.
     Source,
     /// A length the spec fixes (image patches).
-    Fixed(u64),
+    Fixed(Extent),
 }
 
 impl Sequence {

@@ -1,8 +1,9 @@
 //! Positions: their numbers, tables of them, rotation by them, biases from distances.
 
 use super::meaning::{Given, Indices, Meaning, Note, Picture, Site, Types};
+use super::quantity::{Named, Quantity};
 use super::training::{Entry, Passing, Training};
-use super::{RotaryTable, Sequence, SinusoidLayout, Slopes};
+use super::{FrequencyRule, LongRotary, LongRule, RotaryTable, Sequence, SinusoidLayout, Slopes};
 use crate::ir::infer::fail;
 use crate::ir::print::{optional, thousands};
 use crate::ir::work::Work;
@@ -87,6 +88,9 @@ impl Meaning for Sinusoid {
     fn training(&self, _: &Site<'_>) -> Training {
         Training::Table
     }
+    fn quantities(&self) -> Vec<Quantity> {
+        vec![Quantity::Size(self.dim), Quantity::Real(Named::Base, self.base)]
+    }
 }
 
 /// [`Op::RotaryTable`](super::Op::RotaryTable)
@@ -112,7 +116,7 @@ impl Meaning for Angles<'_> {
         "cosine and sine of position × frequency, one frequency a pair of features"
     }
     fn infer(&self, _: &Given<'_>) -> Types {
-        let ty = Type::float([self.along.queries(), Dim::of(self.rotary.pairs())]);
+        let ty = Type::float([self.along.queries(), Dim::from(self.rotary.half())]);
         Ok(vec![ty.clone(), ty])
     }
     fn work(&self, _: &Site<'_>) -> Work {
@@ -129,6 +133,22 @@ impl Meaning for Angles<'_> {
     }
     fn is_table(&self) -> bool {
         true
+    }
+    fn quantities(&self) -> Vec<Quantity> {
+        let RotaryTable { dim, theta, rule, long, magnitude } = self.rotary;
+        let mut all = vec![Quantity::Size(*dim)];
+        all.extend((*rule == FrequencyRule::Plain).then_some(Quantity::Real(Named::Theta, *theta)));
+        all.extend((*magnitude != 1.0).then_some(Quantity::Real(Named::Magnitude, *magnitude)));
+        if let Some(LongRotary { from, rule }) = long {
+            all.push(Quantity::Count(Named::OriginalContext, *from));
+            if let LongRule::Dynamic { factor } = rule {
+                all.extend([
+                    Quantity::Real(Named::Theta, *theta),
+                    Quantity::Real(Named::ScalingFactor, *factor),
+                ]);
+            }
+        }
+        all
     }
 }
 
@@ -211,7 +231,7 @@ impl Meaning for Alibi<'_> {
 pub(super) struct Buckets {
     pub queries: Sequence,
     pub keys: Sequence,
-    pub buckets: u64,
+    pub buckets: Extent,
     pub max_distance: u64,
     pub bidirectional: bool,
 }
@@ -246,7 +266,10 @@ impl Meaning for Buckets {
         true
     }
     fn indices(&self) -> Option<Indices> {
-        Some(Indices::Below(self.buckets))
+        Some(Indices::Below(self.buckets.get()))
+    }
+    fn quantities(&self) -> Vec<Quantity> {
+        vec![Quantity::Size(self.buckets), Quantity::Count(Named::MaxDistance, self.max_distance)]
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Activation;
 use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::quantity::{Named, Quantity};
 use super::training::{Entry, Passing, Training};
 use crate::ir::infer::fail;
 use crate::ir::print::{flag, optional};
@@ -93,5 +94,10 @@ impl Meaning for Router {
     }
     fn training(&self, _: &Site<'_>) -> Training {
         Entry { own: 3, ..Entry::of_input(Passing::Fresh) }.alone()
+    }
+    fn quantities(&self) -> Vec<Quantity> {
+        let groups = self.groups.into_iter().flat_map(|g| [g.groups, g.keep, g.score_of]);
+        let scale = (self.scale != 1.0).then_some(Quantity::Real(Named::RouterScale, self.scale));
+        std::iter::once(self.top_k).chain(groups).map(Quantity::Size).chain(scale).collect()
     }
 }

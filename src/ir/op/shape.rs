@@ -107,7 +107,7 @@ impl Meaning for Prepend {
             return fail(format!("{rows} before {x}"));
         }
         let mut ty = (*x).clone();
-        ty.shape[1] = &rows.shape[0] + &x.shape[1];
+        ty.shape[1] = &x.shape[1] + &rows.shape[0];
         Ok(vec![ty])
     }
     fn work(&self, site: &Site<'_>) -> Work {

@@ -86,6 +86,11 @@ impl RotaryTable {
         self.dim.get() / 2
     }
 
+    /// The number of pairs in the author's words.
+    pub fn half(&self) -> Extent {
+        self.dim.divide(Extent::from(2)).unwrap_or(Extent::from(self.pairs()))
+    }
+
     /// The inverse frequency of a pair for sequences of the length used in training.
     pub fn inverse_frequency(&self, pair: u64) -> f64 {
         self.frequency_under(&self.rule, pair)

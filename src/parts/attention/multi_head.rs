@@ -263,7 +263,7 @@ impl Heads {
 
     /// How many heads of queries share one of keys.
     pub fn repeats(&self) -> Extent {
-        Extent::from(self.heads.get().checked_div(self.kv_heads.get()).unwrap_or(1))
+        self.heads.divide(self.kv_heads).unwrap_or(Extent::from(1))
     }
 }
 

@@ -50,7 +50,7 @@ impl Scheme for Rotary {
         // All features of a head, or a number of its own.
         let dim = if at.head_dim == rotated { at.head_dim } else { Extent::new("rotary_dim", rotated) };
         let table = self.scaling.table(*self.theta, dim, at.context);
-        let ty = Type::float([at.sequence.queries(), Dim::of(rotated / 2)]);
+        let ty = Type::float([at.sequence.queries(), Dim::from(table.half())]);
         let ambient = Ambient::Angles { along: at.sequence, rotary: table.clone() };
         let op = Op::RotaryTable { along: at.sequence, rotary: table };
         let values = vec![("cos", ty.clone()), ("sin", ty)];

@@ -47,6 +47,7 @@ impl T5 {
 impl Buckets {
     fn op(self) -> Op {
         let Self { along, buckets, max_distance, bidirectional } = self;
+        let buckets = Extent::new("buckets", buckets);
         Op::RelativeBuckets { queries: along, keys: along, buckets, max_distance, bidirectional }
     }
 }

@@ -1,0 +1,65 @@
+//! The numbers of ops that readers know by a name.
+//!
+//! A number is called what it is, never what it happens to be equal to. Reports and emitted code name it by this.
+
+use crate::ir::Extent;
+
+/// A number of an op.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Quantity {
+    /// A size in the author's words.
+    Size(Extent),
+    /// A whole number of that kind.
+    Count(Named, u64),
+    /// A real number of that kind.
+    Real(Named, f64),
+}
+
+macro_rules! named {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal;)*) => {
+        /// What a number is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Named { $($(#[doc = $doc])* $variant),* }
+
+        impl Named {
+            /// Its name in lower case.
+            pub fn name(self) -> &'static str {
+                match self { $(Named::$variant => $name),* }
+            }
+
+            /// What it is, as a sentence.
+            pub fn sentence(self) -> &'static str {
+                match self { $(Named::$variant => concat!($($doc),*).trim_ascii()),* }
+            }
+        }
+    };
+}
+
+named! {
+    /// Keys that a query sees on one side, its own position included.
+    Window = "window";
+    /// Positions of a chunk; a query sees the keys of its chunk.
+    Chunk = "chunk";
+    /// Positions at the start that every query sees.
+    Prefix = "prefix";
+    /// Distances from here on share the last bucket.
+    MaxDistance = "max_distance";
+    /// Longer sequences change the rotary angles.
+    OriginalContext = "original_context";
+    /// Base of the rotary angles.
+    Theta = "theta";
+    /// Base of the wavelengths of sinusoidal positions.
+    Base = "base";
+    /// How much longer sequences may be than in training.
+    ScalingFactor = "scaling_factor";
+    /// Factor on the sines and cosines of rotary angles.
+    Magnitude = "magnitude";
+    /// Factor on the scores of attention.
+    ScoreScale = "score_scale";
+    /// Factor on the weights of experts.
+    RouterScale = "router_scale";
+    /// Bound on scores or logits: `bound * tanh(x / bound)`.
+    Softcap = "softcap";
+    /// Probability of dropping a feature in training.
+    Dropout = "dropout";
+}
