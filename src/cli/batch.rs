@@ -53,9 +53,10 @@ pub fn report(
         false if inputs.get("target").is_some() => ("target", "mask"),
         false => ("tokens", "mask"),
     };
-    let tokenizer = match is_source {
-        true => codebook.and_then(Codebook::source_tokenizer),
-        false => codebook.and_then(|c| c.tokenizer.as_ref()),
+    let tokenizer = if is_source {
+        codebook.and_then(Codebook::source_tokenizer)
+    } else {
+        codebook.and_then(|c| c.tokenizer.as_ref())
     };
     let at = |input: &str, b: usize, t: usize| inputs.get(input)?.get(b)?.get(t)?.as_u64();
     // A causal language model needs no mask for padding, so padding is found by its id.

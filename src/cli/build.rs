@@ -34,7 +34,7 @@ pub struct Build {
     standalone: bool,
     #[command(flatten)]
     force: ForceArg,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -81,9 +81,10 @@ impl Command for Build {
                 return Ok(Output::new(text, data));
             }
             None => {
-                let path = match self.out.extension().is_some_and(|e| e == "rs") {
-                    true => self.out.clone(),
-                    false => self.out.join(format!("{}.rs", rust::name::file(&subject.graph.name))),
+                let path = if self.out.extension().is_some_and(|e| e == "rs") {
+                    self.out.clone()
+                } else {
+                    self.out.join(format!("{}.rs", rust::name::file(&subject.graph.name)))
                 };
                 let text = emit()?;
                 (path.clone(), vec![(path, text)])

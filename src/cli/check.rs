@@ -161,9 +161,10 @@ fn agreed(subject: &mut Subject, recipe: &str, ui: &mut Ui) -> Result<usize, Fai
     }
     let found = sink.into_sorted();
     ui.diagnose(&found, &subject.sources);
-    match found.iter().any(|d| d.severity == Severity::Error) {
-        true => Err(Failure::new(Exit::Failed, format!("`{recipe}` has {}", counted(&found)))),
-        false => Ok(found.len()),
+    if found.iter().any(|d| d.severity == Severity::Error) {
+        Err(Failure::new(Exit::Failed, format!("`{recipe}` has {}", counted(&found))))
+    } else {
+        Ok(found.len())
     }
 }
 

@@ -25,10 +25,7 @@ const IMAGES: usize = 12;
 /// The recipe does not fit the spec, or the data cannot be read.
 pub fn contents(arguments: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
     let root = PathBuf::from(&arguments.spec.spec);
-    let own = match run_dir::is_run(&root) {
-        true => Some(run_dir::newest(&root).map_err(run_failure)?),
-        false => None,
-    };
+    let own = if run_dir::is_run(&root) { Some(run_dir::newest(&root).map_err(run_failure)?) } else { None };
     let Some(recipe) = arguments.recipe.clone().or_else(|| own.map(|f| f.file(files::RECIPE))) else {
         return Err(Failure::usage("a spec needs a recipe, which names the data").help("`--recipe FILE`"));
     };

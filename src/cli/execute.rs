@@ -59,9 +59,10 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let subject = run.spec.compile(ui)?;
     let json = completed(&subject, read_inputs(&run.inputs)?);
     let chosen = choose_place(&run.place, ui)?;
-    let trained = match is_run(Path::new(&run.spec.spec)) && run.weights.is_none() {
-        true => Some(weights_of_run(Path::new(&run.spec.spec), ui)?),
-        false => None,
+    let trained = if is_run(Path::new(&run.spec.spec)) && run.weights.is_none() {
+        Some(weights_of_run(Path::new(&run.spec.spec), ui)?)
+    } else {
+        None
     };
     if run.seed.is_some() && (trained.is_some() || subject.model.is_some()) {
         let message = format!("`--seed` would have no effect: `{}` has weights of its own", run.spec.spec);

@@ -26,7 +26,7 @@ pub struct Explain {
     what: Option<String>,
     #[command(flatten)]
     over: OverArgs,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }

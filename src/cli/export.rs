@@ -81,7 +81,7 @@ pub struct Data {
     /// The settings for training that the config has no key for.
     not_kept: Vec<String>,
     /// The other files that were written or copied.
-    beside: Vec<String>,
+    others: Vec<String>,
 }
 
 impl Command for Export {
@@ -168,7 +168,7 @@ impl Command for Export {
             architecture,
             tensors: tensors.len(),
             not_kept: lost,
-            beside: others,
+            others,
         };
         Ok(Output::new(text, data))
     }

@@ -52,7 +52,7 @@ pub fn write_png(path: &Path, figure: &crate::draw::Figure) -> Result<(), Failur
     write::replace(path, |file| file.write_all(&bytes)).map_err(|e| cannot_write(path, &e))
 }
 
-/// Says what is missing.
+/// Reports the missing feature.
 ///
 /// # Errors
 /// Always.
@@ -63,17 +63,17 @@ pub fn write_png(_: &Path, _: &crate::draw::Figure) -> Result<(), Failure> {
 }
 
 /// Files of one folder that appear together or not at all: they are written into a folder of another name, and
-/// renamed at the end. What a killed process leaves behind is under a name that no reader looks for, and goes away with
-/// the next attempt.
+/// renamed at the end. What a killed process leaves has a name that no reader looks for, and the next attempt removes
+/// it.
 #[derive(Debug)]
 pub struct Staged {
     to: PathBuf,
-    beside: PathBuf,
+    staging: PathBuf,
     is_done: bool,
 }
 
 impl Staged {
-    /// Files that are to be in the folder `to`, which need not be there.
+    /// Begins to write files for the folder `to`, which need not exist.
     ///
     /// # Errors
     /// The system refuses.
@@ -81,8 +81,8 @@ impl Staged {
         // A link is followed, so that it stays one.
         let to = fs::canonicalize(to).unwrap_or_else(|_| to.to_owned());
         let begin = || {
-            // Beside the folder where there is none yet, so that it appears whole; inside of it where there is one.
-            let beside = match (to.is_dir(), to.file_name()) {
+            // If the folder does not exist yet, next to it, so that it appears whole; else inside of it.
+            let staging = match (to.is_dir(), to.file_name()) {
                 (false, Some(name)) => {
                     let mut hidden = OsString::from(".");
                     hidden.push(name);
@@ -91,36 +91,37 @@ impl Staged {
                 }
                 _ => to.join(".trafoc.tmp"),
             };
-            write::unless_missing(fs::remove_dir_all(&beside))?;
-            fs::create_dir_all(&beside)?;
-            Ok(beside)
+            write::unless_missing(fs::remove_dir_all(&staging))?;
+            fs::create_dir_all(&staging)?;
+            Ok(staging)
         };
-        let beside = begin().map_err(|e| cannot_write(&to, &e))?;
-        Ok(Self { to, beside, is_done: false })
+        let staging = begin().map_err(|e| cannot_write(&to, &e))?;
+        Ok(Self { to, staging, is_done: false })
     }
 
     /// The folder to write into.
     pub fn folder(&self) -> &Path {
-        &self.beside
+        &self.staging
     }
 
-    /// Gives everything its name, the file `last` after all others: where the folder was there already, it is what
-    /// makes the others count.
+    /// Gives everything its name, the file `last` after all others: if the folder existed before, readers look for this
+    /// file first.
     ///
     /// # Errors
     /// The system refuses.
     pub fn finish(mut self, last: &str) -> Result<(), Failure> {
         let finish = || {
             if !self.to.exists() {
-                return fs::rename(&self.beside, &self.to);
+                return fs::rename(&self.staging, &self.to);
             }
-            let mut names: Vec<OsString> =
-                fs::read_dir(&self.beside)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+            let mut names: Vec<OsString> = fs::read_dir(&self.staging)?
+                .map(|entry| Ok(entry?.file_name()))
+                .collect::<io::Result<_>>()?;
             names.sort_by_key(|name| (name == last, name.clone()));
             for name in names {
-                fs::rename(self.beside.join(&name), self.to.join(&name))?;
+                fs::rename(self.staging.join(&name), self.to.join(&name))?;
             }
-            fs::remove_dir(&self.beside)
+            fs::remove_dir(&self.staging)
         };
         finish().map_err(|e| cannot_write(&self.to, &e))?;
         self.is_done = true;
@@ -131,8 +132,8 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.is_done {
-            // The failure that led here is told; the next attempt clears what stays.
-            let _ = fs::remove_dir_all(&self.beside);
+            // The failure that led here is reported; the next attempt removes what remains.
+            let _ = fs::remove_dir_all(&self.staging);
         }
     }
 }

@@ -171,7 +171,7 @@ fn size(fitter: &Fitter, name: &str, subject: &Subject) -> Result<Size, Failure>
     })
 }
 
-/// The number before a suffix as people write sizes, `350M` or `24GiB`, and what the suffix stands for.
+/// A size such as `350M` or `24GiB`: the text of the number, and the factor of the suffix.
 fn suffixed(text: &str) -> (&str, f64) {
     const SUFFIXES: &[(&str, f64)] = &[
         ("KiB", 1024.0),

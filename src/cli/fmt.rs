@@ -93,12 +93,11 @@ impl Command for Fmt {
             return Err(Failure::new(Exit::Failed, "a text with errors cannot be formatted"));
         }
         let is_failed = self.check && !changed.is_empty();
-        let output = match self.write || self.check {
-            true => {
-                let lines: String = changed.iter().map(|name| format!("{name}\n")).collect();
-                Output::new(lines, Data::Changed { changed })
-            }
-            false => Output::new(text.clone(), Data::Printed(Printed { text })),
+        let output = if self.write || self.check {
+            let lines: String = changed.iter().map(|name| format!("{name}\n")).collect();
+            Output::new(lines, Data::Changed { changed })
+        } else {
+            Output::new(text.clone(), Data::Printed(Printed { text }))
         };
         if is_failed {
             ui.note("not formatted; `trafoc fmt --write` formats it");

@@ -156,15 +156,16 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
             ended: decoded.ended || is_cut,
         });
     }
-    let text: String = match streamed {
-        true => "\n".to_owned(),
-        false => shown
+    let text: String = if streamed {
+        "\n".to_owned()
+    } else {
+        shown
             .iter()
             .map(|w| match w.known {
                 Some(known) => format!("{}\t{known}\n", w.text),
                 None => format!("{}\n", w.text),
             })
-            .collect(),
+            .collect()
     };
     Ok(Output::new(text, Data { texts: shown, max_tokens: limits.most }))
 }

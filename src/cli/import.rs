@@ -94,9 +94,10 @@ impl Command for Import {
         let Some(config) = config_of(&self.model) else {
             let message = format!("`{}` is not a directory with a config.json", self.model.display());
             let failure = Failure::new(Exit::File, message);
-            return Err(match self.dry_run {
-                true => failure.help("a spec needs `--weights FILE` together with `--dry-run`"),
-                false => failure,
+            return Err(if self.dry_run {
+                failure.help("a spec needs `--weights FILE` together with `--dry-run`")
+            } else {
+                failure
             });
         };
         if self.dry_run {
@@ -112,10 +113,8 @@ impl Command for Import {
         let subject = self.over.compile(&named, ui)?;
         let model = HubModel::open(&config, self.over.families(), ui)?;
         let imported = &model.imported;
-        let spec = match self.over.changes() {
-            true => expand(&subject.spec, Notation::Yaml),
-            false => imported.text.clone(),
-        };
+        let spec =
+            if self.over.changes() { expand(&subject.spec, Notation::Yaml) } else { imported.text.clone() };
         let text = spec + "\n" + &named_weights(&model, &subject.graph);
         let text = match notation {
             Notation::Yaml => text,

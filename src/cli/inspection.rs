@@ -43,11 +43,10 @@ impl Command for Inspect {
             Inspected::Training(one) => {
                 if !is_run(&one.run) {
                     let name = one.run.display();
-                    let failure = match one.run.exists() {
-                        true => Failure::usage(format!("`{name}` is not the folder of a run")),
-                        false => {
-                            Failure::new(Exit::File, format!("cannot read `{name}`: there is no such file"))
-                        }
+                    let failure = if one.run.exists() {
+                        Failure::usage(format!("`{name}` is not the folder of a run"))
+                    } else {
+                        Failure::new(Exit::File, format!("cannot read `{name}`: there is no such file"))
                     };
                     return Err(failure.help("`trafoc train` creates the folder of a run"));
                 }

@@ -230,12 +230,12 @@ commands! {
     )]
     Train(train::Train) = "train",
     /// Measure a trained model on a part of its data
-    #[command(before_help = "Example: trafoc eval run --split test")]
+    #[command(before_help = "Example: trafoc eval run --split validation")]
     Eval(eval::Eval) = "eval",
     /// Write on from a text, or translate, with a trained model
     #[command(
         visible_alias = "g",
-        before_help = "Example: trafoc generate run --prompt 'Once upon' --temperature 0.8"
+        before_help = "Example: trafoc generate run --count 5 --temperature 0.8"
     )]
     Generate(generate::Generate) = "generate",
     /// Classify texts and images, tag words, answer questions, embed, with a trained model

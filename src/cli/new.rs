@@ -40,7 +40,7 @@ pub struct New {
     of: Template,
     #[command(flatten)]
     force: ForceArg,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -64,7 +64,7 @@ pub enum Template {
     Recipe,
 }
 
-/// What a template is made of.
+/// The texts of a template.
 struct Texts {
     /// As the command line spells it.
     word: &'static str,
@@ -91,7 +91,7 @@ macro_rules! texts {
 }
 
 impl Template {
-    /// What it is made of; nothing for a recipe alone.
+    /// Its texts; `None` for a recipe alone.
     fn texts(self) -> Option<Texts> {
         match self {
             Template::Gpt => texts!("gpt", "lm", "@isimler.txt"),
@@ -137,7 +137,7 @@ impl Command for New {
         };
         let writes_recipe = self.small || self.template == Template::Recipe;
         if self.data.is_some() && !writes_recipe {
-            let message = "`--data` belongs to a recipe, and none is written";
+            let message = "`--data` would have no effect: no recipe is written";
             return Err(Failure::usage(message).help("`--small` writes one, and so does `trafoc new recipe`"));
         }
         let data = self.data.as_deref().unwrap_or(texts.data);

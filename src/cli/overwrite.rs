@@ -91,9 +91,10 @@ impl ForceArg {
     /// # Errors
     /// It is given, and no file is written.
     pub fn refuse_unused(self, writes: bool) -> Result<(), Failure> {
-        match self.force && !writes {
-            true => Err(Failure::usage("`--force` would have no effect: no file is written")),
-            false => Ok(()),
+        if self.force && !writes {
+            Err(Failure::usage("`--force` would have no effect: no file is written"))
+        } else {
+            Ok(())
         }
     }
 }

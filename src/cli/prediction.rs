@@ -200,9 +200,10 @@ fn classes(codebook: &Codebook, scores: &[f32], top: usize) -> (String, Vec<Clas
         .map(|(class, probability)| Class { class: class_name(codebook, class), probability })
         .collect();
     let line = |class: &Class| format!("{}\t{:.4}", class.class, class.probability);
-    let lines: Vec<String> = match codebook.several && scores.len() > 1 && top == 1 {
-        true => all.iter().filter(|class| class.probability > 0.5).map(line).collect(),
-        false => all.iter().take(top.max(1)).map(line).collect(),
+    let lines: Vec<String> = if codebook.several && scores.len() > 1 && top == 1 {
+        all.iter().filter(|class| class.probability > 0.5).map(line).collect()
+    } else {
+        all.iter().take(top.max(1)).map(line).collect()
     };
     (lines.join("\t"), all)
 }

@@ -62,7 +62,7 @@ pub fn recipe_text(recipe: &Path) -> Result<(String, Vec<u8>), Failure> {
     };
     let names: Vec<&str> = RECIPES.iter().map(|s| s.name).collect();
     match RECIPES.iter().find(|s| s.name == shipped) {
-        // A spec has the same name; the texts of both are told apart in messages.
+        // A spec can have the same name; messages distinguish the two texts.
         Some(found) => Ok((format!("@recipes/{}", found.name), found.text.as_bytes().to_vec())),
         None => {
             let failure = Failure::usage(format!("no recipe called `{name}` comes with trafoc"));

@@ -193,10 +193,7 @@ fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
 /// Reports the missing feature.
 #[cfg(not(feature = "interp"))]
 fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
-    match is_run(path) {
-        true => Err(super::ui::without_interp("read the folder of a run")),
-        false => Ok(None),
-    }
+    if is_run(path) { Err(super::ui::without_interp("read the folder of a run")) } else { Ok(None) }
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {

@@ -17,7 +17,7 @@ pub struct Train {
     /// A spec file, `-` for stdin, or a shipped spec such as `@gpt1`; not needed with --resume
     #[arg(value_name = "SPEC", required_unless_present = "resume")]
     pub spec: Option<String>,
-    /// What is laid over the spec.
+    /// Changes to the spec.
     #[command(flatten)]
     pub over: OverArgs,
     /// How it is trained: a recipe file, or a shipped recipe such as `@gbt-mulm`; not needed with --resume
@@ -26,19 +26,19 @@ pub struct Train {
     /// Change a value of the recipe, such as `steps=100`; may be repeated
     #[arg(long = "with", value_name = "PATH=VALUE")]
     pub with: Vec<String>,
-    /// The folder of the run: new, or with --resume the one to go on with
+    /// The folder of the run: a new one, or with --resume the one to continue
     #[arg(long, short, value_name = "DIR", required_unless_present = "dry_run")]
     pub out: Option<PathBuf>,
-    /// Go on from the newest whole checkpoint; a new run where there is none
+    /// Continue from the newest complete checkpoint; a new run if there is none
     #[arg(long)]
     pub resume: bool,
-    /// Say what it would need, and whether it would fit; train nothing
+    /// Compute what it would need, and whether it would fit; train nothing
     #[arg(long, conflicts_with = "resume")]
     pub dry_run: bool,
     /// Weights to begin with, safetensors named by the paths of parameters; random ones if not given
     #[arg(long, short, value_name = "FILE", conflicts_with = "resume")]
     pub weights: Option<PathBuf>,
-    /// A page of the learning curve, .html, written anew every few seconds while it trains
+    /// A page of the learning curve, .html, updated every few seconds during training
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run", value_parser = page)]
     pub page: Option<PathBuf>,
     /// Whether a page is overwritten that trafoc did not write.
@@ -47,7 +47,7 @@ pub struct Train {
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
     #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
     pub device: Option<String>,
-    /// How to speak.
+    /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -55,9 +55,10 @@ pub struct Train {
 /// The name of a page.
 fn page(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    match path.extension().is_some_and(|ending| ending == "html" || ending == "htm") {
-        true => Ok(path),
-        false => Err("a page is written as .html".to_owned()),
+    if path.extension().is_some_and(|ending| ending == "html" || ending == "htm") {
+        Ok(path)
+    } else {
+        Err("a page is written as .html".to_owned())
     }
 }
 

@@ -1,4 +1,5 @@
-//! A model that can be used: from a run's folder, or a spec with weights, to a plan, weights, a codebook.
+//! A trained model: its plan, weights and codebook, from the folder of a run, a Hugging Face model directory, or a
+//! spec with weights.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,7 @@ pub struct Trained {
 }
 
 impl Trained {
-    /// Its spec once more, to be held against a recipe.
+    /// Its spec once more, to be checked against a recipe.
     ///
     /// # Errors
     /// It cannot be read any more.
@@ -74,13 +75,12 @@ impl Trained {
     /// Something is not there, or damaged.
     pub fn open(arguments: &ModelArgs, ui: &mut Ui) -> Result<Self, Failure> {
         let root = PathBuf::from(&arguments.model);
-        let found = match run_dir::is_run(&root) {
-            true => {
-                let found = chosen(&root, arguments.checkpoint.as_deref())?;
-                report_damage(&found, ui);
-                Some(found)
-            }
-            false => None,
+        let found = if run_dir::is_run(&root) {
+            let found = chosen(&root, arguments.checkpoint.as_deref())?;
+            report_damage(&found, ui);
+            Some(found)
+        } else {
+            None
         };
         if found.is_none() && config_of(&root).is_some() {
             return Self::imported(arguments, &root, ui);
@@ -137,7 +137,7 @@ impl Trained {
     }
 }
 
-/// What the files beside a Hugging Face model say of ids and classes.
+/// The meaning of ids and classes, from the files next to a Hugging Face model.
 fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result<Codebook, Failure> {
     let path = folder.join("tokenizer.json");
     let tokenizer = match path.is_file() {
@@ -152,7 +152,10 @@ fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result
             Some(Tokenizer::Subword(Box::new(read)))
         }
         false if subject.spec.vocab.is_some() => {
-            let message = format!("`{}` has no tokenizer.json, and its tokens mean nothing", root.display());
+            let message = format!(
+                "`{}` has no tokenizer.json, so the meaning of its tokens is unknown",
+                root.display()
+            );
             return Err(Failure::new(Exit::File, message).help("`trafoc run` takes ids"));
         }
         false => None,
@@ -160,7 +163,7 @@ fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result
     let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
     let config: serde_json::Value = config.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
     let mut classes: Vec<(usize, String)> = Vec::new();
-    // A config has two names of classes even where the model tells none apart.
+    // A config has two names of classes even if the model has no classes.
     let has_classes = matches!(&subject.spec.head, Head::Classify(_) | Head::Tag(_));
     for (id, name) in config["id2label"].as_object().filter(|_| has_classes).into_iter().flatten() {
         if let (Ok(id), Some(name)) = (id.parse(), name.as_str()) {
@@ -195,22 +198,21 @@ fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result
     })
 }
 
-/// What a Hugging Face model's text begins and ends with: its `generation_config.json` says so, and its config
-/// where it has none.
+/// The tokens with which a text of a Hugging Face model begins and ends: those of its `generation_config.json`, or of
+/// its config if it has none.
 fn writing_of(folder: &Path, config: &serde_json::Value, vocab: u64, ui: &Ui) -> Result<Writing, Failure> {
     let path = folder.join("generation_config.json");
     let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
-    let own: Option<serde_json::Value> = match path.is_file() {
-        true => {
-            let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
-            Some(serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?)
-        }
-        false => None,
+    let own: Option<serde_json::Value> = if path.is_file() {
+        let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+        Some(serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?)
+    } else {
+        None
     };
     let aside = own.as_ref().map(Writing::left_aside).unwrap_or_default();
     if !aside.is_empty() {
         let aside = aside.join(", ");
-        ui.note(&format!("note: generation_config.json says {aside}; how to search and draw is said here"));
+        ui.note(&format!("note: generation_config.json sets {aside}, which is ignored: options choose how tokens are selected"));
     }
     Writing::of(own.as_ref().unwrap_or(config), vocab).map_err(|faults| match &own {
         Some(_) => first_of(faults, failed),
@@ -225,7 +227,7 @@ fn first_of(faults: Vec<String>, failed: impl Fn(String) -> Failure) -> Failure 
     faults.fold(first, Failure::help)
 }
 
-/// How a Hugging Face model's images become numbers, where a file beside it says so.
+/// How images become numbers for a Hugging Face model, if a file next to it describes that.
 fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparation>, Failure> {
     // The newer file holds the processors of all kinds of input, the older one that of images alone.
     for (name, inside) in [("processor_config.json", Some("image_processor")), (PREPROCESSOR, None)] {
@@ -247,7 +249,7 @@ fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparati
     Ok(None)
 }
 
-/// The checkpoint of that name, or which there are.
+/// The checkpoint with this name. If there is none, the error lists those that exist.
 fn chosen(root: &Path, name: Option<&str>) -> Result<Checkpoint, Failure> {
     pick(root, name).map_err(|error| {
         let (Some(name), Ok(last)) = (name, run_dir::last(root, usize::MAX)) else {

@@ -60,9 +60,10 @@ pub fn session<'a>(
         crate::write::create(&folder.join(files::FROM), text.as_bytes())
     };
     // A run that was ended before its first checkpoint has nothing to lose.
-    let run = match run_dir::is_run(root) && newest(root)?.is_none() {
-        true => RunDir::restart(root, start),
-        false => RunDir::create(root, &prepared.subject.spec.name, start),
+    let run = if run_dir::is_run(root) && newest(root)?.is_none() {
+        RunDir::restart(root, start)
+    } else {
+        RunDir::create(root, &prepared.subject.spec.name, start)
     };
     let run = run.map_err(run_failure)?;
     Session::begin(job, run, weights()?).map_err(session_failure)

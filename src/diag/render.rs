@@ -128,9 +128,10 @@ fn group<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Group<'a> {
         let Some(source) = sources.get(id).filter(|_| !shown.contains(&id)) else { continue };
         shown.push(id);
         let labels: Vec<&Label> = diagnostic.labels.iter().filter(|l| l.span.source == id).collect();
-        group = match source.text.is_empty() {
-            true => group.element(Origin::path(visible(&source.name))),
-            false => group.element(snippet(source, &labels, diagnostic.labels.first())),
+        group = if source.text.is_empty() {
+            group.element(Origin::path(visible(&source.name)))
+        } else {
+            group.element(snippet(source, &labels, diagnostic.labels.first()))
         };
     }
     let help = diagnostic.help.iter().map(|text| Level::HELP.message(visible(text)));

@@ -1,11 +1,10 @@
-//! A word that nothing is called by → the word that was probably meant.
+//! From an unknown word to the word that was probably meant.
 //!
-//! In this order: the same letters in another case, a foreign spelling ([`FOREIGN`]), a word that a slip of the
-//! fingers away (`slip`), a foreign spelling with a slip in it. Suggests nothing rather than something
-//! far-fetched. Every "did you mean" of trafoc comes from here, those of tensor names and of the command line
-//! among them.
+//! It tries, in this order: the same letters in another case, a foreign spelling ([`FOREIGN`]), a word that differs by
+//! a typing error (`slip`), a foreign spelling with a typing error. If nothing is similar enough, nothing is suggested.
+//! Every "did you mean" of trafoc comes from here, including those for tensor names and the command line.
 
-/// Words of other libraries and papers with the word a spec uses. Never accepted, only recognised.
+/// Words of other libraries and papers, each with the word of a spec. They are not accepted, only recognised.
 pub const FOREIGN: &[(&str, &str)] = &[
     ("hidden_size", "d_model"),
     ("hidden_dim", "d_model"),
@@ -150,29 +149,29 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("min_freq", "min_frequency"),
 ];
 
-/// What a spec calls the thing another library calls `word`.
+/// The word of a spec for what another library calls `word`.
 pub fn foreign(word: &str) -> Option<&'static str> {
     let lower = word.to_ascii_lowercase().replace('-', "_");
     FOREIGN.iter().find(|(theirs, _)| *theirs == lower).map(|(_, ours)| *ours)
 }
 
-/// What one wrong letter costs. Slips that fingers make often cost less.
+/// The cost of a wrong letter. Frequent typing errors cost less.
 const LETTER: usize = 10;
-/// Two letters that changed places, or a letter typed twice or once too few.
+/// The cost of two exchanged letters, and of a letter that is typed twice, or once instead of twice.
 const COMMON_SLIP: usize = 7;
-/// A letter in place of one that lies next to it on the keyboard.
+/// The cost of a letter that is next to the right one on the keyboard.
 const NEXT_KEY: usize = 8;
-/// A digit is rarely a slip: `gpt3` is no misspelled `gpt1`.
+/// The cost of a wrong digit, which is rarely a typing error: `gpt3` does not mean `gpt1`.
 const DIGIT: usize = 14;
-/// What a wrong first letter costs on top, because words are seldom begun wrong.
+/// The additional cost of a wrong first letter, which is rare.
 const FIRST_LETTER: usize = 2;
-/// A candidate that goes on after the whole word, such as `gpt2-small` after `gpt2`.
+/// The cost of a candidate that continues after the whole word, such as `gpt2-small` after `gpt2`.
 const NEXT_WORD: usize = LETTER + 1;
 
 /// The rows of a keyboard; the key below a letter is one to the left or right of it.
 const KEYBOARD: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
 
-/// Whether two letters lie next to each other on a keyboard.
+/// Whether two letters are next to each other on a keyboard.
 pub fn are_neighbours(a: char, b: char) -> bool {
     let place = |c: char| {
         let found = KEYBOARD.iter().enumerate().find_map(|(row, keys)| Some((row, keys.find(c)?)));
@@ -187,8 +186,8 @@ pub fn are_neighbours(a: char, b: char) -> bool {
     }
 }
 
-/// How far a slip of the fingers is from a word: the least sum over missing, added, wrong and exchanged
-/// letters (the distance of Damerau, where no letter takes part in two slips).
+/// The distance of a typed word from the word that was meant: the smallest total cost of missing, added, wrong and
+/// exchanged letters (the Damerau distance in which no letter is part of two errors).
 fn slip(typed: &[char], meant: &[char]) -> usize {
     let exchange = |a: char, b: char| match a {
         _ if a == b => 0,
@@ -196,7 +195,7 @@ fn slip(typed: &[char], meant: &[char]) -> usize {
         _ if are_neighbours(a, b) => NEXT_KEY,
         _ => LETTER,
     };
-    // A letter that is there or missing beside one like it is a key hit twice or once.
+    // A letter next to an equal one: the key was pressed once too often or too rarely.
     let lone = |word: &[char], at: usize| {
         let letter = word.get(at);
         let before = at.checked_sub(1).and_then(|i| word.get(i));
@@ -239,9 +238,8 @@ fn plain(word: &str) -> String {
     word.to_lowercase().replace('-', "_")
 }
 
-/// How far a candidate is from a word, if it is near enough to be offered; less is nearer. The second
-/// number decides between candidates at one distance: the more letters they begin and end with alike, the
-/// better.
+/// The distance of a candidate from a word, if it is near enough to be suggested. The second number decides between
+/// candidates at the same distance: more equal letters at the beginning and the end are better.
 fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     let near = plain(candidate);
     let (typed, meant): (Vec<char>, Vec<char>) = (wanted.chars().collect(), near.chars().collect());
@@ -259,7 +257,7 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     if wanted.contains('_') && sorted(wanted) == sorted(&near) {
         return rank(NEXT_WORD);
     }
-    // A wrong letter in three; a word of one letter is near everything.
+    // One wrong letter in three; a word of one letter would be near every word.
     let limit = LETTER.saturating_mul((typed.len() / 3).max(1));
     let first = if typed.first() == meant.first() { 0 } else { FIRST_LETTER };
     // Each letter more or less costs something, so most words need not be compared letter by letter.
@@ -268,10 +266,10 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     if let Some(cost) = may_be_near.then(|| slip(&typed, &meant)).filter(|cost| *cost <= limit) {
         return rank(cost.saturating_add(first));
     }
-    // A word cut short, or one that goes on, is a likelier slip than as many wrong letters.
-    let goes_on = typed.len() >= 3 && near.starts_with(wanted);
-    let next_word = goes_on && meant.get(typed.len()).is_some_and(|c| !c.is_alphanumeric());
-    let is_cut = goes_on || meant.len() >= 3 && wanted.starts_with(&near);
+    // A word that ends too early or too late is more likely than as many wrong letters.
+    let continues = typed.len() >= 3 && near.starts_with(wanted);
+    let next_word = continues && meant.get(typed.len()).is_some_and(|c| !c.is_alphanumeric());
+    let is_cut = continues || meant.len() >= 3 && wanted.starts_with(&near);
     match (next_word, is_cut) {
         (true, _) => rank(NEXT_WORD),
         (false, true) => rank(limit.saturating_add(LETTER)),
@@ -279,7 +277,7 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// Whether a word is near enough to another for it to be offered, whatever other words there are.
+/// Whether a word is near enough to another one to suggest it, whatever other words exist.
 pub fn is_near(word: &str, meant: &str) -> bool {
     word != meant && distance(&plain(word), meant).is_some()
 }
@@ -289,7 +287,7 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
     let wanted = plain(word);
     let all = || candidates.iter().map(AsRef::as_ref).filter(|c| *c != word);
     let joined = |s: &str| s.replace('_', "");
-    // What another library calls this, where that is among the candidates.
+    // The word of a spec for a foreign one, if it is a candidate.
     let among = |ours: &str| {
         let tail = ours.rsplit('.').next().unwrap_or(ours);
         all().find(|c| *c == ours || *c == tail)
@@ -306,20 +304,20 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
     found.map(str::to_owned)
 }
 
-/// The candidate at the least distance; of several the first.
+/// The candidate at the smallest distance; the first of several.
 fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let scored = candidates.filter_map(|c| distance(wanted, c).map(|score| (score, c)));
     scored.min_by_key(|(score, _)| *score).map(|(_, c)| c)
 }
 
-/// For how many missing paths [`nearest_paths`] is asked at most. Each time every candidate is looked at, so
-/// there are fewer for very many candidates.
+/// The most missing paths for which [`nearest_paths`] is called. Each call examines every candidate, so there are fewer
+/// if there are very many candidates.
 pub fn most_path_hints(candidates: usize) -> usize {
     const MOST_COMPARISONS: usize = 100_000;
     MOST_COMPARISONS.checked_div(candidates).unwrap_or(MOST_COMPARISONS).clamp(1, 64)
 }
 
-/// The paths most like one, `decoder.blocks.0.norm2` or a tensor's name, the best first. Paths are compared
+/// The paths that are most similar to a path such as `decoder.blocks.0.norm2`, the best first. Paths are compared
 /// segment by segment; at least half of their segments, and the last one, have something in common.
 pub fn nearest_paths<'a>(path: &str, candidates: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let wanted: Vec<String> = path.split('.').map(plain).collect();
@@ -333,14 +331,13 @@ pub fn nearest_paths<'a>(path: &str, candidates: impl Iterator<Item = &'a str>, 
     scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
-/// What a segment costs that is another one altogether, or that only one of two paths has.
+/// The cost of a segment that is completely different, or that only one of two paths has.
 const SEGMENT: usize = 4 * LETTER;
 
-/// How far two paths are apart: the least sum over segments that are missing, added or differ.
+/// The distance of two paths: the smallest total cost of segments that are missing, added or different.
 fn path_distance(path: &[String], other: &[String]) -> usize {
-    let exchange = |a: &String, b: &String| match a == b {
-        true => 0,
-        false => distance(a, b).map_or(SEGMENT * 3 / 2, |(cost, _)| cost.min(SEGMENT)),
+    let exchange = |a: &String, b: &String| {
+        if a == b { 0 } else { distance(a, b).map_or(SEGMENT * 3 / 2, |(cost, _)| cost.min(SEGMENT)) }
     };
     let mut row: Vec<usize> = (0..=other.len()).map(|j| j.saturating_mul(SEGMENT)).collect();
     for (i, a) in path.iter().enumerate() {

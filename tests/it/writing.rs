@@ -123,7 +123,7 @@ fn pairs_are_framed_as_their_tokenizer_frames_them() {
     {
         std::fs::write(path("inputs.json"), json!({ "source": ids }).to_string()).unwrap();
         let (inputs, out) = (path("inputs.json"), path("out.json"));
-        said(&["run", "--inputs", inputs.to_str().unwrap(), "-o", out.to_str().unwrap()]);
+        said(&["run", "--inputs", inputs.to_str().unwrap(), "-o", out.to_str().unwrap(), "--force"]);
         let logits: Json = serde_json::from_str(&std::fs::read_to_string(&out).unwrap()).unwrap();
         let logits: Vec<f64> = serde_json::from_value(logits["logits"][0].clone()).unwrap();
         let sum: f64 = logits.iter().map(|x| x.exp()).sum();
