@@ -17,13 +17,13 @@
 
 pub mod cli;
 pub mod compile;
-#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::match_bool)]
 pub mod diag;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod draw;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod emit;
-#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::match_bool)]
 pub mod field;
 pub mod hub;
 #[warn(clippy::wildcard_enum_match_arm)]
@@ -37,7 +37,7 @@ pub mod learn;
 pub mod lower;
 #[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod memory;
-#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::match_bool)]
 pub mod names;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod parts;
@@ -45,11 +45,11 @@ pub mod parts;
 pub mod read;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod report;
-#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::match_bool)]
 pub mod source;
 #[warn(clippy::wildcard_enum_match_arm, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod spec;
-#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::match_bool)]
 pub mod syntax;
 #[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod tensor_file;

@@ -182,9 +182,10 @@ impl Rule {
         };
         let place = key_place(given, self.field).filter(|_| is_key).unwrap_or(place(given, self.field));
         // A default has no place in the text that could be shown.
-        let there = match is_other_key {
-            true => key_place(given, self.other),
-            false => at(given, self.other).map(|node| node.span),
+        let there = if is_other_key {
+            key_place(given, self.other)
+        } else {
+            at(given, self.other).map(|node| node.span)
         };
         let diagnostic = Diagnostic::error(self.code, place, fault.message);
         let diagnostic = there.into_iter().fold(diagnostic, |d, at| d.label(at, fault.label.clone()));

@@ -330,54 +330,33 @@ number!(
     |n| n.to_string(),
     |n| Number::Ratio(i128::from(n), 1)
 );
-number!(
+macro_rules! reals {
+    ($($(#[$doc:meta])* $name:ident = $range:ident;)*) => {
+        $(number!(
+            $(#[$doc])*
+            $name(f64),
+            Shape::Number(Range::$range),
+            |node, cx| real(node, cx, Range::$range),
+            real_text,
+            Number::Float
+        );)*
+    };
+}
+
+reals! {
     /// Any finite number.
-    Real(f64),
-    Shape::Number(Range::FINITE),
-    |node, cx| real(node, cx, Range::FINITE),
-    real_text,
-    Number::Float
-);
-number!(
+    Real = FINITE;
     /// A number above 0.
-    Positive(f64),
-    Shape::Number(Range::POSITIVE),
-    |node, cx| real(node, cx, Range::POSITIVE),
-    real_text,
-    Number::Float
-);
-number!(
+    Positive = POSITIVE;
     /// A number of at least 0.
-    NotNegative(f64),
-    Shape::Number(Range::NOT_NEGATIVE),
-    |node, cx| real(node, cx, Range::NOT_NEGATIVE),
-    real_text,
-    Number::Float
-);
-number!(
+    NotNegative = NOT_NEGATIVE;
     /// A share that is not nothing: a number above 0, at most 1.
-    Fraction(f64),
-    Shape::Number(Range::FRACTION),
-    |node, cx| real(node, cx, Range::FRACTION),
-    real_text,
-    Number::Float
-);
-number!(
+    Fraction = FRACTION;
     /// A share: a number from 0 to below 1.
-    Share(f64),
-    Shape::Number(Range::SHARE),
-    |node, cx| real(node, cx, Range::SHARE),
-    real_text,
-    Number::Float
-);
-number!(
+    Share = SHARE;
     /// A probability: a number from 0 to below 1.
-    Probability(f64),
-    Shape::Number(Range::PROBABILITY),
-    |node, cx| real(node, cx, Range::PROBABILITY),
-    real_text,
-    Number::Float
-);
+    Probability = PROBABILITY;
+}
 
 impl Value for bool {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {

@@ -167,9 +167,7 @@ impl Check<'_> {
 
 /// Replaces variables: `decoder.blocks.{i}.norm` → `decoder.blocks.*.norm`.
 fn starred(text: &str) -> String {
-    let word = |w: &str| match w.starts_with('{') || w.bytes().all(|b| b.is_ascii_digit()) {
-        true => "*".to_owned(),
-        false => w.to_owned(),
-    };
-    text.split('.').map(word).collect::<Vec<_>>().join(".")
+    let is_any = |w: &str| w.starts_with('{') || w.bytes().all(|b| b.is_ascii_digit());
+    let words = text.split('.').map(|w| if is_any(w) { "*" } else { w });
+    words.collect::<Vec<_>>().join(".")
 }

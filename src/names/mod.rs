@@ -364,23 +364,17 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
     if node.get("to").is_none() && node.get("fuse").is_none() {
         let of_a_tensor = |e: &Entry| fields.iter().any(|f| f.name == e.key);
         let goes_on = !node.entries().unwrap_or(&[]).iter().any(of_a_tensor);
-        let diagnostic = match goes_on {
-            true => {
-                let message = format!("`{}` needs `into`, because names that go on are below it", entry.key);
-                let variables = row.tensor.variables();
-                let numbers: Vec<String> = variables.iter().map(|v| format!(".{{{v}}}")).collect();
-                let example = match numbers.is_empty() {
-                    true => "decoder".to_owned(),
-                    false => format!("decoder.blocks{}", numbers.concat()),
-                };
-                Diagnostic::error(Code::MissingKey, entry.key_span, message)
-                    .help(format!("add `into: {example}`, the module whose parameters they are"))
-            }
-            false => {
-                let message = format!("the tensor `{}` needs `to` or `fuse`", entry.key);
-                Diagnostic::error(Code::MissingKey, entry.key_span, message)
-                    .help("`to: path of a parameter`, or `fuse: [paths of several]`")
-            }
+        let diagnostic = if goes_on {
+            let message = format!("`{}` needs `into`, because names that go on are below it", entry.key);
+            let variables = row.tensor.variables();
+            let numbers: String = variables.iter().map(|v| format!(".{{{v}}}")).collect();
+            let blocks = if numbers.is_empty() { "" } else { ".blocks" };
+            Diagnostic::error(Code::MissingKey, entry.key_span, message)
+                .help(format!("add `into: decoder{blocks}{numbers}`, the module whose parameters they are"))
+        } else {
+            let message = format!("the tensor `{}` needs `to` or `fuse`", entry.key);
+            Diagnostic::error(Code::MissingKey, entry.key_span, message)
+                .help("`to: path of a parameter`, or `fuse: [paths of several]`")
         };
         cx.report(diagnostic);
         return;

@@ -406,10 +406,8 @@ fn functions() -> Vec<Topic> {
     });
     let values = Function::VALUES.iter().map(|f| {
         let said = tidy(f.explanation());
-        let doc = match said.starts_with('`') {
-            true => format!("{said}."),
-            false => format!("`{}(..)` is {said}.", f.name()),
-        };
+        let is_call = said.starts_with('`');
+        let doc = if is_call { format!("{said}.") } else { format!("`{}(..)` is {said}.", f.name()) };
         topic(f, "a formula in weights", "value", doc)
     });
     numbers.chain(values).collect()

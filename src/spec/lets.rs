@@ -41,9 +41,10 @@ impl Lets {
             let fits = is_name(&e.key) && !SIZES.contains(&e.key.as_str()) && e.key != "layers";
             if !fits {
                 let message = format!("`{}` cannot be the name of a number", e.key);
-                let help = match is_name(&e.key) {
-                    true => "it is the name of a size of the spec; choose another",
-                    false => "a name has letters, digits and `_`, and begins with a letter",
+                let help = if is_name(&e.key) {
+                    "it is the name of a size of the spec; choose another"
+                } else {
+                    "a name has letters, digits and `_`, and begins with a letter"
                 };
                 cx.report(Diagnostic::error(Code::BadKey, e.key_span, message).help(help));
                 cx.bind_broken(&e.key);

@@ -9,6 +9,7 @@ pub mod block;
 pub mod expand;
 pub mod explain;
 pub mod keys;
+pub mod kind;
 pub mod layers;
 pub mod lets;
 pub mod load;

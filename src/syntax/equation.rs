@@ -20,8 +20,7 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, SourceMap, Span};
 
 use super::expr::{self, Expr, ExprKind, Function};
-use super::text::MAX_DEPTH;
-use super::token::{Text, Token, TokenKind};
+use super::token::{Cursor, Text, Token, TokenKind};
 use super::tree::Node;
 
 /// The most words of an equation.
@@ -157,7 +156,7 @@ pub fn parse(sources: &SourceMap, node: &Node) -> Result<Equation, Diagnostic> {
     }
     let text = Text::of(sources, node);
     let tokens = text.tokens(Code::Equation, MAX_WORDS).map_err(|d| *d)?;
-    let mut parser = Parser { text: &text, tokens: &tokens, at: 0, depth: 0 };
+    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER) };
     parser.equation(None, None, node.span).map_err(|d| *d)
 }
 
@@ -177,8 +176,8 @@ pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<
             return found;
         }
     };
-    let mut parser = Parser { text: &text, tokens: &tokens, at: 0, depth: 0 };
-    while parser.peek().kind != TokenKind::End {
+    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER) };
+    while parser.words.peek().kind != TokenKind::End {
         match parser.definition() {
             Ok((equation, name)) => {
                 if let Some(first) =
@@ -230,45 +229,23 @@ pub fn split_header(text: &str) -> (Vec<&str>, &str) {
     usual(text)
 }
 
+/// What an equation that nests too deep is told.
+const FLATTER: &str = "give parts of it names: `h = norm(x)`";
+
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 struct Parser<'t, 'a> {
-    text: &'t Text<'a>,
-    tokens: &'t [Token<'a>],
-    at: usize,
-    depth: usize,
+    words: Cursor<'t, 'a>,
 }
 
 impl<'a> Parser<'_, 'a> {
-    fn ahead(&self, n: usize) -> Token<'a> {
-        let len = self.text.text.len();
-        let end = Token { kind: TokenKind::End, text: "", range: len..len };
-        self.tokens.get(self.at.saturating_add(n)).or(self.tokens.last()).cloned().unwrap_or(end)
-    }
-
-    fn peek(&self) -> Token<'a> {
-        self.ahead(0)
-    }
-
-    fn take(&mut self) -> Token<'a> {
-        let token = self.peek();
-        self.at = self.at.saturating_add(1);
-        token
-    }
-
-    fn take_mark(&mut self, marks: &[&str]) -> Option<Token<'a>> {
-        let token = self.peek();
-        let hit = token.kind == TokenKind::Mark && marks.contains(&token.text);
-        hit.then(|| self.take())
-    }
-
     fn span(&self, range: &Range<usize>) -> Span {
-        self.text.span(range)
+        self.words.text.span(range)
     }
 
     /// `block name(x, memory) { ... }`; also returns the place of the name.
     fn definition(&mut self) -> Parsed<(Equation, Span)> {
-        let block = self.take();
+        let block = self.words.take();
         if block.text != "block" {
             return Err(self.unexpected(&block, "`block name(x) { ... }`"));
         }
@@ -283,12 +260,12 @@ impl<'a> Parser<'_, 'a> {
 
     /// Skips a definition with an error: continues at the next `block` that begins a definition.
     fn skip_definition(&mut self) {
-        while self.peek().kind != TokenKind::End {
-            let begins = self.peek().text == "block" && self.ahead(1).kind == TokenKind::Name;
-            if begins && self.ahead(2).text == "(" {
+        while self.words.peek().kind != TokenKind::End {
+            let begins = self.words.peek().text == "block" && self.words.ahead(1).kind == TokenKind::Name;
+            if begins && self.words.ahead(2).text == "(" {
                 return;
             }
-            self.at = self.at.saturating_add(1);
+            self.words.at = self.words.at.saturating_add(1);
         }
     }
 
@@ -305,7 +282,7 @@ impl<'a> Parser<'_, 'a> {
                 return Err(Box::new(diagnostic.label(*first, "first named here")));
             }
             params.push((name.text.to_owned(), span));
-            if self.take_mark(&[","]).is_none() {
+            if self.words.take_mark(&[","]).is_none() {
                 self.mark(")", "`)` after the parameters")?;
                 return Ok(params);
             }
@@ -314,14 +291,15 @@ impl<'a> Parser<'_, 'a> {
 
     /// Whether a header `(x, memory):` begins here.
     fn has_header(&self) -> bool {
-        let mut n = 1;
-        while self.ahead(n).kind == TokenKind::Name && self.ahead(n.saturating_add(1)).text == "," {
+        let mut n: usize = 1;
+        while self.words.ahead(n).kind == TokenKind::Name && self.words.ahead(n.saturating_add(1)).text == ","
+        {
             n = n.saturating_add(2);
         }
-        self.peek().text == "("
-            && self.ahead(n).kind == TokenKind::Name
-            && self.ahead(n.saturating_add(1)).text == ")"
-            && self.ahead(n.saturating_add(2)).text == ":"
+        self.words.peek().text == "("
+            && self.words.ahead(n).kind == TokenKind::Name
+            && self.words.ahead(n.saturating_add(1)).text == ")"
+            && self.words.ahead(n.saturating_add(2)).text == ":"
     }
 
     /// The statements up to the end, or up to the brace that closes `braces`.
@@ -341,18 +319,18 @@ impl<'a> Parser<'_, 'a> {
             self.mark(":", "`:` after the parameters")?;
         } else {
             params.push(("x".to_owned(), span));
-            let memory = self.tokens.iter().find(|t| t.kind == TokenKind::Name && t.text == "memory");
+            let memory = self.words.tokens.iter().find(|t| t.kind == TokenKind::Name && t.text == "memory");
             params.extend(memory.map(|t| ("memory".to_owned(), self.span(&t.range))));
         }
         let first = params.first().map_or("x".to_owned(), |p| p.0.clone());
-        let text_start = open.as_ref().map_or(self.peek().range.start, |o| o.range.end);
+        let text_start = open.as_ref().map_or(self.words.peek().range.start, |o| o.range.end);
         let mut body: Vec<Statement> = Vec::new();
         let mut is_last = false;
         let end = loop {
-            while self.take_mark(&[";"]).is_some() {}
-            let next = self.peek();
+            while self.words.take_mark(&[";"]).is_some() {}
+            let next = self.words.peek();
             match (&open, next.kind, next.text) {
-                (Some(_), TokenKind::Mark, "}") => break self.take(),
+                (Some(_), TokenKind::Mark, "}") => break self.words.take(),
                 (None, TokenKind::End, _) => break next,
                 (Some(open), TokenKind::End, _) => {
                     let message = "the block's `{` is never closed";
@@ -364,12 +342,12 @@ impl<'a> Parser<'_, 'a> {
                         let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
                         return Err(Box::new(diagnostic.help(format!("write `{first} = {}`", before.value))));
                     }
-                    is_last = !(next.kind == TokenKind::Name && self.ahead(1).text == "=");
+                    is_last = !(next.kind == TokenKind::Name && self.words.ahead(1).text == "=");
                     body.push(self.statement(&first)?);
                 }
             }
         };
-        let written = self.text.text.get(text_start..end.range.start).unwrap_or("");
+        let written = self.words.text.text.get(text_start..end.range.start).unwrap_or("");
         let whole = match open {
             Some(_) => span.to(self.span(&end.range)),
             None => span,
@@ -398,9 +376,9 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn statement(&mut self, first: &str) -> Parsed<Statement> {
-        let name = self.peek();
-        if name.kind == TokenKind::Name && self.ahead(1).text == "=" {
-            self.at = self.at.saturating_add(2);
+        let name = self.words.peek();
+        if name.kind == TokenKind::Name && self.words.ahead(1).text == "=" {
+            self.words.at = self.words.at.saturating_add(2);
             let value = self.sum()?;
             let target_span = self.span(&name.range);
             let span = target_span.to(value.span);
@@ -411,13 +389,13 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn sum(&mut self) -> Parsed<Term> {
-        let first = self.peek();
-        let minus = self.take_mark(&["-"]).is_some();
+        let first = self.words.peek();
+        let minus = self.words.take_mark(&["-"]).is_some();
         let term = self.product()?;
         let begin = if minus { self.span(&first.range) } else { term.span };
         let mut span = begin.to(term.span);
         let mut terms = vec![(if minus { Sign::Minus } else { Sign::Plus }, term)];
-        while let Some(mark) = self.take_mark(&["+", "-"]) {
+        while let Some(mark) = self.words.take_mark(&["+", "-"]) {
             let term = self.product()?;
             span = span.to(term.span);
             terms.push((if mark.text == "+" { Sign::Plus } else { Sign::Minus }, term));
@@ -434,7 +412,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn product(&mut self) -> Parsed<Term> {
         let mut left = self.factor()?;
-        while let Some(mark) = self.take_mark(&["*", "/"]) {
+        while let Some(mark) = self.words.take_mark(&["*", "/"]) {
             let right = self.factor()?;
             let span = left.span.to(right.span);
             let kind = match (mark.text, left.kind) {
@@ -451,8 +429,8 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn factor(&mut self) -> Parsed<Term> {
-        let token = self.peek();
-        let next = self.ahead(1);
+        let token = self.words.peek();
+        let next = self.words.ahead(1);
         let adjacent = next.range.start == token.range.end;
         match (token.kind, token.text) {
             (TokenKind::Number, _) => self.number(),
@@ -463,22 +441,22 @@ impl<'a> Parser<'_, 'a> {
             }
             (TokenKind::Name, _) if adjacent && (next.text == "(" || next.text == "[") => self.call(),
             (TokenKind::Name, name) => {
-                self.at = self.at.saturating_add(1);
+                self.words.at = self.words.at.saturating_add(1);
                 Ok(Term { kind: TermKind::Name(name.to_owned()), span: self.span(&token.range) })
             }
             (TokenKind::Mark, "(") => {
-                self.at = self.at.saturating_add(1);
-                self.deeper(&token)?;
+                self.words.at = self.words.at.saturating_add(1);
+                self.words.deeper(&token)?;
                 let inner = self.sum()?;
-                self.depth = self.depth.saturating_sub(1);
+                self.words.shallower();
                 let close = self.close(")", &token)?;
                 Ok(Term { kind: inner.kind, span: self.span(&token.range).to(self.span(&close.range)) })
             }
             (TokenKind::Mark, "-") => {
-                self.at = self.at.saturating_add(1);
-                self.deeper(&token)?;
+                self.words.at = self.words.at.saturating_add(1);
+                self.words.deeper(&token)?;
                 let inner = self.factor()?;
-                self.depth = self.depth.saturating_sub(1);
+                self.words.shallower();
                 let span = self.span(&token.range).to(inner.span);
                 Ok(Term { kind: TermKind::Sum(vec![(Sign::Minus, inner)]), span })
             }
@@ -490,19 +468,19 @@ impl<'a> Parser<'_, 'a> {
 
     /// `0.5`, `2^0.5`, `sqrt(2)`
     fn number(&mut self) -> Parsed<Term> {
-        let start = self.at;
+        let start = self.words.at;
         let mut end = start.saturating_add(1);
         // The parser for expressions would also take the product and the sum that follow, so it is given
         // only the words of one factor.
-        if self.peek().kind == TokenKind::Name {
+        if self.words.peek().kind == TokenKind::Name {
             end = self.behind_bracket(start.saturating_add(1));
         }
-        if self.tokens.get(end).is_some_and(|t| t.text == "^") {
+        if self.words.tokens.get(end).is_some_and(|t| t.text == "^") {
             end = end.saturating_add(1);
-            while self.tokens.get(end).is_some_and(|t| t.text == "-") {
+            while self.words.tokens.get(end).is_some_and(|t| t.text == "-") {
                 end = end.saturating_add(1);
             }
-            end = match self.tokens.get(end).map(|t| t.text) {
+            end = match self.words.tokens.get(end).map(|t| t.text) {
                 Some("(") => self.behind_bracket(end),
                 Some(name) if Function::of_numbers(name).is_some() => {
                     self.behind_bracket(end.saturating_add(1))
@@ -510,9 +488,9 @@ impl<'a> Parser<'_, 'a> {
                 Some(_) | None => end.saturating_add(1),
             };
         }
-        let words = self.tokens.get(start..end.min(self.tokens.len())).unwrap_or(&[]);
-        let (expr, used) = expr::parse_tokens(self.text, words)?;
-        self.at = self.at.saturating_add(used);
+        let words = self.words.tokens.get(start..end.min(self.words.tokens.len())).unwrap_or(&[]);
+        let (expr, used) = expr::parse_tokens(self.words.text, words)?;
+        self.words.at = self.words.at.saturating_add(used);
         let span = expr.span;
         let literal = !matches!(expr.kind, ExprKind::Name(_));
         debug_assert!(literal, "a factor that begins with a number cannot be called");
@@ -522,7 +500,7 @@ impl<'a> Parser<'_, 'a> {
     /// The word after the bracket that closes the one at `open`.
     fn behind_bracket(&self, open: usize) -> usize {
         let mut depth = 0usize;
-        for (i, token) in self.tokens.iter().enumerate().skip(open) {
+        for (i, token) in self.words.tokens.iter().enumerate().skip(open) {
             match token.text {
                 "(" => depth = depth.saturating_add(1),
                 ")" => depth = depth.saturating_sub(1),
@@ -532,45 +510,45 @@ impl<'a> Parser<'_, 'a> {
                 return i.saturating_add(1);
             }
         }
-        self.tokens.len()
+        self.words.tokens.len()
     }
 
     fn call(&mut self) -> Parsed<Term> {
-        let name = self.take();
+        let name = self.words.take();
         let mut label = None;
-        if let Some(open) = self.take_mark(&["["]) {
+        if let Some(open) = self.words.take_mark(&["["]) {
             let word = self.name("a name for this instance")?;
             label = Some(word.text.to_owned());
             self.close("]", &open)?;
         }
         let open = self.mark("(", "what the part is given, in parentheses,")?;
-        self.deeper(&open)?;
+        self.words.deeper(&open)?;
         let mut args = Vec::new();
-        if self.peek().text != ")" {
+        if self.words.peek().text != ")" {
             args.push(self.sum()?);
-            while self.take_mark(&[","]).is_some() {
+            while self.words.take_mark(&[","]).is_some() {
                 args.push(self.sum()?);
             }
         }
-        self.depth = self.depth.saturating_sub(1);
+        self.words.shallower();
         let close = self.close(")", &open)?;
         let span = self.span(&(name.range.start..close.range.end));
         Ok(Term { kind: TermKind::Call { part: name.text.to_owned(), label, args }, span })
     }
 
     fn name(&mut self, what: &str) -> Parsed<Token<'a>> {
-        let token = self.take();
+        let token = self.words.take();
         if token.kind == TokenKind::Name { Ok(token) } else { Err(self.unexpected(&token, what)) }
     }
 
     fn mark(&mut self, mark: &str, what: &str) -> Parsed<Token<'a>> {
-        let token = self.take();
+        let token = self.words.take();
         if token.text == mark { Ok(token) } else { Err(self.unexpected(&token, what)) }
     }
 
     fn close(&mut self, mark: &str, open: &Token<'a>) -> Parsed<Token<'a>> {
-        let token = self.peek();
-        match self.take_mark(&[mark]) {
+        let token = self.words.peek();
+        match self.words.take_mark(&[mark]) {
             Some(close) => Ok(close),
             None => {
                 let diagnostic = *self.unexpected(&token, &format!("`{mark}`"));
@@ -588,16 +566,5 @@ impl<'a> Parser<'_, 'a> {
         };
         let message = format!("found {found}, expected {}", wanted.trim_end_matches(','));
         Box::new(Diagnostic::error(Code::Equation, self.span(&token.range), message))
-    }
-
-    /// Enters one more level of nesting, which fails beyond [`MAX_DEPTH`].
-    fn deeper(&mut self, token: &Token<'a>) -> Parsed<()> {
-        self.depth = self.depth.saturating_add(1);
-        if self.depth <= MAX_DEPTH {
-            return Ok(());
-        }
-        let message = format!("this is nested more than {MAX_DEPTH} levels deep");
-        let help = "give parts of it names: `h = norm(x)`";
-        Err(Box::new(Diagnostic::error(Code::TooDeep, self.span(&token.range), message).help(help)))
     }
 }

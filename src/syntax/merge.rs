@@ -63,9 +63,10 @@ const FEW: usize = 8;
 
 impl Fields {
     fn place(&self, key: &str) -> Option<usize> {
-        match self.all.len() <= FEW {
-            true => self.all.iter().position(|field| field.as_ref().is_some_and(|field| field.key == key)),
-            false => self.places.get(key).copied(),
+        if self.all.len() <= FEW {
+            self.all.iter().position(|field| field.as_ref().is_some_and(|field| field.key == key))
+        } else {
+            self.places.get(key).copied()
         }
     }
 

@@ -111,7 +111,12 @@ impl Outline {
         };
         let range = node.span.range();
         let (start, end) = (range.start, range.end);
-        Outline {
+        Outline::bare(value, start, end)
+    }
+
+    /// A value at a place, without comments and without a key.
+    pub fn bare(value: Value, start: usize, end: usize) -> Self {
+        Self {
             key: None,
             lead: Vec::new(),
             tail: None,

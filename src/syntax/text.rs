@@ -93,9 +93,10 @@ fn too_long(id: SourceId, bytes: usize) -> Diagnostic {
 /// indent. A carriage return ends a line as it does in YAML.
 pub fn dedent(written: &str) -> String {
     let blank = [' ', '\t'];
-    let unix = match written.contains('\r') {
-        true => Cow::Owned(written.replace("\r\n", "\n").replace('\r', "\n")),
-        false => Cow::Borrowed(written),
+    let unix = if written.contains('\r') {
+        Cow::Owned(written.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(written)
     };
     let lines: Vec<&str> = unix.split('\n').map(|l| l.trim_end_matches(blank)).collect();
     let indent = |l: &&str| l.len().saturating_sub(l.trim_start_matches(blank).len());

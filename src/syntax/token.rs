@@ -8,6 +8,7 @@ use std::ops::Range;
 use crate::diag::{Code, Diagnostic};
 use crate::source::{SourceMap, Span};
 
+use super::text::MAX_DEPTH;
 use super::tree::{Node, Places};
 
 /// One token with its place in the scalar's text.
@@ -181,6 +182,77 @@ impl<'a> Text<'a> {
             return Err(Box::new(fail(message).help(help)));
         }
         Ok(())
+    }
+}
+
+/// A place in a list of tokens, with how deep brackets and signs are nested there.
+pub struct Cursor<'t, 'a> {
+    /// The text of the tokens.
+    pub text: &'t Text<'a>,
+    /// All of them.
+    pub tokens: &'t [Token<'a>],
+    /// The number of tokens before the place.
+    pub at: usize,
+    depth: usize,
+    /// What would make a text that nests too deep flatter.
+    help: &'static str,
+}
+
+impl<'t, 'a> Cursor<'t, 'a> {
+    /// The beginning of the tokens. `help` is what a text that nests too deep is told.
+    pub fn new(text: &'t Text<'a>, tokens: &'t [Token<'a>], help: &'static str) -> Self {
+        Self { text, tokens, at: 0, depth: 0, help }
+    }
+
+    /// The token so many after the next one; the end of the text beyond the last one.
+    pub fn ahead(&self, n: usize) -> Token<'a> {
+        let len = self.text.text.len();
+        let end = Token { kind: TokenKind::End, text: "", range: len..len };
+        // A list may be part of one, without the end of the text.
+        let last = self.tokens.last().filter(|token| token.kind == TokenKind::End);
+        self.tokens.get(self.at.saturating_add(n)).or(last).cloned().unwrap_or(end)
+    }
+
+    /// The next token.
+    pub fn peek(&self) -> Token<'a> {
+        self.ahead(0)
+    }
+
+    /// Goes past the next token.
+    pub fn take(&mut self) -> Token<'a> {
+        let token = self.peek();
+        self.at = self.at.saturating_add(1);
+        token
+    }
+
+    /// Goes past the next token if it is one of these marks.
+    pub fn take_mark(&mut self, marks: &[&str]) -> Option<Token<'a>> {
+        let token = self.peek();
+        let hit = token.kind == TokenKind::Mark && marks.contains(&token.text);
+        hit.then(|| self.take())
+    }
+
+    /// Goes past the next token if it is this word.
+    pub fn take_word(&mut self, word: &str) -> Option<Token<'a>> {
+        let token = self.peek();
+        let hit = token.kind == TokenKind::Name && token.text == word;
+        hit.then(|| self.take())
+    }
+
+    /// Enters one more level of nesting, which fails beyond [`MAX_DEPTH`].
+    pub fn deeper(&mut self, token: &Token<'a>) -> Result<(), Box<Diagnostic>> {
+        self.depth = self.depth.saturating_add(1);
+        if self.depth <= MAX_DEPTH {
+            return Ok(());
+        }
+        let message = format!("this is nested more than {MAX_DEPTH} levels deep");
+        let place = self.text.span(&token.range);
+        Err(Box::new(Diagnostic::error(Code::TooDeep, place, message).help(self.help)))
+    }
+
+    /// Leaves a level of nesting.
+    pub fn shallower(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
     }
 }
 

@@ -269,9 +269,8 @@ fn listed(all: &[Expr]) -> String {
 impl fmt::Display for Expr {
     /// Prints the expression with as few parentheses as possible.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let wrapped = |f: &mut fmt::Formatter<'_>, e: &Expr, least: u8| match e.strength() < least {
-            true => write!(f, "({e})"),
-            false => write!(f, "{e}"),
+        let wrapped = |f: &mut fmt::Formatter<'_>, e: &Expr, least: u8| {
+            if e.strength() < least { write!(f, "({e})") } else { write!(f, "{e}") }
         };
         match &self.kind {
             ExprKind::Number(number) => write!(f, "{number}"),
@@ -286,10 +285,8 @@ impl fmt::Display for Expr {
                 // Comparisons are not chained.
                 let is_alone = power || own == Operator::Equal.strength();
                 wrapped(f, left, if is_alone { own.saturating_add(1) } else { own })?;
-                match power || *operator == Operator::Divide {
-                    true => f.write_str(operator.mark())?,
-                    false => write!(f, " {} ", operator.mark())?,
-                }
+                let space = if power || *operator == Operator::Divide { "" } else { " " };
+                write!(f, "{space}{}{space}", operator.mark())?;
                 wrapped(f, right, if power { own } else { own.saturating_add(1) })
             }
             ExprKind::Call(function, args) => write!(f, "{}({})", function.name(), listed(args)),

@@ -19,11 +19,13 @@
 
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::source::{SourceMap, Span};
-use crate::syntax::text::MAX_DEPTH;
-use crate::syntax::token::{Language, Text, Token, TokenKind};
+use crate::syntax::token::{Cursor, Language, Text, Token, TokenKind};
 use crate::syntax::tree::{Kind, Node, Style};
 
 use super::{Expr, ExprKind, Function, MAX_WORDS, Number, Operator};
+
+/// What an expression that nests too deep is told.
+const FLATTER: &str = "give parts of it names under `let`";
 
 /// Parses a scalar as an expression.
 pub fn parse(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
@@ -46,20 +48,20 @@ pub fn parse(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
 pub fn parse_formula(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
     let text = Text::of_formula(sources, node);
     let tokens = text.tokens(Code::Expression, MAX_WORDS).map_err(|d| *d)?;
-    let mut parser = Parser { text: &text, tokens: &tokens, at: 0, depth: 0 };
-    parser.take_mark(&["="]);
+    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER) };
+    parser.words.take_mark(&["="]);
     let expr = parser.whole().map_err(|d| *d)?;
-    match tokens.get(parser.at) {
-        Some(next) if next.kind != TokenKind::End => Err(left_over(&text, next, &tokens, parser.at)),
+    match tokens.get(parser.words.at) {
+        Some(next) if next.kind != TokenKind::End => Err(left_over(&text, next, &tokens, parser.words.at)),
         Some(_) | None => Ok(expr),
     }
 }
 
 /// Parses the expression at the start of a list of tokens, and returns how many of them it takes.
 pub fn parse_tokens(text: &Text<'_>, tokens: &[Token<'_>]) -> Result<(Expr, usize), Box<Diagnostic>> {
-    let mut parser = Parser { text, tokens, at: 0, depth: 0 };
+    let mut parser = Parser { words: Cursor::new(text, tokens, FLATTER) };
     let expr = parser.sum()?;
-    Ok((expr, parser.at))
+    Ok((expr, parser.words.at))
 }
 
 /// The diagnostic for a token after a complete expression.
@@ -83,47 +85,21 @@ fn left_over(text: &Text<'_>, next: &Token<'_>, tokens: &[Token<'_>], used: usiz
 }
 
 struct Parser<'t, 'a> {
-    text: &'t Text<'a>,
-    tokens: &'t [Token<'a>],
-    at: usize,
-    depth: usize,
+    words: Cursor<'t, 'a>,
 }
 
 impl<'a> Parser<'_, 'a> {
-    fn peek(&self) -> Token<'a> {
-        let end = Token { kind: TokenKind::End, text: "", range: self.text.text.len()..self.text.text.len() };
-        self.tokens.get(self.at).cloned().unwrap_or(end)
-    }
-
-    fn take(&mut self) -> Token<'a> {
-        let token = self.peek();
-        self.at = self.at.saturating_add(1);
-        token
-    }
-
-    fn take_mark(&mut self, marks: &[&str]) -> Option<Token<'a>> {
-        let token = self.peek();
-        let hit = token.kind == TokenKind::Mark && marks.contains(&token.text);
-        hit.then(|| self.take())
-    }
-
     /// What may be within brackets.
     fn whole(&mut self) -> Result<Expr, Box<Diagnostic>> {
-        match self.text.language() {
+        match self.words.text.language() {
             Language::Numbers => self.sum(),
             Language::Formulas => self.or(),
         }
     }
 
-    fn take_word(&mut self, word: &str) -> Option<Token<'a>> {
-        let token = self.peek();
-        let hit = token.kind == TokenKind::Name && token.text == word;
-        hit.then(|| self.take())
-    }
-
     fn or(&mut self) -> Result<Expr, Box<Diagnostic>> {
         let mut left = self.and()?;
-        while self.take_word("or").is_some() {
+        while self.words.take_word("or").is_some() {
             left = binary(Operator::Or, left, self.and()?);
         }
         Ok(left)
@@ -131,24 +107,24 @@ impl<'a> Parser<'_, 'a> {
 
     fn and(&mut self) -> Result<Expr, Box<Diagnostic>> {
         let mut left = self.not()?;
-        while self.take_word("and").is_some() {
+        while self.words.take_word("and").is_some() {
             left = binary(Operator::And, left, self.not()?);
         }
         Ok(left)
     }
 
     fn not(&mut self) -> Result<Expr, Box<Diagnostic>> {
-        let Some(word) = self.take_word("not") else { return self.compare() };
-        self.deeper(&word)?;
+        let Some(word) = self.words.take_word("not") else { return self.compare() };
+        self.words.deeper(&word)?;
         let inner = self.not()?;
-        self.depth = self.depth.saturating_sub(1);
-        let span = self.text.span(&word.range).to(inner.span);
+        self.words.shallower();
+        let span = self.words.text.span(&word.range).to(inner.span);
         Ok(Expr { kind: ExprKind::Not(Box::new(inner)), span })
     }
 
     fn compare(&mut self) -> Result<Expr, Box<Diagnostic>> {
         let left = self.otherwise()?;
-        let mark = self.take_mark(&["==", "!=", "<", ">"]).or_else(|| self.take_word("in"));
+        let mark = self.words.take_mark(&["==", "!=", "<", ">"]).or_else(|| self.words.take_word("in"));
         let operator = match mark.map(|mark| mark.text) {
             Some("==") => Operator::Equal,
             Some("!=") => Operator::Differ,
@@ -162,7 +138,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn otherwise(&mut self) -> Result<Expr, Box<Diagnostic>> {
         let mut left = self.sum()?;
-        while self.take_mark(&["??"]).is_some() {
+        while self.words.take_mark(&["??"]).is_some() {
             left = binary(Operator::Else, left, self.sum()?);
         }
         Ok(left)
@@ -170,7 +146,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn sum(&mut self) -> Result<Expr, Box<Diagnostic>> {
         let mut left = self.product()?;
-        while let Some(mark) = self.take_mark(&["+", "-"]) {
+        while let Some(mark) = self.words.take_mark(&["+", "-"]) {
             let right = self.product()?;
             let operator = if mark.text == "+" { Operator::Add } else { Operator::Subtract };
             left = binary(operator, left, right);
@@ -180,7 +156,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn product(&mut self) -> Result<Expr, Box<Diagnostic>> {
         let mut left = self.sign()?;
-        while let Some(mark) = self.take_mark(&["*", "/"]) {
+        while let Some(mark) = self.words.take_mark(&["*", "/"]) {
             let right = self.sign()?;
             let operator = if mark.text == "*" { Operator::Multiply } else { Operator::Divide };
             left = binary(operator, left, right);
@@ -189,29 +165,29 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn sign(&mut self) -> Result<Expr, Box<Diagnostic>> {
-        let Some(mark) = self.take_mark(&["-", "+"]) else { return self.power() };
-        self.deeper(&mark)?;
+        let Some(mark) = self.words.take_mark(&["-", "+"]) else { return self.power() };
+        self.words.deeper(&mark)?;
         let inner = self.sign()?;
-        self.depth = self.depth.saturating_sub(1);
+        self.words.shallower();
         if mark.text == "+" {
             return Ok(inner);
         }
-        let span = self.text.span(&mark.range).to(inner.span);
+        let span = self.words.text.span(&mark.range).to(inner.span);
         Ok(Expr { kind: ExprKind::Negate(Box::new(inner)), span })
     }
 
     fn power(&mut self) -> Result<Expr, Box<Diagnostic>> {
         let base = self.atom()?;
-        let Some(mark) = self.take_mark(&["^"]) else { return Ok(base) };
-        self.deeper(&mark)?;
+        let Some(mark) = self.words.take_mark(&["^"]) else { return Ok(base) };
+        self.words.deeper(&mark)?;
         let exponent = self.sign()?;
-        self.depth = self.depth.saturating_sub(1);
+        self.words.shallower();
         Ok(binary(Operator::Power, base, exponent))
     }
 
     fn atom(&mut self) -> Result<Expr, Box<Diagnostic>> {
-        let token = self.take();
-        let span = self.text.span(&token.range);
+        let token = self.words.take();
+        let span = self.words.text.span(&token.range);
         match (token.kind, token.text) {
             (TokenKind::Number, text) => match Number::parse(text) {
                 Some(number) => Ok(Expr { kind: ExprKind::Number(number), span }),
@@ -221,8 +197,8 @@ impl<'a> Parser<'_, 'a> {
                 }
             },
             (TokenKind::Name, name) => {
-                let open = self.peek();
-                let is_formula = self.text.language() == Language::Formulas;
+                let open = self.words.peek();
+                let is_formula = self.words.text.language() == Language::Formulas;
                 if open.text == "(" && (open.range.start == token.range.end || is_formula) {
                     return self.call(name, &token);
                 }
@@ -236,19 +212,19 @@ impl<'a> Parser<'_, 'a> {
             (TokenKind::Text, text) => {
                 Ok(Expr { kind: ExprKind::Text(text.trim_matches('\'').to_owned()), span })
             }
-            (TokenKind::Mark, "[") if self.text.language() == Language::Formulas => {
-                self.deeper(&token)?;
+            (TokenKind::Mark, "[") if self.words.text.language() == Language::Formulas => {
+                self.words.deeper(&token)?;
                 let items = self.list("]")?;
-                self.depth = self.depth.saturating_sub(1);
+                self.words.shallower();
                 let close = self.close(&token, "]")?;
-                Ok(Expr { kind: ExprKind::List(items), span: span.to(self.text.span(&close.range)) })
+                Ok(Expr { kind: ExprKind::List(items), span: span.to(self.words.text.span(&close.range)) })
             }
             (TokenKind::Mark, "(") => {
-                self.deeper(&token)?;
+                self.words.deeper(&token)?;
                 let inner = self.whole()?;
-                self.depth = self.depth.saturating_sub(1);
+                self.words.shallower();
                 let close = self.close(&token, ")")?;
-                Ok(Expr { kind: inner.kind, span: span.to(self.text.span(&close.range)) })
+                Ok(Expr { kind: inner.kind, span: span.to(self.words.text.span(&close.range)) })
             }
             (TokenKind::Mark | TokenKind::End, text) => {
                 let found = if token.kind == TokenKind::End {
@@ -256,7 +232,7 @@ impl<'a> Parser<'_, 'a> {
                 } else {
                     format!("`{text}`")
                 };
-                let wanted = match self.text.language() {
+                let wanted = match self.words.text.language() {
                     Language::Numbers => "a number or a name",
                     Language::Formulas => "a value",
                 };
@@ -267,18 +243,18 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn call(&mut self, name: &str, token: &Token<'a>) -> Result<Expr, Box<Diagnostic>> {
-        let open = self.take();
-        self.deeper(&open)?;
-        let span = self.text.span(&token.range);
-        let is_formula = self.text.language() == Language::Formulas;
+        let open = self.words.take();
+        self.words.deeper(&open)?;
+        let span = self.words.text.span(&token.range);
+        let is_formula = self.words.text.language() == Language::Formulas;
         let function = if is_formula { Function::of_any(name) } else { Function::of_numbers(name) };
         if function.is_none() && !is_formula {
             return Err(self.unknown_function(name, span));
         }
         let mut args = self.list(")")?;
-        self.depth = self.depth.saturating_sub(1);
+        self.words.shallower();
         let close = self.close(&open, ")")?;
-        let whole = span.to(self.text.span(&close.range));
+        let whole = span.to(self.words.text.span(&close.range));
         let Some(function) = function else {
             // What is no function of a formula is a table, which is asked for one entry.
             return match (args.pop(), args.is_empty()) {
@@ -304,7 +280,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn unknown_function(&self, name: &str, span: Span) -> Box<Diagnostic> {
-        let others = match self.text.language() {
+        let others = match self.words.text.language() {
             Language::Numbers => &[],
             Language::Formulas => Function::VALUES,
         };
@@ -319,9 +295,9 @@ impl<'a> Parser<'_, 'a> {
     /// The expressions between commas up to the closing bracket, which is not taken.
     fn list(&mut self, close: &str) -> Result<Vec<Expr>, Box<Diagnostic>> {
         let mut all = Vec::new();
-        if self.peek().text != close {
+        if self.words.peek().text != close {
             all.push(self.whole()?);
-            while self.take_mark(&[","]).is_some() {
+            while self.words.take_mark(&[","]).is_some() {
                 all.push(self.whole()?);
             }
         }
@@ -330,29 +306,18 @@ impl<'a> Parser<'_, 'a> {
 
     /// Takes the bracket that closes `open`.
     fn close(&mut self, open: &Token<'a>, mark: &str) -> Result<Token<'a>, Box<Diagnostic>> {
-        if let Some(close) = self.take_mark(&[mark]) {
+        if let Some(close) = self.words.take_mark(&[mark]) {
             return Ok(close);
         }
-        let token = self.peek();
+        let token = self.words.peek();
         let found = if token.kind == TokenKind::End {
             "the end of the text".to_owned()
         } else {
             format!("`{}`", token.text)
         };
         let message = format!("found {found}, expected `{mark}`");
-        let diagnostic = Diagnostic::error(Code::Expression, self.text.span(&token.range), message);
-        Err(Box::new(diagnostic.label(self.text.span(&open.range), "opened here")))
-    }
-
-    /// Enters one more level of nesting, which fails beyond [`MAX_DEPTH`].
-    fn deeper(&mut self, token: &Token<'a>) -> Result<(), Box<Diagnostic>> {
-        self.depth = self.depth.saturating_add(1);
-        if self.depth <= MAX_DEPTH {
-            return Ok(());
-        }
-        let message = format!("this is nested more than {MAX_DEPTH} levels deep");
-        let help = "give parts of it names under `let`";
-        Err(Box::new(Diagnostic::error(Code::TooDeep, self.text.span(&token.range), message).help(help)))
+        let diagnostic = Diagnostic::error(Code::Expression, self.words.text.span(&token.range), message);
+        Err(Box::new(diagnostic.label(self.words.text.span(&open.range), "opened here")))
     }
 }
 

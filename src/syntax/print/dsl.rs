@@ -27,12 +27,11 @@ pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
     push_lead(&mut out, &root.lead, 0, str::to_owned);
     match &root.value {
         Value::Group(group) => {
-            match group.is_list {
-                true => out.push_str(&format!("{}\n", printer.value(&root.value, 0, 0))),
-                false => {
-                    out.clear();
-                    printer.model(&mut out, &root.lead, group);
-                }
+            if group.is_list {
+                out.push_str(&format!("{}\n", printer.value(&root.value, 0, 0)));
+            } else {
+                out.clear();
+                printer.model(&mut out, &root.lead, group);
             }
             push_below(&mut out, root, str::to_owned);
         }

@@ -51,11 +51,11 @@ pub fn read(text: &str) -> Lossless {
             }
             Event::Scalar(value, style, _, tag) => {
                 let end = range.start.saturating_add(slice.trim_end().len());
-                Some(outline(scalar(&value, style, tag.as_deref()), range.start, end))
+                Some(Outline::bare(scalar(&value, style, tag.as_deref()), range.start, end))
             }
             Event::Alias(_) => {
                 let name = slice.trim_start_matches('*').to_owned();
-                Some(outline(Value::Alias(name), range.start, range.end))
+                Some(Outline::bare(Value::Alias(name), range.start, range.end))
             }
             Event::SequenceStart(style, _, tag) => {
                 stack.push(Open::new(true, style, range.start, is_delete(tag.as_deref())));
@@ -74,22 +74,8 @@ pub fn read(text: &str) -> Lossless {
             None => root = Some(done),
         }
     }
-    let outline = root.unwrap_or_else(|| outline(Value::Null, 0, 0));
+    let outline = root.unwrap_or_else(|| Outline::bare(Value::Null, 0, 0));
     Lossless { outline, comments }
-}
-
-fn outline(value: Value, start: usize, end: usize) -> Outline {
-    Outline {
-        key: None,
-        lead: Vec::new(),
-        tail: None,
-        anchor: None,
-        beside: false,
-        is_merge: false,
-        value,
-        start,
-        end,
-    }
 }
 
 fn is_delete(tag: Option<&Tag>) -> bool {
@@ -163,12 +149,9 @@ impl Open {
             }
         }
         if self.delete {
-            return outline(Value::Delete, self.start, end);
+            return Outline::bare(Value::Delete, self.start, end);
         }
-        let end = match self.flow {
-            true => end,
-            false => self.items.last().map_or(self.start, |i| i.end),
-        };
+        let end = if self.flow { end } else { self.items.last().map_or(self.start, |i| i.end) };
         let spread = !self.flow || text.get(self.start..end).is_some_and(|t| t.contains('\n'));
         let group = Group {
             is_list: self.is_list,
@@ -179,7 +162,7 @@ impl Open {
             rest: Vec::new(),
             close: self.flow.then_some(end),
         };
-        Outline { anchor: self.anchor, ..outline(Value::Group(group), self.start, end) }
+        Outline { anchor: self.anchor, ..Outline::bare(Value::Group(group), self.start, end) }
     }
 }
 
@@ -191,10 +174,7 @@ fn dash(text: &str, start: usize) -> usize {
         let before = text.get(..end).unwrap_or("");
         let begin = before.rfind('\n').map_or(0, |i| i.saturating_add(1));
         let line = before.get(begin..).unwrap_or("");
-        let code = match end == start {
-            true => line,
-            false => line.split(" #").next().unwrap_or(""),
-        };
+        let code = if end == start { line } else { line.split(" #").next().unwrap_or("") };
         let is_dash = |at: usize| {
             let alone = |c: Option<char>| c.is_none_or(char::is_whitespace);
             alone(code.get(..at).and_then(|c| c.chars().next_back()))

@@ -115,9 +115,10 @@ impl Survey<'_, '_> {
                     self.cut(value, span);
                 }
                 if self.takes_key() {
-                    match plain && super::is_null(value) {
-                        true => self.bad_key(span, "nothing"),
-                        false => self.key(value, span),
+                    if plain && super::is_null(value) {
+                        self.bad_key(span, "nothing")
+                    } else {
+                        self.key(value, span)
                     }
                 }
                 self.count(span) && self.weigh(Weight::LEAF, span)

@@ -1,0 +1,73 @@
+//! The kinds of parts that an equation calls.
+
+use crate::field::value::SlotDoc;
+use crate::parts::{Attention, Ffn};
+use crate::syntax::tree::{Entry, Kind, Node};
+
+/// What an equation may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PartKind {
+    /// `norm(x)`
+    Norm,
+    /// `attention(x)`
+    Attention,
+    /// `cross(x, memory)`
+    Cross,
+    /// `ffn(x)`
+    Ffn,
+    /// `gain(x)`
+    Gain,
+}
+
+impl PartKind {
+    /// All of them.
+    pub const ALL: &'static [PartKind] =
+        &[PartKind::Norm, PartKind::Attention, PartKind::Cross, PartKind::Ffn, PartKind::Gain];
+
+    /// As equations and specs spell it.
+    pub fn word(self) -> &'static str {
+        match self {
+            PartKind::Norm => "norm",
+            PartKind::Attention => "attention",
+            PartKind::Cross => "cross",
+            PartKind::Ffn => "ffn",
+            PartKind::Gain => "gain",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|k| k.word() == word)
+    }
+
+    /// The slot whose parts it may be, where the fields of one may be given without its name.
+    pub fn implying_slot(self) -> Option<SlotDoc> {
+        match self {
+            PartKind::Attention => Some(Attention::documentation()),
+            PartKind::Ffn => Some(Ffn::documentation()),
+            PartKind::Norm | PartKind::Cross | PartKind::Gain => None,
+        }
+    }
+
+    /// Fields that are given without their part's name, inside it: so that laying one tree over another
+    /// replaces a part by another part, and changes the fields of the same one.
+    pub fn with_part(self, node: &Node) -> Node {
+        let (Some(slot), Kind::Map(entries)) = (self.implying_slot(), &node.kind) else {
+            return node.clone();
+        };
+        let Some(implied) = slot.implied else { return node.clone() };
+        if entries.iter().any(|e| slot.parts.iter().any(|p| p.name == e.key)) {
+            return node.clone();
+        }
+        let inner = Entry { key: implied.to_owned(), key_span: node.span, value: node.clone() };
+        Node::map(vec![inner], node.span)
+    }
+
+    /// What a call is given.
+    pub(super) fn arguments(self) -> &'static [&'static str] {
+        match self {
+            PartKind::Cross => &["x", "memory"],
+            PartKind::Norm | PartKind::Attention | PartKind::Ffn | PartKind::Gain => &["x"],
+        }
+    }
+}
