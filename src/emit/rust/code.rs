@@ -7,8 +7,10 @@
 
 use std::collections::BTreeSet;
 
+use super::body::text;
 use crate::emit::program::constants::{ConstantId, TableId};
 use crate::ir::ValueId;
+use crate::lower::Bug;
 
 /// Something outside of a fragment that it refers to by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -208,21 +210,6 @@ impl Code {
         if self.strength >= wanted { self } else { Self::text("(").join(self).then(")") }
     }
 
-    /// As a comment of documentation, with the mark before each line.
-    pub fn documentation(&self, mark: &str) -> Self {
-        let lined = |piece: &Piece| match piece {
-            Piece::Text(text) => Piece::Text(text.replace('\n', &format!("\n{mark} "))),
-            other @ (Piece::Item(..)
-            | Piece::Take(_)
-            | Piece::Move(_)
-            | Piece::Copy(_)
-            | Piece::Name(_)
-            | Piece::Arms(_)) => other.clone(),
-        };
-        let pieces = self.pieces.iter().map(lined).collect();
-        code![format!("\n{mark} "), Self { pieces, strength: self.strength }, "\n"]
-    }
-
     /// About how many characters it will take.
     pub fn width(&self) -> usize {
         width(&self.pieces)
@@ -246,6 +233,29 @@ impl Code {
         let mut code = self.at_least(here).then(sign).join(other.at_least(right));
         code.strength = here;
         code
+    }
+}
+
+/// What the texts of an item refer to. `codegen` writes items and takes strings, so the references of fragments are
+/// put aside while it does.
+#[derive(Clone, Debug, Default)]
+pub struct References(BTreeSet<Item>);
+
+impl References {
+    /// The text of a fragment; what it refers to is remembered.
+    ///
+    /// # Errors
+    /// A fault of trafoc: a value in the fragment is open.
+    pub fn text(&mut self, code: &Code) -> Result<String, Bug> {
+        self.0.extend(code.items().into_iter().cloned());
+        text(code)
+    }
+
+    /// The finished text, which refers to all that its parts did.
+    pub fn finished(self, text: String) -> Code {
+        let references = self.0.into_iter().map(|item| Piece::Item(item, String::new()));
+        let pieces = std::iter::once(Piece::Text(text)).chain(references).collect();
+        Code { pieces, strength: Strength::Postfix }
     }
 }
 

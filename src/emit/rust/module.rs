@@ -1,8 +1,10 @@
 //! A module as a struct: fields named like the program's, `new`, `forward`.
 
-use super::code::{Code, code};
+use codegen::{Block, Enum, Function as Method, Impl, Scope, Struct};
+
+use super::code::{Code, References, code};
 use super::file::File;
-use super::function::{Written, reserved, variable, write as body_of};
+use super::function::{reserved, variable, write as body_of};
 use super::{body, choice, layer, name};
 use crate::emit::program::function::{Caches, Function};
 use crate::emit::program::needs::Need;
@@ -19,63 +21,63 @@ pub fn write(file: &File<'_>, id: ModuleId) -> Result<Code, Bug> {
     let Body::Whole(function) = &module.body else {
         return Err(Bug(format!("{} has two functions and is not the model", module.name)));
     };
-    let mut items = Vec::new();
+    let mut scope = Scope::new();
+    let mut references = References::default();
     for field in &module.fields {
         if let FieldKind::Stack(stack) = &field.kind
             && stack.kinds.len() > 1
         {
-            items.push(blocks(file, id, stack)?);
+            scope.push_enum(blocks(file, id, stack, &mut references)?);
         }
     }
     if let Some(bundle) = file.bundle_of(id) {
-        items.push(inputs(file, id, bundle, function)?);
+        scope.push_struct(inputs(file, id, bundle, function, &mut references)?);
     }
     let shapes = shapes(file, file.values(id), &function.parameters, &function.results);
-    let head = documentation(file, id)?;
+    let shapes = references.text(&shapes)?;
     if let Some(called) = file.function_of(id) {
-        items.push(code![
-            head,
-            "///\n",
-            shapes.documentation("///"),
-            method(file, id, called, "", function)?
-        ]);
-        return Ok(Code::all(items));
+        let mut item = method(file, id, called, function, &mut references)?;
+        item.doc(format!("{}\n\n{shapes}", documentation(file, id)?));
+        scope.push_fn(item);
+    } else {
+        scope.push_struct(structure(file, id, &mut references)?);
+        let mut item = Impl::new(file.type_of(id)?);
+        item.push_fn(constructor(file, id, &mut references)?);
+        let mut forward = method(file, id, "forward", function, &mut references)?;
+        forward.vis("pub").arg_ref_self().doc(shapes);
+        item.push_fn(forward);
+        scope.push_impl(item);
     }
-    items.push(code![head, structure(file, id)?]);
-    let forward = method(file, id, "forward", "&self, ", function)?;
-    items.push(code![
-        format!("impl {} {{\n", file.type_of(id)?),
-        constructor(file, id)?,
-        shapes.documentation("///"),
-        "pub ",
-        forward,
-        "}\n"
-    ]);
-    Ok(Code::all(items))
+    Ok(references.finished(scope.to_string()))
 }
 
 /// The struct of the arguments of a function that takes many.
-fn inputs(file: &File<'_>, id: ModuleId, bundle: &str, function: &Function) -> Result<Code, Bug> {
+fn inputs(
+    file: &File<'_>,
+    id: ModuleId,
+    bundle: &str,
+    function: &Function,
+    references: &mut References,
+) -> Result<Struct, Bug> {
     let module = file.values(id);
+    let mut item = Struct::new(bundle);
+    item.vis("pub").derive("Clone").derive("Debug");
+    item.doc(format!("What a [`{}`] takes in addition to `x`.", file.type_of(id)?));
     let fields = function.parameters.iter().zip(signature(module, &function.parameters)).skip(1);
-    let fields = fields.map(|(id, (called, ty))| {
-        let shape = code!["`", file.shape(&module.value(*id).ty), "`"];
-        code![shape.documentation("///"), format!("pub {called}: {ty},\n")]
-    });
-    Ok(code![
-        format!("/// What a [`{}`] takes in addition to `x`.\n", file.type_of(id)?),
-        format!("#[derive(Clone, Debug)]\npub struct {bundle} {{\n"),
-        Code::all(fields),
-        "}\n"
-    ])
+    for (id, (called, ty)) in fields {
+        let shape = references.text(&file.shape(&module.value(*id).ty))?;
+        item.new_field(&called, ty).vis("pub").doc(format!("`{shape}`"));
+    }
+    Ok(item)
 }
 
-/// The struct of a module, without its documentation.
+/// The struct of a module.
 ///
 /// # Errors
 /// A fault of trafoc, as in [`write`].
-pub fn structure(file: &File<'_>, id: ModuleId) -> Result<Code, Bug> {
-    let mut fields = Vec::new();
+pub fn structure(file: &File<'_>, id: ModuleId, references: &mut References) -> Result<Struct, Bug> {
+    let mut item = Struct::new(file.type_of(id)?);
+    item.vis("pub").derive("Module").derive("Debug").doc(documentation(file, id)?);
     for field in &file.code(id)?.fields {
         let ty = match &field.kind {
             FieldKind::Layer(layer) => layer::field_type(layer)?,
@@ -83,17 +85,13 @@ pub fn structure(file: &File<'_>, id: ModuleId) -> Result<Code, Bug> {
             FieldKind::Stack(stack) => format!("Vec<{}>", file.block_type(id, stack)?).into(),
             FieldKind::Dropout(_) => "nn::Dropout".into(),
         };
-        fields.push(code![format!("{}: ", name::field(&field.name)), ty, ",\n"]);
+        item.field(name::field(&field.name), references.text(&ty)?);
     }
-    let head = format!("#[derive(Module, Debug)]\npub struct {} {{\n", file.type_of(id)?);
-    Ok(code![head, Code::all(fields), "}\n"])
+    Ok(item)
 }
 
 /// What the struct says about itself: formulas, then the line of the spec.
-///
-/// # Errors
-/// A fault of trafoc, as in [`write`].
-pub fn documentation(file: &File<'_>, id: ModuleId) -> Result<Code, Bug> {
+fn documentation(file: &File<'_>, id: ModuleId) -> Result<String, Bug> {
     let module = file.code(id)?;
     let equations: Vec<&str> =
         module.doc.iter().filter_map(|line| line.strip_prefix('`')?.strip_suffix('`')).collect();
@@ -112,7 +110,7 @@ pub fn documentation(file: &File<'_>, id: ModuleId) -> Result<Code, Bug> {
         let places: Vec<String> = module.places.iter().map(|place| format!("`{place}`")).collect();
         lines.push(format!("From {}.", places.join(" and ")));
     }
-    Ok(Code::text(lines.join("\n")).documentation("///"))
+    Ok(lines.join("\n"))
 }
 
 /// Whether kinds of blocks have so different sizes that they belong on the heap.
@@ -136,30 +134,26 @@ fn parameters_inside(file: &File<'_>, id: ModuleId) -> Result<usize, Bug> {
 }
 
 /// The enum of the blocks of a stack of different modules.
-fn blocks(file: &File<'_>, id: ModuleId, stack: &Stack) -> Result<Code, Bug> {
+fn blocks(file: &File<'_>, id: ModuleId, stack: &Stack, references: &mut References) -> Result<Enum, Bug> {
     let on_heap = on_heap(file, &stack.kinds)?;
-    let mut variants = Vec::new();
+    let mut item = Enum::new(file.enum_of(id, stack.member)?);
+    item.vis("pub").derive("Module").derive("Debug").doc("One block of a stack of different ones.");
     for kind in &stack.kinds {
         let name = file.type_of(*kind)?;
         let ty: Code = if on_heap { code![Code::kernel("Heap"), format!("<{name}>")] } else { name.into() };
         let variant = file.variant(&stack.kinds, *kind)?;
-        variants.push(code![format!("/// A [`{name}`].\n{variant}("), ty, "),\n"]);
+        item.new_variant(variant).tuple(references.text(&ty)?).doc(format!("A [`{name}`]."));
     }
-    Ok(code![
-        "/// One block of a stack of different ones.\n",
-        format!("#[derive(Module, Debug)]\npub enum {} {{\n", file.enum_of(id, stack.member)?),
-        Code::all(variants),
-        "}\n"
-    ])
+    Ok(item)
 }
 
 /// `new(device)`: every field with fresh weights.
 ///
 /// # Errors
 /// A fault of trafoc, as in [`write`].
-pub fn constructor(file: &File<'_>, id: ModuleId) -> Result<Code, Bug> {
+pub fn constructor(file: &File<'_>, id: ModuleId, references: &mut References) -> Result<Method, Bug> {
     let mut uses_device = false;
-    let mut fields = Vec::new();
+    let mut block = Block::new("Self");
     for field in &file.code(id)?.fields {
         let value = match &field.kind {
             FieldKind::Layer(layer) => layer::build(layer, file)?,
@@ -168,14 +162,13 @@ pub fn constructor(file: &File<'_>, id: ModuleId) -> Result<Code, Bug> {
             FieldKind::Dropout(p) => code!["nn::DropoutConfig::new(", file.scalar(p), ").init()"],
         };
         uses_device |= !matches!(field.kind, FieldKind::Dropout(_));
-        fields.push(code![format!("{}: ", name::field(&field.name)), value, ",\n"]);
+        block.line(format!("{}: {},", name::field(&field.name), references.text(&value)?));
     }
-    let device = if uses_device { "device" } else { "_device" };
-    Ok(code![
-        format!("/// Fresh weights.\npub fn new({device}: &Device) -> Self {{\nSelf {{\n"),
-        Code::all(fields),
-        "}\n}\n"
-    ])
+    let mut method = Method::new("new");
+    method.vis("pub").doc("Fresh weights.").ret("Self");
+    method.arg(if uses_device { "device" } else { "_device" }, "&Device");
+    method.push_block(block);
+    Ok(method)
 }
 
 fn new_stack(file: &File<'_>, id: ModuleId, stack: &Stack) -> Result<Code, Bug> {
@@ -200,7 +193,7 @@ fn new_stack(file: &File<'_>, id: ModuleId, stack: &Stack) -> Result<Code, Bug> 
     Ok(code!["(0..", file.size(&stack.count), format!(").map(|{index}| "), block, ").collect()"])
 }
 
-/// `fn forward(&self, x, ..)`; `receiver` is what the function takes first.
+/// A function over some values of a module, without documentation.
 ///
 /// # Errors
 /// A fault of trafoc, as in [`write`].
@@ -208,54 +201,48 @@ pub fn method(
     file: &File<'_>,
     id: ModuleId,
     called: &str,
-    receiver: &str,
     function: &Function,
-) -> Result<Code, Bug> {
+    references: &mut References,
+) -> Result<Method, Bug> {
     let written = body_of(file, id, function)?;
-    let (parameters, first) = parameters(file, id, function, &written);
     let module = file.values(id);
-    Ok(code![
-        format!("fn {called}({receiver}"),
-        Code::separated(parameters, ", "),
-        format!(") -> {} {{\n{first}", result_type(module, &function.results)),
-        written.body,
-        "}\n"
-    ])
-}
-
-/// The parameters of a function over some values of a module, and the statement that unpacks them.
-fn parameters(file: &File<'_>, id: ModuleId, function: &Function, written: &Written) -> (Vec<Code>, String) {
-    let signature = signature(file.values(id), &function.parameters);
-    let mut parameters: Vec<Code> = Vec::new();
-    let mut first = String::new();
+    let mut method = Method::new(called);
+    let signature = signature(module, &function.parameters);
     match file.bundle_of(id) {
         Some(bundle) => {
-            parameters.extend(signature.first().map(|(called, ty)| format!("{called}: {ty}").into()));
-            parameters.push(format!("inputs: {bundle}").into());
+            if let Some((called, ty)) = signature.first() {
+                method.arg(called, ty);
+            }
+            method.arg("inputs", bundle);
             let fields: Vec<&str> = signature.iter().skip(1).map(|(called, _)| called.as_str()).collect();
-            first = format!("let {bundle} {{ {} }} = inputs;\n", fields.join(", "));
+            method.line(format!("let {bundle} {{ {} }} = inputs;", fields.join(", ")));
         }
         None => {
-            parameters.extend(signature.iter().map(|(called, ty)| format!("{called}: {ty}").into()));
+            for (called, ty) in signature {
+                method.arg(&called, ty);
+            }
         }
     }
-    let needed = |need: &Need| {
+    for need in &function.needs {
         let ty = match need {
             Need::Past | Need::Time | Need::Source => "usize",
             Need::Device => "&Device",
         };
-        Code::text(format!("{}: {ty}", variable(*need)))
-    };
-    parameters.extend(function.needs.iter().map(needed));
-    let cache = if written.lends_cache { "mut cache: Option<&mut " } else { "cache: Option<&mut " };
+        method.arg(variable(*need), ty);
+    }
     let kept = || Code::kernel("KvCache");
-    parameters.extend(match function.caches {
+    let cache = match function.caches {
         Caches::None => None,
-        Caches::One => Some(code![cache, kept(), ">"]),
-        Caches::List(_) => Some(code![cache, "[", kept(), "]>"]),
-        Caches::Model(_) => Some(code![cache, Code::kernel("Cache"), ">"]),
-    });
-    (parameters, first)
+        Caches::One => Some(code!["Option<&mut ", kept(), ">"]),
+        Caches::List(_) => Some(code!["Option<&mut [", kept(), "]>"]),
+        Caches::Model(_) => Some(code!["Option<&mut ", Code::kernel("Cache"), ">"]),
+    };
+    if let Some(ty) = cache {
+        method.arg(if written.lends_cache { "mut cache" } else { "cache" }, references.text(&ty)?);
+    }
+    method.ret(result_type(module, &function.results));
+    method.line(references.text(&written.body)?);
+    Ok(method)
 }
 
 /// Names and types of values as parameters.

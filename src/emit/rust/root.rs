@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::code::{Code, code};
+use codegen::{Function as Method, Impl, Scope};
+
+use super::code::{Code, References};
 use super::file::File;
 use super::function::reserved;
 use super::{body, module, name};
@@ -18,53 +20,70 @@ use crate::lower::Bug;
 /// A fault of trafoc: the program says something that its verification should have refused.
 pub fn write(file: &File<'_>) -> Result<Code, Bug> {
     let id = file.program.graph.root;
-    let model = file.code(id)?;
-    let mut methods = vec![module::constructor(file, id)?, load(file)];
-    let decoding = match &model.body {
+    let mut scope = Scope::new();
+    let mut references = References::default();
+    scope.push_struct(module::structure(file, id, &mut references)?);
+    let mut item = Impl::new(file.type_of(id)?);
+    item.push_fn(module::constructor(file, id, &mut references)?);
+    item.push_fn(load(file, &mut references)?);
+    let decoding = match &file.code(id)?.body {
         Body::Whole(function) => {
-            methods.push(passes(file, function, ["forward", "forward_cached", "run"])?);
+            let names = ["forward", "forward_cached", "run"];
+            for method in passes(file, function, names, &mut references)? {
+                item.push_fn(method);
+            }
             function
         }
         Body::Translation { encode, decode } => {
-            methods.push(forward_of_both(file, encode, decode));
-            methods.push(passes(file, encode, ["encode", "", ""])?);
-            methods.push(passes(file, decode, ["decode", "decode_cached", "run_decoder"])?);
+            item.push_fn(forward_of_both(file, encode, decode, &mut references)?);
+            for (function, names) in
+                [(encode, ["encode", "", ""]), (decode, ["decode", "decode_cached", "run_decoder"])]
+            {
+                for method in passes(file, function, names, &mut references)? {
+                    item.push_fn(method);
+                }
+            }
             decode
         }
     };
     if decoding.caches != Caches::None {
-        methods.push(cache(file));
+        item.push_fn(cache(file, &mut references)?);
     }
-    Ok(code![
-        module::documentation(file, id)?,
-        module::structure(file, id)?,
-        format!("impl {} {{\n", file.type_of(id)?),
-        Code::all(methods),
-        "}\n"
-    ])
+    scope.push_impl(item);
+    Ok(references.finished(scope.to_string()))
 }
 
 /// A function of the model as methods: one without caches, or one without and one with them, which both run the
 /// same code. The names are theirs.
-fn passes(file: &File<'_>, function: &Function, names: [&str; 3]) -> Result<Code, Bug> {
+fn passes(
+    file: &File<'_>,
+    function: &Function,
+    names: [&str; 3],
+    references: &mut References,
+) -> Result<Vec<Method>, Bug> {
     let id = file.program.graph.root;
     let module = file.values(id);
     let [plain, cached, shared] = names;
-    let shapes = || module::shapes(file, module, &function.parameters, &function.results);
+    let shapes = module::shapes(file, module, &function.parameters, &function.results);
+    let shapes = references.text(&shapes)?;
     if function.caches == Caches::None {
-        let method = module::method(file, id, plain, "&self, ", function)?;
-        return Ok(code![shapes().documentation("///"), "pub ", method]);
+        let mut method = module::method(file, id, plain, function, references)?;
+        method.vis("pub").arg_ref_self().doc(shapes);
+        return Ok(vec![method]);
     }
     let signature = module::signature(module, &function.parameters);
     let given: Vec<&str> = signature.iter().map(|(name, _)| name.as_str()).collect();
     let given = given.join(", ");
-    let parameters: Vec<String> = signature.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
-    let parameters = parameters.join(", ");
-    let result = module::result_type(module, &function.results);
-    let full = code![
-        shapes().then("\n\nThe whole sequence at once: `P` is 0.").documentation("///"),
-        format!("pub fn {plain}(&self, {parameters}) -> {result} {{\nself.{shared}({given}, None)\n}}\n")
-    ];
+    let public = |called: &str, doc: String| {
+        let mut method = Method::new(called);
+        method.vis("pub").arg_ref_self().doc(doc).ret(module::result_type(module, &function.results));
+        for (name, ty) in &signature {
+            method.arg(name, ty);
+        }
+        method
+    };
+    let mut full = public(plain, format!("{shapes}\n\nThe whole sequence at once: `P` is 0."));
+    full.line(format!("self.{shared}({given}, None)"));
     let time = match origin(Need::Time, module, &function.parameters) {
         Some(Origin::Axis(id, axis)) => {
             let name = body::parameter(&module.value(id).name, &reserved());
@@ -78,28 +97,29 @@ fn passes(file: &File<'_>, function: &Function, names: [&str; 3]) -> Result<Code
         [one] => name::variable(&module.value(*one).variable),
         _ => "results".to_owned(),
     };
-    let step = code![
-        shapes()
-            .then("\n\nThe tokens after those in the cache, which then holds them too.")
-            .documentation("///"),
-        format!("pub fn {cached}(&self, {parameters}, cache: &mut "),
-        Code::kernel("Cache"),
-        format!(
-            ") -> {result} {{\nlet time = {time};\nlet {returned} = self.{shared}({given}, Some(&mut *cache));\n\
-             cache.past += time;\n{returned}\n}}\n"
-        )
-    ];
-    Ok(code![full, step, module::method(file, id, shared, "&self, ", function)?])
+    let doc = format!("{shapes}\n\nThe tokens after those in the cache, which then holds them too.");
+    let mut step = public(cached, doc);
+    step.arg("cache", format!("&mut {}", references.text(&Code::kernel("Cache"))?));
+    step.line(format!("let time = {time};"));
+    step.line(format!("let {returned} = self.{shared}({given}, Some(&mut *cache));"));
+    step.line("cache.past += time;");
+    step.line(&returned);
+    let mut inner = module::method(file, id, shared, function, references)?;
+    inner.arg_ref_self();
+    Ok(vec![full, step, inner])
 }
 
 /// `forward` of a model with a source and a target: `encode`, then `decode`.
-fn forward_of_both(file: &File<'_>, encode: &Function, decode: &Function) -> Code {
+fn forward_of_both(
+    file: &File<'_>,
+    encode: &Function,
+    decode: &Function,
+    references: &mut References,
+) -> Result<Method, Bug> {
     let root = file.program.graph.root();
     let all: Vec<ValueId> = (0..root.args).map(ValueId).collect();
     let reserved = reserved();
     let called = |id: &ValueId| body::parameter(&root.value(*id).name, &reserved);
-    let signature = module::signature(root, &all);
-    let parameters: Vec<String> = signature.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
     let pass = |id: &ValueId| match decode.parameters.contains(id) {
         true => format!("{}.clone()", called(id)),
         false => called(id),
@@ -108,47 +128,52 @@ fn forward_of_both(file: &File<'_>, encode: &Function, decode: &Function) -> Cod
     let memory: Vec<String> = encode.results.iter().map(called).collect();
     let memory = if let [one] = memory.as_slice() { one.clone() } else { format!("({})", memory.join(", ")) };
     let decoded: Vec<String> = decode.parameters.iter().map(called).collect();
-    code![
-        module::shapes(file, root, &all, &root.results).documentation("///"),
-        format!(
-            "pub fn forward(&self, {}) -> {} {{\nlet {memory} = self.encode({});\nself.decode({})\n}}\n",
-            parameters.join(", "),
-            module::result_type(root, &root.results),
-            encoded.join(", "),
-            decoded.join(", ")
-        )
-    ]
+    let shapes = module::shapes(file, root, &all, &root.results);
+    let mut method = Method::new("forward");
+    method.vis("pub").arg_ref_self().doc(references.text(&shapes)?);
+    method.ret(module::result_type(root, &root.results));
+    for (name, ty) in module::signature(root, &all) {
+        method.arg(&name, ty);
+    }
+    method.line(format!("let {memory} = self.encode({});", encoded.join(", ")));
+    method.line(format!("self.decode({})", decoded.join(", ")));
+    Ok(method)
 }
 
 /// `load(path, device)`: weights by path, in PyTorch's layout.
-fn load(file: &File<'_>) -> Code {
+fn load(file: &File<'_>, references: &mut References) -> Result<Method, Bug> {
     let fields = file.program.modules.iter().flat_map(|module| &module.fields);
     let names = fields.filter(|field| !matches!(field.kind, FieldKind::Dropout(_))).map(|field| &field.name);
     let renamed: BTreeSet<&String> = names.filter(|name| name::field(name) != **name).collect();
     let renamed: Vec<String> =
         renamed.iter().map(|name| format!("({name:?}, {:?})", name::field(name))).collect();
-    code![
-        "/// Weights from a safetensors file: names are the paths of fields, linear weights are `[out, in]`.\n///\n\
-         /// # Errors\n\
-         /// The file cannot be read, or its tensors are not exactly those of the model.\n\
-         pub fn load(path: impl AsRef<",
-        Code::import("std::path::Path"),
-        ">, device: &Device) -> Result<Self, String> {\n",
-        Code::kernel("load_safetensors"),
-        format!("(Self::new(device), path, &[{}], device)\n}}\n", renamed.join(", "))
-    ]
+    let (path, load) = (Code::import("std::path::Path"), Code::kernel("load_safetensors"));
+    let mut method = Method::new("load");
+    method
+        .vis("pub")
+        .doc(
+            "Weights from a safetensors file: names are the paths of fields, linear weights are `[out, in]`.\n\n\
+             # Errors\n\
+             The file cannot be read, or its tensors are not exactly those of the model.",
+        )
+        .arg("path", format!("impl AsRef<{}>", references.text(&path)?))
+        .arg("device", "&Device")
+        .ret("Result<Self, String>");
+    let load = references.text(&load)?;
+    method.line(format!("{load}(Self::new(device), path, &[{}], device)", renamed.join(", ")));
+    Ok(method)
 }
 
 /// `cache()`, where decoding begins.
-fn cache(file: &File<'_>) -> Code {
-    let cache = || Code::kernel("Cache");
-    code![
-        "/// What decoding remembers of the tokens so far: nothing yet.\npub fn cache(&self) -> ",
-        cache(),
-        " {\n",
-        cache(),
-        "::new(",
-        file.size(&file.program.cache_count()),
-        ")\n}\n"
-    ]
+fn cache(file: &File<'_>, references: &mut References) -> Result<Method, Bug> {
+    let cache = references.text(&Code::kernel("Cache"))?;
+    let count = references.text(&file.size(&file.program.cache_count()))?;
+    let mut method = Method::new("cache");
+    method
+        .vis("pub")
+        .arg_ref_self()
+        .doc("What decoding remembers of the tokens so far: nothing yet.")
+        .ret(&cache)
+        .line(format!("{cache}::new({count})"));
+    Ok(method)
 }
