@@ -8,7 +8,8 @@ use serde::Serialize;
 pub struct Figure {
     /// The name, as recipes write it.
     pub metric: &'static str,
-    /// The value.
+    /// The value; null if it is not finite.
+    #[schemars(with = "Option<f64>")]
     pub value: f64,
 }
 

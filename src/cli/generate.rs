@@ -106,7 +106,8 @@ pub struct Written {
     pub text: String,
     /// The number of generated tokens.
     pub tokens: usize,
-    /// The logarithm of their probability.
+    /// The logarithm of their probability; null if it is not finite.
+    #[schemars(with = "Option<f64>")]
     pub log_probability: f64,
     /// Whether the model, or a `--stop`, ended the text.
     pub ended: bool,

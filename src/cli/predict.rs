@@ -68,7 +68,8 @@ pub enum Prediction {
         /// The file of the image.
         #[serde(skip_serializing_if = "Option::is_none")]
         image: Option<String>,
-        /// The vector.
+        /// The vector; null for numbers that are not finite.
+        #[schemars(with = "Vec<Option<f32>>")]
         embedding: Vec<f32>,
     },
     /// The classes of words.
@@ -108,7 +109,8 @@ pub enum Prediction {
 pub struct Class {
     /// The name of the class.
     pub class: String,
-    /// Its probability.
+    /// Its probability; null if the model's outputs are not finite.
+    #[schemars(with = "Option<f64>")]
     pub probability: f64,
 }
 
@@ -128,6 +130,7 @@ pub struct Tag {
 pub struct Guess {
     /// The token.
     pub token: String,
-    /// Its probability.
+    /// Its probability; null if the model's outputs are not finite.
+    #[schemars(with = "Option<f64>")]
     pub probability: f64,
 }

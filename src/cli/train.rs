@@ -108,7 +108,8 @@ pub enum Ending {
 pub struct Best {
     /// The number of steps before it.
     pub step: u64,
-    /// The value of the metric.
+    /// The value of the metric; null if it is not finite.
+    #[schemars(with = "Option<f64>")]
     pub value: f64,
 }
 
