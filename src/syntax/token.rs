@@ -111,7 +111,10 @@ impl<'a> Text<'a> {
             if tokens.len() > limit {
                 let span = self.span(&(at.saturating_sub(len)..at));
                 let message = format!("the text has more than {limit} words");
-                let help = "give parts of it names under `let`";
+                let help = match self.language {
+                    Language::Numbers => "give parts of it names under `let`",
+                    Language::Formulas => "write a shorter formula",
+                };
                 return Err(Box::new(Diagnostic::error(Code::TooLarge, span, message).help(help)));
             }
         }

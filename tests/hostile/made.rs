@@ -83,15 +83,15 @@ pub fn made() -> Vec<(&'static str, String)> {
         ("syntax-colons.yaml", format!("a{}\n", ": a".repeat(100_000))),
         ("hidden-character-many.yaml", "\u{1}".repeat(1_000_000)),
         (
-            "expression-formula.yaml",
+            "too-large-formula.yaml",
             format!("{spec}weights:\n  x: {{fuse: [a, b], groups: = 1{}}}\n", "+1".repeat(20_000)),
         ),
         (
-            "expression-formula-signs.yaml",
+            "too-large-formula-signs.yaml",
             format!("{spec}weights:\n  x: {{fuse: [a, b], groups: = {}1}}\n", "-".repeat(20_000)),
         ),
         (
-            "expression-formula-brackets.yaml",
+            "too-deep-formula-brackets.yaml",
             format!("{spec}weights:\n  x: {{fuse: [a, b], groups: = {}}}\n", around("(", 400, ")")),
         ),
         (

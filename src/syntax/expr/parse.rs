@@ -48,7 +48,8 @@ pub fn parse(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
 pub fn parse_formula(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
     let text = Text::of_formula(sources, node);
     let tokens = text.tokens(Code::Expression, MAX_WORDS).map_err(|d| *d)?;
-    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER) };
+    let mut parser =
+        Parser { words: Cursor::new(&text, &tokens, "write a formula with fewer brackets and signs") };
     parser.words.take_mark(&["="]);
     let expr = parser.whole().map_err(|d| *d)?;
     match tokens.get(parser.words.at) {
