@@ -6,9 +6,8 @@
 //!
 //! Bodies are [`code::Code`]: text that knows which constants, imports and kernels it names, so the head of the file
 //! follows from its finished body. Items are made with the `codegen` crate; the text must parse with `syn` and is laid
-//! out by `prettyplease`. Nothing
-//! but the program, the spec's name and the lines of the spec goes into it: no date, no version, no folder of this
-//! machine.
+//! out by `prettyplease`. Nothing but the program, the spec's name and the lines of the spec goes into it: no date, no
+//! version, no folder of this machine.
 
 mod body;
 mod choice;
