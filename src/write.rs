@@ -6,6 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The longest name of a file or folder on common file systems, in bytes.
 const LONGEST_NAME: usize = 255;
@@ -76,9 +77,10 @@ fn check_names(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A name for what is not complete yet, of this process alone.
+/// A name for what is not complete yet. No other process and no other call gives it, so threads may write at once.
 pub fn scratch(name: &str) -> String {
-    format!(".{name}.{}.tmp", std::process::id())
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    format!(".{name}.{}.{}.tmp", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Whether a name is one that [`scratch`] gives, in any process.

@@ -363,3 +363,21 @@ mod data {
         assert!(why.contains("it is a pipe"), "{why}");
     }
 }
+
+/// Threads that write at once do not take each other's drafts.
+#[test]
+fn threads_write_files_of_one_folder_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |n: usize| format!("{n} ").repeat(10_000 + n);
+    std::thread::scope(|scope| {
+        for n in 0..16 {
+            let path = folder.path().join(n.to_string());
+            scope.spawn(move || {
+                trafoc::write::replace(&path, |file| file.write_all(text(n).as_bytes())).unwrap();
+            });
+        }
+    });
+    for n in 0..16 {
+        assert_eq!(std::fs::read_to_string(folder.path().join(n.to_string())).unwrap(), text(n));
+    }
+}
