@@ -6,6 +6,7 @@
 //! cargo run --release -p trafoc-fuzz                        every reader for two minutes
 //! cargo run --release -p trafoc-fuzz -- --seconds 10 set    one of them for ten seconds
 //! cargo run --release -p trafoc-fuzz -- --once set FILE     one file
+//! cargo run --release -p trafoc-fuzz -- --measure 10000     time and memory of so many inputs
 //! ```
 //! Finds are shrunk and kept in `tests/regressions/<reader>/`, where an ordinary test reads them again.
 
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         ["--worker", name, seed, seconds, current] => worker(name, seed, seconds, Path::new(current)),
         ["--once", name, path] => once(name, Path::new(path)),
         ["--seconds", seconds, names @ ..] => every(seconds.parse().ok(), names),
+        ["--measure", count, names @ ..] => measured(count.parse().ok(), names),
         names if names.iter().all(|n| !n.starts_with('-')) => every(Some(120), names),
         _ => every(None, &[]),
     }
@@ -44,7 +46,10 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     let names: Vec<&str> = READERS.iter().map(|r| r.name).collect();
-    eprintln!("usage: trafoc-fuzz [--seconds N] [READER ...]\nreaders: {}", names.join(" "));
+    eprintln!(
+        "usage: trafoc-fuzz [--seconds N | --measure INPUTS] [READER ...]\nreaders: {}",
+        names.join(" ")
+    );
     ExitCode::from(2)
 }
 
@@ -80,6 +85,67 @@ fn once(name: &str, path: &Path) -> ExitCode {
     let (Some(reader), Ok(bytes)) = (reader(name), fs::read(path)) else { return usage() };
     (reader.run)(&bytes);
     ExitCode::SUCCESS
+}
+
+/// Reads mutants, as many of each reader, prints the slowest and the largest of each, and keeps the slowest among the
+/// temporary files. The seed is always the same, so that figures can be compared.
+fn measured(count: Option<usize>, names: &[&str]) -> ExitCode {
+    let chosen: Vec<&Reader> =
+        READERS.iter().filter(|r| names.is_empty() || names.contains(&r.name)).collect();
+    let (Some(count), false) = (count, chosen.is_empty()) else { return usage() };
+    let each = count.div_ceil(chosen.len());
+    println!("{:14} {:>7} {:>12} {:>12} {:>12}", "reader", "inputs", "mean ms", "slowest ms", "most MiB");
+    for reader in chosen {
+        let corpus = Corpus::of(&repository(), reader.seeds, LONGEST);
+        let mut random = fastrand::Rng::with_seed(1);
+        // Tables that are made once are no input's.
+        (reader.run)(b"");
+        let (mut all, mut slowest, mut most) = (Duration::ZERO, Duration::ZERO, 0);
+        for _ in 0..each {
+            let input = corpus.mutant(&mut random);
+            let before = memory::forget_peak();
+            let start = Instant::now();
+            (reader.run)(&input);
+            let time = start.elapsed();
+            all += time;
+            if time > slowest {
+                slowest = time;
+                let kept = std::env::temp_dir().join(format!("trafoc-slowest-{}", reader.name));
+                if let Err(error) = fs::write(&kept, &input) {
+                    eprintln!("{}: {error}", kept.display());
+                }
+            }
+            most = most.max(memory::peak().saturating_sub(before));
+        }
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        let mean = ms(all) / each as f64;
+        let mib = most as f64 / 1024.0;
+        println!("{:14} {each:>7} {mean:>12.2} {:>12.1} {mib:>12.1}", reader.name, ms(slowest));
+    }
+    ExitCode::SUCCESS
+}
+
+/// The memory of this process, in KiB; 0 where the system does not say.
+mod memory {
+    use std::fs;
+
+    fn status(name: &str) -> u64 {
+        let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    }
+
+    /// Lets the peak begin anew, at what there is now.
+    pub fn forget_peak() -> u64 {
+        // Where the system has no such file, nothing is measured.
+        let _ = fs::write("/proc/self/clear_refs", "5");
+        status("VmRSS:")
+    }
+
+    /// The most there has been since.
+    pub fn peak() -> u64 {
+        status("VmHWM:")
+    }
 }
 
 /// Mutates and reads until the time is over.

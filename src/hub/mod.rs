@@ -19,6 +19,7 @@ pub mod mapping;
 pub mod own_names;
 pub mod shelf;
 pub mod target;
+mod template;
 pub mod tensors;
 pub mod written;
 
