@@ -10,10 +10,11 @@ use super::command::Command;
 use super::file;
 use super::format::{Format, FormatArg};
 use super::next_step::{after_build, quoted};
-use super::outcome::{Failure, Output};
+use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{ForceArg, Mark};
 use super::subject::SpecArgs;
 use super::ui::Ui;
+use crate::emit::program::constants::refusal;
 use crate::emit::rust::{self, Form};
 use crate::report::summary::{Summary, summary};
 
@@ -65,6 +66,9 @@ impl Command for Build {
     /// Writes the model; the last line is its path.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let subject = self.spec.compile(ui)?;
+        if let Some(why) = refusal(&subject.graph) {
+            return Err(Failure::new(Exit::Refused, why));
+        }
         let summary = summary(&subject.graph);
         let named = self.spec.as_written(&subject.name);
         let form = if self.standalone { Form::Standalone } else { Form::Kernels };

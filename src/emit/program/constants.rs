@@ -363,6 +363,26 @@ fn root(by: f64, width: Option<Extent>) -> Option<(Extent, Power)> {
     (by == root || by == 1.0 / root).then_some((width, power))
 }
 
+/// The most numbers of a table that is written into a source file: far above the heads and features of any model, so
+/// that absurd sizes do not fill memory.
+const LONGEST_TABLE: u64 = 1 << 16;
+
+/// Why a graph cannot be emitted, if a table of it would be too long; one sentence without a full stop.
+pub fn refusal(graph: &Graph) -> Option<String> {
+    let length = |node: &crate::ir::Node| {
+        if let Op::AlibiBias { slopes, .. } = &node.op {
+            Some(("slopes of heads", slopes.heads))
+        } else if let Op::RotaryTable { rotary, .. } = &node.op {
+            written(rotary).next().map(|_| ("frequencies", rotary.pairs()))
+        } else {
+            None
+        }
+    };
+    let mut lengths = graph.modules.iter().flat_map(|module| &module.nodes).filter_map(length);
+    let (what, count) = lengths.find(|(_, count)| *count > LONGEST_TABLE)?;
+    Some(format!("the source would list {count} {what}, and at most {LONGEST_TABLE} are written"))
+}
+
 /// The tables of a graph's ops.
 fn tables(graph: &Graph) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
@@ -383,17 +403,22 @@ fn tables(graph: &Graph) -> Vec<Table> {
             let values = (0..slopes.heads).map(|head| slopes.slope(head)).collect();
             add("slopes", "Slope of every head.", values);
         } else if let Op::RotaryTable { rotary, .. } = &node.op {
-            let long = rotary.long.iter().filter_map(|long| match &long.rule {
-                LongRule::Frequencies(rule) => Some(rule),
-                LongRule::Dynamic { .. } => None,
-            });
-            for rule in long.chain([&rotary.rule]).filter(|rule| **rule != FrequencyRule::Plain) {
+            for rule in written(rotary) {
                 let doc = "Angle of every pair of features from one position to the next.";
                 add("inverse_frequencies", doc, frequencies(rotary, rule));
             }
         }
     }
     tables
+}
+
+/// The rules of a table of rotary positions whose frequencies are listed; those of the others follow from a formula.
+fn written(rotary: &RotaryTable) -> impl Iterator<Item = &FrequencyRule> {
+    let long = rotary.long.iter().filter_map(|long| match &long.rule {
+        LongRule::Frequencies(rule) => Some(rule),
+        LongRule::Dynamic { .. } => None,
+    });
+    long.chain([&rotary.rule]).filter(|rule| **rule != FrequencyRule::Plain)
 }
 
 /// The inverse frequencies of all pairs of features under a rule.
