@@ -18,7 +18,7 @@ use super::ui::Ui;
 use crate::diag::Diagnostic;
 use crate::draw::comparison::page;
 use crate::draw::model::{Outline, outline};
-use crate::report::compare::condition::{Condition, Judged};
+use crate::report::compare::condition::{Condition, Verdict};
 use crate::report::compare::learning::Learning;
 use crate::report::compare::nearest::{Near, nearest};
 use crate::report::compare::timing::Timing;
@@ -94,7 +94,7 @@ pub struct Data {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     nearest: Vec<Near>,
     /// Every condition of `--fail-if` for every spec.
-    conditions: Vec<Judged>,
+    conditions: Vec<Verdict>,
     /// The page of `--html`.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PathBuf>,
@@ -159,7 +159,7 @@ impl Command for Compare {
             comparison.learning = Some(learning);
             (ending, runs) = (exit, left);
         }
-        let failed: Vec<&Judged> = judged.iter().filter(|j| j.holds).collect();
+        let failed: Vec<&Verdict> = judged.iter().filter(|j| j.holds).collect();
         let format = self.format.format;
         let mut text = match format {
             TableFormat::Text => text_of(&near, &comparison, ui.width()),
@@ -329,7 +329,7 @@ fn distinct(subjects: &[(String, Subject)]) -> Vec<String> {
     names
 }
 
-fn judge(conditions: &[Condition], comparison: &Comparison) -> Result<Vec<Judged>, Diagnostic> {
+fn judge(conditions: &[Condition], comparison: &Comparison) -> Result<Vec<Verdict>, Diagnostic> {
     let mut judged = Vec::new();
     let Some(first) = comparison.models.first() else { return Ok(judged) };
     for condition in conditions {
@@ -340,11 +340,11 @@ fn judge(conditions: &[Condition], comparison: &Comparison) -> Result<Vec<Judged
     Ok(judged)
 }
 
-fn line(judged: &Judged) -> String {
+fn line(judged: &Verdict) -> String {
     let shown = |n: f64| {
         if n >= 0.0 && n.fract() == 0.0 && n < 1e15 { number::exact(n as u128) } else { format!("{n:e}") }
     };
-    let Judged { condition, model, left, right, .. } = judged;
+    let Verdict { condition, model, left, right, .. } = judged;
     format!("failed: {model}: {condition} ({} and {})\n", shown(*left), shown(*right))
 }
 

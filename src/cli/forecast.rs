@@ -87,7 +87,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
         for batch in loader.step(at) {
             let at = lengths(&plan, &batch);
             if seen.insert((at.batch, at.time, at.source)) {
-                most = most.max(tape::beside(graph, &at, Element::F32.bytes()));
+                most = most.max(tape::activation_memory(graph, &at, Element::F32.bytes()));
             }
         }
     }

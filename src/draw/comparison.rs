@@ -186,19 +186,19 @@ fn learning(learning: &Learning) -> Section {
         if learning.complete { "What they learned" } else { "What they learned before training was stopped" };
     let mut section = Section::new(title).list(&learning.verdicts());
     if learning.models.iter().any(|m| !m.curve.is_empty()) {
-        let about = match learning.seeds.is_empty() {
-            true => "Curves of the stopped seed, as far as each model came.",
-            false => "Lines are means over the seeds; bands reach from the best to the worst seed.",
+        let about = if learning.seeds.is_empty() {
+            "Curves of the stopped seed, as far as each model came."
+        } else {
+            "Lines are means over the seeds; bands reach from the best to the worst seed."
         };
         section = section.figure(&chart.figure(), about);
     }
-    section = match learning.seeds.is_empty() {
-        true => section.text(&learning.footnote()),
-        false => {
-            let (columns, rows) = learning.rows();
-            let caption = format!("{}; {}", learning.caption(), learning.footnote());
-            section.table(&table(&caption, &columns, rows))
-        }
+    section = if learning.seeds.is_empty() {
+        section.text(&learning.footnote())
+    } else {
+        let (columns, rows) = learning.rows();
+        let caption = format!("{}; {}", learning.caption(), learning.footnote());
+        section.table(&table(&caption, &columns, rows))
     };
     match learning.rows_of_stopped() {
         Some((columns, rows, about)) => section.table(&table(&about, &columns, rows)),

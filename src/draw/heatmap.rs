@@ -93,7 +93,7 @@ impl Heatmap {
         self
     }
 
-    /// How many positions a row and a column stand for.
+    /// How many positions a row and a column represent.
     pub fn each_cell_covers(mut self, down: u64, across: u64) -> Self {
         self.covers = (down.max(1), across.max(1));
         self

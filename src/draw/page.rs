@@ -212,9 +212,10 @@ impl Table {
                 };
                 let key = cell.key.map_or(String::new(), |key| format!(" data-key=\"{key}\""));
                 let title = self.columns.get(i).map_or("", |c| c.title.as_str());
-                let title = match self.columns.len() > 2 {
-                    true => format!(" data-title=\"{}\"", escape_line(title)),
-                    false => String::new(),
+                let title = if self.columns.len() > 2 {
+                    format!(" data-title=\"{}\"", escape_line(title))
+                } else {
+                    String::new()
                 };
                 // A long path may break after its dots.
                 let text = escape(&cell.text);
@@ -233,7 +234,7 @@ impl Page {
         Self { title: title.to_owned(), lead: lead.to_owned(), sections: Vec::new(), refresh: None }
     }
 
-    /// The page, which a browser loads again after so many seconds: for a file that is still being written.
+    /// The page, which a browser loads again after this number of seconds: for a file that is still being written.
     pub fn refreshed(mut self, seconds: u64) -> Self {
         self.refresh = Some(seconds);
         self

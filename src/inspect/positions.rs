@@ -1,4 +1,4 @@
-//! How a model knows where a token stands, from the spec and what training made of it.
+//! How a model knows the position of a token, from the spec and what training made of it.
 //!
 //! Every scheme has its own picture: a sinusoidal table as a map, its first curves and how similar two
 //! positions are by distance; the wavelengths of rotary pairs against the context, and what rotation does
@@ -171,10 +171,10 @@ fn overview(models: &[Model<'_>]) -> Part {
     let rows = models.iter().flat_map(|model| {
         let (name, context) = (model.graph.name.as_str(), model.graph.context);
         let found = schemes(model.graph);
-        match found.is_empty() {
-            true => vec![row(name, "none", &[], context)],
-            false => found.iter().map(|(s, places)| row(name, s.words(), places, context)).collect(),
+        if found.is_empty() {
+            return vec![row(name, "none", &[], context)];
         }
+        found.iter().map(|(s, places)| row(name, s.words(), places, context)).collect()
     });
     let header = ["model", "positions", "in", "context"].map(str::to_owned).to_vec();
     let title = "Which positions they have".to_owned();

@@ -174,9 +174,10 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
     let title = "2. Scores".into();
     parts.push(Part { title, text, facts: vec![("scale".into(), scale)], figures, ..Part::default() });
     let any_hidden = found.hidden.iter().any(|h| *h);
-    let text = match any_hidden {
-        true => "Grey pairs are hidden by masks or padding: their score becomes −∞ and their weight 0.",
-        false => "Nothing is hidden: every query sees every key.",
+    let text = if any_hidden {
+        "Grey pairs are hidden by masks or padding: their score becomes −∞ and their weight 0."
+    } else {
+        "Nothing is hidden: every query sees every key."
     };
     let masked = scores("masked scores", &found.scores, Some(&found.hidden));
     let weights = weights(&found, (q, k));

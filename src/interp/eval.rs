@@ -19,13 +19,13 @@ use super::Fault;
 use super::cache::Buffer;
 use super::plan::{Action, Body, Operand};
 use super::value::{Ranked, Value, map};
-use super::weights::{Place, Weights};
+use super::weights::{TensorIndex, Weights};
 use crate::ir::op::{
     Activation, Attention, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout,
 };
 use crate::ir::{Lengths, Op};
 
-/// Everything an instruction may read beside its inputs.
+/// Everything an instruction may read in addition to its inputs.
 pub(super) struct Context<'a> {
     pub weights: &'a Weights,
     pub constants: &'a [Value],
@@ -77,7 +77,7 @@ fn read(operand: Operand, frame: &mut [Value], constants: &[Value]) -> Result<Va
 }
 
 fn no_register() -> Fault {
-    Fault("an instruction names a register there is not".into())
+    Fault("an instruction names a register that does not exist".into())
 }
 
 /// The inputs of an instruction, taken in order.
@@ -168,7 +168,7 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
             one(y.flatten::<3>(2, 3).swap_dims(1, 2))
         }
         // the parameter's value
-        Action::Param(Place { rank, index }) => match rank {
+        Action::Param(TensorIndex { rank, index }) => match rank {
             1 => one(vector(index)?),
             2 => one(matrix(index)?),
             3 => one(weights.cubes.get(*index).ok_or_else(no_parameter)?.val()),

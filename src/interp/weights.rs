@@ -23,7 +23,7 @@ use crate::tensor_file::{self, FileError, Saved, TensorFile};
 
 /// Where a parameter is in [`Weights`]: its rank, and its index among the parameters of that rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TensorIndex {
     /// The rank of the tensor, 1 to 4.
     pub rank: usize,
     /// The index in the list of that rank.
@@ -34,7 +34,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slot {
     /// Where its tensor is in [`Weights`].
-    pub place: Place,
+    pub place: TensorIndex,
     /// The shape in files.
     pub shape: Vec<usize>,
     /// The initial values.
@@ -146,7 +146,7 @@ pub fn layout(graph: &Verified) -> Result<Layout, WeightsError> {
                 return Err(WeightsError::Size(format!("{path} has the shape {:?}", parameter.shape)));
             }
             let slot = Slot {
-                place: Place { rank, index: next[rank] },
+                place: TensorIndex { rank, index: next[rank] },
                 shape: parameter.shape.iter().map(|n| *n as usize).collect(),
                 init: parameter.init,
                 trained: parameter.trained,

@@ -132,7 +132,7 @@ const fn of_tokens(field: &'static str) -> Rule {
 /// What surrounds an embedding.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings {
-    /// Whether it is that of a decoder beside an encoder.
+    /// Whether it is the embedding of a decoder that has an encoder.
     pub is_beside_encoder: bool,
     /// Whether there are an encoder and a decoder.
     pub both: bool,
@@ -141,7 +141,7 @@ pub struct Surroundings {
 }
 
 impl Embed {
-    /// Faults in this place.
+    /// The faults of this embedding.
     pub fn check(&self, at: &Surroundings) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         if self.shared && !at.both {
@@ -167,7 +167,7 @@ impl Embed {
             );
         }
         if let Some(patches) = self.patches.as_ref().filter(|_| at.is_beside_encoder) {
-            let message = "a decoder beside an encoder reads tokens, not an image";
+            let message = "the decoder of an encoder-decoder reads tokens, not an image";
             found.push(
                 Diagnostic::error(Code::WrongPlace, patches.places.whole(), message)
                     .help("put `patches` under `encoder.embed`"),
@@ -179,9 +179,9 @@ impl Embed {
 
 /// Where an embedding is lowered.
 pub struct Site<'a> {
-    /// The modules so far.
+    /// The modules built so far.
     pub arena: &'a Arena,
-    /// How parameters start.
+    /// The initial values of parameters.
     pub init: &'a InitPlan,
     /// Path: `embed`, `source_embed`, `target_embed`.
     pub path: &'a str,

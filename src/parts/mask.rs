@@ -51,9 +51,9 @@ slot! {
         "bidirectional" => Bidirectional(Bidirectional),
         /// Only the nearest positions.
         "window" => Window(WindowMask),
-        /// Nothing after the query but the first positions.
+        /// Nothing after the query except the first positions.
         "prefix" => Prefix(Prefix),
-        /// Only one's own chunk.
+        /// Only keys of the query's own chunk.
         "chunk" => Chunk(Chunk),
     }
 }

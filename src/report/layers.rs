@@ -97,10 +97,10 @@ pub fn layers(graph: &Verified, depth: usize, lengths: &Lengths) -> Layers {
     };
     let root = graph.root();
     let mut rows = Vec::new();
-    walk.members(root, &Place::default(), &mut rows);
+    walk.members(root, &Position::default(), &mut rows);
     let shape = root.results.first().map(|id| shape_text(&root.value(*id).ty));
     let total = walk.row(
-        &Place::default(),
+        &Position::default(),
         root.name.clone(),
         shape,
         count_of(walk.parameters.get(graph.root.0)),
@@ -116,7 +116,7 @@ fn count_of(parameters: Option<&Parameters>) -> Count {
 
 /// The position of the walk: a path, and how often the code there runs in one forward pass.
 #[derive(Clone)]
-struct Place {
+struct Position {
     path: String,
     label: String,
     depth: usize,
@@ -127,7 +127,7 @@ struct Place {
     calls: Vec<Vec<Runs>>,
 }
 
-impl Default for Place {
+impl Default for Position {
     fn default() -> Self {
         Self {
             path: String::new(),
@@ -140,10 +140,10 @@ impl Default for Place {
     }
 }
 
-impl Place {
-    fn member(&self, name: &str) -> Place {
+impl Position {
+    fn member(&self, name: &str) -> Position {
         let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
-        Place { path, label: name.to_owned(), depth: self.depth + 1, ..self.clone() }
+        Position { path, label: name.to_owned(), depth: self.depth + 1, ..self.clone() }
     }
 
     /// The work of all copies, from that of one run.
@@ -168,7 +168,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn members(&self, module: &Module, place: &Place, rows: &mut Vec<Row>) {
+    fn members(&self, module: &Module, place: &Position, rows: &mut Vec<Row>) {
         if place.depth >= self.depth {
             return;
         }
@@ -187,7 +187,7 @@ impl Walk<'_> {
         }
     }
 
-    fn stack(&self, module: &Module, id: MemberId, member: &Member, place: &Place, rows: &mut Vec<Row>) {
+    fn stack(&self, module: &Module, id: MemberId, member: &Member, place: &Position, rows: &mut Vec<Row>) {
         let MemberKind::Stack(runs) = &member.kind else { return };
         let nodes: Vec<&Node> = uses(module, id).collect();
         let experts = active_experts(module, id.0);
@@ -235,7 +235,7 @@ impl Walk<'_> {
         }
     }
 
-    fn module(&self, id: ModuleId, shape: Option<String>, at: &Place, rows: &mut Vec<Row>) {
+    fn module(&self, id: ModuleId, shape: Option<String>, at: &Position, rows: &mut Vec<Row>) {
         let module = self.graph.module(id);
         let once = self.work.get(id.0).cloned().unwrap_or_default();
         let one = count_of(self.parameters.get(id.0));
@@ -243,7 +243,7 @@ impl Walk<'_> {
         self.members(module, at, rows);
     }
 
-    fn layer(&self, module: &Module, id: MemberId, layer: &Layer, at: &Place, rows: &mut Vec<Row>) {
+    fn layer(&self, module: &Module, id: MemberId, layer: &Layer, at: &Position, rows: &mut Vec<Row>) {
         let nodes: Vec<&Node> = uses(module, id).collect();
         let mut once = Work::default();
         for node in &nodes {
@@ -261,7 +261,7 @@ impl Walk<'_> {
         ));
     }
 
-    fn row(&self, at: &Place, r#type: String, shape: Option<String>, one: Count, work: &Work) -> Row {
+    fn row(&self, at: &Position, r#type: String, shape: Option<String>, one: Count, work: &Work) -> Row {
         let parameters = one.total.saturating_mul(at.copies);
         let (active, of) = at.active;
         Row {

@@ -66,7 +66,7 @@ pub fn memory(graph: &Verified, cost: &Cost, scene: &Scene) -> Memory {
         weights: cost.parameters.bytes(bytes),
         gradients: trained,
         optimizer: trained.saturating_mul(2),
-        activations: tape::beside(graph, &lengths, bytes),
+        activations: tape::activation_memory(graph, &lengths, bytes),
         peak: peak(graph, graph.root, &lengths, &mut Vec::new()).saturating_mul(bytes),
     }
 }

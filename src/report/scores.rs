@@ -94,9 +94,9 @@ impl Attended {
 
 /// The attention of the whole model.
 pub fn of_graph(graph: &Graph) -> Attended {
-    let mut seen = Seen { graph, done: Vec::new() };
+    let mut walk = Walk { graph, done: Vec::new() };
     let inputs = vec![Vec::new(); graph.root().args];
-    seen.module(graph.root, &inputs).0
+    walk.module(graph.root, &inputs).0
 }
 
 type Rules = Vec<MaskRule>;
@@ -104,12 +104,12 @@ type Rules = Vec<MaskRule>;
 type Visited = (Attended, Vec<Rules>);
 
 /// The modules visited so far, with the rules of their arguments.
-struct Seen<'a> {
+struct Walk<'a> {
     graph: &'a Graph,
     done: Vec<(ModuleId, Vec<Rules>, Visited)>,
 }
 
-impl Seen<'_> {
+impl Walk<'_> {
     fn module(&mut self, id: ModuleId, args: &[Rules]) -> Visited {
         if let Some((.., found)) = self.done.iter().find(|(m, a, _)| *m == id && a == args) {
             return found.clone();

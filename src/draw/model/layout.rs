@@ -357,8 +357,8 @@ fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], rows: &[Row], scene: &mut
         let (Some(to), Some(rank)) = (spots.get(i).copied(), ranks.get(i).copied()) else { continue };
         let row = |rank: usize| rows.get(rank).copied().unwrap_or_default();
         let in_row = spots.iter().enumerate().filter(|(j, _)| *j != i && ranks.get(*j) == Some(&rank));
-        let beside: Vec<f64> = in_row.map(|(_, spot)| spot.x).collect();
-        let (has_left, has_right) = (beside.iter().any(|x| *x < to.x), beside.iter().any(|x| *x > to.x));
+        let others: Vec<f64> = in_row.map(|(_, spot)| spot.x).collect();
+        let (has_left, has_right) = (others.iter().any(|x| *x < to.x), others.iter().any(|x| *x > to.x));
         let between_rows = row(rank).bottom - GAP * 0.5;
         // A circle is entered from a free side, any other item from below.
         let is_circle = matches!(item.form, Form::Sum | Form::Product);
@@ -368,9 +368,10 @@ fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], rows: &[Row], scene: &mut
                     if !matches!(item.form, Form::Stack(_)) {
                         // The connection passes below the items to its left in the row.
                         let (x, turn) = (to.x - to.w / 4.0, row(rank).bottom - GAP * 0.3);
-                        scene.ports.push(match has_left {
-                            true => vec![(x, turn), (x, to.bottom())],
-                            false => vec![(to.x - to.w / 2.0, to.y)],
+                        scene.ports.push(if has_left {
+                            vec![(x, turn), (x, to.bottom())]
+                        } else {
+                            vec![(to.x - to.w / 2.0, to.y)]
                         });
                     }
                     continue;
@@ -405,9 +406,10 @@ fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], rows: &[Row], scene: &mut
             let below = above.checked_sub(1).map_or(start.1, |below| row(below).top);
             let tap = below + GAP * 0.4;
             let mut points = vec![start, (start.0, tap), (x, tap)];
-            match has_right {
-                true => points.extend([(x, between_rows), (to.x, between_rows), (to.x, to.bottom())]),
-                false => points.extend([(x, to.y), (to.x + to.w / 2.0, to.y)]),
+            if has_right {
+                points.extend([(x, between_rows), (to.x, between_rows), (to.x, to.bottom())]);
+            } else {
+                points.extend([(x, to.y), (to.x + to.w / 2.0, to.y)]);
             }
             scene.wire(points);
             scene.reach.1 = scene.reach.1.max(x + 4.0);
@@ -483,11 +485,11 @@ fn frames<'a>(part: &'a Part, is_left: bool, drawn: &mut usize, is_long: bool) -
     }
     let at = if is_left { -1.0 } else { 1.0 };
     for panel in &mut inside.panels {
-        let beside = spot.w / 2.0 + 12.0;
-        panel.x = at * beside;
+        let distance = spot.w / 2.0 + 12.0;
+        panel.x = at * distance;
         let words = panel.lines.iter().map(|(line, text)| line.width(text)).fold(0f64, f64::max);
         let reach = if is_left { &mut inside.reach.0 } else { &mut inside.reach.1 };
-        *reach = reach.max(beside + words);
+        *reach = reach.max(distance + words);
     }
     scene.absorb(inside, 0.0, 0.0);
     scene.height = y;

@@ -8,7 +8,7 @@ use super::captures::names;
 use super::registers::{FlatNode, Source, assign};
 use super::{Action, Body, Captures, Constant, Input, Plan, PlanError};
 use crate::interp::room::{Room, Values};
-use crate::interp::weights::{Layout, Place, layout};
+use crate::interp::weights::{Layout, TensorIndex, layout};
 use crate::ir::op::Sequence;
 use crate::ir::op::meaning::Indices;
 use crate::ir::paths::join;
@@ -514,7 +514,7 @@ impl Flat<'_> {
         Err(contradiction(&path))
     }
 
-    fn place(&self, path: &str) -> Result<Place, PlanError> {
+    fn place(&self, path: &str) -> Result<TensorIndex, PlanError> {
         self.layout.get(path).map(|slot| slot.place).ok_or_else(|| contradiction(path))
     }
 

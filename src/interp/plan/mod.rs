@@ -24,7 +24,7 @@ use indexmap::IndexMap;
 
 use super::room::Room;
 use super::value::Value;
-use super::weights::{Place, WeightsError};
+use super::weights::{TensorIndex, WeightsError};
 use crate::ir::{Dim, Lengths, Op, Type, Verified};
 
 /// Why a graph cannot be run.
@@ -73,7 +73,7 @@ pub(super) enum Action {
     /// Patches projected by a kernel with this side length.
     Patches { weight: usize, bias: Option<usize>, size: usize },
     /// The value of a parameter.
-    Param(Place),
+    Param(TensorIndex),
     /// Experts, each with its own body for rows `[N, D]`.
     Experts(Vec<Body>),
     /// Appends to a buffer of the cache.

@@ -273,7 +273,7 @@ impl Meaning for Dropout {
         format!("dropout {:?}", self.p)
     }
     fn sentence(&self) -> &'static str {
-        "in training, each feature is 0 with that probability and the others grow to make up"
+        "in training, each feature is set to 0 with that probability, and the others are scaled up to keep the mean"
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         one_float(given)

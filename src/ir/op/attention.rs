@@ -232,7 +232,7 @@ impl Meaning for Cache {
         "cache".into()
     }
     fn sentence(&self) -> &'static str {
-        "while decoding, what was computed for earlier tokens comes first; else nothing changes"
+        "while decoding, preceded by what was computed for earlier tokens; otherwise unchanged"
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let [x] = given.inputs else { return fail("one value is cached") };

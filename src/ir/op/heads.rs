@@ -16,7 +16,7 @@ impl Meaning for Split {
         format!("split_heads {}", self.heads)
     }
     fn sentence(&self) -> &'static str {
-        "features dealt out to heads: [B,T,H·D] becomes [B,H,T,D]"
+        "features split into heads: [B,T,H·D] becomes [B,H,T,D]"
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let [Type { shape, .. }] = given.inputs else { return fail("heads are split off `[B, T, H*D]`") };

@@ -1,4 +1,4 @@
-//! Which keys a query may not see, beside padding.
+//! Which keys a query may not see, in addition to padding.
 //!
 //! This file alone holds the rule. The interpreter and the pictures ask [`MaskRule::hides`], the counts
 //! call [`visible_pairs`] and [`reach`], and an emission target writes each of [`MaskRule::conditions`].

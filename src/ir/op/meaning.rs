@@ -24,7 +24,7 @@ pub trait Meaning {
     /// The op in a line, its name first and its attributes after it: `attention scale=0.125 causal`.
     fn text(&self, module: &Module) -> String;
 
-    /// What it does, in a few words for who learns.
+    /// What it does, in a few words for a learner.
     fn sentence(&self) -> &'static str;
 
     /// The types of its results.
@@ -95,7 +95,7 @@ pub trait Meaning {
         None
     }
 
-    /// The integers it makes, where it makes any by itself.
+    /// The integers it computes, if it computes any without inputs.
     fn indices(&self) -> Option<Indices> {
         None
     }
@@ -157,7 +157,7 @@ impl<'a> Site<'a> {
         size(self.output(0))
     }
 
-    /// The work of computing the first result with so many operations an element.
+    /// The work of computing the first result with this number of operations per element.
     pub fn per_element(&self, operations: u64) -> Work {
         let out = self.out();
         Work { elementwise: &out * &Dim::of(operations), ..Work::computed(&out) }

@@ -5,7 +5,7 @@
 //!
 //! What merely follows from an op (types, cost, printed text, explanation, picture, ..) is its
 //! [`Meaning`], in the file of its family here; consumers ask for that through [`Op::meaning`]. Only what
-//! executes ops matches on [`Op`], without a wildcard arm, so that the compiler names who must learn a
+//! executes ops matches on [`Op`], without a wildcard arm, so that the compiler names the code that must handle a
 //! new one: the interpreter (`interp::eval`) and each emission target.
 
 mod arithmetic;

@@ -1,4 +1,4 @@
-//! What a training step holds of an op: what comes of it on autodiff's tape.
+//! What a training step keeps of an op: its entries on autodiff's tape.
 //!
 //! The figures are those of burn's composed ops under autodiff (0.22.1), measured on Flex with a heap that
 //! counts. Attention is composed there while training, so its scores `[B,H,T,K]` are kept.

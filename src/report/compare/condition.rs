@@ -42,7 +42,7 @@ pub struct Condition {
 
 /// The result of a condition for one model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Judged {
+pub struct Verdict {
     /// The condition as it is written.
     pub condition: String,
     /// The name of the model.
@@ -99,10 +99,10 @@ impl Condition {
     ///
     /// # Errors
     /// A side has no value, as when it divides by a cost that is 0.
-    pub fn judge(&self, model: &str, own: &Costs, first: &Costs) -> Result<Judged, Diagnostic> {
+    pub fn judge(&self, model: &str, own: &Costs, first: &Costs) -> Result<Verdict, Diagnostic> {
         let names = Named { own, first };
         let (left, right) = (expr::eval(&self.left, &names)?, expr::eval(&self.right, &names)?);
-        Ok(Judged {
+        Ok(Verdict {
             condition: self.text.clone(),
             model: model.to_owned(),
             holds: (self.holds)(left.compare(right)),

@@ -55,10 +55,11 @@ impl Comparison {
         };
         let costs = Table { columns, rows: self.shown().iter().map(row).collect(), total: Vec::new() };
         let mut out = format!("{}\n{}", costs.markdown(), self.footnote());
-        out += &match self.knobs.is_empty() {
-            true => "\nThey are the same model.\n".to_owned(),
-            false => self.markdown_of_differences(),
-        };
+        if self.knobs.is_empty() {
+            out += "\nThey are the same model.\n";
+        } else {
+            out += &self.markdown_of_differences();
+        }
         if let Some(timing) = &self.timing {
             out += &format!("\n{}", timing.markdown());
         }

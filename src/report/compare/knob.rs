@@ -40,7 +40,7 @@ pub struct Knob {
     pub values: Vec<Option<String>>,
     /// The place of the field, or of each field if the knob covers several.
     #[serde(skip)]
-    pub places: Vec<Place>,
+    pub places: Vec<Occurrence>,
     /// Whether only the part's name is meant, because the fields that the parts share have knobs of their
     /// own.
     #[serde(skip)]
@@ -49,7 +49,7 @@ pub struct Knob {
 
 /// A path, and what each spec has there.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Occurrence {
     /// The keys on the path.
     pub keys: Vec<String>,
     /// What each spec has there.
@@ -196,7 +196,10 @@ fn knob(keys: &[String], forms: &[Option<&Form>], mut values: Vec<Option<String>
         class: class(keys),
         follows,
         values,
-        places: vec![Place { keys: keys.to_vec(), forms: forms.iter().map(|form| form.cloned()).collect() }],
+        places: vec![Occurrence {
+            keys: keys.to_vec(),
+            forms: forms.iter().map(|form| form.cloned()).collect(),
+        }],
         is_part,
     }
 }

@@ -279,13 +279,14 @@ impl Learning {
     pub fn footnote(&self) -> String {
         let word = if self.seeds.len() == 1 { "seed" } else { "seeds" };
         let steps = number::exact(self.steps.into());
-        let mut text = match self.seeds.is_empty() {
-            true => format!("trained by {}: no seed finished its {steps} steps", self.recipe),
-            false => format!(
+        let mut text = if self.seeds.is_empty() {
+            format!("trained by {}: no seed finished its {steps} steps", self.recipe)
+        } else {
+            format!(
                 "trained by {} for {steps} steps with {word} {}; the same data in the same order for each seed",
                 self.recipe,
                 listed(&self.seeds),
-            ),
+            )
         };
         if !self.complete && !self.seeds.is_empty() {
             text += "; stopped before the other seeds";
@@ -301,10 +302,10 @@ impl Learning {
             let mean = sign(*mean);
             match (interval, noise) {
                 (Some([low, high]), Some(is_noise)) => {
-                    let what = match is_noise {
-                        true => "within the noise".to_owned(),
-                        false if d.mean < 0.0 => format!("{name} learned more"),
-                        false => format!("{than} learned more"),
+                    let what = if *is_noise {
+                        "within the noise".to_owned()
+                    } else {
+                        format!("{} learned more", if d.mean < 0.0 { name } else { than })
                     };
                     format!("{name} against {than}: {mean} ({} to {}), {what}", sign(*low), sign(*high))
                 }
@@ -351,9 +352,10 @@ impl Learning {
             vec![part.name.clone(), number::exact(part.steps.into()), loss]
         };
         let (first, step) = (step.saturating_sub(LAST) + 1, *step);
-        let mean = match first == step {
-            true => format!("at step {step}"),
-            false => format!("mean of steps {first} to {step}"),
+        let mean = if first == step {
+            format!("at step {step}")
+        } else {
+            format!("mean of steps {first} to {step}")
         };
         let all = number::exact(self.steps.into());
         let about = format!(

@@ -6,7 +6,7 @@
 //! not lie in the order of its axes; fused attention copies a mask or bias that it has to broadcast.
 
 use super::super::scores;
-use super::{Held, Tape};
+use super::{Tape, Tracked};
 use crate::ir::op::meaning::Site;
 use crate::ir::op::training::{Passing, Training};
 use crate::ir::op::{Attention, Score};
@@ -45,11 +45,11 @@ pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
     tape.is_cached = pass.is_cached;
     tape.shows_attention = pass.shows_attention;
     let root = graph.module(graph.root);
-    let arguments: Vec<Held> = (0..root.args)
+    let arguments: Vec<Tracked> = (0..root.args)
         .map(|i| {
             let value = root.value(ValueId(i));
             if !(pass.is_given)(&value.name) {
-                return Held::default();
+                return Tracked::default();
             }
             let bytes = tape.bytes(&value.ty, pass.lengths);
             tape.new_value(bytes)
@@ -79,18 +79,18 @@ fn grown(graph: &Graph, lengths: &Lengths, element: u128) -> u128 {
 }
 
 impl Tape<'_> {
-    fn new_value(&mut self, bytes: u128) -> Held {
-        Held { buffer: Some(self.take(bytes)), bytes, gradient: None, is_strided: false }
+    fn new_value(&mut self, bytes: u128) -> Tracked {
+        Tracked { buffer: Some(self.take(bytes)), bytes, gradient: None, is_strided: false }
     }
 
     /// A view of a value.
-    fn seen(&mut self, x: Held, bytes: u128, is_strided: bool) -> Held {
+    fn seen(&mut self, x: Tracked, bytes: u128, is_strided: bool) -> Tracked {
         self.hold(x.buffer);
-        Held { bytes, is_strided, ..x }
+        Tracked { bytes, is_strided, ..x }
     }
 
     /// A result that takes the place of an input of its size which nothing else needs, if there is one.
-    fn in_place(&mut self, inputs: &[Held], dies: &[bool], out: u128) -> Held {
+    fn in_place(&mut self, inputs: &[Tracked], dies: &[bool], out: u128) -> Tracked {
         let free = inputs.iter().zip(dies).find(|(input, dies)| {
             **dies && input.bytes == out && input.buffer.is_some_and(|id| self.is_own(id))
         });
@@ -106,9 +106,9 @@ impl Tape<'_> {
         module: &Module,
         node: &Node,
         lengths: &Lengths,
-        inputs: &[Held],
+        inputs: &[Tracked],
         dies: &[bool],
-    ) -> Vec<Held> {
+    ) -> Vec<Tracked> {
         let bytes = |tape: &Self, i: usize| {
             node.outputs.get(i).map_or(0, |id| tape.bytes(&module.value(*id).ty, lengths))
         };
@@ -136,7 +136,7 @@ impl Tape<'_> {
         // An input that is not given leaves no result, and one of two masks is the mask itself.
         let is_optional = node.outputs.first().is_some_and(|id| module.value(*id).ty.optional);
         if is_optional && inputs.iter().all(|input| input.buffer.is_none()) {
-            return vec![Held::default()];
+            return vec![Tracked::default()];
         }
         if let (Op::EitherMask, [a, b]) = (&node.op, inputs) {
             return vec![match (a.buffer, b.buffer) {
@@ -149,7 +149,7 @@ impl Tape<'_> {
             }];
         }
         if let (Op::Cache, true) = (&node.op, self.is_cached) {
-            return vec![Held { bytes: out, is_strided: true, ..Held::default() }];
+            return vec![Tracked { bytes: out, is_strided: true, ..Tracked::default() }];
         }
         let training = meaning.training(&site);
         let given = inputs.iter().find(|input| input.bytes > 0).copied().unwrap_or_default();
@@ -198,9 +198,9 @@ impl Tape<'_> {
         module: &Module,
         node: &Node,
         lengths: &Lengths,
-        inputs: &[Held],
+        inputs: &[Tracked],
         out: u128,
-    ) -> Vec<Held> {
+    ) -> Vec<Tracked> {
         let x = inputs.first().copied().unwrap_or_default();
         let member = node.op.meaning().member().map(|id| &module.member(id).kind);
         match (member, &node.op) {
@@ -213,25 +213,25 @@ impl Tape<'_> {
                 vec![self.forward_experts(runs, rows, u128::from(*active), lengths, x)]
             }
             // A parameter, which is counted apart.
-            (_, _) => vec![Held { bytes: out, ..Held::default() }],
+            (_, _) => vec![Tracked { bytes: out, ..Tracked::default() }],
         }
     }
 
     /// A value that depends on lengths alone, which a plan keeps.
-    fn constant(&mut self, bytes: u128) -> Held {
+    fn constant(&mut self, bytes: u128) -> Tracked {
         let value = self.new_value(bytes);
         self.hold(value.buffer);
         value
     }
 
     /// A product of `x` with a matrix, whose result is there twice for a moment.
-    fn product(&mut self, x: Held, out: u128) -> Held {
+    fn product(&mut self, x: Tracked, out: u128) -> Tracked {
         let copied = if x.is_strided { x.bytes } else { 0 };
         self.briefly(copied.saturating_add(out.saturating_mul(2)));
         self.new_value(out)
     }
 
-    fn forward_layer(&mut self, layer: &Layer, inputs: &[Held], dies: &[bool], out: u128) -> Held {
+    fn forward_layer(&mut self, layer: &Layer, inputs: &[Tracked], dies: &[bool], out: u128) -> Tracked {
         let x = inputs.first().copied().unwrap_or_default();
         match layer {
             Layer::Linear { .. } => self.product(x, out),
@@ -248,21 +248,21 @@ impl Tape<'_> {
                 self.briefly(out.saturating_mul(2).saturating_add(x.bytes));
                 self.new_value(out)
             }
-            Layer::Param { .. } => Held { bytes: out, ..Held::default() },
+            Layer::Param { .. } => Tracked { bytes: out, ..Tracked::default() },
         }
     }
 
     fn forward_attention(
         &mut self,
         attention: &Attention,
-        inputs: &[Held],
+        inputs: &[Tracked],
         (out, scores, tile): (u128, u128, u128),
         sums: u128,
-    ) -> Vec<Held> {
+    ) -> Vec<Tracked> {
         let elements = scores / self.element.max(1);
         let (q_k_v, mut others) = inputs.split_at(inputs.len().min(3));
         // What comes from a cache, with room for more positions in between, is copied twice.
-        let copied = |value: &Held| match (value.is_strided, value.buffer) {
+        let copied = |value: &Tracked| match (value.is_strided, value.buffer) {
             (false, _) => 0,
             (true, Some(_)) => value.bytes,
             (true, None) => value.bytes.saturating_mul(2),
@@ -293,7 +293,7 @@ impl Tape<'_> {
             self.briefly(briefly.saturating_add(at_once));
         }
         let y = self.new_value(out);
-        vec![y, Held::default()]
+        vec![y, Tracked::default()]
     }
 
     /// Blocks one after the other; the inputs are this op's to release.
@@ -303,17 +303,17 @@ impl Tape<'_> {
         each: u64,
         args: &[Vec<Vec<usize>>],
         lengths: &Lengths,
-        inputs: &[Held],
-    ) -> Held {
+        inputs: &[Tracked],
+    ) -> Tracked {
         let mut x = inputs.first().copied().unwrap_or_default();
         for (run, extra) in runs.iter().zip(args) {
             x = self.blocks(run, x, |tape, x, at, _| {
                 let (Some(id), Some(extra)) = (run.cycle.get(at), extra.get(at)) else { return x };
                 tape.repeated(each, x, |tape, x, _| {
-                    let others: Vec<Held> =
+                    let others: Vec<Tracked> =
                         extra.iter().map(|i| inputs.get(*i).copied().unwrap_or_default()).collect();
                     others.iter().for_each(|value| tape.hold(value.buffer));
-                    let arguments: Vec<Held> = [x].into_iter().chain(others).collect();
+                    let arguments: Vec<Tracked> = [x].into_iter().chain(others).collect();
                     tape.body(*id, lengths, &arguments, &[]).first().copied().unwrap_or_default()
                 })
             });
@@ -332,8 +332,8 @@ impl Tape<'_> {
         rows: u128,
         active: u128,
         lengths: &Lengths,
-        x: Held,
-    ) -> Held {
+        x: Tracked,
+    ) -> Tracked {
         let sum = self.new_value(x.bytes);
         let experts = u128::from(stack_len(runs)).max(1);
         let share = rows.saturating_mul(active).saturating_mul(2).div_ceil(experts).min(rows);

@@ -19,13 +19,13 @@ use crate::ir::{DType, Graph, Lengths, Type, ValueId, Verified};
 
 /// Activation memory: the largest number of bytes that a training step holds in addition to parameters,
 /// gradients and the optimizer's state.
-pub fn beside(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
+pub fn activation_memory(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
     let mut tape = Tape::new(graph, element, true);
     let root = graph.module(graph.root);
-    let arguments: Vec<Held> = (0..root.args)
+    let arguments: Vec<Tracked> = (0..root.args)
         .map(|i| {
             let bytes = tape.bytes(&root.value(ValueId(i)).ty, lengths);
-            Held { buffer: Some(tape.take(bytes)), bytes, gradient: None, is_strided: false }
+            Tracked { buffer: Some(tape.take(bytes)), bytes, gradient: None, is_strided: false }
         })
         .collect();
     let results = tape.module(graph.root, lengths, &arguments, &[]);
@@ -46,7 +46,7 @@ const ENTRY: u128 = 1536;
 
 /// A value while the graph is walked.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct Tracked {
     /// The index of its buffer; `None` for parameters, which are counted separately.
     buffer: Option<usize>,
     /// Its own size, which may be smaller than that of the buffer it is a view of.
@@ -196,11 +196,18 @@ impl<'a> Tape<'a> {
 
     /// A value computed into its own buffer. Records how its gradient reaches `inputs`, and that the op
     /// keeps `kept` and `own` further bytes.
-    fn computed(&mut self, bytes: u128, inputs: &[Held], kept: &[Held], own: u128, passing: Passing) -> Held {
+    fn computed(
+        &mut self,
+        bytes: u128,
+        inputs: &[Tracked],
+        kept: &[Tracked],
+        own: u128,
+        passing: Passing,
+    ) -> Tracked {
         let to = inputs.iter().filter_map(|v| Some((v.gradient?, v.bytes))).collect();
         let buffer = self.made(bytes, passing);
         self.recorded(
-            Held { buffer: Some(buffer), bytes, gradient: None, is_strided: false },
+            Tracked { buffer: Some(buffer), bytes, gradient: None, is_strided: false },
             to,
             kept,
             own,
@@ -211,14 +218,14 @@ impl<'a> Tape<'a> {
     /// `value` with a gradient, if one of its inputs has one.
     fn recorded(
         &mut self,
-        value: Held,
+        value: Tracked,
         inputs: Vec<(usize, u128)>,
-        kept: &[Held],
+        kept: &[Tracked],
         own: u128,
         passing: Passing,
-    ) -> Held {
+    ) -> Tracked {
         if inputs.is_empty() {
-            return Held { gradient: None, ..value };
+            return Tracked { gradient: None, ..value };
         }
         let output = self.gradient();
         let mut buffers: Vec<usize> = kept.iter().filter_map(|v| v.buffer).collect();
@@ -232,15 +239,15 @@ impl<'a> Tape<'a> {
         }
         buffers.push(self.take(ENTRY));
         self.steps.push(Step { output, inputs, passing, kept: buffers, extra: 0, staying: 0 });
-        Held { gradient: Some(output), ..value }
+        Tracked { gradient: Some(output), ..value }
     }
 
     /// A view of `x`.
-    fn view(&mut self, x: Held, bytes: u128, passing: Passing) -> Held {
+    fn view(&mut self, x: Tracked, bytes: u128, passing: Passing) -> Tracked {
         self.hold(x.buffer);
         let to = x.gradient.map(|slot| (slot, x.bytes)).into_iter().collect();
         self.recorded(
-            Held { buffer: x.buffer, bytes, gradient: None, is_strided: false },
+            Tracked { buffer: x.buffer, bytes, gradient: None, is_strided: false },
             to,
             &[],
             0,
@@ -249,7 +256,7 @@ impl<'a> Tape<'a> {
     }
 
     /// The cross entropy of scores, which keeps their log-softmax.
-    fn loss(&mut self, scores: &Held) {
+    fn loss(&mut self, scores: &Tracked) {
         let Some(gradient) = scores.gradient else { return };
         self.briefly(scores.bytes.saturating_mul(2));
         let kept = self.take(scores.bytes);
@@ -274,7 +281,12 @@ impl<'a> Tape<'a> {
     /// parameters. So the bytes held after or within repetition `i` are linear in `i`, forward and
     /// backward, and largest at an end. Therefore the first two and the last two repetitions are walked,
     /// and one step on the tape replaces those in between.
-    fn repeated(&mut self, times: u64, x: Held, mut one: impl FnMut(&mut Self, Held, u64) -> Held) -> Held {
+    fn repeated(
+        &mut self,
+        times: u64,
+        x: Tracked,
+        mut one: impl FnMut(&mut Self, Tracked, u64) -> Tracked,
+    ) -> Tracked {
         const ENDS: u64 = 2;
         let between = times.saturating_sub(2 * ENDS);
         if between == 0 {
@@ -291,7 +303,7 @@ impl<'a> Tape<'a> {
 
     /// A value after repetitions that are not walked. They keep `kept` bytes for the backward pass and
     /// leave gradients of parameters.
-    fn skipped(&mut self, x: Held, kept: u128, staying: u128) -> Held {
+    fn skipped(&mut self, x: Tracked, kept: u128, staying: u128) -> Tracked {
         self.parameter_bytes = self.parameter_bytes.saturating_add(staying);
         let kept = self.take(kept);
         let Some(input) = x.gradient else { return x };
@@ -305,7 +317,7 @@ impl<'a> Tape<'a> {
             extra: 0,
             staying,
         });
-        Held { gradient: Some(output), ..x }
+        Tracked { gradient: Some(output), ..x }
     }
 
     /// The backward pass.

@@ -1,6 +1,6 @@
 //! The way forward: every op of a graph in turn, what it makes, what it keeps and how its gradient goes back.
 
-use super::{Held, Tape};
+use super::{Tape, Tracked};
 use crate::ir::op::meaning::Site;
 use crate::ir::op::training::{Entry, Operand, Passing, Training};
 use crate::ir::paths::elements;
@@ -12,9 +12,9 @@ impl Tape<'_> {
         &mut self,
         id: ModuleId,
         lengths: &Lengths,
-        arguments: &[Held],
+        arguments: &[Tracked],
         path: &[u64],
-    ) -> Vec<Held> {
+    ) -> Vec<Tracked> {
         for argument in arguments {
             self.hold(argument.buffer);
         }
@@ -26,19 +26,19 @@ impl Tape<'_> {
         &mut self,
         id: ModuleId,
         lengths: &Lengths,
-        arguments: &[Held],
+        arguments: &[Tracked],
         path: &[u64],
-    ) -> Vec<Held> {
+    ) -> Vec<Tracked> {
         let graph = self.graph;
         let module = graph.module(id);
-        let mut values = vec![Held::default(); module.values.len()];
+        let mut values = vec![Tracked::default(); module.values.len()];
         for (slot, argument) in values.iter_mut().zip(arguments) {
             *slot = *argument;
         }
         let released = released_after(module);
-        let of = |values: &[Held], id: &ValueId| values.get(id.0).copied().unwrap_or_default();
+        let of = |values: &[Tracked], id: &ValueId| values.get(id.0).copied().unwrap_or_default();
         for (i, node) in module.nodes.iter().enumerate() {
-            let inputs: Vec<Held> = node.inputs.iter().map(|id| of(&values, id)).collect();
+            let inputs: Vec<Tracked> = node.inputs.iter().map(|id| of(&values, id)).collect();
             let dying = released.get(i).map(Vec::as_slice).unwrap_or_default();
             let outputs = if self.is_training {
                 self.node(module, node, lengths, &inputs, path)
@@ -73,15 +73,15 @@ impl Tape<'_> {
         module: &Module,
         node: &Node,
         lengths: &Lengths,
-        inputs: &[Held],
+        inputs: &[Tracked],
         path: &[u64],
-    ) -> Vec<Held> {
+    ) -> Vec<Tracked> {
         let sizes: Vec<u128> =
             node.outputs.iter().map(|id| self.bytes(&module.value(*id).ty, lengths)).collect();
         match node.op.meaning().training(&Site { node, module, measured: &[] }) {
             Training::Member => self.member(module, node, lengths, inputs, path),
             Training::Table => {
-                let table = |bytes: u128| Held {
+                let table = |bytes: u128| Tracked {
                     buffer: Some(self.take(bytes)),
                     bytes,
                     gradient: None,
@@ -106,15 +106,15 @@ impl Tape<'_> {
         module: &Module,
         node: &Node,
         lengths: &Lengths,
-        inputs: &[Held],
+        inputs: &[Tracked],
         path: &[u64],
-    ) -> Vec<Held> {
+    ) -> Vec<Tracked> {
         if let Op::Weight { path: members } = &node.op {
             let path: Vec<u64> = path.iter().copied().chain(members.iter().map(|m| m.0 as u64)).collect();
             let bytes: Vec<u128> =
                 node.outputs.iter().map(|id| self.bytes(&module.value(*id).ty, lengths)).collect();
             let (gradient, bytes) = self.parameter(&path, &bytes);
-            return vec![Held { buffer: None, bytes, gradient: Some(gradient), is_strided: false }];
+            return vec![Tracked { buffer: None, bytes, gradient: Some(gradient), is_strided: false }];
         }
         let Some(id) = node.op.meaning().member() else { return Vec::new() };
         let member = module.member(id);
@@ -134,14 +134,14 @@ impl Tape<'_> {
     }
 
     /// The parameters of the layer that a node applies; nothing for other nodes.
-    fn weight(&mut self, module: &Module, node: &Node, path: &[u64]) -> Held {
-        let Some(id) = node.op.meaning().member() else { return Held::default() };
-        let MemberKind::Layer(layer) = &module.member(id).kind else { return Held::default() };
+    fn weight(&mut self, module: &Module, node: &Node, path: &[u64]) -> Tracked {
+        let Some(id) = node.op.meaning().member() else { return Tracked::default() };
+        let MemberKind::Layer(layer) = &module.member(id).kind else { return Tracked::default() };
         let path: Vec<u64> = path.iter().copied().chain([id.0 as u64]).collect();
         let trained = layer.parameters().into_iter().filter(|p| p.trained);
         let tensors: Vec<u128> = trained.map(|p| elements(&p.shape).saturating_mul(self.element)).collect();
         let (gradient, bytes) = self.parameter(&path, &tensors);
-        Held { buffer: None, bytes, gradient: (bytes > 0).then_some(gradient), is_strided: false }
+        Tracked { buffer: None, bytes, gradient: (bytes > 0).then_some(gradient), is_strided: false }
     }
 
     /// Values computed one after the other; `sizes` are those of the op's results, in bytes.
@@ -150,18 +150,18 @@ impl Tape<'_> {
         entries: &[Entry],
         results: &[usize],
         sizes: &[u128],
-        inputs: &[Held],
-        weight: Held,
-    ) -> Vec<Held> {
-        let mut made: Vec<Held> = Vec::with_capacity(entries.len());
+        inputs: &[Tracked],
+        weight: Tracked,
+    ) -> Vec<Tracked> {
+        let mut made: Vec<Tracked> = Vec::with_capacity(entries.len());
         for entry in entries {
             let of = |operand: &Operand| match operand {
                 Operand::Input(i) => inputs.get(*i).copied().unwrap_or_default(),
                 Operand::Weight => weight,
                 Operand::Entry(i) => made.get(*i).copied().unwrap_or_default(),
             };
-            let from: Vec<Held> = entry.from.iter().map(of).collect();
-            let kept: Vec<Held> = entry.kept.iter().map(of).collect();
+            let from: Vec<Tracked> = entry.from.iter().map(of).collect();
+            let kept: Vec<Tracked> = entry.kept.iter().map(of).collect();
             let size = sizes.get(entry.size_of).copied().unwrap_or_default();
             let size = size.saturating_mul(u128::from(entry.times));
             let times = |n: u64| size.saturating_mul(u128::from(n));
@@ -187,9 +187,9 @@ impl Tape<'_> {
         each: u64,
         args: &[Vec<Vec<usize>>],
         lengths: &Lengths,
-        inputs: &[Held],
+        inputs: &[Tracked],
         path: &[u64],
-    ) -> Held {
+    ) -> Tracked {
         let mut x = inputs.first().copied().unwrap_or_default();
         self.hold(x.buffer);
         let MemberKind::Stack(runs) = &member.kind else { return x };
@@ -200,7 +200,7 @@ impl Tape<'_> {
                 let block: Vec<u64> = path.iter().copied().chain([first.saturating_add(i)]).collect();
                 tape.repeated(each, x, |tape, x, _| {
                     let others = extra.iter().map(|i| inputs.get(*i).copied().unwrap_or_default());
-                    let arguments: Vec<Held> = [x].into_iter().chain(others).collect();
+                    let arguments: Vec<Tracked> = [x].into_iter().chain(others).collect();
                     let y =
                         tape.module(*id, lengths, &arguments, &block).first().copied().unwrap_or_default();
                     tape.release(x.buffer);
@@ -217,12 +217,12 @@ impl Tape<'_> {
     pub(super) fn blocks(
         &mut self,
         run: &Run,
-        x: Held,
-        mut one: impl FnMut(&mut Self, Held, usize, u64) -> Held,
-    ) -> Held {
+        x: Tracked,
+        mut one: impl FnMut(&mut Self, Tracked, usize, u64) -> Tracked,
+    ) -> Tracked {
         let cycle = run.cycle.len() as u64;
         let Some(cycles) = run.count.checked_div(cycle) else { return x };
-        let mut part = |tape: &mut Self, x: Held, start: u64, blocks: u64| {
+        let mut part = |tape: &mut Self, x: Tracked, start: u64, blocks: u64| {
             (0..blocks).zip(0..).fold(x, |x, (i, at)| one(tape, x, at, start.saturating_add(i)))
         };
         let whole = self.repeated(cycles, x, |tape, x, n| part(tape, x, n.saturating_mul(cycle), cycle));
@@ -235,9 +235,9 @@ impl Tape<'_> {
         member: &Member,
         sent: u128,
         lengths: &Lengths,
-        inputs: &[Held],
+        inputs: &[Tracked],
         path: &[u64],
-    ) -> Held {
+    ) -> Tracked {
         let x = inputs.first().copied().unwrap_or_default();
         let mut sum = self.computed(x.bytes, &[], &[], 0, Passing::Shared);
         let MemberKind::Stack(runs) = &member.kind else { return sum };
