@@ -1,6 +1,6 @@
 //! From the graph to a program: everything about the code of a model that does not depend on its language.
 //!
-//! A [`Program`] says which modules become one ([`merge`]), what modules, members and numbers are called, what every
+//! A [`Program`] says which modules become one (`merge`), what modules, members and numbers are called, what every
 //! module owns, which functions it has, what these take (values, lengths, the device, caches), and their statements
 //! in order. It is plain data. A target turns it into text: it makes names legal, chooses types and calls, and may
 //! write an expression where its value is used ([`function::Statement::folds`]).

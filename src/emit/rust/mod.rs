@@ -4,7 +4,7 @@
 //! paths; stacks are `Vec`s, whatever their length. The code makes the same calls in the same order as
 //! the interpreter, of burn and of the same crate of kernels, so both compute the same bits.
 //!
-//! Bodies are [`code::Code`]: text that knows which constants, imports and kernels it names, so the head of the file
+//! Bodies are `Code`: text that knows which constants, imports and kernels it names, so the head of the file
 //! follows from its finished body. Items are made with the `codegen` crate; the text must parse with `syn` and is laid
 //! out by `prettyplease`. Nothing but the program, the spec's name and the lines of the spec goes into it: no date, no
 //! version, no folder of this machine.
