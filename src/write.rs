@@ -80,7 +80,7 @@ fn check_names(path: &Path) -> io::Result<()> {
 /// A name for what is not complete yet. No other process and no other call gives it, so threads may write at once.
 pub fn scratch(name: &str) -> String {
     static CALLS: AtomicU64 = AtomicU64::new(0);
-    format!(".{name}.{}.{}.tmp", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed))
+    format!(".{name}.{}.{}.tmp", CALLS.fetch_add(1, Ordering::Relaxed), std::process::id())
 }
 
 /// Whether a name is one that [`scratch`] gives, in any process.

@@ -282,6 +282,26 @@ impl Builder {
 
 /// A number that is equal for equal modules, whatever their names, and that few others have.
 fn digest(module: &Module) -> u64 {
+    let Module { name: _, doc, span: _, role, part, members, args, values, nodes, results } = module;
+    let nodes = computed(nodes);
+    digest_of(format_args!("{doc:?} {role:?} {part:?} {members:?} {args} {values:?} {results:?} {nodes:?}"))
+}
+
+/// A number that is equal for modules whose documentation, members and nodes are equal, whatever the types of their
+/// values, and that few others have.
+pub fn code_digest(module: &Module) -> u64 {
+    let Module { name: _, doc, span: _, role, part: _, members, args, values: _, nodes, results } = module;
+    let nodes = computed(nodes);
+    digest_of(format_args!("{doc:?} {role:?} {members:?} {args} {results:?} {nodes:?}"))
+}
+
+/// Nodes without their places in the spec, which make no difference.
+fn computed(nodes: &[Node]) -> Vec<(&Op, &[ValueId], &[ValueId])> {
+    nodes.iter().map(|node| (&node.op, node.inputs.as_slice(), node.outputs.as_slice())).collect()
+}
+
+/// The digest of a text. Floats do not implement `Hash`, but their text is just as exact.
+fn digest_of(text: std::fmt::Arguments<'_>) -> u64 {
     struct Digest(std::hash::DefaultHasher);
     impl std::fmt::Write for Digest {
         fn write_str(&mut self, text: &str) -> std::fmt::Result {
@@ -289,13 +309,8 @@ fn digest(module: &Module) -> u64 {
             Ok(())
         }
     }
-    // Floats do not implement `Hash`, but their text is just as exact.
     let mut digest = Digest(std::hash::DefaultHasher::new());
-    let Module { name: _, doc, span: _, role, part, members, args, values, nodes, results } = module;
-    let written = write!(digest, "{doc:?} {role:?} {part:?} {members:?} {args} {values:?} {results:?}")
-        .and_then(|()| {
-            nodes.iter().try_for_each(|n| write!(digest, "{:?} {:?} {:?}", n.op, n.inputs, n.outputs))
-        });
+    let written = digest.write_fmt(text);
     debug_assert!(written.is_ok(), "a hasher takes every text");
     digest.0.finish()
 }

@@ -4,8 +4,9 @@
 //! without takes `[B,1,1,K]` or none; a feed-forward of the encoder runs along `S`, the decoder's along
 //! `T`. Code does not differ by the lengths of tensors, and a person would write it once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use crate::ir::build::code_digest;
 use crate::ir::{DType, Graph, MemberKind, Module, ModuleId, Op, Type, ValueId};
 use crate::source::Span;
 
@@ -24,6 +25,8 @@ pub fn merge(graph: &Graph) -> Merged {
     let mut names: Vec<Vec<String>> = Vec::new();
     let mut origins: Vec<Vec<Span>> = Vec::new();
     let mut ids: BTreeMap<usize, ModuleId> = BTreeMap::new();
+    // Places in `kept` by digest: comparing every module with every other one would take minutes for thousands of blocks.
+    let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
     let new_id = |ids: &BTreeMap<usize, ModuleId>, id: ModuleId| ids.get(&id.0).copied().unwrap_or(id);
     for (index, module) in graph.modules.iter().enumerate() {
         let mut module = module.clone();
@@ -38,13 +41,15 @@ pub fn merge(graph: &Graph) -> Merged {
                 }
             }
         }
-        let at = kept.iter().position(|other| is_same_code(other, &module));
+        let alike = known.entry(code_digest(&module)).or_default();
+        let at = alike.iter().copied().find(|at| kept.get(*at).is_some_and(|other| is_same_code(other, &module)));
         let at = match at {
             Some(at) => at,
             None => {
                 kept.push(module.clone());
                 names.push(Vec::new());
                 origins.push(Vec::new());
+                alike.push(kept.len() - 1);
                 kept.len() - 1
             }
         };
