@@ -1,9 +1,9 @@
-//! Safetensors files, read without trust and written without loss.
+//! Reads and writes safetensors files. A file that is read is not trusted.
 //!
 //! The format: eight bytes of header length, a JSON header of `name → {dtype, shape, data_offsets}`, then
-//! the data. Reading checks the header's size, the number of tensors, names, ranks, products of sizes and
-//! that the data is covered once, end to end, before anything is allocated from it. Tensors are then read
-//! one at a time.
+//! the data. Before memory is allocated for a tensor, the size of the header, the number of tensors, their
+//! names, ranks and sizes are checked, and that every byte of the data belongs to exactly one tensor. Tensors
+//! are then read one at a time.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,23 +17,23 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
 use crate::read::{self, limit};
 
-/// Bytes read at a time while numbers are decoded.
+/// The number of bytes that are read at a time while a tensor is decoded.
 const STEP: usize = 1 << 20;
-/// Most tensors a file may hold.
+/// The most tensors in a file.
 pub const TENSORS: usize = 100_000;
-/// Most axes of a tensor.
+/// The most axes of a tensor.
 const AXES: usize = 8;
-/// Longest name of a tensor.
+/// The length of the longest name of a tensor, in bytes.
 const NAME_BYTES: usize = 512;
 
-/// Why a file cannot be read or written.
+/// The reason why a file cannot be read or written.
 #[derive(Debug)]
 pub enum FileError {
-    /// The system refused.
+    /// The operating system reports an error.
     Io(PathBuf, io::Error),
-    /// The file is not a sound safetensors file.
+    /// The file is not a valid safetensors file, for the reason that the text gives.
     Corrupt(PathBuf, String),
-    /// The file is of another kind, this one.
+    /// The file is of another kind, which the text names.
     Foreign(PathBuf, &'static str),
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for FileError {
 impl std::error::Error for FileError {}
 
 impl FileError {
-    /// What would mend it, where that is known.
+    /// What the user can do about it, if that is known.
     pub fn advice(&self) -> Option<&'static str> {
         match self {
             FileError::Foreign(..) => Some(ADVICE),
@@ -63,13 +63,13 @@ impl FileError {
     }
 }
 
-/// What to do with a pickle.
+/// How to convert a pickle to safetensors.
 pub const ADVICE: &str = "a pickle may run code when it is opened, so trafoc opens none; where its origin is \
      trusted, `python -c \"import sys, torch; from safetensors.torch import save_file; save_file({k: \
      v.clone().contiguous() for k, v in torch.load(sys.argv[1], weights_only=True).items()}, \
      'model.safetensors')\" FILE` converts it";
 
-/// What a file that begins so is, where that is known and it is no safetensors file.
+/// The kind of a file with these first bytes, if it is a known kind other than safetensors.
 fn foreign(start: &[u8; 8]) -> Option<&'static str> {
     match start {
         [b'P', b'K', 3, 4, ..] => Some("a zip archive, which PyTorch's pickles are"),
@@ -80,14 +80,14 @@ fn foreign(start: &[u8; 8]) -> Option<&'static str> {
     }
 }
 
-/// Element types in files that can be read into parameters.
+/// The element types of tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Element {
     F64,
     F32,
     F16,
     BF16,
-    /// Any other one, by name and bytes an element: listed, not read.
+    /// Any other type, with its bytes per element. Such tensors are listed, but their numbers are not read.
     Other(usize),
 }
 
@@ -119,12 +119,12 @@ impl Element {
 /// One tensor of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Element type as the file spells it.
+    /// The element type as the file spells it, such as `F32`.
     pub dtype: String,
-    /// Sizes, outermost first.
+    /// The length of every axis, outermost first.
     pub shape: Vec<usize>,
     element: Element,
-    /// Where its bytes begin in the file, and how many there are.
+    /// The offset of its first byte in the file, and the number of its bytes.
     at: (u64, usize),
 }
 
@@ -147,17 +147,17 @@ impl TensorFile {
     /// Opens a file and checks its header.
     ///
     /// # Errors
-    /// The system refuses, or the header is not sound.
+    /// The operating system reports an error, or the header is not valid.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let file = read::regular(path).map_err(|e| FileError::Io(path.to_owned(), e))?;
         let meta = file.metadata().map_err(|e| FileError::Io(path.to_owned(), e))?;
         Self::check(path.to_owned(), Source::File(file), meta.len())
     }
 
-    /// The same for bytes in memory, which messages call `name`.
+    /// Checks the header of a file in memory, which messages call `name`.
     ///
     /// # Errors
-    /// The header is not sound.
+    /// The header is not valid.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, FileError> {
         let length = bytes.len() as u64;
         Self::check(PathBuf::from(name), Source::Bytes(bytes), length)
@@ -167,7 +167,7 @@ impl TensorFile {
         let mut file = Self { path, source, entries: IndexMap::new(), metadata: IndexMap::new() };
         let size = file.read_at(0, 8).ok().and_then(|b| <[u8; 8]>::try_from(b).ok()).map(u64::from_le_bytes);
         let Some(size) = size else { return Err(file.corrupt("it is shorter than 8 bytes")) };
-        // Read as a size, any such beginning is beyond every header.
+        // The first bytes of other kinds of files, read as a size, are more than any header may have.
         if let Some(what) = foreign(&size.to_le_bytes()).filter(|_| size > limit::HEADER) {
             return Err(FileError::Foreign(file.path, what));
         }
@@ -175,7 +175,7 @@ impl TensorFile {
             let most = limit::HEADER;
             return Err(file.corrupt(format!("its header claims {size} bytes, more than {most}")));
         }
-        // What is before the tensors: the header and its size, in 8 bytes.
+        // The data begins after the 8 bytes of the header's size and the header itself.
         let begin = size.saturating_add(8);
         let Some(data) = length.checked_sub(begin) else {
             return Err(file.corrupt(format!("its header claims {size} bytes, the file has {length}")));
@@ -193,25 +193,25 @@ impl TensorFile {
         Ok(file)
     }
 
-    /// Every tensor by name, in the order of the header.
+    /// The tensors by name, in the order of the header.
     pub fn entries(&self) -> &IndexMap<String, Entry> {
         &self.entries
     }
 
-    /// The free text pairs of the header.
+    /// The `__metadata__` of the header: pairs of texts that can be chosen freely.
     pub fn metadata(&self) -> &IndexMap<String, String> {
         &self.metadata
     }
 
-    /// Where it was opened.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A float tensor's numbers, in single precision.
+    /// The numbers of a float tensor in row-major order, converted to single precision.
     ///
     /// # Errors
-    /// There is none of that name, it is not a float tensor, or the file cannot be read.
+    /// There is no tensor of that name, it is not a float tensor, or the file cannot be read.
     pub fn floats(&mut self, name: &str) -> Result<Vec<f32>, FileError> {
         let Some(entry) = self.entries.get(name).cloned() else {
             return Err(self.corrupt(format!("it has no tensor `{name}`")));
@@ -219,7 +219,7 @@ impl TensorFile {
         if let Element::Other(_) = entry.element {
             return Err(self.corrupt(format!("`{name}` holds {}, which is not a float type", entry.dtype)));
         }
-        // A piece at a time: the file's bytes and the numbers are never both in memory.
+        // One piece at a time, so that the bytes of the whole tensor are not in memory besides its numbers.
         let mut values = Vec::with_capacity(entry.at.1.checked_div(entry.element.bytes()).unwrap_or(0));
         let end = entry.at.0.saturating_add(entry.at.1 as u64);
         let mut at = entry.at.0;
@@ -262,7 +262,7 @@ fn decode(element: Element, bytes: &[u8], out: &mut Vec<f32>) {
     }
 }
 
-/// The header as written, before any check but that names are unique.
+/// The header as it is written in the file. So far only the names are known to be unique.
 #[derive(Default)]
 struct Header {
     tensors: Vec<(String, RawEntry)>,
@@ -308,7 +308,8 @@ impl<'de> Deserialize<'de> for Header {
     }
 }
 
-/// Checks what the header says against the data: every byte belongs to one tensor.
+/// Checks the tensors of the header against the size of the data: every byte must belong to exactly one
+/// tensor.
 fn entries(raw: Vec<(String, RawEntry)>, start: u64, data: u64) -> Result<IndexMap<String, Entry>, String> {
     let mut out = IndexMap::new();
     let mut ranges = Vec::new();
@@ -353,36 +354,37 @@ fn entries(raw: Vec<(String, RawEntry)>, start: u64, data: u64) -> Result<IndexM
 /// A tensor to be written.
 #[derive(Clone, Debug)]
 pub struct Saved {
-    /// Element type as files spell it.
+    /// The element type as files spell it, such as `F32`.
     pub dtype: &'static str,
-    /// Sizes, outermost first.
+    /// The length of every axis, outermost first.
     pub shape: Vec<usize>,
-    /// Its numbers, little end first.
+    /// Its numbers in row-major order, little-endian.
     pub bytes: Vec<u8>,
 }
 
 impl Saved {
-    /// Numbers in single precision.
+    /// A tensor of single-precision numbers.
     pub fn floats(shape: Vec<usize>, values: impl IntoIterator<Item = f32>) -> Self {
         Self { dtype: "F32", shape, bytes: values.into_iter().flat_map(f32::to_le_bytes).collect() }
     }
 
-    /// Whole numbers.
+    /// A tensor of 64-bit integers.
     pub fn ints(shape: Vec<usize>, values: impl IntoIterator<Item = i64>) -> Self {
         Self { dtype: "I64", shape, bytes: values.into_iter().flat_map(i64::to_le_bytes).collect() }
     }
 
-    /// Truth values.
+    /// A tensor of truth values.
     pub fn bools(shape: Vec<usize>, values: impl IntoIterator<Item = bool>) -> Self {
         Self { dtype: "BOOL", shape, bytes: values.into_iter().map(u8::from).collect() }
     }
 }
 
-/// Replaces a file by tensors, of which only one is in memory at a time. `shapes` lists beforehand what will be
-/// written, in order.
+/// Writes tensors to a file, which is replaced only when all of them are written. `shapes` gives the name,
+/// element type and shape of each in order; `tensor` is called with the index of one at a time, so that only
+/// one is in memory.
 ///
 /// # Errors
-/// The system refuses.
+/// The operating system reports an error, or `tensor` fails.
 pub fn write(
     path: &Path,
     shapes: &[(String, &'static str, Vec<usize>)],
@@ -420,7 +422,7 @@ fn header(
         at = end;
     }
     let mut text = serde_json::to_vec(&map).map_err(|e| e.to_string())?;
-    // Readers that map the file want the data aligned.
+    // Programs that map the file into memory expect the data to be aligned.
     text.resize(text.len().next_multiple_of(8), b' ');
     Ok(text)
 }

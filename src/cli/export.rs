@@ -50,9 +50,9 @@ pub struct Export {
     pub format: FormatArg,
 }
 
-/// What makes a directory that of a model.
+/// The file that makes a directory that of a Hugging Face model.
 const CONFIG: &str = "config.json";
-/// Its parameters.
+/// The file with the parameters of the model.
 const WEIGHTS: &str = "model.safetensors";
 
 /// The other files of a directory, which are copied unchanged.

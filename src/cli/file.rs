@@ -1,4 +1,4 @@
-//! Files written whole or not at all, and what the system says of files.
+//! Writes files completely or not at all, and turns I/O errors into failures.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use super::outcome::{Exit, Failure};
 use crate::write;
 
-/// Makes the folder a file is to be written to.
+/// Creates the folder of a file that is written later.
 ///
 /// # Errors
-/// The system refuses.
+/// The operating system reports an error.
 #[cfg(feature = "interp")]
 pub fn make_folder(path: &Path) -> Result<(), Failure> {
     let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) else { return Ok(()) };
@@ -20,7 +20,7 @@ pub fn make_folder(path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// What the system said, without its number.
+/// The reason of an I/O error in words, without its number.
 pub fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -37,7 +37,7 @@ pub fn reason(error: &io::Error) -> String {
 /// Replaces a file by a text, and creates the folders it needs.
 ///
 /// # Errors
-/// The system refuses; the target is then as it was.
+/// The operating system reports an error; the file is then unchanged.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     write::replace(path, |file| file.write_all(text.as_bytes())).map_err(|e| cannot_write(path, &e))
 }
@@ -45,14 +45,14 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
 /// Replaces a file by a figure as png.
 ///
 /// # Errors
-/// It cannot be drawn, or the system refuses.
+/// The figure cannot be drawn, or the operating system reports an error.
 #[cfg(feature = "png")]
 pub fn write_png(path: &Path, figure: &crate::draw::Figure) -> Result<(), Failure> {
     let bytes = crate::draw::png::png(figure).map_err(|why| Failure::new(Exit::Failed, why))?;
     write::replace(path, |file| file.write_all(&bytes)).map_err(|e| cannot_write(path, &e))
 }
 
-/// Reports the missing feature.
+/// Refuses to write a png, which this build cannot draw.
 ///
 /// # Errors
 /// Always.
@@ -62,9 +62,10 @@ pub fn write_png(_: &Path, _: &crate::draw::Figure) -> Result<(), Failure> {
     Err(Failure::new(Exit::Device, message).help("build it with `cargo build --release --features png`"))
 }
 
-/// Files of one folder that appear together or not at all: they are written into a folder of another name, and
-/// renamed at the end. What a killed process leaves has a name that no reader looks for, and the next attempt removes
-/// it.
+/// Files of one folder that are written into a folder with another name and renamed at the end, so that no
+/// incomplete file gets its final name. A new folder appears as a whole; in an existing one the files are
+/// renamed one after the other. If the process is killed, the folder with the other name remains, which no
+/// reader looks for and the next attempt removes.
 #[derive(Debug)]
 pub struct Staged {
     to: PathBuf,
@@ -76,12 +77,13 @@ impl Staged {
     /// Begins to write files for the folder `to`, which need not exist.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The operating system reports an error.
     pub fn begin(to: &Path) -> Result<Self, Failure> {
-        // A link is followed, so that it stays one.
+        // A link is resolved, so that the files are written where it leads.
         let to = fs::canonicalize(to).unwrap_or_else(|_| to.to_owned());
         let begin = || {
-            // If the folder does not exist yet, next to it, so that it appears whole; else inside of it.
+            // If the folder does not exist yet, the files are written next to it, so that a rename makes it
+            // appear complete; otherwise inside of it.
             let staging = match (to.is_dir(), to.file_name()) {
                 (false, Some(name)) => {
                     let mut hidden = OsString::from(".");
@@ -104,11 +106,11 @@ impl Staged {
         &self.staging
     }
 
-    /// Gives everything its name, the file `last` after all others: if the folder existed before, readers look for this
-    /// file first.
+    /// Gives all files their names. If the folder existed before, the file `last`, which readers look for
+    /// first, is renamed after all others.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The operating system reports an error.
     pub fn finish(mut self, last: &str) -> Result<(), Failure> {
         let finish = || {
             if !self.to.exists() {

@@ -270,7 +270,8 @@ impl Stream<'_> {
     fn add(&mut self, token: u32) -> Result<(), Failure> {
         self.tokens.push(token);
         let (text, _) = until_stop(self.tokenizer.decode(&self.tokens), self.stop);
-        // Several tokens can form one character, and several characters one stop: nothing incomplete is shown.
+        // Several tokens can form one character, and several characters one stop: nothing incomplete is
+        // shown.
         let pending = self.stop.iter().flat_map(|s| (1..s.len()).filter_map(|n| s.get(..n)));
         let pending = pending.filter(|part| text.ends_with(part)).map(str::len).max().unwrap_or(0);
         let end = text.len() - pending;

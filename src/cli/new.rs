@@ -66,7 +66,7 @@ pub enum Template {
 
 /// The texts of a template.
 struct Texts {
-    /// As the command line spells it.
+    /// The name of the template on the command line.
     word: &'static str,
     /// The spec, with `NAME` where the model's name belongs.
     spec: &'static str,
@@ -91,7 +91,7 @@ macro_rules! texts {
 }
 
 impl Template {
-    /// Its texts; `None` for a recipe alone.
+    /// The texts of the template; `None` for `recipe`, which has no spec.
     fn texts(self) -> Option<Texts> {
         match self {
             Template::Gpt => texts!("gpt", "lm", "@isimler.txt"),
@@ -189,7 +189,7 @@ impl Command for New {
     }
 }
 
-/// A text as YAML: bare where that is safe.
+/// A text as a scalar of YAML, without quotes if it needs none.
 fn as_yaml(name: &str) -> String {
     let is_bare = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')

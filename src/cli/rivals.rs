@@ -2,8 +2,8 @@
 //!
 //! All models are trained with one seed before the next seed begins, so that an interruption leaves as many
 //! complete seeds as possible. If a model fails, the others continue without it. Every run is one of `trafoc
-//! train`, in a folder of its own, and can be used, inspected and continued like any other. All models must see
-//! the same data, since their losses could not be compared otherwise.
+//! train`, in a folder of its own, and can be used, inspected and continued like any other. All models must
+//! see the same data, since their losses could not be compared otherwise.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,9 +40,9 @@ pub struct Contest<'a> {
     pub device: Option<&'a str>,
 }
 
-/// Trains models by their names. Returns what they learned, the folder of the runs if it still exists, and the exit:
-/// that of an interruption if there was one, otherwise whether a model failed. After an interruption the runs are
-/// kept, even in a temporary folder.
+/// Trains models by their names. Returns what they learned, the folder of the runs if it still exists, and
+/// the exit: that of an interruption if there was one, otherwise whether a model failed. After an
+/// interruption the runs are kept, even in a temporary folder.
 ///
 /// # Errors
 /// The recipe does not fit a model, the models do not see the same data, or a run fails.
@@ -149,7 +149,8 @@ fn compete(
     Ok(outcome)
 }
 
-/// The number of steps and the part of the data for evaluation, after checking that all models see the same examples.
+/// The number of steps and the part of the data for evaluation, after checking that all models see the same
+/// examples.
 fn alike(names: &[String], all: &[Prepared]) -> Result<(u64, String), Failure> {
     let Some((first, rest)) = all.split_first() else { return Ok((0, String::new())) };
     let steps = |p: &Prepared| p.recipe.total_steps(Loader::new(&p.dataset).steps_of_epoch());

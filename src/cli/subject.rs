@@ -1,7 +1,7 @@
 //! The spec of a command: from an argument to a compiled spec.
 //!
-//! The argument is a file, `-`, `@name`, the folder of a run, or a Hugging Face model directory. The specs that it
-//! `extends`, the `--variant` of its sweep and every `--set` are applied to it.
+//! The argument is a file, `-`, `@name`, the folder of a run, or a Hugging Face model directory. The specs
+//! that it `extends`, the `--variant` of its sweep and every `--set` are applied to it.
 
 use std::path::{Path, PathBuf};
 
@@ -83,37 +83,37 @@ impl From<Lang> for Notation {
 /// A spec that has been read, with its origin.
 #[derive(Debug)]
 pub struct Opened {
-    /// All texts.
+    /// The texts that have been read.
     pub sources: SourceMap,
-    /// The spec's.
+    /// The text of the spec in `sources`.
     pub id: SourceId,
-    /// Its notation.
+    /// The notation of that text.
     pub notation: Notation,
-    /// As the user named it.
+    /// The name of the spec as the user gave it.
     pub name: String,
-    /// The model it was imported from.
+    /// The Hugging Face model that it was imported from, if any.
     pub model: Option<HubModel>,
     origin: Origin,
 }
 
-/// A spec without errors.
+/// A compiled spec, which has no errors.
 #[derive(Debug)]
 pub struct Subject {
-    /// All texts.
+    /// The texts that have been read.
     pub sources: SourceMap,
-    /// The spec's notation.
+    /// The notation of the spec.
     pub notation: Notation,
-    /// As the user named it.
+    /// The name of the spec as the user gave it.
     pub name: String,
-    /// The tree: extended, set, a variant taken.
+    /// The merged tree, after `extends`, `--variant` and `--set`.
     pub tree: Node,
-    /// The spec.
+    /// The decoded spec.
     pub spec: ModelSpec,
-    /// Its graph.
+    /// The graph of the spec.
     pub graph: Verified,
-    /// How many warnings there were.
+    /// The number of warnings.
     pub warnings: usize,
-    /// The Hugging Face model it was imported from.
+    /// The Hugging Face model that it was imported from, if any.
     pub model: Option<HubModel>,
 }
 
@@ -190,7 +190,7 @@ fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
     Ok(Some(found.ok_or_else(missing)?.file(files::SPEC)))
 }
 
-/// Reports the missing feature.
+/// Refuses the folder of a run, because reading runs needs the interpreter.
 #[cfg(not(feature = "interp"))]
 fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
     if is_run(path) { Err(super::ui::without_interp("read the folder of a run")) } else { Ok(None) }
@@ -244,8 +244,8 @@ impl SpecArgs {
         &self.over
     }
 
-    /// The spec by its name with the changes, as they would be written on a command line. Of an absolute path only the
-    /// name of the file is used, because the folders are those of this machine.
+    /// The spec by its name with the changes, as they would be written on a command line. Of an absolute path
+    /// only the name of the file is used, because the folders are those of this machine.
     pub fn as_written(&self, name: &str) -> String {
         let file = Path::new(name).file_name().and_then(|f| f.to_str()).unwrap_or(name);
         let shown = if Path::new(name).is_absolute() { file } else { name };
@@ -287,7 +287,7 @@ impl OverArgs {
         settings.chain(variant).collect()
     }
 
-    /// Whether they change anything of the spec.
+    /// Whether there are any changes: a setting or a variant.
     pub fn changes(&self) -> bool {
         !self.set.is_empty() || self.variant.is_some()
     }

@@ -1,5 +1,5 @@
-//! A trained model: its plan, weights and codebook, from the folder of a run, a Hugging Face model directory, or a
-//! spec with weights.
+//! A trained model: its plan, weights and codebook, from the folder of a run, a Hugging Face model directory,
+//! or a spec with weights.
 
 use std::path::{Path, PathBuf};
 
@@ -24,34 +24,34 @@ use crate::learn::writing::Writing;
 use crate::parts::Head;
 use crate::read::{self, limit};
 
-/// A model ready to be used.
+/// A trained model that has been opened.
 pub struct Trained {
-    /// Its spec.
+    /// The model's spec.
     pub subject: Subject,
-    /// Its plan.
+    /// The plan by which the interpreter runs the model.
     pub plan: Plan,
-    /// On the plain device.
+    /// The parameters, on the device without autodiff.
     pub weights: Weights,
-    /// What its inputs and outputs mean.
+    /// The meaning of the model's inputs and outputs.
     pub codebook: Codebook,
-    /// Where it runs.
+    /// The device on which the model runs.
     pub device: Chosen,
-    /// The checkpoint, where it comes from a run.
+    /// The checkpoint, if the model comes from a run.
     pub found: Option<Checkpoint>,
     over: OverArgs,
 }
 
 impl Trained {
-    /// Its spec once more, to be checked against a recipe.
+    /// Compiles a spec with the same changes as this model's, so that it can be checked against a recipe.
     ///
     /// # Errors
-    /// It cannot be read any more.
+    /// The spec cannot be read, or has an error.
     pub fn again(&self, spec: &str, ui: &mut Ui) -> Result<Subject, Failure> {
         self.over.compile(spec, ui)
     }
 
-    /// The inputs for texts of one sequence. A model whose library takes the source for the target is given
-    /// both.
+    /// The graph's inputs for one example, whose `texts` form one sequence. If the model's library derives a
+    /// target from the source, they include both.
     pub fn inputs(&self, texts: Vec<&[u32]>) -> Vec<(&'static str, Array)> {
         let has_types = self.plan.inputs().iter().any(|input| input.name == "token_types");
         let given = self.codebook.inputs(&[texts], has_types);
@@ -72,7 +72,7 @@ impl Trained {
     /// Opens a model.
     ///
     /// # Errors
-    /// Something is not there, or damaged.
+    /// A file is missing or damaged, or the parts of the model do not fit together.
     pub fn open(arguments: &ModelArgs, ui: &mut Ui) -> Result<Self, Failure> {
         let root = PathBuf::from(&arguments.model);
         let found = if run_dir::is_run(&root) {
@@ -198,8 +198,8 @@ fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result
     })
 }
 
-/// The tokens with which a text of a Hugging Face model begins and ends: those of its `generation_config.json`, or of
-/// its config if it has none.
+/// The tokens with which a text of a Hugging Face model begins and ends: those of its
+/// `generation_config.json`, or of its config if it has none.
 fn writing_of(folder: &Path, config: &serde_json::Value, vocab: u64, ui: &Ui) -> Result<Writing, Failure> {
     let path = folder.join("generation_config.json");
     let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
@@ -220,7 +220,7 @@ fn writing_of(folder: &Path, config: &serde_json::Value, vocab: u64, ui: &Ui) ->
     })
 }
 
-/// A failure of several sentences.
+/// A failure from several sentences: the first is its message, the others are its help.
 fn first_of(faults: Vec<String>, failed: impl Fn(String) -> Failure) -> Failure {
     let mut faults = faults.into_iter();
     let first = failed(faults.next().unwrap_or_default());

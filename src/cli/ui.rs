@@ -12,7 +12,7 @@ use super::outcome::{Exit, Failure};
 use crate::diag::{Diagnostic, Severity, render};
 use crate::source::SourceMap;
 
-/// The version of trafoc, with the commit if the build knows it: `0.1.0 (1a2b3c4d5)`.
+/// The version of trafoc, followed by the commit if it was known at build time: `0.1.0 (1a2b3c4d5)`.
 pub const VERSION: &str = env!("TRAFOC_VERSION");
 
 /// The most diagnostics that are shown to a person; programs get all of them.
@@ -94,7 +94,7 @@ impl Ui {
         &self.command
     }
 
-    /// In what form it prints.
+    /// The form in which the command prints its data.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -109,7 +109,7 @@ impl Ui {
         &self.diagnostics
     }
 
-    /// Whether only data is wanted.
+    /// Whether notes and progress are left out (`--quiet`).
     pub fn is_quiet(&self) -> bool {
         self.is_quiet
     }
@@ -156,8 +156,8 @@ impl Ui {
         self.note(&format!("next: {command}"));
     }
 
-    /// Shows the progress in one line, which the next text replaces. Returns false, and shows nothing, if stderr is
-    /// not a terminal.
+    /// Shows the progress in one line, which the next text replaces. Returns false, and shows nothing, if
+    /// stderr is not a terminal.
     pub fn status(&self, text: &str) -> bool {
         if !io::stderr().is_terminal() || self.is_quiet || self.format.is_for_programs() {
             return false;

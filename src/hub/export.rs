@@ -1,4 +1,4 @@
-//! A spec → the config of a family that gives the same spec, and its weights under that family's names.
+//! Finds the config of a family that gives the same spec as an author's.
 //!
 //! Formulas of the family's spec are solved for its keys ([`crate::names::formula::solve`]), using the
 //! values at the same places of the spec. Keys that only choose between alternatives are tried. The result

@@ -79,7 +79,7 @@ pub enum Default {
 /// The head of a class of models.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// Merged into the family's spec.
+    /// The tree that is merged into the family's spec.
     pub spec: Node,
     /// The head's tensors, with full names.
     pub names: Names,

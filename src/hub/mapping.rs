@@ -1,5 +1,5 @@
-//! Which tensor of a file each parameter of a graph comes from, and what does not fit: found from names,
-//! shapes and types alone, before any number is read.
+//! Finds the tensor of a file that each parameter of a graph is read from, and reports what does not fit.
+//! Only names, shapes and element types are compared; no numbers are read.
 
 use indexmap::{IndexMap, IndexSet};
 use schemars::JsonSchema;
@@ -12,13 +12,14 @@ use crate::ir::paths::expanded;
 use crate::names::formula::{Scope, eval};
 use crate::names::{Bindings, Names, Pattern, Row};
 
-/// Every parameter's path and shape, in the order of files.
+/// The shape of every parameter by its path, in the order in which files list them.
 pub type Parameters = IndexMap<String, Vec<usize>>;
 
-/// The parameters of a graph.
+/// The path and shape of every parameter of a graph.
 ///
 /// # Errors
-/// There are more than a file may hold, or a size is beyond this machine; one sentence without a full stop.
+/// There are more parameters than a file may hold, or a size does not fit into a `usize`. The error is one
+/// sentence without a full stop.
 pub fn parameters(graph: &Graph) -> Result<Parameters, String> {
     let shape =
         |shape: &[u64]| shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<Vec<usize>>>();
@@ -27,11 +28,11 @@ pub fn parameters(graph: &Graph) -> Result<Parameters, String> {
     all.ok_or_else(|| "the model is too large for any memory".to_owned())
 }
 
-/// What a file says of its tensors.
+/// The tensors that a file declares.
 pub trait Header {
-    /// All names, in order.
+    /// The names of all tensors, in the order of the file.
     fn names(&self) -> Vec<&str>;
-    /// Element type and shape.
+    /// The element type of a tensor as the file spells it, and its shape. `None` if there is no such tensor.
     fn tensor(&self, name: &str) -> Option<(&str, &[usize])>;
 }
 
@@ -44,32 +45,32 @@ impl Header for super::checkpoint::Checkpoint {
     }
 }
 
-/// A tensor a parameter may come from.
+/// A tensor that a parameter may be read from, whether or not the file has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// The tensor's name.
     pub tensor: String,
-    /// Its shape.
+    /// The shape that the tensor should have.
     pub shape: Vec<usize>,
-    /// Where the parameter lies in it.
+    /// The position of the parameter in it.
     pub place: Place,
-    /// What the parameter is filled with where there is no such tensor.
+    /// The number that fills the parameter if the file does not have the tensor.
     pub absent: Option<f32>,
-    /// Whether it is one of several tensors, numbered from 0, that lie one above the other in the parameter:
-    /// the name with the number's variable in it, and that variable.
+    /// For a parameter that is concatenated from several tensors, numbered from 0, along its first axis: the
+    /// pattern of their names, and the variable in it that is the number.
     pub joined: Option<(Pattern, String)>,
-    /// The shape of a row, where every tensor that is joined is one.
+    /// The shape of each of these tensors, if each is a single row of the parameter.
     pub row: Option<Vec<usize>>,
 }
 
-/// Where a parameter's numbers come from.
+/// The source of a parameter's numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Origin {
-    /// A tensor, at a place in it.
+    /// A tensor by name, and the position of the parameter in it.
     Tensor(String, Place),
-    /// Several tensors, one above the other.
+    /// Several tensors, concatenated along the first axis.
     Joined(Vec<(String, Place)>),
-    /// One number everywhere.
+    /// The same number for every element.
     Constant(f32),
 }
 
@@ -99,20 +100,20 @@ pub struct Line {
     pub how: String,
 }
 
-/// From every parameter to its tensor.
+/// The result of [`map`].
 #[derive(Clone, Debug, Default)]
 pub struct Mapping {
-    /// Where every parameter comes from.
+    /// The source of every parameter, by path. Parameters that are missing from the file are not in it.
     pub origins: IndexMap<String, Origin>,
-    /// Tensors that repeat a parameter and must agree with it.
+    /// Tensors that are copies of a parameter, with its path. Their numbers must be equal to it.
     pub repeats: Vec<(String, String)>,
-    /// What the file holds and where it goes, for people.
+    /// The tensors of the file and the parameters they are read into, to be printed.
     pub lines: Vec<Line>,
-    /// Everything that does not fit, each thing once.
+    /// Everything that does not fit, without repetition.
     pub misfits: IndexSet<Misfit>,
 }
 
-/// Every tensor a parameter may come from, the one that is written first.
+/// All tensors that a parameter may be read from. The first one is the one that an export writes.
 pub fn candidates(
     path: &str,
     shape: &[usize],
@@ -167,7 +168,7 @@ fn candidate(
     parameters: &Parameters,
     scope: &dyn Scope,
 ) -> Result<Candidate, Misfit> {
-    // A row that names the last word itself says the tensor's whole name.
+    // `last` is `.weight`, `.bias`, or empty if the row's pattern matches the whole path.
     let first = row.join.iter().map(|name| (name.clone(), 0)).chain(bindings.iter().cloned()).collect();
     let tensor = row.tensor.fill(&first) + last;
     let joined = row.join.as_ref().map(|name| (row.tensor.bound(bindings).followed(last), name.clone()));
@@ -202,7 +203,8 @@ fn candidate(
                 let path = row.parameters.get(which).map(|p| p.fill(&of(*n)) + last);
                 path.is_some_and(|path| parameters.contains_key(&path))
             };
-            // Experts are numbered without gaps: the first number that is none is how many there are.
+            // Experts are numbered without gaps, so their count is the first number that does not exist. It
+            // is found by doubling the step and then halving it.
             let mut count = index + 1;
             let mut step = 1;
             while exists(&(count - 1 + step)) {
@@ -238,7 +240,7 @@ fn candidate(
     Ok(Candidate { tensor, shape: sizes, place, absent: row.absent, joined, row: of_row })
 }
 
-/// Finds every parameter of a graph in a file.
+/// Maps every parameter of a graph to tensors of a file, or to a number if it may be absent.
 pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &dyn Header) -> Mapping {
     let mut names = names.clone();
     names.ties.retain(|row| holds(row, scope));
@@ -318,7 +320,7 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         }
         mapping.misfits.insert(Misfit { kind: "missing", message });
     }
-    // The first of those that are missing, by its shape.
+    // The first missing parameter of each shape.
     let mut missing_shapes: IndexMap<&[usize], &str> = IndexMap::new();
     for (path, shape, _) in &missing {
         missing_shapes.entry(shape).or_insert(path);
@@ -335,7 +337,8 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
     mapping
 }
 
-/// The tensors that one parameter is made of, numbered from 0, each with as many rows as it has.
+/// The tensors that a parameter is concatenated from: all those in the file, numbered from 0 without gaps.
+/// Reports a misfit if their rows do not add up to those of the parameter.
 fn parts(
     mapping: &mut Mapping,
     chosen: &Candidate,
@@ -376,7 +379,7 @@ fn parts(
     parts
 }
 
-/// Compares a tensor's shape and type with what a parameter needs.
+/// Reports a tensor that does not have the given shape, or whose elements are not floats.
 fn check(mapping: &mut Mapping, tensor: &str, shape: &[usize], path: &str, header: &dyn Header) {
     let Some((dtype, found)) = header.tensor(tensor) else { return };
     let mut misfit = |kind, message| {
@@ -390,7 +393,7 @@ fn check(mapping: &mut Mapping, tensor: &str, shape: &[usize], path: &str, heade
     }
 }
 
-/// A tensor of the file that repeats the parameter, where its own is not there.
+/// A tensor of the file that is a copy of the parameter, to be read when the parameter's own is missing.
 fn tied(path: &str, names: &Names, header: &dyn Header) -> Option<String> {
     names.ties.iter().find_map(|row| {
         let (bindings, last) = row.parameters.first()?.matches(path)?;
@@ -398,7 +401,7 @@ fn tied(path: &str, names: &Names, header: &dyn Header) -> Option<String> {
     })
 }
 
-/// The parameter a tensor repeats.
+/// The path of the parameter that a tensor is a copy of.
 fn repeated(name: &str, names: &Names, parameters: &Parameters) -> Option<String> {
     names.ties.iter().find_map(|row| {
         let (bindings, last) = row.tensor.matches(name)?;
@@ -406,7 +409,7 @@ fn repeated(name: &str, names: &Names, parameters: &Parameters) -> Option<String
     })
 }
 
-/// Numbers of a name as stars.
+/// Replaces the numbers in a name: `h.0.ln_1.weight` → `h.*.ln_1.weight`.
 fn folded(name: &str) -> String {
     let word = |w: &str| if w.bytes().all(|b| b.is_ascii_digit()) { "*".to_owned() } else { w.to_owned() };
     name.split('.').map(word).collect::<Vec<_>>().join(".")
@@ -422,7 +425,7 @@ fn lines(
     let copies: IndexMap<&str, &str> =
         repeats.iter().rev().map(|(n, path)| (n.as_str(), path.as_str())).collect();
     let ignored: IndexSet<&str> = ignored.iter().map(String::as_str).collect();
-    // Counted by what a line says apart from its count.
+    // The keys have a count of 1, so that tensors which differ only in their indices have the same key.
     let mut lines: IndexMap<Line, usize> = IndexMap::new();
     for name in header.names() {
         let Some((dtype, shape)) = header.tensor(name) else { continue };
@@ -460,7 +463,7 @@ fn lines(
     lines.into_iter().map(|(line, count)| Line { count, ..line }).collect()
 }
 
-/// What happens to a tensor, in words.
+/// How a tensor is rearranged to become a parameter, in words; empty if it is not.
 fn how(place: &Place) -> String {
     let mut words = Vec::new();
     if let Some((count, _)) = place.stack {

@@ -1,8 +1,9 @@
-//! The names of a directory's tensors as the `weights` of a spec, so that the spec alone reads its files.
+//! Writes the names of a directory's tensors as the `weights` of a spec, so that its files can be read with
+//! the spec alone.
 //!
-//! A family's rows are for many models: conditions are settled, numbers of groups are put in, and rows that lead
-//! to no parameter of the model, or to no tensor of its files, are left out. Rows of one layer are together
-//! below an `into`, as an author would write them.
+//! The rows of a family are for many models. Here they are reduced to one model: conditions are evaluated,
+//! numbers of groups are inserted, and rows are left out that lead to no parameter of the model or to no
+//! tensor of its files. Rows of one layer are collected below an `into`, as an author would write them.
 
 use indexmap::IndexMap;
 use serde_json::Value as Json;
@@ -17,8 +18,8 @@ use crate::names::{Names, Row};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 
-/// The value of a spec's `weights`, for files that hold these tensors; for those that a family writes where
-/// none are known.
+/// The value of a spec's `weights` for files with these tensors or, if the tensors are not known, for the
+/// files that an export as this family writes.
 pub fn weights(imported: &Imported, tensors: Option<&[&str]>, graph: &Graph) -> Node {
     let names = match tensors {
         Some(tensors) => imported.names(tensors.iter().copied()),
@@ -57,8 +58,8 @@ pub fn weights(imported: &Imported, tensors: Option<&[&str]>, graph: &Graph) -> 
     written.node()
 }
 
-/// The names of a row's tensors in files that write their last words in an older way, each with the last word of
-/// the parameter.
+/// The names of a row's tensors in files with older last words, such as `gamma`, each with the last word of
+/// the parameter: `.weight` or `.bias`.
 fn older(row: &Row, names: &Names, tensors: &[&str]) -> Vec<(String, &'static str)> {
     let mut found: Vec<(String, &'static str)> = Vec::new();
     for (end, older) in &names.older {
@@ -83,10 +84,11 @@ fn older(row: &Row, names: &Names, tensors: &[&str]) -> Vec<(String, &'static st
     found
 }
 
-/// Rows as they are written, those of one layer together.
+/// The rows of `weights` to be written, grouped by layer.
 #[derive(Default)]
 struct Written {
-    /// By the name they share, and the path; rows without either are below `("", "")`.
+    /// Maps from names to values, by the prefix that the names share and the prefix of the paths (`into`).
+    /// Rows that share neither are below `("", "")`.
     groups: IndexMap<(String, String), IndexMap<String, Node>>,
 }
 
@@ -96,11 +98,12 @@ impl Written {
         self.put(tensor, &paths, &|paths| laid_out(row, paths, groups));
     }
 
-    /// Adds a tensor. `value` is given the paths as they are spelled where the row is written.
+    /// Adds a tensor. `value` is called with the paths as they are written in the row, without the prefix of
+    /// `into`.
     fn put(&mut self, tensor: &str, paths: &[String], value: &dyn Fn(&[String]) -> Node) {
         let whole = || (("", ""), tensor, paths.to_vec());
         let (group, key, paths) = shared(tensor, paths).unwrap_or_else(whole);
-        // One name has one `into`.
+        // A name can have only one `into`.
         let is_taken = |(name, into): &(String, String)| name == group.0 && into != group.1;
         let of_name = self.groups.keys().find(|key| is_taken(key)).cloned();
         let (group, key, paths) = match of_name {
@@ -121,7 +124,7 @@ impl Written {
             if name.is_empty() {
                 all.extend(map(rows));
             } else if into.is_empty() {
-                // Nothing but tensors without a meaning.
+                // All rows of the group are ignored tensors, which have no paths.
                 all.extend(map(rows).map(|e| entry(&format!("{name}.{}", e.key), e.value)));
             } else {
                 let first = entry("into", plain(into));
@@ -135,8 +138,9 @@ impl Written {
 
 type Shared<'t> = ((&'t str, &'t str), &'t str, Vec<String>);
 
-/// The name up to the first variable that a tensor shares with its layer, the layer's path, and what is left of
-/// both.
+/// Splits a tensor's name and the paths of its parameters after their first variable: the two prefixes, the
+/// rest of the name, and the rests of the paths. `None` if one has no variable, if the prefixes of the paths
+/// differ, or if they do not end in the same variable as that of the name.
 fn shared<'t>(tensor: &'t str, paths: &'t [String]) -> Option<Shared<'t>> {
     let split = |text: &'t str| {
         let end = text.find('}')? + 1;

@@ -22,7 +22,7 @@ pub const SHELF: &[(&str, &str)] = shelf! {
     "mbart" "pegasus" "m2m_100" "marian"
 };
 
-/// The families there are: the user's own before those that come with trafoc.
+/// All families: the user's own come before those of trafoc.
 #[derive(Clone, Debug, Default)]
 pub struct Families {
     own: Vec<(PathBuf, String, String)>,

@@ -7,10 +7,10 @@ use super::arrange::Place;
 use super::checkpoint::{Checkpoint, CheckpointError};
 use super::mapping::{Mapping, Origin};
 
-/// How many tensors that hold several parameters are kept in memory.
+/// The number of tensors with several parameters that are kept in memory.
 const KEPT: usize = 4;
 
-/// A checkpoint with a mapping that fits.
+/// A checkpoint together with a mapping that has no misfits.
 #[derive(Debug)]
 pub struct Tensors {
     checkpoint: Checkpoint,

@@ -59,15 +59,15 @@ impl Exported {
     }
 }
 
-/// What an export says itself, whatever the config that was imported says.
+/// The keys of a config that an export never takes from the imported config.
 const OWN: &[&str] = &["architectures", "model_type", "torch_dtype", "dtype", "trafo_name"];
 
-/// Adds to a config what the one it was imported from says besides: names of classes, ids of special tokens,
-/// how it is run. A key goes along where the config is still the same model with it; of a model that was changed,
-/// names of classes do so where there are as many.
+/// Adds keys of `own`, the config that was imported, to the config of an export: the names of classes, the
+/// ids of special tokens, settings for running the model. A key is added only if the config with it still
+/// gives the same spec, and names of classes only if the number of classes is the same.
 pub fn keep(config: &mut Json, own: &Json, families: &Families) {
     let (Json::Object(all), Json::Object(own)) = (&*config, own) else { return };
-    // Both say the same of the classes, of which there may be others now.
+    // `id2label` and `label2id` both name the classes, whose number may have changed.
     let classes = own.get("id2label").and_then(Json::as_object).map(|labels| labels.len() as u64);
     let are_others =
         all.get("num_labels").and_then(Json::as_u64).zip(classes).is_some_and(|(n, own)| n != own);
@@ -95,7 +95,7 @@ pub fn keep(config: &mut Json, own: &Json, families: &Families) {
     *config = Json::Object(kept);
 }
 
-/// The spec that a config gives.
+/// The text of the spec that a config gives.
 fn text_of(config: &Map<String, Json>, families: &Families) -> Option<String> {
     let mut sources = crate::spec::load::sources();
     let id = sources.add("config.json", serde_json::to_string(config).ok()?);

@@ -30,44 +30,44 @@ struct Collected {
     several: Option<usize>,
     /// Predicted answers, with the reference answers.
     answers: Vec<(String, Vec<String>)>,
-    /// What was written, with what is right.
+    /// Texts that the model generated, with the right ones.
     texts: Vec<Written>,
 }
 
-/// A text that a model wrote by itself.
+/// A text that a model generated, next to the right one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// What it was given, as its tokenizer writes it.
+    /// The input, as its tokenizer decodes it.
     pub source: String,
-    /// What it wrote.
+    /// The text that the model generated.
     pub own: String,
-    /// What is right.
+    /// The right text.
     pub right: String,
 }
 
-/// What is asked of an evaluation.
+/// What an evaluation computes, and from which examples.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// The part of the data.
     pub split: Split,
-    /// The first examples of it, at most.
+    /// The most examples, taken from the start of the part.
     pub limit: Option<u64>,
-    /// What is measured.
+    /// The metrics to compute.
     pub metrics: &'a [Metric],
-    /// Whether translations are wanted even where no figure needs them.
+    /// Whether translations are returned even if no metric needs them.
     pub writes: bool,
 }
 
-/// What an evaluation gives.
+/// The result of an evaluation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// The figures, in the order asked for.
+    /// The metrics, in the order in which they were requested.
     pub figures: Figures,
-    /// The translations, where they were needed.
+    /// The translations, if they were generated.
     pub written: Vec<Written>,
 }
 
-/// Measures a model on a part of the data.
+/// Evaluates a model on a part of the data.
 ///
 /// # Errors
 /// The data does not fit the model.

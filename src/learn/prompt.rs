@@ -79,8 +79,8 @@ fn begun(codebook: &Codebook, source: &[u32], language: Option<u32>) -> Prompt {
     Prompt { tokens: std::iter::once(start).chain(first).collect(), memory }
 }
 
-/// The limits of a model: its end token, and at most as many positions as it was trained with. If `most` is not
-/// given, a translation has at most as many tokens as an example of its data.
+/// The limits of a model: its end token, and at most as many positions as it was trained with. If `most` is
+/// not given, a translation has at most as many tokens as an example of its data.
 pub fn limits(codebook: &Codebook, context: u64, most: Option<usize>) -> Limits {
     let context = usize::try_from(context).unwrap_or(usize::MAX);
     let context = match codebook.task {

@@ -30,20 +30,20 @@ pub mod files {
     pub const MODEL: &str = "model.safetensors";
     /// The optimizer's state of each parameter.
     pub const OPTIMIZER: &str = "optimizer.safetensors";
-    /// The spec, with every default written.
+    /// The spec, with all defaults written out.
     pub const SPEC: &str = "spec.yaml";
-    /// The recipe, with every default written.
+    /// The recipe, with all defaults written out.
     pub const RECIPE: &str = "recipe.yaml";
     /// The meaning of ids and classes.
     pub const CODEBOOK: &str = "codebook.json";
-    /// The path of the weights a run began with, where it was given some.
+    /// The path of the weights that the run began with, if they were not random.
     pub const FROM: &str = "weights.json";
 }
 
-/// Why a run ended before its last step.
+/// The reason why a run ended with an error before its last step.
 #[derive(Debug)]
 pub enum SessionError {
-    /// The folder of the run failed.
+    /// The folder of the run cannot be used or written.
     RunDir(RunDirError),
     /// The parameters cannot be created or read.
     Weights(WeightsError),
@@ -53,7 +53,7 @@ pub enum SessionError {
     Step(StepError),
     /// The loss became NaN or infinite.
     NotANumber {
-        /// The step at which it did.
+        /// The number of that step, counted from 1.
         step: u64,
     },
 }
@@ -110,18 +110,19 @@ pub struct Job<'a> {
 /// The metrics of one evaluation.
 pub type Figures = Vec<(Metric, f64)>;
 
-/// Where the time of a run goes. Evaluations and checkpoints are no training, and are counted apart.
+/// The time that a run has taken so far. Steps and evaluations are measured separately; the writing of
+/// checkpoints is part of neither.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
-    /// Time of the steps.
+    /// The time of all steps.
     pub steps: Duration,
-    /// Time of the evaluations, and how many there were.
+    /// The time of all evaluations, and their number.
     pub evaluations: (Duration, u64),
 }
 
 impl Clock {
-    /// The time that the rest of a run takes, as far as the steps and evaluations so far tell. `made` is how many
-    /// steps the clock has seen.
+    /// An estimate of the seconds until the end of a run, from the mean times of a step and of an evaluation
+    /// so far. `made` is the number of steps that were measured.
     pub fn left(&self, made: u64, state: &State, recipe: &Recipe) -> f64 {
         let a_step = self.steps.as_secs_f64() / made.max(1) as f64;
         let (measured, count) = self.evaluations;
@@ -147,11 +148,11 @@ pub trait Watcher {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// All steps are made.
+    /// All steps have been made.
     Complete,
     /// The metric of `stop` no longer improved.
     Stopped,
-    /// The watcher ended it; everything is saved.
+    /// The watcher ended the run, whose state has been saved.
     Interrupted,
 }
 
@@ -387,7 +388,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The I/O error behind an error, if there is one, so that a full disk is reported as such.
+/// The I/O error that caused an error, if there is one, so that a full disk is reported as such.
 fn refusal(error: WeightsError) -> io::Error {
     match error {
         WeightsError::File(FileError::Io(_, error)) => error,
@@ -395,7 +396,7 @@ fn refusal(error: WeightsError) -> io::Error {
     }
 }
 
-/// Writes a spec, a recipe and what belongs to them into a folder.
+/// Writes texts into new files of a folder, by their file names: the spec, the recipe and the codebook.
 pub fn write_documents(folder: &Path, documents: &[(&'static str, String)]) -> io::Result<()> {
     documents.iter().try_for_each(|(name, text)| crate::write::create(&folder.join(name), text.as_bytes()))
 }

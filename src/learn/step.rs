@@ -49,7 +49,7 @@ impl From<RunError> for StepError {
 pub struct Rules {
     /// The largest norm of the gradient, over all parameters.
     pub clip: Option<f64>,
-    /// What the losses become before the gradient is taken.
+    /// Whether the gradient is that of the mean or of the sum of the losses.
     pub reduction: Reduction,
     /// The share of the probability that is spread over all classes (label smoothing).
     pub smoothing: f64,
@@ -58,12 +58,12 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The mean of the losses as they are, nothing clipped.
+    /// The gradient of the mean of the losses, without clipping or label smoothing.
     pub fn plain(seed: u64) -> Self {
         Self { clip: None, reduction: Reduction::Mean, smoothing: 0.0, seed }
     }
 
-    /// Those of a recipe, with the seed of the run.
+    /// The settings that a recipe gives, with the seed of the run.
     pub fn of(recipe: &Recipe, seed: u64) -> Self {
         Self {
             clip: recipe.clip.map(|c| *c),
@@ -149,7 +149,7 @@ pub fn step(
             Reduction::Mean => number_of(&judged)?,
             Reduction::Sum => number_of(&judged)? / count,
         };
-        // The backward pass keeps what it needs of them.
+        // The backward pass keeps what it needs of the outputs.
         drop(outputs);
         let own = GradientsParams::from_grads(judged.backward(), &weights);
         gradients = Some(match gradients {

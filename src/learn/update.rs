@@ -143,7 +143,7 @@ fn rule_of(optimizer: &Optimizer, path: &str, slot: &Slot) -> (Rule, (f64, Optio
 }
 
 impl Updater {
-    /// For these weights; parameters that `freeze` matches are not updated.
+    /// An updater for these weights; parameters that `freeze` matches are not updated.
     pub fn new(optimizer: &Optimizer, freeze: &Patterns, weights: &Weights) -> Self {
         let ids = ids(weights);
         let mut rules: Vec<Rule> = Vec::new();

@@ -1,9 +1,10 @@
 //! The meaning of formulas over the keys of a `config.json`: `hidden_size / num_attention_heads`,
 //! `activations(hidden_act)`, `rope_type == 'linear' and factor != null`. They are expressions of
-//! [`crate::syntax::expr`], read once, evaluated when a model comes in, and solved for a key when one goes out.
+//! [`crate::syntax::expr`], read once, evaluated when a model is imported, and solved for a key when one is
+//! exported.
 //!
-//! Values are JSON. An absent or `null` operand makes arithmetic `null`, and a place of a spec that is
-//! `null` is left out, so that a formula says what happens only where its keys are given.
+//! Values are JSON. Arithmetic with an absent or `null` operand is `null`, and a field of a spec that would
+//! be `null` is left out, so that a formula has an effect only if its keys are given.
 
 use std::fmt;
 
@@ -16,16 +17,16 @@ mod solve;
 pub use crate::syntax::expr::{Function, Operator};
 pub use solve::solve;
 
-/// A formula without places.
+/// A parsed formula. It does not keep the places of its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formula {
     /// `12`, `'text'`, `true`, `null`
     Literal(Json),
-    /// A key, nested ones with dots: `rope_parameters.rope_theta`
+    /// A key; nested keys are joined by dots: `rope_parameters.rope_theta`
     Key(String),
     /// `[a, b]`
     List(Vec<Formula>),
-    /// `table(key)`: a word of another library in ours
+    /// `table(key)`: our word for a word of another library
     Entry(String, Box<Formula>),
     /// `not a`
     Not(Box<Formula>),
@@ -37,7 +38,7 @@ pub enum Formula {
     Call(Function, Vec<Formula>),
 }
 
-/// Why a formula has no value.
+/// The reason why a formula has no value, as one sentence without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 
@@ -47,11 +48,11 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What formulas can see.
+/// The keys and tables that a formula can use.
 pub trait Scope {
-    /// The value of a key.
+    /// The value of a key, whose name may have dots; `None` if it is absent.
     fn key(&self, name: &str) -> Option<&Json>;
-    /// The entries of a table.
+    /// The entries of a table, from words of another library to ours; `None` if there is no such table.
     fn table(&self, name: &str) -> Option<&Map<String, Json>>;
 }
 
@@ -76,7 +77,7 @@ impl From<&Expr> for Formula {
 }
 
 impl Formula {
-    /// Every key it uses.
+    /// All keys that the formula uses.
     pub fn keys(&self) -> Vec<&str> {
         let mut found = Vec::new();
         self.visit(&mut |formula| {
@@ -102,7 +103,7 @@ impl Formula {
     }
 }
 
-/// The value of a formula.
+/// The value of a formula. It is `null` where the keys that it needs are absent.
 ///
 /// # Errors
 /// An operand of the wrong kind, or a word its table does not have.
@@ -174,7 +175,7 @@ fn binary(operator: Operator, a: &Formula, b: &Formula, scope: &dyn Scope) -> Re
     }
 }
 
-/// Whether two values are the same; 1 and 1.0 are.
+/// Whether two values are equal, where 1 and 1.0 are the same number.
 pub fn same(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(_), Json::Number(_)) => a.as_f64() == b.as_f64(),
@@ -186,7 +187,7 @@ pub fn same(a: &Json, b: &Json) -> bool {
     }
 }
 
-/// `null` is false.
+/// The truth of a condition; `null` is false.
 fn truth(value: &Json) -> Result<bool, Fault> {
     match value {
         Json::Bool(b) => Ok(*b),
@@ -202,13 +203,14 @@ fn items(value: &Json) -> Result<&[Json], Fault> {
 }
 
 fn count(value: &Json) -> Result<usize, Fault> {
-    // Far more layers than any model has; a config is not trusted to say how much memory is taken.
+    // Far more layers than any model has. A config is not trusted, so it must not decide how much memory is
+    // allocated.
     const MOST: u64 = 10_000;
     let n = value.as_u64().filter(|n| *n <= MOST);
     n.map(|n| n as usize).ok_or_else(|| Fault(format!("{value} is no whole number up to {MOST}")))
 }
 
-/// A number as JSON; whole numbers without a fraction.
+/// A number as JSON. Whole numbers are written without a fraction.
 pub fn number(value: f64) -> Json {
     if value == value.trunc() && value.abs() < 9e15 {
         return Json::from(value as i64);
@@ -337,7 +339,8 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
     }
 }
 
-/// A function of numbers, as expressions have it; `null` if an argument is.
+/// The value of a function that expressions have too, whose arguments are numbers. It is `null` if an
+/// argument is.
 fn of_numbers(function: Function, args: &[Json]) -> Result<Json, Fault> {
     if args.iter().any(Json::is_null) {
         return Ok(Json::Null);

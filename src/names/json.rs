@@ -33,7 +33,7 @@ fn number(text: &str) -> Option<Number> {
     Number::from_f64(text.parse().ok()?)
 }
 
-/// The tree of a value, with the place of its source.
+/// The tree of a JSON value; every node of it has the place `span`.
 pub fn node(value: &Json, span: Span) -> Node {
     let kind = match value {
         Json::Null => Kind::Null,
@@ -53,7 +53,7 @@ pub fn node(value: &Json, span: Span) -> Node {
     Node { kind, span }
 }
 
-/// A number as it is written in specs.
+/// A number in the notation of specs.
 pub fn text(number: &Number) -> String {
     number.as_i64().map_or_else(|| real_text(number.as_f64().unwrap_or(0.0)), |whole| whole.to_string())
 }

@@ -1,18 +1,18 @@
-//! How the tensors of a file are named and laid out, against the paths of a graph's parameters.
+//! Relates the names and layouts of a file's tensors to the parameters of a graph.
 //!
 //! ```text
 //! weights:
 //!   wte: embed.tokens                    # wte.weight is embed.tokens.weight, and likewise .bias
 //!   h.{i}:
-//!     into: decoder.blocks.{i}           # what follows is below both
+//!     into: decoder.blocks.{i}           # the prefix of the paths that follow, as h.{i} is of the names
 //!     ln_1: norm1
 //!     attn.c_attn: {fuse: [attention.query, attention.key, attention.value], transpose: true}
-//!     attn.bias: none                    # a buffer, passed over
-//!     heads.{h}.query: {to: attention.query, join: h}       # head by head, one above the other
-//!   lm_head: {copy: embed.tokens}        # a second copy, which must say the same
+//!     attn.bias: none                    # a buffer, which is ignored
+//!     heads.{h}.query: {to: attention.query, join: h}       # one tensor for each head, concatenated
+//!   lm_head: {copy: embed.tokens}        # a second copy, which must have the same numbers
 //! ```
-//! Rows are read from families, which may say `ties` and `ignore` in lists of their own, and from a spec's
-//! own `weights` ([`crate::spec::weights`]). They work both ways.
+//! Rows are read from families, which may give copies under `ties` and ignored tensors under `ignore`, and
+//! from a spec's own `weights` ([`crate::spec::weights`]). They serve for import and for export.
 
 pub mod check;
 pub mod formula;
@@ -30,51 +30,52 @@ use formula::Formula;
 /// The names of a file's tensors.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// Which tensor holds which parameters.
+    /// The tensors that hold parameters.
     pub rows: Vec<Row>,
-    /// Tensors that repeat a parameter.
+    /// The tensors that are copies of a parameter.
     pub ties: Vec<Row>,
-    /// Tensors without a meaning for the model.
+    /// The tensors that mean nothing for the model.
     pub ignore: Vec<Pattern>,
-    /// Whether a parameter may also be found under its own path, after every row.
+    /// Whether a parameter is also looked for under its own path if no row leads to a tensor of the file.
     pub or_paths: bool,
-    /// Ends of names and what older files have in their place.
+    /// Ends of names, each with the one that older files have instead.
     pub older: Vec<(String, String)>,
 }
 
-/// One tensor of the file and the parameters in it.
+/// A tensor of the file, or several that differ in their numbers, and the parameters in it.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The tensor's name, with or without its last word (`weight`, `bias`).
     pub tensor: Pattern,
-    /// The parameters, one above the other along the first axis where there are several.
+    /// The paths of the parameters; several are concatenated along the first axis.
     pub parameters: Vec<Pattern>,
-    /// In how many groups they alternate: 1 is one after the other, the number of heads head by head.
+    /// The number of groups of rows in which they alternate: with 1 they follow one another as a whole, with
+    /// the number of heads they alternate head by head.
     pub groups: Option<Formula>,
-    /// Whether the file has its axes the other way round.
+    /// Whether the two axes are swapped in the file.
     pub transpose: bool,
-    /// The variable of the path that is the tensor's first axis.
+    /// The variable of the path whose values are indices along an additional first axis of the tensor.
     pub stack: Option<String>,
-    /// The variable of the tensor's name that numbers the tensors a parameter is made of, one above the other.
+    /// The variable of the tensor's name that numbers the tensors from which a parameter is concatenated.
     pub join: Option<String>,
-    /// Axes of length 1 before the parameter's own.
+    /// The number of axes of length 1 that the tensor has before the parameter's own.
     pub lead: usize,
-    /// Whether the file leaves out the axes of length 1 behind the parameter's first; of tensors that are
-    /// joined, each is a row.
+    /// Whether the tensor lacks the axes of length 1 after the parameter's first. If tensors are joined, each
+    /// of them is then one row.
     pub flat: bool,
-    /// What the parameter is filled with where the file does not have the tensor.
+    /// The number that fills the parameter if the file does not have the tensor.
     pub absent: Option<f32>,
-    /// Only where this holds.
+    /// The condition under which the row is used.
     pub when: Option<Formula>,
-    /// Where it stands.
+    /// The place of the row's value.
     pub span: Span,
-    /// Where each of the parameters stands.
+    /// The places of the parameters.
     pub places: Vec<Span>,
-    /// Where `groups` and `when` stand.
+    /// The places of `groups` and `when`.
     pub formulas: [Span; 2],
 }
 
-/// A name with variables, `h.{i}.attn`, each of which stands for a whole number.
+/// A name with variables for whole numbers: `h.{i}.attn`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     pieces: Vec<Piece>,
@@ -86,7 +87,7 @@ enum Piece {
     Variable(String),
 }
 
-/// What the variables of a pattern stand for.
+/// The values of the variables of a pattern.
 pub type Bindings = Vec<(String, usize)>;
 
 impl Piece {
@@ -111,7 +112,7 @@ impl Pattern {
     /// Reads a pattern.
     ///
     /// # Errors
-    /// A brace is not closed, or holds no name.
+    /// A brace is not closed, or there is no name in it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -128,7 +129,7 @@ impl Pattern {
         Ok(Self { pieces })
     }
 
-    /// The name for given values of its variables.
+    /// The name with the given values for the variables.
     pub fn fill(&self, bindings: &Bindings) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
@@ -140,7 +141,7 @@ impl Pattern {
         self.pieces.iter().map(piece).collect()
     }
 
-    /// What the variables are where the pattern begins a name, and what of the name is left.
+    /// Matches the beginning of a name: the values of the variables, and the rest of the name.
     pub fn begins<'n>(&self, name: &'n str) -> Option<(Bindings, &'n str)> {
         let mut bindings = Bindings::new();
         let mut rest = name;
@@ -163,18 +164,19 @@ impl Pattern {
         Some((bindings, rest))
     }
 
-    /// What the variables are where the pattern is a name without its last word, and that word with its dot.
+    /// Matches a name, or a name without its last word: the values of the variables, and what follows, which
+    /// is `.weight`, `.bias` or nothing.
     pub fn matches<'n>(&self, name: &'n str) -> Option<(Bindings, &'n str)> {
         let (bindings, rest) = self.begins(name)?;
         matches!(rest, "" | ".weight" | ".bias").then_some((bindings, rest))
     }
 
-    /// The variables, in order.
+    /// The names of the variables, in order.
     pub fn variables(&self) -> Vec<&str> {
         self.pieces.iter().filter_map(Piece::variable).collect()
     }
 
-    /// Whether it is a path in which `*` stands for any number, or that path without its last word.
+    /// [`Self::matches`] for a path with `*` in place of its numbers.
     pub fn fits(&self, folded: &str) -> bool {
         let mut rest = folded;
         for (i, piece) in self.pieces.iter().enumerate() {
@@ -190,7 +192,7 @@ impl Pattern {
         matches!(rest, "" | ".weight" | ".bias")
     }
 
-    /// The pattern with those variables filled in that have a value.
+    /// The pattern with the variables replaced that have a value; the others remain.
     pub fn bound(&self, bindings: &Bindings) -> Self {
         let piece = |piece: &Piece| match piece {
             Piece::Variable(name) => match bindings.iter().find(|(n, _)| n == name) {
@@ -202,13 +204,13 @@ impl Pattern {
         Self { pieces: self.pieces.iter().map(piece).collect() }
     }
 
-    /// The pattern with a text behind it.
+    /// The pattern followed by a text.
     pub fn followed(mut self, last: &str) -> Self {
         self.pieces.push(Piece::Text(last.to_owned()));
         self
     }
 
-    /// The pattern with a text before it.
+    /// The pattern after a prefix.
     pub fn behind(&self, prefix: &str) -> Self {
         let mut pieces = vec![Piece::Text(prefix.to_owned())];
         pieces.extend(self.pieces.iter().cloned());
@@ -216,7 +218,7 @@ impl Pattern {
     }
 }
 
-/// What is left of a path behind a text, whose numbers are `*` in the path.
+/// The rest of `path` after `text`, if it begins with it. A number in `text` may be `*` in the path.
 fn after<'p>(text: &str, path: &'p str, is_first: bool) -> Option<&'p str> {
     let mut rest = path;
     for (i, word) in text.split('.').enumerate() {
@@ -230,7 +232,7 @@ fn after<'p>(text: &str, path: &'p str, is_first: bool) -> Option<&'p str> {
 }
 
 impl Names {
-    /// The names with a prefix before each tensor's.
+    /// The same rows with a prefix before the name of every tensor.
     pub fn behind(&self, prefix: &str) -> Self {
         let row = |row: &Row| Row { tensor: row.tensor.behind(prefix), ..row.clone() };
         Self {
@@ -242,7 +244,7 @@ impl Names {
         }
     }
 
-    /// These and others after them.
+    /// These rows followed by those of `other`. `or_paths` and `older` are those of `self`.
     pub fn and(mut self, other: &Names) -> Self {
         self.rows.extend(other.rows.iter().cloned());
         self.ties.extend(other.ties.iter().cloned());
@@ -416,7 +418,7 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
     row.absent = node.get("absent").and_then(|n| Real::decode(n, cx)).map(|n| *n as f32);
 }
 
-/// How many axes of length 1 lead.
+/// The number of axes of length 1 before the others.
 fn lead(node: &Node, cx: &mut Context<'_>) -> Option<usize> {
     const MOST: u64 = 4;
     let given = Count::decode(node, cx)?;
@@ -428,7 +430,8 @@ fn lead(node: &Node, cx: &mut Context<'_>) -> Option<usize> {
     usize::try_from(*given).ok()
 }
 
-/// The formula of a scalar that begins with `=`. Without the source of the node, a fault has the place of the node.
+/// The formula of a scalar that begins with `=`; `None` if it does not. If `sources` lacks the node's source,
+/// an error has the place of the whole node.
 pub fn formula_in(sources: &SourceMap, node: &Node) -> Option<Result<Formula, Box<Diagnostic>>> {
     let Kind::Scalar(scalar) = &node.kind else { return None };
     if scalar.style == Style::Block || !scalar.text.starts_with('=') {
@@ -438,7 +441,7 @@ pub fn formula_in(sources: &SourceMap, node: &Node) -> Option<Result<Formula, Bo
     Some(read.map(|expr| Formula::from(&expr)).map_err(Box::new))
 }
 
-/// As [`formula_in`], for a tree whose formulas have been checked.
+/// [`formula_in`] for a tree whose formulas have been checked.
 pub fn formula_of(node: &Node) -> Option<Formula> {
     formula_in(&SourceMap::new(), node)?.ok()
 }

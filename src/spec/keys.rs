@@ -1,8 +1,8 @@
 //! The keys of a stack: which of them exist, and which of them have an effect.
 //!
-//! Besides the fields of a stack, a call site's name is a key, so what exists depends on the equations
-//! that hold for a map. Whether a key has an effect is judged by place: trees are laid over one another
-//! before anything is decoded, and what survives in the tree of some part has an effect.
+//! The names of call sites are keys in addition to the fields of a stack, so which keys exist depends on the
+//! equations of the blocks. Whether a key has an effect is decided by its place in the text: trees are merged
+//! before anything is decoded, and a place that is left in the tree of some part has an effect.
 
 use std::collections::BTreeSet;
 
@@ -18,23 +18,25 @@ use crate::source::Span;
 use crate::syntax::equation::Equation;
 use crate::syntax::tree::{Entry, Kind, Node};
 
-/// The keys of a stack that say which block stands where, and what is around the blocks.
+/// The keys of a stack that assign blocks to layers, and those for what is before and after the blocks.
 const STACK_KEYS: &[&str] =
     &["layers", "blocks", "pattern", "ranges", "runs", "share", "final_norm", "embed"];
 
-/// Whether a key is the stack's and not its blocks'.
+/// Whether a key belongs to the stack itself and not to its blocks.
 pub fn is_stack_key(key: &str) -> bool {
     STACK_KEYS.contains(&key)
 }
 
-/// The stack's tree with every key reported that does not exist; see [`mended`].
+/// The stack's tree without the keys that do not exist, which are reported; misspelled keys are corrected.
+/// See [`mended`].
 pub fn mend(node: &Node, title: &str, wirings: &[Equation], has_memory: bool, cx: &mut Context<'_>) -> Node {
-    // The names of the call sites of a block that says `node` of its equation, unless it has a fault.
+    // The names of the call sites of a block whose equation is `node`. `None` if the equation has an error.
     let default = Node::plain("pre_norm", Span::default());
     let sources = cx.sources();
     let calls =
         |node: Option<&Node>| wiring::instance_names(node.unwrap_or(&default), wirings, has_memory, sources);
-    // Which names are keys depends on the equations, so a misspelled `block` or `blocks` is looked through.
+    // Which names are keys depends on the equations, so these must be found under a misspelled `block` or
+    // `blocks` too.
     let keys = own_keys();
     let meant = |key: &str| {
         let slip = |e: &&Entry| {
@@ -70,13 +72,13 @@ pub fn mend(node: &Node, title: &str, wirings: &[Equation], has_memory: bool, cx
     tree
 }
 
-/// The name in `norm[name]`, which is how an equation calls a part under a name.
+/// The name in `norm[name]`, the form in which an equation names a call site.
 fn labelled(key: &str) -> Option<&str> {
     let (part, label) = key.strip_suffix(']')?.split_once('[')?;
     PartKind::from_word(part).map(|_| label)
 }
 
-/// The keys that a stack has whatever its equations are.
+/// The keys that a stack has with any equations.
 fn own_keys() -> Vec<&'static str> {
     let parts = PartKind::ALL.iter().map(|kind| kind.word());
     stack::fields().iter().map(|f| f.name).chain(parts).collect()
@@ -97,7 +99,7 @@ fn mend_map(
     for e in entries {
         match (calls, part(e)) {
             _ if is_field(e) || is_call(e) => kept.push(e.clone()),
-            // What an equation with a fault calls is not known.
+            // The call sites of an equation with an error are not known, so this key may be one of them.
             (None, Some(_)) => {}
             (Some(calls), Some(_)) => {
                 let message = format!("no call site of the {title} is called `{}`", e.key);
@@ -133,36 +135,37 @@ fn mend_map(
     tree
 }
 
-/// Places that have an effect.
+/// The places in the text of a spec that have an effect.
 #[derive(Debug, Default)]
 pub struct Used {
     places: BTreeSet<Span>,
-    /// Keys of parts that some block calls.
+    /// The names of call sites of some block, and the words of their parts (`norm`, `ffn`).
     called: BTreeSet<String>,
-    /// Whether there may be others, because of an equation with a fault.
+    /// Whether other places may have an effect too, because an equation has an error.
     is_partial: bool,
 }
 
 impl Used {
-    /// Everything in a tree has an effect.
+    /// Notes that everything in a tree has an effect.
     pub fn note(&mut self, node: &Node) {
         each(node, &mut |place| {
             self.places.insert(place);
         });
     }
 
-    /// A block calls an instance of that name and kind.
+    /// Notes that a block has a call site with this name and kind of part.
     pub fn note_call(&mut self, kind: PartKind, name: &str) {
         self.called.extend([kind.word().to_owned(), name.to_owned()]);
     }
 
-    /// Something more may have an effect.
+    /// Notes that places other than those noted may have an effect.
     pub fn note_partial(&mut self) {
         self.is_partial = true;
     }
 
-    /// Has in `tree` the effect that was noted in `decoded`, a tree of equal content that was decoded in its
-    /// place. Both are walked together, since what is equal may be written in two places.
+    /// Notes what has an effect in `tree`, which was not decoded because `decoded` has equal content: `noted`
+    /// is what has an effect in `decoded`. The two trees are walked together, because equal content can be
+    /// written in different places.
     pub fn note_like(&mut self, noted: &Used, decoded: &Node, tree: &Node) {
         if noted.places.contains(&decoded.span) {
             self.places.insert(tree.span);
@@ -180,26 +183,27 @@ impl Used {
         }
     }
 
-    /// What either has noted.
+    /// Adds everything that `other` has noted.
     pub fn absorb(&mut self, other: Used) {
         self.places.extend(other.places);
         self.called.extend(other.called);
         self.is_partial |= other.is_partial;
     }
 
-    /// Whether anything of a tree has an effect, as far as is known.
+    /// Whether anything in a tree has an effect, or may have one.
     pub fn any_of(&self, node: &Node) -> bool {
         let mut found = self.is_partial;
         each(node, &mut |place| found |= self.places.contains(&place));
         found
     }
 
-    /// Reports the keys of the stack and its blocks that change nothing.
+    /// Reports the keys of the stack and of its blocks that have no effect.
     pub fn report_rest(&self, node: &Node, title: &str, cx: &mut Context<'_>) {
         for e in node.entries().unwrap_or(&[]) {
             match e.key.as_str() {
                 "blocks" | "ranges" => {
-                    // A block that stands nowhere has no effect as a whole, and that is said elsewhere.
+                    // A block that no layer has is left out here. If the pattern does not name it,
+                    // `super::layers` reports it as a whole.
                     let stands = |b: &&Entry| e.key == "ranges" || stands_somewhere(node, &b.key);
                     for tree in e.value.entries().unwrap_or(&[]).iter().filter(stands) {
                         tree.value.entries().unwrap_or(&[]).iter().for_each(|e| self.report_inner(e, cx));
@@ -211,7 +215,7 @@ impl Used {
         }
     }
 
-    /// Reports a key of a named block or of a range if it changes nothing.
+    /// Reports a key of a named block or of a range if it has no effect.
     fn report_inner(&self, e: &Entry, cx: &mut Context<'_>) {
         if !self.any_of(&e.value) {
             let message = format!("no layer here takes anything from `{}`", e.key);
@@ -220,7 +224,7 @@ impl Used {
         }
     }
 
-    /// Reports a key if it changes nothing.
+    /// Reports a key if it has no effect.
     pub fn report(&self, e: &Entry, title: &str, cx: &mut Context<'_>) {
         if self.any_of(&e.value) {
             return;
@@ -248,7 +252,7 @@ impl Used {
     }
 }
 
-/// Whether the stack puts a named block anywhere.
+/// Whether any layer may have the block with this name: `pattern` or `runs` names it, or there is neither.
 fn stands_somewhere(stack: &Node, name: &str) -> bool {
     let lists = |node: &Node| match &node.kind {
         Kind::List(items) => items.iter().any(|item| item.text() == Some(name)),

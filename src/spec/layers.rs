@@ -1,6 +1,7 @@
-//! Which block stands in which layer: patterns, ranges and runs, kept symbolic.
+//! Assigns blocks to layers, by `pattern`, `ranges` or `runs`.
 //!
-//! A stack of a billion layers is a few [`Run`]s of a cycle each.
+//! Layers are not listed one by one: a stack of a billion layers is a few [`Run`]s, each of which repeats a
+//! short cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +17,17 @@ use crate::source::Span;
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Kind, Node};
 
-/// Consecutive layers that cycle through some trees.
+/// Consecutive layers that cycle through the trees of some blocks.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// How many layers.
+    /// The number of layers, which need not be a multiple of the length of the cycle.
     pub count: u64,
-    /// The trees of the cycle, with the names of their blocks.
+    /// The trees of the cycle, each with the name of its block if that has one.
     pub cycle: Vec<(Option<String>, Node)>,
 }
 
-/// A range of layers with what it changes.
+/// An entry of `ranges`: the layers from `start` up to but not including `end`, and the tree with what it
+/// changes in them.
 struct Range {
     start: u64,
     end: u64,
@@ -33,15 +35,17 @@ struct Range {
     span: Span,
 }
 
-/// Where blocks stand, and every tree a layer could have, for checking where that is not known.
+/// The blocks of the layers. If these are not known because of an error, `trees` can still be checked.
 pub struct Plan {
-    /// The runs, if nothing is wrong with them.
+    /// The runs, which together are all layers; `None` after an error.
     pub runs: Option<Vec<Run>>,
-    /// The trees of all blocks.
+    /// The trees of all named blocks, or the base if there are none, and for each range the first of these
+    /// trees with the changes of the range.
     pub trees: Vec<(Option<String>, Node)>,
 }
 
-/// The runs of a stack. `base` is the tree of a block without a name.
+/// The plan of a stack. `base` is the tree that every block starts from, and the tree of a block without a
+/// name. Errors are reported.
 pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Plan {
     let named = named(stack, cx);
     let of_names =
@@ -70,16 +74,16 @@ pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>
     Plan { runs, trees }
 }
 
-/// The layers cut where a range begins or ends.
+/// The layers as runs, which begin and end where a range does.
 fn cut(cycle: &[(Option<String>, Node)], ranges: &[Range], layers: u64, cx: &mut Context<'_>) -> Vec<Run> {
     let cuts: BTreeSet<u64> = ranges.iter().flat_map(|r| [r.start, r.end]).chain([0, layers]).collect();
     let by_start: BTreeMap<u64, &Range> = ranges.iter().map(|r| (r.start, r)).collect();
     let mut runs = Vec::new();
     for (&start, &end) in cuts.iter().zip(cuts.iter().skip(1)) {
-        // No layer is in two ranges, so one begins where its layers do.
+        // No layer is in two ranges, so the range of these layers, if any, begins at the first of them.
         let over = by_start.get(&start).filter(|r| end <= r.end);
         let count = end.saturating_sub(start);
-        // Where in the cycle the first of these layers is.
+        // The index in the cycle of the first of these layers.
         let first = start.checked_rem(cycle.len() as u64).unwrap_or(0) as usize;
         let from_there = cycle.iter().cycle().skip(first).take(cycle.len());
         let cycle = from_there
@@ -93,7 +97,8 @@ fn cut(cycle: &[(Option<String>, Node)], ranges: &[Range], layers: u64, cx: &mut
     runs
 }
 
-/// The named blocks, each laid over the base.
+/// The entries of `blocks`: names, their places, and what each block changes, which may be null. `None` after
+/// an error.
 fn named<'n>(stack: &'n Node, cx: &mut Context<'_>) -> Option<Vec<(&'n str, Span, &'n Node)>> {
     let Some(node) = stack.get("blocks") else { return Some(Vec::new()) };
     let Some(entries) = node.entries() else {
@@ -157,7 +162,8 @@ fn pattern(
     }
     let cycle: Vec<Option<(Option<String>, Node)>> =
         items.iter().map(|item| block_named(item, blocks, base, cx)).collect();
-    // A name with a slip in it may be the one that seems to be missing.
+    // Blocks that the pattern does not name are reported only if all its names are known, because a
+    // misspelled name may be that of such a block.
     let cycle: Vec<(Option<String>, Node)> = cycle.into_iter().collect::<Option<_>>()?;
     for (name, span, _) in blocks {
         if !items.iter().any(|item| item.text() == Some(name)) {
@@ -207,7 +213,7 @@ fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Option<Vec
         return None;
     };
     let mut ranges: Vec<Range> = Vec::new();
-    // Those that hold no layer of another one, by their first layer.
+    // The indices of those that do not overlap, by their first layer.
     let mut by_start: BTreeMap<u64, usize> = BTreeMap::new();
     let mut complete = true;
     for e in entries {
@@ -241,7 +247,8 @@ fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Option<Vec
     complete.then_some(ranges)
 }
 
-/// `0..3`, `3..`, `..3`, `7`: within the layers and not empty. What is wrong, and what would be right.
+/// Parses `0..3`, `3..`, `..3` or `7` into the first layer and the one after the last. The range must not be
+/// empty or go beyond the layers. The error is a message and a help.
 fn parse_range(text: &str, layers: Option<u64>) -> Result<(u64, u64), (String, String)> {
     let text = text.trim();
     let number = |t: &str, otherwise: u64| match t.trim() {

@@ -1,6 +1,6 @@
-//! From texts to a spec: parsing, `extends`, `--set`, decoding.
+//! Turns texts into a spec: parses them, merges what they extend, applies `--set`, and decodes the result.
 //!
-//! Files are read by the caller, through [`Files`]; nothing here touches a disk.
+//! The caller reads the files, through [`Files`]; nothing here accesses the file system.
 
 use super::ModelSpec;
 use super::wiring::{PRELUDE, PRELUDE_NAME};
@@ -13,18 +13,19 @@ use crate::syntax::set::{self, Setting};
 use crate::syntax::tree::{Entry, Kind, Node};
 use crate::syntax::{self, Notation};
 
-/// The key that names another spec.
+/// The key that names the spec to extend.
 const EXTENDS: &str = "extends";
 
-/// How deep specs may extend one another.
+/// The most specs in a chain in which each extends the next, not counting the first.
 pub const MAX_EXTENDS: usize = 16;
 
-/// Gives the text of a file that a spec extends.
+/// Reads the files that a spec extends.
 pub trait Files {
-    /// Adds the file a path names, as seen from the spec of `from`, to the sources.
+    /// Adds the file at `path`, which is relative to the file of `from`, to the sources. Returns its id and
+    /// its notation.
     ///
     /// # Errors
-    /// A sentence that says why it cannot be read.
+    /// The file cannot be read, for the reason that the text gives.
     fn open(
         &mut self,
         sources: &mut SourceMap,
@@ -33,7 +34,7 @@ pub trait Files {
     ) -> Result<(SourceId, Notation), String>;
 }
 
-/// No files: `extends` is refused.
+/// Refuses every file, for a spec that does not come from a file itself.
 pub struct NoFiles;
 
 impl Files for NoFiles {
@@ -42,14 +43,15 @@ impl Files for NoFiles {
     }
 }
 
-/// A new map of sources with the built-in ones.
+/// A map of sources that contains only the prelude.
 pub fn sources() -> SourceMap {
     let mut sources = SourceMap::new();
     sources.add(PRELUDE_NAME, PRELUDE);
     sources
 }
 
-/// The merged tree of a spec: the file, what it extends, and the settings laid over it.
+/// The merged tree of a spec: the file is merged over what it extends, and then the settings are applied.
+/// `None` if a file cannot be read or parsed.
 pub fn tree(
     sources: &mut SourceMap,
     id: SourceId,
@@ -63,17 +65,19 @@ pub fn tree(
     Some(set::apply(tree, settings, &super::is_part, sink))
 }
 
-/// Keys that only recipes have, and keys that only specs have; no document has some of both.
+// Keys that only recipes have, and keys that only specs have. A document with keys of both is not taken for
+// either.
+
 const OF_RECIPES: &[&str] = &["recipe", "data", "tokens", "optimizer", "batch", "steps", "epochs"];
 const OF_SPECS: &[&str] = &["trafo", "d_model", "encoder", "decoder", "head", "extends"];
 
-/// Whether a document is a recipe and no spec.
+/// Whether a document is a recipe: it has `recipe` or two other keys of recipes, and no key of specs.
 fn is_recipe(tree: &Node) -> bool {
     let count = |keys: &[&str]| keys.iter().filter(|key| tree.get(key).is_some()).count();
     count(OF_SPECS) == 0 && (tree.get("recipe").is_some() || count(OF_RECIPES) >= 2)
 }
 
-/// Whether a document is a spec and no recipe.
+/// Whether a document is a spec: it has `trafo` or two other keys of specs, and no key of recipes.
 pub fn is_spec(tree: &Node) -> bool {
     let count = |keys: &[&str]| keys.iter().filter(|key| tree.get(key).is_some()).count();
     count(OF_RECIPES) == 0 && (tree.get("trafo").is_some() || count(OF_SPECS) >= 2)
@@ -101,7 +105,7 @@ fn extended(
         return None;
     }
     chain.push(sources.get(id).map(|s| s.name.clone()).unwrap_or_default());
-    // What a misspelled `extends` names is read all the same, or all that it holds would be reported as missing.
+    // A misspelled `extends` is followed too. Otherwise everything in that file would be reported as missing.
     let fields = super::model::fields();
     let keys: Vec<&str> = fields.iter().map(|f| f.name).collect();
     let slip = |e: &&Entry| {
@@ -160,7 +164,7 @@ fn extends(
     }
 }
 
-/// Decodes a merged tree. `None` if there is any error.
+/// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
     let spec = ModelSpec::decode(tree, &mut Context::new(sources, sink));
     spec.filter(|_| !sink.has_errors())

@@ -1,8 +1,9 @@
-//! The spec: what an author's file says, decoded, with every default filled in and every part an enum.
+//! The spec: an author's file decoded into types, with all defaults filled in.
 //!
-//! A tree becomes a [`ModelSpec`] here; [`crate::lower`] turns that into the graph. Configuration flows
-//! down by merging trees, model to stack to named block to range of layers, before anything is decoded,
-//! so a field means the same wherever it is given.
+//! Here a tree becomes a [`ModelSpec`], which [`crate::lower`] turns into the graph. What is given for the
+//! model holds for its stacks, what is given for a stack for its blocks, and what is given for a block for
+//! ranges of layers. For that, trees are merged before anything is decoded, so that a field has the same
+//! meaning wherever it is given.
 
 pub mod advice;
 pub mod block;
@@ -27,7 +28,8 @@ pub use stack::{Segment, Stack};
 
 use crate::parts::{Attention, Ffn, Head, Norm, Position, init, mask, position};
 
-/// Whether a word is the name of a part, which merging must know: one part replaces another.
+/// Whether a word is the name of a part. Merging needs to know this, because one part replaces another as a
+/// whole.
 pub fn is_part(word: &str) -> bool {
     [
         Norm::PARTS,

@@ -1,4 +1,4 @@
-//! The whole spec.
+//! Decodes a whole spec, and checks what concerns more than one of its parts.
 
 use super::keys::Used;
 use super::lets::Lets;
@@ -19,33 +19,33 @@ use crate::parts::{Embed, Head, Init, Norm, init};
 use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
 
-/// The version of the language this compiler reads.
+/// The version of the language that this compiler reads.
 pub const VERSION: u64 = version::SPEC;
 
-/// A decoded spec. Equal specs are the same model.
+/// A decoded spec. Equal specs describe the same model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSpec {
-    /// Its name.
+    /// The model's name.
     pub name: String,
-    /// Words the embedding knows; absent for images.
+    /// The number of tokens in the vocabulary; absent for images.
     pub vocab: Option<u64>,
-    /// Words of the source, where they are not those of the target.
+    /// The number of tokens in the vocabulary of the source, if it is not that of the target.
     pub source_vocab: Option<u64>,
-    /// The longest sequence; absent for images.
+    /// The length of the longest sequence in tokens; absent for images.
     pub context: Option<u64>,
-    /// Width of the residual stream.
+    /// The width of the residual stream.
     pub d_model: u64,
     /// The encoder.
     pub encoder: Option<Stack>,
     /// The decoder.
     pub decoder: Option<Stack>,
-    /// What the model is for.
+    /// The head, which determines what the model is for.
     pub head: Head,
-    /// How parameters start.
+    /// The initial values of the parameters.
     pub init: Init,
-    /// How a checkpoint of the author's own names its tensors.
+    /// The author's own names for the tensors of a checkpoint.
     pub weights: Option<Weights>,
-    /// Where its fields stand.
+    /// The places of the fields in the text.
     pub places: Places,
 }
 
@@ -138,7 +138,8 @@ pub fn fields() -> Vec<Field> {
 }
 
 impl ModelSpec {
-    /// Decodes a merged tree. Everything that is wrong is reported; `None` if anything is.
+    /// Decodes a merged tree and reports all errors. The result is not `None` after every error, so the
+    /// caller must ask the sink whether there are any.
     pub fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         let wirings = wiring::prelude(cx.sources());
         let fields = fields();
@@ -223,7 +224,7 @@ impl ModelSpec {
         Some(spec)
     }
 
-    /// What the model is.
+    /// The kind of the model, according to the stacks that it has.
     pub fn kind(&self) -> ModelKind {
         match (&self.encoder, &self.decoder) {
             (Some(_), Some(_)) => ModelKind::EncoderDecoder,
@@ -232,12 +233,12 @@ impl ModelSpec {
         }
     }
 
-    /// The stack the head reads.
+    /// The stack whose output is the input of the head: the decoder if there is one, otherwise the encoder.
     pub fn last_stack(&self) -> Option<&Stack> {
         self.decoder.as_ref().or(self.encoder.as_ref())
     }
 
-    /// The spec written out, every default in its place. Decodes to an equal spec.
+    /// The tree of the spec with all defaults written out. It decodes to an equal spec.
     pub fn encode(&self) -> Node {
         let number = |n: u64| plain(n.to_string());
         let mut entries = vec![entry("trafo", number(VERSION)), entry("name", plain(self.name.clone()))];
@@ -254,8 +255,8 @@ impl ModelSpec {
     }
 }
 
-/// Puts misspelled keys right, and reports them, where an embedding is described: whether the input is an image
-/// is seen before anything is decoded.
+/// Corrects and reports misspelled keys in the descriptions of embeddings. This happens before anything is
+/// decoded, because the tree is examined for whether the input is an image.
 fn mend_embeddings(tree: &mut Node, cx: &mut Context<'_>) {
     let Kind::Map(entries) = &mut tree.kind else { return };
     for e in entries {
@@ -288,7 +289,7 @@ pub const HEADS: &[(&str, &[ModelKind], bool)] = {
     ]
 };
 
-/// What can be said of a spec as a whole by its keys, whatever is wrong inside them.
+/// The checks of a spec as a whole that need only its keys, so that they run even if values have errors.
 struct Form<'a> {
     node: &'a Node,
     both: bool,
@@ -301,14 +302,14 @@ impl Form<'_> {
         self.node.get(key).is_some()
     }
 
-    /// Whether a stack is given an image.
+    /// Whether the input of a stack is an image.
     fn reads_image(&self, stack: &Node) -> bool {
         let own = stack.get("embed").and_then(|embed| embed.get("patches"));
         let given = own.or(self.node.get("embed").and_then(|embed| embed.get("patches")));
         given.is_some_and(|patches| patches.text() != Some("none"))
     }
 
-    /// Whether an image has a distillation token.
+    /// Whether the input is an image with a distillation token.
     fn is_distilled(&self) -> bool {
         let stacks = ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key));
         let patches = |node: &Node| node.get("embed").and_then(|embed| embed.get("patches")).cloned();
@@ -420,7 +421,7 @@ impl Form<'_> {
         }
     }
 
-    /// A table that source and target share has one vocabulary.
+    /// Reports an embedding table that source and target share if their vocabularies have different sizes.
     fn check_shared(&self, vocab: (u64, Span), source_vocab: (u64, Span), cx: &mut Context<'_>) {
         let shared = |node: &Node| node.get("embed").and_then(|embed| embed.get("shared")).cloned();
         let stacks = ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key));

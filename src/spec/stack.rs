@@ -1,4 +1,4 @@
-//! An encoder or a decoder: its blocks and which stands where.
+//! Decodes an encoder or a decoder: its blocks, and which block each layer has.
 
 use std::collections::BTreeMap;
 
@@ -18,26 +18,26 @@ use crate::syntax::equation::Equation;
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node};
 
-/// A stack of blocks.
+/// A decoded encoder or decoder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stack {
-    /// How many layers.
+    /// The number of layers.
     pub layers: u64,
-    /// The kinds of blocks, all different.
+    /// The blocks without repetition: layers with equal blocks refer to the same one.
     pub blocks: Vec<Block>,
-    /// Which stand where.
+    /// The layers in order, as runs that refer to the blocks.
     pub segments: Vec<Segment>,
-    /// How many times in a row every block is applied: 1 unless layers are shared.
+    /// The number of times in a row that every layer's block is applied: 1 unless layers share parameters.
     pub each: u64,
     /// The norm after the last block, if there is one.
     pub final_norm: Option<Norm>,
-    /// From tokens to vectors.
+    /// The embedding, which turns tokens or an image into vectors.
     pub embed: Embed,
-    /// Where it stands.
+    /// The stack's place in the text.
     pub place: Place,
 }
 
-/// A place that does not take part in equality.
+/// A place that is ignored in comparisons: all places are equal.
 #[derive(Clone, Copy, Debug)]
 pub struct Place(pub Span);
 
@@ -50,9 +50,9 @@ impl PartialEq for Place {
 /// Consecutive layers that cycle through some blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// How many layers; with shared layers, how many physical blocks.
+    /// The number of layers; if layers share parameters, the number of blocks with parameters of their own.
     pub count: u64,
-    /// Indices of blocks.
+    /// Indices into [`Stack::blocks`].
     pub cycle: Vec<usize>,
 }
 
@@ -69,7 +69,7 @@ pub fn run_fields() -> Vec<Field> {
     ]
 }
 
-/// The conditions between the fields of a stack.
+/// The rules that relate the fields of a stack to one another.
 pub const RULES: &[Rule] = &[
     Rule::divides("share", "layers"),
     of_runs("pattern"),
@@ -78,7 +78,7 @@ pub const RULES: &[Rule] = &[
     of_one_kind("runs"),
 ];
 
-/// What says which block each layer has, as `runs` does.
+/// The rule for a field that, like `runs`, determines which block each layer has.
 const fn of_runs(field: &'static str) -> Rule {
     Rule::excludes(
         (field, Is::Given),
@@ -87,15 +87,15 @@ const fn of_runs(field: &'static str) -> Rule {
     )
 }
 
-/// What makes layers of several kinds.
+/// The rule for a field that gives layers different blocks, which shared layers cannot have.
 const fn of_one_kind(other: &'static str) -> Rule {
     Rule::excludes(("share", Is::Given), (other, Is::Given), SEVERAL_KINDS).label("these make several")
 }
 
 const SEVERAL_KINDS: &str = "shared layers are all of one kind, and here are several";
 
-/// Reports every rule that a stack breaks. Of the keys that say which block each layer has it matters only whether
-/// they are given.
+/// Reports every rule that a stack breaks; `None` if there is one. Of `pattern`, `ranges` and `runs` it only
+/// matters whether they are given.
 fn obeys(node: &Node, layers: Option<u64>, share: Option<Size>, cx: &mut Context<'_>) -> Option<()> {
     let given = ["pattern", "ranges", "runs"].into_iter().filter(|key| node.get(key).is_some());
     let mut values: Vec<Entry> = given.map(|key| entry(key, plain("given"))).collect();
@@ -104,7 +104,7 @@ fn obeys(node: &Node, layers: Option<u64>, share: Option<Size>, cx: &mut Context
     rule::check(RULES, node, &Node::map(values, node.span), cx)
 }
 
-/// The fields of a stack, those of a block among them.
+/// The fields of a stack, including those of its blocks.
 pub fn fields() -> Vec<Field> {
     fn block_shape() -> Shape {
         Shape::Record("block", block::fields)
@@ -134,27 +134,27 @@ pub fn fields() -> Vec<Field> {
 pub struct Surroundings<'a> {
     /// `encoder` or `decoder`.
     pub name: &'static str,
-    /// Where that key stands.
+    /// The place of that key.
     pub key: Span,
     /// The model's `embed` tree.
     pub embed: Option<&'a Node>,
     /// The model's `norm` tree.
     pub norm: Option<&'a Node>,
-    /// Whether there is an encoder to attend to.
+    /// Whether this is a decoder with an encoder to attend to.
     pub has_memory: bool,
-    /// Whether there are an encoder and a decoder.
+    /// Whether the model has both an encoder and a decoder.
     pub both: bool,
-    /// The model's vocabulary with its place, if that is known.
+    /// The size of this stack's vocabulary and the place where it is given, if it is known.
     pub vocab: Option<(u64, Span)>,
-    /// Unresolved `let` entries, tried again where `layers` is known.
+    /// The names under `let`. Those that depend on `layers` are resolved once its value is known.
     pub lets: &'a Lets,
-    /// The named wirings.
+    /// The wirings that a block can refer to by name.
     pub wirings: &'a [Equation],
-    /// What of the model's own trees has an effect.
+    /// Collects the places of the model's own trees that have an effect.
     pub used: &'a mut Used,
 }
 
-/// Decodes a stack.
+/// Decodes a stack. All errors are reported. The names that the stack defines are forgotten at the end.
 pub fn decode(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> Option<Stack> {
     if !matches!(node.kind, Kind::Map(_)) {
         let wanted = format!("a map such as `{}: {{layers: 12, attention: {{heads: 12}}}}`", around.name);
@@ -200,7 +200,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     let decoded = match &plan.runs {
         Some(runs) => Some(decode_blocks(runs, site, cx, &mut used)),
         None => {
-            // The blocks are still checked on their own.
+            // Which block each layer has is not known, but every block can still be checked.
             for (name, tree) in &plan.trees {
                 block::decode(tree, name.as_deref(), site, cx, &mut used);
             }
@@ -243,22 +243,22 @@ fn decode_layers(node: &Node, around: &Surroundings<'_>, cx: &mut Context<'_>) -
     layers.map(|layers| *layers)
 }
 
-/// The blocks of a stack and where they stand.
+/// The different blocks of a stack, and the layers that have them.
 struct Blocks {
     blocks: Vec<Block>,
     segments: Vec<Segment>,
-    /// Whether every equation is known.
+    /// Whether every equation could be resolved.
     is_wired: bool,
-    /// Whether nothing has a fault.
+    /// Whether every block could be decoded.
     is_complete: bool,
 }
 
-/// A tree of some layers that has been decoded. Trees of equal content are decoded once.
+/// The tree of some layers after decoding. Trees of equal content are decoded only once.
 struct DecodedTree<'n> {
     tree: &'n Node,
-    /// Which of the blocks it is; `None` where it has a fault.
+    /// The index of its block; `None` if it has an error.
     index: Option<usize>,
-    /// What of it has an effect.
+    /// The places in it that have an effect.
     used: Used,
 }
 
@@ -270,7 +270,7 @@ fn decode_blocks(
 ) -> Blocks {
     let mut all = Blocks { blocks: Vec::new(), segments: Vec::new(), is_wired: true, is_complete: true };
     let mut decoded: Vec<DecodedTree<'_>> = Vec::new();
-    // Places in `decoded` and in `all.blocks`, by digest.
+    // Indices into `decoded` and into `all.blocks`, by digest.
     let mut trees: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     let mut twins: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for run in runs {
@@ -316,8 +316,8 @@ fn decode_blocks(
     all
 }
 
-/// A scheme that is added to embeddings has its effect there; one that no attention of this stack has is
-/// none, whatever it is in another.
+/// The embedding without a position scheme that has no effect in this stack. A scheme that is added to the
+/// embeddings always has one; any other has one only if an attention of this stack uses it.
 fn with_used_position(embed: Embed, tree: &Node, used: &mut Used) -> Embed {
     let Some(node) = tree.get("position") else { return embed };
     match embed.position {
@@ -332,7 +332,7 @@ fn with_used_position(embed: Embed, tree: &Node, used: &mut Used) -> Embed {
     }
 }
 
-/// Reports what the stack says without effect.
+/// Reports the keys of the stack that have no effect, including the position in its `embed`.
 fn report_idle(node: &Node, title: &str, used: &Used, cx: &mut Context<'_>) {
     used.report_rest(node, title, cx);
     if let Some(e) = node.get("embed").and_then(|embed| embed.entry("position")) {
@@ -340,7 +340,7 @@ fn report_idle(node: &Node, title: &str, used: &Used, cx: &mut Context<'_>) {
     }
 }
 
-/// Reports a decoder that never attends to the encoder beside it.
+/// Reports a decoder that never attends to the model's encoder; `None` if it does not.
 fn attends(node: &Node, blocks: &[Block], around: &Surroundings<'_>, cx: &mut Context<'_>) -> Option<()> {
     if blocks.iter().any(|b| b.instances.iter().any(|i| matches!(i.part, Part::Cross(_)))) {
         return Some(());
@@ -354,7 +354,8 @@ fn attends(node: &Node, blocks: &[Block], around: &Surroundings<'_>, cx: &mut Co
     None
 }
 
-/// Joins neighbouring segments of the same single block and shortens cycles that repeat.
+/// Shortens cycles that repeat a shorter one, and joins neighbouring segments with the same cycle if the
+/// first ends where its cycle does.
 fn simplify(segments: Vec<Segment>) -> Vec<Segment> {
     let mut simple: Vec<Segment> = Vec::new();
     for mut segment in segments {
@@ -378,7 +379,8 @@ fn simplify(segments: Vec<Segment>) -> Vec<Segment> {
     simple
 }
 
-/// The tree a block starts from: the model's norm and position, and what the stack says of its block.
+/// The tree that every block of a stack starts from: the norm and the position of the model, overridden by
+/// the stack's own keys for its blocks.
 fn base_tree(node: &Node, embed: &Node, norm: Option<&Node>, cx: &mut Context<'_>) -> Node {
     let mut under = Vec::new();
     if let Some(norm) = norm {
@@ -396,12 +398,13 @@ fn entry_at(key: &str, value: &Node) -> crate::syntax::tree::Entry {
     crate::syntax::tree::Entry { key: key.to_owned(), key_span: value.span, value: value.clone() }
 }
 
-/// `final_norm: false`, `true`, or a norm of its own. `Some(None)` is none.
+/// The norm after the last block: `final_norm` is `false`, `true` for the norm of the blocks, or a norm of
+/// its own. `Some(None)` means that there is no norm, `None` that there is an error.
 fn final_norm(node: &Node, base: &Node, used: &mut Used, cx: &mut Context<'_>) -> Option<Option<Norm>> {
     let own = match node.get("final_norm") {
         Some(n) if n.text() == Some("false") => return Some(None),
         Some(n) if n.text() != Some("true") => {
-            // A slip in `true` or `false` is no norm's name.
+            // A word that is probably `true` or `false` misspelled is not reported as an unknown norm.
             let words = [&["true", "false"], Norm::PARTS].concat();
             let near = n.text().filter(|t| !words.contains(t)).and_then(|t| suggest(t, &words));
             if near.is_some_and(|near| !Norm::PARTS.contains(&near.as_str())) {
@@ -419,7 +422,8 @@ fn final_norm(node: &Node, base: &Node, used: &mut Used, cx: &mut Context<'_>) -
     Some((!is_none).then_some(norm))
 }
 
-/// How often every block is applied in a row.
+/// The number of times in a row that every block is applied. If layers share parameters, the segments become
+/// one with as many blocks as `share` says.
 fn sharing(
     share: Option<(&Entry, Option<Size>)>,
     node: &Node,
@@ -445,7 +449,7 @@ fn sharing(
 }
 
 impl Stack {
-    /// The stack written out in full.
+    /// The tree of the stack with all defaults written out.
     pub fn encode(&self) -> Node {
         let names: Vec<String> = (0..self.blocks.len()).map(|i| self.block_name(i)).collect();
         let position = &self.embed.position;
@@ -478,7 +482,8 @@ impl Stack {
         Node::map(entries, Span::default())
     }
 
-    /// A name for a kind of block: the author's, or its number.
+    /// The name of a block: the author's if no other block has the same name, otherwise `block` followed by
+    /// its index.
     pub fn block_name(&self, index: usize) -> String {
         let name = self.blocks.get(index).and_then(|b| b.name.clone());
         let is_unique = |n: &String| self.blocks.iter().filter(|b| b.name.as_ref() == Some(n)).count() == 1;

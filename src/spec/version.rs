@@ -1,21 +1,22 @@
-//! Versions of the languages: what `trafo: 1` and `recipe: 1` mean, and what is said to any other.
+//! The versions of the languages, `trafo: 1` and `recipe: 1`, and the refusal of all others.
 //!
-//! A document keeps its meaning for as long as its version is read. There is one version of each language so far.
-//! A change that would give an old document another meaning makes a new version, and then: the number here grows,
-//! a document of the old one is brought to the new one as a tree, before it is decoded, and `trafoc fmt` writes the
-//! new form. A change that gives no old document another meaning (a new part, a new key) needs no new version.
+//! A document keeps its meaning for as long as its version is read. There is one version of each language so
+//! far. A change that would give an old document another meaning needs a new version: the number here is
+//! raised, a tree of the old version is converted to the new one before it is decoded, and `trafoc fmt`
+//! writes the new form. A change that leaves the meaning of all old documents as it is, such as a new part
+//! or a new key, needs no new version.
 
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 
-/// The version of the spec language this program reads.
+/// The version of the spec language that this program reads.
 pub const SPEC: u64 = 1;
 
-/// The version of the recipe language this program reads.
+/// The version of the recipe language that this program reads.
 pub const RECIPE: u64 = 1;
 
-/// What is wrong with the version a document names, if anything. `key` is the key that names it and `read` the
-/// version that is read.
+/// The error for a document whose `version` is not `read`, the version that this program reads; `None` if it
+/// is. `key` is the key that gives the version: `trafo` or `recipe`.
 pub fn check(key: &str, version: u64, read: u64, place: Span) -> Option<Diagnostic> {
     if version == read {
         return None;

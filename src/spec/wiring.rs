@@ -1,4 +1,5 @@
-//! A block's equation with its names resolved: what calls what, with which numbers.
+//! Resolves the names in a block's equation: which are tensors, which are numbers, and which part each call
+//! applies.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -16,19 +17,19 @@ use crate::syntax::tree::{Kind, Node, Style};
 
 pub use super::kind::PartKind;
 
-/// The prelude's text.
+/// The text of the prelude, which defines the named wirings.
 pub const PRELUDE: &str = include_str!("prelude.trafo");
-/// The name diagnostics show for it.
+/// The file name of the prelude in diagnostics.
 pub const PRELUDE_NAME: &str = "<prelude>";
 
-/// A call site: an instance with its own parameters.
+/// A call site of an equation, which is a part with parameters of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
-    /// What is called.
+    /// The kind of the part that is called.
     pub kind: PartKind,
-    /// The instance's name: its label, or the part's name, numbered where there are several.
+    /// The label if there is one, otherwise the word of the part, with a number if several have no label.
     pub name: String,
-    /// Where it is called.
+    /// The place of the call.
     pub span: Span,
 }
 
@@ -37,21 +38,21 @@ pub struct Site {
 pub struct Wiring {
     /// The name of the residual stream: the first parameter.
     pub stream: String,
-    /// The name of the memory, where there is one.
+    /// The name of the encoder's output: the second parameter, if there is one.
     pub memory: Option<String>,
-    /// Assignments in order; the last value of the stream is the result.
+    /// The assignments in order. The last value of the residual stream is the result of the block.
     pub steps: Vec<Step>,
-    /// Call sites in order of writing.
+    /// The call sites in the order in which they are written.
     pub sites: Vec<Site>,
-    /// The equation as written, a statement a line.
+    /// The equation as its author wrote it, without indentation.
     pub text: String,
-    /// The equation with the value of every name of a number in its place. It reads as an equal wiring.
+    /// The equation with the names of numbers replaced by their values. It resolves to an equal wiring.
     pub spelled: String,
-    /// Where it stands.
+    /// The place of the `block` key's value.
     pub span: Span,
 }
 
-/// Places and spelling aside.
+/// Compares everything except places and texts.
 impl PartialEq for Wiring {
     fn eq(&self, other: &Self) -> bool {
         let names = |w: &Wiring| w.sites.iter().map(|s| (s.kind, s.name.clone())).collect::<Vec<_>>();
@@ -65,11 +66,11 @@ impl PartialEq for Wiring {
 /// `target = value`
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The variable.
+    /// The variable that is assigned.
     pub target: String,
-    /// What it gets.
+    /// The value that it is given.
     pub value: Flow,
-    /// The statement's place.
+    /// The place of the statement.
     pub span: Span,
 }
 
@@ -79,23 +80,25 @@ impl PartialEq for Step {
     }
 }
 
-/// A tensor of an equation.
+/// A term of an equation whose value is a tensor of shape `[B, T, D]`, where T is the length of the stack's
+/// sequence or, for the memory, of the encoder's.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Flow {
-    /// A variable.
+    /// The value of a variable.
     Name(String),
-    /// A part applied; the number of its site.
+    /// A part applied to arguments; the index into [`Wiring::sites`].
     Call(usize, Vec<Flow>),
     /// A sum.
     Sum(Vec<Flow>),
     /// An elementwise product.
     Product(Vec<Flow>),
-    /// A factor.
+    /// A tensor multiplied by a number.
     Scale(f64, Box<Flow>),
 }
 
-/// The wirings of the prelude, where the map of sources begins with it. They are read once: in every map of
-/// [`load::sources`](super::load::sources) their text is the first, so that their places are the same.
+/// The wirings of the prelude if it is the first of the sources, otherwise none. They are parsed only once:
+/// since the prelude is the first in every map of [`load::sources`](super::load::sources), their places are
+/// always the same.
 pub fn prelude(sources: &SourceMap) -> &'static [Equation] {
     static EQUATIONS: LazyLock<Vec<Equation>> = LazyLock::new(|| {
         let mut sources = SourceMap::new();
@@ -106,7 +109,8 @@ pub fn prelude(sources: &SourceMap) -> &'static [Equation] {
     if begins { &EQUATIONS } else { &[] }
 }
 
-/// Resolves the value of a `block` key: the name of a wiring or an equation.
+/// Resolves the value of a `block` key: the name of a wiring or an equation. `None` after an error, which is
+/// reported.
 pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Context<'_>) -> Option<Wiring> {
     let Some(name) = wiring_name(node) else {
         crate::field::value::wrong_kind(node, "an equation or the name of a wiring", cx);
@@ -161,13 +165,13 @@ struct Resolver<'c, 'a> {
     has_memory: bool,
     variables: Vec<String>,
     sites: Vec<Site>,
-    /// How many call sites have been resolved.
+    /// The number of call sites that have been resolved, which is the index of the next one.
     resolved: usize,
     failed: bool,
     at: Span,
 }
 
-/// What a term is: a tensor or a number.
+/// The value of a term.
 enum Resolved {
     Tensor(Flow),
     Number(f64),
@@ -246,7 +250,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         Some(Wiring { stream, memory, steps, sites: self.sites, text, spelled, span: self.at })
     }
 
-    /// The equation with numbers for their names, and with its parameters where they are not the usual ones.
+    /// The text for [`Wiring::spelled`]. It begins with the parameters unless these have the usual names.
     fn spelled(&self, equation: &Equation, stream: &str, memory: Option<&str>) -> String {
         let usual = stream == "x" && memory.is_none_or(|memory| memory == "memory");
         let params: Vec<&str> = [stream].into_iter().chain(memory).collect();
@@ -284,7 +288,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         Term { kind, span: term.span }
     }
 
-    /// Names every call site, in order of writing.
+    /// Collects the call sites in the order in which they are written, and reports those with equal names.
     fn collect(&mut self, equation: &Equation) {
         for site in sites(equation) {
             if let Some(twin) = self.sites.iter().find(|s| s.name == site.name) {
@@ -437,7 +441,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             self.fail(diagnostic.help(text));
             return None;
         }
-        // Terms are resolved in the order their call sites were collected in.
+        // Terms are resolved in the order in which their call sites were collected.
         let site = self.resolved;
         self.resolved = self.resolved.saturating_add(1);
         let mut flows = Vec::new();
@@ -467,7 +471,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         self.variables.get(1).is_some_and(|m| m == name) && self.has_memory
     }
 
-    /// An assigned value nobody reads is a part without effect.
+    /// Reports assigned values that are never read, because their parts would have no effect.
     fn report_unused(&mut self, equation: &Equation, stream: &str) {
         for (i, statement) in equation.body.iter().enumerate() {
             let later = equation.body.iter().skip(i.saturating_add(1));
@@ -489,14 +493,13 @@ impl<'c, 'a> Resolver<'c, 'a> {
     }
 }
 
-/// The call sites of an equation in order of writing, each with its name: its label, or the part's name,
-/// numbered where there are several without one.
+/// The call sites of an equation in the order in which they are written, with their names ([`Site::name`]).
 fn sites(equation: &Equation) -> Vec<Site> {
     let mut calls: Vec<(PartKind, Option<String>, Span)> = Vec::new();
     for statement in &equation.body {
         collect_calls(&statement.value, &mut calls);
     }
-    // For each kind how many there are without a name, and how many of them have been met.
+    // For each kind, the number of sites without a label, and how many of them have a name already.
     let mut unnamed: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for (kind, ..) in calls.iter().filter(|(_, label, _)| label.is_none()) {
         let (all, _) = unnamed.entry(kind.word()).or_default();
@@ -515,7 +518,8 @@ fn sites(equation: &Equation) -> Vec<Site> {
     calls.into_iter().map(named).collect()
 }
 
-/// The names of the call sites a `block` key describes. `None` if it cannot be read.
+/// The names of the call sites of a `block` key's equation. `None` if the equation has an error or there is
+/// no such wiring, which is not reported here.
 pub fn instance_names(
     node: &Node,
     wirings: &[Equation],
@@ -530,7 +534,7 @@ pub fn instance_names(
     equation::parse(sources, node).ok().map(|equation| names(&equation))
 }
 
-/// The text of a `block` key: the name of a wiring, or else an equation.
+/// The text of a `block` key: `Ok` is the name of a wiring, `Err` an equation. `None` if it is not a text.
 fn wiring_name(node: &Node) -> Option<Result<&str, &str>> {
     let Kind::Scalar(scalar) = &node.kind else { return None };
     let text = scalar.text.trim();
@@ -540,7 +544,7 @@ fn wiring_name(node: &Node) -> Option<Result<&str, &str>> {
     Some(if is_name { Ok(text) } else { Err(text) })
 }
 
-/// The part a call names: `ffn`, or numbered, `ffn2`.
+/// The kind of part that a call names: `ffn`, or `ffn2` with a number.
 fn kind_of(part: &str) -> Option<PartKind> {
     PartKind::from_word(part)
         .or_else(|| PartKind::from_word(part.trim_end_matches(|c: char| c.is_ascii_digit())))
@@ -551,7 +555,7 @@ fn collect_calls(term: &Term, calls: &mut Vec<(PartKind, Option<String>, Span)>)
         TermKind::Name(_) | TermKind::Number(_) => {}
         TermKind::Call { part, label, args } => {
             if let Some(kind) = kind_of(part) {
-                // A numbered part, `ffn2(x)`, is a name given there.
+                // The number in `ffn2(x)` makes the whole word a name, as if it were a label.
                 let given = (kind.word() != part).then(|| part.clone());
                 calls.push((kind, label.clone().or(given), term.span));
             }

@@ -42,7 +42,8 @@ pub fn merge(graph: &Graph) -> Merged {
             }
         }
         let alike = known.entry(code_digest(&module)).or_default();
-        let at = alike.iter().copied().find(|at| kept.get(*at).is_some_and(|other| is_same_code(other, &module)));
+        let at =
+            alike.iter().copied().find(|at| kept.get(*at).is_some_and(|other| is_same_code(other, &module)));
         let at = match at {
             Some(at) => at,
             None => {

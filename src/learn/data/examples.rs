@@ -55,7 +55,7 @@ pub struct Question {
 pub struct Context {
     /// The text of the context.
     pub text: String,
-    /// Its tokens.
+    /// The tokens of the context.
     pub ids: Vec<u32>,
     /// The first byte of every token, and one past its last byte.
     pub bytes: Vec<(u32, u32)>,

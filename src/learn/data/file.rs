@@ -23,11 +23,11 @@ pub fn refused(path: &Path, error: &io::Error) -> Refused {
     Refused::File { path: path.to_owned(), why }
 }
 
-/// Opens an ordinary file, or the data set that comes with trafoc for a name after `@`; one that begins with gzip's
-/// magic number is decompressed, as far as a text may be compressed.
+/// Opens an ordinary file, or a data set that comes with trafoc, whose name follows `@`. Data that begins
+/// with gzip's magic number is decompressed, and reading it fails if it becomes far longer than text would.
 ///
 /// # Errors
-/// The system refuses, or it is a folder, a pipe or a device: data are read several times.
+/// The file cannot be opened, or it is a folder, a pipe or a device, from which data cannot be read twice.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>, Refused> {
     let fail = |error: io::Error| refused(path, &error);
     if let Some(name) = path.to_str().and_then(|p| p.strip_prefix('@')) {
@@ -49,9 +49,9 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>, Refused> {
     Ok(unpacked(reader, length, is_packed))
 }
 
-/// How a file packed by gzip begins.
+/// The magic number of gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const BUFFER: usize = 1 << 16;
 
 fn unpacked(reader: impl BufRead + 'static, length: u64, is_packed: bool) -> Box<dyn BufRead> {
@@ -64,10 +64,10 @@ fn unpacked(reader: impl BufRead + 'static, length: u64, is_packed: bool) -> Box
     }
 }
 
-/// All bytes of a file, decompressed.
+/// All bytes of a file, decompressed; `most` is the greatest number of them.
 ///
 /// # Errors
-/// The system refuses, or there is more.
+/// The file cannot be read, or is longer.
 pub fn bytes(path: &Path, most: usize) -> Result<Vec<u8>, Refused> {
     let mut bytes = Vec::new();
     open(path)?.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|e| refused(path, &e))?;

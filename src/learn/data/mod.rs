@@ -28,7 +28,7 @@ pub use read::Form;
 
 use std::path::PathBuf;
 
-/// Why data cannot be used.
+/// The reason why data cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// A file cannot be opened or read.

@@ -1,4 +1,4 @@
-//! Which examples are computed together, and in which order. All of it follows from the seed.
+//! Divides examples into batches and orders them. The result is determined by the seed.
 
 use super::batch::Batch;
 use super::prepare::Dataset;

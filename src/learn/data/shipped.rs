@@ -1,5 +1,5 @@
-//! The small data sets that come with trafoc, their bytes inside the program: `@isimler.txt` wherever a recipe
-//! names a file of data.
+//! The small data sets that come with trafoc as part of the program. A recipe can name one, such as
+//! `@isimler.txt`, in place of a file.
 
 /// A data set that comes with trafoc.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,12 @@
-//! BLEU of a corpus and of a sentence as sacreBLEU computes it, and of a sentence as "Dive into Deep Learning" does.
+//! BLEU of a corpus and of a sentence as sacreBLEU computes it, and of a sentence as "Dive into Deep
+//! Learning" does.
 
 use std::collections::BTreeMap;
 
 /// The longest n-gram that BLEU compares.
 const ORDER: usize = 4;
 
-/// How often each n-gram of `n` words occurs.
+/// The n-grams of `n` words, each with the number of its occurrences.
 fn runs<'w>(words: &'w [&'w str], n: usize) -> BTreeMap<&'w [&'w str], u64> {
     let mut counts = BTreeMap::new();
     for run in words.windows(n) {
@@ -22,18 +23,19 @@ pub fn corpus<W: AsRef<str>, R: AsRef<str>>(pairs: &[(W, R)]) -> f64 {
     Matches::of(pairs, &words).bleu(ORDER)
 }
 
-/// The same over the words between spaces: sacreBLEU's `corpus_bleu` with `tokenize="none"`.
+/// BLEU of a corpus whose words are separated by spaces, 0 to 100: sacreBLEU's `corpus_bleu` with
+/// `tokenize="none"`.
 pub fn corpus_of_words<W: AsRef<str>, R: AsRef<str>>(pairs: &[(W, R)]) -> f64 {
     Matches::of(pairs, &between_spaces).bleu(ORDER)
 }
 
-/// BLEU of one sentence, 0 to 100, as sacreBLEU's `sentence_bleu` has it: runs longer than the sentence do not
-/// count.
+/// BLEU of one sentence, 0 to 100, as sacreBLEU's `sentence_bleu` computes it: n-grams longer than the
+/// sentence do not count.
 pub fn of_one(written: &str, right: &str) -> f64 {
     Matches::of(&[(written, right)], &words).bleu_of_one()
 }
 
-/// The same over the words between spaces.
+/// BLEU of one sentence whose words are separated by spaces, 0 to 100, otherwise like the one above.
 pub fn of_one_in_words(written: &str, right: &str) -> f64 {
     Matches::of(&[(written, right)], &between_spaces).bleu_of_one()
 }
@@ -42,7 +44,7 @@ fn between_spaces(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// How many runs of every length were written, and how many of them are right.
+/// For every length, the number of n-grams in the hypotheses, and how many of them match the references.
 #[derive(Default)]
 struct Matches {
     written: usize,
@@ -76,7 +78,7 @@ impl Matches {
         self.bleu(self.all.iter().take_while(|n| **n > 0).count())
     }
 
-    /// Over runs of up to `order` words.
+    /// BLEU over n-grams of up to `order` words.
     fn bleu(&self, order: usize) -> f64 {
         let (hits, all) = (self.hits.iter().take(order), self.all.iter().take(order));
         if order == 0 || self.hits.iter().all(|n| *n == 0) || all.clone().any(|n| *n == 0) {

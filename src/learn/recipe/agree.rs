@@ -20,7 +20,7 @@ use crate::parts::init::matches;
 use crate::source::Span;
 use crate::spec::ModelSpec;
 
-/// What a head is trained for.
+/// The task for which a head is trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -312,8 +312,8 @@ impl Agreement<'_> {
 
     /// Reports patterns that match no parameter.
     fn patterns(&self, sink: &mut Sink) {
-        // A pattern may name one block by its index, so it is compared with the path of each block, unless there are
-        // more than can be trained.
+        // A pattern may name one block by its index, so it is compared with the path of each block, unless
+        // there are more than can be trained.
         let known: BTreeSet<String> = match paths::expanded(self.graph) {
             Ok(all) => all.into_iter().map(|(path, _)| path).collect(),
             Err(_) => paths::folded(self.graph).into_iter().map(|p| p.path).collect(),

@@ -1,4 +1,5 @@
-//! The recipe: how a spec is trained. It is a YAML document of its own, as strict as a spec.
+//! The recipe, which describes how a spec is trained. It is a separate YAML document, checked as strictly as
+//! a spec.
 //!
 //! ```text
 //! recipe: 1

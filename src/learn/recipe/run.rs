@@ -78,7 +78,7 @@ choice! {
 }
 
 impl Metric {
-    /// The word for it in a recipe.
+    /// The word for the metric in a recipe.
     pub fn word(self) -> &'static str {
         match self {
             Self::Loss => "loss",
@@ -94,7 +94,7 @@ impl Metric {
         }
     }
 
-    /// The figure of that spelling.
+    /// The metric with this word in a recipe, if there is one.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|metric| metric.word() == word)
     }
@@ -127,7 +127,7 @@ choice! {
 }
 
 impl Split {
-    /// The word for it in a recipe.
+    /// The word for the part in a recipe.
     pub fn word(self) -> &'static str {
         match self {
             Self::Train => "train",
@@ -157,8 +157,8 @@ impl Evaluate {
         Self { every: None, metrics: vec![Metric::Loss], split: None, limit: None, places: Places::default() }
     }
 
-    /// How many evaluations there are in the steps up to `step` of a run of `steps`: the last one always ends
-    /// with one.
+    /// The number of evaluations up to `step` in a run of `steps` steps. There is always one after the last
+    /// step.
     pub fn made_until(&self, step: u64, steps: u64) -> u64 {
         let at_end = u64::from(step >= steps);
         match self.every.as_ref() {

@@ -32,8 +32,8 @@ impl Location {
         if self.text.starts_with('@') {
             return PathBuf::from(&self.text);
         }
-        // A recipe that comes with trafoc names the files of the repository's folder `data`: those right in it
-        // come along, and those in folders of it are a user's own copies.
+        // A recipe that comes with trafoc names files of the repository's folder `data`. Those directly in
+        // it come with trafoc; those in its subfolders are the user's own copies.
         if name.starts_with('@')
             && let Some(within) = self.text.strip_prefix("../../")
         {

@@ -85,8 +85,8 @@ pub fn newest(root: &Path) -> Result<Checkpoint, RunDirError> {
     Err(RunDirError::NoCheckpoint { path: root.to_owned(), found: damaged })
 }
 
-/// How many steps a run is to make, according to its newest checkpoint. Its checksum is not compared: this is for
-/// showing how far a run is, not for continuing it.
+/// The total number of steps of a run, according to its newest checkpoint. Checksums are not compared,
+/// because the number only serves to show the progress of the run.
 pub fn planned(root: &Path) -> Option<u64> {
     let folder = folder_of(root);
     let newest = steps(&folder).ok()?.into_iter().next()?;

@@ -1,4 +1,5 @@
-//! The list of a checkpoint's files with their checksums, which is written last and makes the checkpoint complete.
+//! The list of a checkpoint's files with their checksums, which is written last and makes the checkpoint
+//! complete.
 
 use std::fs;
 use std::io::{self, Read};
@@ -39,7 +40,7 @@ impl FileList {
     /// Flushes every file of a folder and lists it.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The operating system reports an error.
     pub(super) fn flushed(folder: &Path) -> io::Result<Self> {
         let mut names: Vec<String> = Vec::new();
         for entry in fs::read_dir(folder)? {

@@ -61,11 +61,11 @@ pub fn is_run(root: &Path) -> bool {
 }
 
 impl RunDir {
-    /// Makes the folder of a new run. It must not be there, or be empty. `start` puts into a folder what the run
-    /// begins with, so that it can begin again where it ends before its first checkpoint.
+    /// Creates the folder of a new run; if it exists, it must be empty. `start` writes what the run begins
+    /// with into a folder, so that a run that ends before its first checkpoint can begin again.
     ///
     /// # Errors
-    /// It holds something, or the system refuses.
+    /// The folder is not empty, or an I/O error.
     pub fn create(
         root: &Path,
         name: &str,
@@ -116,7 +116,7 @@ impl RunDir {
         Ok(run)
     }
 
-    /// Begins anew a run that has no checkpoint yet, with what `start` puts into a folder.
+    /// Begins a run again that has no checkpoint yet, with what `start` writes into a folder.
     ///
     /// # Errors
     /// As [`RunDir::open`].
@@ -285,7 +285,7 @@ fn to_json(value: &impl Serialize) -> Vec<u8> {
     text
 }
 
-/// Takes the lock of a run's folder. Its file is made anew or is an ordinary one: writing through a link would
+/// Takes the lock of a run's folder. The lock must be a new or an ordinary file: writing through a link would
 /// overwrite a file somewhere else.
 fn hold(root: &Path) -> Result<File, RunDirError> {
     let path = root.join("lock");

@@ -1,8 +1,8 @@
-//! What stands between a foreign `tokenizer.json` and the crate that runs it.
+//! Protects against a malicious or damaged `tokenizer.json`.
 //!
-//! The crate trusts its files: it makes tables as long as a file says, and panics where parts of a file do not
-//! fit each other. So what decides about memory is checked before it sees a file ([`check`]), and what
-//! it panics with is an error ([`guarded`]).
+//! The `tokenizers` crate trusts its files: it allocates tables of the size that a file gives, and panics if
+//! the parts of a file do not fit together. So everything that determines the use of memory is checked before
+//! the crate gets a file ([`check`]), and a panic becomes an error ([`guarded`]).
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
@@ -10,16 +10,17 @@ use std::sync::Once;
 
 use serde_json::Value as Json;
 
-/// How many times longer a text may become before it is cut into pieces. Normalizers of real models write three
-/// bytes for a space.
+/// The greatest factor by which a part of a tokenizer may lengthen a text. Normalizers of real models have 3,
+/// because they replace a space by a character of three bytes.
 const GROWTH: f64 = 64.0;
-/// Characters a decoder may take from the ends of a text; real ones take one.
+/// The most characters that a decoder may remove from an end of a text; those of real models remove one.
 const STRIPPED: u64 = 1_000;
 
-/// Whether the memory that a `tokenizer.json` takes is in proportion to its own length.
+/// Checks that a `tokenizer.json` does not need far more memory than its own length. `json` is the parsed
+/// `text`.
 ///
 /// # Errors
-/// What is out of proportion.
+/// What would need too much memory.
 pub fn check(text: &str, json: &Json) -> Result<(), String> {
     ids(json, text.len() as u64)?;
     for (name, part) in
@@ -36,7 +37,8 @@ pub fn check(text: &str, json: &Json) -> Result<(), String> {
     Ok(())
 }
 
-/// Tables have a row for every id up to the largest, so no id may exceed what a file of this length can list.
+/// Checks that no id exceeds `most`, the length of the file in bytes, because tables have a row for every id
+/// up to the largest. A file has fewer tokens than bytes.
 fn ids(json: &Json, most: u64) -> Result<(), String> {
     let named = |what: &str, token: &str, id: u64| {
         let token: String = token.chars().take(40).collect();
@@ -60,8 +62,8 @@ fn ids(json: &Json, most: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// How many times longer a text becomes at most by the replacements of a part and of those inside it, one after
-/// the other.
+/// The greatest factor by which the replacements of a part, and of the parts inside it, lengthen a text if
+/// they are applied one after the other.
 fn grown(part: &Json) -> Result<f64, String> {
     match part {
         Json::Array(parts) => parts.iter().try_fold(1.0, |all, part| Ok(all * grown(part)?)),
@@ -79,7 +81,8 @@ fn grown(part: &Json) -> Result<f64, String> {
             let own = match (map.get("pattern"), map.get("content").and_then(Json::as_str)) {
                 (Some(pattern), Some(content)) => {
                     let least = pattern.get("String").and_then(Json::as_str).map_or(1, |s| s.len().max(1));
-                    // An empty match is between any two characters, which stay.
+                    // A regular expression can match the empty text between two characters, which are then
+                    // kept in addition to the replacement.
                     let kept = if pattern.get("Regex").is_some() { 1.0 } else { 0.0 };
                     (content.len() as f64 / least as f64 + kept).max(1.0)
                 }
@@ -92,8 +95,8 @@ fn grown(part: &Json) -> Result<f64, String> {
     }
 }
 
-/// A map of characters begins with the length of its table, four bytes in base64, for which memory is taken
-/// before the table is read.
+/// Checks the length of the table with which a map of characters begins: four bytes in base64. The crate
+/// allocates that much before it reads the table.
 fn charsmap(base64: &str) -> Result<(), String> {
     let digit = |c: u8| -> Option<u32> {
         Some(u32::from(match c {
@@ -115,7 +118,7 @@ fn charsmap(base64: &str) -> Result<(), String> {
         }
         _ => return Err(bad()),
     };
-    // The four bytes are the length's, least first.
+    // The length is stored in little-endian order.
     let length = u64::from(bits.swap_bytes());
     match length > base64.len() as u64 {
         true => Err(bad()),
@@ -128,10 +131,10 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What the crate answers; a panic is an error as well, and nothing is printed of it.
+/// Calls a function of the crate. A panic becomes an error and is not printed.
 ///
 /// # Errors
-/// The crate's own, or that it panicked.
+/// The function fails or panics.
 pub fn guarded<T, E: std::fmt::Display>(f: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -143,7 +146,7 @@ pub fn guarded<T, E: std::fmt::Display>(f: impl FnOnce() -> Result<T, E>) -> Res
         }));
     });
     let before = QUIET.replace(true);
-    // What a panic may leave half done is thrown away with the tokenizer.
+    // After a panic the tokenizer is not used any more, so it may be in an inconsistent state.
     let answer = panic::catch_unwind(AssertUnwindSafe(f));
     QUIET.set(before);
     match answer {

@@ -10,7 +10,7 @@ use crate::learn::recipe::{self, Tokens};
 use crate::read::limit;
 use crate::source::Span;
 
-/// Tokens where neither the recipe nor the spec says how many.
+/// The size of a vocabulary for which neither the recipe nor the spec gives one.
 const VOCAB: u64 = 8_000;
 
 /// Collects texts and creates the tokenizer that a recipe asks for.

@@ -56,8 +56,8 @@ impl Pairs {
     }
 }
 
-/// Learns from words with their counts, up to `vocab` tokens. Pairs that occur less than `min_frequency`
-/// times are not merged.
+/// Learns from words with their counts. Pairs are merged until there are `vocab` tokens, but not those that
+/// occur fewer than `min_frequency` times. Marks and single characters are tokens in any case.
 pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, style: Style<'_>) -> Learnt {
     let mut tokens: Vec<String> = Vec::new();
     let mut ids: BTreeMap<String, u32> = BTreeMap::new();

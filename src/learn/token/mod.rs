@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 /// The special tokens of a vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marks {
-    /// Padding.
+    /// The token that fills rows up to the length of the longest one.
     pub pad: u32,
     /// The token before the first one, if any.
     pub start: Option<u32>,

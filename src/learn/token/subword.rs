@@ -1,8 +1,7 @@
-//! Tokenizers of pieces of words, run by the `tokenizers` crate: read from `tokenizer.json` or from the
-//! two files of GPT, or learnt here.
+//! Subword tokenizers, which the `tokenizers` crate runs. They are read from `tokenizer.json`, or from the
+//! vocabulary and the merges of GPT-1 or GPT-2, or they are learnt here.
 //!
-//! What is learnt is written as a `tokenizer.json`, so both kinds are one. It is saved whole, and two
-//! are equal when they are written alike.
+//! Each of them becomes a `tokenizer.json`, which is what is saved. Two are equal if these texts are equal.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +15,7 @@ use super::guard::{check, guarded};
 use super::merges::{Learnt, Style, learn};
 use super::{Marks, Piece};
 
-/// A tokenizer of pieces of words.
+/// A subword tokenizer: BPE, WordPiece, or any other that a `tokenizer.json` can describe.
 #[derive(Clone, Debug)]
 pub struct Subword {
     text: String,
@@ -45,14 +44,16 @@ impl<'de> Deserialize<'de> for Subword {
     }
 }
 
-/// Names of marks in tokenizers of other libraries, the likeliest first.
+// The names of marks (special tokens) in the tokenizers of other libraries. The first that exists is used.
+
 const PAD: &[&str] = &["<pad>", "[PAD]", "<|pad|>", "<|finetune_right_pad_id|>"];
 const START: &[&str] = &["[CLS]", "<s>", "<bos>", "<|begin_of_text|>", "<|startoftext|>"];
 const END: &[&str] = &["[SEP]", "</s>", "<eos>", "<|end_of_text|>", "<|endoftext|>"];
 const UNKNOWN: &[&str] = &["[UNK]", "<unk>"];
 const MASK: &[&str] = &["[MASK]", "<mask>"];
 
-/// Texts that are encoded once when a tokenizer is read: letters of one to four bytes, digits, blanks, marks.
+/// Texts that are encoded on trial when a tokenizer is read: characters of one to four bytes, digits, white
+/// space, punctuation.
 const PROBES: &[&str] = &[
     "",
     " ",
@@ -60,25 +61,26 @@ const PROBES: &[&str] = &[
     "The quick brown fox, 12 times: it's\n\tdone!",
     "\u{e9}\u{4e2d}\u{1f980}\u{ac00}\u{301}\u{0}",
 ];
-/// Tokens that are decoded once.
+/// The number of tokens that are decoded on trial when a tokenizer is read.
 const PROBED: usize = 1_000;
 
-/// Marks of vocabularies that are learnt here, ids from 0.
+// The marks of vocabularies that are learnt here. Their ids count from 0 in this order.
+
 const BPE_MARKS: &[&str] = &["<pad>", "<s>", "</s>", "<mask>"];
 const WORDPIECE_MARKS: &[&str] = &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
 impl Subword {
-    /// Reads a `tokenizer.json`. What it says of padding and cutting is left aside.
+    /// Reads a `tokenizer.json`. Its settings for padding and truncation are ignored.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The text is not JSON, or does not describe a tokenizer that can encode and decode.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let json: Json = serde_json::from_str(text).map_err(|e| format!("it is no JSON: {e}"))?;
         check(text, &json)?;
         guarded(|| Self::read(text))
     }
 
-    /// The same for a text that has been checked.
+    /// [`Self::from_json`] for a text that has been checked.
     fn read(text: &str) -> Result<Self, String> {
         let mut inner: tokenizers::Tokenizer = text.parse().map_err(|e| format!("{e}"))?;
         inner.with_truncation(None).map_err(|e| format!("{e}"))?;
@@ -86,8 +88,8 @@ impl Subword {
         let text = inner.to_string(false).map_err(|e| format!("{e}"))?;
         let last = inner.get_vocab(true).into_values().max();
         let vocab = last.map_or(0, |id| id as usize + 1);
-        // Most of what does not fit shows with the first texts, while the file's name is at hand.
-        // A text it has no token for is an error of that text, and not one of the tokenizer.
+        // Most faults show with the first texts, and here the message can still name the file. That a probe
+        // cannot be encoded is not a fault, because a vocabulary need not have a token for every text.
         for frame in PROBES.iter().filter_map(|probe| inner.encode(*probe, true).ok()) {
             if let Some(id) = frame.get_ids().iter().find(|id| **id as usize >= vocab) {
                 return Err(format!("it gives the id {id}, and its vocabulary ends before {vocab}"));
@@ -95,10 +97,10 @@ impl Subword {
         }
         let find = |names: &[&str]| names.iter().find_map(|n| inner.token_to_id(n));
         let end = find(END);
-        // GPT-2 has one mark for everything.
+        // GPT-2 has one mark both for the start and for the end of a text.
         let start = find(START).or(inner.token_to_id("<|endoftext|>").filter(|id| Some(*id) == end));
         let pad = find(PAD).or(end).unwrap_or(0);
-        // Around nothing and nothing, a template's own marks are left.
+        // The encoding of a pair of empty texts consists of the template's marks alone.
         let ends =
             |frame: tokenizers::Encoding| frame.get_ids().iter().filter(|id| Some(**id) == end).count();
         let twice = start != end && inner.encode(("", ""), true).is_ok_and(|frame| ends(frame) > 2);
@@ -108,10 +110,11 @@ impl Subword {
         Ok(Self { text, inner, marks, vocab })
     }
 
-    /// Reads the `encoder.json` and the merges of GPT-2, or of GPT-1, whose tokens say where a word ends.
+    /// Reads the `encoder.json` and the merges of GPT-2, or those of GPT-1, where `</w>` ends the last token
+    /// of a word.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// `encoder` is not a map from tokens to ids, or the two do not form a tokenizer.
     pub fn from_gpt(encoder: &str, merges: &str) -> Result<Self, String> {
         let vocab: BTreeMap<String, u32> = serde_json::from_str(encoder).map_err(|e| e.to_string())?;
         let lines = merges.lines().filter(|l| !l.starts_with("#version") && !l.trim().is_empty());
@@ -140,30 +143,31 @@ impl Subword {
         Self::from_json(&whole(json).to_string())
     }
 
-    /// How many ids there are.
+    /// The size of the vocabulary: the highest id plus one.
     pub fn vocab(&self) -> usize {
         self.vocab
     }
 
-    /// The ids that are no piece of a text, as far as their names are known.
+    /// The ids of the marks, as far as their names are known.
     pub fn marks(&self) -> Marks {
         self.marks
     }
 
-    /// The pieces of a text.
+    /// The tokens of a text, each with its range of bytes. No marks are added.
     ///
     /// # Errors
-    /// The tokenizer's own fault.
+    /// The tokenizer cannot encode the text.
     pub fn pieces(&self, text: &str) -> Result<Vec<Piece>, String> {
         let encoding = guarded(|| self.inner.encode(text, false))?;
         let pieces = encoding.get_ids().iter().zip(encoding.get_offsets());
         Ok(pieces.map(|(id, (start, end))| Piece { id: *id, bytes: *start..*end }).collect())
     }
 
-    /// The ids of a text with the marks its own template puts around it, where it has one.
+    /// The ids of a text with the marks that the tokenizer's template puts around it. `None` if the tokenizer
+    /// has no template.
     ///
     /// # Errors
-    /// The tokenizer's own fault.
+    /// The tokenizer cannot encode the text.
     pub fn framed(&self, text: &str) -> Result<Option<Vec<u32>>, String> {
         if self.inner.get_post_processor().is_none() {
             return Ok(None);
@@ -172,22 +176,22 @@ impl Subword {
         Ok(Some(encoding.get_ids().to_vec()))
     }
 
-    /// The id of a token by how it is written.
+    /// The id of a token, if the vocabulary has it.
     pub fn id(&self, token: &str) -> Option<u32> {
         self.inner.token_to_id(token)
     }
 
-    /// The text of ids, marks left out.
+    /// The text of some ids without the marks. It is empty if they cannot be decoded.
     pub fn decode(&self, ids: &[u32]) -> String {
         guarded(|| self.inner.decode(ids, true)).unwrap_or_default()
     }
 
-    /// How a token is written.
+    /// The token with this id as the vocabulary spells it, which need not be text: `Ġthe`, `##ing`.
     pub fn token(&self, id: u32) -> Option<String> {
         self.inner.id_to_token(id)
     }
 
-    /// The `tokenizer.json`.
+    /// The text of the tokenizer's `tokenizer.json`.
     pub fn to_json(&self) -> &str {
         &self.text
     }
@@ -199,7 +203,7 @@ fn set(json: &mut Json, key: &str, value: Json) {
     }
 }
 
-/// The other keys every `tokenizer.json` has.
+/// Adds the keys that every `tokenizer.json` must have; those that are not given become `null`.
 fn whole(mut json: Json) -> Json {
     set(&mut json, "version", json!("1.0"));
     for key in ["truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder"] {
@@ -210,7 +214,7 @@ fn whole(mut json: Json) -> Json {
     json
 }
 
-/// Marks as tokens of their own.
+/// The `added_tokens` of a `tokenizer.json` for these marks, so that no mark is split into pieces.
 pub(super) fn added(marks: &[&str], id: impl Fn(&str) -> u32) -> Json {
     let mark = |m: &&str| {
         json!({ "id": id(m), "content": m, "single_word": false, "lstrip": false, "rstrip": false,
@@ -228,34 +232,35 @@ fn bert_normalizer(lower: bool) -> Json {
             "strip_accents": null, "lowercase": lower })
 }
 
-/// Which kind is learnt.
+/// The kinds of vocabularies that can be learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Bytes are joined, as in GPT-2.
+    /// Byte-level BPE, as in GPT-2: pairs of adjacent pieces are merged, beginning with bytes.
     Bpe,
-    /// Letters are joined, and the longest pieces taken, as in BERT.
+    /// WordPiece, as in BERT: learnt by merging characters, and applied by taking the longest piece that
+    /// matches.
     WordPiece,
 }
 
-/// Learns a vocabulary of pieces.
+/// Counts the words of texts, and learns a vocabulary from the counts.
 #[derive(Debug)]
 pub struct Learner {
     kind: Kind,
     lower: bool,
-    /// Splits texts into words just as the finished tokenizer does.
+    /// Splits texts into words in the same way as the finished tokenizer.
     words: Option<tokenizers::Tokenizer>,
     counts: BTreeMap<String, u64>,
 }
 
 impl Learner {
-    /// A learner of that kind; `lower` says whether text becomes lower case first.
+    /// A learner that has seen no text. With `lower`, texts are converted to lower case first.
     pub fn new(kind: Kind, lower: bool) -> Self {
         let marks = Learnt { tokens: vec!["[UNK]".to_owned()], merges: Vec::new() };
         let words = assembled(kind, lower, &marks).parse().ok();
         Self { kind, lower, words, counts: BTreeMap::new() }
     }
 
-    /// Takes in a text.
+    /// Counts the words of a text.
     pub fn add(&mut self, text: &str) {
         let Some(words) = &self.words else { return };
         let mut normalized = NormalizedString::from(text);
@@ -275,10 +280,11 @@ impl Learner {
         }
     }
 
-    /// The tokenizer, of at most `vocab` tokens.
+    /// Learns a tokenizer of `vocab` tokens. It has fewer if no pair is left that occurs `min_frequency`
+    /// times, and more if the marks and single characters alone are more.
     ///
     /// # Errors
-    /// It could not be assembled.
+    /// The vocabulary is not a valid tokenizer.
     pub fn finish(self, vocab: usize, min_frequency: u64) -> Result<Subword, String> {
         let alphabet: Vec<char> = match self.kind {
             Kind::Bpe => {
@@ -298,7 +304,7 @@ impl Learner {
     }
 }
 
-/// A `tokenizer.json`.
+/// The text of the `tokenizer.json` for a vocabulary that has been learnt.
 fn assembled(kind: Kind, lower: bool, learnt: &Learnt) -> String {
     let vocab: serde_json::Map<String, Json> =
         learnt.tokens.iter().enumerate().map(|(id, token)| (token.clone(), json!(id))).collect();

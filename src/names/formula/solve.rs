@@ -1,13 +1,15 @@
-//! A formula and the value it should have → the keys that make it so.
+//! Finds values of keys for which a formula has a given value.
 //!
-//! A formula with one unknown key is turned round step by step, `a / key = v` into `key = a / v`. Where it
-//! cannot be, nothing is found; whoever asks checks by importing what was exported.
+//! A formula with one unknown key is inverted step by step: `a / key = v` becomes `key = a / v`. Nothing is
+//! found if a step cannot be inverted, and a value that is found need not be right: an export is checked by
+//! importing it again.
 
 use serde_json::{Map, Value as Json};
 
 use super::{Formula, Function, Operator, Scope, eval, number, same};
 
-/// Finds values of keys without one for which the formula has the wanted value, and passes each to `found`.
+/// Finds values for the keys that have none in `scope`, so that the formula has the value `wanted`. Passes
+/// each key with its value to `found`.
 pub fn solve(formula: &Formula, wanted: &Json, scope: &dyn Scope, found: &mut dyn FnMut(&str, Json)) {
     let is_known = |f: &Formula| f.keys().iter().all(|key| scope.key(key).is_some());
     match formula {
@@ -90,8 +92,8 @@ fn right_operand(operator: Operator, value: f64, left: f64) -> Option<f64> {
     }
 }
 
-/// A number that came out of an inversion: whole if it is so up to rounding, else with as few digits as
-/// tell it apart at that precision.
+/// The result of an inversion without its rounding error: a whole number if it is one up to rounding,
+/// otherwise a number of 15 significant digits.
 fn whole(value: f64) -> Json {
     let rounded = value.round();
     if rounded != 0.0 && (value - rounded).abs() <= rounded.abs() * 1e-12 {
@@ -116,17 +118,18 @@ fn call(
                 solve(inner, &whole(root * root), scope, found);
             }
         }
-        // The number itself is one that rounds to it.
+        // Of all the numbers that are rounded to the wanted one, take that number itself.
         (Function::Floor | Function::Ceil, [inner]) => solve(inner, wanted, scope, found),
         (Function::If, [condition, yes, no]) => {
             let decided = condition.keys().iter().all(|key| scope.key(key).is_some());
             match eval(condition, scope).ok().filter(|_| decided) {
                 Some(Json::Bool(b)) => solve(if b { yes } else { no }, wanted, scope, found),
-                // What is wanted stands there as it is: the condition decides.
+                // This branch is the wanted value itself, so the condition must select it.
                 _ if matches!(yes, Formula::Literal(v) if same(v, wanted)) => {
                     solve(condition, &Json::Bool(true), scope, found);
                 }
-                // Whichever of them can be turned round; the check of the whole will tell.
+                // The condition is not known, so both branches are tried. The import of the export will
+                // show whether the values are right.
                 Some(_) | None => [yes, no].into_iter().for_each(|f| solve(f, wanted, scope, found)),
             }
         }
@@ -160,7 +163,8 @@ fn call(
         }
         (Function::But, [list, places, _]) => {
             let Some(word) = value(2) else { return };
-            // The list alone, if that can be had; else a list without the word, and its places.
+            // The list alone if it can have the wanted value, otherwise a list without the word, and the
+            // places of the word.
             let mut keys: Vec<(String, Json)> = Vec::new();
             solve(list, wanted, scope, &mut |key, v| keys.push((key.to_owned(), v)));
             let with = With { scope, keys };
@@ -194,7 +198,7 @@ fn call(
     }
 }
 
-/// A scope with some keys more.
+/// A scope with additional keys, which come before its own.
 struct With<'a> {
     scope: &'a dyn Scope,
     keys: Vec<(String, Json)>,
@@ -209,7 +213,7 @@ impl Scope for With<'_> {
     }
 }
 
-/// The argument that makes those layers special.
+/// The argument with which the function selects the layers for which `is_special` is true, if it can.
 fn layers(function: Function, is_special: &[bool]) -> Option<Json> {
     let first = is_special.iter().position(|s| *s);
     match function {

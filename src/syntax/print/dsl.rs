@@ -1,4 +1,4 @@
-//! Outline → DSL.
+//! Prints an outline in the DSL.
 
 use super::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
 use crate::syntax::dsl::{fits_braces, is_interval, is_key, is_part_word, is_plain};
@@ -9,11 +9,12 @@ use crate::syntax::text::{MAX_DEPTH, dedent, is_dedented, is_hidden, one_line};
 use crate::syntax::token::may_be_value;
 use crate::syntax::tree::Style;
 
-/// The whole text.
+/// The text of a whole document.
 pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
     let room = MAX_DEPTH.saturating_sub(root.height().saturating_add(1)).min(ROOM);
     let printer = Printer { is_part, room };
-    // In quotes such a text would not be a number any more.
+    // Whether an expression can be written only without the comments in it. In quotes it would not be a
+    // number any more.
     let is_lost = |text: &str, style: Style| {
         is_unquoted_value(text, style)
             && !is_plain(text, room)
@@ -44,12 +45,12 @@ pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
     out
 }
 
-/// Brackets an expression may have open at a time outside of `"""`.
+/// The most brackets that may be open at a time in an expression that is not written between `"""`.
 const ROOM: usize = 16;
 
 struct Printer<'a> {
     is_part: IsPart<'a>,
-    /// How many brackets may be open within a scalar, beside those of the maps and lists around it.
+    /// The most brackets that may be open at a time in a scalar, not counting the maps and lists around it.
     room: usize,
 }
 
@@ -58,7 +59,7 @@ fn tail(text: Option<&str>) -> String {
 }
 
 impl Printer<'_> {
-    /// `model NAME { ... }` below the lines `above`.
+    /// Writes `model NAME { ... }`, with the comments of `above` before it.
     fn model(&self, out: &mut String, above: &[String], group: &Group) {
         let mut items: Vec<Outline> = group.items.clone();
         let mut above = above.to_vec();
@@ -90,7 +91,7 @@ impl Printer<'_> {
         out.push_str("}\n");
     }
 
-    /// The entries of a body, one below the other.
+    /// Writes the entries of a body, each on lines of its own, and the comments of `rest` after them.
     fn lines(&self, out: &mut String, items: &[Outline], rest: &[String], indent: usize) {
         for (i, item) in items.iter().enumerate() {
             let mut text = String::new();
@@ -126,7 +127,7 @@ impl Printer<'_> {
         let margin = " ".repeat(indent);
         if let Some(ranges) = ranges(item) {
             let mut ranges = ranges.clone();
-            // What is behind all of them is behind the last.
+            // A comment at the end of all ranges is written at the end of the last one.
             let end = ranges.items.last_mut().filter(|last| last.tail.is_none());
             let above = match end {
                 Some(last) => {
@@ -166,7 +167,7 @@ impl Printer<'_> {
         }
     }
 
-    /// `opening { ... }` with the entries of a map but the one at `without`.
+    /// Writes `opening { ... }` with the entries of a map, leaving out the one with index `without`.
     fn braces(&self, out: &mut String, opening: &str, item: &Outline, without: Option<usize>, indent: usize) {
         let Value::Group(group) = &item.value else { return };
         let mut group = group.clone();
@@ -195,7 +196,8 @@ impl Printer<'_> {
         out.push_str(&format!("{}}}{end}\n", " ".repeat(indent)));
     }
 
-    /// A value behind `key = `, of which `used` columns are taken; further lines are indented.
+    /// A value after `key = `. `used` is the number of columns that are taken on its first line; further
+    /// lines are indented.
     fn value(&self, value: &Value, indent: usize, used: usize) -> String {
         let Value::Group(group) = value else { return self.leaf(value, indent) };
         let width = if group.spread == Some(false) { AUTHOR_WIDTH } else { WIDTH };
@@ -220,7 +222,7 @@ impl Printer<'_> {
             out.push_str(&format!("{margin}]"));
             return out;
         }
-        // A part with one value keeps its parentheses however wide it is.
+        // A part with one value keeps its parentheses, even if the line is too long.
         if self.is_call(group)
             && let [only] = group.items.as_slice()
             && !matches!(only.value, Value::Group(_))
@@ -260,7 +262,7 @@ impl Printer<'_> {
         out
     }
 
-    /// A value that is no map or list.
+    /// A value that is neither a map nor a list.
     fn leaf(&self, value: &Value, indent: usize) -> String {
         match value {
             Value::Scalar { text, style: Style::Block, spread: true } => {
@@ -275,7 +277,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A value on one line, unless something in it needs lines of its own.
+    /// A value on one line; `None` if something in it needs lines of its own.
     fn flat(&self, value: &Value) -> Option<String> {
         match value {
             Value::Null => Some("null".to_owned()),
@@ -374,7 +376,7 @@ fn ranges(item: &Outline) -> Option<&Group> {
     (ours && group.items.iter().all(fits)).then_some(group)
 }
 
-/// The number of layers a map begins with `x N`, and where its entry is.
+/// The number of layers of a map, which is written as `x N` before its brace, and the index of its entry.
 fn repeat_count(group: &Group, room: usize) -> Option<(String, usize)> {
     let at = group.items.iter().position(|i| i.key.as_deref() == Some("layers"))?;
     let item = group.items.get(at)?;
@@ -388,7 +390,7 @@ fn repeat_count(group: &Group, room: usize) -> Option<(String, usize)> {
     }
 }
 
-/// The equation of a block, which stands in braces.
+/// The equation of a block, which is written in braces.
 struct Wiring<'a> {
     params: Vec<&'a str>,
     text: &'a str,
@@ -437,7 +439,7 @@ impl<'a> Wiring<'a> {
     }
 }
 
-/// Whether a text may be a number or an expression, which it would not be in quotes.
+/// Whether a text may be a number or an expression, so that it must not be written in quotes.
 fn is_unquoted_value(text: &str, style: Style) -> bool {
     style != Style::Quoted && may_be_value(text) && is_dedented(text)
 }
@@ -446,8 +448,8 @@ fn key_text(key: &str) -> String {
     if is_key(key) { key.to_owned() } else { quoted(key) }
 }
 
-/// A text on lines of its own, between three quotes or as many as it does not have one after the other, if it reads back
-/// the same.
+/// A text on lines of its own between `"""`, or between more quotation marks if it contains three in a row.
+/// `None` if it would not read back the same.
 fn long_text(text: &str, indent: usize) -> Option<String> {
     let quotes = text.split(|c| c != '"').map(str::len).max().unwrap_or(0);
     let marks = "\"".repeat(quotes.saturating_add(1).max(3));
@@ -462,7 +464,8 @@ fn long_text(text: &str, indent: usize) -> Option<String> {
     (is_literal(text) && dedent(&lines) == text).then(|| format!("{marks}{lines}{marks}"))
 }
 
-/// A text of one line between `"""`, where it is no quoted text, if it reads back the same.
+/// A text of one line between `"""`, which unlike `"` leave it a number or an expression. `None` if it would
+/// not read back the same.
 fn unquoted(text: &str) -> Option<String> {
     let one =
         !text.contains('\n') && !text.contains("\"\"\"") && !text.starts_with('"') && !text.ends_with('"');

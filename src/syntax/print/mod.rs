@@ -13,7 +13,7 @@ use super::tree::Node;
 
 /// The preferred width of lines.
 const WIDTH: usize = 80;
-/// What the author wrote on one line stays on one line up to this width.
+/// The width up to which maps and lists that their author wrote on one line stay on one line.
 const AUTHOR_WIDTH: usize = 100;
 
 /// Writes a tree as YAML.
@@ -49,7 +49,7 @@ fn push_lead(out: &mut String, lines: &[String], indent: usize, comment: impl Fn
     }
 }
 
-/// Adds the lines below the whole text.
+/// Adds the comments after the end of the whole document.
 fn push_below(out: &mut String, root: &Outline, comment: impl Fn(&str) -> String) {
     let lines: Vec<String> = root.tail.iter().flat_map(|t| t.split('\n')).map(str::to_owned).collect();
     push_lead(out, &lines, 0, comment);

@@ -1,4 +1,4 @@
-//! Outline → YAML.
+//! Prints an outline as YAML.
 
 use super::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
 use crate::syntax::outline::{Group, Outline, Value};
@@ -6,7 +6,7 @@ use crate::syntax::text::{is_dedented, is_hidden, one_line};
 use crate::syntax::token::may_be_value;
 use crate::syntax::tree::Style;
 
-/// The whole text.
+/// The text of a whole document.
 pub fn print(root: &Outline) -> String {
     let mut root = root.clone();
     root.hoist(&|text, style| {
@@ -40,7 +40,7 @@ pub fn print(root: &Outline) -> String {
     out
 }
 
-/// Takes comments between a dash and what stands behind it above the dash, where YAML would read them.
+/// Moves comments between a dash and its item above the dash, where parsing the YAML finds them again.
 fn raise(outline: &mut Outline) {
     let Value::Group(group) = &mut outline.value else { return };
     for item in &mut group.items {
@@ -56,7 +56,7 @@ fn raise(outline: &mut Outline) {
     }
 }
 
-/// A comment with YAML's mark.
+/// A comment that begins with `#` in place of `//`.
 fn comment(text: &str) -> String {
     match text.strip_prefix("//") {
         Some(rest) => format!("#{rest}"),
@@ -68,7 +68,7 @@ fn tail(text: Option<&str>) -> String {
     text.map(|t| format!("  {}", comment(t))).unwrap_or_default()
 }
 
-/// The entries or items of a group that is spread over lines.
+/// The entries or items of a group, each on lines of its own.
 fn group_lines(out: &mut String, group: &Group, indent: usize) {
     for item in &group.items {
         item_lines(out, item, group.is_list, indent);
@@ -123,14 +123,14 @@ fn item_lines(out: &mut String, item: &Outline, in_list: bool, indent: usize) {
     }
 }
 
-/// A value that is no group with items, behind its key or dash.
+/// A scalar or an empty group, after its key or dash.
 fn value_behind(out: &mut String, value: &Value, indent: usize, opening: &str, after: Option<&str>) {
     let gap = if opening.is_empty() { "" } else { " " };
     if let Value::Scalar { text, style, spread } = value
         && (*style == Style::Block && *spread || needs_lines(text, *style))
         && let Some(lines) = literal(text)
     {
-        // The first line says how far a text is indented, unless it has an indent of its own.
+        // YAML takes the indentation of the text from its first line, unless a number gives it.
         let deeper = lines.first().is_some_and(|l| l.starts_with([' ', '\t']));
         out.push_str(&format!("{opening}{gap}|{}\n", if deeper { "2" } else { "" }));
         for line in lines {
@@ -148,7 +148,7 @@ fn value_behind(out: &mut String, value: &Value, indent: usize, opening: &str, a
     out.push_str(&format!("{opening}{gap}{text}{}\n", tail(after)));
 }
 
-/// A group on one line, unless something in it needs lines of its own.
+/// A group on one line; `None` if something in it needs lines of its own.
 fn flat_group(group: &Group) -> Option<String> {
     let mut parts = Vec::with_capacity(group.items.len());
     for item in &group.items {
@@ -170,7 +170,7 @@ fn flat_value(value: &Value, in_flow: bool) -> Option<String> {
         Value::Alias(name) => Some(format!("*{name}")),
         Value::Scalar { text, style, .. } => match style {
             Style::Quoted => Some(quoted(text)),
-            // Quotes would make it another thing than the word or number it is.
+            // Quotes would change its meaning: a quoted text is never a number.
             Style::Plain | Style::Block if is_plain(text, in_flow) => Some(text.clone()),
             Style::Plain | Style::Block
                 if in_flow && (is_plain(text, false) || needs_lines(text, *style)) =>
@@ -194,24 +194,24 @@ fn key_text(item: &Outline, key: &str, in_flow: bool) -> String {
     if plain { key.to_owned() } else { quoted(key) }
 }
 
-/// Whether a text is no number or expression any more in quotes, and cannot be written without them on the line
-/// of its key.
+/// Whether a text must be written on lines of its own: it may be a number or an expression, so it must not be
+/// quoted, and on the line of its key it would need quotes.
 fn needs_lines(text: &str, style: Style) -> bool {
     style != Style::Quoted && !is_plain(text, false) && may_be_value(text) && is_dedented(text)
 }
 
-/// The lines of a text that can stand below `|` and read back the same.
+/// The lines of a text to be written below `|`. `None` if it would not read back the same.
 fn literal(text: &str) -> Option<Vec<&str>> {
     let sound = !text.chars().any(|c| is_hidden(c) || matches!(c, '\r' | '\u{feff}'));
     (sound && !text.is_empty() && is_dedented(text)).then(|| text.split('\n').collect())
 }
 
-/// Whether a text begins with the mark `---` or `...` of documents.
+/// Whether a text begins with `mark`, the `---` or `...` that separates documents.
 fn starts_document(text: &str, mark: &str) -> bool {
     text.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
-/// Whether a text reads back as itself without quotes.
+/// Whether a text reads back the same if it is written without quotes.
 fn is_plain(text: &str, in_flow: bool) -> bool {
     let Some(first) = text.chars().next() else { return false };
     let sound = text.trim_matches([' ', '\t']) == text
@@ -231,7 +231,7 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
     sound && begins && !null && !marks && !flow && !cut
 }
 
-/// A text in quotes: double ones, single ones where they spare escapes.
+/// A text in double quotes, or in single quotes if these make escapes unnecessary.
 fn quoted(text: &str) -> String {
     let simple = !text.chars().any(|c| is_hidden(c) || matches!(c, '\n' | '\r' | '\t' | '\u{feff}' | '\''));
     if simple && text.contains(['"', '\\']) {

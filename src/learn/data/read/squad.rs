@@ -1,4 +1,4 @@
-//! Questions about texts, in the JSON of SQuAD.
+//! Reads questions about texts from the JSON format of SQuAD (Rajpurkar et al. 2016).
 
 use serde::Deserialize;
 
@@ -34,11 +34,14 @@ struct Asked {
 #[derive(Deserialize)]
 struct Answer {
     text: String,
-    /// In characters, not bytes.
+    /// The index of its first character in the context, counted in characters, not in bytes.
     answer_start: usize,
 }
 
-/// Every question of some files.
+/// Visits every question of some files. Paragraphs are numbered from 0 across all files.
+///
+/// # Errors
+/// A file cannot be read. What is wrong inside a file is reported to `faults`.
 pub fn read(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
     let mut number = 0;
     for file in files {

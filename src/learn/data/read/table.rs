@@ -1,4 +1,4 @@
-//! Tables: csv, tsv and lines of JSON.
+//! Reads examples from tables: CSV, TSV, and JSON with one object per line.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ use crate::learn::data::file::{self, Named};
 use crate::learn::recipe::data::{Separator, Table};
 use crate::read::limit;
 
-/// What stands between the columns, where the recipe leaves it to the file's name.
+/// The separator that the recipe gives, otherwise the one that the file's extension suggests.
 fn separator(table: &Table, file: &Named) -> Separator {
     let name = file::name(&file.path).to_lowercase();
     let name = name.trim_end_matches(".gz");
@@ -27,10 +27,10 @@ fn separator(table: &Table, file: &Named) -> Separator {
     })
 }
 
-/// The values of the columns a recipe names.
+/// One row of a table, from which the columns that the recipe names are read.
 struct Row<'r> {
     table: &'r Table,
-    /// A column's value, and the values of a list.
+    /// The values of the column with this name: several if a cell of JSON is a list, otherwise one.
     value: &'r dyn Fn(&str) -> Result<Vec<String>, String>,
 }
 
@@ -62,7 +62,7 @@ impl Row<'_> {
         }
         let text = filled(&table.text)?.unwrap_or_default();
         let Some(labels) = self.all(&table.label)? else { return Ok(Raw::Text(text)) };
-        // Several classes of one cell stand between bars.
+        // A cell with several classes separates them by `|`.
         let labels: Vec<String> = labels
             .iter()
             .flat_map(|l| l.split('|'))
@@ -73,7 +73,11 @@ impl Row<'_> {
     }
 }
 
-/// Every row of some files.
+/// Visits every row of some files.
+///
+/// # Errors
+/// A file cannot be read, or a row is longer than a line may be. Rows that are wrong are reported to
+/// `faults`.
 pub fn read(
     table: &Table,
     files: &[Named],
@@ -127,13 +131,13 @@ fn json(
     })
 }
 
-/// Where a column stands: by its name, else by its number from 1.
+/// The index of a column, which is given by its name or by its number, counted from 1.
 fn index_of(names: &[String], column: &str) -> Option<usize> {
     let named = names.iter().position(|n| n == column);
     named.or_else(|| column.parse::<usize>().ok()?.checked_sub(1))
 }
 
-/// Reports the columns a recipe names that a file does not have.
+/// Reports the columns that the recipe names and the file does not have. Returns whether there are any.
 fn unknown_columns(table: &Table, file: &Named, names: &[String], faults: &mut Faults<'_>) -> bool {
     let columns = [
         ("text", &table.text),
@@ -165,13 +169,15 @@ fn unknown_columns(table: &Table, file: &Named, names: &[String], faults: &mut F
     any
 }
 
-/// Read behind a file with quotation marks: closes one that is open and ends its row in [`OPEN`], else is
-/// a row [`BEHIND`] that no text has.
+// The CSV reader accepts a quotation mark that is never closed. To find one, `END` is appended to every
+// comma-separated file. If a quotation mark is open there, `END` closes it, and the last cell ends in `OPEN`.
+// Otherwise `END` is a row of its own with the single cell `BEHIND`, which text does not contain.
+
 const END: &[u8] = b"\n\"\0\"\n";
 const OPEN: &[u8] = b"\n\0\"";
 const BEHIND: &[u8] = b"\0";
 
-/// Counts the bytes read for a row, and ends a row that is longer than a line may be.
+/// Counts the bytes that are read for a row, and fails if they are more than a line may have.
 struct Metered<R> {
     inner: R,
     taken: Rc<Cell<usize>>,
