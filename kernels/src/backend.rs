@@ -1,18 +1,19 @@
-//! Ops that are computed differently on different backends. The backend is chosen by its type, through burn's dispatch.
+//! Ops that are computed differently on different backends. Burn's dispatch chooses the implementation by the
+//! backend of the tensors.
 
 use burn::backend::ops::AttentionModuleOptions;
 use burn::backend::tensor::{BoolTensor, FloatTensor};
 use burn::backend::{Backend, Dispatch, ExtensionType, backend_extension};
 use burn::prelude::*;
 
-/// What attention adds to its scores, and which of them it hides.
+/// The optional mask and bias of attention.
 #[derive(ExtensionType)]
 pub enum Extra<B: Backend> {
-    /// It adds and hides nothing.
+    /// Neither a mask nor a bias.
     Nothing,
     /// A mask, true where a key is hidden: `[B, H, T, K]`.
     Mask(BoolTensor<B>),
-    /// A bias, which is added: `[B, H, T, K]`.
+    /// A bias, which is added to the scores: `[B, H, T, K]`.
     Bias(FloatTensor<B>),
     /// A mask and a bias.
     Both(BoolTensor<B>, FloatTensor<B>),
@@ -38,7 +39,7 @@ impl<B: Backend> Extra<B> {
     }
 }
 
-/// Ops of a backend; the defaults are burn's own.
+/// The ops that depend on the backend. The default of each is burn's own implementation.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     Cube: cfg(any(
@@ -65,12 +66,12 @@ pub trait Kernels: Backend {
         Self::attention(q, k, v, mask, bias, options)
     }
 
-    /// `x/2 (1 + erf(x / sqrt(2)))`
+    /// Gelu: `x/2 (1 + erf(x / sqrt(2)))`, element by element.
     fn kernel_gelu(x: FloatTensor<Self>) -> FloatTensor<Self> {
         Self::gelu(x)
     }
 
-    /// The gradient of gelu at `x`, times `gradient`.
+    /// The backward pass of gelu: its derivative at `x`, multiplied by the gradient of its result.
     fn kernel_gelu_backward(x: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
         Self::gelu_backward(x, gradient)
     }
@@ -85,8 +86,9 @@ mod flex {
     use super::{Extra, Kernels};
 
     impl Kernels for Flex {
-        // Flex mistakes a query whose scores are all NaN for one that sees no key (ops/attention.rs of burn-flex
-        // 0.22.1). What is added here is zero for each query, and NaN if the query or a key is not finite.
+        // Flex mistakes a query whose scores are all NaN for one that sees no key (ops/attention.rs of
+        // burn-flex 0.22.1). Therefore a number is added to the result of each query: NaN if the query or a
+        // key is not finite, and zero otherwise.
         fn kernel_attention(
             q: FloatTensor<Self>,
             k: FloatTensor<Self>,
@@ -113,9 +115,10 @@ mod libtorch {
     use super::{Extra, Kernels};
 
     impl Kernels for LibTorch {
-        // LibTorch's own attention cannot be used (`attention` in ops/module.rs of burn-tch 0.22.1): it is handed our
-        // mask unchanged, although it attends where a mask is true; it is not handed the softcap; its causal mask is
-        // aligned with the first key instead of the last; and it does not take another mask together with that.
+        // LibTorch's own attention cannot be used (`attention` in ops/module.rs of burn-tch 0.22.1): burn
+        // passes it our mask unchanged, although LibTorch attends where a mask is true, and does not pass it
+        // the softcap; its causal mask is aligned with the first key instead of the last; and it does not
+        // accept another mask together with the causal one.
         fn kernel_attention(
             q: FloatTensor<Self>,
             k: FloatTensor<Self>,
@@ -147,8 +150,9 @@ mod cube {
     use super::Kernels;
 
     impl Kernels for Cube {
-        // CubeCL's backends have no gradient of gelu, and burn's default is that of the approximation with tanh, which
-        // is off by up to 1e-3 (`gelu_backward` in ops/activation.rs of burn-backend 0.22.1). This is the exact one:
+        // CubeCL's backends do not define the gradient of gelu, and burn's default is that of the
+        // approximation with tanh, which is off by up to 1e-3 (`gelu_backward` in ops/activation.rs of
+        // burn-backend 0.22.1). This is the exact one:
         // `(1 + erf(x / sqrt(2))) / 2 + x exp(-x²/2) / sqrt(2 pi)`.
         fn kernel_gelu_backward(x: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
             let erf = Self::float_erf(Self::float_mul_scalar(x.clone(), FRAC_1_SQRT_2.into()));
@@ -173,7 +177,7 @@ mod autodiff {
 
     use super::Kernels;
 
-    // Attention keeps the default: autodiff computes it in separate operations.
+    // Attention keeps the default, which autodiff computes as separate operations.
     impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         fn kernel_gelu(x: FloatTensor<Self>) -> FloatTensor<Self> {
             #[derive(Debug)]

@@ -1,13 +1,16 @@
-//! Ops of transformers that are more than one call of burn, as functions on plain tensors.
+//! Transformer ops that take more than one call of burn, as functions on tensors.
 //!
-//! trafoc's interpreter and the models that trafoc emits call the same functions, so both compute the same bits.
-//! Shapes: `B` sequences, `T` positions, `P` of them in a cache, `H` heads, `D` features, `K` keys, `V` words.
-//! Each file below `kernel` is one op or one family of ops. It uses burn, the files next to it by `super`, and
-//! `backend` for ops that are computed differently on different backends. [`reference`] has those ops in a form
-//! that is the same on all backends.
+//! The interpreter of trafoc and the models that it emits call the same functions, so both compute the same
+//! bits.
+//! Shapes: `B` sequences, `T` positions, `P` earlier positions in a cache, `H` heads, `D` features, `K` keys,
+//! `V` tokens of a vocabulary.
 //!
-//! A backend must be among the features of this crate: an op that depends on the backend panics on a tensor of any
-//! other.
+//! Each file in `kernel` contains one op or one family of ops. It imports only burn, other files of that
+//! folder (through `super`), and `backend`, which contains the ops that are computed differently on different
+//! backends. [`reference`] contains the same ops in a form that does not depend on the backend.
+//!
+//! A backend must be enabled as a feature of this crate: an op that depends on the backend panics if its
+//! tensors belong to any other one.
 
 #[cfg(feature = "ops")]
 mod backend;

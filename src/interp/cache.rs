@@ -40,7 +40,7 @@ impl Cache {
     }
 
     /// Keeps the listed sequences of the batch, in this order. A sequence may be listed more than once, as
-    /// a beam search needs where one hypothesis has several continuations.
+    /// beam search requires if one hypothesis has several continuations.
     pub fn select(&mut self, sequences: &[usize], device: &Device) {
         let rows: Vec<i64> =
             sequences.iter().map(|row| (*row).min(self.batch.saturating_sub(1)) as i64).collect();

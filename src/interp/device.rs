@@ -1,8 +1,8 @@
 //! Devices by name: `flex`, `wgpu:0`, `cuda:1`, ... → a burn device, or the reason why there is none.
 //!
 //! A name may be unknown, may be known but not compiled in, or may be compiled in while the hardware is
-//! missing: each has a message of its own, and none panics. Each device is opened once per process and
-//! remembered.
+//! missing. Each of these has its own message, and none of them panics. A device is opened once per process
+//! and remembered.
 
 use std::fmt;
 use std::panic;
@@ -68,7 +68,7 @@ pub struct Chosen {
     pub device: Device,
     /// The element type of floating-point tensors, unless a tensor says otherwise.
     pub dtype: FloatDType,
-    /// The most bytes that one tensor may have; `None` where memory is the only limit.
+    /// The largest number of bytes that one tensor may have; `None` if memory is the only limit.
     pub largest: Option<u64>,
 }
 
@@ -86,7 +86,7 @@ impl Chosen {
     }
 }
 
-/// A device that has been opened, found by the device itself or by its autodiff device.
+/// The opened device that is equal to this one, with or without autodiff.
 pub(super) fn known(device: &Device) -> Option<Chosen> {
     let opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     opened.iter().find(|chosen| chosen.device == *device).cloned()
@@ -227,7 +227,7 @@ fn auto(dtype: FloatDType) -> Result<Chosen, DeviceError> {
 pub const DTYPES: &[(&str, FloatDType)] =
     &[("f32", FloatDType::F32), ("bf16", FloatDType::BF16), ("f16", FloatDType::F16)];
 
-/// Every backend with its available devices, or the reason why there are none. Opens all of them.
+/// Every backend with its available devices, or the reason why there are none. All these devices are opened.
 pub fn survey() -> Vec<(Backend, Result<Vec<Chosen>, DeviceError>)> {
     let devices = |backend: &Backend| {
         if !backend.indexed {
@@ -305,7 +305,7 @@ fn quietly<T>(f: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, String> {
 fn said(words: &str) -> String {
     let line = words.lines().next().unwrap_or_default();
     let end = line.find(['{', '[', '(']).unwrap_or(line.len());
-    // A label before such a value is cut off with it.
+    // The label of such a value is cut off, too.
     let whole =
         if end == line.len() { line } else { line[..end].rsplit_once(", ").map_or("", |(said, _)| said) };
     let whole = whole.trim_end_matches([' ', '.', ':']);
@@ -321,7 +321,8 @@ fn prove(device: &Device) -> Result<(), String> {
     }
 }
 
-/// Opens a device, and returns with it the most bytes one tensor may have there, if it has such a limit.
+/// Opens a device. Returns also the largest number of bytes that one tensor may have on it, if there is a
+/// limit.
 fn make(name: &str, index: Option<usize>) -> Result<(Device, Option<u64>), String> {
     let device = match name {
         #[cfg(feature = "flex")]

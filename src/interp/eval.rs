@@ -1,7 +1,8 @@
-//! Executes instructions: for every op, the exact sequence of burn calls.
+//! Executes instructions: every op is a fixed sequence of burn calls.
 //!
-//! The emitter writes the same calls, so these functions decide what emitted code computes. `x` is the
-//! first input. What is more than a call or two is in [`trafoc_kernels`].
+//! The emitter writes the same calls, so emitted code computes the same numbers. The comment above each op
+//! shows them, where `x` is the first input. Sequences of more than a call or two are functions of
+//! [`trafoc_kernels`].
 
 use burn::prelude::*;
 use burn::tensor::activation;
@@ -33,12 +34,13 @@ pub(super) struct Context<'a> {
     pub lengths: Lengths,
     /// Whether dropout is active.
     pub training: bool,
-    /// Buffers of cached decoding, if it is that.
+    /// The buffers of cached decoding; `None` if whole sequences are computed.
     pub cache: Option<&'a mut [Buffer]>,
 }
 
-/// Runs a body in a frame of its registers, calling `defined` after each instruction with the registers
-/// it wrote. `run_memory` is false when the memory's registers have been filled beforehand.
+/// Runs a body in a frame of its registers, calling `defined` with each register that an instruction writes
+/// and its value. `run_memory` is false when the registers of the memory have been filled beforehand, so that
+/// its instructions are skipped.
 pub(super) fn run(
     body: &Body,
     frame: &mut [Value],
@@ -135,13 +137,14 @@ fn one(value: impl Into<Value>) -> Results {
     Ok(vec![value.into()])
 }
 
-/// `has_second`: whether the second result is wanted.
+/// Computes the results of one action. `has_second` says whether the second one is used, so that attention
+/// returns its weights only then.
 fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) -> Results {
     let weights = context.weights;
     let vector = |index: &usize| weights.vectors.get(*index).map(|p| p.val()).ok_or_else(no_parameter);
     let matrix = |index: &usize| weights.matrices.get(*index).map(|p| p.val()).ok_or_else(no_parameter);
     match action {
-        // linear_of(x, weight, bias), the weight being [in, out]
+        // linear_of(x, weight, bias), where the weight is [in, out]
         Action::Linear { weight, bias } => {
             let (weight, bias) = (matrix(weight)?, bias.as_ref().map(vector).transpose()?);
             one(Value::Float(map!(inputs.float()?, x => linear_of(x, weight, bias))))
@@ -213,12 +216,13 @@ fn no_parameter() -> Fault {
     Fault("the weights are not those of the graph".into())
 }
 
-/// weight + 1.0 where the stored weight is the difference from one.
+/// The factor of a norm: `weight + 1.0` if the stored weight is the difference from one, otherwise the
+/// weight.
 fn offset(weight: Tensor<1>, unit_offset: bool) -> Tensor<1> {
     if unit_offset { weight + 1.0 } else { weight }
 }
 
-/// One expert applied to rows.
+/// Applies one expert to its rows `[N, D]`.
 fn apply(body: &Body, rows: Tensor<2>, context: &mut Context<'_>) -> Result<Tensor<2>, Fault> {
     let mut frame = vec![Value::Absent; body.registers];
     if let Some(Some(register)) = body.arguments.first() {
@@ -230,7 +234,7 @@ fn apply(body: &Body, rows: Tensor<2>, context: &mut Context<'_>) -> Result<Tens
     }
 }
 
-/// An op that depends on lengths alone.
+/// Computes all results of an op whose value depends only on the lengths.
 pub(super) fn constant(
     op: &Op,
     inputs: Vec<Value>,
@@ -242,7 +246,7 @@ pub(super) fn constant(
     self::op(op, Inputs(inputs.into_iter()), &mut context, true)
 }
 
-/// First position, and number of positions.
+/// The first position of a sequence that is computed, and the number of positions.
 fn span(sequence: Sequence, lengths: &Lengths) -> (usize, usize) {
     let (start, length) = match sequence {
         Sequence::Whole => (0, lengths.time),
@@ -253,7 +257,7 @@ fn span(sequence: Sequence, lengths: &Lengths) -> (usize, usize) {
     (start as usize, length as usize)
 }
 
-/// Number of keys.
+/// The number of keys, which includes the cached positions.
 fn keys_of(sequence: Sequence, lengths: &Lengths) -> usize {
     let (start, length) = span(sequence, lengths);
     start + length
@@ -291,7 +295,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             let hides = |query, key| rule.hides(query as u64, key as u64);
             one(mask_by(start, length, keys_of(*keys, &lengths), device, hides))
         }
-        // padding_mask(keep), absent if that is
+        // padding_mask(keep); absent if `keep` is absent
         Op::PaddingMask => match inputs.optional_int()? {
             Some(keep) => one(padding_mask(keep)),
             None => one(Value::Absent),
@@ -390,16 +394,17 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         Op::Lookup => one(embedding(inputs.float()?.r2()?, inputs.int()?)),
         // x.permute([2, 0, 1]).unsqueeze()
         Op::BiasFromTable => one(inputs.float()?.r3()?.permute([2, 0, 1]).unsqueeze::<4>()),
-        // a, or b.zeros_like() where it is absent
+        // a, or b.zeros_like() if a is absent
         Op::OrZeros => match (inputs.next(), inputs.next()) {
             (Value::Absent, Value::Float(like)) => one(Value::Float(map!(like, x => x.zeros_like()))),
             (Value::Absent, Value::Int(like)) => one(Value::Int(map!(like, x => x.zeros_like()))),
             (Value::Absent, other) => Err(unexpected("numbers", &other)),
             (given, _) => one(given),
         },
-        // unembed(x, weight), the weight being [V, D]. A tied weight is the one parameter used
-        // a second time: of copies in two fields burn's optimizers update the first alone (`map_float` in
-        // optim/module/module_optimizer.rs of burn-optim 0.22.1 takes the gradient away with it).
+        // unembed(x, weight), where the weight is [V, D]. A tied weight is one parameter that is used twice,
+        // not a copy in a second field: burn's optimizers would update only the first of two copies
+        // (`map_float` in optim/module/module_optimizer.rs of burn-optim 0.22.1 removes the gradient when it
+        // reads it).
         Op::Unembed => {
             let (x, weight) = (inputs.float()?, inputs.float()?.r2()?);
             one(Value::Float(map!(x, x => unembed(x, weight))))
@@ -426,9 +431,10 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
     }
 }
 
-/// `attention(q, k, v, mask, bias, options)`; where weights are dropped out, sunk or wanted,
-/// `weights = attention_weights(q, k, mask, bias, sinks, options)`, for additive scores
-/// `additive_weights(q, k, w, mask, bias, sinks, options)`, and
+/// `attention(q, k, v, mask, bias, options)`, unless the weights must be computed by themselves: for dropout,
+/// sinks or additive scores, or because they are used as a result. Then `weights` is
+/// `attention_weights(q, k, mask, bias, sinks, options)`, or for additive scores
+/// `additive_weights(q, k, w, mask, bias, sinks, options)`, and the result is
 /// `dropout(weights.clone(), p).matmul(v)`.
 fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_weights: bool) -> Results {
     let Attention { score, scale, softcap, causal, dropout: p, has_mask, has_bias, has_sinks } = fields;
@@ -449,7 +455,7 @@ fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_w
     Ok(vec![dropped.matmul(v).into(), weights.into()])
 }
 
-/// relu, relu squared, gelu, gelu_approximate, quick_gelu, silu, tanh, sigmoid
+/// Burn's activations, except for gelu and quick gelu, which are functions of [`trafoc_kernels`].
 fn activate<const D: usize>(activation: Activation, x: Tensor<D>) -> Tensor<D> {
     match activation {
         Activation::Relu => activation::relu(x),
@@ -464,8 +470,9 @@ fn activate<const D: usize>(activation: Activation, x: Tensor<D>) -> Tensor<D> {
 }
 
 /// `route_softmax(scores, top_k, normalize, choice)`, `route_sigmoid(..)` or
-/// `route_softmax_of_chosen(scores, top_k, choice)`, then `* scale` if it is not 1. The choice goes by
-/// `affinities + correction`, then `limit_groups(.., groups, keep, score_of)`.
+/// `route_softmax_of_chosen(scores, top_k, choice)`, then `* scale` if it is not 1. `choice` adds the
+/// correction, if there is one, and applies `limit_groups(.., groups, keep, score_of)`, if the experts are in
+/// groups.
 fn route(router: &Router, mut inputs: Inputs) -> Results {
     let scores = inputs.float()?.r3()?;
     let correction = if router.has_correction { Some(inputs.float()?.r1()?) } else { None };
@@ -493,13 +500,13 @@ fn route(router: &Router, mut inputs: Inputs) -> Results {
     one(if router.scale == 1.0 { weights } else { weights * router.scale })
 }
 
-/// Both with the higher rank.
+/// Gives both tensors the higher one of their ranks, by adding leading axes of size 1.
 fn level(a: Ranked<Float>, b: Ranked<Float>) -> (Ranked<Float>, Ranked<Float>) {
     let rank = a.rank().max(b.rank());
     (a.lift(rank), b.lift(rank))
 }
 
-/// A sum or a product, over tensors of any one rank.
+/// A sum or a product of two tensors of the same rank, which can be any rank.
 trait Zip {
     fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D>;
 }

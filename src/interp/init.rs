@@ -1,4 +1,4 @@
-//! Initial values of parameters: [`Init`] → numbers, on the host, in single precision.
+//! Computes the initial values of parameters from an [`Init`], on the host, in single precision.
 //!
 //! Element `i` of a parameter is a function of seed, path and `i` alone, so the number of threads does not
 //! change it.
@@ -6,7 +6,7 @@
 use super::random::{Stream, unit};
 use crate::ir::Init;
 
-/// The initial values of a parameter, in its stored order. `shape` is the stored one, `[out, in, ..]`.
+/// The initial values of a parameter, in the order and shape of files: `shape` is `[out, in, ..]`.
 pub fn start(init: &Init, shape: &[usize], seed: u64, path: &str) -> Vec<f32> {
     let stream = Stream::new(seed, path);
     let n = shape.iter().product();

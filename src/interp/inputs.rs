@@ -30,13 +30,13 @@ impl fmt::Display for InputsError {
 impl std::error::Error for InputsError {}
 
 impl Inputs {
-    /// No inputs.
+    /// An empty set of inputs.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an input. Ids in tensors are not checked here: they must lie within the tables in which they
-    /// are looked up. [`Inputs::from_json`] checks them.
+    /// Adds an input. The ids in the tensor must be rows of the tables in which they are looked up; this is
+    /// not checked here, unlike in [`Inputs::from_json`].
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.values.insert(name.to_owned(), value.into());
         self
@@ -110,7 +110,7 @@ fn read(input: &Input, json: &Json, device: &Device) -> Result<Value, String> {
     })
 }
 
-/// The numbers of nested lists in row-major order. Integers up to 2^53 are exact.
+/// Collects the numbers of nested lists in row-major order. They are `f64`, so integers up to 2^53 are exact.
 struct Numbers {
     rank: usize,
     shape: Vec<Option<usize>>,

@@ -1,9 +1,9 @@
 //! Runs a verified graph on tensors.
 //!
-//! [`weights`] holds the parameters, [`plan`] turns the graph into a flat list of instructions once, and
+//! [`weights`] contains the parameters, [`plan`] turns the graph into a flat list of instructions once, and
 //! [`eval`] executes it. [`run`] is the entry point: a [`Model`] with its inputs, outputs and cache.
-//! [`device`] opens backends by name. Every op is a fixed sequence of burn calls; a sequence of more than
-//! one call is a function of the crate [`trafoc_kernels`], which the emitted models call too, so that
+//! [`device`] opens backends by name. Every op is a fixed sequence of burn calls; a sequence of more than a
+//! call or two is a function of the crate [`trafoc_kernels`], which the emitted models call, too, so that
 //! both compute the same numbers.
 //!
 //! Nothing here panics on a user's input: inputs are checked against the graph before the first op.

@@ -1,4 +1,4 @@
-//! The memory that a run of a plan would take, compared with what there is.
+//! The memory that a run of a plan would take, compared with the memory that is free.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,36 +6,36 @@ use super::plan::Reading;
 use crate::ir::{Dim, Lengths, Verified};
 use crate::report::tape::{Pass, forward};
 
-/// What runs of a plan take, and which of them are known to fit.
+/// Forecasts the memory that runs of a plan take, and remembers which of them are known to fit.
 #[derive(Debug)]
 pub(super) struct Room {
     graph: Verified,
     values: Values,
     reading: Reading,
-    /// Whether a cache is used, and lengths up to which a run is known to fit.
+    /// Whether a cache is used, and the lengths up to which such a run is known to fit.
     admitted: Mutex<Vec<(bool, Lengths)>>,
 }
 
-/// What a run returns.
+/// What a run returns, as far as its memory depends on it.
 #[derive(Debug)]
 pub(super) struct Values {
     /// The shapes of captured values.
     pub captured: Vec<Vec<Dim>>,
     /// The shapes of the outputs.
     pub returned: Vec<Vec<Dim>>,
-    /// Whether weights of attention are captured.
+    /// Whether attention weights are captured.
     pub shows_attention: bool,
 }
 
-/// A run that would take more memory than there is.
+/// A run that would take more memory than is free.
 pub(super) struct TooMuch {
     /// Bytes that it would take.
     pub needed: u128,
-    /// Bytes that there are.
+    /// Bytes that are free.
     pub free: u128,
 }
 
-/// Bytes that are always taken to be there: what asks for less is not compared with what there is.
+/// A run that takes at most this number of bytes is always admitted, without asking how much memory is free.
 const SMALL: u128 = 64 << 20;
 
 impl Room {
@@ -43,8 +43,8 @@ impl Room {
         Self { graph: graph.clone(), values, reading, admitted: Mutex::default() }
     }
 
-    /// Bytes of a run of these lengths, without parameters and without what is cached before it, or of reading what
-    /// it returns if that takes more.
+    /// The bytes that a run of these lengths takes, or that reading its results takes if that is more.
+    /// Parameters and what has been cached before the run are not included.
     pub fn forecast(&self, lengths: &Lengths, is_cached: bool, is_given: &dyn Fn(&str) -> bool) -> u128 {
         const ELEMENT: u128 = 4;
         let pass = Pass { lengths, is_given, is_cached, shows_attention: self.values.shows_attention };
@@ -63,7 +63,8 @@ impl Room {
         run.max(reading)
     }
 
-    /// Refuses a run that takes more than there is. Decoding asks once for each doubling of its length.
+    /// Refuses a run that takes more memory than is free. If past positions are cached, their number is first
+    /// rounded up, so that decoding asks for the free memory only once for each doubling of its length.
     pub fn check(
         &self,
         lengths: &Lengths,

@@ -41,11 +41,11 @@ pub enum RunError {
     Inputs(InputsError),
     /// The graph cannot be planned.
     Plan(PlanError),
-    /// The model cannot decode with a cache; the reason.
+    /// The run cannot use the cache, for this reason.
     NoCache(String),
     /// A value is larger than the device allows.
     TooLarge(String),
-    /// The run takes more memory than there is.
+    /// The run takes more memory than is free.
     DoesNotFit(String),
     /// A bug in trafoc.
     Fault(Fault),
@@ -127,7 +127,8 @@ impl Model {
     /// Runs the whole graph.
     ///
     /// # Errors
-    /// The inputs do not fit, or no value has the path of a capture.
+    /// The inputs do not fit the graph, no value has the path of a capture, or the run takes more than the
+    /// device or the free memory allows.
     pub fn forward(&self, inputs: &Inputs, options: &Options) -> Result<Outputs, RunError> {
         let plan = if options.captures == Captures::none() {
             Arc::clone(&self.plan)
@@ -146,11 +147,13 @@ impl Model {
         plan.run(&self.weights, inputs, options.training)
     }
 
-    /// Decodes the next positions: the inputs hold only these, and the cache holds the past. Inputs of the
-    /// encoder (a source) are given in the first call only. Padding masks cover all positions.
+    /// Decodes the next positions. The inputs contain only these positions, while the cache contains the past
+    /// ones; padding masks cover both. Inputs of the encoder, such as a source, are given only in the first
+    /// call.
     ///
     /// # Errors
-    /// The inputs do not fit, or the model does not decode.
+    /// The inputs do not fit the graph, the model cannot decode with a cache, or the run takes more than the
+    /// device or the free memory allows.
     pub fn forward_cached(&self, inputs: &Inputs, cache: &mut Cache) -> Result<Outputs, RunError> {
         self.plan.run_cached(&self.weights, inputs, cache)
     }
@@ -164,7 +167,7 @@ impl Plan {
     /// Runs the whole plan. With `training`, dropout is active if the weights' device has autodiff.
     ///
     /// # Errors
-    /// The inputs do not fit.
+    /// The inputs do not fit the graph, or the run takes more than the device or the free memory allows.
     pub fn run(&self, weights: &Weights, inputs: &Inputs, training: bool) -> Result<Outputs, RunError> {
         let device = device_of(weights)?;
         let fixed = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
@@ -185,7 +188,8 @@ impl Plan {
     /// Runs the positions that follow those in the cache, and adds them to it.
     ///
     /// # Errors
-    /// The inputs do not fit, or the graph does not decode.
+    /// The inputs do not fit the graph, the graph cannot decode with a cache, the cache is not one of this
+    /// plan, or the run takes more than the device or the free memory allows.
     pub fn run_cached(
         &self,
         weights: &Weights,
@@ -247,8 +251,9 @@ impl Plan {
         self.named(results)
     }
 
-    /// The lengths that follow from the inputs' shapes, which must all agree. A length of `fixed` that is
-    /// not 0 is given.
+    /// The lengths that follow from the shapes of the inputs, which must all agree. A length in `fixed` that
+    /// is not 0 is known already, and the shapes must agree with it, too. `first` is false in later calls of
+    /// cached decoding, which take no inputs of the memory.
     fn lengths(&self, inputs: &Inputs, fixed: Lengths, first: bool) -> Result<Lengths, RunError> {
         let mut errors = Vec::new();
         let mut lengths = fixed;
@@ -306,8 +311,8 @@ impl Plan {
         if errors.is_empty() { Ok(lengths) } else { Err(InputsError(errors).into()) }
     }
 
-    /// Refuses values that the device cannot hold: it would fail late and with a message that does not
-    /// help.
+    /// Refuses a run with a value that is too large for the device, which would fail late and with a message
+    /// that does not help.
     fn refuse_what_is_too_large(&self, lengths: &Lengths, device: &Device) -> Result<(), RunError> {
         let Some(chosen) = device::known(device).filter(|chosen| chosen.largest.is_some()) else {
             return Ok(());
@@ -322,8 +327,8 @@ impl Plan {
         }
     }
 
-    /// Refuses a run that takes more memory than this process can have: the system would end it without a word.
-    /// Only Flex's memory is the process's own, and only its use of it is known.
+    /// Refuses a run that takes more memory than is free, since the system would kill the process without a
+    /// message. This is checked on Flex only, the one backend whose use of memory is known.
     fn refuse_what_does_not_fit(
         &self,
         lengths: &Lengths,
@@ -341,7 +346,8 @@ impl Plan {
         })
     }
 
-    /// The values of the constants that are needed.
+    /// The value of every constant for these lengths; absent if only the memory needs it and `with_memory` is
+    /// false.
     fn constants(
         &self,
         lengths: Lengths,
@@ -383,7 +389,7 @@ impl Plan {
         Ok(values)
     }
 
-    /// The registers, with the inputs in them.
+    /// The registers of a run, with the inputs in those of the arguments.
     fn frame(&self, inputs: &Inputs, device: &Device, first: bool) -> Result<Vec<Value>, RunError> {
         let mut frame = vec![Value::Absent; self.body.registers];
         for (input, register) in self.inputs.iter().zip(&self.body.arguments) {
@@ -414,7 +420,7 @@ fn fits(value: &Value, dtype: crate::ir::DType) -> bool {
     }
 }
 
-/// The value on a device, with autodiff if the device has it.
+/// Moves the value to a device, with autodiff if the device has it.
 fn on_device(value: &Value, device: &Device) -> Result<Value, Fault> {
     fn moved<K: burn::tensor::kind::Basic>(t: &Ranked<K>, device: &Device) -> Result<Ranked<K>, Fault> {
         let at = super::value::with!(t, t => t.device());

@@ -1,8 +1,8 @@
 //! The parameters of a graph as a burn module.
 //!
-//! Parameters are in one list per rank, in the order of files; the plan looks up their indices once. The
-//! weight of a projection is `[out, in]` in files and paths, as in PyTorch, and `[in, out]` in memory, as
-//! burn multiplies. All other tensors are the same in both.
+//! There is a list of parameters for each rank, in the order of files; the plan looks up their indices once.
+//! The weight of a projection is `[out, in]` in files, as in PyTorch, and `[in, out]` in memory, as burn
+//! multiplies. All other tensors have the same shape in both.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -58,7 +58,7 @@ pub enum WeightsError {
     Size(String),
     /// A file cannot be read or written.
     File(FileError),
-    /// The file holds other tensors than the graph.
+    /// The tensors of the file are not those of the graph.
     Differ {
         /// The path of the file.
         file: String,
@@ -110,7 +110,7 @@ pub struct Weights {
     layout: Arc<Layout>,
 }
 
-/// What was noticed while values were read from a file.
+/// What is unusual about the values that were read from a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadReport {
     /// The number of NaN or infinite values, by path.

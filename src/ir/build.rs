@@ -25,19 +25,19 @@ pub struct Arena(Rc<RefCell<Modules>>);
 struct Modules {
     all: Vec<Module>,
     names: Names,
-    /// The modules with a requested name and a digest of everything except names.
+    /// The modules by the name that was requested and the digest of everything else.
     known: BTreeMap<(String, u64), Vec<ModuleId>>,
     too_large: Option<TooLarge>,
 }
 
-/// A size that follows from what a spec gives and is beyond [`MAX_SIZE`].
+/// A size above [`MAX_SIZE`] that follows from the sizes of a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// The size, or the largest number there is where it is beyond that.
+    /// The size; `u128::MAX` if it is larger than that.
     pub size: u128,
-    /// Of what: the name of a value or of a layer.
+    /// The name of the value or layer that has this size.
     pub of: String,
-    /// The part it comes from.
+    /// The place of the part that it comes from.
     pub place: Option<Span>,
 }
 
@@ -92,8 +92,8 @@ impl Arena {
         std::mem::take(&mut self.0.borrow_mut().all)
     }
 
-    /// The first size that is too large. Sizes are multiplied with saturation, so what lowering says of shapes is
-    /// worth nothing where there is one.
+    /// The first size that is too large. Sizes are multiplied with saturation, so if there is one, other
+    /// errors that lowering finds in shapes have no meaning.
     pub fn too_large(&self) -> Option<TooLarge> {
         self.0.borrow().too_large.clone()
     }
@@ -148,13 +148,14 @@ impl Builder {
         self
     }
 
-    /// The part of the spec that the module is made of.
+    /// Sets the part of the spec that the module implements.
     pub fn part(&mut self, part: Part) -> &mut Self {
         self.module.part = Some(part);
         self
     }
 
-    /// The place in the spec from which the following nodes come; the first one becomes the module's place.
+    /// Sets the place in the spec from which the following nodes come; the first one becomes the module's
+    /// place.
     pub fn at(&mut self, span: Span) -> &mut Self {
         self.at = Some(span);
         self.module.span.get_or_insert(span);
@@ -197,12 +198,12 @@ impl Builder {
         MemberId(self.module.members.len() - 1)
     }
 
-    /// The name that a member has got.
+    /// The name of a member, which has a number if the requested name was in use.
     pub fn member_name(&self, id: MemberId) -> &str {
         self.module.members.get(id.0).map_or("", |m| m.name.as_str())
     }
 
-    /// Notes a size beyond [`MAX_SIZE`] if none has been found before.
+    /// Records a size above [`MAX_SIZE`], unless one has been found before.
     fn check_size(&self, of: &str, size: u128) {
         let found = &mut self.arena.0.borrow_mut().too_large;
         if size > u128::from(MAX_SIZE) && found.is_none() {
@@ -280,7 +281,7 @@ impl Builder {
     }
 }
 
-/// A number that is equal for equal modules, whatever their names, and that few others have.
+/// A hash of everything in a module except its name and spans, which makes equal modules quick to find.
 fn digest(module: &Module) -> u64 {
     let Module { name: _, doc, span: _, role, part, members, args, values, nodes, results } = module;
     let nodes = computed(nodes);

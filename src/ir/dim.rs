@@ -1,7 +1,7 @@
 //! Symbolic sizes: exact polynomials in the lengths a model is called with.
 //!
-//! A [`Dim`] is a sum of products such as `B*T` or `P + T`, with `u128` coefficients. Shapes use it,
-//! and so do costs, which is why a formula in `B` and `T` comes before any number.
+//! A [`Dim`] is a sum of products such as `B*T` or `P + T`, with `u128` coefficients. Shapes and costs are
+//! both polynomials, so a cost is known as a formula in `B` and `T` before any lengths are given.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -69,11 +69,12 @@ impl Lengths {
 /// A polynomial in [`Sym`]s with `u128` coefficients. Arithmetic saturates at `u128::MAX`: sizes in a
 /// spec are bounded so that real models stay far below.
 ///
-/// A constant keeps the author's words where it was made from an [`Extent`]; they make no difference between sizes.
+/// A constant that comes from an [`Extent`] keeps the author's words, which do not take part in equality.
 #[derive(Clone, Debug, Default)]
 pub struct Dim {
-    /// Coefficient of each product of symbols (sorted); the empty product is the constant. Sorted by product, each
-    /// once: a graph has several sizes a value, nearly all of one term.
+    /// The coefficient of each product of symbols; the empty product is the constant. Each product occurs
+    /// once and has its symbols sorted, and the list is sorted by product. It is a vector because a graph has
+    /// several sizes for each value, and nearly all of them have one term.
     terms: Vec<(Vec<Sym>, u128)>,
     /// The constant in the author's words, where it has any.
     words: Option<Arc<Extent>>,
@@ -135,7 +136,7 @@ impl Dim {
         Some(self.words.as_deref().copied().unwrap_or(Extent::from(n)))
     }
 
-    /// The same size with what both operands say of it; nothing is kept where neither has words.
+    /// The same size with the words of both operands combined, if at least one of them has words.
     fn worded(self, operands: [&Dim; 2], combine: impl Fn(Extent, Extent) -> Extent) -> Dim {
         let [a, b] = operands;
         if a.words.is_none() && b.words.is_none() {
@@ -145,7 +146,7 @@ impl Dim {
         Dim { words, ..self }
     }
 
-    /// The largest coefficient, a bound on the number where there is no symbol.
+    /// The largest coefficient; the number itself if there is no symbol.
     pub fn largest(&self) -> u128 {
         self.terms.iter().map(|(_, n)| *n).max().unwrap_or(0)
     }
@@ -162,7 +163,7 @@ impl Dim {
         &mut self.terms[at].1
     }
 
-    /// The symbol, if it is just one.
+    /// The symbol, if the polynomial is a single symbol.
     pub fn symbol(&self) -> Option<Sym> {
         match self.terms.as_slice() {
             [(syms, 1)] => match syms.as_slice() {

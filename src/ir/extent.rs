@@ -1,20 +1,21 @@
 //! Sizes in the author's words.
 //!
-//! An [`Extent`] is a number and what that number is in the spec: a field such as `kv_rank`, a sum of products of
-//! fields such as `heads * head_dim`, or a quotient of products such as `heads / kv_heads`. The words follow a size through the graph, so that a report, a picture or
-//! emitted code can name it without guessing from equal values.
+//! An [`Extent`] is a number together with what it is in the spec: a field such as `kv_rank`, a sum of
+//! products of fields such as `heads * head_dim`, or a quotient of products such as `heads / kv_heads`. The
+//! words follow a size through the graph, so that a report, a picture or emitted code can name it without
+//! guessing from equal values.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// Most products and most fields of a product that are remembered; beyond that a size is its number. A graph has many
-/// sizes, so they are kept small.
+/// The largest number of products in an extent, and of fields in a product. A size with more of them is only
+/// its number, since a graph has many sizes and each must be small in memory.
 const PRODUCTS: usize = 2;
 const FACTORS: usize = 3;
 
-/// The fields that sizes come from, counts before what they count. A graph has many sizes, so each is kept as the
-/// place of its field here.
+/// The fields that sizes come from, in the order in which a product lists them: a count comes before the size
+/// of what it counts, as in `heads * head_dim`. An extent stores only the index of a field in this list.
 pub const FIELDS: &[&str] = &[
     "heads",
     "kv_heads",
@@ -47,8 +48,8 @@ pub const FIELDS: &[&str] = &[
     "project",
 ];
 
-/// Fields that follow from others unless the author gives them: the field, what it is a product of, and what that is
-/// divided by.
+/// Fields that follow from others unless the author gives them: the field, the factors of the product that it
+/// is, and the factors of the divisor.
 pub const RULES: &[(&str, &[&str], &[&str])] = &[
     ("head_dim", &["d_model"], &["heads"]),
     ("patches", &["image_size", "image_size"], &["patch_size", "patch_size"]),
@@ -70,17 +71,17 @@ type Product = (u64, Vec<Word>);
 #[derive(Clone, Copy)]
 pub struct Extent {
     n: u64,
-    /// For each product its number; 0 where there is no product.
+    /// The number by which each product of fields is multiplied; 0 if there is no such product.
     times: [u32; PRODUCTS],
-    /// For each product the values of its fields.
+    /// The values of the fields of each product.
     values: [[u32; FACTORS]; PRODUCTS],
-    /// For each product the places of its fields in [`FIELDS`], counted from 1; 0 where there is no field.
+    /// The positions of the fields of each product in [`FIELDS`], counted from 1; 0 if there is no field.
     fields: [[u8; FACTORS]; PRODUCTS],
     /// Whether the first product is divided by the second, instead of added to it.
     is_quotient: bool,
 }
 
-/// Puts fields into their arrays, if there is room.
+/// Writes fields into the arrays of a product; `None` if there are too many or a number is too large.
 fn remember(words: &[Word], values: &mut [u32], fields: &mut [u8]) -> Option<()> {
     if words.len() > fields.len() {
         return None;
@@ -93,7 +94,7 @@ fn remember(words: &[Word], values: &mut [u32], fields: &mut [u8]) -> Option<()>
     Some(())
 }
 
-/// The fields that [`remember`] put away.
+/// Reads the fields that [`remember`] wrote.
 fn recall(values: &[u32], fields: &[u8]) -> Vec<Word> {
     let word = |(field, n): (&u8, &u32)| {
         let name = FIELDS.get(usize::from(field.checked_sub(1)?))?;
@@ -109,7 +110,8 @@ impl Extent {
         Self::of(n, vec![(1, vec![Word { name, n }])], (1, Vec::new()))
     }
 
-    /// A number that is this sum, divided by that product, if it can be remembered.
+    /// The number `n`, which is `sum / by`, with these words if they are few enough and without them
+    /// otherwise.
     fn of(n: u64, mut sum: Vec<Product>, mut by: Product) -> Self {
         shorten(&mut sum, &mut by);
         Self::remembered(n, &sum, &by).unwrap_or(Self::from(n))
@@ -133,12 +135,13 @@ impl Extent {
         self.n
     }
 
-    /// Whether it is more than a number.
+    /// Whether it has words: whether it names a field.
     pub fn is_worded(&self) -> bool {
         self.fields.iter().flatten().any(|field| *field != 0)
     }
 
-    /// The sum: each product's number and fields. A plain number is one product without fields.
+    /// The products whose sum it is (before the division by [`divisor`](Self::divisor)), each as a number and
+    /// fields. A plain number is one product without fields.
     pub fn terms(&self) -> Vec<(u64, Vec<Word>)> {
         if !self.is_worded() {
             return vec![(self.n, Vec::new())];
@@ -153,13 +156,14 @@ impl Extent {
             .map(|(times, (fields, values))| (u64::from(*times), recall(values, fields)))
     }
 
-    /// The product that the sum of its [`terms`](Self::terms) is divided by: 1 and no field where it is not.
+    /// The product by which the sum of its [`terms`](Self::terms) is divided; 1 and no field if it is not
+    /// divided.
     pub fn divisor(&self) -> (u64, Vec<Word>) {
         let divisor = self.products().nth(1).filter(|_| self.is_quotient);
         divisor.unwrap_or((1, Vec::new()))
     }
 
-    /// All fields it is made of.
+    /// All fields that occur in it.
     pub fn words(&self) -> Vec<Word> {
         let terms = self.terms().into_iter().flat_map(|(_, words)| words);
         terms.chain(self.divisor().1).collect()
@@ -173,20 +177,21 @@ impl Extent {
         if !self.is_worded() {
             return Some(Extent::from(n));
         }
-        // Dividing by a quotient is multiplying with its divisor.
+        // To divide by a quotient, multiply by its divisor.
         let sum = self.terms().iter().map(|term| multiplied(term, &by.divisor())).collect();
         Some(Extent::of(n, sum, multiplied(&self.divisor(), &(*times, words.clone()))))
     }
 }
 
-/// The product of two products, its fields in the order of [`FIELDS`].
+/// Multiplies two products; the fields are in the order of [`FIELDS`].
 fn multiplied((times, words): &Product, (more, others): &Product) -> Product {
     let mut all: Vec<Word> = words.iter().chain(others).copied().collect();
     all.sort_by_key(|word| FIELDS.iter().position(|known| *known == word.name));
     (times.saturating_mul(*more), all)
 }
 
-/// Takes out what all products of a sum share with what it is divided by.
+/// Reduces the fraction `sum / by`: cancels fields and factors that all products of the sum share with the
+/// divisor.
 fn shorten(sum: &mut [Product], by: &mut Product) {
     let mut kept = Vec::new();
     for word in std::mem::take(&mut by.1) {
@@ -211,7 +216,7 @@ fn common(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common(b, a % b) }
 }
 
-/// Products as a sum, those of the same fields together.
+/// Adds products, combining those of the same fields; `None` if a number overflows.
 fn sum(products: impl Iterator<Item = Product>) -> Option<Vec<Product>> {
     let mut kept: Vec<Product> = Vec::new();
     for (times, words) in products.filter(|(times, _)| *times > 0) {

@@ -17,8 +17,8 @@ pub(super) fn fail<T>(text: impl Into<String>) -> Result<T, Mismatch> {
     Err(Mismatch(text.into()))
 }
 
-/// The types of an op's results. `module` owns the members that the op refers to, `modules` are its
-/// children.
+/// The types of an op's results. `module` owns the members that the op refers to; `modules` are all modules
+/// so far, which include its children.
 ///
 /// # Errors
 /// The op does not fit its inputs.
@@ -26,7 +26,7 @@ pub fn infer(op: &Op, inputs: &[&Type], module: &Module, modules: &[Module]) -> 
     op.meaning().infer(&Given { inputs, module, modules })
 }
 
-/// The type of an op that is computed feature by feature.
+/// The type of the result of an op that is computed feature by feature, which is that of its one input.
 pub(super) fn one_float(given: &Given<'_>) -> Types {
     match given.inputs {
         [x] if x.dtype == DType::Float && !x.optional => Ok(vec![(*x).clone()]),
@@ -42,7 +42,7 @@ pub(super) fn axis_of(ty: &Type, from_last: usize) -> Result<usize, Mismatch> {
     }
 }
 
-/// Aligns trailing axes; a size of 1 is broadcast.
+/// The shape of two tensors broadcast together: trailing axes are aligned, and an axis of size 1 is repeated.
 pub(super) fn broadcast(a: &[Dim], b: &[Dim]) -> Result<Vec<Dim>, Mismatch> {
     let one = Dim::of(1u64);
     let rank = a.len().max(b.len());

@@ -1,6 +1,7 @@
 //! The initial values of a parameter.
 
-/// A distribution over a parameter's elements. Fans are those of the stored shape `[out, in, ..]`.
+/// A distribution over a parameter's elements. `in` and `out` are the fans of its stored shape
+/// `[out, in, ..]`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Init {
     /// All elements are 0.
@@ -9,19 +10,19 @@ pub enum Init {
     Ones,
     /// All elements are the same number.
     Constant(f64),
-    /// Normal with this standard deviation and mean 0.
+    /// A normal distribution with mean 0.
     Normal {
         /// The standard deviation.
         std: f64,
     },
-    /// Normal, truncated to `± cut * std`.
+    /// A normal distribution with mean 0, truncated to `± cut * std`.
     TruncatedNormal {
         /// The standard deviation before truncation.
         std: f64,
         /// The bound, in standard deviations.
         cut: f64,
     },
-    /// Uniform in `± bound`.
+    /// A uniform distribution between `-bound` and `bound`.
     Uniform {
         /// The largest absolute value.
         bound: f64,
@@ -46,7 +47,7 @@ pub enum Init {
         /// Factor on the standard deviation.
         gain: f64,
     },
-    /// Saxe et al. 2013: rows or columns orthonormal, times the gain.
+    /// Saxe et al. 2013: a matrix with orthonormal rows or columns, times the gain.
     Orthogonal {
         /// Factor on the elements.
         gain: f64,

@@ -104,7 +104,7 @@ pub struct Module {
     pub span: Option<Span>,
     /// The role in which its parameters are counted, except those of norms.
     pub role: Role,
-    /// The part of the spec that it was made of; `None` for the model itself.
+    /// The part of the spec that it implements, if it is shown as one.
     pub part: Option<Part>,
     /// Layers, children and stacks, in order of first use.
     pub members: Vec<Member>,
@@ -133,7 +133,7 @@ impl PartialEq for Module {
     }
 }
 
-/// The part of a spec that a module was made of, in words for readers.
+/// The part of a spec that a module implements, described for readers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
     /// The place of the part in the model.
@@ -150,7 +150,7 @@ impl Part {
         Self { slot, title: title.into(), notes: Vec::new() }
     }
 
-    /// The same with one more note.
+    /// Adds a note.
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
@@ -160,7 +160,7 @@ impl Part {
 /// The place of a part in a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Slot {
-    /// From tokens or an image to vectors.
+    /// The embedding of tokens or of an image as vectors.
     Embed,
     /// The stack of an encoder.
     Encoder,
@@ -196,7 +196,7 @@ pub enum Role {
 /// A named part of a module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
-    /// The field's name in emitted code and the path's segment.
+    /// The name of the field in emitted code, and the segment of paths.
     pub name: String,
     /// The layer, module or stack.
     pub kind: MemberKind,
@@ -223,7 +223,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The number of blocks that are the `i`th of the cycle: blocks `i`, `i + cycle`, ...
+    /// The number of blocks that use `cycle[i]`: blocks `i`, `i + cycle.len()`, ...
     pub fn blocks(&self, i: usize) -> u64 {
         let cycle = self.cycle.len() as u64;
         if cycle == 0 {
@@ -251,7 +251,7 @@ pub enum Layer {
     },
     /// Row lookup: `weight [rows, dim]`.
     Embedding {
-        /// What the rows stand for.
+        /// What each row represents.
         of: Rows,
         /// The number of rows.
         rows: Extent,
@@ -262,7 +262,7 @@ pub enum Layer {
         /// The initial values of the rows.
         init: Init,
     },
-    /// `(x - mean) / sqrt(var + eps) * weight + bias`, each `[dim]`.
+    /// `(x - mean) / sqrt(var + eps) * weight + bias` over the last axis: `weight [dim]`, `bias [dim]`.
     LayerNorm {
         /// The number of normalised features.
         dim: Extent,
@@ -275,7 +275,7 @@ pub enum Layer {
         /// Whether the factor is `1 + w` for the stored weight `w` (LayerNorm1p).
         unit_offset: bool,
     },
-    /// `x / sqrt(mean(x^2) + eps) * weight`, `weight [dim]` or none.
+    /// `x / sqrt(mean(x^2) + eps) * weight` over the last axis: `weight [dim]`, if there is one.
     RmsNorm {
         /// The number of normalised features.
         dim: Extent,
@@ -312,7 +312,7 @@ pub enum Layer {
     },
 }
 
-/// What the rows of an embedding stand for.
+/// What the rows of an embedding represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rows {
     /// The tokens of a vocabulary.
@@ -473,8 +473,8 @@ pub struct Value {
     pub ty: Type,
     /// The name: unique in the module, and the last segment of its path.
     pub name: String,
-    /// The name that the author or the part gave it, which later values may have too: the variable in
-    /// emitted code.
+    /// The name that the author or the part gave it, which is the variable in emitted code. Later values of
+    /// the module may have the same one.
     pub variable: String,
 }
 
@@ -521,7 +521,7 @@ impl Module {
         &self.values[id.0]
     }
 
-    /// The arguments.
+    /// The values that are the arguments of the module.
     pub fn arguments(&self) -> &[Value] {
         &self.values[..self.args]
     }

@@ -3,7 +3,7 @@
 use super::{Graph, Layer, MemberKind, Module, Parameter, Role, stack_len};
 use crate::tensor_file::TENSORS;
 
-/// A parameter, or all equal ones of the blocks in a stack.
+/// A parameter, or the corresponding parameters of all equal blocks in a stack.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoldedParameter {
     /// The path, `decoder.blocks.*.attention.query.weight`, where `*` is the index of a block.
@@ -63,10 +63,10 @@ fn walk_folded(graph: &Graph, module: &Module, prefix: &str, times: u128, out: &
     }
 }
 
-/// More tensors than one file may hold, so that they are not listed one by one.
+/// The error that a model has more tensors than a file may contain, which is too many to list one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooManyTensors(
-    /// How many the model has.
+    /// The number of tensors of the model.
     pub u128,
 );
 
@@ -79,7 +79,7 @@ impl std::fmt::Display for TooManyTensors {
 /// The number of tensors.
 ///
 /// # Errors
-/// There are more than a file may hold.
+/// There are more than a file may contain.
 pub fn counted(folded: &[FoldedParameter]) -> Result<usize, TooManyTensors> {
     let count = folded.iter().fold(0u128, |n, p| n.saturating_add(p.count));
     usize::try_from(count).ok().filter(|n| *n <= TENSORS).ok_or(TooManyTensors(count))
@@ -88,7 +88,7 @@ pub fn counted(folded: &[FoldedParameter]) -> Result<usize, TooManyTensors> {
 /// Every parameter by its own path, in the order of files. The result has an entry for each tensor.
 ///
 /// # Errors
-/// There are more than a file may hold.
+/// There are more tensors than a file may contain.
 pub fn expanded(graph: &Graph) -> Result<Vec<(String, Parameter)>, TooManyTensors> {
     counted(&folded(graph))?;
     let of = |(path, layer): (String, &Layer)| {

@@ -91,7 +91,7 @@ fn print_module(out: &mut String, graph: &Graph, module: &Module, sources: Optio
     let _ = writeln!(out, "  return {}", results.join(", "));
 }
 
-/// A layer on one line: `linear 768 → 3072 bias`.
+/// A layer on one line: `linear 768 -> 3072 bias`.
 pub fn layer_text(layer: &Layer) -> String {
     match layer {
         Layer::Linear { input, output, bias, .. } => {
@@ -139,7 +139,7 @@ pub(super) fn optional(name: &str, value: Option<String>) -> String {
     value.map(|value| format!(" {name}={value}")).unwrap_or_default()
 }
 
-/// A number of a spec with at most five digits.
+/// A number of a spec; if it has more than seven characters, it is rounded to four decimals.
 pub fn factor(by: f64) -> String {
     let text = format!("{by}");
     if text.len() <= 7 { text } else { format!("{by:.4}") }

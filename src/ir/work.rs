@@ -1,15 +1,15 @@
 //! The work of one forward pass, as polynomials in `B, T, S, P`: operations and activations.
 //!
 //! Conventions:
-//! - A multiply-add counts as 2 operations. `matmul` holds those of linear layers, patches, experts and the
-//!   output table; `attention` those of scores and their weighted sum, over all `T * K` pairs. Pairs that a
-//!   mask hides are included; `report::scores` counts those that are left.
-//! - `elementwise` is separate and in no total, as in PyTorch's own counter. Each arithmetic step on an
+//! - A multiply-add counts as 2 operations. `matmul` counts those of linear layers, patches, experts and the
+//!   output table; `attention` those of scores and of the weighted sum of values, over all `T * K` pairs.
+//!   Pairs that a mask hides are included; `report::scores` counts only the visible ones.
+//! - `elementwise` is not part of any total, as in PyTorch's own counter. Each arithmetic step on an
 //!   element is one operation, including `exp`, `tanh`, `erf`, division and square root. Per element: bias,
 //!   add, multiply, scale, shift 1; clamp 1 for each bound; softcap 3; layer norm 5, rms norm 3, and 1 each
 //!   for their weight and bias; softmax 5 (maximum, difference, exponential, sum, quotient); rotation 3;
 //!   activations as in [`Activation::operations`](super::op::Activation::operations); dropout 0.
-//! - Position tables, masks and biases from slopes are constants of a plan and count as no operations.
+//! - Position tables, masks and biases from slopes are constants of a plan and are not counted.
 //! - An expert works on the rows sent to it: `B * T * active` rows for all experts together.
 //! - `activations` are the elements of every float value that an op computes; reshapes, slices and
 //!   parameters are views and do not count. Attention weights `[B,H,T,K]` are separate, because fused
@@ -20,7 +20,7 @@ use super::Dim;
 /// The work of a single run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Operations of products with weights.
+    /// Operations of matrix products with weights.
     pub matmul: Dim,
     /// Operations of attention over every pair of query and key.
     pub attention: Dim,
@@ -65,7 +65,7 @@ impl Work {
         self.each(|dim| dim * &n)
     }
 
-    /// Adds the work of something else.
+    /// Adds other work to this.
     pub fn add(&mut self, other: &Work) {
         self.matmul = &self.matmul + &other.matmul;
         self.attention = &self.attention + &other.attention;

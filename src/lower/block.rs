@@ -1,4 +1,4 @@
-//! Lowers one kind of block: its parts, connected as its equation says.
+//! Lowers one kind of block: its parts, connected as its equations state.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::parts::{Gain, Norm, attention, ffn};
 use crate::spec::wiring::Flow;
 use crate::spec::{Block, Part};
 
-/// A lowered block. It is called with `x`, the memory if it takes it, and these ambient values.
+/// A lowered block. Its arguments are `x`, the memory if it takes it, and the ambient values that it needs.
 pub struct Lowered {
     /// The module of the block.
     pub module: ModuleId,
     /// Whether the memory is its second argument.
     pub takes_memory: bool,
-    /// The ambient values that it takes after these.
+    /// The ambient values that are its last arguments, in this order.
     pub needs: Vec<AmbientId>,
 }
 
@@ -88,7 +88,8 @@ pub fn lower(block: &Block, name: &str, scope: &Scope, context: u64) -> Result<L
     Ok(Lowered { module: wired.b.finish(&[result]), takes_memory, needs })
 }
 
-/// The name in the graph for an author's variable.
+/// The name in the graph for an author's variable: in lower case, with `_` for anything but letters and
+/// digits.
 fn variable(name: &str) -> String {
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
@@ -98,9 +99,9 @@ fn variable(name: &str) -> String {
 /// How a value that an equation describes is named.
 #[derive(Clone, Copy)]
 enum Naming<'a> {
-    /// By the variable to which the equation assigns it.
+    /// It is named after the variable to which the equation assigns it.
     Variable(&'a str),
-    /// The result of a call by its instance, any other value by this word.
+    /// The result of a call is named after the part that is called, any other value by this word.
     Unnamed(&'static str),
 }
 
@@ -123,7 +124,7 @@ impl<'a> Naming<'a> {
 }
 
 impl Wired<'_> {
-    /// The value of a flow.
+    /// Adds the nodes that compute one expression of an equation.
     fn flow(&mut self, flow: &Flow, naming: Naming<'_>) -> Built {
         match flow {
             Flow::Name(variable) => {

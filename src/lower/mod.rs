@@ -1,8 +1,9 @@
 //! From the spec to the graph.
 //!
-//! Parts lower themselves; this module combines them: embeddings, stacks of blocks, head. A decoded spec
-//! has passed every check, so an author's mistake can no longer cause a failure, with one exception:
-//! whether a rule of `init` matches a parameter is known only when all parameters exist.
+//! Parts lower themselves; this module combines embeddings, stacks of blocks and a head. A decoded spec has
+//! passed every check, so an author's mistake can no longer cause a failure, with two exceptions: whether a
+//! rule of `init` matches a parameter, and whether a size that follows from others is too large, is known
+//! only when the graph is built.
 
 mod block;
 mod root;
@@ -64,7 +65,7 @@ pub fn lower(spec: &ModelSpec, sink: &mut Sink) -> Result<Option<Verified>, Bug>
     if sink.has_errors() { Ok(None) } else { Ok(Some(verify(graph)?)) }
 }
 
-/// A size that follows from what is given, beyond what any given size may be.
+/// The error that a size which follows from those of the spec is larger than a spec may give any size.
 fn too_large(found: &TooLarge, spec: &ModelSpec) -> Diagnostic {
     let size = match found.size {
         n if n >= u128::from(u64::MAX) => "more than 2^64".to_owned(),

@@ -1,4 +1,4 @@
-//! Lowers the model: inputs, embeddings, stacks and head combined.
+//! Lowers the model: combines inputs, embeddings, stacks and head in the root module.
 
 use std::rc::Rc;
 
@@ -32,7 +32,7 @@ struct StackSite<'a> {
     mask: &'static str,
 }
 
-/// The graph, and diagnostics for `init` rules that match no parameter.
+/// Lowers a spec to a graph. Returns also diagnostics for `init` rules that match no parameter.
 pub fn lower(spec: &ModelSpec, arena: &Arena) -> Result<(Graph, Vec<Diagnostic>), Bug> {
     let init = Rc::new(InitPlan::new(&spec.init));
     let places = places(spec, arena, &init);

@@ -10,9 +10,9 @@ use crate::spec::Stack;
 
 /// A lowered stack.
 pub struct Lowered {
-    /// Its module, which is called with `x` and then the values that it takes.
+    /// Its module. Its arguments are `x` and then the values that it takes.
     pub module: ModuleId,
-    /// These values, in order.
+    /// The values that it takes, in the order of the arguments.
     pub takes: Vec<Takes>,
 }
 
@@ -27,7 +27,7 @@ pub enum Takes {
     MemoryMask,
 }
 
-/// Lowers a stack of that name, which is an encoder or a decoder.
+/// Lowers a stack, which is an encoder or a decoder, to a module with this name.
 pub fn lower(
     stack: &Stack,
     (slot, name): (Slot, &str),

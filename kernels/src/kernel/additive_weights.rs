@@ -6,9 +6,9 @@ use burn::tensor::ops::AttentionModuleOptions;
 
 use super::score_weights::score_weights;
 
-/// `softmax(w · tanh(q + k) * scale, softcapped, biased, masked)`: `q [B, H, T, D]`, `k [B, H, K, D]`, `w [H, D]` →
-/// `[B, H, T, K]`. The sums of all queries and keys, `[B, H, T, K, D]`, are held at once. Masks and sinks are as in
-/// `attention_weights`.
+/// `softmax(scale * w · tanh(q + k))` for every query and key of a head: `q [B, H, T, D]`, `k [B, H, K, D]`,
+/// `w [H, D]` → `[B, H, T, K]`. Softcap, bias, mask and sinks work as in `attention_weights`. The sums of
+/// each query and each key, `[B, H, T, K, D]`, are all in memory at the same time.
 pub fn additive_weights(
     q: Tensor<4>,
     k: Tensor<4>,

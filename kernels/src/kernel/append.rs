@@ -1,4 +1,4 @@
-//! Buffers of cached decoding.
+//! Growing buffers for cached decoding.
 
 use burn::prelude::*;
 
@@ -38,7 +38,7 @@ impl<const D: usize> Appended<D> {
         all
     }
 
-    /// Keeps only these rows of the batch, in that order.
+    /// Keeps the rows of the first axis, the batch, that have these indices, in this order.
     pub fn select(&mut self, rows: &Tensor<1, Int>) {
         self.buffer = self.buffer.take().map(|buffer| buffer.select(0, rows.clone()));
     }

@@ -6,7 +6,8 @@ use burn::tensor::ops::AttentionModuleOptions;
 use super::attention::attention;
 use super::attention_weights::attention_weights;
 
-/// [`attention`] with dropout of its weights. Dropout is active on devices with autodiff only.
+/// [`attention`] with dropout applied to its weights `[B, H, T, K]`. Dropout is active only on devices with
+/// autodiff.
 pub fn attention_with_dropout(
     q: Tensor<4>,
     k: Tensor<4>,

@@ -6,10 +6,10 @@ use burn::tensor::ops::AttentionModuleOptions;
 
 use super::score_weights::score_weights;
 
-/// `softmax(q k^T * scale, softcapped, biased, masked)`: `q [B, H, T, D]`, `k [B, H, K, D]` →
-/// `[B, H, T, K]`, computed in single precision. The mask is true where a key is hidden; a query that sees no key
-/// gets zeros. Sinks `[H]` are the score of one more key in each head; its weight is left out of the result. Causal:
-/// the last query sees all keys.
+/// `softmax(scale * q k^T)`: `q [B, H, T, D]`, `k [B, H, K, D]` → `[B, H, T, K]`, with the softmax in single
+/// precision. Before it, the scores are softcapped, `bias` is added, and hidden keys are masked. `mask` is
+/// true where a key is hidden; a query that sees no key gets zeros. `sinks [H]` are the scores of one more
+/// key in each head, whose weight is not part of the result. With `is_causal`, the last query sees all keys.
 pub fn attention_weights(
     q: Tensor<4>,
     k: Tensor<4>,

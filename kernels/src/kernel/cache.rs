@@ -4,7 +4,7 @@ use burn::prelude::*;
 
 use super::append::Appended;
 
-/// The state of one decoding of a model. It belongs to the caller.
+/// The state of a model while it decodes one batch. The caller owns it.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     /// `P`: the number of tokens decoded so far.
@@ -14,7 +14,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// An empty cache for a model with that many attentions.
+    /// An empty cache for a model with this number of attention layers.
     pub fn new(layers: usize) -> Self {
         Self { past: 0, layers: vec![KvCache::default(); layers] }
     }
@@ -29,7 +29,7 @@ impl Cache {
         self.past == 0
     }
 
-    /// Keeps only these sequences of the batch, in that order, as beam search needs it.
+    /// Keeps the sequences of the batch that have these indices, in this order, as beam search requires.
     pub fn select(&mut self, rows: &Tensor<1, Int>) {
         for layer in &mut self.layers {
             layer.select(rows);
@@ -37,7 +37,7 @@ impl Cache {
     }
 }
 
-/// What one attention keeps: its keys and values, or what they are computed from.
+/// What one attention layer keeps: its keys and values, or what they are computed from.
 #[derive(Clone, Debug, Default)]
 pub struct KvCache {
     rank_3: Vec<Appended<3>>,
@@ -46,8 +46,8 @@ pub struct KvCache {
 }
 
 impl KvCache {
-    /// Appends one tensor or several along the axis before the last, which is time, and returns everything that was
-    /// appended so far: `[.., T, D]` → `[.., P + T, D]`.
+    /// Appends a tensor, or several in a tuple, along the axis of positions, the last but one. Returns
+    /// everything that has been appended so far: `[.., T, D]` → `[.., P + T, D]`.
     pub fn append<T: Append>(&mut self, new: T) -> T {
         let time = new.time();
         let mut count = [0; 2];
@@ -56,7 +56,7 @@ impl KvCache {
         all
     }
 
-    /// Keeps only these rows of the batch, in that order.
+    /// Keeps the rows of the first axis, the batch, that have these indices, in this order.
     pub fn select(&mut self, rows: &Tensor<1, Int>) {
         self.rank_3.iter_mut().for_each(|kept| kept.select(rows));
         self.rank_4.iter_mut().for_each(|kept| kept.select(rows));
@@ -68,8 +68,8 @@ pub trait Append: Sized {
     /// The number of positions, `T`.
     fn time(&self) -> usize;
 
-    /// Appends to the cache's next buffers and returns their contents. `count` holds how many buffers of rank 3 and of
-    /// rank 4 this call has used so far.
+    /// Appends to the cache's next buffers and returns their contents. `count` is the number of buffers of
+    /// rank 3 and of rank 4 that this call has used so far.
     fn append_to(self, cache: &mut KvCache, count: &mut [usize; 2]) -> Self;
 }
 

@@ -4,8 +4,8 @@ use burn::prelude::*;
 use burn::tensor::IndexingUpdateOp;
 
 /// `sum over experts e of weights[.., e] * expert_e(x)`: `x [B, T, D]`, `weights [B, T, E]` → `[B, T, D]`.
-/// `apply(e, rows [N, D])` is expert `e`, applied to the tokens whose weight for it is not zero. The weights are read
-/// back to the host to find these tokens.
+/// `apply(e, rows [N, D])` computes expert `e` for the `N` tokens whose weight for it is not zero. To find
+/// these tokens, the weights are read back to the host.
 pub fn mix_experts(
     x: Tensor<3>,
     weights: Tensor<3>,

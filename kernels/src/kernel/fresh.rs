@@ -10,7 +10,7 @@ pub fn normal<const D: usize>(shape: [usize; D], std: f64, device: &Device) -> P
     Initializer::Normal { mean: 0.0, std }.init(shape, device)
 }
 
-/// A parameter drawn from `N(0, std²)`; what is more than `cut` standard deviations away is drawn again.
+/// A parameter drawn from `N(0, std²)`; values more than `cut` standard deviations from 0 are drawn again.
 pub fn truncated_normal<const D: usize>(
     shape: [usize; D],
     std: f64,

@@ -1,4 +1,4 @@
-//! Gelu with its own gradient on every backend.
+//! Gelu, with the forward and backward pass that suits the backend.
 
 use burn::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Attention heads as an axis.
+//! Splits features into attention heads, merges them again, and repeats heads.
 
 use burn::prelude::*;
 
@@ -14,11 +14,11 @@ pub fn merge_heads(x: Tensor<4>) -> Tensor<3> {
     x.swap_dims(1, 2).reshape([batch, length, heads * width])
 }
 
-/// Repeats each head `times` in a row, so that several heads of queries can share one of keys:
+/// Repeats each head `times` in a row, so that several query heads can share one head of keys and values:
 /// `[B, H, T, D]` → `[B, H * times, T, D]`
-// Burn's attention accepts fewer heads of keys than of queries on Flex only, and not while training: autodiff runs the
-// fallback (`attention` in ops/module.rs of burn-autodiff 0.22.1), whose matrix product then combines the wrong heads
-// without an error.
+// Only on Flex does burn's attention accept fewer key heads than query heads, and even there not while
+// training: autodiff runs the fallback (`attention` in ops/module.rs of burn-autodiff 0.22.1), whose matrix
+// product then combines the wrong heads without an error.
 pub fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
     let [batch, heads, length, width] = x.dims();
     x.unsqueeze_dim::<5>(2).expand([batch, heads, times, length, width]).reshape([

@@ -3,8 +3,8 @@
 use burn::module::{Content, Devices, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor};
 use burn::prelude::*;
 
-/// A module on the heap, so that a `Vec` can hold blocks of different sizes without the room of the largest for each.
-/// It adds no segment to the paths of parameters.
+/// A module on the heap. With it, a `Vec` of blocks of different sizes does not take the size of the largest
+/// block for every element. It adds no segment to the paths of parameters.
 #[derive(Clone, Debug)]
 pub struct Heap<M>(Box<M>);
 

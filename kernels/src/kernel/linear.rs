@@ -1,11 +1,11 @@
-//! Linear layers on rows.
+//! Linear layers, computed as one matrix product over all rows.
 
 use burn::prelude::*;
 
-/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as one
-/// matrix. Burn's own layer may multiply sequence by sequence; the weight then has a gradient for each sequence,
-/// `[B, in, out]`, before these are added up (burn-dispatch 0.22.1 leaves `linear` at its default, which autodiff
-/// sees as a product that broadcasts).
+/// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as
+/// one matrix. Burn's own layer may multiply sequence by sequence; in training, the weight then has a
+/// gradient for each sequence, `[B, in, out]`, until these are added up (burn-dispatch 0.22.1 leaves `linear`
+/// at its default, which autodiff treats as a broadcast product).
 pub fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
     let mut shape = x.dims();
     let [width, features] = weight.dims();

@@ -6,8 +6,9 @@ use burn::prelude::*;
 use burn::store::{FloatCastAdapter, ModuleAdapter, ModuleSnapshot, PyTorchToBurnAdapter, SafetensorsStore};
 use burn::tensor::DType;
 
-/// The model with the weights of a safetensors file: names are the paths of fields, linear weights are `[out, in]`.
-/// `renamed` are the segments of paths whose fields have other names.
+/// Loads the weights of a safetensors file into a model. The names of the tensors are the paths of the
+/// model's fields, and the weights of linear layers are `[out, in]`. Each pair in `renamed` is a segment of
+/// paths in the file and the name of the field that it refers to, where these differ.
 ///
 /// # Errors
 /// The file cannot be read, or its tensors are not exactly those of the model.

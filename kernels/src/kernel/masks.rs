@@ -2,8 +2,8 @@
 
 use burn::prelude::*;
 
-/// The mask `[1, 1, T, K]` of a rule: `hidden(query, key)`, in positions from the sequence's start. The
-/// first query is at position `start`.
+/// The mask `[1, 1, T, K]` that is true where `hidden(query, key)` is true. Query and key are given by their
+/// positions in the sequence; the first query is at position `start`.
 pub fn mask_by(
     start: usize,
     queries: usize,
@@ -17,7 +17,7 @@ pub fn mask_by(
     Tensor::from_data(TensorData::new(values, [1, 1, queries, keys]), device)
 }
 
-/// Padding, 1 = keep, as a mask of keys: `[B, K]` → `[B, 1, 1, K]`.
+/// The mask that hides padding from every query: `keep [B, K]`, 0 for padding, → `[B, 1, 1, K]`.
 pub fn padding_mask(keep: Tensor<2, Int>) -> Tensor<4, Bool> {
     let [batch, keys] = keep.dims();
     keep.equal_elem(0).reshape([batch, 1, 1, keys])

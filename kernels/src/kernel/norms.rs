@@ -3,9 +3,10 @@
 use burn::prelude::*;
 use burn::tensor::{DType, module::layer_norm};
 
-/// `(x - mean) / sqrt(var + eps) * weight + bias`, in single precision; an absent weight is ones.
-// The casts are here because burn does not promote element types (tracel-ai/burn#3218): given two different ones, Flex
-// panics, CubeCL's backends read one as the other without an error, and only LibTorch converts.
+/// `(x - mean) / sqrt(var + eps) * weight + bias`, in single precision; without a weight, the factor is 1.
+// The casts are necessary because burn does not promote element types (tracel-ai/burn#3218): if two tensors
+// differ in theirs, Flex panics, CubeCL's backends read one type as the other without an error, and only
+// LibTorch converts.
 pub fn layer_norm_of<const D: usize>(
     x: Tensor<D>,
     weight: Option<Tensor<1>>,
@@ -18,7 +19,8 @@ pub fn layer_norm_of<const D: usize>(
     layer_norm(x.cast(DType::F32), weight.cast(DType::F32), bias, eps).cast(dtype)
 }
 
-/// `x / sqrt(mean(x^2) + eps) * weight`; an absent weight is ones. The mean is taken in single precision.
+/// `x / sqrt(mean(x^2) + eps) * weight`; without a weight, the factor is 1. The mean is taken in single
+/// precision.
 pub fn rms_norm_of<const D: usize>(x: Tensor<D>, weight: Option<Tensor<1>>, eps: f64) -> Tensor<D> {
     let dtype = x.dtype();
     let rms = (x.clone().cast(DType::F32).square().mean_dim(D - 1) + eps).sqrt();

@@ -14,7 +14,7 @@ pub struct OffsetRmsNorm {
 }
 
 impl OffsetRmsNorm {
-    /// The norm with a weight of zeros, which multiplies by one.
+    /// The norm with its initial weight of zeros, so that the factor is one.
     pub fn new(width: usize, eps: f64, device: &Device) -> Self {
         Self { weight: Initializer::Zeros.init([width], device), eps }
     }
@@ -34,7 +34,8 @@ pub struct OffsetLayerNorm {
 }
 
 impl OffsetLayerNorm {
-    /// The norm with a weight of zeros, which multiplies by one.
+    /// The norm with its initial weight of zeros, so that the factor is one, and a bias of zeros if
+    /// `has_bias`.
     pub fn new(width: usize, has_bias: bool, eps: f64, device: &Device) -> Self {
         let zeros = || Initializer::Zeros.init([width], device);
         Self { weight: zeros(), bias: has_bias.then(zeros), eps }

@@ -2,9 +2,10 @@
 
 use burn::prelude::*;
 
-/// The bucket of `key - query` as `[T, K]`; the first query is at position `start`. Half of the buckets
-/// hold one distance each, the others grow logarithmically up to `max_distance`, and the last one also holds all
-/// longer distances. With `bidirectional`, keys after the query have buckets of their own.
+/// The bucket of `key - query` as `[T, K]`; the first query is at position `start`. With `bidirectional`, the
+/// second half of the buckets is for keys after the query; otherwise all such keys count as distance 0. On
+/// each side, half of the buckets contain one distance each, the others grow logarithmically up to
+/// `max_distance`, and the last one also contains all longer distances.
 pub fn relative_buckets(
     start: usize,
     queries: usize,

@@ -26,8 +26,8 @@ pub fn frequencies(theta: f64, dim: usize) -> Vec<f64> {
     (0..dim / 2).map(|i| theta.powf(-((2 * i) as f64) / dim as f64)).collect()
 }
 
-/// Inverse frequencies under dynamic NTK, for a sequence of `n` positions that is longer than the `trained` ones:
-/// `theta` grows to `theta * (factor * n / trained - (factor - 1)) ^ (dim / (dim - 2))`.
+/// The inverse frequencies of dynamic NTK for a sequence of `n` positions, more than the `trained` ones of
+/// training: `theta` grows to `theta * (factor * n / trained - (factor - 1)) ^ (dim / (dim - 2))`.
 pub fn dynamic_frequencies(theta: f64, factor: f64, trained: usize, n: usize, dim: usize) -> Vec<f64> {
     let d = dim as f64;
     let grown = theta * (factor * n as f64 / trained as f64 - (factor - 1.0)).powf(d / (d - 2.0));
@@ -35,7 +35,7 @@ pub fn dynamic_frequencies(theta: f64, factor: f64, trained: usize, n: usize, di
 }
 
 /// Rotates feature `i` with `i + n/2` among the first `n = 2 * pairs` features: `[B, H, T, D]`, tables
-/// `[T, pairs]`. Features from `n` on stay.
+/// `[T, pairs]`. The other features stay unchanged.
 pub fn rotate_half(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>) -> Tensor<4> {
     let (pairs, width) = (cos.dims()[1], x.dims()[3]);
     let (cos, sin) = (cos.unsqueeze::<4>(), sin.unsqueeze::<4>());
@@ -49,7 +49,7 @@ pub fn rotate_half(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>) -> Tensor<4> {
 }
 
 /// Rotates feature `2i` with `2i + 1` among the first `2 * pairs` features: `[B, H, T, D]`, tables
-/// `[T, pairs]`. The other features stay.
+/// `[T, pairs]`. The other features stay unchanged.
 pub fn rotate_interleaved(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>) -> Tensor<4> {
     let [batch, heads, length, width] = x.dims();
     let pairs = cos.dims()[1];

@@ -4,8 +4,9 @@ use burn::prelude::*;
 use burn::tensor::activation::{sigmoid, softmax};
 use burn::tensor::{DType, IndexingUpdateOp};
 
-/// Softmax over all experts, then the best `top_k`: `[B, T, E]` → `[B, T, E]`, zero for the others.
-/// `choice` maps affinities to the scores that decide which experts are the best.
+/// Softmax over all experts, then the best `top_k`: `[B, T, E]` → `[B, T, E]`, zero for the others. `choice`
+/// maps affinities to the scores that decide which experts are the best. If `normalize`, the weights of a
+/// token are divided by their sum.
 pub fn route_softmax(
     scores: Tensor<3>,
     top_k: usize,
@@ -16,7 +17,8 @@ pub fn route_softmax(
     keep_chosen(softmax(scores.cast(DType::F32), 2).cast(dtype), top_k, normalize, choice)
 }
 
-/// A sigmoid for each expert, then the best `top_k` (DeepSeek-V3): `[B, T, E]` → `[B, T, E]`.
+/// A sigmoid for each expert, then the best `top_k` (DeepSeek-V3): `[B, T, E]` → `[B, T, E]`. The arguments
+/// are those of [`route_softmax`].
 pub fn route_sigmoid(
     scores: Tensor<3>,
     top_k: usize,
@@ -26,7 +28,7 @@ pub fn route_sigmoid(
     keep_chosen(sigmoid(scores), top_k, normalize, choice)
 }
 
-/// The best `top_k`, then softmax over those (GPT-OSS): `[B, T, E]` → `[B, T, E]`.
+/// The best `top_k` by the result of `choice`, then softmax over those (GPT-OSS): `[B, T, E]` → `[B, T, E]`.
 pub fn route_softmax_of_chosen(
     scores: Tensor<3>,
     top_k: usize,
@@ -38,8 +40,9 @@ pub fn route_softmax_of_chosen(
     softmax(scores, 2).mask_fill(left_out, 0.0).cast(dtype)
 }
 
-/// Only experts of the best `keep` of `groups` groups of equal size may be chosen; a group's score is the
-/// sum of its best `score_of` (DeepSeek-V3): `[B, T, E]` → `[B, T, E]`.
+/// Restricts the choice to the experts of the best `keep` of `groups` groups of equal size, by lowering the
+/// scores of all others to the lowest number (DeepSeek-V3): `[B, T, E]` → `[B, T, E]`. The score of a group
+/// is the sum of its best `score_of` scores.
 pub fn limit_groups(scores: Tensor<3>, groups: usize, keep: usize, score_of: usize) -> Tensor<3> {
     let [batch, length, experts] = scores.dims();
     let size = experts / groups;
@@ -70,7 +73,7 @@ fn keep_chosen(
     }
 }
 
-/// 1 for the best `top_k` along the last axis, 0 for the others.
+/// `[B, T, E]` → `[B, T, E]`: 1 for the best `top_k` scores along the last axis, 0 for the others.
 fn chosen(scores: Tensor<3>, top_k: usize) -> Tensor<3> {
     let scores = scores.detach();
     let (best, indices) = scores.clone().topk_with_indices(top_k, 2);

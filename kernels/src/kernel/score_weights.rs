@@ -1,13 +1,14 @@
-//! The weights of attention from its scores, however those are computed.
+//! Attention weights from scores, which can be dot products or additive scores.
 
 use burn::prelude::*;
 use burn::tensor::DType;
 use burn::tensor::activation::softmax;
 use burn::tensor::ops::AttentionModuleOptions;
 
-/// `softmax(scores, softcapped, biased, masked)` of scaled scores `[B, H, T, K]` in single precision. The mask is
-/// true where a key is hidden; a query that sees no key gets zeros. Sinks `[H]` are the score of one more key in
-/// each head; its weight is left out of the result. Causal: the last query sees all keys.
+/// The softmax over the keys of `scores [B, H, T, K]`, which are scaled already and in single precision.
+/// Before it, the scores are softcapped, `bias` is added, and hidden keys are masked. `mask` is true where a
+/// key is hidden; a query that sees no key gets zeros. `sinks [H]` are the scores of one more key in each
+/// head, whose weight is not part of the result. With `is_causal`, the last query sees all keys.
 pub fn score_weights(
     mut scores: Tensor<4>,
     mask: Option<Tensor<4, Bool>>,
@@ -43,7 +44,7 @@ pub fn score_weights(
         }
         None => softmax(scores, 3),
     };
-    // Where all keys are hidden, softmax would give each of them the same weight.
+    // If all keys of a query are hidden, softmax gives each of them the same weight instead of 0.
     match hidden {
         Some(hidden) if padded => weights.mask_fill(hidden, 0.0),
         Some(_) | None => weights,

@@ -19,7 +19,8 @@ pub fn sinusoid_concat(positions: Tensor<2, Int>, dim: usize, base: f64) -> Tens
     )
 }
 
-/// The table in which column `i` has the frequency and the function (cosine if true) that `pair_of(i)` returns.
+/// The table whose column `i` is the sine or the cosine of `position / base^(2 * pair / dim)`: `pair_of(i)`
+/// returns the pair, and true for the cosine.
 fn sinusoid(
     positions: Tensor<2, Int>,
     dim: usize,
@@ -29,8 +30,8 @@ fn sinusoid(
     let device = positions.device();
     let [rows, length] = positions.dims();
     let mut table = Vec::with_capacity(rows * length * dim);
-    // Integers have 32 bits on Flex and CubeCL's backends and 64 on LibTorch (`int_dtype` of burn's device settings).
-    // `iter` converts them, while a slice must have the right type.
+    // Integers have 32 bits on Flex and CubeCL's backends, and 64 on LibTorch (`int_dtype` of burn's device
+    // settings). `iter` converts them to the type asked for, while a slice must have the type of the data.
     for position in positions.into_data().iter::<f64>() {
         for column in 0..dim {
             let (pair, cosine) = pair_of(column);

@@ -1,10 +1,10 @@
-//! The scores of all words of a table.
+//! Logits: the products of a vector with all rows of an embedding table.
 
 use burn::prelude::*;
 
-/// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix. Burn's linear layer
-/// multiplies sequence by sequence, for example for the one new token of cached decoding, and then copies the
-/// transposed table in every call (`linear` in burn-backend 0.22.1).
+/// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix. Burn's linear
+/// layer would multiply sequence by sequence, even for the one new token of cached decoding, and would copy
+/// the transposed table in every call (`linear` in burn-backend 0.22.1).
 pub fn unembed<const D: usize>(x: Tensor<D>, table: Tensor<2>) -> Tensor<D> {
     let mut shape = x.dims();
     let [words, width] = table.dims();

@@ -5,9 +5,10 @@ use burn::tensor::DType;
 use burn::tensor::module::attention_fallback;
 use burn::tensor::ops::AttentionModuleOptions;
 
-/// `softmax(q k^T * scale, softcapped, biased, masked) v`: `q [B, H, T, D]`, `k [B, H, K, D]`,
-/// `v [B, H, K, V]` → `[B, H, T, V]`. The mask is true where a key is hidden; a query that sees no key
-/// gets zeros. Causal: the last query sees all keys. Computed in single precision.
+/// `softmax(scale * q k^T) v`: `q [B, H, T, D]`, `k [B, H, K, D]`, `v [B, H, K, V]` → `[B, H, T, V]`,
+/// computed in single precision. Before the softmax, the scores are softcapped, `bias` is added, and hidden
+/// keys are masked. `mask` is true where a key is hidden; a query that sees no key gets zeros. With
+/// `is_causal`, the last query sees all keys.
 pub fn attention(
     q: Tensor<4>,
     k: Tensor<4>,

@@ -1,4 +1,4 @@
-//! Which values are captured: paths with `*` for any one segment.
+//! Selects the values to capture, by paths in which `*` matches any one segment.
 
 use std::fmt;
 
@@ -14,22 +14,22 @@ pub struct Captures {
     reading: Reading,
 }
 
-/// The memory that a caller takes after a run to read what the run returned, in bytes for each element. A run whose
-/// results would not fit afterwards is refused before it begins.
+/// The memory that a caller needs after a run to read its results, in bytes per element. A run whose results
+/// could not be read for lack of memory is refused before it begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reading {
-    /// Of the largest value, where one is read after the other.
+    /// Bytes per element of the largest value, for a caller that reads one value after the other.
     pub largest: u64,
-    /// Of every captured value, where all are read together.
+    /// Bytes per element of all captured values, for a caller that reads them together.
     pub each: u64,
 }
 
 /// A path that names no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureError {
-    /// As given.
+    /// The path, as the caller gave it.
     pub path: String,
-    /// Paths most like it.
+    /// A few existing paths, one of which may be meant.
     pub like: Vec<String>,
 }
 
@@ -44,30 +44,30 @@ impl fmt::Display for CaptureError {
 }
 
 impl Captures {
-    /// Nothing in addition to the outputs.
+    /// Captures nothing, so that a run returns only the outputs.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// These paths.
+    /// Captures the values that these paths match.
     pub fn of<S: Into<String>>(paths: impl IntoIterator<Item = S>) -> Self {
         Self { paths: paths.into_iter().map(Into::into).collect(), reading: Reading::default() }
     }
 
-    /// The same paths, and what reading them takes.
+    /// The same captures, for a caller that needs this memory to read the results.
     #[must_use]
     pub fn read(self, reading: Reading) -> Self {
         Self { reading, ..self }
     }
 
-    /// What reading takes.
+    /// The memory that the caller needs to read the results.
     pub(super) fn reading(&self) -> Reading {
         self.reading
     }
 
-    /// The values that the paths name, by their full names, in the order the paths are given. `values` are all
-    /// values of a graph by path, one for each time a value is computed; `parts` what its parts give, which a
-    /// path names if no value has it.
+    /// The numbers of the values that the paths match, by full name, in the order of the paths. `values` maps
+    /// each path of a graph to the numbers of its values, one for each time it is computed. `parts` maps the
+    /// path of each part to its results in the same way; it is searched only if no value matches.
     pub(super) fn resolve(
         &self,
         values: &IndexMap<String, Vec<usize>>,
@@ -107,7 +107,8 @@ impl Captures {
     }
 }
 
-/// The names of a value that is computed one or several times.
+/// The name of each value with this path: the path alone if it is computed once, otherwise followed by `@0`,
+/// `@1`, ...
 pub(super) fn names(path: &str, times: &[usize]) -> Vec<(String, usize)> {
     match times {
         [one] => vec![(path.to_owned(), *one)],
@@ -115,7 +116,7 @@ pub(super) fn names(path: &str, times: &[usize]) -> Vec<(String, usize)> {
     }
 }
 
-/// A path and, after `@`, which time.
+/// Splits `path@1` into the path and the number after `@`, which selects one of several computations.
 fn stem(path: &str) -> (&str, Option<&str>) {
     match path.split_once('@') {
         Some((stem, time)) => (stem, Some(time)),

@@ -1,4 +1,5 @@
-//! Graph → plan: unrolls calls and stacks, binds parameters, sorts constants and memory out.
+//! Turns a graph into a plan: unrolls calls and stacks, replaces the paths of parameters by indices, and
+//! finds out which values are constants and which belong to the memory.
 
 use std::sync::Mutex;
 
@@ -14,32 +15,33 @@ use crate::ir::op::meaning::Indices;
 use crate::ir::paths::join;
 use crate::ir::{DType, Dim, Layer, Lengths, Member, MemberId, MemberKind, Module, Op, Sym, Type, Verified};
 
-/// Most instructions of a plan.
+/// The largest number of instructions that a plan may have.
 const INSTRUCTIONS: usize = 1_000_000;
 
-/// Positions looked up in a learned table: `offset + P + T` may not exceed its rows.
+/// A lookup of positions in a learned table. The largest position, `offset + P + T - 1` in a causal decoder,
+/// must be a row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup {
-    /// Whose length.
+    /// The sequence whose positions are looked up.
     pub along: Sequence,
     /// Added to every position.
     pub offset: u64,
-    /// The table's rows.
+    /// The number of rows of the table.
     pub rows: u64,
-    /// The table's path.
+    /// The path of the table.
     pub path: String,
 }
 
-/// What a value depends on.
+/// What a value depends on, directly or through other values.
 #[derive(Clone, Copy, Debug, Default)]
 struct Depends {
     /// A parameter.
     weights: bool,
     /// An input.
     inputs: bool,
-    /// `T` or `P`, or an input of that length.
+    /// `T` or `P`, or an input whose shape contains one of them.
     time: bool,
-    /// `S`, or an input without `T` and `P`.
+    /// `S`, or an input whose shape contains neither `T` nor `P`.
     source: bool,
 }
 
@@ -67,9 +69,9 @@ struct FlatValue {
     ty: Type,
     depends: Depends,
     from: Source,
-    /// The op that made it, if positions or buckets.
+    /// The op that computes it, if it is a constant.
     made: Option<Op>,
-    /// The input it is.
+    /// The index of the input that it is, or whose integers it contains, as a slice of that input does.
     input: Option<usize>,
 }
 
@@ -79,14 +81,16 @@ struct Flat<'a> {
     values: Vec<FlatValue>,
     nodes: Vec<FlatNode>,
     constants: Vec<Constant>,
-    /// Values by path, one for each time they are computed.
+    /// The numbers of the values with each path, one for each time the value is computed.
     names: IndexMap<String, Vec<usize>>,
-    /// What each part gives, by the part's path: the `norm2` of an equation.
+    /// The results of each layer, module and block by its path, one for each time it is applied. Thus a
+    /// capture can name a part, such as the `norm2` of an equation.
     parts: IndexMap<String, Vec<usize>>,
     inputs: Vec<Input>,
     lookups: Vec<Lookup>,
     buffers: usize,
-    /// How many modules have been applied.
+    /// The number of modules applied so far. It counts towards the limit of instructions, since even modules
+    /// without instructions take time to unroll.
     applied: usize,
 }
 
@@ -161,8 +165,9 @@ pub(super) fn plan(graph: &Verified, captures: &Captures) -> Result<Plan, PlanEr
     })
 }
 
-/// Every shape that a value has, with the first such value. Attention's weights are among them though no output
-/// may need them: with a scale of their own, burn's graphics backends have no kernel that goes without.
+/// Every shape that a value has, with the path of the first such value. Attention weights are included even
+/// if no output needs them, because burn's graphics backends have no kernel for attention with an explicit
+/// scale that does without them.
 fn shapes(names: &IndexMap<String, Vec<usize>>, values: &[FlatValue]) -> IndexMap<Vec<Dim>, String> {
     let mut shapes = IndexMap::new();
     for (path, times) in names {
@@ -183,7 +188,7 @@ pub(super) fn paths(graph: &Verified) -> Result<Vec<(String, Type)>, PlanError> 
     Ok(each.map(|(name, value)| (name, flat.values[value].ty.clone())).collect())
 }
 
-/// The root applied to its inputs.
+/// Flattens the whole graph. Returns the numbers of its results, too.
 fn whole<'a>(graph: &'a Verified, layout: &'a Layout) -> Result<(Flat<'a>, Vec<usize>), PlanError> {
     let mut flat = Flat {
         graph,
@@ -232,7 +237,7 @@ impl Flat<'_> {
         Ok(id)
     }
 
-    /// Applies a module; `arguments` and what is returned are numbers of values.
+    /// Unrolls one call of a module. `arguments` and the returned results are numbers of values.
     fn module(
         &mut self,
         module: &Module,
@@ -308,7 +313,7 @@ impl Flat<'_> {
         }
     }
 
-    /// Blocks one after the other.
+    /// Unrolls the blocks of a stack, each of them `each` times in a row.
     fn scan(
         &mut self,
         member: &Member,
@@ -340,7 +345,7 @@ impl Flat<'_> {
         Ok(vec![x])
     }
 
-    /// The experts of a mixture, each as a body of its own.
+    /// The experts of a mixture, each as a separate body.
     fn experts(&self, member: &Member, prefix: &str) -> Result<Vec<Body>, PlanError> {
         let MemberKind::Stack(runs) = &member.kind else { return Err(contradiction(&member.name)) };
         let mut experts = Vec::new();
@@ -354,7 +359,8 @@ impl Flat<'_> {
         Ok(experts)
     }
 
-    /// An op that runs nothing else, with what it says of its inputs.
+    /// Adds an op that refers to no member, and records how it uses inputs of the graph: as padding, or as
+    /// ids that are looked up in a table.
     fn without_members(
         &mut self,
         op: &Op,
@@ -372,7 +378,8 @@ impl Flat<'_> {
         self.pure(op, inputs, types, lengths_of(&meaning.along()))
     }
 
-    /// A node without members: a constant if all it reads are, once for all equal ones.
+    /// Adds an op that refers to no member. If it depends only on lengths, it becomes a constant, which it
+    /// shares with equal ops.
     fn pure(
         &mut self,
         op: &Op,
@@ -382,14 +389,15 @@ impl Flat<'_> {
     ) -> Result<Vec<usize>, PlanError> {
         let depends = inputs.iter().fold(own, |all, v| all.and(self.values[*v].depends));
         if !depends.is_constant() || op.meaning().is_random() {
-            // Masks are few and alike in every block: those made twice from the same are made once.
+            // Masks are few, and blocks often use the same one, so a mask is computed once for the same
+            // inputs.
             let is_mask = types.iter().all(|ty| ty.dtype == DType::Bool);
             let sources: Vec<Source> = inputs.iter().map(|v| self.values[*v].from).collect();
             if is_mask && let Some(same) = self.same(op, &sources) {
                 return Ok(same);
             }
             let outputs = self.push(Action::Op(op.clone()), inputs, types, own)?;
-            // Zeros and parts of an input are bounded like the input.
+            // Zeros and slices of an input have the same bounds as the input.
             if let (true, [x, ..], [y]) = (op.meaning().keeps_indices(), inputs, outputs.as_slice()) {
                 self.values[*y].input = self.values[*x].input;
             }
@@ -466,7 +474,7 @@ impl Flat<'_> {
         Ok(outputs)
     }
 
-    /// An expert as a body of its own.
+    /// Flattens an expert into a separate body, which is run on the rows sent to it.
     fn expert(&self, module: &Module, path: &str) -> Result<Body, PlanError> {
         let mut flat = Flat {
             graph: self.graph,
@@ -494,7 +502,7 @@ impl Flat<'_> {
         Ok(assign(flat.values.len(), &arguments, flat.nodes, &results, &[]).0)
     }
 
-    /// The layer at the end of a chain of members, and its path.
+    /// The layer at the end of a chain of members, starting in `module`, and its path.
     fn layer(
         &self,
         module: &Module,
@@ -544,7 +552,8 @@ impl Flat<'_> {
         })
     }
 
-    /// Records what may be looked up in a table: an input's values, positions, buckets.
+    /// Records that ids are looked up in a table with this number of rows, so that a run can check inputs and
+    /// positions. Fails if nothing bounds the ids.
     fn looked_up(&mut self, ids: usize, rows: u64, path: String) -> Result<(), PlanError> {
         let value = &self.values[ids];
         if let Some(input) = value.input.and_then(|i| self.inputs.get_mut(i)) {
@@ -565,7 +574,7 @@ impl Flat<'_> {
         }
     }
 
-    /// Records that an input's values are 0 and 1.
+    /// Records that the values of an input must be 0 (padding) or 1 (keep), if the value is an input.
     fn keeps(&mut self, value: Option<&usize>) {
         let input = value.and_then(|v| self.values[*v].input);
         if let Some(input) = input.and_then(|i| self.inputs.get_mut(i)) {

@@ -1,9 +1,9 @@
-//! A verified graph as a flat list of instructions, which is made once and run many times.
+//! A verified graph as a flat list of instructions, which is built once and run many times.
 //!
 //! Calls and stacks are unrolled, and parameters are referred to by index. Every value has a register, and
 //! every read knows whether it is the last one, so that the value can be moved into the op. Values that
 //! depend only on lengths (position tables, masks, biases with fixed slopes) are [`Constant`]s, computed
-//! once for these lengths. What no output needs is left out, for example attention weights.
+//! once for these lengths. Values that no output needs are left out, for example attention weights.
 //!
 //! Cached decoding: a node that depends neither on the decoded sequence nor on its length (an encoder, the
 //! keys and values of cross attention) belongs to the *memory*. It runs in the first call, and the values
@@ -55,7 +55,7 @@ impl std::error::Error for PlanError {}
 pub(super) enum Operand {
     /// A register; `last` if this is the last read of it.
     Register { index: usize, last: bool },
-    /// Among the constants.
+    /// The constant with this index.
     Constant(usize),
 }
 
@@ -66,17 +66,17 @@ pub(super) enum Action {
     Linear { weight: usize, bias: Option<usize> },
     /// Row lookup in a matrix.
     Embedding { weight: usize },
-    /// Layer norm by vectors.
+    /// Layer norm with an optional weight and bias.
     LayerNorm { weight: Option<usize>, bias: Option<usize>, eps: f64, unit_offset: bool },
-    /// RMS norm by a vector.
+    /// RMS norm with an optional weight.
     RmsNorm { weight: Option<usize>, eps: f64, unit_offset: bool },
-    /// Patches projected by a kernel with this side length.
+    /// Patches of this side length, projected by a kernel `[dim, C, size, size]`.
     Patches { weight: usize, bias: Option<usize>, size: usize },
     /// The value of a parameter.
     Param(TensorIndex),
     /// Experts, each with its own body for rows `[N, D]`.
     Experts(Vec<Body>),
-    /// Appends to a buffer of the cache.
+    /// Appends to a buffer of the cache and returns its contents; the identity outside of cached decoding.
     Cache { slot: usize },
     /// An op without parameters.
     Op(Op),
@@ -89,7 +89,7 @@ pub(super) struct Instruction {
     pub inputs: Vec<Operand>,
     /// The register of every result; `None` if the result is not used.
     pub outputs: Vec<Option<usize>>,
-    /// Whether it belongs to the memory.
+    /// Whether it belongs to the memory, so that it runs only in the first call of cached decoding.
     pub memory: bool,
 }
 
@@ -109,13 +109,14 @@ pub(super) struct Constant {
     pub op: Op,
     /// The indices of other constants.
     pub inputs: Vec<usize>,
-    /// The index of the op's result.
+    /// Which result of the op it is.
     pub result: usize,
     /// 1 for each length that the value depends on, else 0.
     pub depends: Lengths,
-    /// Whether a node outside of the memory reads it.
+    /// Whether it is needed outside of the memory, directly or by another constant, and so in every call of
+    /// cached decoding.
     pub by_step: bool,
-    /// The values computed last, by lengths and device.
+    /// The values computed last, by lengths, device and whether autodiff is on.
     pub known: Mutex<Vec<(Lengths, Device, bool, Value)>>,
 }
 
@@ -128,7 +129,7 @@ pub struct Input {
     pub ty: Type,
     /// Whether it belongs to the memory of cached decoding, so that it is given only in the first call.
     pub memory: bool,
-    /// Whether its values are 0 and 1.
+    /// Whether it is a padding mask, whose values must be 1 (keep) or 0 (padding).
     pub keep: bool,
     /// The number of rows of the smallest table in which its values are looked up, and the path of that
     /// table.
@@ -151,14 +152,14 @@ pub struct Plan {
     pub(super) lookups: Vec<Lookup>,
     /// Whether the model can decode with a cache.
     pub(super) decodes: bool,
-    /// Every shape, with the first value that has it.
+    /// Every shape, with the first value that has it, to check against the limits of a device.
     pub(super) shapes: IndexMap<Vec<Dim>, String>,
-    /// The memory that runs take.
+    /// Forecasts the memory that runs take.
     pub(super) room: Room,
 }
 
 impl Plan {
-    /// Plans a graph. The outputs are the graph's own and the captured values.
+    /// Plans a graph. The results of a run are the outputs of the graph, followed by the captured values.
     ///
     /// # Errors
     /// The graph is too large to run, or no value has the path of a capture.
@@ -166,7 +167,7 @@ impl Plan {
         flatten::plan(graph, captures)
     }
 
-    /// Whether past positions can be replaced by a cache.
+    /// Whether the model can decode with a cache, without computing past positions again.
     pub fn decodes(&self) -> bool {
         self.decodes
     }

@@ -20,9 +20,9 @@ pub(super) enum Source {
     Constant(usize),
 }
 
-/// Removes what no result needs and assigns registers. `kept` values get registers before all others,
-/// because in later calls of cached decoding they are stored there beforehand. Returns the body, and the
-/// registers of those kept values that are read.
+/// Removes nodes that no result needs and assigns registers. `kept` values get their registers first and are
+/// never overwritten, because in later calls of cached decoding they are stored there before the body runs.
+/// Returns the body, and the registers of those kept values that are read.
 pub(super) fn assign(
     values: usize,
     arguments: &[usize],
@@ -113,7 +113,7 @@ fn reads(sources: &[Source]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// If a reader reads a value twice, the second read moves it.
+/// The operands of an instruction. If it reads a value twice, only its last read may move the value.
 fn operands(sources: &[Source], of: &[Option<usize>], is_last: impl Fn(usize) -> bool) -> Vec<Operand> {
     let again = |i: usize, source: &Source| sources[i + 1..].contains(source);
     sources

@@ -8,7 +8,7 @@ use crate::ir::print::{factor, optional};
 use crate::ir::work::Work;
 use crate::ir::{DType, Module, Type};
 
-/// Nonlinearities, by exact name.
+/// The nonlinearities. Variants of gelu that differ in value have different names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// `max(x, 0)`
@@ -44,7 +44,7 @@ impl Activation {
         }
     }
 
-    /// Operations that an element takes.
+    /// The number of operations for each element.
     pub fn operations(self) -> u64 {
         match self {
             // max
@@ -83,7 +83,7 @@ impl Meaning for Activation {
         Picture::step(self.name())
     }
     fn training(&self, _: &Site<'_>) -> Training {
-        // As burn composes them.
+        // What burn's implementation of each activation keeps, and how it passes the gradient on.
         let (own, passing) = match self {
             Activation::Relu | Activation::Gelu | Activation::Sigmoid => (0, Passing::InPlace),
             Activation::Tanh => (0, Passing::Fresh),
@@ -96,7 +96,7 @@ impl Meaning for Activation {
     }
 }
 
-/// Two float tensors, broadcast.
+/// The type of a sum or product of two float tensors, which are broadcast.
 fn infer_both(given: &Given<'_>) -> Types {
     let [a, b] = given.inputs else { return fail("two tensors expected") };
     if a.dtype != DType::Float || b.dtype != DType::Float || a.optional || b.optional {

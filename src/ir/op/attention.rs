@@ -26,7 +26,8 @@ pub struct Attention {
     pub has_mask: bool,
     /// Whether a bias input follows: `[1,H,T,K]`, added to the scores.
     pub has_bias: bool,
-    /// Whether a sinks input follows: `[H]`, one more score a head whose weight is dropped.
+    /// Whether a sinks input follows: `[H]`, the score of one more key in each head, whose weight is left
+    /// out.
     pub has_sinks: bool,
 }
 
@@ -35,7 +36,8 @@ pub struct Attention {
 pub enum Score {
     /// `q · k` (Vaswani et al. 2017)
     Dot,
-    /// `w · tanh(q + k)` with a learned `w` for each head (Bahdanau et al. 2015); `w [H,D]` is the last input.
+    /// `w · tanh(q + k)` with a learned `w` for each head (Bahdanau et al. 2015). The last input is
+    /// `w [H,D]`.
     Additive,
 }
 
@@ -70,13 +72,14 @@ impl Attention {
         self.optional()[3]
     }
 
-    /// Whether its weights are computed as a value of their own, because the fused operation cannot compute it.
+    /// Whether it is always computed in separate operations, because the fused one has no sinks or additive
+    /// scores.
     pub fn is_composed(&self) -> bool {
         self.has_sinks || self.score == Score::Additive
     }
 
-    /// The rules that hide keys from its queries, given those of its inputs: those of its mask and its own
-    /// `causal`.
+    /// The rules that hide keys from its queries: those of its mask and its own `causal`. `given` are the
+    /// rules of each input.
     pub fn hidden_by(&self, given: &[Vec<MaskRule>]) -> Vec<MaskRule> {
         let mut rules = self.mask().and_then(|i| given.get(i)).cloned().unwrap_or_default();
         if self.causal && !rules.contains(&MaskRule::CAUSAL) {
@@ -85,22 +88,22 @@ impl Attention {
         rules
     }
 
-    /// Whether its keys are those of another sequence than its queries: cross attention. Keys of the same sequence
-    /// are as many as the queries, and the cached ones before them.
+    /// Whether its keys are from another sequence than its queries (cross attention). Otherwise there is a
+    /// key for each query, and in a decoder also one for each cached position.
     pub fn reads_memory(site: &Site<'_>) -> bool {
         let length = |i: usize| site.input(i).and_then(|ty| ty.shape.iter().rev().nth(1));
         let (Some(queries), Some(keys)) = (length(0), length(1)) else { return false };
         keys != queries && *keys != queries + &Dim::sym(Sym::Past)
     }
 
-    /// Operations for one query and one key of one head: `2 D` for the score (the product of query and key, or of
-    /// `w` and the activated sum), `2 V` for the sum.
+    /// The number of operations for one query and one key of one head: `2 D` for the score (the product of
+    /// query and key, or of `w` and the activated sum), and `2 V` for the weighted sum of values.
     pub fn per_pair(site: &Site<'_>) -> Dim {
         (width(site, 1) + width(site, 2)) * Dim::of(2u64)
     }
 }
 
-/// Features of a head of an input.
+/// The number of features of each head of an input: the size of its last axis.
 fn width(site: &Site<'_>, input: usize) -> Dim {
     site.input(input).and_then(Type::last).cloned().unwrap_or_default()
 }
@@ -169,7 +172,8 @@ impl Meaning for Attention {
         if self.softcap.is_some() {
             steps += 3;
         }
-        // Additive scores add a query and a key and take tanh, feature by feature; no fused kernel avoids storing them.
+        // Additive scores add a query and a key and take tanh, feature by feature. No fused kernel exists for
+        // them, so the sums `[B,H,T,K,D]` are stored.
         let sums = match self.score {
             Score::Dot => Dim::default(),
             Score::Additive => &scores * &width(site, 0),
@@ -185,13 +189,15 @@ impl Meaning for Attention {
         Picture::step("attention")
     }
     fn training(&self, site: &Site<'_>) -> Training {
-        // Scores and their softmax keep two sizes of the scores, a softcap one more; what is multiplied by the
-        // values is kept too, and what dropout multiplied it by.
+        // The scores and their softmax are kept, two tensors of that size, and with a softcap one more. The
+        // weights that are multiplied by the values are kept, too, and the factors by which dropout
+        // multiplied them.
         let is_composed = self.dropout > 0.0 || self.is_composed();
         let mut entries = Vec::new();
         let mut factors = vec![Operand::Input(0), Operand::Input(1)];
         if let Some(weights) = self.score_weights() {
-            // The sum of each query and key is kept, and its tanh too; the gradient takes as much again twice.
+            // The sum of each query and key is kept, and its tanh, too; the gradient needs two more tensors
+            // of this size.
             let features = width(site, 0).constant().and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
             let sums = Entry::new(Passing::Fresh, factors);
             entries.push(Entry { size_of: 1, times: features, own: 1, needs_halves: 4, ..sums });

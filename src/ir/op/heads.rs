@@ -1,4 +1,4 @@
-//! Features dealt out to heads and joined again.
+//! Splits features into heads, merges heads, and repeats them.
 
 use super::meaning::{Given, Meaning, Picture, Site, Types};
 use super::training::{Entry, Passing, Training};

@@ -1,4 +1,4 @@
-//! What follows from a layer that is applied.
+//! The types, costs and training memory of layers that are applied.
 
 use super::meaning::{Given, Site, Types, size};
 use super::training::{Entry, Operand, Passing, Training};
@@ -6,7 +6,7 @@ use crate::ir::infer::fail;
 use crate::ir::work::Work;
 use crate::ir::{DType, Dim, Extent, Layer, Type};
 
-/// The type of what a layer computes.
+/// The type of a layer's result.
 pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
     if let Layer::Param { shape, .. } = layer {
         return match given.inputs {
@@ -59,7 +59,7 @@ pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
     }
 }
 
-/// What applying a layer costs.
+/// The work of applying a layer.
 pub(super) fn work(layer: &Layer, site: &Site<'_>) -> Work {
     let out = &site.out();
     let bias = |on: bool| if on { out.clone() } else { Dim::default() };
@@ -86,14 +86,15 @@ pub(super) fn work(layer: &Layer, site: &Site<'_>) -> Work {
     }
 }
 
-/// What comes of applying a layer in a training step.
+/// What applying a layer keeps in a training step.
 pub(super) fn training(layer: &Layer) -> Training {
     let (x, weight) = (Operand::Input(0), Operand::Weight);
     let both = |passing: Passing| Entry::new(passing, [x, weight]);
     match layer {
         Layer::Linear { .. } => both(Passing::Product).keeping([x]).alone(),
         Layer::Embedding { .. } => Entry::new(Passing::Fresh, [weight]).alone(),
-        // The product's two factors; the mean's and the variance's parts are of a row each.
+        // The two factors of the product with the weight are kept; the mean and the variance are one number
+        // per row.
         Layer::LayerNorm { affine: true, .. } => Entry { own: 2, ..both(Passing::Fresh) }.alone(),
         Layer::LayerNorm { .. } => {
             Entry { own: 1, needs_halves: 4, ..Entry::of_input(Passing::Fresh) }.alone()

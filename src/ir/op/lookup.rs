@@ -1,4 +1,5 @@
-//! Tables owned elsewhere: rows of them, products with them; and one vector for a sequence.
+//! Ops on tables that are inputs (rows of a table, products with one), and pooling a sequence into one
+//! vector.
 
 use super::meaning::{Given, Meaning, Picture, Site, Types, size};
 use super::training::{Entry, Operand, Passing, Training};

@@ -1,7 +1,7 @@
 //! Which keys a query may not see, in addition to padding.
 //!
-//! This file alone holds the rule. The interpreter and the pictures ask [`MaskRule::hides`], the counts
-//! call [`visible_pairs`] and [`reach`], and an emission target writes each of [`MaskRule::conditions`].
+//! The rule is defined only here. The interpreter and the pictures ask [`MaskRule::hides`], the counts call
+//! [`visible_pairs`] and [`reach`], and an emission target writes each of [`MaskRule::conditions`].
 
 use std::ops::Range;
 
@@ -14,21 +14,21 @@ use crate::ir::print::{flag, optional, thousands};
 use crate::ir::work::Work;
 use crate::ir::{DType, Dim, Module, Type};
 
-/// What hides a key from a query: every field that is given must allow a key for it to be seen. Positions
-/// count from the sequence's start, the cached past included.
+/// Which keys are hidden from a query. A key is visible only if every field that is given allows it.
+/// Positions are counted from the start of the sequence, so they include the cached ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct MaskRule {
     /// Hides keys after the query.
     pub causal: bool,
-    /// Keeps `key > query - left` and `key < query + right`.
+    /// Hides all keys except those with `key > query - left` and `key < query + right`.
     pub window: Option<Window>,
-    /// Keeps keys of the query's chunk of that many positions.
+    /// Hides keys outside of the query's chunk; chunks have this number of positions.
     pub chunk: Option<u64>,
-    /// Lifts `causal` for keys before this position, and nothing else: a window and a chunk still hold.
+    /// Exempts keys before this position from `causal`, but not from a window or a chunk.
     pub prefix: Option<u64>,
 }
 
-/// Positions on both sides, each counting the query itself.
+/// The numbers of visible positions on both sides of a query, each of which counts the query's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
     /// Keys up to `left - 1` before the query are seen.
@@ -37,27 +37,27 @@ pub struct Window {
     pub right: u64,
 }
 
-/// One condition of a rule. A key is hidden where any condition of the rule holds.
+/// One condition of a rule. A key is hidden if any condition of the rule is true for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hidden {
-    /// `key > query && key >= prefix`; without a prefix that is 0.
+    /// `key > query && key >= prefix`; `prefix` is 0 if the rule has none.
     Later {
         /// Keys before this position are not hidden by this condition.
         prefix: u64,
     },
     /// `key + window <= query`
     Behind {
-        /// How many positions up to the query are seen, its own counted.
+        /// The number of visible positions up to the query, which include its own.
         window: u64,
     },
     /// `query + window <= key`
     Ahead {
-        /// How many positions from the query on are seen, its own counted.
+        /// The number of visible positions from the query on, which include its own.
         window: u64,
     },
-    /// `key / chunk != query / chunk`, in whole numbers.
+    /// `key / chunk != query / chunk`, with integer division.
     OtherChunk {
-        /// Positions of a chunk.
+        /// The number of positions in a chunk.
         chunk: u64,
     },
 }
@@ -71,11 +71,12 @@ impl MaskRule {
         self.conditions().next().is_none()
     }
 
-    /// The conditions that hide a key. One that follows from the others is left out.
+    /// The conditions under which a key is hidden, without any that follows from the others.
     pub fn conditions(&self) -> impl Iterator<Item = Hidden> + use<> {
         let Self { causal, window, chunk, prefix } = *self;
         let prefix = prefix.unwrap_or(0);
-        // A key that far ahead is after the query and, if the prefix is short, not part of it.
+        // A key that is hidden as too far ahead is after the query and, if the prefix is short, not in it.
+        // Then `Later` hides it already.
         let follows = |right: u64| causal && right >= 1 && prefix <= right;
         let later = causal.then_some(Hidden::Later { prefix });
         let behind = window.map(|w| Hidden::Behind { window: w.left });
@@ -89,7 +90,7 @@ impl MaskRule {
         self.conditions().any(|hidden| hidden.holds(query, key))
     }
 
-    /// What it says, in a few words each.
+    /// A short phrase for each field, for readers: `causal`, `window 4,096`.
     pub fn words(&self) -> Vec<String> {
         let Self { causal, window, chunk, prefix } = *self;
         let size = |n: u64| thousands(n.into());
@@ -101,13 +102,13 @@ impl MaskRule {
         words
     }
 
-    /// Whether a query sees keys after it.
+    /// Whether a query can see keys after it.
     pub fn looks_ahead(&self) -> bool {
         !self.causal || self.prefix.is_some()
     }
 
-    /// The rule in two: whether attention's own `causal` says a part of it, and what a mask has to hide
-    /// in addition. Attention knows no prefix, so a mask says everything where there is one.
+    /// Splits the rule: whether attention's own `causal` flag is set, and the rule of the mask for the rest.
+    /// Attention has no prefix, so a rule with a prefix is entirely in the mask.
     pub fn split(self) -> (bool, Self) {
         let in_attention = !self.looks_ahead();
         (in_attention, Self { causal: self.causal && !in_attention, ..self })
@@ -128,13 +129,13 @@ impl Hidden {
         !self.seen(clamped(query)).contains(&clamped(key))
     }
 
-    /// The keys that this condition leaves to a query.
+    /// The keys that a query sees under this condition alone.
     fn seen(self, query: i64) -> Range<i64> {
         let [from, to] = self.ends();
         from.at(query)..to.at(query)
     }
 
-    /// Where the keys that it leaves begin and end.
+    /// The first of the keys that are visible under this condition, and the end of them.
     fn ends(self) -> [End; 2] {
         let moving = |offset| End::Query { offset, least: 0 };
         match self {
@@ -149,14 +150,14 @@ impl Hidden {
     }
 }
 
-/// Larger than any position, with room for sums of three.
+/// Larger than any position, and small enough that a sum of three does not overflow.
 const FAR: i64 = 1 << 60;
 
 fn clamped(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(FAR).min(FAR)
 }
 
-/// The first or the end of the keys that a query sees, as it moves with the query.
+/// One end of the range of keys that a query sees, as a function of the query's position.
 #[derive(Clone, Copy)]
 enum End {
     /// `query + offset`, or `least` where that is more.
@@ -176,7 +177,7 @@ impl End {
         }
     }
 
-    /// Whether it goes up with the query from here on, one position a query.
+    /// Whether it increases by one from this query to the next.
     fn moves(self, query: i64) -> bool {
         match self {
             End::Query { offset, least } => query + offset >= least,
@@ -184,7 +185,7 @@ impl End {
         }
     }
 
-    /// The next query, after this one, from which on it moves otherwise.
+    /// The next query after this one at which it jumps, or begins to increase.
     fn bend(self, query: i64) -> Option<i64> {
         match self {
             End::Query { offset, least } => Some(least - offset).filter(|bend| *bend > query),
@@ -193,7 +194,8 @@ impl End {
     }
 }
 
-/// How many positions back, itself counted, the newest query sees at most; `None` without limit.
+/// The largest number of positions up to the newest query, with its own, that it can see; `None` if there is
+/// no limit.
 pub fn reach(rules: &[MaskRule]) -> Option<u64> {
     let limit = |hidden: Hidden| match hidden {
         Hidden::Behind { window } => Some(window),
@@ -203,12 +205,12 @@ pub fn reach(rules: &[MaskRule]) -> Option<u64> {
     rules.iter().flat_map(MaskRule::conditions).filter_map(limit).min()
 }
 
-/// Pairs of a query and a key that no rule hides. Queries are at positions `from..from + queries`,
-/// keys at `0..keys`.
+/// The number of pairs of a query and a key that no rule hides. Queries are at positions
+/// `from..from + queries`, keys at `0..keys`.
 ///
-/// With chunks of one size the time it takes does not grow with the lengths. Chunks of two sizes are alike
-/// again after their common multiple, so it grows with the smaller one of their sizes and the number of the larger
-/// chunks, which is below the square root of the number of positions.
+/// With chunks of one size, the time this takes does not grow with the lengths. The pattern of chunks of two
+/// sizes repeats after their least common multiple, so the time grows with the smaller size or with the
+/// number of the larger chunks, whichever is less. That is below the square root of the number of positions.
 pub fn visible_pairs(rules: &[MaskRule], from: u128, queries: u128, keys: u128) -> u128 {
     let clamped = |n: u128| clamped(u64::try_from(n).unwrap_or(u64::MAX));
     let (start, keys) = (clamped(from), clamped(keys));
@@ -216,7 +218,8 @@ pub fn visible_pairs(rules: &[MaskRule], from: u128, queries: u128, keys: u128) 
     let conditions: Vec<Hidden> = rules.iter().flat_map(MaskRule::conditions).collect();
     let mut sizes: Vec<i64> = conditions.iter().filter_map(|hidden| hidden.chunk()).collect();
     sizes.sort_unstable();
-    // Positions of one chunk are also in one chunk of every multiple of its size.
+    // A chunk lies within a single chunk of any multiple of its size, so it is enough to split at the smaller
+    // size.
     let mut chunks: Vec<i64> = Vec::new();
     for size in sizes {
         if !chunks.iter().any(|smaller| size % smaller == 0) {
@@ -226,7 +229,7 @@ pub fn visible_pairs(rules: &[MaskRule], from: u128, queries: u128, keys: u128) 
     Pairs { conditions: &conditions, keys }.within(&chunks, start, end)
 }
 
-/// The visible pairs of some conditions.
+/// Counts the pairs that are visible under some conditions.
 #[derive(Clone, Copy)]
 struct Pairs<'a> {
     conditions: &'a [Hidden],
@@ -235,8 +238,9 @@ struct Pairs<'a> {
 }
 
 impl Pairs<'_> {
-    /// Those of the queries `start..stop`, which lie in one chunk of every size that is not among `chunks`.
-    /// Stretches as long as the common multiple of the sizes are alike unless a prefix or the last key cuts them.
+    /// The pairs of the queries `start..stop`, which lie in one chunk of every size that is not among
+    /// `chunks`. Periods of the least common multiple of the sizes have equal counts, unless the prefix or
+    /// the keys end in one.
     fn within(self, chunks: &[i64], start: i64, stop: i64) -> u128 {
         let Some(period) = chunks.iter().copied().reduce(least_common_multiple) else {
             return pairs_in(self.conditions, start, stop, self.keys);
@@ -262,7 +266,7 @@ impl Pairs<'_> {
         total
     }
 
-    /// Those of the queries `start..stop`, one of the largest chunks after the other.
+    /// The pairs of the queries `start..stop`, counted for one of the largest chunks after the other.
     fn chunk_by_chunk(self, chunks: &[i64], start: i64, stop: i64) -> u128 {
         let Some((size, smaller)) = chunks.split_last() else { return 0 };
         let mut total = 0u128;
@@ -284,8 +288,8 @@ fn least_common_multiple(a: i64, b: i64) -> i64 {
     (a / x.max(1)).saturating_mul(b).min(FAR)
 }
 
-/// Visible pairs of the queries `start..stop`. Both ends of what a query sees are straight lines in
-/// the query between a few bends; each piece is an arithmetic series.
+/// The visible pairs of the queries `start..stop`. Between a few bends, both ends of the range of keys that a
+/// query sees are linear in the query, so the pairs of each piece are the sum of an arithmetic series.
 fn pairs_in(conditions: &[Hidden], start: i64, stop: i64, keys: i64) -> u128 {
     let all = [End::START, End::Query { offset: -FAR, least: keys }];
     let ends: Vec<[End; 2]> =
@@ -298,7 +302,8 @@ fn pairs_in(conditions: &[Hidden], start: i64, stop: i64, keys: i64) -> u128 {
     let mut total = 0i128;
     let mut at = start;
     while at < stop {
-        // Lines cross where one that moves meets one that does not; the value on the way is the same.
+        // Between bends, an end increases by one with each query or is constant, so which of the ends is the
+        // tightest can change only where an increasing one reaches a constant one.
         let bends = ends.iter().flatten().filter_map(|end| end.bend(at));
         let moving = ends.iter().flatten().filter(|end| end.moves(at));
         let crossings = moving.flat_map(|moving| {

@@ -1,8 +1,8 @@
-//! What merely follows from an op: everything but how it is executed.
+//! What follows from an op: everything except how it is executed.
 //!
-//! Every op has one implementation of [`Meaning`], in the file of its family. What is asked of all ops has
-//! no default there, so that the compiler names what a new op has not said; a default is the answer of
-//! almost every op.
+//! Every op has one implementation of [`Meaning`], in the file of its family. Methods that every op must
+//! answer for itself have no default, so that the compiler names those that a new op lacks; a default is the
+//! right answer for almost every op.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub type Types = Result<Vec<Type>, Mismatch>;
 
 /// Everything that follows from an op.
 pub trait Meaning {
-    /// The op in a line, its name first and its attributes after it: `attention scale=0.125 causal`.
+    /// The op on one line, its name followed by its attributes: `attention scale=0.125 causal`.
     fn text(&self, module: &Module) -> String;
 
     /// What it does, in a few words for a learner.
@@ -39,10 +39,10 @@ pub trait Meaning {
     /// How a picture of the model shows it.
     fn picture(&self, site: &Site<'_>) -> Picture;
 
-    /// What comes of it in a training step.
+    /// What it keeps and computes in a training step.
     fn training(&self, site: &Site<'_>) -> Training;
 
-    /// The numbers of it that have a name, in the order readers expect.
+    /// Those of its numbers that have a name, in the order that readers expect.
     fn quantities(&self) -> Vec<Quantity> {
         Vec::new()
     }
@@ -52,7 +52,7 @@ pub trait Meaning {
         None
     }
 
-    /// The member that it needs: the one that it runs, or that holds what it reads.
+    /// The member that it needs: the one that it runs, or the one that contains the weight that it reads.
     fn uses(&self) -> Option<MemberId> {
         self.member()
     }
@@ -63,19 +63,19 @@ pub trait Meaning {
         Vec::new()
     }
 
-    /// The lengths that it runs along by itself: those of positions that it makes.
+    /// The sequences whose lengths it depends on directly, not through its inputs.
     fn along(&self) -> Vec<Sequence> {
         Vec::new()
     }
 
-    /// The rules of the mask it makes, given those of its inputs.
+    /// The rules of the mask that it computes, where `given` are those of each input.
     fn hides(&self, given: &[Vec<MaskRule>]) -> Vec<MaskRule> {
         let _ = given;
         Vec::new()
     }
 
-    /// Whether it makes a mask, positions, or a table of them: no parameter is read, so what is computed
-    /// twice from the same can be computed once.
+    /// Whether it computes a mask, positions, or a table of them. It reads no parameter, so equal ops with
+    /// the same inputs can be computed once.
     fn is_table(&self) -> bool {
         false
     }
@@ -90,7 +90,7 @@ pub trait Meaning {
         false
     }
 
-    /// Which of its inputs says what to keep (1) and what is padding (0).
+    /// The index of the input that is a padding mask: 1 = keep, 0 = padding.
     fn keeps_by(&self) -> Option<usize> {
         None
     }
@@ -100,12 +100,12 @@ pub trait Meaning {
         None
     }
 
-    /// Whether its integers are among those of its first input, or zero.
+    /// Whether each of its integers is one of its first input's, or zero.
     fn keeps_indices(&self) -> bool {
         false
     }
 
-    /// Whether its first input is a table, and its second the rows to take of it.
+    /// Whether its first input is a table, and its second contains the indices of the rows to look up.
     fn looks_up(&self) -> bool {
         false
     }
@@ -122,22 +122,22 @@ pub struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// The module of that index.
+    /// The module with this index.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such module.
     pub fn callee(&self, index: usize) -> Result<&'a Module, Mismatch> {
         self.modules.get(index).ok_or(Mismatch("no such module".into()))
     }
 }
 
-/// A node in its module, typed.
+/// A node in its module, with the types of its inputs and results.
 pub struct Site<'a> {
     /// The node.
     pub node: &'a Node,
     /// Its module.
     pub module: &'a Module,
-    /// Work of the modules it may call, by their index.
+    /// The work of the modules that it may call, by index.
     pub measured: &'a [Work],
 }
 
@@ -152,7 +152,7 @@ impl<'a> Site<'a> {
         self.node.outputs.get(i).map(|id| &self.module.value(*id).ty)
     }
 
-    /// Elements of the first result.
+    /// The number of elements of the first result; 0 if it is a mask or indices.
     pub fn out(&self) -> Dim {
         size(self.output(0))
     }
@@ -164,7 +164,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Elements of a float value; 0 for masks and indices.
+/// The number of elements of a float value; 0 for masks and indices.
 pub fn size(ty: Option<&Type>) -> Dim {
     match ty {
         Some(Type { dtype: DType::Float, shape, .. }) => shape.iter().cloned().product(),
@@ -172,32 +172,32 @@ pub fn size(ty: Option<&Type>) -> Dim {
     }
 }
 
-/// Integers that an op makes by itself.
+/// Integers that an op computes without inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indices {
-    /// `offset + P, offset + P + 1, ..` along a length.
+    /// `offset + P, offset + P + 1, ..` for the positions of a sequence.
     Positions {
-        /// Whose length.
+        /// The sequence.
         along: Sequence,
         /// Added to every position.
         offset: u64,
     },
-    /// Numbers below this one.
+    /// Numbers from 0 to below this one.
     Below(u64),
 }
 
 /// How a picture of the model shows an op.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Picture {
-    /// As what it runs: a layer, a module, blocks.
+    /// As the member that it runs: a layer, a module, blocks.
     Member,
-    /// Not at all: what it is given goes on.
+    /// Not at all: what uses its value is connected to its first input.
     Pass,
-    /// By notes on whatever uses its value. What is looked up with a bias stays a note.
+    /// By notes on whatever uses its value.
     Notes {
         /// The notes.
         notes: Vec<Note>,
-        /// Whether it leads to a bias of scores.
+        /// Whether it leads to a bias of scores. A table in which it is looked up is then not drawn, either.
         is_bias: bool,
     },
     /// By the notes of its inputs on whatever uses its value.
@@ -210,13 +210,14 @@ pub enum Picture {
     Product,
     /// As a box in the colour of a role.
     Box {
-        /// Which colour.
+        /// The role that determines the colour.
         role: Role,
-        /// What is written on it.
+        /// The text on the box.
         label: &'static str,
-        /// The notes below.
+        /// The notes below the text.
         notes: Vec<String>,
-        /// How many inputs are no part of the flow, such as a table.
+        /// The number of inputs, counted from the first, that no line connects with the box, such as a table.
+        /// If it is larger than the number of inputs, the box itself is drawn next to what it feeds.
         aside: usize,
     },
 }
@@ -240,12 +241,12 @@ impl fmt::Display for Note {
 }
 
 impl Picture {
-    /// These notes.
+    /// Notes that do not lead to a bias.
     pub fn notes(notes: impl IntoIterator<Item = Note>) -> Self {
         Picture::Notes { notes: notes.into_iter().collect(), is_bias: false }
     }
 
-    /// A step with that label.
+    /// A step with this label.
     pub fn step(label: impl Into<String>) -> Self {
         Picture::Step(label.into())
     }

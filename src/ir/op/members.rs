@@ -1,4 +1,4 @@
-//! Ops that run a member of their module: a layer, another module, the blocks of a stack, experts.
+//! Ops that refer to a member of their module: a layer, a child module, the blocks of a stack, experts.
 
 use super::layer;
 use super::meaning::{Given, Meaning, Note, Picture, Site, Types};
@@ -15,7 +15,7 @@ fn kind<'a>(given: &Given<'a>, id: MemberId) -> Option<&'a MemberKind> {
     given.module.members.get(id.0).map(|member| &member.kind)
 }
 
-/// The types a module returns for those inputs.
+/// The types that a module returns for inputs of these types.
 fn called(inputs: &[&Type], callee: &Module) -> Types {
     if inputs.len() != callee.args {
         return fail(format!("{} takes {} arguments, not {}", callee.name, callee.args, inputs.len()));
@@ -33,24 +33,25 @@ fn called(inputs: &[&Type], callee: &Module) -> Types {
 
 /// A module that a node runs.
 pub struct Callee {
-    /// Which.
+    /// The module.
     pub module: ModuleId,
-    /// How often.
+    /// How often it runs.
     pub runs: Runs,
 }
 
 /// How often a module runs while its caller runs once.
 #[derive(Clone)]
 pub enum Runs {
-    /// That many times on the whole input.
+    /// This number of times, each time on the whole input.
     Whole(u128),
-    /// An expert, on its part of the rows.
+    /// Experts with the same module, each on the rows sent to it: together, `rows * taken / of` rows on
+    /// average.
     Routed {
-        /// Rows of the input.
+        /// The number of rows of the input.
         rows: Dim,
-        /// Experts of this kind times experts a token is sent to.
+        /// The number of experts with this module, times the number of experts to which a token is sent.
         taken: u128,
-        /// All experts.
+        /// The number of all experts.
         of: u128,
     },
 }
@@ -69,7 +70,7 @@ impl Runs {
     }
 }
 
-/// The work of all that is called.
+/// The work of all called modules together.
 fn work_of(callees: Vec<Callee>, site: &Site<'_>) -> Work {
     let mut sum = Work::default();
     for callee in callees {
@@ -80,7 +81,7 @@ fn work_of(callees: Vec<Callee>, site: &Site<'_>) -> Work {
     sum
 }
 
-/// The blocks of a stack's runs, each kind of a cycle with how many there are.
+/// The modules in the cycles of a stack's runs, each with the number of its blocks.
 fn blocks(runs: &[Run]) -> impl Iterator<Item = (ModuleId, u128)> {
     runs.iter()
         .flat_map(|run| run.cycle.iter().enumerate().map(move |(i, id)| (*id, u128::from(run.blocks(i)))))

@@ -1,12 +1,12 @@
-//! The primitive operations: all a consumer of the graph has to know.
+//! The primitive operations, which are all that a consumer of the graph has to handle.
 //!
-//! Each is of the size of one of burn's functional modules. An op owns no parameter: parameters are in
-//! the [`Layer`](super::Layer)s of the module around it.
+//! An op does about as much as one of burn's functional modules. It owns no parameters: these are in the
+//! [`Layer`](super::Layer)s of the module around it.
 //!
-//! What merely follows from an op (types, cost, printed text, explanation, picture, ..) is its
-//! [`Meaning`], in the file of its family here; consumers ask for that through [`Op::meaning`]. Only what
-//! executes ops matches on [`Op`], without a wildcard arm, so that the compiler names the code that must handle a
-//! new one: the interpreter (`interp::eval`) and each emission target.
+//! Everything else about an op (types, cost, printed text, explanation, picture, ..) is its [`Meaning`], in
+//! the file of its family here; consumers get it from [`Op::meaning`]. Only code that executes ops, the
+//! interpreter (`interp::eval`) and each emission target, has a match with an arm for every [`Op`], without a
+//! wildcard arm, so that the compiler names the code that must handle a new one.
 
 mod arithmetic;
 mod attention;
@@ -41,107 +41,108 @@ use super::{Extent, MemberId, dim::Sym};
 pub enum Op {
     /// Applies a layer of this module: `[x] → [y]`; a [`Layer::Param`](super::Layer::Param) takes no input.
     Layer {
-        /// Which member.
+        /// The layer.
         member: MemberId,
     },
-    /// The weight of an embedding somewhere below this module, for ties: `[] → [rows, dim]`.
+    /// The weight of an embedding somewhere below this module, for tied weights: `[] → [rows, dim]`.
     Weight {
-        /// Members from this module down to the layer.
+        /// The members on the path from this module down to the embedding.
         path: Vec<MemberId>,
     },
     /// Calls a child module: `[args] → [results]`.
     Call {
-        /// Which member.
+        /// The child module.
         member: MemberId,
     },
     /// Folds a value through the blocks of a stack: `[x, pool..] → [x]`.
     Scan {
-        /// Which member.
+        /// The stack.
         member: MemberId,
-        /// How many times in a row each physical block is applied (1 unless layers are shared).
+        /// The number of times in a row that each block is applied; 1 unless layers are shared.
         each: u64,
-        /// For each run and each position of its cycle: which inputs of this node follow `x` as
-        /// arguments of the block.
+        /// For each run and each block of its cycle: the indices of the inputs of this node that are the
+        /// block's arguments after `x`.
         args: Vec<Vec<Vec<usize>>>,
     },
     /// Routed sum over experts: `[x [B,T,D], weights [B,T,E]] → [B,T,D]`, each expert applied only to
     /// the tokens whose weight for it is not zero.
     Experts {
-        /// A stack member with one block an expert.
+        /// The stack that has a block for each expert.
         member: MemberId,
-        /// Experts a token is sent to; costs only.
+        /// The number of experts to which a token is sent. It matters only for costs.
         active: u64,
     },
 
-    /// `[] → Int [1,T]`: `offset + P, offset + P + 1, ...` along a length.
+    /// The numbers of the positions of a sequence: `[] → Int [1,T]`, `offset + P, offset + P + 1, ...`.
     Positions {
-        /// Whose length.
+        /// The sequence, which gives `T` and `P`.
         along: Sequence,
         /// Added to every position.
         offset: u64,
     },
     /// Sinusoidal table (Vaswani et al. 2017): `[positions [1,T]] → [1,T,dim]`.
     Sinusoid {
-        /// Width.
+        /// The width of the table.
         dim: Extent,
-        /// Base of the wavelengths, 10000 in the paper.
+        /// The base of the wavelengths, 10000 in the paper.
         base: f64,
-        /// Order of sines and cosines.
+        /// The order of sines and cosines.
         layout: SinusoidLayout,
     },
     /// Rotary angles (Su et al. 2021): `[] → cos [T, dim/2], sin [T, dim/2]`.
     RotaryTable {
-        /// Whose length.
+        /// The sequence of the positions.
         along: Sequence,
-        /// Inverse frequencies and factors, as a rule.
+        /// The rule that gives the inverse frequencies and the magnitude.
         rotary: RotaryTable,
     },
     /// Which keys a query may not see: `[] → Bool [1,1,T,K]`, true = hidden.
     Mask {
-        /// Length of queries.
+        /// The sequence of the queries.
         queries: Sequence,
-        /// Length of keys.
+        /// The sequence of the keys.
         keys: Sequence,
-        /// The rule.
+        /// The rule that hides keys.
         rule: MaskRule,
     },
-    /// Padding: `[mask [B,K], 1 = keep] → Bool [B,1,1,K]`, true = hidden. Absent in, absent out.
+    /// Hides padding: `[mask [B,K], 1 = keep] → Bool [B,1,1,K]`, true = hidden. The result is absent if the
+    /// input is.
     PaddingMask,
-    /// Hidden in either: `[a, b] → Bool`, broadcast. An absent one is left out.
+    /// Hides what either mask hides: `[a, b] → Bool`, broadcast. An absent mask hides nothing.
     EitherMask,
     /// ALiBi (Press et al. 2021): `[] → [1,H,T,K]`, `-slope * distance`.
     AlibiBias {
-        /// Length of queries.
+        /// The sequence of the queries.
         queries: Sequence,
-        /// Length of keys.
+        /// The sequence of the keys.
         keys: Sequence,
-        /// One slope a head, as a rule.
+        /// The rule that gives each head its slope.
         slopes: Slopes,
     },
-    /// Bucket of `key - query` (Raffel et al. 2020): `[] → Int [T,K]`.
+    /// The buckets of the distances `key - query` (Raffel et al. 2020): `[] → Int [T,K]`.
     RelativeBuckets {
-        /// Length of queries.
+        /// The sequence of the queries.
         queries: Sequence,
-        /// Length of keys.
+        /// The sequence of the keys.
         keys: Sequence,
-        /// How many buckets.
+        /// The number of buckets.
         buckets: Extent,
-        /// Distances from here on share the last bucket.
+        /// Distances from this one on share the last bucket.
         max_distance: u64,
-        /// Whether keys after the query have buckets of their own.
+        /// Whether keys after the query have other buckets than keys before it.
         bidirectional: bool,
     },
 
     /// `[B,T,H*D] → [B,H,T,D]`
     SplitHeads {
-        /// `H`
+        /// The number of heads, `H`.
         heads: Extent,
     },
     /// `[B,H,T,D] → [B,T,H*D]`
     MergeHeads,
-    /// Each head `times` in a row: `[B,H,T,D] → [B,H*times,T,D]` (grouped queries).
+    /// Repeats each head `times` in a row, for grouped queries: `[B,H,T,D] → [B,H*times,T,D]`.
     RepeatHeads {
-        /// Copies of each head.
+        /// The number of copies of each head.
         times: Extent,
     },
     /// Rotates the first `2 * cos.dim` features: `[x [B,H,T,D], cos, sin] → [B,H,T,D]`.
@@ -149,14 +150,14 @@ pub enum Op {
         /// Which features form a pair.
         pairing: Pairing,
     },
-    /// Appends to the key/value cache along the axis before the last: `[.., T, D] → [.., P+T, D]`.
-    /// The identity outside cached decoding.
+    /// Appends to the key/value cache along the last axis but one: `[.., T, D] → [.., P+T, D]`. Outside of
+    /// cached decoding, it is the identity.
     Cache,
     /// Attention: `[q [B,H,T,D], k [B,H,K,D], v [B,H,K,V], mask?, bias?, sinks?, score weights [H,D]?] →
     /// [B,H,T,V], weights [B,H,T,K]`. Order: score, scale, softcap, bias, mask, softmax, dropout.
     Attention(Attention),
 
-    /// A nonlinearity, feature by feature.
+    /// Applies a nonlinearity, feature by feature.
     Activate(Activation),
     /// `a + b`, broadcast.
     Add,
@@ -174,9 +175,9 @@ pub enum Op {
     },
     /// `min(max(x, min), max)`
     Clamp {
-        /// Lower bound.
+        /// The lower bound.
         min: Option<f64>,
-        /// Upper bound.
+        /// The upper bound.
         max: Option<f64>,
     },
     /// `cap * tanh(x / cap)`
@@ -186,35 +187,35 @@ pub enum Op {
     },
     /// In training, zeroes features with probability `p` and divides the others by `1 - p`.
     Dropout {
-        /// Probability.
+        /// The probability.
         p: f64,
     },
 
     /// A range of one axis.
     Slice {
-        /// Counted from the last axis: 0 is the last.
+        /// The axis, counted from the last one, which is 0.
         axis_from_last: usize,
-        /// First index.
+        /// The first index.
         start: Extent,
-        /// How many.
+        /// The number of indices.
         len: Extent,
     },
-    /// Joins along an axis, `[a, b, ..]`.
+    /// Joins its inputs `[a, b, ..]` along an axis.
     Concat {
-        /// Counted from the last axis: 0 is the last.
+        /// The axis, counted from the last one, which is 0.
         axis_from_last: usize,
     },
     /// Puts rows before every sequence: `[rows [n,D], x [B,T,D]] → [B,n+T,D]`.
     Prepend,
-    /// A length-1 axis at the end: `[B] → [B,1]`.
+    /// Adds an axis of length 1 at the end: `[B] → [B,1]`.
     Unsqueeze,
     /// Drops the last axis, of length 1: `[B,T,1] → [B,T]`.
     Squeeze,
-    /// Rows of a table owned elsewhere: `[table [V,D], indices [B,T]] → [B,T,D]`.
+    /// Rows of a table that is an input: `[table [V,D], indices [B,T]] → [B,T,D]`.
     Lookup,
-    /// Table of biases to scores: `[T,K,H] → [1,H,T,K]`.
+    /// Arranges biases from a table in the shape of scores: `[T,K,H] → [1,H,T,K]`.
     BiasFromTable,
-    /// The first input, or zeros like the second where the first is absent: `[a?, b] → b's shape`.
+    /// The first input, or zeros of the second's shape if the first is absent: `[a?, b] → b's shape`.
     OrZeros,
 
     /// `x w^T`: `[x [..,D], w [V,D]] → [..,V]`
@@ -222,14 +223,14 @@ pub enum Op {
     /// Expert weights from router scores: `[scores [B,T,E], correction [E]?] → [B,T,E]`, zero for the
     /// experts a token is not sent to.
     Route(Router),
-    /// Picks or averages over the sequence: `[x [B,T,D], mask [B,T]?] → [B,D]`.
+    /// Reduces a sequence to one vector: `[x [B,T,D], mask [B,T]?] → [B,D]`.
     Pool(Pool),
-    /// Unit length along the last axis: `x / max(|x|, 1e-12)`.
+    /// Scales vectors along the last axis to unit length: `x / max(|x|, 1e-12)`.
     Normalize,
 }
 
 impl Op {
-    /// What follows from the op.
+    /// Everything about the op except how it is executed.
     pub fn meaning(&self) -> Box<dyn Meaning + '_> {
         match self {
             Op::Layer { member } => Box::new(members::Apply { member: *member }),
@@ -293,21 +294,21 @@ impl Op {
     }
 }
 
-/// Which length an op runs along.
+/// The sequence along which an op runs, with its length and its first position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Sequence {
-    /// `T`, starting at 0: an encoder without a decoder.
+    /// `T` positions, starting at 0: a stack that does not decode with a cache.
     Whole,
-    /// `T`, starting at `P`; as keys `P + T`: a causal decoder.
+    /// `T` positions, starting at `P`; as keys `P + T` positions, starting at 0: a causal decoder.
     Cached,
-    /// `S`: the source of an encoder-decoder.
+    /// `S` positions: the source of an encoder-decoder.
     Source,
-    /// A length the spec fixes (image patches).
+    /// A number of positions that the spec fixes: the patches of an image.
     Fixed(Extent),
 }
 
 impl Sequence {
-    /// The length as queries.
+    /// The number of queries: `T`, `S` or a fixed number.
     pub fn queries(self) -> super::Dim {
         match self {
             Sequence::Whole | Sequence::Cached => Sym::Time.into(),
@@ -316,7 +317,7 @@ impl Sequence {
         }
     }
 
-    /// The length as keys.
+    /// The number of keys: `P + T` in a causal decoder, otherwise the number of queries.
     pub fn keys(self) -> super::Dim {
         match self {
             Sequence::Cached => super::Dim::sym(Sym::Past) + super::Dim::sym(Sym::Time),

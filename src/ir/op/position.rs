@@ -1,4 +1,4 @@
-//! Positions: their numbers, tables of them, rotation by them, biases from distances.
+//! Ops on positions: their numbers, sinusoidal and rotary tables, rotation, and biases from distances.
 
 use super::meaning::{Given, Indices, Meaning, Note, Picture, Site, Types};
 use super::quantity::{Named, Quantity};
@@ -9,7 +9,7 @@ use crate::ir::print::{optional, thousands};
 use crate::ir::work::Work;
 use crate::ir::{DType, Dim, Extent, Module, Role, Type};
 
-/// Which features rotary positions pair.
+/// Which features rotary positions rotate as a pair, where `n` features are rotated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairing {
     /// `i` with `i + n/2` (Llama, NeoX in the Hugging Face layout).
@@ -177,7 +177,7 @@ impl Meaning for Rotate {
         Ok(vec![(*x).clone()])
     }
     fn work(&self, site: &Site<'_>) -> Work {
-        // Only the first `2 * pairs` features turn.
+        // Only the first `2 * pairs` features are rotated.
         let pairs = site.input(1).and_then(Type::last).cloned().unwrap_or_default();
         let rows = site.input(0).map(Type::rows).unwrap_or_default();
         Work { elementwise: &(&rows * &pairs) * &Dim::of(6u64), ..Work::computed(&site.out()) }

@@ -1,6 +1,7 @@
 //! The numbers of ops that readers know by a name.
 //!
-//! A number is called what it is, never what it happens to be equal to. Reports and emitted code name it by this.
+//! Reports and emitted code name a number by what it is, never by another number to which it happens to be
+//! equal.
 
 use crate::ir::Extent;
 
@@ -9,9 +10,9 @@ use crate::ir::Extent;
 pub enum Quantity {
     /// A size in the author's words.
     Size(Extent),
-    /// A whole number of that kind.
+    /// A whole number, and what it is.
     Count(Named, u64),
-    /// A real number of that kind.
+    /// A real number, and what it is.
     Real(Named, f64),
 }
 

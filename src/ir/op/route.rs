@@ -12,15 +12,15 @@ use crate::ir::{Dim, Extent, Module};
 /// Fields of [`Op::Route`](super::Op::Route).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Router {
-    /// Experts a token is sent to.
+    /// The number of experts to which a token is sent.
     pub top_k: Extent,
     /// How scores become affinities.
     pub score: RouterScore,
     /// Whether the chosen weights are divided by their sum.
     pub normalize: bool,
-    /// Multiplies the weights.
+    /// The factor by which the weights are multiplied.
     pub scale: f64,
-    /// Choice restricted to some groups of experts.
+    /// The groups of experts, if only those of a few groups can be chosen.
     pub groups: Option<RouterGroups>,
     /// Whether a correction bias `[E]`, added for the choice only, is the second input.
     pub has_correction: bool,
@@ -31,20 +31,20 @@ pub struct Router {
 pub enum RouterScore {
     /// Softmax over all experts, then the choice.
     Softmax,
-    /// The choice, then softmax over the chosen (GPT-OSS).
+    /// The choice, then softmax over the chosen experts (GPT-OSS).
     SoftmaxOfChosen,
-    /// A sigmoid an expert (DeepSeek-V3).
+    /// A sigmoid for each expert, then the choice (DeepSeek-V3).
     Sigmoid,
 }
 
 /// Group-limited choice (DeepSeek-V3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterGroups {
-    /// How many groups of equal size.
+    /// The number of groups, which have equal sizes.
     pub groups: Extent,
-    /// How many groups a token may use.
+    /// The number of groups from which a token's experts are chosen.
     pub keep: Extent,
-    /// A group's score is the sum of its best `score_of` affinities (1 = its maximum).
+    /// The score of a group is the sum of its best `score_of` affinities; with 1, its maximum.
     pub score_of: Extent,
 }
 

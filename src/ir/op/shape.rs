@@ -1,4 +1,4 @@
-//! Ops that move numbers about.
+//! Ops that rearrange numbers: slices, joins, and axes of length 1.
 
 use super::meaning::{Given, Meaning, Picture, Site, Types};
 use super::training::{Entry, Passing, Training};

@@ -1,8 +1,8 @@
 //! Tables that follow from a few numbers: the angles of rotary positions and the slopes of ALiBi.
 //!
-//! A graph holds the numbers and the rule, not the table, so its size does not grow with the width or the
-//! number of heads. The code that runs a model computes the whole table; code that displays one computes
-//! only the entries it shows.
+//! A graph contains the numbers and the rule instead of the table, so its size does not grow with the width
+//! or the number of heads. Code that runs a model computes the whole table; code that displays a model
+//! computes only the entries that it shows.
 
 use std::hash::{Hash, Hasher};
 
@@ -23,7 +23,7 @@ pub struct RotaryTable {
     pub magnitude: f64,
 }
 
-/// How the frequencies of training are changed.
+/// How the inverse frequencies `theta^(-2i/dim)` are changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrequencyRule {
     /// They are not changed.
@@ -35,8 +35,8 @@ pub enum FrequencyRule {
     },
     /// Each is divided by its own number (LongRoPE, Ding et al. 2024).
     DividedEach(Vec<f64>),
-    /// Kept up to pair `low`, divided from pair `high` on, with a linear ramp in between (YaRN, Peng et al.
-    /// 2023).
+    /// Those up to pair `low` are kept, those from pair `high` on are divided, with a linear ramp in between
+    /// (YaRN, Peng et al. 2023).
     Ramp {
         /// The divisor.
         factor: f64,
@@ -45,7 +45,8 @@ pub enum FrequencyRule {
         /// The pair at which the ramp ends.
         high: f64,
     },
-    /// Kept below one wavelength, divided above another one, interpolated in between (Llama 3.1).
+    /// Those with short wavelengths are kept, those with long ones are divided, and those in between are
+    /// interpolated (Llama 3.1).
     ByWavelength {
         /// The divisor.
         factor: f64,
@@ -173,8 +174,8 @@ impl Slopes {
     }
 }
 
-// Tables are compared when several layers request the same one. Their numbers come from a spec, which holds no
-// NaN, so equality is reflexive.
+// Tables are compared when several layers request the same one. Their numbers come from a spec, which
+// contains no NaN, so equality is reflexive.
 
 impl Eq for RotaryTable {}
 

@@ -1,47 +1,47 @@
 //! What a training step keeps of an op: its entries on autodiff's tape.
 //!
-//! The figures are those of burn's composed ops under autodiff (0.22.1), measured on Flex with a heap that
-//! counts. Attention is composed there while training, so its scores `[B,H,T,K]` are kept.
+//! The figures are those of burn 0.22.1 with autodiff, measured on Flex with an allocator that counts. In
+//! training, burn computes attention in separate operations, so its scores `[B,H,T,K]` are kept.
 
-/// What comes of an op in a training step.
+/// What an op keeps and computes in a training step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Training {
-    /// What comes of the member that it runs.
+    /// Whatever the member that it runs keeps and computes; nothing if it is a parameter.
     Member,
-    /// Results that have no gradient, each in memory of its own.
+    /// Results without a gradient, each in its own memory.
     Table,
-    /// A view of its first input that is there.
+    /// A view of the first of its inputs that is given.
     View(Passing),
     /// Values that are computed one after the other.
     Computed {
         /// The values.
         entries: Vec<Entry>,
-        /// For each result of the op, which of the values it is.
+        /// For each result of the op, the index of its value.
         results: Vec<usize>,
     },
 }
 
-/// A value that is computed into memory of its own, and what its gradient needs.
+/// A value that is computed into its own memory, and what its gradient needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Which result of the op it has the size of.
+    /// The index of the op's result whose size is the unit of the value's size.
     pub size_of: usize,
-    /// How many times that size it has.
+    /// The size of the value, in sizes of that result.
     pub times: u64,
-    /// What its gradient goes to.
+    /// The operands to which its gradient is passed on.
     pub from: Vec<Operand>,
-    /// What is kept for its gradient.
+    /// The operands that are kept until its gradient is computed.
     pub kept: Vec<Operand>,
-    /// Further numbers that are kept, in sizes of the value.
+    /// Other numbers that are kept, in sizes of the value.
     pub own: u64,
-    /// Further booleans that are kept, in elements of the value.
+    /// Other booleans that are kept: their number for each element of the value.
     pub flags: u64,
     /// How the gradient is passed on.
     pub passing: Passing,
-    /// Numbers that the gradient needs at once, what it makes included, in halves of the value's size; 0 where
-    /// that is no more than what it leaves.
+    /// Numbers that exist at the same time while the gradient is computed, including its result, in halves of
+    /// the value's size; 0 if there are none in addition to the result.
     pub needs_halves: u64,
-    /// Numbers that computing the value needs for a moment, in sizes of the value.
+    /// Numbers that are needed only while the value is computed, in sizes of the value.
     pub briefly: u64,
 }
 
@@ -52,25 +52,25 @@ pub enum Operand {
     Input(usize),
     /// The parameters of the layer that the op applies.
     Weight,
-    /// One of the values before.
+    /// An earlier value of the same op.
     Entry(usize),
 }
 
 /// How a gradient is passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passing {
-    /// As it is, or as a view.
+    /// It is passed on unchanged, or as a view.
     Shared,
-    /// Computed in its place.
+    /// The new gradient overwrites it, if nothing else needs it.
     InPlace,
-    /// As new numbers.
+    /// The new gradient is in new memory.
     Fresh,
-    /// As a product of matrices, whose result is there twice for a moment.
+    /// The value and the new gradients are matrix products, and of each two copies exist for a moment.
     Product,
 }
 
 impl Entry {
-    /// The op's first result, whose gradient goes to these and needs nothing else.
+    /// The op's first result, whose gradient is passed on to these operands and keeps nothing.
     pub fn new(passing: Passing, from: impl IntoIterator<Item = Operand>) -> Self {
         let from = from.into_iter().collect();
         Self {
@@ -86,22 +86,22 @@ impl Entry {
         }
     }
 
-    /// The op's first result, whose gradient goes to the first input.
+    /// The op's first result, whose gradient is passed on to the first input and keeps nothing.
     pub fn of_input(passing: Passing) -> Self {
         Self::new(passing, [Operand::Input(0)])
     }
 
-    /// The op's first result, whose gradient goes to all of that many inputs.
+    /// The op's first result, whose gradient is passed on to the first `inputs` inputs and keeps nothing.
     pub fn of_inputs(passing: Passing, inputs: usize) -> Self {
         Self::new(passing, (0..inputs).map(Operand::Input))
     }
 
-    /// The same, which keeps these for its gradient.
+    /// The same value, for whose gradient these operands are kept.
     pub fn keeping(self, kept: impl IntoIterator<Item = Operand>) -> Self {
         Self { kept: kept.into_iter().collect(), ..self }
     }
 
-    /// An op of this one value.
+    /// An op that computes only this value.
     pub fn alone(self) -> Training {
         Training::Computed { entries: vec![self], results: vec![0] }
     }
