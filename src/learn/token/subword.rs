@@ -77,12 +77,13 @@ impl Subword {
     pub fn from_json(text: &str) -> Result<Self, String> {
         let json: Json = serde_json::from_str(text).map_err(|e| format!("it is no JSON: {e}"))?;
         check(text, &json)?;
-        guarded(|| Self::read(text))
+        guarded(|| Self::read(&json))
     }
 
-    /// [`Self::from_json`] for a text that has been checked.
-    fn read(text: &str) -> Result<Self, String> {
-        let mut inner: tokenizers::Tokenizer = text.parse().map_err(|e| format!("{e}"))?;
+    /// [`Self::from_json`] for a tree that has been checked. The crate does not get the text, because it would read
+    /// both values of a key that is there twice, and only one of them was checked.
+    fn read(json: &Json) -> Result<Self, String> {
+        let mut inner = tokenizers::Tokenizer::deserialize(json).map_err(|e| e.to_string())?;
         inner.with_truncation(None).map_err(|e| format!("{e}"))?;
         inner.with_padding(None);
         let text = inner.to_string(false).map_err(|e| format!("{e}"))?;
