@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -26,7 +27,7 @@ pub struct Generate {
     pub count: u64,
     /// The most tokens of a text; if not given, as many as fit in the context, of a translation
     /// as many as the recipe's `longest`
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub max_tokens: Option<usize>,
     /// Scores are divided by it before sampling; 0 selects the best token. If not given, 1 for a language
     /// model and 0 for a translation

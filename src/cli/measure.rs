@@ -72,9 +72,11 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     };
     if prepared.dataset.part(split).is_none() {
         let message = format!("the recipe's data has no part `{}`", split.word());
-        return Err(
-            Failure::usage(message).help("add `--with data.split={validation: 0.1}`, or a file of it")
+        let help = format!(
+            "add `--with 'data.split={{{0}: 0.1}}'`, or a file with `--with data.{0}=FILE`",
+            split.word()
         );
+        return Err(Failure::usage(message).help(help));
     }
     let limit = prepared.recipe.evaluate.limit.map(|l| *l);
     let all = prepared.dataset.part(split).map_or(0, |part| part.len() as u64);

@@ -570,6 +570,15 @@ fn a_translation_ends_at_the_limit_of_its_data() {
     assert!(texts(&json).iter().all(|t| t["ended"] == true || t["tokens"] == 20), "{json}");
     let told = said(place.command(&[&asked[..], &["--max-tokens", "20"]].concat()).output().unwrap()).err;
     assert!(!told.contains("did not end"), "{told}");
+    // No text at all is not one token.
+    let none = said(place.command(&[&asked[..], &["--max-tokens", "0"]].concat()).output().unwrap());
+    assert_eq!(none.code, Some(2), "{}", none.err);
+    // The advice for a part that the data lack gives that part.
+    let lacking = said(place.command(&["eval", "run", "--split", "test"]).output().unwrap());
+    assert!(lacking.err.contains("`--with 'data.split={test: 0.1}'`"), "{}", lacking.err);
+    let split = ["eval", "run", "--split", "test", "--with", "data.split={test: 0.1}"];
+    let followed = said(place.command(&split).output().unwrap());
+    assert!(!followed.err.contains("no part"), "{}", followed.err);
 }
 
 #[test]

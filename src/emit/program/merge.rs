@@ -4,7 +4,7 @@
 //! without takes `[B,1,1,K]` or none; a feed-forward of the encoder runs along `S`, the decoder's along
 //! `T`. Code does not differ by the lengths of tensors, and a person would write it once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::ir::build::code_digest;
 use crate::ir::{DType, Graph, MemberKind, Module, ModuleId, Op, Type, ValueId};
@@ -26,7 +26,7 @@ pub fn merge(graph: &Graph) -> Merged {
     let mut origins: Vec<Vec<Span>> = Vec::new();
     let mut ids: BTreeMap<usize, ModuleId> = BTreeMap::new();
     // Places in `kept` by digest: comparing every module with every other one would take minutes for thousands of blocks.
-    let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
+    let mut known: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     let new_id = |ids: &BTreeMap<usize, ModuleId>, id: ModuleId| ids.get(&id.0).copied().unwrap_or(id);
     for (index, module) in graph.modules.iter().enumerate() {
         let mut module = module.clone();

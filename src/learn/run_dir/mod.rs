@@ -74,16 +74,21 @@ impl RunDir {
         if is_run(root) {
             return Err(RunDirError::Exists(root.to_owned()));
         }
-        fs::create_dir_all(folder_of(root)).map_err(io_at(root))?;
+        // Before anything is created: a folder that is refused stays as it is.
         let known = ["checkpoints", "lock", START];
-        let foreign = fs::read_dir(root).map_err(io_at(root))?.flatten().any(|entry| {
+        let entries = match fs::read_dir(root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            entries => Some(entries.map_err(io_at(root))?),
+        };
+        let foreign = entries.into_iter().flatten().flatten().any(|entry| {
             let name = entry.file_name();
             !known.iter().any(|k| name == **k) && !is_scratch(&name.to_string_lossy())
         });
-        let used = fs::read_dir(folder_of(root)).map_err(io_at(root))?.next().is_some();
+        let used = fs::read_dir(folder_of(root)).is_ok_and(|mut saved| saved.next().is_some());
         if foreign || used {
             return Err(RunDirError::Foreign(root.to_owned()));
         }
+        fs::create_dir_all(folder_of(root)).map_err(io_at(root))?;
         let lock = hold(root)?;
         put_start(root, start).map_err(io_at(root))?;
         let marker = Marker { format: RUN.to_owned(), name: name.to_owned() };

@@ -97,6 +97,7 @@ fn a_folder_of_something_else_is_left_alone() {
     std::fs::write(folder.path().join("thesis.tex"), "mine").unwrap();
     assert!(matches!(RunDir::create(folder.path(), "tiny", |_| Ok(())), Err(RunDirError::Foreign(_))));
     assert!(matches!(RunDir::open(folder.path()), Err(RunDirError::Foreign(_))));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "a refused folder stays as it is");
     let own = folder.path().join("own");
     drop(RunDir::create(&own, "tiny", |_| Ok(())).unwrap());
     assert!(matches!(RunDir::create(&own, "tiny", |_| Ok(())), Err(RunDirError::Exists(_))));
