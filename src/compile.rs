@@ -39,7 +39,7 @@ pub fn compile(
     let tree = load::tree(sources, id, notation, settings, files, &mut sink);
     let mut found = compile_tree(sources, tree, sink)?;
     if notation == Notation::Dsl {
-        found.diagnostics = advice::in_dsl(found.diagnostics, id);
+        found.diagnostics = advice::in_dsl(found.diagnostics, sources, id);
     }
     Ok(found)
 }

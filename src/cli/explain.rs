@@ -10,7 +10,7 @@ use super::outcome::{Failure, Output};
 use super::subject::OverArgs;
 use super::ui::Ui;
 use crate::diag::code::Explanation;
-use crate::diag::suggest::suggest;
+use crate::diag::suggest::{foreign, suggest};
 use crate::diag::{Code, ideas};
 use crate::learn::recipe;
 use crate::report::lesson::{Lesson, lesson};
@@ -113,6 +113,9 @@ fn unknown(what: &str) -> Failure {
     let failure = Failure::usage(format!("nothing is called `{what}`: no code, no key, no part, no spec"));
     if let Some(idea) = ideas::outside(what) {
         return failure.help(idea);
+    }
+    if let Some(ours) = foreign(what) {
+        return failure.help(format!("trafoc calls this `{ours}`"));
     }
     match (suggest(what, &slugs), nearest_in(what, &everything())) {
         (Some(code), _) if what.contains('-') => failure.help(format!("did you mean `{code}`?")),

@@ -121,7 +121,7 @@ impl Opened {
     /// The diagnostics with suggestions in the notation of the spec.
     fn in_notation(&self, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
         match self.notation {
-            Notation::Dsl => advice::in_dsl(found, self.id),
+            Notation::Dsl => advice::in_dsl(found, &self.sources, self.id),
             Notation::Yaml => found,
         }
     }

@@ -363,8 +363,8 @@ codes! {
     }
     /// A spec to extend that cannot be read.
     ExtendsMissing = "extends-missing" {
-        why: "`extends` names a file in the same folder or below it. That file is read, and this spec is \
-            merged over it.",
+        why: "`extends` names another spec: a file, seen from the folder of this one, such as `base.yaml` or \
+            `../base.yaml`, or a shipped spec, such as `@gpt2`. It is read, and this spec is merged over it.",
         wrong: "extends: nowhere.yaml\nname: tiny\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }

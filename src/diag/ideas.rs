@@ -121,7 +121,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`head: {embed: {pool: mean}}`, which gives one vector for a text or an image",
     },
     Idea {
-        names: &["batch_norm", "batchnorm", "group_norm", "groupnorm", "instance_norm", "weight_norm", "dyt"],
+        names: &["batch_norm", "batchnorm", "group_norm", "groupnorm", "instance_norm", "weight_norm"],
         lacks: "no norm over a batch or over groups",
         nearest: "`layer_norm` and `rms_norm`, which norm each position",
     },
@@ -258,7 +258,7 @@ pub const IDEAS: &[Idea] = &[
     Idea {
         names: &["unigram", "tiktoken"],
         lacks: "no such tokens of its own making",
-        nearest: "`tokens: {bpe: {...}}`, or `tokens: {file: tokenizer.json}`",
+        nearest: "`tokens: {bpe: {...}}` in the recipe, or `file` with a `tokenizer.json` there",
     },
     Idea {
         names: &["wandb", "tensorboard", "mlflow", "neptune", "comet"],

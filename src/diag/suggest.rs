@@ -25,6 +25,14 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("n_kv_heads", "kv_heads"),
     ("num_kv_heads", "kv_heads"),
     ("num_key_value_heads", "kv_heads"),
+    ("gqa", "kv_heads"),
+    ("mqa", "kv_heads"),
+    ("grouped_query", "kv_heads"),
+    ("grouped_query_attention", "kv_heads"),
+    ("multi_query", "kv_heads"),
+    ("multi_query_attention", "kv_heads"),
+    ("mla", "latent"),
+    ("multi_head_latent_attention", "latent"),
     ("head_size", "head_dim"),
     ("dim_head", "head_dim"),
     ("d_head", "head_dim"),
@@ -78,6 +86,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("layernorm", "layer_norm"),
     ("layer_normalization", "layer_norm"),
     ("ln", "layer_norm"),
+    ("dyt", "dynamic_tanh"),
     ("swiglu", "glu"),
     ("geglu", "glu"),
     ("reglu", "glu"),
@@ -147,12 +156,22 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("eval", "evaluate"),
     ("early_stopping", "stop"),
     ("min_freq", "min_frequency"),
+    // Each language has a key of its own for its version; the first is meant where neither is known.
+    ("version", "trafo"),
+    ("version", "recipe"),
 ];
 
 /// The word of a spec for what another library calls `word`.
 pub fn foreign(word: &str) -> Option<&'static str> {
     let lower = word.to_ascii_lowercase().replace('-', "_");
     FOREIGN.iter().find(|(theirs, _)| *theirs == lower).map(|(_, ours)| *ours)
+}
+
+/// The first of `words` that is the word of a spec or a recipe for what another library calls `word`.
+pub fn foreign_among<S: AsRef<str>>(word: &str, words: &[S]) -> Option<&'static str> {
+    let lower = word.to_ascii_lowercase().replace('-', "_");
+    let ours = FOREIGN.iter().filter(|(theirs, _)| *theirs == lower).map(|(_, ours)| *ours);
+    ours.into_iter().find(|ours| words.iter().any(|w| w.as_ref() == *ours))
 }
 
 /// The cost of a wrong letter. Frequent typing errors cost less.
@@ -298,8 +317,9 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
         .or_else(|| all().find(|c| joined(&plain(c)) == joined(&wanted)))
         .or_else(|| nearest(&wanted, all()))
         .or_else(|| {
-            let theirs = FOREIGN.iter().filter(|(_, ours)| among(ours).is_some()).map(|(theirs, _)| *theirs);
-            nearest(&wanted, theirs).and_then(foreign).and_then(among)
+            let known = || FOREIGN.iter().filter(|(_, ours)| among(ours).is_some());
+            let near = nearest(&wanted, known().map(|(theirs, _)| *theirs))?;
+            known().find(|(theirs, _)| *theirs == near).and_then(|(_, ours)| among(ours))
         });
     found.map(str::to_owned)
 }

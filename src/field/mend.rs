@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::context::Context;
 use super::record::{listed, titled};
 use super::value::{Field, Shape, SlotDoc};
-use crate::diag::suggest::{foreign, suggest};
+use crate::diag::suggest::{foreign, foreign_among, suggest};
 use crate::diag::{Code, Diagnostic, ideas};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
@@ -34,7 +34,7 @@ pub fn mended<'n>(
             break;
         }
         // A name that exists deeper is no slip.
-        let deeper = (1..=3).any(|depth| below(&e.key, &given, depth).is_some());
+        let deeper = (1..=3).any(|depth| below(&e.key, &given, depth, None).is_some());
         let meant = meant(&e.key, &names).filter(|_| !deeper);
         cx.report(unknown_key(e, title, (&given, &other), &names, meant.as_deref()));
         if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
@@ -46,7 +46,7 @@ pub fn mended<'n>(
 
 /// The name that was probably meant by a key.
 fn meant(key: &str, names: &[&str]) -> Option<String> {
-    let ours = foreign(key).filter(|ours| names.contains(ours)).map(str::to_owned);
+    let ours = foreign_among(key, names).map(str::to_owned);
     ours.or_else(|| suggest(key, names).filter(|_| foreign(key).is_none()))
 }
 
@@ -62,40 +62,72 @@ fn unknown_key(
     let message = format!("{} has no key `{key}`", titled(title));
     let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
     let ours = foreign(key).map(|ours| ours.rsplit('.').next().unwrap_or(ours));
-    let deeper = |key: &str| (1..=4).find_map(|depth| below(key, given, depth).or(below(key, other, depth)));
+    // A place that takes the value comes before one that has only the name.
+    let deeper = |key: &str| {
+        let at = |value| {
+            (1..=4).find_map(|depth| below(key, given, depth, value).or(below(key, other, depth, value)))
+        };
+        at(Some(&entry.value)).or_else(|| at(None))
+    };
     if let Some(idea) = ideas::outside(key).filter(|_| meant.is_none()) {
         return diagnostic.help(idea);
     }
     match (meant, ours, deeper(ours.unwrap_or(key))) {
         (Some(name), Some(_), _) => diagnostic.help(format!("trafoc calls this `{name}`")),
         (Some(name), None, _) => diagnostic.help(format!("did you mean `{name}`?")),
-        (None, Some(_), Some(path)) => diagnostic.help(format!("trafoc calls this `{path}`")),
-        (None, None, Some(path)) => diagnostic.help(format!("it belongs at `{path}`")),
+        (None, _, Some(Place { path, part: Some(part) })) => {
+            diagnostic.help(format!("write `{part}` as the value of `{path}`"))
+        }
+        (None, Some(_), Some(Place { path, part: None })) => {
+            diagnostic.help(format!("trafoc calls this `{path}`"))
+        }
+        (None, None, Some(Place { path, part: None })) => diagnostic.help(format!("it belongs at `{path}`")),
         (None, Some(name), None) => diagnostic.help(format!("trafoc calls this `{name}`, elsewhere")),
         (None, None, None) if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
         (None, None, None) => diagnostic.help(format!("it has {}", listed(names))),
     }
 }
 
-/// The path of a field or part of that name, exactly so far below some fields.
-fn below(key: &str, fields: &[Field], depth: usize) -> Option<String> {
-    let inside = |field: &Field| -> Option<String> {
+/// Where a name belongs.
+struct Place {
+    /// The path of the key.
+    path: String,
+    /// The part without fields that is the key's value.
+    part: Option<&'static str>,
+}
+
+/// The place of a field or part of that name, exactly so far below some fields; of a field or part that may have this
+/// value, if one is given.
+fn below(key: &str, fields: &[Field], depth: usize, value: Option<&Node>) -> Option<Place> {
+    let at = |path: &str| Place { path: path.to_owned(), part: None };
+    let inside = |field: &Field| -> Option<Place> {
         let in_record = |fields: Vec<Field>, depth: usize| match depth {
             0 => None,
-            1 => fields.iter().find(|f| f.name == key).map(|f| f.name.to_owned()),
-            _ => below(key, &fields, depth.saturating_sub(1)),
+            1 => fields
+                .iter()
+                .find(|f| f.name == key && value.is_none_or(|value| fits((f.shape)(), value)))
+                .map(|f| at(f.name)),
+            _ => below(key, &fields, depth.saturating_sub(1), value),
         };
-        match (field.shape)() {
+        let within = |name: &str, place: Place| match place.path.as_str() {
+            "" => Place { path: name.to_owned(), ..place },
+            path => Place { path: format!("{name}.{path}"), ..place },
+        };
+        let found = match (field.shape)() {
             Shape::Record(_, fields) => in_record(fields(), depth),
             Shape::Slot(doc) => {
                 let doc = doc();
                 let named = doc.parts.iter().find(|p| depth == 1 && p.name == key && key != "none");
-                named.map(|p| p.name.to_owned()).or_else(|| {
+                let named = named.map(|p| match (p.fields)().is_empty() {
+                    true => Place { path: String::new(), part: Some(p.name) },
+                    false => at(p.name),
+                });
+                named.or_else(|| {
                     doc.parts.iter().find_map(|part| {
                         let is_implied = doc.implied == Some(part.name);
                         let depth = if is_implied { depth } else { depth.checked_sub(1)? };
-                        let path = in_record((part.fields)(), depth)?;
-                        Some(if is_implied { path } else { format!("{}.{path}", part.name) })
+                        let place = in_record((part.fields)(), depth)?;
+                        Some(if is_implied { place } else { within(part.name, place) })
                     })
                 })
             }
@@ -109,9 +141,29 @@ fn below(key: &str, fields: &[Field], depth: usize) -> Option<String> {
             | Shape::Map(_)
             | Shape::Equation
             | Shape::Any => None,
-        }
+        };
+        found.map(|place| within(field.name, place))
     };
-    fields.iter().find_map(|f| inside(f).map(|path| format!("{}.{path}", f.name)))
+    fields.iter().find_map(inside)
+}
+
+/// Whether a value may be meant for a field of that shape: a word is one that the field takes, and a part too.
+fn fits(shape: Shape, value: &Node) -> bool {
+    match (shape, value.text(), &value.kind) {
+        (Shape::Slot(doc), Some(word), _) => doc().parts.iter().any(|p| p.name == word),
+        (Shape::Slot(doc), None, Kind::Map(entries)) => match entries.as_slice() {
+            [only] => {
+                let doc = doc();
+                let implied = doc.parts.iter().filter(|p| Some(p.name) == doc.implied);
+                doc.parts.iter().any(|p| p.name == only.key)
+                    || implied.flat_map(|p| (p.fields)()).any(|f| f.name == only.key)
+            }
+            _ => true,
+        },
+        (Shape::Choice(words), Some(word), _) => words.iter().any(|w| w.name == word),
+        (Shape::Bool, Some(word), _) => matches!(word, "true" | "false"),
+        (_, _, _) => true,
+    }
 }
 
 /// Reports a name that none of the slot's parts has.

@@ -84,7 +84,11 @@ impl<'n> Reader<'n> {
             Kind::Scalar(_) | Kind::List(_) | Kind::Delete => {
                 let names: Vec<String> = fields.iter().map(|f| format!("`{}`", f.name)).take(4).collect();
                 let more = if fields.len() > names.len() { ", ..." } else { "" };
-                wrong_kind(node, &format!("a map with {}{more}", names.join(", ")), cx);
+                let wanted = match names.as_slice() {
+                    [] => format!("nothing, for {} has no fields", titled(title)),
+                    names => format!("a map with {}{more}", names.join(", ")),
+                };
+                wrong_kind(node, &wanted, cx);
                 return None;
             }
         }
@@ -119,10 +123,13 @@ impl<'n> Reader<'n> {
         let Some(node) = self.given(name) else {
             let wanted = T::describe().wanted();
             let message = format!("{} needs `{name}`", titled(self.title));
-            cx.report(
-                Diagnostic::error(Code::MissingKey, self.node.span, message)
-                    .help(format!("add `{name}: ...`, {wanted}")),
-            );
+            // A part may be written as its name alone.
+            let is_name = cx.sources().text(self.node.span) == self.title;
+            let help = match is_name && matches!(self.node.kind, Kind::Null) {
+                true => format!("write `{{{}: {{{name}: ...}}}}`, {wanted}", self.title),
+                false => format!("add `{name}: ...`, {wanted}"),
+            };
+            cx.report(Diagnostic::error(Code::MissingKey, self.node.span, message).help(help));
             cx.bind_broken(name);
             return None;
         };

@@ -1,33 +1,47 @@
 //! Advice in the author's notation: what a diagnostic quotes as YAML is said in the DSL to who writes that.
 
-use crate::diag::{Diagnostic, Severity, Sink};
+use crate::diag::{Code, Diagnostic, Severity, Sink};
 use crate::source::{SourceId, SourceMap};
-use crate::syntax::tree::{Kind, Node};
-use crate::syntax::{Notation, parse};
+use crate::syntax::tree::{Entry, Kind, Node};
+use crate::syntax::{Notation, parse, print};
 
-/// The diagnostics about a source in the DSL, with the snippets of their help in it.
-pub fn in_dsl(diagnostics: Vec<Diagnostic>, id: SourceId) -> Vec<Diagnostic> {
+/// The diagnostics about a source in the DSL, with the snippets of their help in it. What the parser of the DSL says is
+/// about the DSL already.
+pub fn in_dsl(diagnostics: Vec<Diagnostic>, sources: &SourceMap, id: SourceId) -> Vec<Diagnostic> {
     let said = |mut d: Diagnostic| {
-        if d.span().source == id {
-            d.help = d.help.iter().map(|text| converted(text)).collect();
+        if d.span().source == id && d.code != Code::Syntax {
+            // Fields in parentheses are written as in YAML.
+            let is_call = d.code == Code::MissingKey && is_call(sources.text(d.span()));
+            d.help = d.help.iter().map(|text| converted(text, is_call)).collect();
         }
         d
     };
     diagnostics.into_iter().map(said).collect()
 }
 
-/// A line of help with every snippet between backticks converted that is YAML.
-fn converted(help: &str) -> String {
-    let pieces = help.split('`').enumerate();
-    let said = pieces.map(|(i, piece)| match i % 2 {
-        1 => snippet(piece).unwrap_or_else(|| piece.to_owned()),
-        _ => piece.to_owned(),
+/// Whether a text is a part with its fields, `window(sinks: 4)`, or the fields alone.
+fn is_call(text: &str) -> bool {
+    let name = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or("");
+    text.get(name.len()..).is_some_and(|rest| rest.starts_with('('))
+}
+
+/// A line of help with every snippet between backticks converted that is YAML, but not of a recipe, which is always
+/// YAML. `in_call`: the snippet is a field in parentheses.
+fn converted(help: &str, in_call: bool) -> String {
+    let pieces: Vec<&str> = help.split('`').collect();
+    let said = pieces.iter().enumerate().map(|(i, piece)| {
+        let of_recipe =
+            pieces.get(i.saturating_add(1)).is_some_and(|next| next.starts_with(" in the recipe"));
+        match i % 2 {
+            1 if !of_recipe => snippet(piece, in_call).unwrap_or_else(|| (*piece).to_owned()),
+            _ => (*piece).to_owned(),
+        }
     });
     said.collect::<Vec<_>>().join("`")
 }
 
 /// A map in YAML as the DSL has it; nothing where the text is none.
-fn snippet(text: &str) -> Option<String> {
+fn snippet(text: &str, in_call: bool) -> Option<String> {
     let begins = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '"' || c == '.')).next()?;
     let is_entry = text.get(begins.len()..).is_some_and(|rest| rest.starts_with(": "));
     if !is_entry && !text.starts_with('{') {
@@ -40,30 +54,68 @@ fn snippet(text: &str) -> Option<String> {
     if sink.iter().any(|d| d.severity == Severity::Error) {
         return None;
     }
-    let inner = body(node.entries()?);
-    Some(if is_entry { inner } else { format!("{{ {inner} }}") })
+    Some(match is_entry {
+        true if in_call => fields(node.entries()?),
+        true => body(node.entries()?),
+        false => value(&node),
+    })
 }
 
-/// The entries of a map, on one line.
-fn body(entries: &[crate::syntax::tree::Entry]) -> String {
-    let entry = |e: &crate::syntax::tree::Entry| match &e.value.kind {
-        Kind::Map(inner) => match inner.as_slice() {
-            [only] if super::is_part(&only.key) => format!("{} = {}", e.key, part(&only.key, &only.value)),
-            inner => format!("{} {{ {} }}", e.key, body(inner)),
-        },
-        Kind::Null | Kind::Scalar(_) | Kind::List(_) | Kind::Delete => {
-            format!("{} = {}", e.key, super::explain::flow(&e.value))
+/// The entries of a map as braces have them, on one line.
+fn body(entries: &[Entry]) -> String {
+    let entry = |e: &Entry| match (e.key.as_str(), &e.value.kind) {
+        ("...", Kind::Null) => "...".to_owned(),
+        ("ranges", Kind::Map(ranges)) => {
+            let one = |e: &Entry| format!("layers {} {}", e.key, braced(&e.value));
+            ranges.iter().map(one).collect::<Vec<_>>().join("  ")
         }
+        (key, Kind::Map(_)) => match part(&e.value) {
+            Some(part) => format!("{} = {part}", print::dsl_key(key)),
+            None => format!("{} {}", print::dsl_key(key), braced(&e.value)),
+        },
+        (key, _) => format!("{} = {}", print::dsl_key(key), value(&e.value)),
     };
     entries.iter().map(entry).collect::<Vec<_>>().join("  ")
 }
 
-/// `rms_norm(eps: 1e-6)`
-fn part(name: &str, fields: &Node) -> String {
-    match fields.entries() {
-        Some([]) | None => name.to_owned(),
-        Some(_) => format!("{name}({})", super::explain::flow(fields).trim_matches(['{', '}'])),
+/// The entries of a map as parentheses have them.
+fn fields(entries: &[Entry]) -> String {
+    let entry = |e: &Entry| match (e.key.as_str(), &e.value.kind) {
+        ("...", Kind::Null) => "...".to_owned(),
+        (key, _) => format!("{}: {}", print::dsl_key(key), value(&e.value)),
+    };
+    entries.iter().map(entry).collect::<Vec<_>>().join(", ")
+}
+
+fn braced(node: &Node) -> String {
+    match node.entries() {
+        Some([]) | None => "{}".to_owned(),
+        Some(entries) => format!("{{ {} }}", body(entries)),
     }
+}
+
+/// A value as the DSL has it after `=` and in lists.
+fn value(node: &Node) -> String {
+    match &node.kind {
+        Kind::Map(_) => part(node).unwrap_or_else(|| braced(node)),
+        Kind::List(items) => format!("[{}]", items.iter().map(value).collect::<Vec<_>>().join(", ")),
+        Kind::Delete => "delete!".to_owned(),
+        Kind::Scalar(_) | Kind::Null => super::explain::flow(node),
+    }
+}
+
+/// A map whose only key is a part: `rms_norm(eps: 1e-6)`, `window(1024)`.
+fn part(node: &Node) -> Option<String> {
+    let [only] = node.entries()? else { return None };
+    if !super::is_part(&only.key) {
+        return None;
+    }
+    Some(match &only.value.kind {
+        Kind::Null => only.key.clone(),
+        Kind::Map(entries) if entries.is_empty() => only.key.clone(),
+        Kind::Map(entries) => format!("{}({})", only.key, fields(entries)),
+        Kind::Scalar(_) | Kind::List(_) | Kind::Delete => format!("{}({})", only.key, value(&only.value)),
+    })
 }
 
 #[cfg(test)]
@@ -72,7 +124,7 @@ mod tests {
 
     #[test]
     fn snippets_become_dsl_and_the_rest_stays() {
-        let said = |text: &str| converted(text);
+        let said = |text: &str| converted(text, false);
         assert_eq!(said("add `name: ...`, a text"), "add `name = ...`, a text");
         assert_eq!(
             said("add `decoder: {layers: 12, attention: {heads: 12}}`, or `encoder:`"),
@@ -81,5 +133,9 @@ mod tests {
         assert_eq!(said("write `norm: {rms_norm: {eps: 1e-6}}`"), "write `norm = rms_norm(eps: 1e-6)`");
         assert_eq!(said("call it as `attention[local](x)`"), "call it as `attention[local](x)`");
         assert_eq!(said("did you mean `heads`?"), "did you mean `heads`?");
+        assert_eq!(said("`mask: [{window: 512}, {prefix: 1}]`"), "`mask = [window(512), prefix(1)]`");
+        assert_eq!(said("`freeze: [...]` in the recipe"), "`freeze: [...]` in the recipe");
+        assert_eq!(said("under `blocks: {a: {...}}`"), "under `blocks { a { ... } }`");
+        assert_eq!(converted("add `size: ...`", true), "add `size: ...`");
     }
 }

@@ -157,7 +157,7 @@ fn extends(
         Err(why) => {
             sink.push(
                 Diagnostic::error(Code::ExtendsMissing, span, format!("cannot extend `{path}`: {why}"))
-                    .help("a path is seen from the file it stands in and stays below its folder"),
+                    .help("a path is seen from the folder of the file it stands in; `@gpt2` is the shipped spec of that name"),
             );
             None
         }

@@ -26,6 +26,11 @@ pub fn dsl(node: &Node, is_part: IsPart<'_>) -> String {
     dsl::print(&Outline::of(node), is_part)
 }
 
+/// A key as the DSL has it, in quotes if it is no word.
+pub fn dsl_key(key: &str) -> String {
+    dsl::key_text(key)
+}
+
 /// Writes an outline as YAML.
 pub(super) fn yaml_outline(outline: &Outline) -> String {
     yaml::print(outline)
