@@ -22,7 +22,7 @@ use crate::ir::Verified;
 use crate::read;
 use crate::source::{SourceId, SourceMap};
 use crate::spec::load;
-use crate::spec::{ModelSpec, advice, is_part, sweep};
+use crate::spec::{ModelSpec, Parts, advice, sweep};
 use crate::syntax::Notation;
 use crate::syntax::set::{self, Setting, parse_set};
 use crate::syntax::text;
@@ -339,7 +339,7 @@ impl OverArgs {
                 None => failure.help(format!("there are {}", names.join(", "))),
             });
         };
-        Ok(Some(set::apply(found.tree.clone(), &settings, &is_part, sink)))
+        Ok(Some(set::apply(found.tree.clone(), &settings, &Parts, sink)))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::diag::Sink;
 use crate::names::formula::{Formula, Scope, eval, same, solve};
 use crate::names::json;
 use crate::source::SourceMap;
-use crate::spec::{ModelSpec, is_part, load};
+use crate::spec::{ModelSpec, Parts, load};
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Kind, Node};
 
@@ -221,7 +221,7 @@ impl<'a> Attempt<'a> {
         wanted: &'a Knobs,
         sources: &'a SourceMap,
     ) -> Option<Self> {
-        let template = merge(&family.spec, &family.heads.get(head)?.spec, &is_part, &mut Sink::new());
+        let template = merge(&family.spec, &family.heads.get(head)?.spec, &Parts, &mut Sink::new());
         let same_stacks =
             ["encoder", "decoder"].iter().all(|key| template.get(key).is_some() == tree.get(key).is_some());
         let head_of = |node: &Node| {

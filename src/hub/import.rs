@@ -10,7 +10,7 @@ use crate::names::formula::{Formula, Function, Operator, eval};
 use crate::names::formula_of;
 use crate::names::json;
 use crate::source::{SourceMap, Span};
-use crate::spec::{ModelSpec, is_part, load};
+use crate::spec::{ModelSpec, Parts, is_part, load};
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node, Scalar, Style};
 use crate::syntax::{Notation, parse, print};
@@ -25,7 +25,7 @@ pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
     let body = filler.fill(&config.family.spec)?;
     let head = config.family.heads.get(&config.head).and_then(|h| filler.fill(&h.spec));
     let mut tree = match head {
-        Some(head) => merge(&body, &head, &is_part, sink),
+        Some(head) => merge(&body, &head, &Parts, sink),
         None => body,
     };
     let Kind::Map(entries) = &mut tree.kind else { return None };
@@ -222,7 +222,7 @@ fn with_pattern(stack: &Node, sink: &mut Sink) -> Node {
     let blocks = stack.get("blocks");
     if let [only] = kinds.as_slice() {
         return match blocks.and_then(|b| b.get(only)) {
-            Some(block) => merge(&rest, block, &is_part, sink),
+            Some(block) => merge(&rest, block, &Parts, sink),
             None => rest,
         };
     }

@@ -159,7 +159,7 @@ fn ranges(layers: &[u64]) -> String {
 pub fn grids<E>(name: &str, all: impl IntoIterator<Item = Result<Heads, E>>) -> Result<Report, E> {
     let parts = all.into_iter().map(|heads| {
         let heads = &heads?;
-        let title = format!("{} attention, layer {}", heads.site.kind.word(), heads.site.layer);
+        let title = heads.site.title();
         let shown = heads.weights.len().min(HEADS);
         let mut text = format!("Rows are queries, columns keys; a row sums to 1. {}", sharpest(heads));
         if shown < heads.weights.len() {

@@ -1,7 +1,7 @@
 //! How attention carries information to one position: layer by layer, and multiplied over all layers.
 //!
 //! Rollout (Abnar and Zuidema 2020): a layer mixes positions by `(A + I) / 2`, the mean of its heads and
-//! the residual path; the product over layers says how much of every input position arrives.
+//! the residual path, where `A` is the mean over attentions that the layer adds up in parallel; the product over layers says how much of every input position arrives.
 
 use super::attention::Heads;
 use super::{Matrix, Part, Report};
@@ -17,16 +17,40 @@ const FAINT: f64 = 0.03;
 /// The most positions side by side; of a longer sequence, those around the target are shown.
 const POSITIONS: usize = 40;
 
-/// The mean of a layer's heads.
-fn mean(heads: &Heads) -> Matrix {
-    Matrix::mean(&heads.weights)
+/// A step on the way through a stack: the parallel attentions of one layer.
+struct Step {
+    /// `layer 3`, or `layer 3.0` if other attentions of the layer follow these.
+    name: String,
+    /// The mean over the attentions of the mean over their heads.
+    mean: Matrix,
 }
 
-/// How much of every input position has reached every position after each layer, from first to last.
+/// The steps of a stack. Attentions of one layer that do not read each other's results are one step; those that do
+/// follow each other.
+fn steps(layers: &[Heads]) -> Vec<Step> {
+    let place = |heads: &Heads| (heads.site.layer, heads.site.round);
+    let mut sorted: Vec<&Heads> = layers.iter().collect();
+    sorted.sort_by_key(|heads| place(heads));
+    let step = |parallel: &[&Heads]| {
+        let (layer, round) = parallel.first().map(|heads| place(heads)).unwrap_or_default();
+        let has_others = layers.iter().any(|heads| heads.site.layer == layer && heads.site.round != round);
+        let name = if has_others { format!("layer {layer}.{round}") } else { format!("layer {layer}") };
+        let means: Vec<Matrix> = parallel.iter().map(|heads| Matrix::mean(&heads.weights)).collect();
+        Step { name, mean: Matrix::mean(&means) }
+    };
+    sorted.chunk_by(|a, b| place(a) == place(b)).map(step).collect()
+}
+
+/// How much of every input position has reached every position after each step, from first to last. A step is a
+/// layer, unless attentions of one layer follow each other.
 pub fn rollout(layers: &[Heads]) -> Vec<Matrix> {
+    rolled(&steps(layers))
+}
+
+fn rolled(steps: &[Step]) -> Vec<Matrix> {
     let mut all: Vec<Matrix> = Vec::new();
-    for heads in layers {
-        let mut mixed = mean(heads);
+    for step in steps {
+        let mut mixed = step.mean.clone();
         for (i, value) in mixed.values.iter_mut().enumerate() {
             let is_own = i / mixed.columns.max(1) == i % mixed.columns.max(1);
             *value = 0.5 * *value + if is_own { 0.5 } else { 0.0 };
@@ -45,11 +69,12 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
     let words = layers.first().map(|l| l.queries.clone()).unwrap_or_default();
     let size = layers.first().and_then(|l| l.weights.first()).map_or(0, |m| m.rows);
     let word = |i: usize| words.get(i).cloned().unwrap_or_else(|| i.to_string());
-    let rolled = rollout(layers);
+    let steps = steps(layers);
+    let rolled = rolled(&steps);
     let arrived: Vec<Vec<Option<f64>>> =
         rolled.iter().rev().map(|m| m.row(target).iter().map(|v| Some(*v)).collect()).collect();
     let most = rolled.iter().flat_map(|m| m.row(target)).fold(0.05f64, |a, b| a.max(*b));
-    let rows: Vec<String> = (0..rolled.len()).rev().map(|l| format!("layer {l}")).collect();
+    let rows: Vec<String> = steps.iter().rev().map(|step| step.name.clone()).collect();
     let columns: Vec<String> = (0..size).map(word).collect();
     let map =
         Heatmap::new("Rollout: what has arrived after each layer", arrived, (0.0, most), Colors::Rising)
@@ -67,8 +92,8 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
             + I) / 2 per layer, and multiplies the layers: how much of every input position has arrived.",
         word(target)
     );
-    let strands = strands(layers, target, &columns);
-    let (by_layer, by_position) = curves(layers, target, &columns);
+    let strands = strands(&steps, target, &columns);
+    let (by_layer, by_position) = curves(&steps, target, &columns);
     let last = rolled.last();
     let mut shares: Vec<(usize, f64)> =
         last.map(|m| m.row(target).iter().copied().enumerate().collect()).unwrap_or_default();
@@ -87,8 +112,8 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
 
 /// The attention of the target, layer by layer: one line for each of the positions that get most, and one
 /// line per layer along the positions.
-fn curves(layers: &[Heads], target: usize, words: &[String]) -> (Figure, Figure) {
-    let rows: Vec<Matrix> = layers.iter().map(mean).collect();
+fn curves(steps: &[Step], target: usize, words: &[String]) -> (Figure, Figure) {
+    let rows: Vec<&Matrix> = steps.iter().map(|step| &step.mean).collect();
     let name = |position: usize| format!("{position} {}", words.get(position).map_or("", String::as_str));
     let most = |position: &usize| rows.iter().fold(0f64, |most, m| most.max(m.at(target, *position)));
     let mut shown: Vec<usize> = (0..words.len()).filter(|p| most(p) > 0.0).collect();
@@ -96,8 +121,10 @@ fn curves(layers: &[Heads], target: usize, words: &[String]) -> (Figure, Figure)
     shown.truncate(SERIES);
     shown.sort_unstable();
     let attention = Axis::linear("attention").holding(0.0);
+    // Names such as `layer 3.0` say that attentions of one layer follow each other.
+    let along = if steps.iter().any(|step| step.name.contains('.')) { "step" } else { "layer" };
     let title = "What the target attends to, layer by layer";
-    let mut by_layer = Chart::new(title, Axis::whole("layer"), attention.clone());
+    let mut by_layer = Chart::new(title, Axis::whole(along), attention.clone());
     for position in shown {
         let points = rows.iter().enumerate().map(|(layer, m)| (layer as f64, m.at(target, position)));
         by_layer = by_layer.with(Series::line(&name(position), points.collect()).marked());
@@ -105,24 +132,25 @@ fn curves(layers: &[Heads], target: usize, words: &[String]) -> (Figure, Figure)
     let title = "The same along the positions";
     let mut by_position = Chart::new(title, Axis::whole("input position"), attention);
     let stride = rows.len().div_ceil(SERIES).max(1);
-    for (layer, matrix) in rows.iter().enumerate().step_by(stride) {
+    for step in steps.iter().step_by(stride) {
+        let matrix = &step.mean;
         let points = matrix.row(target).iter().enumerate().map(|(k, v)| (k as f64, *v));
-        by_position = by_position.with(Series::line(&format!("layer {layer}"), points.collect()));
+        by_position = by_position.with(Series::line(&step.name, points.collect()));
     }
     (by_layer.figure(), by_position.figure())
 }
 
 /// Layers as rows of labels, with lines between them as thick as the attention on paths to the target.
-fn strands(layers: &[Heads], target: usize, words: &[String]) -> Figure {
+fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
     let count = words.len();
     let first = target.saturating_sub(POSITIONS - 1).min(count.saturating_sub(POSITIONS));
     let shown = first..(first + POSITIONS).min(count);
     let widest = words.iter().fold(0f64, |w, t| w.max(width(t, 11.0))).clamp(16.0, 64.0);
-    let step = (widest + 12.0).min((900.0 / shown.len().max(1) as f64).max(22.0));
+    let wide = (widest + 12.0).min((900.0 / shown.len().max(1) as f64).max(22.0));
     let (left, top, row) = (74.0, 44.0, 66.0);
     let place = |position: usize, level: usize| {
-        let x = left + step * (position.saturating_sub(first) as f64 + 0.5);
-        (x, top + row * (layers.len().saturating_sub(level)) as f64)
+        let x = left + wide * (position.saturating_sub(first) as f64 + 0.5);
+        (x, top + row * (steps.len().saturating_sub(level)) as f64)
     };
     let mut canvas = Canvas::default();
     canvas.text((14.0, 20.0), Anchor::Start, "label strong fill-ink", "Attention on the way to the target");
@@ -131,8 +159,8 @@ fn strands(layers: &[Heads], target: usize, words: &[String]) -> Figure {
     if let Some(slot) = weight.get_mut(target) {
         *slot = 1.0;
     }
-    for (level, heads) in layers.iter().enumerate().rev() {
-        let matrix = mean(heads);
+    for (level, step) in steps.iter().enumerate().rev() {
+        let matrix = &step.mean;
         let mut below = vec![0.0; count];
         for (query, through) in weight.iter().enumerate().filter(|(_, w)| **w > 0.0) {
             for (key, share) in matrix.row(query).iter().enumerate() {
@@ -148,22 +176,23 @@ fn strands(layers: &[Heads], target: usize, words: &[String]) -> Figure {
         }
         weight = below;
     }
-    for level in 0..=layers.len() {
+    for level in 0..=steps.len() {
         let y = place(first, level).1;
-        let name = if level == 0 { "input".to_owned() } else { format!("layer {}", level - 1) };
-        canvas.text((left - 10.0, y), Anchor::End, "small fill-muted", &name);
+        let step = level.checked_sub(1).and_then(|before| steps.get(before));
+        let name = step.map_or("input", |step| step.name.as_str());
+        canvas.text((left - 10.0, y), Anchor::End, "small fill-muted", name);
         for position in shown.clone() {
-            let is_target = level == layers.len() && position == target;
-            if level != 0 && level != layers.len() {
+            let is_target = level == steps.len() && position == target;
+            if level != 0 && level != steps.len() {
                 canvas.circle((place(position, level).0, y - 4.0), 2.2, "fill-muted");
                 continue;
             }
-            let word = fit(words.get(position).map_or("", String::as_str), 11.0, step - 2.0);
+            let word = fit(words.get(position).map_or("", String::as_str), 11.0, wide - 2.0);
             let class = if is_target { "small strong fill-changed" } else { "small fill-ink" };
             canvas.text((place(position, level).0, y), Anchor::Middle, class, &word);
         }
     }
-    let size = (left + step * shown.len() as f64 + 16.0, top + row * layers.len() as f64 + 20.0);
+    let size = (left + wide * shown.len() as f64 + 16.0, top + row * steps.len() as f64 + 20.0);
     Figure::new(
         canvas,
         size,

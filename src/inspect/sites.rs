@@ -98,6 +98,11 @@ pub struct Site {
     pub sizes: [Option<u64>; 2],
     /// The index of the layer in its stack, counted from 0.
     pub layer: u64,
+    /// How many self-attentions of its layer its inputs went through: those of one layer with the same number are
+    /// parallel.
+    pub round: u64,
+    /// Its place in the layer, such as `attention.near`, if the layer has several of its kind.
+    pub among: Option<String>,
     /// The number of heads.
     pub heads: u64,
     /// The rules that hide keys, in addition to padding.
@@ -112,6 +117,13 @@ pub struct Site {
 }
 
 impl Site {
+    /// What it is called in a heading: `decoder attention, layer 3`, followed by its place in the layer if the layer
+    /// has several.
+    pub fn title(&self) -> String {
+        let among = self.among.as_ref().map(|among| format!(", {among}")).unwrap_or_default();
+        format!("{} attention, layer {}{among}", self.kind.word(), self.layer)
+    }
+
     /// Whether a rule hides a key from a query.
     pub fn hides(&self, query: u64, key: u64) -> bool {
         self.rules.iter().any(|rule| rule.hides(query, key))
@@ -170,10 +182,22 @@ pub struct Sites {
 
 /// The places of a graph that can be inspected.
 pub fn sites(graph: &Verified) -> Sites {
-    let mut walk = Walk { graph, sites: Sites::default() };
+    let mut walk = Walk { graph, sites: Sites::default(), round: 0 };
     let arguments = vec![Vec::new(); graph.root().args];
     walk.module(graph.root, "", None, &arguments);
     walk.sites
+}
+
+/// Tells the attentions of one kind of a block apart by their paths in it.
+fn tell_apart(sites: &mut [Site], block: &str) {
+    for kind in [Kind::Encoder, Kind::Decoder, Kind::Cross] {
+        if sites.iter().filter(|site| site.kind == kind).count() > 1 {
+            for site in sites.iter_mut().filter(|site| site.kind == kind) {
+                let path = site.path.strip_prefix(block).unwrap_or(&site.path);
+                site.among = Some(path.trim_start_matches('.').to_owned());
+            }
+        }
+    }
 }
 
 type Rules = Vec<MaskRule>;
@@ -181,6 +205,8 @@ type Rules = Vec<MaskRule>;
 struct Walk<'a> {
     graph: &'a Graph,
     sites: Sites,
+    /// How many self-attentions of the layer the inputs of the visited node went through.
+    round: u64,
 }
 
 impl Walk<'_> {
@@ -194,16 +220,27 @@ impl Walk<'_> {
         };
         let mut rules: Vec<Rules> = vec![Rules::new(); module.values.len()];
         rules.iter_mut().zip(arguments).for_each(|(to, from)| to.clone_from(from));
+        let first = self.round;
+        let mut rounds = vec![first; module.values.len()];
         for node in &module.nodes {
             let given: Vec<Rules> =
                 node.inputs.iter().map(|id| rules.get(id.0).cloned().unwrap_or_default()).collect();
+            self.round = node.inputs.iter().filter_map(|id| rounds.get(id.0)).copied().fold(first, u64::max);
+            let before = self.sites.attention.len();
             let own = self.node(module, node, path, at, &given);
+            let inside = self.sites.attention.get(before..).unwrap_or_default();
+            let inside = inside.iter().filter(|site| site.kind != Kind::Cross).map(|site| site.round + 1);
+            let after = inside.fold(self.round, u64::max);
             for id in &node.outputs {
+                if let Some(slot) = rounds.get_mut(id.0) {
+                    *slot = after;
+                }
                 if let Some(slot) = rules.get_mut(id.0) {
                     slot.clone_from(&own);
                 }
             }
         }
+        self.round = first;
     }
 
     /// Visits a node, and returns the rules of the mask it creates.
@@ -241,7 +278,10 @@ impl Walk<'_> {
                     let arguments: Vec<Rules> = std::iter::once(Rules::new()).chain(steering).collect();
                     let block_path = format!("{stack}.{index}");
                     let inside = At { stack: of, layer: Some(index) };
+                    self.round = 0;
+                    let before = self.sites.attention.len();
                     self.module(*block, &block_path, Some(inside), &arguments);
+                    tell_apart(self.sites.attention.get_mut(before..).unwrap_or_default(), &block_path);
                     self.layer(*block, of, &block_path, index);
                     index += 1;
                 }
@@ -284,6 +324,8 @@ impl Walk<'_> {
             keys: of_keys,
             sizes,
             layer,
+            round: self.round,
+            among: None,
             heads,
             rules,
             op: op.clone(),

@@ -206,8 +206,7 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
         figures: vec![of("Outputs", &found.outputs, q)],
         ..Part::default()
     });
-    let place =
-        format!("{} attention, layer {}, head {}", head.site.kind.word(), head.site.layer, head.index);
+    let place = format!("{}, head {}", head.site.title(), head.index);
     Report { title: format!("{name}: attention step by step"), lead: place, parts }
 }
 

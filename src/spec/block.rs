@@ -182,13 +182,13 @@ fn config(tree: &Node, kind: PartKind, name: &str, cx: &mut Context<'_>) -> Node
     let mut base = tree.get(kind.word()).cloned();
     if kind == PartKind::Cross {
         base = match (inherited(tree), base) {
-            (Some(under), Some(over)) => Some(merge(&under, &over, &super::is_part, cx.sink())),
+            (Some(under), Some(over)) => Some(merge(&under, &over, &super::Parts, cx.sink())),
             (one, other) => other.or(one),
         };
     }
     let own = tree.get(name).filter(|_| name != kind.word()).map(|node| kind.with_part(node));
     match (base, own) {
-        (Some(base), Some(own)) => merge(&base, &own, &super::is_part, cx.sink()),
+        (Some(base), Some(own)) => merge(&base, &own, &super::Parts, cx.sink()),
         (Some(one), None) | (None, Some(one)) => one,
         (None, None) => Node { kind: Kind::Null, span: tree.span },
     }

@@ -62,7 +62,7 @@ pub fn tree(
 ) -> Option<Node> {
     let mut chain = Vec::new();
     let tree = extended(sources, id, notation, files, sink, &mut chain)?;
-    Some(set::apply(tree, settings, &super::is_part, sink))
+    Some(set::apply(tree, settings, &super::Parts, sink))
 }
 
 // Keys that only recipes have, and keys that only specs have. A document with keys of both is not taken for
@@ -120,7 +120,7 @@ fn extended(
         tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != EXTENDS).cloned().collect();
     let own = Node::map(own, tree.span);
     let below = extends(sources, id, &base, files, sink, chain);
-    below.map(|below| merge(&below, &own, &super::is_part, sink))
+    below.map(|below| merge(&below, &own, &super::Parts, sink))
 }
 
 fn extends(

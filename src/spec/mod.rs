@@ -27,6 +27,7 @@ pub use model::ModelSpec;
 pub use stack::{Segment, Stack};
 
 use crate::parts::{Attention, Ffn, Head, Norm, Position, init, mask, position};
+use crate::syntax::merge;
 
 /// Whether a word is the name of a part. Merging needs to know this, because one part replaces another as a
 /// whole.
@@ -43,4 +44,30 @@ pub fn is_part(word: &str) -> bool {
     ]
     .iter()
     .any(|parts| parts.contains(&word))
+}
+
+/// The parts of specs, for merging.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts;
+
+impl merge::Parts for Parts {
+    fn has(&self, word: &str) -> bool {
+        is_part(word)
+    }
+
+    fn implied(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> Option<&'static str> {
+        let slot = if Attention::PARTS.contains(&part) {
+            Attention::documentation()
+        } else if Ffn::PARTS.contains(&part) {
+            // The slot of experts has some of these parts, and implies the same one.
+            Ffn::documentation()
+        } else {
+            return None;
+        };
+        let implied = slot.parts.iter().find(|p| Some(p.name) == slot.implied)?;
+        let fields = (implied.fields)();
+        let mut keys = keys.peekable();
+        keys.peek()?;
+        keys.all(|key| fields.iter().any(|field| field.name == key)).then_some(implied.name)
+    }
 }

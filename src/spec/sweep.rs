@@ -79,7 +79,7 @@ pub fn check(node: &Node, spec: &Node, cx: &mut Context<'_>) {
 /// causes elsewhere.
 fn check_variant(base: &Node, over: &Node, name: &str, is_sound: bool, cx: &mut Context<'_>) {
     let mut sink = Sink::new();
-    let tree = merge(base, over, &super::is_part, &mut sink);
+    let tree = merge(base, over, &super::Parts, &mut sink);
     ModelSpec::decode(&tree, &mut Context::new(cx.sources(), &mut sink));
     for diagnostic in sink.into_sorted() {
         let (at, within) = (diagnostic.span(), over.span);
@@ -112,7 +112,7 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
                     for (names, tree) in &combinations {
                         for value in values.iter().take(MAX_VARIANTS) {
                             let over = nested(&axis.key, axis.key_span, value);
-                            let tree = merge(tree, &over, &super::is_part, cx.sink());
+                            let tree = merge(tree, &over, &super::Parts, cx.sink());
                             let said = value.text().map_or_else(|| value.describe(), str::to_owned);
                             let name = format!("{}={said}", axis.key);
                             next.push((names.iter().cloned().chain([name]).collect(), tree));
@@ -127,7 +127,7 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
             }
             (Kind::Map(_), name) => {
                 let over = undotted(&e.value, cx);
-                let tree = merge(&base, &over, &super::is_part, cx.sink());
+                let tree = merge(&base, &over, &super::Parts, cx.sink());
                 variants.push(Variant { name: name.to_owned(), tree });
             }
             (Kind::Null | Kind::Scalar(_) | Kind::List(_) | Kind::Delete, _) => {}
@@ -157,7 +157,7 @@ fn undotted(node: &Node, cx: &mut Context<'_>) -> Node {
         match &e.value.kind {
             Kind::Delete => join(all, over),
             Kind::Map(_) | Kind::Scalar(_) | Kind::List(_) | Kind::Null => {
-                merge(&all, &over, &super::is_part, cx.sink())
+                merge(&all, &over, &super::Parts, cx.sink())
             }
         }
     });

@@ -2,7 +2,7 @@
 //!
 //! Maps are merged key by key; a key replaces its alternative (`hidden` an `expansion`); every other value replaces the
 //! old one. `!delete` removes a key. A part replaces another part: `norm: {rms_norm: {}}` over `norm: {layer_norm: {eps: 1e-5}}` leaves no
-//! `layer_norm`. Every node keeps the place where it was written.
+//! `layer_norm`, and `ffn: {glu: {}}` over `ffn: {expansion: 4}` no `expansion`. Every node keeps the place where it was written.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,31 @@ const ALTERNATIVES: &[(&str, &str)] = &[("expansion", "hidden"), ("steps", "epoc
 /// Whether a word is the name of a part, such as `layer_norm`.
 pub type IsPart<'a> = &'a dyn Fn(&str) -> bool;
 
+/// What merging needs to know about parts.
+pub trait Parts {
+    /// Whether a word is the name of a part, such as `layer_norm`.
+    fn has(&self, word: &str) -> bool;
+
+    /// The part that a map with these keys means without naming it, such as `mlp` for `expansion` and `dropout`, if
+    /// `part` is a part of the same slot.
+    fn implied(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> Option<&'static str>;
+}
+
+/// Parts of which none is implied.
+impl<F: Fn(&str) -> bool> Parts for F {
+    fn has(&self, word: &str) -> bool {
+        self(word)
+    }
+
+    fn implied(&self, _: &str, _: &mut dyn Iterator<Item = &str>) -> Option<&'static str> {
+        None
+    }
+}
+
 /// Merges `over` over `base`. Reports every `!delete` without a key to remove.
-pub fn merge(base: &Node, over: &Node, is_part: IsPart<'_>, sink: &mut Sink) -> Node {
+pub fn merge(base: &Node, over: &Node, parts: &dyn Parts, sink: &mut Sink) -> Node {
     let mut layers = Layers::new(base.clone());
-    layers.lay(over, is_part, sink);
+    layers.lay(over, parts, sink);
     layers.into_node()
 }
 
@@ -97,6 +118,10 @@ impl Fields {
         }
     }
 
+    fn keys(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().flatten().map(|field| field.key.as_str())
+    }
+
     /// The key of a map that has no other.
     fn only(&self) -> Option<&str> {
         let mut there = self.all.iter().flatten().map(|field| field.key.as_str());
@@ -161,17 +186,43 @@ impl Layers {
     }
 
     /// Merges `over` over the tree. Reports every `!delete` without a key to remove.
-    pub fn lay(&mut self, over: &Node, is_part: IsPart<'_>, sink: &mut Sink) {
+    pub fn lay(&mut self, over: &Node, parts: &dyn Parts, sink: &mut Sink) {
         let (Some(below), Kind::Map(above)) = (self.fields(), &over.kind) else {
             *self = Self::new(settle(over, sink));
             return;
         };
         if let (Some(old), [new]) = (below.only(), above.as_slice())
             && old != new.key
-            && is_part(old)
-            && is_part(&new.key)
+            && parts.has(old)
+            && parts.has(&new.key)
         {
             *self = Self::new(settle(over, sink));
+            return;
+        }
+        // Fields without a name belong to the implied part, so naming another part replaces them, and naming this one
+        // sets its fields.
+        let implied = match above.as_slice() {
+            [new] => parts.implied(&new.key, &mut below.keys()).map(|implied| (new, implied)),
+            _ => None,
+        };
+        if let Some((new, implied)) = implied {
+            match &new.value.kind {
+                Kind::Map(_) if new.key == implied => self.lay(&new.value, parts, sink),
+                Kind::Delete => nothing_to_delete(&format!("`{}`", new.key), &new.value, sink),
+                Kind::Map(_) | Kind::Null | Kind::Scalar(_) | Kind::List(_) => {
+                    *self = Self::new(settle(over, sink));
+                }
+            }
+            return;
+        }
+        // The same the other way around: fields without a name, over the implied part by its name.
+        if let Some(old) = below.only().map(str::to_owned)
+            && parts.implied(&old, &mut above.iter().map(|entry| entry.key.as_str())) == Some(old.as_str())
+            && let Some(named) = below.get_mut(&old)
+            && named.value.fields().is_some()
+        {
+            named.value.lay(over, parts, sink);
+            self.span = over.span;
             return;
         }
         for (one, other) in ALTERNATIVES {
@@ -187,7 +238,7 @@ impl Layers {
                 Some(_) if is_deleted => below.remove(key),
                 Some(field) => {
                     field.key_span = *key_span;
-                    field.value.lay(value, is_part, sink);
+                    field.value.lay(value, parts, sink);
                 }
                 None if is_deleted => nothing_to_delete(&format!("`{key}`"), value, sink),
                 None => {

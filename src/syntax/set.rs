@@ -6,7 +6,7 @@
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, SourceMap, Span};
 
-use super::merge::{IsPart, Layers};
+use super::merge::{Layers, Parts};
 use super::text::MAX_DEPTH;
 use super::tree::{Entry, Kind, Node};
 use super::yaml;
@@ -104,10 +104,10 @@ pub fn parse_setting(
 }
 
 /// Applies settings to a tree, one after the other. One that cannot be applied is reported and left out.
-pub fn apply(tree: Node, settings: &[Setting], is_part: IsPart<'_>, sink: &mut Sink) -> Node {
+pub fn apply(tree: Node, settings: &[Setting], parts: &dyn Parts, sink: &mut Sink) -> Node {
     let mut layers = Layers::new(tree);
     for setting in settings {
-        if let Err(diagnostic) = descend(&mut layers, &setting.path, setting, is_part, sink) {
+        if let Err(diagnostic) = descend(&mut layers, &setting.path, setting, parts, sink) {
             sink.push(diagnostic);
         }
     }
@@ -118,18 +118,18 @@ fn descend(
     layers: &mut Layers,
     path: &[(String, Span)],
     setting: &Setting,
-    is_part: IsPart<'_>,
+    parts: &dyn Parts,
     sink: &mut Sink,
 ) -> Result<(), Diagnostic> {
     let Some(((key, span), rest)) = path.split_first() else {
-        layers.lay(&setting.value, is_part, sink);
+        layers.lay(&setting.value, parts, sink);
         return Ok(());
     };
     let place = layers.span();
     if let Some(items) = layers.items() {
         let count = items.len();
         if let Some(item) = key.parse::<usize>().ok().and_then(|i| items.get_mut(i)) {
-            return descend(item, rest, setting, is_part, sink);
+            return descend(item, rest, setting, parts, sink);
         }
         let message = format!("`{key}` is not an item of this list, which has {count}");
         let diagnostic = Diagnostic::error(Code::BadSetting, *span, message).label(place, "the list");
@@ -141,14 +141,14 @@ fn descend(
     if let Some(value) = layers.value(key)
         && holds_list(value, rest)
     {
-        return descend(value, rest, setting, is_part, sink);
+        return descend(value, rest, setting, parts, sink);
     }
     // Everything except lists is merged as a map with these keys would be.
     let whole = path.iter().rev().fold(setting.value.clone(), |value, (key, key_span)| {
         let span = key_span.to(value.span);
         Node::map(vec![Entry { key: key.clone(), key_span: *key_span, value }], span)
     });
-    layers.lay(&whole, is_part, sink);
+    layers.lay(&whole, parts, sink);
     Ok(())
 }
 

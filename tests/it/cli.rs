@@ -104,6 +104,9 @@ fn exit_codes_tell_what_happened() {
     for (arguments, code) in [
         (vec!["check", "@gpt1"], 0),
         (vec!["check", "@gpt1", "--set", "decoder.attention.heads=7"], 1),
+        (vec!["check", "@gpt2-small", "--set", "decoder.ffn.glu.hidden=64"], 0),
+        (vec!["check", "@gpt2-small", "--set", "decoder.ffn={glu: {hidden: 64}}"], 0),
+        (vec!["check", "@gpt2-small", "--set", "decoder.ffn.moe={experts: 4, top_k: 2, expert: glu}"], 0),
         (vec!["check", "specs/gpt1.yaml", "missing.yaml"], 4),
         (vec!["chekc"], 2),
         (vec!["check", "@gpt-one"], 2),

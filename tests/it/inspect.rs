@@ -47,6 +47,8 @@ fn site(kind: Kind, rules: Vec<MaskRule>) -> Site {
         keys,
         sizes: [None; 2],
         layer: 0,
+        round: 0,
+        among: None,
         heads: 1,
         rules,
         op,
@@ -64,6 +66,12 @@ fn heads(values: &[[f64; 3]; 3]) -> Heads {
         queries: words.clone(),
         keys: words,
     }
+}
+
+/// The heads of this layer.
+fn at(layer: u64, mut heads: Heads) -> Heads {
+    heads.site.layer = layer;
+    heads
 }
 
 fn assert_small(report: &Report) {
@@ -123,7 +131,7 @@ fn rules_hide_what_they_say() {
 #[test]
 fn rollout_adds_the_residual_path_and_multiplies_layers() {
     let first = heads(&[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]]);
-    let second = heads(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]);
+    let second = at(1, heads(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]));
     let rolled = rollout(&[first.clone(), second.clone()]);
     // (A + I) / 2 of the first layer: row 2 is 0.1, 0.15, 0.75; row 1 is 0.25, 0.75, 0.
     assert_eq!(rolled[0].row(2), [0.1, 0.15, 0.75]);
@@ -136,6 +144,51 @@ fn rollout_adds_the_residual_path_and_multiplies_layers() {
     assert_small(&report);
     assert_eq!(report.parts[0].facts[0], ("from 2 \u{202e}sat".to_owned(), "0.375".to_owned()));
     assert!(!report.page().html().contains('\u{202e}'));
+}
+
+/// Attentions that a layer adds up are one step: the mean over them, then the residual path.
+#[test]
+fn parallel_attentions_are_one_step_of_the_rollout() {
+    let spec = |block: &str| {
+        let text = format!(
+            "trafo: 1\nname: two\nvocab: 16\ncontext: 8\nd_model: 8\ndecoder:\n  layers: 2\n  attention: \
+            {{heads: 2}}\n  norm: layer_norm\n  block: |\n{block}  a: {{mask: {{window: 2}}}}\n  b: {{heads: 4}}\nhead: lm\n"
+        );
+        let front = Front::of_text("two.yaml", &text, "");
+        sites(&front.compilation.graph.unwrap_or_else(|| panic!("{text}"))).attention
+    };
+    let parallel =
+        spec("    (x):\n    h = norm(x)\n    near = x + attention[a](h)\n    x = near + attention[b](h)\n");
+    let following =
+        spec("    (x):\n    x = x + attention[a](norm1(x))\n    x = x + attention[b](norm2(x))\n");
+    let rounds = |sites: &[Site]| sites.iter().map(|s| (s.layer, s.round)).collect::<Vec<_>>();
+    assert_eq!(rounds(&parallel), [(0, 0), (0, 0), (1, 0), (1, 0)]);
+    assert_eq!(rounds(&following), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    let titles: Vec<String> = parallel.iter().map(Site::title).collect();
+    assert_eq!(titles[..2], ["decoder attention, layer 0, a", "decoder attention, layer 0, b"]);
+
+    let weights = [
+        heads(&[[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]),
+        heads(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]),
+    ];
+    let with = |sites: &[Site]| -> Vec<Heads> {
+        sites
+            .iter()
+            .zip(&weights)
+            .map(|(site, heads)| Heads { site: site.clone(), ..heads.clone() })
+            .collect()
+    };
+    // The mean of the two: row 1 is 0.5, 0.5, 0, and row 2 is 0.5, 0, 0.5.
+    let rolled = rollout(&with(&parallel));
+    assert_eq!(rolled.len(), 1);
+    assert_eq!((rolled[0].row(1), rolled[0].row(2)), (&[0.25, 0.75, 0.0][..], &[0.25, 0.0, 0.75][..]));
+    let rolled = rollout(&with(&following));
+    assert_eq!(rolled.len(), 2);
+    assert_eq!(rolled[1].row(2), [0.5, 0.0, 0.5]);
+    let drawn = flow("m", &with(&following), 2).page().html();
+    assert!(drawn.contains("layer 0.0") && drawn.contains("layer 0.1"));
+    let drawn = flow("m", &with(&parallel), 2).page().html();
+    assert!(drawn.contains("layer 0<") && !drawn.contains("layer 1"));
 }
 
 #[test]
@@ -447,7 +500,7 @@ fn features_of_positions_are_chosen() {
 #[test]
 fn flow_is_drawn_as_lines_too() {
     let first = heads(&[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]]);
-    let second = heads(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.9, 0.1, 0.0]]);
+    let second = at(1, heads(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.9, 0.1, 0.0]]));
     let report = flow("m", &[first, second], 2);
     let titles: Vec<&str> = report.parts[0].figures.iter().map(|f| f.title.as_str()).collect();
     assert_eq!(titles.len(), 4, "{titles:?}");

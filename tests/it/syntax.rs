@@ -198,6 +198,29 @@ fn merging_keeps_replaces_and_deletes() {
     assert_eq!(sink.into_sorted().len(), 1, "a deletion of nothing is an error");
 }
 
+/// Fields without a name are those of the implied part: naming another part replaces them, naming this one sets them.
+#[test]
+fn merging_knows_the_part_that_is_not_named() {
+    let cases = [
+        ("ffn: {expansion: 4, dropout: 0.1}", "ffn: {glu: {hidden: 64}}", "ffn: {glu: {hidden: 64}}"),
+        ("ffn: {expansion: 4}", "ffn: {moe: {experts: 4}}", "ffn: {moe: {experts: 4}}"),
+        ("ffn: {expansion: 4}", "ffn: {mlp: {dropout: 0.1}}", "ffn: {expansion: 4, dropout: 0.1}"),
+        ("ffn: {expansion: 4, dropout: 0.1}", "ffn: {mlp: {hidden: 9}}", "ffn: {dropout: 0.1, hidden: 9}"),
+        ("ffn: {mlp: {expansion: 4}}", "ffn: {dropout: 0.1}", "ffn: {mlp: {expansion: 4, dropout: 0.1}}"),
+        ("a: {heads: 12, bias: false}", "a: {latent: {kv_rank: 8}}", "a: {latent: {kv_rank: 8}}"),
+        // No slot has these keys, such as names that an author chose.
+        ("a: {near: 1}", "a: {glu: {x: 1}}", "a: {near: 1, glu: {x: 1}}"),
+        ("a: {glu: {x: 1}}", "a: {expansion: 4}", "a: {glu: {x: 1}, expansion: 4}"),
+    ];
+    for (base, over, want) in cases {
+        let mut sink = Sink::new();
+        let (base, over) = (tree(base, Notation::Yaml), tree(over, Notation::Yaml));
+        let merged = syntax::merge::merge(&base, &over, &trafoc::spec::Parts, &mut sink);
+        assert_eq!(merged, tree(want, Notation::Yaml));
+        assert!(sink.into_sorted().is_empty());
+    }
+}
+
 #[test]
 fn settings_reach_everywhere() {
     let spec = "decoder: {layers: 2, norm: layer_norm}\nlist: [{a: 1}, {a: 2}]\n";

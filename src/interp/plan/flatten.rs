@@ -13,7 +13,9 @@ use crate::interp::weights::{Layout, TensorIndex, layout};
 use crate::ir::op::Sequence;
 use crate::ir::op::meaning::Indices;
 use crate::ir::paths::join;
-use crate::ir::{DType, Dim, Layer, Lengths, Member, MemberId, MemberKind, Module, Op, Sym, Type, Verified};
+use crate::ir::{
+    DType, Dim, Layer, Lengths, Member, MemberId, MemberKind, Module, Op, Sym, Type, ValueId, Verified,
+};
 
 /// The largest number of instructions that a plan may have.
 const INSTRUCTIONS: usize = 1_000_000;
@@ -188,6 +190,24 @@ pub(super) fn paths(graph: &Verified) -> Result<Vec<(String, Type)>, PlanError> 
     Ok(each.map(|(name, value)| (name, flat.values[value].ty.clone())).collect())
 }
 
+/// The names that an applied layer or module shares with another value than its result, as the table `tokens` of an
+/// embedding does with the ids `tokens` that it looks up.
+fn taken(module: &Module) -> Vec<&str> {
+    let applied = |op: &Op| match op {
+        Op::Layer { member } | Op::Call { member } => Some(module.member(*member).name.as_str()),
+        _ => None,
+    };
+    let shared = |name: &&str| {
+        module.values.iter().enumerate().any(|(at, value)| {
+            let makes = |op: &Op, outputs: &[ValueId]| {
+                applied(op) == Some(*name) && outputs.first().is_some_and(|id| id.0 == at)
+            };
+            value.name == *name && !module.nodes.iter().any(|node| makes(&node.op, &node.outputs))
+        })
+    };
+    module.nodes.iter().filter_map(|node| applied(&node.op)).filter(shared).collect()
+}
+
 /// Flattens the whole graph. Returns the numbers of its results, too.
 fn whole<'a>(graph: &'a Verified, layout: &'a Layout) -> Result<(Flat<'a>, Vec<usize>), PlanError> {
     let mut flat = Flat {
@@ -250,9 +270,10 @@ impl Flat<'_> {
             return Err(PlanError::Refused(why));
         }
         let mut of: Vec<usize> = vec![usize::MAX; module.values.len()];
+        let taken = taken(module);
         for (at, value) in arguments.iter().enumerate() {
             of[at] = *value;
-            self.name(prefix, module, at, *value);
+            self.name(prefix, module, (at, &taken), *value);
         }
         for node in &module.nodes {
             let inputs: Vec<usize> = node.inputs.iter().map(|id| of[id.0]).collect();
@@ -260,19 +281,27 @@ impl Flat<'_> {
             let outputs = self.node(module, prefix, &node.op, &inputs, &types)?;
             if let (Op::Layer { member } | Op::Call { member }, [value, ..]) = (&node.op, outputs.as_slice())
             {
-                let path = join(prefix, &module.member(*member).name);
+                let name = &module.member(*member).name;
+                let path = join(prefix, name);
+                if taken.contains(&name.as_str()) {
+                    self.names.entry(path.clone()).or_default().push(*value);
+                }
                 self.parts.entry(path).or_default().push(*value);
             }
             for (id, value) in node.outputs.iter().zip(outputs) {
                 of[id.0] = value;
-                self.name(prefix, module, id.0, value);
+                self.name(prefix, module, (id.0, &taken), value);
             }
         }
         Ok(module.results.iter().map(|id| of[id.0]).collect())
     }
 
-    fn name(&mut self, prefix: &str, module: &Module, at: usize, value: usize) {
-        self.names.entry(join(prefix, &module.values[at].name)).or_default().push(value);
+    /// Names a value, unless a member has its name: the path then means the member's result.
+    fn name(&mut self, prefix: &str, module: &Module, (at, taken): (usize, &[&str]), value: usize) {
+        let name = &module.values[at].name;
+        if !taken.contains(&name.as_str()) {
+            self.names.entry(join(prefix, name)).or_default().push(value);
+        }
     }
 
     fn node(

@@ -127,6 +127,17 @@ fn parts_are_captured_by_their_names() {
     }
 }
 
+/// The table `tokens` of the embedding looks up ids of the same name: the path means the module's result.
+#[test]
+fn a_module_is_captured_rather_than_an_argument_of_its_name() {
+    let model = model(spec(LEARNED));
+    let inputs = Inputs::from_json(model.plan(), &json!({ "tokens": [[1, 2, 3]] }), &device()).unwrap();
+    let captures = Captures::of(["embed.tokens", "tokens"]);
+    let outputs = model.forward(&inputs, &Options { training: false, captures }).unwrap();
+    assert_eq!(outputs["embed.tokens"].dims(), Some(vec![1, 3, 8]));
+    assert_eq!(outputs["tokens"].dims(), Some(vec![1, 3]));
+}
+
 #[test]
 fn devices_by_name() {
     let error = |name: &str| device::device(name).unwrap_err().to_string();
