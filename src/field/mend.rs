@@ -118,9 +118,9 @@ fn below(key: &str, fields: &[Field], depth: usize, value: Option<&Node>) -> Opt
             Shape::Slot(doc) => {
                 let doc = doc();
                 let named = doc.parts.iter().find(|p| depth == 1 && p.name == key && key != "none");
-                let named = named.map(|p| match (p.fields)().is_empty() {
-                    true => Place { path: String::new(), part: Some(p.name) },
-                    false => at(p.name),
+                let named = named.map(|p| {
+                    let has_fields = !(p.fields)().is_empty();
+                    if has_fields { at(p.name) } else { Place { path: String::new(), part: Some(p.name) } }
                 });
                 named.or_else(|| {
                     doc.parts.iter().find_map(|part| {

@@ -125,9 +125,10 @@ impl<'n> Reader<'n> {
             let message = format!("{} needs `{name}`", titled(self.title));
             // A part may be written as its name alone.
             let is_name = cx.sources().text(self.node.span) == self.title;
-            let help = match is_name && matches!(self.node.kind, Kind::Null) {
-                true => format!("write `{{{}: {{{name}: ...}}}}`, {wanted}", self.title),
-                false => format!("add `{name}: ...`, {wanted}"),
+            let help = if is_name && matches!(self.node.kind, Kind::Null) {
+                format!("write `{{{}: {{{name}: ...}}}}`, {wanted}", self.title)
+            } else {
+                format!("add `{name}: ...`, {wanted}")
             };
             cx.report(Diagnostic::error(Code::MissingKey, self.node.span, message).help(help));
             cx.bind_broken(name);
