@@ -409,7 +409,12 @@ impl<'a> Wiring<'a> {
         let (params, body) = equation::split_header(text);
         let spread = *spread || body.trim().contains('\n') || body.contains('#') || body.contains("//");
         let wiring = Wiring { params, text: body, spread };
-        let fits = room == ROOM && fits_braces(body) && dedent(&wiring.body(0)) == body.trim_matches('\n');
+        // White space beyond ASCII at an end belongs to the text, but braces would lose it.
+        let ends_plainly = body.trim() == body.trim_matches([' ', '\t', '\r', '\n']);
+        let fits = room == ROOM
+            && fits_braces(body)
+            && ends_plainly
+            && dedent(&wiring.body(0)) == body.trim_matches('\n');
         fits.then_some(wiring)
     }
 
