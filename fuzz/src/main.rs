@@ -6,7 +6,7 @@
 //! cargo run --release -p trafoc-fuzz                        every reader for two minutes
 //! cargo run --release -p trafoc-fuzz -- --seconds 10 set    one of them for ten seconds
 //! cargo run --release -p trafoc-fuzz -- --once set FILE     one file
-//! cargo run --release -p trafoc-fuzz -- --measure 10000     time and memory of so many inputs
+//! cargo run --release -p trafoc-fuzz -- --measure 10000     time and memory of that number of inputs
 //! ```
 //! Finds are shrunk and kept in `tests/regressions/<reader>/`, where an ordinary test reads them again.
 
