@@ -42,4 +42,6 @@ pub mod token;
 #[cfg(feature = "interp")]
 pub mod update;
 #[cfg(feature = "learn")]
+pub mod whole;
+#[cfg(feature = "learn")]
 pub mod writing;

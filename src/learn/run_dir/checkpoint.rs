@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::list::{LIST, MAX_LIST, STATE, check};
+use super::list::{STATE, check};
 use super::{RunDirError, io_at};
+use crate::learn::whole::{LIST, MAX_LIST};
 use crate::read;
 
 /// A complete checkpoint.

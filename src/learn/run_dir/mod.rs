@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::learn::whole::{FileList, LIST, to_json};
 use crate::read;
 use crate::write::{self, is_scratch, scratch};
 
@@ -25,7 +26,7 @@ pub use checkpoint::{AVERAGED, Best, Checkpoint, Damaged, State, last, named, ne
 pub use error::RunDirError;
 
 use checkpoint::{folder_of, step_of, steps};
-use list::{FileList, LIST, STATE};
+use list::{FORMAT, STATE};
 
 mod checkpoint;
 mod error;
@@ -183,8 +184,7 @@ impl RunDir {
             fs::create_dir_all(&draft)?;
             fill(&draft)?;
             write::create(&draft.join(STATE), &to_json(state))?;
-            let list = FileList::flushed(&draft)?;
-            write::create(&draft.join(LIST), &to_json(&list))?;
+            FileList::flushed(&draft, FORMAT)?.write(&draft)?;
             write::flush_folder(&draft)?;
             if target.exists() {
                 // The old folder is damaged, or the step was repeated after an older checkpoint was
@@ -282,12 +282,6 @@ fn put_start(root: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Res
     fill(&draft)?;
     write::flush_folder(&draft)?;
     fs::rename(&draft, &folder)
-}
-
-fn to_json(value: &impl Serialize) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
-    text.push(b'\n');
-    text
 }
 
 /// Takes the lock of a run's folder. The lock must be a new or an ordinary file: writing through a link would
