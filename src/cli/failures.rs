@@ -85,4 +85,8 @@ pub fn session_failure(error: SessionError) -> Failure {
         SessionError::NotANumber { .. } => Failure::new(Exit::Failed, error.to_string())
             .help("a lower `learning_rate`, a longer `warmup` or `clip: 1.0` in the recipe keeps it finite"),
     }
+        SessionError::Order { .. } => Failure::new(Exit::File, error.to_string()).help(
+            "that version continues it; here its last weights can begin a new run, with `--weights \
+            RUN/checkpoints/step-.../model.safetensors`",
+        ),
 }

@@ -66,7 +66,7 @@ fn lengths(plan: &Plan, batch: &Batch) -> Lengths {
 }
 
 fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
-    let Prepared { subject, recipe, dataset } = prepared;
+    let Prepared { subject, recipe, dataset, .. } = prepared;
     let graph = &subject.graph;
     let refused = |why: String| Failure::new(Exit::Refused, why);
     let layout = weights::layout(graph).map_err(|e| refused(e.to_string()))?;
@@ -81,7 +81,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
         Optimizer::Sgd(o) if *o.momentum > 0.0 => trained,
         Optimizer::Sgd(_) => 0,
     };
-    let mut loader = Loader::new(dataset);
+    let loader = Loader::new(dataset);
     let (mut most, mut seen) = (0, BTreeSet::new());
     for at in 0..SEEN.min(loader.steps_of_epoch()) {
         for batch in loader.step(at) {
@@ -155,8 +155,8 @@ pub fn forecast(
     ui: &mut Ui,
 ) -> Result<(String, Forecast), Failure> {
     let needs = needs(prepared)?;
-    let Prepared { subject, recipe, dataset } = prepared;
-    let mut loader = Loader::new(dataset);
+    let Prepared { subject, recipe, dataset, .. } = prepared;
+    let loader = Loader::new(dataset);
     let steps = recipe.total_steps(loader.steps_of_epoch());
     refuse(&needs)?;
     ui.note("makes a few steps to measure how long one takes");

@@ -3,6 +3,10 @@
 //! A stream is identified by its purpose and a number (the epoch, the example), so its position never needs
 //! to be saved: the order, the masking and the sampling of any step can be computed again from the seed
 //! alone.
+//!
+//! A [`Counter`] has no position at all: number `n` of a stream and place `n` of a permutation are computed
+//! from `n`, without those before it. So the order of the examples and the masking of tokens do not depend on
+//! the number of threads, processes or machines that compute a step, and another program can compute them.
 
 /// A stream of random numbers: xoshiro256** (Blackman and Vigna 2018), initialised with SplitMix64.
 #[derive(Clone, Debug)]
@@ -10,24 +14,34 @@ pub struct Stream {
     state: [u64; 4],
 }
 
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
+/// What SplitMix64 adds to its state with every number: 2^64 divided by the golden ratio, made odd.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The number that SplitMix64 gives in this state (Steele, Lea and Flood 2014).
+fn mix(state: u64) -> u64 {
+    let mut z = state.wrapping_add(GOLDEN);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+/// A key that mixes a seed, a purpose and numbers word by word. No byte of a purpose is the word between it
+/// and the numbers.
+fn words<'n>(purpose: &'n str, numbers: &'n [u64]) -> impl Iterator<Item = u64> + 'n {
+    purpose.bytes().map(u64::from).chain([u64::MAX]).chain(numbers.iter().copied())
 }
 
 impl Stream {
     /// The stream of a seed for a purpose and a number.
     pub fn new(seed: u64, purpose: &str, number: u64) -> Self {
         let mut state = seed;
-        let mut mixed = split_mix(&mut state);
-        for word in purpose.bytes().map(u64::from).chain([u64::MAX, number]) {
-            state = mixed ^ word;
-            mixed = split_mix(&mut state);
+        for word in words(purpose, &[number]) {
+            state = mix(state) ^ word;
         }
-        let mut next = || split_mix(&mut state);
+        let mut next = || {
+            state = state.wrapping_add(GOLDEN);
+            mix(state)
+        };
         Self { state: [next(), next(), next(), next()] }
     }
 
@@ -64,6 +78,64 @@ impl Stream {
         for last in (1..items.len()).rev() {
             let other = self.below(last as u64 + 1) as usize;
             items.swap(last, other);
+        }
+    }
+}
+
+/// The rounds of the Feistel network in [`Counter::item`].
+const ROUNDS: u64 = 8;
+
+/// Random numbers by their index: SplitMix64 (Steele, Lea and Flood 2014), whose number `n` is a function of
+/// its key and `n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    key: u64,
+}
+
+impl Counter {
+    /// The numbers of a seed for a purpose and some numbers, such as the epoch and the example.
+    pub fn new(seed: u64, purpose: &str, numbers: &[u64]) -> Self {
+        Self { key: words(purpose, numbers).fold(mix(seed), |key, word| mix(key ^ word)) }
+    }
+
+    /// Number `n`: 64 random bits.
+    pub fn bits(self, n: u64) -> u64 {
+        mix(self.key.wrapping_add(n.wrapping_mul(GOLDEN)))
+    }
+
+    /// Number `n`, uniform in `[0, 1)`.
+    pub fn uniform(self, n: u64) -> f64 {
+        (self.bits(n) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Number `n`, uniform in `0..count`; 0 if `count` is 0. Some values are more probable than others by
+    /// less than `count / 2^32`.
+    pub fn below(self, n: u64, count: u32) -> u32 {
+        (((self.bits(n) >> 32) * u64::from(count)) >> 32) as u32
+    }
+
+    /// The item at a `place` of a random order of `count` items, without computing the others: a Feistel
+    /// network (Luby and Rackoff 1988) permutes all numbers of twice as many bits as its halves have, and is
+    /// applied until its result is an item (cycle walking, Black and Rogaway 2002), fewer than four times on
+    /// average. A `place` that is not below `count` is returned as it is.
+    pub fn item(self, count: u64, place: u64) -> u64 {
+        if place >= count {
+            return place;
+        }
+        let bits = u64::BITS - (count - 1).leading_zeros();
+        let half = bits.div_ceil(2).max(1);
+        let mask = (1u64 << half) - 1;
+        let mut at = place;
+        loop {
+            let (mut left, mut right) = (at >> half, at & mask);
+            for round in 0..ROUNDS {
+                let mixed = self.bits(right.wrapping_mul(ROUNDS).wrapping_add(round)) & mask;
+                (left, right) = (right, left ^ mixed);
+            }
+            at = left << half | right;
+            if at < count {
+                return at;
+            }
         }
     }
 }

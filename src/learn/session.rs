@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use burn::prelude::Device;
 use indexmap::IndexMap;
 
-use super::data::{Dataset, Loader};
+use super::data::{Dataset, Loader, ORDER};
 use super::evaluate::{Asked, evaluate};
 use super::recipe::{Metric, Recipe, Split};
 use super::record;
@@ -53,6 +53,11 @@ pub enum SessionError {
     Step(StepError),
     /// The loss became NaN or infinite.
     NotANumber {
+    /// The run took its examples in an order that this version does not follow.
+    Order {
+        /// The version of the run's order.
+        own: u64,
+    },
         /// The number of that step, counted from 1.
         step: u64,
     },
@@ -67,6 +72,14 @@ impl fmt::Display for SessionError {
             SessionError::Step(error) => write!(f, "{error}"),
             SessionError::NotANumber { step } => write!(f, "the loss is not a number at step {step}"),
         }
+            SessionError::Order { own } => {
+                let age = if *own < ORDER { "an earlier" } else { "a later" };
+                write!(
+                    f,
+                    "the run was begun by {age} version of trafoc, which takes the examples in another \
+                    order, so it cannot continue as if it had not been interrupted"
+                )
+            }
     }
 }
 
@@ -182,18 +195,31 @@ impl<'a> Session<'a> {
             None => Weights::init(job.graph, &device, seed)?,
         };
         let steps = job.recipe.total_steps(Loader::new(job.dataset).steps_of_epoch());
-        let state =
-            State { step: 0, steps, seed, targets: 0, best: None, stop: None, stale: 0, finished: false };
+        let state = State {
+            step: 0,
+            steps,
+            seed,
+            order: ORDER,
+            targets: 0,
+            best: None,
+            stop: None,
+            stale: 0,
+            finished: false,
+        };
         Self::new(job, run, weights, state)
     }
 
     /// Continues from a checkpoint.
     ///
     /// # Errors
-    /// Its files belong to another model or optimizer.
+    /// Its files belong to another model or optimizer, or the run is not finished and follows the order of
+    /// another version.
     pub fn resume(job: Job<'a>, run: RunDir, found: &Checkpoint) -> Result<Self, SessionError> {
         let device = job.device.clone().autodiff();
         let (weights, _) = Weights::load(job.graph, &found.file(files::MODEL), &device)?;
+        if found.state.order != ORDER && !found.state.finished {
+            return Err(SessionError::Order { own: found.state.order });
+        }
         run.rewind(found.state.step)?;
         let mut session = Self::new(job, run, weights, found.state.clone())?;
         let optimizer = found.file(files::OPTIMIZER);
@@ -233,7 +259,7 @@ impl<'a> Session<'a> {
         }
         let job = self.job;
         let recipe = job.recipe;
-        let mut loader = Loader::new(job.dataset);
+        let loader = Loader::new(job.dataset);
         let rules = Rules::of(recipe, self.state.seed);
         let mut clock = Clock::default();
         let mut saved = self.state.step;

@@ -98,6 +98,8 @@ mod made;
 mod merges;
 #[cfg(feature = "learn")]
 mod metric;
+#[cfg(feature = "learn")]
+mod order;
 mod random;
 #[cfg(feature = "learn")]
 mod real;

@@ -14,7 +14,7 @@ use super::batch::{Array, Batch, Labels};
 use super::codebook::Codebook;
 use super::examples::{NOTHING, Part};
 use super::prepare::Dataset;
-use crate::learn::random::Stream;
+use crate::learn::random::Counter;
 use crate::learn::recipe::{Masking, Split};
 use crate::learn::token::Marks;
 
@@ -91,27 +91,33 @@ fn between(texts: &[&[u32]], marks: Marks) -> (Vec<u32>, Vec<u32>) {
     (ids, types)
 }
 
+/// The draws of each token of a text: whether it is selected, what becomes of it, by what it is replaced.
+const DRAWS: u64 = 3;
+
 /// Masks tokens of a text in place. Returns the original tokens at the selected positions, and [`NOTHING`]
 /// elsewhere.
-fn hide(ids: &mut [u32], masking: &Masking, marks: Marks, vocab: u64, mut stream: Stream) -> Vec<u32> {
+fn hide(ids: &mut [u32], masking: &Masking, marks: Marks, vocab: u64, draws: Counter) -> Vec<u32> {
     let mut hidden = vec![NOTHING; ids.len()];
     if ids.is_empty() {
         return hidden;
     }
-    let choose = |stream: &mut Stream| stream.uniform() < *masking.share;
-    let mut chosen: Vec<usize> = (0..ids.len()).filter(|_| choose(&mut stream)).collect();
+    let first = |at: usize| (at as u64).wrapping_mul(DRAWS);
+    let mut chosen: Vec<usize> =
+        (0..ids.len()).filter(|at| draws.uniform(first(*at)) < *masking.share).collect();
     if chosen.is_empty() {
         // A short text must have something to predict too.
-        chosen.push(usize::try_from(stream.below(ids.len() as u64)).unwrap_or(0));
+        let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+        chosen.push(draws.below(first(ids.len()), count) as usize);
     }
+    let vocab = u32::try_from(vocab).unwrap_or(u32::MAX);
     for at in chosen {
         let (Some(id), Some(was)) = (ids.get_mut(at), hidden.get_mut(at)) else { continue };
         *was = *id;
-        let draw = stream.uniform();
+        let draw = draws.uniform(first(at).wrapping_add(1));
         if draw < *masking.hide {
             *id = marks.mask.unwrap_or(marks.pad);
         } else if draw < *masking.hide + *masking.replace {
-            *id = u32::try_from(stream.below(vocab)).unwrap_or(marks.pad);
+            *id = draws.below(first(at).wrapping_add(2), vocab);
         }
     }
     hidden
@@ -211,10 +217,9 @@ impl Dataset {
                         Split::Validation => "masking of validation",
                         Split::Test => "masking of test",
                     };
-                    let number = epoch.wrapping_mul(1 << 40).wrapping_add(*i as u64);
-                    let stream = Stream::new(self.seed, purpose, number);
+                    let draws = Counter::new(self.seed, purpose, &[epoch, *i as u64]);
                     let mut text = ids.get(*i).to_vec();
-                    let was = hide(&mut text, &masking, marks, self.vocab, stream);
+                    let was = hide(&mut text, &masking, marks, self.vocab, draws);
                     let nothing = |mark: Option<u32>| mark.map(|_| NOTHING);
                     hidden.push(
                         nothing(marks.start).into_iter().chain(was).chain(nothing(marks.end)).collect(),

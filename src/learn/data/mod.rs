@@ -22,7 +22,7 @@ pub mod shipped;
 pub use batch::{Array, Batch, Labels};
 pub use codebook::Codebook;
 pub use examples::{Context, Part, Question, Sequences};
-pub use order::Loader;
+pub use order::{Loader, ORDER, Order};
 pub use prepare::{Dataset, prepare, proportions};
 pub use read::Form;
 

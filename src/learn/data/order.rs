@@ -1,29 +1,95 @@
-//! Divides examples into batches and orders them. The result is determined by the seed.
+//! Divides examples into batches and orders them. Every batch is a function of the seed and the number of
+//! its step, computed without a list of the epoch.
 
 use super::batch::Batch;
 use super::prepare::Dataset;
-use crate::learn::random::Stream;
-use crate::learn::recipe::Split;
+use crate::learn::random::Counter;
+use crate::learn::recipe::{self, Split};
+
+/// The version of the order that this program follows. An unfinished run of another version cannot be
+/// continued with the same numbers. In version 1, a list of all examples was shuffled for each epoch.
+pub const ORDER: u64 = 2;
+
+/// The order of a number of examples over all epochs.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    seed: u64,
+    /// The number of examples.
+    examples: u64,
+    /// The number of examples in a batch.
+    size: u64,
+    /// The number of batches in a step.
+    accumulate: u64,
+    /// The number of batches that are sorted by length together; 0 if they are not sorted.
+    bucket: u64,
+}
+
+impl Order {
+    /// The order of so many examples by a seed.
+    pub fn new(batch: &recipe::Batch, examples: usize, seed: u64) -> Self {
+        let (size, accumulate) = ((*batch.size).max(1), (*batch.accumulate).max(1));
+        Self { seed, examples: examples as u64, size, accumulate, bucket: *batch.bucket }
+    }
+
+    /// The number of batches in an epoch, of which the last may be smaller.
+    fn batches(&self) -> u64 {
+        self.examples.div_ceil(self.size)
+    }
+
+    /// The number of steps in one epoch.
+    pub fn steps_of_epoch(&self) -> u64 {
+        self.batches().div_ceil(self.accumulate).max(1)
+    }
+
+    /// The batches of a step, counted from 0, as indices of examples. `length` gives the length of an
+    /// example, by which batches are sorted.
+    pub fn step(&self, step: u64, length: &dyn Fn(usize) -> usize) -> Vec<Vec<usize>> {
+        let (epoch, at) = (step / self.steps_of_epoch(), step % self.steps_of_epoch());
+        let first = at.saturating_mul(self.accumulate);
+        let last = first.saturating_add(self.accumulate).min(self.batches());
+        (first..last).map(|batch| self.batch(epoch, batch, length)).collect()
+    }
+
+    /// One batch of an epoch, as indices of examples.
+    fn batch(&self, epoch: u64, batch: u64, length: &dyn Fn(usize) -> usize) -> Vec<usize> {
+        let order = Counter::new(self.seed, "order", &[epoch]);
+        let items = |first: u64, count: u64| -> Vec<usize> {
+            let last = first.saturating_add(count).min(self.examples);
+            (first..last).map(|at| order.item(self.examples, at) as usize).collect()
+        };
+        if self.bucket == 0 {
+            return items(batch.saturating_mul(self.size), self.size);
+        }
+        // Sorting puts batches of similar length next to each other, so the batches change places. The last
+        // one may be smaller. It stays at the end of the epoch, so that accumulation sees it last.
+        let places = Counter::new(self.seed, "batches", &[epoch]);
+        let batch = places.item(self.examples / self.size, batch);
+        let (group, within) = (batch / self.bucket, batch % self.bucket);
+        let whole = self.bucket.saturating_mul(self.size);
+        let mut group = items(group.saturating_mul(whole), whole);
+        group.sort_by_key(|example| length(*example));
+        let first = usize::try_from(within.saturating_mul(self.size)).unwrap_or(usize::MAX);
+        let size = usize::try_from(self.size).unwrap_or(usize::MAX);
+        group.into_iter().skip(first).take(size).collect()
+    }
+}
 
 /// Produces the batches of training steps and of evaluations.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Loader<'d> {
     dataset: &'d Dataset,
-    /// The batches of one epoch, with the number of the epoch.
-    plan: Option<(u64, Vec<Vec<usize>>)>,
+    order: Order,
 }
 
 impl<'d> Loader<'d> {
     /// A loader of prepared data.
     pub fn new(dataset: &'d Dataset) -> Self {
-        Self { dataset, plan: None }
+        Self { dataset, order: Order::new(&dataset.batch, dataset.train.len(), dataset.seed) }
     }
 
     /// The number of steps in one epoch.
     pub fn steps_of_epoch(&self) -> u64 {
-        let batch = &self.dataset.batch;
-        let examples = self.dataset.train.len() as u64;
-        examples.div_ceil(*batch.size).div_ceil(*batch.accumulate).max(1)
+        self.order.steps_of_epoch()
     }
 
     /// The epoch of a step; both are counted from 0.
@@ -33,16 +99,10 @@ impl<'d> Loader<'d> {
 
     /// The batches of a step, counted from 0: one, or several if gradients are accumulated. The gradient of
     /// a step is that of the mean over all their predictions.
-    pub fn step(&mut self, step: u64) -> Vec<Batch> {
-        let (epoch, at) = (self.epoch(step), step % self.steps_of_epoch());
-        if self.plan.as_ref().is_none_or(|(known, _)| *known != epoch) {
-            self.plan = Some((epoch, self.dataset.plan(epoch)));
-        }
-        let count = usize::try_from(*self.dataset.batch.accumulate).unwrap_or(usize::MAX);
-        let first = usize::try_from(at).unwrap_or(usize::MAX).saturating_mul(count);
-        let plan = self.plan.iter().flat_map(|(_, plan)| plan);
-        let chosen = plan.skip(first).take(count);
-        chosen.map(|indices| self.dataset.collate(Split::Train, indices, epoch)).collect()
+    pub fn step(&self, step: u64) -> Vec<Batch> {
+        let (dataset, epoch) = (self.dataset, self.epoch(step));
+        let batches = self.order.step(step, &|example| dataset.train.length(example));
+        batches.iter().map(|indices| dataset.collate(Split::Train, indices, epoch)).collect()
     }
 
     /// The batches of a part, in the order of its files, with at most `limit` examples.
@@ -55,30 +115,5 @@ impl<'d> Loader<'d> {
             let indices: Vec<usize> = (first..count.min(first.saturating_add(size))).collect();
             dataset.collate(split, &indices, 0)
         })
-    }
-}
-
-impl Dataset {
-    /// The batches of an epoch, as indices of examples.
-    fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
-        let size = usize::try_from(*self.batch.size).unwrap_or(usize::MAX);
-        let mut order: Vec<usize> = (0..self.train.len()).collect();
-        let mut stream = Stream::new(self.seed, "order", epoch);
-        stream.shuffle(&mut order);
-        let bucket = usize::try_from(*self.batch.bucket).unwrap_or(usize::MAX);
-        if bucket == 0 {
-            return order.chunks(size).map(<[usize]>::to_vec).collect();
-        }
-        for group in order.chunks_mut(bucket.saturating_mul(size)) {
-            group.sort_by_key(|i| self.train.length(*i));
-        }
-        // The last batch may be smaller. It stays at the end of the epoch, so that accumulation sees it
-        // last.
-        let mut plan: Vec<Vec<usize>> = order.chunks(size).map(<[usize]>::to_vec).collect();
-        let whole = plan.len() - usize::from(plan.last().is_some_and(|b| b.len() < size));
-        if let Some(batches) = plan.get_mut(..whole) {
-            stream.shuffle(batches);
-        }
-        plan
     }
 }

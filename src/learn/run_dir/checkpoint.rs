@@ -50,6 +50,9 @@ pub struct State {
     /// The best evaluation so far.
     pub best: Option<Best>,
     /// The best value of the metric that may end the run early.
+    /// The version of the order in which examples are taken. A state that does not name it is of the first.
+    #[serde(default = "first_order")]
+    pub order: u64,
     pub stop: Option<f64>,
     /// The number of evaluations since that value was reached.
     pub stale: u64,
@@ -62,6 +65,11 @@ pub struct State {
 #[serde(deny_unknown_fields)]
 pub struct Best {
     /// The number of steps before it.
+/// The order of states that do not name one.
+fn first_order() -> u64 {
+    1
+}
+
     pub step: u64,
     /// The value of the metric.
     pub value: f64,

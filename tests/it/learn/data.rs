@@ -20,7 +20,7 @@ fn place_names_become_batches() {
     assert_eq!(tokenizer.vocab(), 30);
     assert_eq!(data.train.len(), 29_996);
     assert_eq!(tokenizer.decode(&tokenizer.encode("çantırlı").unwrap()), "çantırlı");
-    let mut loader = Loader::new(&data);
+    let loader = Loader::new(&data);
     assert_eq!(loader.steps_of_epoch(), 1_875);
     let batches = loader.step(0);
     let [batch] = batches.as_slice() else { panic!("{}", batches.len()) };
@@ -93,9 +93,12 @@ fn batches_are_named_like_the_inputs_of_the_graph() {
     let (names, batch) = first("multilingual-nmt");
     assert_eq!(names, ["source", "source_mask", "target", "language"]);
     assert_eq!(batch.input("language").unwrap().shape(), [64]);
-    // A batch of examples of equal length needs no mask.
     let (names, batch) = first("bert-classify");
-    assert_eq!(names, ["tokens", "token_types"]);
+    assert_eq!(names, ["tokens", "mask", "token_types"]);
+    // A batch of examples of equal length needs no mask.
+    let mut pair = Pair::shipped("bert-classify", &["batch.size=1"]);
+    let one = Loader::new(&prepared(&mut pair)).step(0).remove(0);
+    assert_eq!(one.inputs.iter().map(|(n, _)| *n).collect::<Vec<_>>(), ["tokens", "token_types"]);
     assert_eq!(first("doc-classify.reports").0, ["tokens", "mask", "token_types"]);
     let Labels::Several { shape, values } = &batch.labels else { panic!() };
     assert_eq!(*shape, [32, 1]);

@@ -12,7 +12,7 @@ use trafoc::learn::token::from_files;
 use crate::compiled::repository;
 
 /// A file in that folder.
-fn real(path: &str) -> Option<PathBuf> {
+pub fn real(path: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("TRAFOC_DATA").map(PathBuf::from);
     let path = folder.unwrap_or_else(|| repository("../shared/data")).join(path);
     if !path.exists() {
@@ -22,7 +22,7 @@ fn real(path: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-fn set(key: &str, path: PathBuf) -> String {
+pub fn set(key: &str, path: PathBuf) -> String {
     format!("{key}={}", path.display())
 }
 
@@ -63,7 +63,7 @@ fn reuters_documents_have_eight_classes() {
     assert_eq!(data.codebook.classes, classes);
     let Part::Classes { labels, .. } = &data.train else { panic!() };
     assert_eq!((0..labels.len()).filter(|i| labels.get(*i) == [2]).count(), 2_840);
-    let mut loader = Loader::new(&data);
+    let loader = Loader::new(&data);
     let batch = loader.step(3).remove(0);
     let names: Vec<&str> = batch.inputs.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["tokens", "mask", "token_types"]);

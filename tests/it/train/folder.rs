@@ -5,7 +5,17 @@ use std::path::Path;
 use trafoc::learn::run_dir::{self, Best, RunDir, RunDirError, State};
 
 fn state(step: u64) -> State {
-    State { step, steps: 100, seed: 1, targets: step, best: None, stop: None, stale: 0, finished: false }
+    State {
+        step,
+        steps: 100,
+        seed: 1,
+        order: 2,
+        targets: step,
+        best: None,
+        stop: None,
+        stale: 0,
+        finished: false,
+    }
 }
 
 fn save(run: &RunDir, state: &State) {
