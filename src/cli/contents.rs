@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::inspect::DataArgs;
 use super::outcome::Failure;
-use super::prepared::{Prepared, prepare_all};
+use super::prepared::{Prepared, Source, prepare_all};
 use super::run_folder::run_failure;
 use super::ui::Ui;
 use crate::inspect::data::{Batch, Contents, Example, Lengths, Vocabulary, data};
@@ -26,11 +26,13 @@ const IMAGES: usize = 12;
 pub fn contents(arguments: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
     let root = PathBuf::from(&arguments.spec.spec);
     let own = if run_dir::is_run(&root) { Some(run_dir::newest(&root).map_err(run_failure)?) } else { None };
-    let Some(recipe) = arguments.recipe.clone().or_else(|| own.map(|f| f.file(files::RECIPE))) else {
+    let Some(recipe) = arguments.recipe.clone().or_else(|| own.as_ref().map(|f| f.file(files::RECIPE)))
+    else {
         return Err(Failure::usage("a spec needs a recipe, which names the data").help("`--recipe FILE`"));
     };
     let subject = arguments.spec.compile(ui)?;
-    let prepared = prepare_all(subject, &recipe, &arguments.with, ui)?;
+    let source = if own.is_some() { Source::Run(&root) } else { Source::Files };
+    let prepared = prepare_all(subject, &recipe, &arguments.with, source, ui)?;
     let Prepared { recipe, dataset, .. } = &prepared;
     let all = [Split::Train, Split::Validation, Split::Test];
     let parts: Vec<(Split, &Part)> = all.into_iter().filter_map(|s| Some((s, dataset.part(s)?))).collect();

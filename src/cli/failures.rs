@@ -1,10 +1,13 @@
 //! Failures of the interpreter and of training as failures of commands.
 
+use super::file;
 use super::outcome::{Exit, Failure};
 use super::run_folder;
 use crate::interp::plan::PlanError;
 use crate::interp::run::RunError;
 use crate::interp::weights::WeightsError;
+use crate::learn::data::Refused;
+use crate::learn::data::store::StoreError;
 use crate::learn::session::SessionError;
 use crate::learn::step::StepError;
 
@@ -82,11 +85,29 @@ pub fn session_failure(error: SessionError) -> Failure {
         SessionError::Weights(error) => weights_failure(error),
         SessionError::Optimizer(error) => Failure::new(Exit::File, error.to_string()),
         SessionError::Step(error) => Failure::new(Exit::Failed, error.to_string()),
-        SessionError::NotANumber { .. } => Failure::new(Exit::Failed, error.to_string())
-            .help("a lower `learning_rate`, a longer `warmup` or `clip: 1.0` in the recipe keeps it finite"),
-    }
         SessionError::Order { .. } => Failure::new(Exit::File, error.to_string()).help(
             "that version continues it; here its last weights can begin a new run, with `--weights \
             RUN/checkpoints/step-.../model.safetensors`",
         ),
+        SessionError::NotANumber { .. } => Failure::new(Exit::Failed, error.to_string())
+            .help("a lower `learning_rate`, a longer `warmup` or `clip: 1.0` in the recipe keeps it finite"),
+    }
+}
+
+/// Why prepared data cannot be written or used.
+pub fn store_failure(error: StoreError) -> Failure {
+    let again = "`trafoc data SPEC --recipe RECIPE --out DIR` prepares it again";
+    match &error {
+        StoreError::Io(path, why) => {
+            Failure::new(Exit::File, format!("`{}`: {}", path.display(), file::reason(why)))
+        }
+        StoreError::Refused(Refused::File { .. }) => Failure::new(Exit::File, error.to_string()),
+        StoreError::Refused(Refused::Data) => Failure::new(Exit::Failed, error.to_string()),
+        StoreError::OtherSpec { .. } | StoreError::OtherRecipe { .. } => {
+            Failure::usage(error.to_string()).help(again)
+        }
+        StoreError::NotPrepared(_) | StoreError::Damaged { .. } | StoreError::Changed { .. } => {
+            Failure::new(Exit::File, error.to_string()).help(again)
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::format::Format;
 use super::generate::{Data, Generate, Written};
 use super::language::language;
 use super::outcome::{Exit, Failure, Output};
-use super::prepared::prepare_all;
+use super::prepared::{Source, prepare_all};
 use super::trained::Trained;
 use super::ui::{Ui, print};
 use crate::learn::choose::Sampling;
@@ -301,7 +301,7 @@ fn data_texts(trained: &Trained, ui: &mut Ui) -> Result<DataTexts, Failure> {
     };
     let spec = found.file(files::SPEC).display().to_string();
     let subject = trained.again(&spec, ui)?;
-    let prepared = prepare_all(subject, &found.file(files::RECIPE), &[], ui)?;
+    let prepared = prepare_all(subject, &found.file(files::RECIPE), &[], Source::Run(found.root()), ui)?;
     let mut all = Vec::new();
     for split in [Split::Train, Split::Validation, Split::Test] {
         let texts = match (prepared.dataset.part(split), &trained.codebook.tokenizer) {

@@ -9,7 +9,7 @@ use super::figure::named;
 use super::format::Format;
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
-use super::prepared::prepare_all;
+use super::prepared::{Source, prepare_all};
 use super::trained::Trained;
 use super::ui::Ui;
 use crate::learn::evaluate::{Asked, Measured, Written, evaluate};
@@ -45,7 +45,8 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let subject = trained.again(&spec, ui)?;
     // Early stopping does not matter for metrics.
     let with: Vec<String> = arguments.with.iter().cloned().chain(["stop=none".to_owned()]).collect();
-    let mut prepared = prepare_all(subject, &recipe, &with, ui)?;
+    let source = own.map_or(Source::Files, |f| Source::Run(f.root()));
+    let mut prepared = prepare_all(subject, &recipe, &with, source, ui)?;
     let before = &trained.codebook;
     if before.image.is_some() && trained.subject.model.is_some() {
         let message = "the images of a recipe are preprocessed as in training with trafoc, which differs \

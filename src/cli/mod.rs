@@ -27,6 +27,7 @@ pub mod completions;
 mod contents;
 pub mod convert;
 mod course;
+pub mod data;
 pub mod directory;
 pub mod doctor;
 pub mod draw;
@@ -76,6 +77,8 @@ pub mod place;
 pub mod predict;
 #[cfg(feature = "interp")]
 mod prediction;
+#[cfg(feature = "interp")]
+mod preparation;
 #[cfg(feature = "interp")]
 mod prepared;
 pub mod print;
@@ -223,6 +226,9 @@ commands! {
         before_help = "Example: trafoc run gpt.yaml --weights gpt.safetensors --inputs in.json"
     )]
     Run(run::Run) = "run",
+    /// Prepare the data of a recipe as arrays, for trafoc and others
+    #[command(before_help = "Example: trafoc data gpt.yaml --recipe recipe.yaml --out data")]
+    Data(data::Prepare) = "data",
     /// Train a spec by a recipe, in a folder that survives interruptions
     #[command(
         visible_alias = "t",

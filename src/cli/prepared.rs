@@ -1,14 +1,17 @@
 //! A spec together with its recipe and data, ready to be trained or evaluated.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::failures::store_failure;
 use super::outcome::{Exit, Failure};
+use super::run_folder::data_of_run;
 use super::shelf::recipe_text;
 use super::subject::Subject;
 use super::ui::{Ui, counted};
 use crate::diag::Sink;
 use crate::field::Value as _;
 use crate::interp::device::Chosen;
+use crate::learn::data::store::{self, StoreError};
 use crate::learn::data::{Dataset, Refused, prepare};
 use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
 use crate::learn::session::{Job, files};
@@ -24,12 +27,26 @@ pub struct Prepared {
     pub recipe: Recipe,
     /// The data.
     pub dataset: Dataset,
+    /// The folder of prepared data from which it was read, if it was.
+    pub folder: Option<PathBuf>,
+}
+
+/// Where the data comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'p> {
+    /// The files that the recipe names.
+    Files,
+    /// A folder of prepared data.
+    Folder(&'p Path),
+    /// That of the run in this folder: the prepared data with which it began, if that is still there and fits,
+    /// else the files that the recipe names.
+    Run(&'p Path),
 }
 
 impl Prepared {
     /// The job for a session.
     pub fn job<'a>(&'a self, device: &'a Chosen, documents: &'a [(&'static str, String)]) -> Job<'a> {
-        let Self { subject, recipe, dataset } = self;
+        let Self { subject, recipe, dataset, .. } = self;
         let (graph, d_model, device) = (&subject.graph, subject.spec.d_model, &device.device);
         Job { graph, d_model, recipe, dataset, device, documents }
     }
@@ -43,6 +60,7 @@ pub fn prepare_all(
     mut subject: Subject,
     recipe: &Path,
     with: &[String],
+    source: Source<'_>,
     ui: &mut Ui,
 ) -> Result<Prepared, Failure> {
     let (name, bytes) = recipe_text(recipe)?;
@@ -62,17 +80,49 @@ pub fn prepare_all(
     let (Some(recipe), false) = (read, sink.has_errors()) else {
         return Err(refused(sink, &subject, &name, ui));
     };
-    match prepare(&recipe, &subject.spec, &subject.sources, &mut sink) {
-        Ok(dataset) => {
+    match data(&recipe, &subject, source, &mut sink, ui) {
+        Ok((dataset, folder)) => {
             ui.diagnose(&sink.into_sorted(), &subject.sources);
-            Ok(Prepared { subject, recipe, dataset })
+            Ok(Prepared { subject, recipe, dataset, folder })
         }
-        Err(Refused::File { path, why }) => {
+        Err(StoreError::Refused(Refused::Data)) => Err(refused(sink, &subject, &name, ui)),
+        Err(error) => {
             ui.diagnose(&sink.into_sorted(), &subject.sources);
-            Err(Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display())))
+            Err(store_failure(error))
         }
-        Err(Refused::Data) => Err(refused(sink, &subject, &name, ui)),
     }
+}
+
+/// Reads the data, with the folder of prepared data in which it was, if any.
+fn data(
+    recipe: &Recipe,
+    subject: &Subject,
+    source: Source<'_>,
+    sink: &mut Sink,
+    ui: &Ui,
+) -> Result<(Dataset, Option<PathBuf>), StoreError> {
+    let (spec, sources) = (&subject.spec, &subject.sources);
+    let folder = match source {
+        Source::Files => None,
+        Source::Folder(folder) => Some(folder.to_owned()),
+        Source::Run(root) => data_of_run(root).filter(|folder| store::is_prepared(folder)),
+    };
+    if let Some(folder) = folder {
+        match (store::open(&folder, recipe, spec, sources, sink), source) {
+            (Ok(dataset), _) => {
+                let whole = folder.canonicalize().unwrap_or(folder);
+                return Ok((dataset, Some(whole)));
+            }
+            (
+                Err(error @ (StoreError::OtherRecipe { .. } | StoreError::OtherSpec { .. })),
+                Source::Run(_),
+            ) => {
+                ui.note(&format!("note: the recipe's files are read: {error}"));
+            }
+            (Err(error), _) => return Err(error),
+        }
+    }
+    Ok((prepare(recipe, spec, sources, sink)?, None))
 }
 
 fn refused(sink: Sink, subject: &Subject, name: &str, ui: &mut Ui) -> Failure {
@@ -83,7 +133,7 @@ fn refused(sink: Sink, subject: &Subject, name: &str, ui: &mut Ui) -> Failure {
 
 /// The documents of a checkpoint, with which it can be used without any other file.
 pub fn documents(prepared: &Prepared) -> Result<Vec<(&'static str, String)>, Failure> {
-    let Prepared { subject, recipe, dataset } = prepared;
+    let Prepared { subject, recipe, dataset, .. } = prepared;
     let codebook = dataset.codebook.to_json().map_err(|e| Failure::bug(e.to_string()))?;
     let mut recipe = recipe.clone();
     let data = &mut recipe.data;

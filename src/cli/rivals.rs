@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::execute::choose;
 use super::failures::session_failure;
 use super::outcome::{Exit, Failure};
-use super::prepared::{Prepared, documents, prepare_all};
+use super::prepared::{Prepared, Source, documents, prepare_all};
 use super::run_folder::newest;
 use super::signals::{SIGTERM, Signals};
 use super::subject::Subject;
@@ -109,7 +109,7 @@ fn compete(
         with.extend(seed.map(|seed| format!("seed={seed}")));
         let mut all = Vec::new();
         for subject in subjects.drain(..) {
-            let mut prepared = prepare_all(subject, contest.recipe, &with, ui)?;
+            let mut prepared = prepare_all(subject, contest.recipe, &with, Source::Files, ui)?;
             let metrics = &mut prepared.recipe.evaluate.metrics;
             if !metrics.contains(&Metric::Loss) {
                 metrics.push(Metric::Loss);

@@ -26,6 +26,14 @@ pub fn newest(root: &Path) -> Result<Option<Checkpoint>, Failure> {
     }
 }
 
+/// The folder of prepared data with which a run began, if it did and says so.
+pub fn data_of_run(root: &Path) -> Option<PathBuf> {
+    let path = run_dir::start_file(root, files::PREPARED)?;
+    let bytes = read::bounded(&path, limit::SPEC).ok()?;
+    let json: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+    json["folder"].as_str().map(PathBuf::from)
+}
+
 /// The weights of a run: those of the checkpoint that is used if none is named.
 ///
 /// # Errors

@@ -26,6 +26,9 @@ pub struct Train {
     /// Change a value of the recipe, such as `steps=100`; may be repeated
     #[arg(long = "with", value_name = "PATH=VALUE")]
     pub with: Vec<String>,
+    /// Data prepared by `trafoc data`, which is read in place of the recipe's files
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
     /// The folder of the run: a new one, or with --resume the one to continue
     #[arg(long, short, value_name = "DIR", required_unless_present = "dry_run")]
     pub out: Option<PathBuf>,

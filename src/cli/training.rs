@@ -16,7 +16,7 @@ use super::live::LivePage;
 use super::next_step::after_training;
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::Mark;
-use super::prepared::{Prepared, documents, prepare_all};
+use super::prepared::{Prepared, Source, documents, prepare_all};
 use super::run_folder::{newest, report_damage, run_failure};
 use super::signals::{SIGTERM, Signals};
 use super::train::{self, Best, Data, Train, Trained};
@@ -57,7 +57,9 @@ pub fn session<'a>(
         session::write_documents(folder, job.documents)?;
         let from = from.map(|path| path.canonicalize()).transpose()?;
         let text = json!({ "weights": from }).to_string();
-        crate::write::create(&folder.join(files::FROM), text.as_bytes())
+        crate::write::create(&folder.join(files::FROM), text.as_bytes())?;
+        let text = json!({ "folder": prepared.folder }).to_string();
+        crate::write::create(&folder.join(files::PREPARED), text.as_bytes())
     };
     // A run that was ended before its first checkpoint has nothing to lose.
     let run = if run_dir::is_run(root) && newest(root)?.is_none() {
@@ -109,7 +111,12 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         return Err(nothing_to_resume(arguments.out.as_deref()));
     };
     let subject = arguments.over.compile(&spec, ui)?;
-    let prepared = prepare_all(subject, &recipe, &arguments.with, ui)?;
+    let source = match (&arguments.data, &arguments.out) {
+        (Some(folder), _) => Source::Folder(folder),
+        (None, Some(root)) if arguments.resume => Source::Run(root),
+        (None, _) => Source::Files,
+    };
+    let prepared = prepare_all(subject, &recipe, &arguments.with, source, ui)?;
     if found.is_none() {
         let mut sink = Sink::new();
         proportions(&prepared.recipe, &prepared.dataset, &mut sink);

@@ -2,6 +2,7 @@
 //! feature.
 
 use super::command::Command;
+use super::data::{self, Prepare};
 use super::eval::{self, Eval};
 use super::format::Format;
 use super::generate::{self, Generate};
@@ -28,6 +29,7 @@ macro_rules! without {
 }
 
 without! {
+    Prepare, data::Data, "prepare data";
     Train, train::Data, "train models";
     Eval, eval::Data, "evaluate models";
     Generate, generate::Data, "generate text";

@@ -38,6 +38,8 @@ pub mod files {
     pub const CODEBOOK: &str = "codebook.json";
     /// The path of the weights that the run began with, if they were not random.
     pub const FROM: &str = "weights.json";
+    /// The path of the folder of prepared data that the run began with, if it did.
+    pub const PREPARED: &str = "prepared.json";
 }
 
 /// The reason why a run ended with an error before its last step.
@@ -51,13 +53,13 @@ pub enum SessionError {
     Optimizer(FileError),
     /// A step failed.
     Step(StepError),
-    /// The loss became NaN or infinite.
-    NotANumber {
     /// The run took its examples in an order that this version does not follow.
     Order {
         /// The version of the run's order.
         own: u64,
     },
+    /// The loss became NaN or infinite.
+    NotANumber {
         /// The number of that step, counted from 1.
         step: u64,
     },
@@ -70,8 +72,6 @@ impl fmt::Display for SessionError {
             SessionError::Weights(error) => write!(f, "{error}"),
             SessionError::Optimizer(error) => write!(f, "{error}"),
             SessionError::Step(error) => write!(f, "{error}"),
-            SessionError::NotANumber { step } => write!(f, "the loss is not a number at step {step}"),
-        }
             SessionError::Order { own } => {
                 let age = if *own < ORDER { "an earlier" } else { "a later" };
                 write!(
@@ -80,6 +80,8 @@ impl fmt::Display for SessionError {
                     order, so it cannot continue as if it had not been interrupted"
                 )
             }
+            SessionError::NotANumber { step } => write!(f, "the loss is not a number at step {step}"),
+        }
     }
 }
 
@@ -215,11 +217,11 @@ impl<'a> Session<'a> {
     /// Its files belong to another model or optimizer, or the run is not finished and follows the order of
     /// another version.
     pub fn resume(job: Job<'a>, run: RunDir, found: &Checkpoint) -> Result<Self, SessionError> {
-        let device = job.device.clone().autodiff();
-        let (weights, _) = Weights::load(job.graph, &found.file(files::MODEL), &device)?;
         if found.state.order != ORDER && !found.state.finished {
             return Err(SessionError::Order { own: found.state.order });
         }
+        let device = job.device.clone().autodiff();
+        let (weights, _) = Weights::load(job.graph, &found.file(files::MODEL), &device)?;
         run.rewind(found.state.step)?;
         let mut session = Self::new(job, run, weights, found.state.clone())?;
         let optimizer = found.file(files::OPTIMIZER);

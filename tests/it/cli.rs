@@ -163,7 +163,8 @@ fn every_command_speaks_json() {
     for name in commands() {
         let (new, model, man, rust) = (at("new.yaml"), at("model.trafo"), at("man"), at("model.rs"));
         let (inputs, outputs, exported) = (at("in.json"), at("out.safetensors"), at("exported"));
-        let recipe = crate::compiled::repository("specs/recipes/gbt-mulm.yaml").display().to_string();
+        let (data, recipe) = (at("data"), crate::compiled::repository("specs/recipes/gbt-mulm.yaml"));
+        let recipe = recipe.display().to_string();
         let arguments: Vec<&str> = match name.as_str() {
             "new" => vec!["gpt", &new],
             "print" => vec!["graph", "@gbt-mulm"],
@@ -177,6 +178,7 @@ fn every_command_speaks_json() {
             "schema" | "doctor" => vec![],
             "completions" => vec!["bash"],
             "man" => vec!["--out", &man],
+            "data" => vec!["@gbt-mulm", "--recipe", &recipe, "--with", "data.limit=100", "--out", &data],
             "train" => vec!["@gbt-mulm", "--recipe", &recipe, "--dry-run"],
             // These need a trained model or the folder of one; tests that have one cover them.
             "eval" | "generate" | "predict" => continue,
@@ -189,7 +191,7 @@ fn every_command_speaks_json() {
         let said = Said::from(said);
         let envelope: Json =
             serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{name}: {e}\n{}", said.err));
-        let is_absent = matches!(name.as_str(), "run" | "train") && cfg!(not(feature = "interp"));
+        let is_absent = matches!(name.as_str(), "run" | "train" | "data") && cfg!(not(feature = "interp"));
         assert_eq!(envelope["schema"], "trafoc/1", "{name}");
         assert_eq!(envelope["command"], name.as_str());
         assert_eq!(envelope["status"], if is_absent { "device" } else { "ok" }, "{name}: {envelope}");

@@ -106,6 +106,8 @@ mod real;
 #[cfg(feature = "interp")]
 mod span;
 #[cfg(feature = "learn")]
+mod store;
+#[cfg(feature = "learn")]
 mod token;
 #[cfg(feature = "learn")]
 mod words;

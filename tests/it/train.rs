@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 mod folder;
 mod numbers;
+mod prepared;
 mod shown;
 
 /// A small language model of place names, with dropout.

@@ -8,6 +8,11 @@ pub struct Sequences {
 }
 
 impl Sequences {
+    /// The lists with all these ids, each of which ends before an index; the ends rise to the number of ids.
+    pub(super) fn of(ids: Vec<u32>, ends: Vec<usize>) -> Self {
+        Self { ids, ends }
+    }
+
     /// Adds a list.
     pub fn push(&mut self, ids: &[u32]) {
         self.ids.extend_from_slice(ids);

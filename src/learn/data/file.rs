@@ -117,6 +117,20 @@ pub fn lines(path: &Path, visit: &mut VisitLine<'_>) -> Result<(), Refused> {
     Ok(())
 }
 
+/// What is in a folder, by name, without hidden files.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
+    let fail = |error: io::Error| refused(folder, &error);
+    let entries = std::fs::read_dir(folder).map_err(fail)?;
+    let mut paths: Vec<PathBuf> =
+        entries.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>().map_err(fail)?;
+    paths.retain(|p| !name(p).starts_with('.'));
+    paths.sort();
+    Ok(paths)
+}
+
 /// The name of a file in messages: the last part of its path.
 pub fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())

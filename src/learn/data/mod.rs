@@ -5,6 +5,8 @@
 //! seed alone, so a resumed run needs only the number of its step. A [`Batch`] is named like the graph's
 //! inputs. Files are read twice, line by line: once for the vocabulary, once for the examples.
 //!
+//! A folder of prepared data ([`store`]) takes the place of the files, for this and other programs.
+//!
 //! A line that cannot be used is a diagnostic with its file and number, and then nothing is trained.
 
 pub mod batch;
@@ -18,6 +20,7 @@ pub mod picture;
 mod prepare;
 pub mod read;
 pub mod shipped;
+pub mod store;
 
 pub use batch::{Array, Batch, Labels};
 pub use codebook::Codebook;

@@ -68,8 +68,7 @@ pub fn prepare(
     sources: &SourceMap,
     sink: &mut Sink,
 ) -> Result<Dataset, Refused> {
-    let Some(task) = Task::of(spec) else { return Err(Refused::Data) };
-    let plan = Plan { recipe, spec, sources, task };
+    let plan = Plan::new(recipe, spec, sources)?;
     let membership = plan.membership(sink)?;
     let codebook = plan.codebook(&membership, sink)?;
     let [train, validation, test] = plan.parts(&codebook, &membership, sink)?;
@@ -81,23 +80,7 @@ pub fn prepare(
     if sink.has_errors() {
         return Err(Refused::Data);
     }
-    let hides = task == Task::HiddenToken;
-    Ok(Dataset {
-        codebook,
-        train,
-        validation,
-        test,
-        batch: recipe.batch.clone(),
-        seed: *recipe.seed,
-        masking: hides.then(|| recipe.masking.clone().unwrap_or_else(Masking::usual)),
-        has_types: plan.embed().is_some_and(|e| e.segments.is_some()),
-        vocab: spec.vocab.unwrap_or(0),
-        outputs: classes(spec).map_or(0, |(count, _)| usize::try_from(count).unwrap_or(usize::MAX)),
-        positions: plan.embed().and_then(|e| e.patches.as_ref()).map_or(0, |p| {
-            let side = usize::try_from(*p.image / (*p.size).max(1)).unwrap_or(0);
-            side.saturating_mul(side)
-        }),
-    })
+    Ok(plan.dataset(codebook, train, validation, test))
 }
 
 /// Warns about recipes that are valid but probably not intended: a batch larger than the data, a warm-up
@@ -130,15 +113,32 @@ fn nothing_to_learn(recipe: &Recipe) -> Diagnostic {
         .help("is this the right file, and the right format?")
 }
 
-struct Plan<'a> {
+/// What data is prepared for.
+pub(super) struct Plan<'a> {
     recipe: &'a Recipe,
     spec: &'a ModelSpec,
     sources: &'a SourceMap,
-    task: Task,
+    pub(super) task: Task,
+}
+
+/// The embedding of the first stack, which reads the input.
+fn embed(spec: &ModelSpec) -> Option<&Embed> {
+    spec.encoder.as_ref().or(spec.decoder.as_ref()).map(|stack| &stack.embed)
+}
+
+/// The number of languages that a spec distinguishes, with its place in the spec.
+pub(super) fn languages(spec: &ModelSpec) -> Option<(u64, Span)> {
+    embed(spec).and_then(|e| Some((**e.languages.as_ref()?, e.places.of("languages"))))
+}
+
+/// The most positions of an example.
+pub(super) fn longest(recipe: &Recipe, spec: &ModelSpec) -> usize {
+    let context = spec.context.and_then(|c| usize::try_from(c).ok()).unwrap_or(usize::MAX);
+    recipe.data.longest.and_then(|l| usize::try_from(*l).ok()).unwrap_or(context).min(context)
 }
 
 /// The number of classes that a head distinguishes, with its place in the spec.
-fn classes(spec: &ModelSpec) -> Option<(u64, Span)> {
+pub(super) fn classes(spec: &ModelSpec) -> Option<(u64, Span)> {
     match &spec.head {
         Head::Classify(c) => Some((*c.classes, c.places.of("classes"))),
         Head::Tag(t) => Some((*t.classes, t.places.of("classes"))),
@@ -153,14 +153,50 @@ fn part_of(membership: &Membership, index: usize) -> Split {
     membership.get(index).copied().unwrap_or(Split::Train)
 }
 
+impl<'a> Plan<'a> {
+    /// A plan for a spec and a recipe.
+    pub(super) fn new(
+        recipe: &'a Recipe,
+        spec: &'a ModelSpec,
+        sources: &'a SourceMap,
+    ) -> Result<Self, Refused> {
+        let task = Task::of(spec).ok_or(Refused::Data)?;
+        Ok(Self { recipe, spec, sources, task })
+    }
+
+    /// The data set of these parts.
+    pub(super) fn dataset(
+        &self,
+        codebook: Codebook,
+        train: Part,
+        validation: Option<Part>,
+        test: Option<Part>,
+    ) -> Dataset {
+        let Self { recipe, spec, .. } = self;
+        let hides = self.task == Task::HiddenToken;
+        let embed = embed(spec);
+        Dataset {
+            codebook,
+            train,
+            validation,
+            test,
+            batch: recipe.batch.clone(),
+            seed: *recipe.seed,
+            masking: hides.then(|| recipe.masking.clone().unwrap_or_else(Masking::usual)),
+            has_types: embed.is_some_and(|e| e.segments.is_some()),
+            vocab: spec.vocab.unwrap_or(0),
+            outputs: classes(spec).map_or(0, |(count, _)| usize::try_from(count).unwrap_or(usize::MAX)),
+            positions: embed.and_then(|e| e.patches.as_ref()).map_or(0, |p| {
+                let side = usize::try_from(*p.image / (*p.size).max(1)).unwrap_or(0);
+                side.saturating_mul(side)
+            }),
+        }
+    }
+}
+
 impl Plan<'_> {
     fn files(&self, locations: &Locations) -> Vec<Named> {
         locations.0.iter().map(|l| Named { path: l.path(self.sources), span: l.span }).collect()
-    }
-
-    /// The embedding of the first stack, which reads the input.
-    fn embed(&self) -> Option<&Embed> {
-        self.spec.encoder.as_ref().or(self.spec.decoder.as_ref()).map(|stack| &stack.embed)
     }
 
     /// The size and the channels of images.
@@ -242,8 +278,7 @@ impl Plan<'_> {
     /// Trains or reads the tokenizers, and collects classes and languages.
     fn codebook(&self, membership: &Membership, sink: &mut Sink) -> Result<Codebook, Refused> {
         let data = &self.recipe.data;
-        let context = self.spec.context.and_then(|c| usize::try_from(c).ok()).unwrap_or(usize::MAX);
-        let longest = data.longest.and_then(|l| usize::try_from(*l).ok()).unwrap_or(context).min(context);
+        let longest = longest(self.recipe, self.spec);
         let mut makers = Makers::of(self)?;
         let mut names: [BTreeSet<String>; 2] = Default::default();
         let [classes, languages] = &mut names;
@@ -287,7 +322,7 @@ impl Plan<'_> {
     }
 
     /// Compares the rows, classes and languages of the spec with those of the data.
-    fn fits(&self, codebook: &Codebook, sink: &mut Sink) {
+    pub(super) fn fits(&self, codebook: &Codebook, sink: &mut Sink) {
         let place = self.recipe.places.of("tokens");
         let sides = [
             ("vocab", &codebook.tokenizer, self.spec.vocab),
@@ -315,10 +350,9 @@ impl Plan<'_> {
                 );
             }
         }
-        let languages = self.embed().and_then(|e| Some((**e.languages.as_ref()?, e.places.of("languages"))));
         let counts = [
             ("classes", codebook.classes.len() as u64, classes(self.spec)),
-            ("languages", codebook.languages.len() as u64, languages),
+            ("languages", codebook.languages.len() as u64, languages(self.spec)),
         ];
         for (what, found, known) in counts {
             let Some((size, at)) = known else { continue };

@@ -68,7 +68,7 @@ impl Task {
     }
 
     /// What the data must hold, for messages.
-    fn needs(self) -> &'static str {
+    pub fn needs(self) -> &'static str {
         match self {
             Self::NextToken | Self::HiddenToken => "text",
             Self::Translate => "sources with their targets",

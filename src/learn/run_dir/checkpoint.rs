@@ -28,6 +28,11 @@ impl Checkpoint {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
+    /// The folder of the run.
+    pub fn root(&self) -> &Path {
+        self.path.ancestors().nth(2).unwrap_or(&self.path)
+    }
+
     /// The path of one of its files.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
@@ -45,14 +50,14 @@ pub struct State {
     /// The seed of everything random. Dropout, order and masking of a step are functions of the seed and
     /// the step alone, so these two numbers are the random state and the position in the data.
     pub seed: u64,
+    /// The version of the order in which examples are taken. A state that does not name it is of the first.
+    #[serde(default = "first_order")]
+    pub order: u64,
     /// The number of target tokens or examples seen.
     pub targets: u64,
     /// The best evaluation so far.
     pub best: Option<Best>,
     /// The best value of the metric that may end the run early.
-    /// The version of the order in which examples are taken. A state that does not name it is of the first.
-    #[serde(default = "first_order")]
-    pub order: u64,
     pub stop: Option<f64>,
     /// The number of evaluations since that value was reached.
     pub stale: u64,
@@ -60,16 +65,16 @@ pub struct State {
     pub finished: bool,
 }
 
-/// The best evaluation so far.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Best {
-    /// The number of steps before it.
 /// The order of states that do not name one.
 fn first_order() -> u64 {
     1
 }
 
+/// The best evaluation so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Best {
+    /// The number of steps before it.
     pub step: u64,
     /// The value of the metric.
     pub value: f64,

@@ -3,7 +3,6 @@
 
 use std::io::Read;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -45,16 +44,6 @@ impl Form {
 
 const RESIZE: &str = "`{images: {resize: true}}` brings it to the model's size";
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
-    let fail = |error: std::io::Error| file::refused(folder, &error);
-    let entries = std::fs::read_dir(folder).map_err(fail)?;
-    let mut paths: Vec<PathBuf> =
-        entries.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>().map_err(fail)?;
-    paths.retain(|p| !file::name(p).starts_with('.'));
-    paths.sort();
-    Ok(paths)
-}
-
 /// All png and jpeg files in the subfolders of a folder; the name of the subfolder is the class.
 pub fn folders(
     images: &Images,
@@ -66,9 +55,9 @@ pub fn folders(
     let Some(form) = form else { return Ok(()) };
     let preparation = Preparation::plain(form, images.resize);
     for root in files {
-        for folder in entries(&root.path)?.into_iter().filter(|p| p.is_dir()) {
+        for folder in file::entries(&root.path)?.into_iter().filter(|p| p.is_dir()) {
             let label = file::name(&folder);
-            for path in entries(&folder)? {
+            for path in file::entries(&folder)? {
                 let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
                 if !matches!(extension.as_deref(), Some("png" | "jpg" | "jpeg")) {
                     continue;

@@ -1,0 +1,87 @@
+//! Writes the data of a recipe as arrays for `trafoc data`.
+
+use std::fs;
+use std::path::Path;
+
+use super::command::Command;
+use super::data::{Data, Part, Prepare};
+use super::failures::store_failure;
+use super::file;
+use super::format::Format;
+use super::next_step::quoted;
+use super::outcome::{Exit, Failure, Output};
+use super::overwrite::ForceArg;
+use super::prepared::{Prepared, Source, documents, prepare_all};
+use super::ui::Ui;
+use crate::learn::data::store;
+use crate::learn::recipe::Split;
+use crate::learn::token::Tokenizer;
+use crate::report::number;
+
+impl Command for Prepare {
+    type Data = Data;
+
+    fn format(&self) -> Format {
+        self.format.format
+    }
+
+    /// Writes the folder; the last line is its path.
+    fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        permit(&self.out, self.force)?;
+        let subject = self.over.compile(&self.spec, ui)?;
+        let prepared = prepare_all(subject, &self.recipe, &self.with, Source::Files, ui)?;
+        let documents = documents(&prepared)?;
+        let Prepared { subject, recipe, dataset, .. } = &prepared;
+        let written = store::write(&self.out, dataset, recipe, &subject.spec, &subject.sources, &documents)
+            .map_err(store_failure)?;
+        let book = &dataset.codebook;
+        let part = |split: &Split| {
+            let part = dataset.part(*split)?;
+            Some(Part { part: split.word(), examples: part.len(), tokens: part.tokens() })
+        };
+        let folder = self.out.display().to_string();
+        let data = Data {
+            folder: folder.clone(),
+            parts: Split::ALL.iter().filter_map(part).collect(),
+            vocab: book.tokenizer.as_ref().map(Tokenizer::vocab),
+            source_vocab: book.source.as_ref().map(Tokenizer::vocab),
+            classes: book.classes.clone(),
+            files: written.files,
+            bytes: written.bytes,
+        };
+        for Part { part, examples, tokens } in &data.parts {
+            let tokens = match book.tokenizer {
+                Some(_) => format!(", {} tokens", number::exact(*tokens as u128)),
+                None => String::new(),
+            };
+            ui.note(&format!("{part}: {} examples{tokens}", number::exact(*examples as u128)));
+        }
+        ui.note(&format!("{} in {} files", number::bytes(u128::from(written.bytes)), written.files));
+        if self.spec != "-" && self.with.is_empty() {
+            let changes = self.over.as_options();
+            let recipe = quoted(&self.recipe.display().to_string());
+            let (spec, folder) = (quoted(&self.spec), quoted(&folder));
+            ui.next(&format!("trafoc train {spec}{changes} --recipe {recipe} --data {folder} --out run"));
+        }
+        Ok(Output::new(format!("{folder}\n"), data))
+    }
+}
+
+/// Checks that a folder may be written: it is new, empty, or one that trafoc prepared.
+fn permit(folder: &Path, force: ForceArg) -> Result<(), Failure> {
+    let failed = |error| {
+        Failure::new(Exit::File, format!("cannot write `{}`: {}", folder.display(), file::reason(&error)))
+    };
+    let is_used = match fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+        Err(error) => return Err(failed(error)),
+    };
+    if !is_used || force.force || store::is_prepared(folder) {
+        return Ok(());
+    }
+    let message = format!("`{}` is not empty, and trafoc did not prepare it", folder.display());
+    let help = "`--force` writes into it and overwrites files of the same names; another `--out` writes to \
+        another place";
+    Err(Failure::new(Exit::Refused, message).help(help))
+}

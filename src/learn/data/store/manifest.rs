@@ -1,0 +1,143 @@
+//! What `data.json` says.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::purpose::{Needs, Origin};
+use crate::learn::data::codebook::Codebook;
+use crate::learn::recipe::agree::Task;
+
+/// The format that a folder declares.
+pub const FORMAT: &str = "trafoc-data/1";
+
+/// The description of prepared data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The format.
+    pub format: String,
+    /// What the spec must have.
+    pub spec: Needs,
+    /// What the recipe must say about the data, as YAML.
+    pub recipe: String,
+    /// The files from which the data was prepared.
+    pub sources: Vec<Origin>,
+    /// The special tokens of the sequence, or of the target; null for images.
+    pub sequence: Option<Sequence>,
+    /// The special tokens of the source, for translations.
+    pub source: Option<SourceRow>,
+    /// The parts of the data by name.
+    pub parts: IndexMap<String, PartEntry>,
+}
+
+/// The special tokens around a text. Each is a list of ids, which may be empty.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sequence {
+    /// The token that fills rows up to the length of the longest one.
+    pub pad: u32,
+    /// The tokens before the text.
+    pub before: Vec<u32>,
+    /// The tokens between a text and a second one.
+    pub between: Vec<u32>,
+    /// The tokens after the last text.
+    pub after: Vec<u32>,
+    /// The token that replaces masked tokens.
+    pub mask: Option<u32>,
+}
+
+/// The special tokens of a source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceRow {
+    /// The token that fills rows up to the length of the longest one.
+    pub pad: u32,
+    /// The tokens after the text.
+    pub after: Vec<u32>,
+}
+
+/// A part of the data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartEntry {
+    /// The number of examples.
+    pub examples: u64,
+    /// Whether texts are complete, with special tokens around them, and not pieces of one long text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<bool>,
+    /// The number of characters in all texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub characters: Option<u64>,
+    /// The arrays by name.
+    pub arrays: IndexMap<String, ArrayEntry>,
+}
+
+/// An array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArrayEntry {
+    /// The name of its file.
+    pub file: String,
+    /// The type of its values: `i32`, `i64`, `f32` or `u8`.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// The sizes of its dimensions.
+    pub shape: Vec<u64>,
+}
+
+impl Sequence {
+    /// The special tokens of a codebook; `None` if it has no tokens.
+    pub fn of(codebook: &Codebook) -> Option<Self> {
+        let marks = codebook.tokenizer.as_ref()?.marks();
+        let before = match codebook.task {
+            Task::Translate => Some(codebook.first_of_target()),
+            Task::NextToken
+            | Task::HiddenToken
+            | Task::ClassifyText
+            | Task::ClassifyImage
+            | Task::Tag
+            | Task::Span => marks.start,
+        };
+        Some(Self {
+            pad: marks.pad,
+            before: before.into_iter().collect(),
+            between: marks.end.into_iter().cycle().take(marks.between()).collect(),
+            after: marks.end.into_iter().collect(),
+            mask: marks.mask,
+        })
+    }
+}
+
+impl SourceRow {
+    /// The special tokens of a codebook's sources; `None` if it has none.
+    pub fn of(codebook: &Codebook) -> Option<Self> {
+        match codebook.task {
+            Task::Translate => {
+                let marks = codebook.source_marks();
+                Some(Self { pad: marks.pad, after: marks.end.into_iter().collect() })
+            }
+            Task::NextToken
+            | Task::HiddenToken
+            | Task::ClassifyText
+            | Task::ClassifyImage
+            | Task::Tag
+            | Task::Span => None,
+        }
+    }
+}
+
+impl Manifest {
+    /// The first key in which a codebook says something else.
+    pub fn contradicts(&self, codebook: &Codebook) -> Option<&'static str> {
+        let needs = &self.spec;
+        let wrong = [
+            ("task", needs.task != codebook.task),
+            ("several", needs.several != codebook.several),
+            ("image", needs.image != codebook.image),
+            ("longest", needs.longest.unwrap_or(u64::MAX) != codebook.longest as u64),
+            ("sequence", self.sequence != Sequence::of(codebook)),
+            ("source", self.source != SourceRow::of(codebook)),
+        ];
+        wrong.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
+    }
+}
