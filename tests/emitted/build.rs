@@ -7,45 +7,25 @@
 mod random;
 
 #[cfg(feature = "models")]
+mod listed;
+
+#[cfg(feature = "models")]
 mod emission {
     use std::fmt::Write as _;
     use std::path::{Path, PathBuf};
 
     use syn::{FnArg, ImplItem, ImplItemFn, Item, Pat, Type};
-    use trafoc::compile::compile;
-    use trafoc::diag::Sink;
     use trafoc::emit::rust::{self, Form};
-    use trafoc::hub;
-    use trafoc::hub::shelf::Families;
-    use trafoc::ir::{MemberKind, Op, Verified, paths};
-    use trafoc::source::{SourceId, SourceMap};
-    use trafoc::spec::load::{self, Files};
-    use trafoc::syntax::Notation;
-    use trafoc::syntax::set::parse_set;
+    use trafoc::ir::Verified;
+    use trafoc::source::SourceMap;
+
+    use crate::listed::{self, Listed};
 
     /// The number of random specs.
     const RANDOM: u64 = 40;
-    /// Models with more parameters than this are too slow for a test.
-    const LARGE: u128 = 2_000_000;
     /// Shipped specs that are also emitted for burn alone; between them they use most kernels.
     const STANDALONE: &[&str] =
         &["d2l-nmt", "deepseek-v3-tiny", "gbt-mulm", "gemma2-2b", "mixtral-8x7b", "t5-small", "vit"];
-    /// Models with more blocks than this are too slow for a test.
-    const DEEP: u64 = 64;
-
-    struct Folder(PathBuf);
-
-    impl Files for Folder {
-        fn open(
-            &mut self,
-            sources: &mut SourceMap,
-            _: SourceId,
-            path: &str,
-        ) -> Result<(SourceId, Notation), String> {
-            let text = std::fs::read_to_string(self.0.join(path)).map_err(|error| error.to_string())?;
-            Ok((sources.add(path, text), Notation::from_path(path).unwrap_or(Notation::Yaml)))
-        }
-    }
 
     /// Emits everything into the build's output folder.
     pub fn run() {
@@ -56,128 +36,27 @@ mod emission {
             "tests/good",
             "tests/hub",
             "tests/it/random.rs",
+            "tests/emitted/listed.rs",
             "tests/emitted/small.txt",
             "tests/emitted/names.txt",
         ] {
             println!("cargo::rerun-if-changed={}", root.join(folder).display());
         }
-        let mut specs: Vec<(String, Vec<String>)> = Vec::new();
-        let small = std::fs::read_to_string(root.join("tests/emitted/small.txt")).expect("small.txt");
-        for line in small.lines().filter(|line| !line.starts_with('#')) {
-            let mut words = line.split_whitespace().map(str::to_owned);
-            if let Some(spec) = words.next() {
-                specs.push((format!("specs/{spec}.yaml"), words.collect()));
-            }
-        }
-        let known: Vec<String> = specs.iter().map(|(spec, _)| spec.clone()).collect();
-        for path in yaml_files(&root.join("specs")) {
-            let spec = format!("specs/{path}");
-            assert!(known.contains(&spec), "tests/emitted/small.txt has no line for {spec}");
-        }
-        specs.extend(
-            yaml_files(&root.join("tests/good")).map(|file| (format!("tests/good/{file}"), Vec::new())),
-        );
-        for name in folders(&root.join("tests/hub")) {
-            let path = out.join(format!("hub_{name}.yaml"));
-            let text = imported(&name, &root.join("tests/hub").join(&name).join("config.json"));
-            std::fs::write(&path, text).expect("a spec can be written");
-            specs.push((path.display().to_string(), Vec::new()));
-        }
-        for n in 0..RANDOM {
-            let path = out.join(format!("random_{n:02}.yaml"));
-            std::fs::write(&path, crate::random::spec(&tape(n))).expect("a spec can be written");
-            specs.push((path.display().to_string(), Vec::new()));
-        }
-        let names = std::fs::read_to_string(root.join("tests/emitted/names.txt")).expect("names.txt");
-        for (n, name) in names.lines().filter(|line| !line.starts_with('#')).enumerate() {
-            let path = out.join(format!("named_{n:02}.yaml"));
-            std::fs::write(&path, named(name)).expect("a spec can be written");
-            specs.push((path.display().to_string(), Vec::new()));
-        }
         let mut cases = String::new();
-        for (spec, settings) in specs {
-            write_case(&root, &out, &spec, &settings, &mut cases);
+        for listed in listed::all(&root, &out, RANDOM, &["tests/emitted/names.txt"]) {
+            write_case(&root, &out, &listed, &mut cases);
         }
         std::fs::write(out.join("cases.rs"), cases).expect("cases.rs can be written");
     }
 
-    /// A spec of that name, in which all has it that may.
-    fn named(name: &str) -> String {
-        let is_word = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        // Keys of a block, which name nothing else in it.
-        let is_key = matches!(name, "attention" | "block");
-        let word = if is_word && !is_key { name } else { "other" };
-        format!(
-            "trafo: 1\nname: {name:?}\nvocab: 16\ncontext: 8\nd_model: 8\ndecoder:\n  layers: 3\n  \
-             attention: {{heads: 2}}\n  ffn: {{hidden: 12}}\n  pattern: [{word}, plain]\n  blocks:\n    \
-             {word}:\n      block: |\n        ({word}_x):\n        {word} = norm[{word}]({word}_x)\n        \
-             {word}_x + attention[own_{word}]({word}) + ffn[{word}_ffn]({word})\n    plain: {{}}\nhead: lm\n"
-        )
-    }
-
-    /// The numbers that determine a random spec (Knuth's linear congruential generator, MMIX).
-    fn tape(seed: u64) -> Vec<u16> {
-        let mut state = seed;
-        let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 48) as u16
-        };
-        (0..160).map(|_| next()).collect()
-    }
-
-    fn yaml_files(folder: &Path) -> impl Iterator<Item = String> {
-        let entries = std::fs::read_dir(folder).expect("a folder of specs");
-        let mut names: Vec<String> =
-            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.retain(|name| name.ends_with(".yaml"));
-        names.sort();
-        names.into_iter()
-    }
-
-    fn folders(folder: &Path) -> impl Iterator<Item = String> {
-        let entries = std::fs::read_dir(folder).expect("a folder of models").flatten();
-        let mut names: Vec<String> = entries
-            .filter(|entry| entry.path().is_dir())
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect();
-        names.sort();
-        names.into_iter()
-    }
-
-    /// The spec of a Hugging Face config.
-    fn imported(name: &str, config: &Path) -> String {
-        let mut sources = load::sources();
-        let mut sink = Sink::new();
-        let text = std::fs::read_to_string(config).expect("every model has a config");
-        let id = sources.add(config.display().to_string(), text);
-        let found = hub::import(&Families::default(), name, id, &mut sources, &mut sink);
-        found.unwrap_or_else(|| panic!("{name}: {:#?}", sink.into_sorted())).text
-    }
-
-    fn write_case(root: &Path, out: &Path, spec: &str, settings: &[String], cases: &mut String) {
-        let path = root.join(spec);
-        let mut folder = Folder(path.parent().expect("specs are in a folder").to_owned());
-        let mut sources = load::sources();
-        let name = path.file_name().and_then(|n| n.to_str()).expect("a spec has a name");
-        let (id, notation) = folder.open(&mut sources, SourceId::default(), name).expect("a spec");
-        let given: Vec<_> = settings.iter().map(|s| parse_set(&mut sources, s).expect("a setting")).collect();
-        let compiled = compile(&mut sources, id, notation, &given, &mut folder).expect("no fault of trafoc");
-        let graph = compiled.graph.unwrap_or_else(|| panic!("{spec}: {:#?}", compiled.diagnostics));
+    fn write_case(root: &Path, out: &Path, listed: &Listed, cases: &mut String) {
+        let (spec, settings) = (&listed.spec, &listed.settings);
+        let (graph, sources) = listed.compiled(root);
         let text = rust::source(&graph, &sources, spec, Form::Kernels).expect("no fault of trafoc");
-        let elements: u128 = paths::folded(&graph).iter().map(|p| p.elements()).sum();
-        let nodes = graph.modules.iter().flat_map(|module| &module.nodes);
-        let each =
-            nodes.filter_map(|node| if let Op::Scan { each, .. } = &node.op { Some(*each) } else { None });
-        let members = graph.modules.iter().flat_map(|module| &module.members);
-        let runs =
-            members.filter_map(|m| if let MemberKind::Stack(runs) = &m.kind { Some(runs) } else { None });
-        let deepest = runs.flatten().map(|run| run.count).chain(each).max();
-        if elements > LARGE || deepest > Some(DEEP) {
+        if listed::is_large(&graph) {
             return;
         }
-        let short = if Path::new(spec).is_absolute() { name } else { spec };
-        let short = short.trim_end_matches(".yaml").replace("tests/", "").replace('/', "_");
+        let short = listed.name();
         let module = rust::name::file(&short);
         let file = out.join(format!("{module}.rs"));
         std::fs::write(&file, &text).expect("a model can be written");
@@ -186,7 +65,7 @@ mod emission {
             write_program(&graph, &sources, &module, out, cases);
         }
         let _ = writeln!(cases, "{}", test(&graph, spec, settings, &module, &text, "0.0"));
-        if STANDALONE.iter().any(|known| spec == format!("specs/{known}.yaml")) {
+        if STANDALONE.iter().any(|known| *spec == format!("specs/{known}.yaml")) {
             let text = rust::source(&graph, &sources, spec, Form::Standalone).expect("no fault of trafoc");
             assert!(!text.contains("trafoc_kernels"), "{spec} does not need burn alone");
             let module = format!("{module}_standalone");

@@ -5,6 +5,7 @@ mod init;
 mod kernels;
 mod laws;
 mod numbers;
+mod pytorch;
 mod refusals;
 mod training;
 mod traps;

@@ -57,6 +57,10 @@ mod laws;
 #[cfg(test)]
 mod learn;
 #[cfg(test)]
+#[cfg(feature = "interp")]
+#[path = "../emitted/listed.rs"]
+mod listed;
+#[cfg(test)]
 mod masks;
 #[cfg(test)]
 #[cfg(feature = "interp")]

@@ -1,5 +1,6 @@
 //! Numbers of another implementation: what PyTorch computed in double precision, with one spec per part.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use burn::module::{ModuleVisitor, Param};
@@ -103,9 +104,26 @@ struct Collect<'a> {
 impl ModuleVisitor for Collect<'_> {
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
         let gradient = parameter.val().grad(self.gradients);
-        // Projections are transposed in memory.
         self.found[D].push(gradient.map(|g| g.into_data().iter::<f32>().collect()));
     }
+}
+
+/// The gradients of a loss by path, in the shape of files; those of parameters on which it does not depend are left
+/// out.
+pub fn gradients(weights: &Weights, loss: Tensor<1>) -> BTreeMap<String, Vec<f32>> {
+    let gradients = loss.backward();
+    let mut collect = Collect { gradients: &gradients, found: Default::default() };
+    weights.visit(&mut collect);
+    let of = |(path, slot): (&String, &Slot)| {
+        let mut found = collect.found[slot.place.rank][slot.place.index].clone()?;
+        // Projections are transposed in memory.
+        if slot.transposed {
+            let (rows, columns) = (slot.shape[0], slot.shape[1]);
+            found = (0..rows * columns).map(|i| found[i % columns * rows + i / columns]).collect();
+        }
+        Some((path.clone(), found))
+    };
+    weights.layout().iter().filter(|(_, slot)| slot.trained).filter_map(of).collect()
 }
 
 /// The weights of a fixture.
@@ -129,14 +147,12 @@ fn every_gradient_is_that_of_pytorch() {
         let outputs = plan.run(&weights, &inputs, false).unwrap();
         let wanted = tensors.names().into_iter().filter_map(|n| n.strip_prefix("runs.0.outputs."));
         let parts: Vec<Tensor<1>> = wanted.map(|output| weighted(&outputs[output])).collect();
-        let gradients = Tensor::cat(parts, 0).sum().backward();
-        let mut collect = Collect { gradients: &gradients, found: Default::default() };
-        weights.visit(&mut collect);
+        let all = gradients(&weights, Tensor::cat(parts, 0).sum());
         let mut file = TensorFile::open(&path).unwrap();
         let largest = |values: &[f32]| values.iter().fold(0.0f32, |m, x| m.max(x.abs()));
         let mut compared = Vec::new();
-        for (path, slot) in weights.layout().iter().filter(|(_, slot)| slot.trained) {
-            let found = collect.found[slot.place.rank][slot.place.index].clone();
+        for (path, _) in weights.layout().iter().filter(|(_, slot)| slot.trained) {
+            let found = all.get(path).cloned();
             let gradient = format!("gradients.{path}");
             if !file.entries().contains_key(&gradient) {
                 let is_zero = found.is_none_or(|g| largest(&g) == 0.0);
@@ -144,11 +160,7 @@ fn every_gradient_is_that_of_pytorch() {
                 continue;
             }
             let wanted = file.floats(&gradient).unwrap();
-            let mut found = found.unwrap_or_else(|| vec![0.0; wanted.len()]);
-            if slot.transposed {
-                let (rows, columns) = (slot.shape[0], slot.shape[1]);
-                found = (0..rows * columns).map(|i| found[i % columns * rows + i / columns]).collect();
-            }
+            let found = found.unwrap_or_else(|| vec![0.0; wanted.len()]);
             compared.push((path, wanted, found));
         }
         // If softmax or norms cancel a gradient, only rounding is left, at the scale of the other
