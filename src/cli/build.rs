@@ -1,8 +1,8 @@
-//! `trafoc build`: check, say what it is, write Rust.
+//! `trafoc build`: check, say what it is, write Rust or Python.
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -15,6 +15,7 @@ use super::overwrite::{ForceArg, Mark};
 use super::subject::SpecArgs;
 use super::ui::Ui;
 use crate::emit::program::constants::refusal;
+use crate::emit::pytorch;
 use crate::emit::rust::{self, Form};
 use crate::report::summary::{Summary, summary};
 
@@ -23,7 +24,10 @@ use crate::report::summary::{Summary, summary};
 pub struct Build {
     #[command(flatten)]
     spec: SpecArgs,
-    /// The file to write, the folder to write `NAME.rs` to, or `-` for stdout
+    /// The language: Rust for burn, or Python for PyTorch
+    #[arg(long, value_enum, default_value_t = Target::Rust)]
+    target: Target,
+    /// The file to write, the folder to write `NAME.rs` or `NAME.py` to, or `-` for stdout
     #[arg(long, short, value_name = "PATH", default_value = "generated", conflicts_with = "krate")]
     out: PathBuf,
     /// Write a whole crate into this folder; `cargo run` in it runs the model
@@ -38,6 +42,34 @@ pub struct Build {
     /// The output format.
     #[command(flatten)]
     pub format: FormatArg,
+}
+
+/// What a model is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Target {
+    /// Rust that calls burn
+    Rust,
+    /// A Python file that needs PyTorch alone
+    Pytorch,
+}
+
+impl Target {
+    /// The ending of its files.
+    fn extension(self) -> &'static str {
+        match self {
+            Target::Rust => "rs",
+            Target::Pytorch => "py",
+        }
+    }
+
+    /// The name of the file for a spec.
+    fn file(self, spec: &str) -> String {
+        let name = match self {
+            Target::Rust => rust::name::file(spec),
+            Target::Pytorch => pytorch::name::file(spec),
+        };
+        format!("{name}.{}", self.extension())
+    }
 }
 
 /// The data of `build` in JSON.
@@ -65,6 +97,7 @@ impl Command for Build {
 
     /// Writes the model; the last line is its path.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        self.agree()?;
         let subject = self.spec.compile(ui)?;
         if let Some(why) = refusal(&subject.graph) {
             return Err(Failure::new(Exit::Refused, why));
@@ -72,7 +105,10 @@ impl Command for Build {
         let summary = summary(&subject.graph);
         let named = self.spec.as_written(&subject.name);
         let form = if self.standalone { Form::Standalone } else { Form::Kernels };
-        let emit = || rust::source(&subject.graph, &subject.sources, &named, form);
+        let emit = || match self.target {
+            Target::Rust => rust::source(&subject.graph, &subject.sources, &named, form),
+            Target::Pytorch => pytorch::source(&subject.graph, &subject.sources, &named),
+        };
         let (path, files) = match &self.krate {
             Some(folder) => {
                 let files = rust::krate(&subject.graph, &subject.sources, &named, form)?;
@@ -85,10 +121,10 @@ impl Command for Build {
                 return Ok(Output::new(text, data));
             }
             None => {
-                let path = if self.out.extension().is_some_and(|e| e == "rs") {
+                let path = if self.out.extension().is_some_and(|e| e == self.target.extension()) {
                     self.out.clone()
                 } else {
-                    self.out.join(format!("{}.rs", rust::name::file(&subject.graph.name)))
+                    self.out.join(self.target.file(&subject.graph.name))
                 };
                 let text = emit()?;
                 (path.clone(), vec![(path, text)])
@@ -101,7 +137,7 @@ impl Command for Build {
         if let Some(folder) = &self.krate {
             let manifest = folder.join("Cargo.toml").display().to_string();
             ui.next(&format!("cargo run --release --manifest-path {}", quoted(&manifest)));
-        } else if self.spec.spec != "-" {
+        } else if self.target == Target::Rust && self.spec.spec != "-" {
             let changes = self.spec.over().as_options();
             ui.next(&after_build(&self.spec.spec, &changes, &subject.spec.head));
         }
@@ -113,6 +149,26 @@ impl Command for Build {
 }
 
 impl Build {
+    /// Checks that the options are of the target, and that the file's name is not that of another one.
+    fn agree(&self) -> Result<(), Failure> {
+        let is_python = self.target == Target::Pytorch;
+        let only_rust = [("--crate", self.krate.is_some()), ("--standalone", self.standalone)];
+        if let Some((option, _)) = only_rust.into_iter().find(|(_, is_given)| is_python && *is_given) {
+            let why = format!("`{option}` is for Rust, and the target is PyTorch");
+            return Err(Failure::usage(why).help("the Python file needs torch alone, without an option"));
+        }
+        let ending = self.out.extension().and_then(|ending| ending.to_str());
+        match (self.target, ending) {
+            (Target::Rust, Some("py")) => Err(Failure::usage("a `.py` file is not for the target `rust`")
+                .help("add `--target pytorch`, or write a `.rs` file")),
+            (Target::Pytorch, Some("rs")) => {
+                Err(Failure::usage("a `.rs` file is not for the target `pytorch`")
+                    .help("leave out `--target pytorch`, or write a `.py` file"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that the files may be written. If the manifest of a crate is trafoc's, so is the whole crate.
     fn permit<'p>(&self, mut files: impl Iterator<Item = &'p Path>) -> Result<(), Failure> {
         let manifest = self.krate.as_ref().map(|folder| folder.join("Cargo.toml"));

@@ -1,0 +1,68 @@
+//! `Config`: the sizes of the model by the spec's names, and the tables of numbers that follow from no short rule.
+
+use std::collections::BTreeSet;
+
+use super::file::File;
+use super::name;
+use super::number::harmless;
+use super::syntax::{Argument, Class, Def, Expr, Item, Stmt};
+use crate::emit::program::constants::{ConstantId, Number, TableId};
+
+/// The class with the numbers that a file uses, and those that users of a model ask for.
+pub fn class(file: &File<'_>, used: &BTreeSet<ConstantId>) -> Item {
+    let constants = &file.program.constants;
+    let mut fields = Vec::new();
+    let mut properties = Vec::new();
+    for id in constants.with_formulas(used) {
+        let Some(constant) = constants.all.get(id.0) else { continue };
+        let (ty, value) = match constant.value {
+            Number::Int(n) => ("int", Expr::Int(n)),
+            Number::Float(x) => ("float", Expr::Float(x)),
+        };
+        let called = name::field(&constant.name);
+        let doc = lowered(&harmless(&constant.doc));
+        let Some(formula) = &constant.formula else {
+            fields.push(Stmt::Field { name: called, ty: ty.into(), value: Some(value), doc });
+            continue;
+        };
+        let mut formula = file.size(formula);
+        formula.change(&mut |expr| {
+            if let Expr::Constant(id) = expr {
+                *expr = Expr::own(&file.constant(*id));
+            }
+        });
+        let mut property = Def::method(&called, Vec::new(), ty.into());
+        property.decorators = vec!["property".into()];
+        property.doc = vec![doc];
+        property.body = vec![Stmt::Return(formula)];
+        properties.push(property);
+    }
+    let frozen = Expr::Import("dataclass").call(Vec::<Argument>::new()).with("frozen", Expr::Bool(true));
+    Item::Class(Class {
+        decorators: vec![frozen],
+        name: "Config".to_owned(),
+        base: None,
+        doc: vec!["The sizes of the model, by their names in the spec.".to_owned()],
+        fields,
+        methods: properties,
+    })
+}
+
+/// The list of a table.
+pub fn table(file: &File<'_>, id: TableId) -> Option<Item> {
+    let table = file.program.constants.tables.get(id.0)?;
+    let values = table.values.iter().map(|x| Expr::Float(*x)).collect();
+    Some(Item::Stmt(Stmt::set(&table_name(file, id), Expr::List(values))))
+}
+
+/// The name of a table in the file.
+pub fn table_name(file: &File<'_>, id: TableId) -> String {
+    file.program.constants.tables.get(id.0).map_or_else(String::new, |table| table.name.to_ascii_uppercase())
+}
+
+/// Documentation whose constants are spelled as fields of `Config`.
+fn lowered(doc: &str) -> String {
+    let part =
+        |(at, part): (usize, &str)| if at % 2 == 1 { part.to_ascii_lowercase() } else { part.to_owned() };
+    doc.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
+}

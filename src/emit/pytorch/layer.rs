@@ -1,0 +1,175 @@
+//! Layers: the expression that creates them, how their fresh weights are drawn, and the one that applies them.
+
+use super::file::File;
+use super::name;
+use super::syntax::{Expr, Sign};
+use crate::emit::program::constants::Kind;
+use crate::ir::{Extent, Init, Layer};
+use crate::lower::Bug;
+
+fn no_parameters() -> Bug {
+    Bug("a layer without parameters is a field of the emitted program".to_owned())
+}
+
+/// A member of a module that `of` refers to: an attribute, or by its name where that cannot be one.
+pub fn member(of: Expr, called: &str) -> Expr {
+    if name::is_attribute(called) {
+        of.attr(called)
+    } else {
+        Expr::Runtime("member").call([of, Expr::Str(called.to_owned())])
+    }
+}
+
+/// Where a member is registered under its name.
+pub fn target(called: &str, registry: &str) -> Expr {
+    if name::is_attribute(called) {
+        Expr::own(called)
+    } else {
+        Expr::own(registry).index([Expr::Str(called.to_owned())])
+    }
+}
+
+/// The expression that creates a layer. `init` gives the expression of a distribution.
+///
+/// # Errors
+/// A fault of trafoc: the layer has no parameters.
+pub fn build(layer: &Layer, file: &File<'_>, init: &dyn Fn(&Init, usize) -> Expr) -> Result<Expr, Bug> {
+    let size = |size: &Extent| file.extent(*size);
+    let eps = |eps: &f64| file.scalar(&file.program.constants.scalar(Kind::Eps, *eps));
+    let biased = |call: Expr, bias: bool, start: &Init| match (bias, start) {
+        (false, _) => call.with("bias", Expr::Bool(false)),
+        (true, Init::Zeros) => call,
+        (true, other) => call.with("bias_init", init(other, 1)),
+    };
+    Ok(match layer {
+        Layer::Linear { input, output, bias, init: start, bias_init } => {
+            let call = Expr::Runtime("Linear").call([size(input), size(output), init(start, 2)]);
+            biased(call, *bias, bias_init)
+        }
+        Layer::Embedding { rows, dim, padding: None, init: start, .. } => {
+            Expr::Runtime("Table").call([size(rows), size(dim), init(start, 2)])
+        }
+        Layer::Embedding { rows, dim, padding: Some(row), init: start, .. } => {
+            let call = Expr::Runtime("PaddedTable").call([size(rows), size(dim), init(start, 2)]);
+            call.with("padding", Expr::Int(*row))
+        }
+        Layer::LayerNorm { dim, eps: e, affine: true, bias, unit_offset } => {
+            let norm = if *unit_offset { Expr::Runtime("OffsetLayerNorm") } else { Expr::nn("LayerNorm") };
+            let call = norm.call([size(dim), eps(e)]);
+            if *bias { call } else { call.with("bias", Expr::Bool(false)) }
+        }
+        Layer::RmsNorm { dim, eps: e, affine: true, unit_offset } => {
+            let norm = if *unit_offset { Expr::Runtime("OffsetRMSNorm") } else { Expr::nn("RMSNorm") };
+            norm.call([size(dim), eps(e)])
+        }
+        Layer::LayerNorm { affine: false, .. } | Layer::RmsNorm { affine: false, .. } => {
+            return Err(no_parameters());
+        }
+        Layer::Patches { channels, dim, size: side, bias, init: start, bias_init } => {
+            let call = Expr::Runtime("Patches").call([size(channels), size(dim), size(side), init(start, 4)]);
+            biased(call, *bias, bias_init)
+        }
+        Layer::Param { shape, .. } => Expr::torch("empty").call(shape.iter().map(size)),
+    })
+}
+
+/// The distributions of a layer's fresh weights, each with the number of axes that it fills. Those of norms are
+/// torch's own.
+pub fn inits(layer: &Layer) -> Vec<(&Init, usize)> {
+    match layer {
+        Layer::Linear { bias, init, bias_init, .. } => std::iter::once((init, 2))
+            .chain((*bias && *bias_init != Init::Zeros).then_some((bias_init, 1)))
+            .collect(),
+        Layer::Patches { bias, init, bias_init, .. } => std::iter::once((init, 4))
+            .chain((*bias && *bias_init != Init::Zeros).then_some((bias_init, 1)))
+            .collect(),
+        Layer::Embedding { init, .. } => vec![(init, 2)],
+        Layer::LayerNorm { .. } | Layer::RmsNorm { .. } | Layer::Param { .. } => Vec::new(),
+    }
+}
+
+/// How a tensor is filled: the function, and its arguments after the tensor. `width` is the length of a tensor with
+/// one axis, which counts as both of its fans.
+fn fill(init: &Init, file: &File<'_>, width: Option<u64>) -> (Expr, Vec<(&'static str, Expr)>) {
+    let nn_init = |name: &str| Expr::nn("init").attr(name);
+    let number = Expr::Float;
+    let std = |std: &f64| file.scalar(&file.program.constants.scalar(Kind::Std, *std));
+    let uniform = |bound: f64| (nn_init("uniform_"), vec![("a", number(-bound)), ("b", number(bound))]);
+    let normal = |std: f64| (nn_init("normal_"), vec![("std", number(std))]);
+    let fan = width.map(|n| n as f64);
+    match (init, fan) {
+        (Init::Zeros, _) => (nn_init("zeros_"), Vec::new()),
+        (Init::Ones, _) => (nn_init("ones_"), Vec::new()),
+        (Init::Constant(c), _) => (nn_init("constant_"), vec![("val", number(*c))]),
+        (Init::Normal { std: s }, _) => (nn_init("normal_"), vec![("std", std(s))]),
+        (Init::TruncatedNormal { std: s, cut }, _) => {
+            (Expr::Runtime("truncated_normal_"), vec![("std", std(s)), ("cut", number(*cut))])
+        }
+        (Init::Uniform { bound }, _) => uniform(*bound),
+        (Init::XavierUniform { gain }, Some(n)) => uniform(gain * (3.0 / n).sqrt()),
+        (Init::XavierNormal { gain }, Some(n)) => normal(gain / n.sqrt()),
+        (Init::KaimingUniform { gain }, Some(n)) => uniform(gain * (3.0 / n).sqrt()),
+        (Init::KaimingNormal { gain }, Some(n)) => normal(gain / n.sqrt()),
+        (Init::XavierUniform { gain }, None) => (nn_init("xavier_uniform_"), vec![("gain", number(*gain))]),
+        (Init::XavierNormal { gain }, None) => (nn_init("xavier_normal_"), vec![("gain", number(*gain))]),
+        (Init::KaimingUniform { gain }, None) => {
+            (Expr::Runtime("kaiming_uniform_"), vec![("gain", number(*gain))])
+        }
+        (Init::KaimingNormal { gain }, None) => {
+            (Expr::Runtime("kaiming_normal_"), vec![("gain", number(*gain))])
+        }
+        (Init::Orthogonal { gain }, _) => (Expr::Runtime("orthogonal_"), vec![("gain", number(*gain))]),
+    }
+}
+
+/// A function that fills a tensor: `partial(nn.init.normal_, std=config.init_std)`.
+pub fn filler(init: &Init, file: &File<'_>, width: Option<u64>) -> Expr {
+    let (function, arguments) = fill(init, file, width);
+    if arguments.is_empty() {
+        return function;
+    }
+    let call = Expr::Import("partial").call([function]);
+    arguments.into_iter().fold(call, |call, (name, value)| call.with(name, value))
+}
+
+/// The call that fills a tensor.
+pub fn filled(init: &Init, tensor: Expr, file: &File<'_>, width: Option<u64>) -> Expr {
+    let (function, arguments) = fill(init, file, width);
+    arguments.into_iter().fold(function.call([tensor]), |call, (name, value)| call.with(name, value))
+}
+
+/// A layer applied to its input.
+///
+/// # Errors
+/// A fault of trafoc: the layer takes an input and has none, or has one and takes none.
+pub fn apply(layer: &Layer, called: &str, input: Option<Expr>, file: &File<'_>) -> Result<Expr, Bug> {
+    let field = member(Expr::from("self"), called);
+    let eps = |eps: &f64| file.scalar(&file.program.constants.scalar(Kind::Eps, *eps));
+    let input = match (layer, input) {
+        (Layer::Param { .. }, None) => return Ok(field),
+        (Layer::Param { .. }, Some(_)) | (_, None) => {
+            return Err(Bug(format!("{called} is applied to other inputs than it takes")));
+        }
+        (_, Some(input)) => input,
+    };
+    let width = |dim: &Extent| Expr::Tuple(vec![file.extent(*dim)]);
+    Ok(match layer {
+        Layer::LayerNorm { affine: false, eps: e, dim, .. } => {
+            Expr::functional("layer_norm").call([input, width(dim)]).with("eps", eps(e))
+        }
+        Layer::RmsNorm { affine: false, eps: e, dim, .. } => {
+            Expr::functional("rms_norm").call([input, width(dim)]).with("eps", eps(e))
+        }
+        Layer::Linear { .. }
+        | Layer::Patches { .. }
+        | Layer::Embedding { .. }
+        | Layer::LayerNorm { .. }
+        | Layer::RmsNorm { .. }
+        | Layer::Param { .. } => field.call([input]),
+    })
+}
+
+/// `x is None`
+pub fn is_none(x: Expr) -> Expr {
+    x.binary(Sign::Compare("is"), Expr::None)
+}

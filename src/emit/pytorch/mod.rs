@@ -1,0 +1,161 @@
+//! The target for PyTorch: a program as a Python file that needs torch alone and reads like one written by hand.
+//!
+//! One class a module, its members named like the module's, so that `load_state_dict` takes the weights of trafoc's
+//! files by their names; stacks are `nn.ModuleList`s, whatever their length. What PyTorch has no call for is in
+//! `runtime/`, Python files that Python's own tools check, of which a model's file has those that it uses.
+//!
+//! Bodies are data (`syntax`) and only `printer` makes text of them, as `ruff format` leaves it; the text is read token by
+//! token before it is returned (`check`). Nothing but the program, the spec's name and the lines of the spec goes into
+//! it: no date, no version, no folder of this machine.
+
+mod body;
+mod check;
+mod choice;
+mod config;
+mod file;
+mod function;
+mod layer;
+mod module;
+pub mod name;
+mod number;
+mod op;
+mod printer;
+mod root;
+mod runtime;
+mod syntax;
+
+use std::collections::BTreeSet;
+
+use super::MARK;
+use super::program::constants::{ConstantId, TableId};
+use super::program::name::shown;
+use super::program::program;
+use crate::ir::{ModuleId, Verified};
+use crate::lower::Bug;
+use crate::source::SourceMap;
+use file::File;
+use printer::Printer;
+use runtime::{Imports, Runtime};
+use syntax::{Expr, Item, Stmt};
+
+/// The model as one Python file. `spec` is the spec's path as the header names it.
+///
+/// # Errors
+/// A fault of trafoc: the program breaks a rule, or the text is not Python.
+pub fn source(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<String, Bug> {
+    let program = program(graph, sources)?;
+    let runtime = Runtime::read();
+    let file = File::new(&program, &runtime);
+    let mut items = Vec::new();
+    for id in (0..program.modules.len()).map(ModuleId) {
+        if id == program.graph.root {
+            items.extend(root::write(&file)?);
+        } else {
+            items.push(module::write(&file, id)?);
+        }
+    }
+    let class = file.class_of(program.graph.root)?.to_owned();
+    items.push(Item::Stmt(Stmt::set("Model", class.as_str().into())));
+    let needs = Needs::of(&items);
+    let mut chosen = runtime.choose(&needs.runtime);
+    let used = needs.constants.union(&file.mentioned()).copied().collect();
+    let mut head = vec![config::class(&file, &used)];
+    head.extend(needs.tables.iter().filter_map(|id| config::table(&file, *id)));
+    head.extend(chosen.texts.drain(..).map(Item::Runtime));
+    head.append(&mut items);
+    let mut imports = chosen.imports;
+    needs.imports.iter().chain(Needs::of(&head).imports.iter()).for_each(|name| import(name, &mut imports));
+    let name = |expr: &Expr| {
+        if let Expr::Constant(id) = expr {
+            Some(format!("config.{}", file.constant(*id)))
+        } else if let Expr::Table(id) = expr {
+            Some(config::table_name(&file, *id))
+        } else {
+            None
+        }
+    };
+    let mut printer = Printer::new(&name);
+    printer.items(&head);
+    let doc = root::introduction(&file).join("\n");
+    let text =
+        format!("{}\"\"\"{doc}\n\"\"\"\n\n{}\n\n{}", header(spec), written(&imports), printer.finish());
+    check::check(&text)
+        .map_err(|why| Bug(format!("the Python emitted for {} is wrong: {why}", shown(spec))))?;
+    Ok(text)
+}
+
+/// What a file refers to that it must define or import.
+#[derive(Default)]
+struct Needs {
+    constants: BTreeSet<ConstantId>,
+    tables: BTreeSet<TableId>,
+    imports: BTreeSet<&'static str>,
+    runtime: BTreeSet<&'static str>,
+}
+
+impl Needs {
+    fn of(items: &[Item]) -> Self {
+        let mut needs = Self::default();
+        for item in items {
+            item.visit(&mut |expr| {
+                if let Expr::Constant(id) = expr {
+                    needs.constants.insert(*id);
+                } else if let Expr::Table(id) = expr {
+                    needs.tables.insert(*id);
+                } else if let Expr::Import(name) = expr {
+                    needs.imports.insert(name);
+                } else if let Expr::Runtime(name) = expr {
+                    needs.runtime.insert(name);
+                } else if matches!(expr, Expr::Float(x) if !x.is_finite()) {
+                    needs.imports.insert("math");
+                }
+            });
+        }
+        needs
+    }
+}
+
+/// Where a name comes from.
+fn import(name: &str, imports: &mut Imports) {
+    let (module, name) = match name {
+        "math" | "torch" => (name, ""),
+        "Tensor" | "nn" => ("torch", name),
+        "F" => ("torch.nn", "functional as F"),
+        "dataclass" => ("dataclasses", name),
+        "partial" => ("functools", name),
+        other => ("typing", other),
+    };
+    let entry = if name.is_empty() { module.to_owned() } else { format!("from {module}") };
+    let names = imports.entry(entry).or_default();
+    if !name.is_empty() {
+        names.insert(name.to_owned());
+    }
+}
+
+/// The imports: those of Python, then those of PyTorch.
+fn written(imports: &Imports) -> String {
+    let mut own = Vec::new();
+    let mut torch = Vec::new();
+    let mut all: Vec<(&String, &BTreeSet<String>)> = imports.iter().collect();
+    // Whole modules come before names of modules.
+    all.sort_by_key(|(entry, _)| (entry.starts_with("from "), entry.as_str().to_owned()));
+    for (entry, names) in all {
+        let line = match entry.strip_prefix("from ") {
+            Some(module) => {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                format!("from {module} import {}", names.join(", "))
+            }
+            None => format!("import {entry}"),
+        };
+        if entry.trim_start_matches("from ").starts_with("torch") { torch.push(line) } else { own.push(line) }
+    }
+    let groups = [vec!["from __future__ import annotations".to_owned()], own, torch];
+    let groups: Vec<String> =
+        groups.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    format!("{}\n", groups.join("\n\n"))
+}
+
+/// The first line: which program wrote the file, and how to change it.
+fn header(spec: &str) -> String {
+    format!("# @generated{MARK}{} — edit the spec and build again.\n", number::harmless(&shown(spec)))
+}

@@ -1,0 +1,224 @@
+//! Names: from the program's to Python's, in one place.
+//!
+//! A name of the program becomes one of Python here, and only this file knows which names Python, PyTorch and the
+//! emitted file need for themselves. Members keep their names in any case, because these are the keys of weights in
+//! files: what cannot be an attribute is registered under its name and read by it ([`is_attribute`]).
+
+use crate::emit::program::name::bounded;
+
+/// Keywords, soft ones included.
+const KEYWORDS: &[&str] = &[
+    "False", "None", "True", "_", "and", "as", "assert", "async", "await", "break", "case", "class",
+    "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "match", "nonlocal", "not", "or", "pass", "raise", "return", "try", "type",
+    "while", "with", "yield",
+];
+
+/// Functions and types of Python that emitted files use.
+const BUILTINS: &[&str] = &[
+    "bool",
+    "callable",
+    "enumerate",
+    "float",
+    "getattr",
+    "int",
+    "isinstance",
+    "len",
+    "list",
+    "max",
+    "min",
+    "object",
+    "print",
+    "property",
+    "range",
+    "reset",
+    "self",
+    "str",
+    "sum",
+    "super",
+    "tuple",
+    "zip",
+];
+
+/// Modules and names that emitted files import.
+const IMPORTS: &[&str] = &[
+    "Any",
+    "Callable",
+    "F",
+    "NamedTuple",
+    "Tensor",
+    "annotations",
+    "cast",
+    "dataclass",
+    "math",
+    "nn",
+    "partial",
+    "torch",
+];
+
+/// Classes of the file that are not modules of the program, and variables of bodies.
+const OWN: &[&str] = &["Config", "Model", "Outputs", "config"];
+
+/// Exceptions and types that a class of that name would hide from readers.
+const CLASSES: &[&str] = &[
+    "ArithmeticError",
+    "AssertionError",
+    "AttributeError",
+    "BaseException",
+    "BufferError",
+    "EOFError",
+    "Ellipsis",
+    "EnvironmentError",
+    "Exception",
+    "GeneratorExit",
+    "IOError",
+    "ImportError",
+    "IndexError",
+    "KeyError",
+    "KeyboardInterrupt",
+    "LookupError",
+    "MemoryError",
+    "NameError",
+    "NotImplemented",
+    "OSError",
+    "OverflowError",
+    "RuntimeError",
+    "StopIteration",
+    "SyntaxError",
+    "SystemError",
+    "SystemExit",
+    "TypeError",
+    "UnicodeError",
+    "ValueError",
+    "Warning",
+    "ZeroDivisionError",
+];
+
+/// Attributes of `nn.Module` that a member of that name would hide, and those of the emitted model.
+const ATTRIBUTES: &[&str] = &[
+    "T_destination",
+    "add_module",
+    "apply",
+    "bfloat16",
+    "buffers",
+    "call_super_init",
+    "children",
+    "compile",
+    "config",
+    "cpu",
+    "cuda",
+    "decode",
+    "double",
+    "dump_patches",
+    "encode",
+    "eval",
+    "extra_repr",
+    "float",
+    "forward",
+    "get_buffer",
+    "get_extra_state",
+    "get_parameter",
+    "get_submodule",
+    "half",
+    "init_weights",
+    "ipu",
+    "load_state_dict",
+    "modules",
+    "mtia",
+    "named_buffers",
+    "named_children",
+    "named_modules",
+    "named_parameters",
+    "new_cache",
+    "parameters",
+    "register_backward_hook",
+    "register_buffer",
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_full_backward_pre_hook",
+    "register_load_state_dict_post_hook",
+    "register_load_state_dict_pre_hook",
+    "register_module",
+    "register_parameter",
+    "register_state_dict_post_hook",
+    "register_state_dict_pre_hook",
+    "requires_grad_",
+    "reset_parameters",
+    "set_extra_state",
+    "set_submodule",
+    "share_memory",
+    "stacks",
+    "state_dict",
+    "to",
+    "to_empty",
+    "train",
+    "training",
+    "type",
+    "xpu",
+    "zero_grad",
+];
+
+/// File names that Windows keeps for devices, and modules that a file of that name would hide.
+const FILES: &[&str] = &[
+    "aux",
+    "builtins",
+    "con",
+    "dataclasses",
+    "functools",
+    "math",
+    "nul",
+    "numpy",
+    "prn",
+    "safetensors",
+    "site",
+    "sys",
+    "test",
+    "torch",
+    "typing",
+];
+
+/// A variable: what Python or the file needs gets an underscore, and a name without a letter gets some.
+pub fn variable(name: &str) -> String {
+    if name.chars().all(|c| c == '_' || c.is_ascii_digit()) {
+        return format!("value{name}");
+    }
+    if is_reserved(name) { format!("{name}_") } else { name.to_owned() }
+}
+
+/// Whether a variable or function of that name would hide what the file needs.
+pub fn is_reserved(name: &str) -> bool {
+    [KEYWORDS, BUILTINS, IMPORTS, OWN].iter().any(|list| list.contains(&name)) || name.starts_with("__")
+}
+
+/// Whether a class of that name would hide what the file needs.
+pub fn is_reserved_class(name: &str) -> bool {
+    name.len() < 2 || is_reserved(name) || CLASSES.contains(&name)
+}
+
+/// Whether a member of that name can be an attribute of its module.
+pub fn is_attribute(name: &str) -> bool {
+    !KEYWORDS.contains(&name) && !ATTRIBUTES.contains(&name) && !name.starts_with('_')
+}
+
+/// A field of `Config`.
+pub fn field(name: &str) -> String {
+    if KEYWORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
+}
+
+/// The name of a file or module for a spec: `qwen2.5-0.5b` → `qwen2_5_0_5b`.
+pub fn file(name: &str) -> String {
+    let mut out: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+    while out.contains("__") {
+        out = out.replace("__", "_");
+    }
+    out.truncate(out.trim_end_matches('_').len());
+    let device = out.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(&out);
+    let is_reserved =
+        [KEYWORDS, FILES].iter().any(|list| list.contains(&out.as_str())) || matches!(device, "com" | "lpt");
+    if is_reserved || !out.starts_with(|c: char| c.is_ascii_lowercase()) {
+        out = format!("model_{}", out.trim_start_matches('_')).trim_end_matches('_').to_owned();
+    }
+    bounded(out)
+}

@@ -1,0 +1,55 @@
+//! Numbers and texts as Python writes them.
+
+/// Digits in groups of three from five digits on: `40_000`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push('_');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A float that reads back to the same bits.
+pub fn float(x: f64) -> String {
+    if x.is_nan() {
+        return "math.nan".to_owned();
+    }
+    if x.is_infinite() {
+        return if x > 0.0 { "math.inf".to_owned() } else { "-math.inf".to_owned() };
+    }
+    format!("{x:?}")
+}
+
+/// A text in double quotes, in ASCII, so that no character of it can end the string.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            ' '..='~' => out.push(c),
+            other if u32::from(other) <= 0xffff => out.push_str(&format!("\\u{:04x}", u32::from(other))),
+            other => out.push_str(&format!("\\U{:08x}", u32::from(other))),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A line of an author's text that may be in a docstring or a comment: without characters that end a line, turn the
+/// direction of the text around, or end the string.
+pub fn harmless(line: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let text: String = line.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect();
+    text.replace('\\', "/").replace('"', "'").trim().to_owned()
+}

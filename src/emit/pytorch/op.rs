@@ -1,0 +1,511 @@
+//! Every op as an expression.
+//!
+//! Masks are True where a key is seen, as PyTorch has them; those of the graph are true where a key is hidden.
+
+use super::function::{Function, variable};
+use super::layer::is_none;
+use super::syntax::{Expr, Sign};
+use crate::emit::program::constants::Scalar;
+use crate::emit::program::needs::Need;
+use crate::ir::op::quantity::Named;
+use crate::ir::op::{
+    Activation, Attention, FrequencyRule, Hidden, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router,
+    RouterScore, Score, Sequence, SinusoidLayout,
+};
+use crate::ir::{Extent, Op, ValueId};
+use crate::lower::Bug;
+
+/// An op's inputs and what is wanted of it.
+pub struct Wanted<'a> {
+    /// Its inputs.
+    pub inputs: &'a [ValueId],
+    /// The name of the dropout that it applies.
+    pub dropout: Option<&'a str>,
+    /// How many of its results are used.
+    pub results: usize,
+}
+
+impl Wanted<'_> {
+    /// The inputs of an op that takes that many.
+    fn inputs<const N: usize>(&self, op: &Op) -> Result<[ValueId; N], Bug> {
+        let count = self.inputs.len();
+        let wrong = || Bug(format!("{op:?} has {count} inputs in the emitted program, not {N}"));
+        <[ValueId; N]>::try_from(self.inputs).map_err(|_| wrong())
+    }
+
+    /// `self.dropout`
+    fn dropout(&self, op: &Op) -> Result<Expr, Bug> {
+        let missing = || Bug(format!("{op:?} has no dropout in the emitted program"));
+        self.dropout.map(Expr::own).ok_or_else(missing)
+    }
+}
+
+/// The expression of an op.
+///
+/// # Errors
+/// A fault of trafoc: the op has other inputs than it takes, or is one for which a program has another action.
+pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Expr, Bug> {
+    let runtime = |name: &'static str, arguments: Vec<Expr>| Expr::Runtime(name).call(arguments);
+    Ok(match op {
+        Op::Layer { .. } | Op::Weight { .. } | Op::Call { .. } | Op::Scan { .. } | Op::Experts { .. } => {
+            return Err(Bug(format!("{op:?} is not an action of its own in the emitted program")));
+        }
+        Op::Positions { along, offset } => {
+            let (start, length) = span(f, *along);
+            let start = if *offset == 0 { start } else { sum(start, Expr::Int(*offset)) };
+            let end = sum(start.clone(), length);
+            let range = if start == Expr::Int(0) { vec![end] } else { vec![start, end] };
+            Expr::torch("arange").call(range).with("device", device(f))
+        }
+        Op::Sinusoid { dim, base, layout } => {
+            let interleaved = *layout == SinusoidLayout::Interleaved;
+            let [positions] = wanted.inputs(op)?;
+            let (dim, base) = (f.file.extent(*dim), f.file.real(Named::Base, *base));
+            let table = runtime("sinusoid", vec![f.operand(positions), dim, base]);
+            let table = table.with("interleaved", Expr::Bool(interleaved));
+            match f.weight() {
+                Some(weight) => table.with("dtype", weight.attr("dtype")),
+                None => table,
+            }
+        }
+        Op::RotaryTable { along, rotary } => {
+            let (start, length) = span(f, *along);
+            let frequencies = frequencies(f, rotary, *along)?;
+            let angles = f.local("angles", frequencies);
+            let table = runtime("rotary_table", vec![angles, start, length]);
+            if rotary.magnitude == 1.0 {
+                table
+            } else {
+                table.with("magnitude", f.file.real(Named::Magnitude, rotary.magnitude))
+            }
+        }
+        Op::Mask { queries, keys, rule } => {
+            let (start, length) = span(f, *queries);
+            let keys = key_count(f, *keys);
+            let device = device(f);
+            let value = runtime("positions", vec![start, length, keys, device]);
+            let [query, key] = f.locals(["query", "key"], value);
+            visible(f, rule, &query, &key)
+        }
+        Op::PaddingMask => {
+            let [mask] = wanted.inputs(op)?;
+            runtime("padding_mask", vec![f.operand(mask)])
+        }
+        Op::EitherMask => {
+            let [a, b] = wanted.inputs(op)?;
+            if f.may_be_absent(a) || f.may_be_absent(b) {
+                runtime("both_masks", vec![f.operand(a), f.operand(b)])
+            } else {
+                let (a, b) = (f.operand(a), f.operand(b));
+                a.binary(Sign::Both, b)
+            }
+        }
+        Op::AlibiBias { queries, keys, slopes } => {
+            let (start, length) = span(f, *queries);
+            let keys = key_count(f, *keys);
+            let heads = f.file.extent(Extent::new("heads", slopes.heads));
+            let mut call = runtime("alibi_bias", vec![heads, start, length, keys, device(f)]);
+            if slopes.max != 8.0 {
+                call = call.with("highest", Expr::Float(slopes.max));
+            }
+            if slopes.scale != 1.0 {
+                call = call.with("scale", Expr::Float(slopes.scale));
+            }
+            call
+        }
+        Op::RelativeBuckets { queries, keys, buckets, max_distance, bidirectional } => {
+            let (start, length) = span(f, *queries);
+            let keys = key_count(f, *keys);
+            let sizes = vec![
+                start,
+                length,
+                keys,
+                f.file.extent(*buckets),
+                f.file.count(Named::MaxDistance, *max_distance),
+            ];
+            let call = runtime("relative_buckets", sizes).with("bidirectional", Expr::Bool(*bidirectional));
+            call.with("device", device(f))
+        }
+        Op::SplitHeads { heads } => {
+            let [x] = wanted.inputs(op)?;
+            runtime("split_heads", vec![f.operand(x), f.file.extent(*heads)])
+        }
+        Op::MergeHeads => {
+            let [x] = wanted.inputs(op)?;
+            runtime("merge_heads", vec![f.operand(x)])
+        }
+        Op::RepeatHeads { times } => {
+            let [x] = wanted.inputs(op)?;
+            let times = f.file.extent(*times);
+            let x = f.operand(x);
+            x.attr("repeat_interleave").call([times]).with("dim", Expr::Int(1))
+        }
+        Op::Rotate { pairing } => {
+            let name = match pairing {
+                Pairing::Half => "rotate_half",
+                Pairing::Interleaved => "rotate_interleaved",
+            };
+            let [x, cos, sin] = wanted.inputs(op)?;
+            runtime(name, vec![f.operand(x), f.operand(cos), f.operand(sin)])
+        }
+        // Appending to a cache is another action of the program. A model that does not decode step by step has no
+        // caches, so nothing comes before these keys and values.
+        Op::Cache => {
+            let [x] = wanted.inputs(op)?;
+            f.operand(x)
+        }
+        Op::Attention(attention) => attend(f, op, attention, wanted)?,
+        Op::Activate(activation) => {
+            let [x] = wanted.inputs(op)?;
+            activate(*activation, f.operand(x))
+        }
+        Op::Add => {
+            let [a, b] = wanted.inputs(op)?;
+            let (a, b) = (f.operand(a), f.operand(b));
+            a.plus(b)
+        }
+        Op::Mul => {
+            let [a, b] = wanted.inputs(op)?;
+            let (a, b) = (f.operand(a), f.operand(b));
+            a.times(b)
+        }
+        Op::Scale { by } => {
+            let [x] = wanted.inputs(op)?;
+            let by = f.file.program.constants.factor(*by, width(f, x));
+            let x = f.operand(x);
+            f.file.scaled(x, &by)
+        }
+        Op::Shift { by } => {
+            let [x] = wanted.inputs(op)?;
+            f.operand(x).plus(Expr::Float(*by))
+        }
+        Op::Clamp { min, max } => {
+            let [x] = wanted.inputs(op)?;
+            let x = f.operand(x);
+            let bounds = [("min", min), ("max", max)];
+            let given =
+                bounds.into_iter().filter_map(|(name, bound)| bound.map(|bound| (name, Expr::Float(bound))));
+            let call = x.clone().method("clamp", []);
+            let call = given.fold(call, |call, (name, bound)| call.with(name, bound));
+            if min.is_none() && max.is_none() { x } else { call }
+        }
+        Op::Softcap { cap } => {
+            let [x] = wanted.inputs(op)?;
+            let cap = f.file.real(Named::Softcap, *cap);
+            cap.clone().times(Expr::torch("tanh").call([f.operand(x).over(cap)]))
+        }
+        Op::Dropout { .. } => {
+            let [x] = wanted.inputs(op)?;
+            wanted.dropout(op)?.call([f.operand(x)])
+        }
+        Op::Slice { axis_from_last, start, len } => {
+            let [x] = wanted.inputs(op)?;
+            let sizes = [axis(*axis_from_last), f.file.extent(*start), f.file.extent(*len)];
+            f.operand(x).method("narrow", sizes)
+        }
+        Op::Concat { axis_from_last } => {
+            let parts: Vec<Expr> = wanted.inputs.iter().map(|id| f.operand(*id)).collect();
+            Expr::torch("cat").call([Expr::Tuple(parts)]).with("dim", axis(*axis_from_last))
+        }
+        Op::Prepend => {
+            let [rows, x] = wanted.inputs(op)?;
+            runtime("prepend", vec![f.operand(rows), f.operand(x)])
+        }
+        Op::Unsqueeze => {
+            let [x] = wanted.inputs(op)?;
+            f.operand(x).method("unsqueeze", [axis(0)])
+        }
+        Op::Squeeze => {
+            let [x] = wanted.inputs(op)?;
+            f.operand(x).method("squeeze", [axis(0)])
+        }
+        Op::Lookup => {
+            let [table, indices] = wanted.inputs(op)?;
+            let (table, indices) = (f.operand(table), f.operand(indices));
+            Expr::functional("embedding").call([indices, table])
+        }
+        Op::BiasFromTable => {
+            let [rows] = wanted.inputs(op)?;
+            f.operand(rows).method("permute", [2, 0, 1].map(Expr::Int)).index([Expr::None])
+        }
+        Op::OrZeros => {
+            let [given, like] = wanted.inputs(op)?;
+            if !f.may_be_absent(given) {
+                return Ok(f.operand(given));
+            }
+            let given = f.named(given);
+            let zeros = Expr::torch("zeros_like").call([Expr::Value(like)]);
+            is_none(given.clone()).choose(zeros, given)
+        }
+        Op::Unembed => {
+            let [x, table] = wanted.inputs(op)?;
+            Expr::functional("linear").call([f.operand(x), f.operand(table)])
+        }
+        Op::Route(router) => route(f, router, wanted)?,
+        Op::Pool(pool) => {
+            let (x, keep) = match *wanted.inputs {
+                [x] => (x, None),
+                [x, keep] => (x, Some(keep)),
+                _ => return Err(Bug("other tensors are pooled than a pool takes".to_owned())),
+            };
+            let x = f.operand(x);
+            let name = match pool {
+                Pool::First => return Ok(x.index([Expr::Slice(None, None), Expr::Int(0)])),
+                Pool::Last => "pool_last",
+                Pool::Mean => "pool_mean",
+                Pool::Max => "pool_max",
+            };
+            runtime(name, vec![x, keep.map_or(Expr::None, |keep| f.operand(keep))])
+        }
+        Op::Normalize => {
+            let [x] = wanted.inputs(op)?;
+            Expr::functional("normalize").call([f.operand(x)]).with("dim", axis(0))
+        }
+    })
+}
+
+fn need(need: Need) -> Expr {
+    variable(need).into()
+}
+
+fn device(f: &mut Function<'_>) -> Expr {
+    f.device()
+}
+
+fn sum(a: Expr, b: Expr) -> Expr {
+    if a == Expr::Int(0) { b } else { a.plus(b) }
+}
+
+/// An axis counted from the last one.
+fn axis(from_last: usize) -> Expr {
+    Expr::Minus(Box::new(Expr::Int(from_last as u64 + 1)))
+}
+
+/// The first position and the number of positions along a sequence.
+fn span(f: &Function<'_>, along: Sequence) -> (Expr, Expr) {
+    let decodes = f.file.program.graph.decodes;
+    let start = if along == Sequence::Cached && decodes { need(Need::Past) } else { Expr::Int(0) };
+    let length = match along {
+        Sequence::Whole | Sequence::Cached => need(Need::Time),
+        Sequence::Source => need(Need::Source),
+        Sequence::Fixed(n) => f.file.extent(n),
+    };
+    (start, length)
+}
+
+/// The number of keys of a sequence.
+fn key_count(f: &Function<'_>, along: Sequence) -> Expr {
+    let (start, length) = span(f, along);
+    sum(start, length)
+}
+
+/// The inverse frequencies of all pairs.
+fn frequencies(f: &mut Function<'_>, rotary: &RotaryTable, along: Sequence) -> Result<Expr, Bug> {
+    let usual = under(f, rotary, &rotary.rule)?;
+    let Some(long) = &rotary.long else { return Ok(usual) };
+    // No choice is written where the length is known.
+    let goes_beyond = match along {
+        Sequence::Fixed(length) => Some(length > Extent::from(long.from)),
+        Sequence::Whole | Sequence::Cached | Sequence::Source => None,
+    };
+    if goes_beyond == Some(false) {
+        return Ok(usual);
+    }
+    let total = key_count(f, along);
+    let grown = match &long.rule {
+        LongRule::Frequencies(rule) => under(f, rotary, rule)?,
+        LongRule::Dynamic { factor } => {
+            let sizes = [
+                f.file.real(Named::Theta, rotary.theta),
+                f.file.extent(rotary.dim),
+                f.file.real(Named::ScalingFactor, *factor),
+                f.file.count(Named::OriginalContext, long.from),
+                total.clone(),
+                device(f),
+            ];
+            Expr::Runtime("dynamic_frequencies").call(sizes)
+        }
+    };
+    if goes_beyond == Some(true) || grown == usual {
+        return Ok(grown);
+    }
+    let from = f.file.count(Named::OriginalContext, long.from);
+    Ok(total.binary(Sign::Compare(">"), from).choose(grown, usual))
+}
+
+/// The frequencies under a rule.
+fn under(f: &mut Function<'_>, rotary: &RotaryTable, rule: &FrequencyRule) -> Result<Expr, Bug> {
+    let theta = f.file.real(Named::Theta, rotary.theta);
+    let plain = Expr::Runtime("frequencies").call([theta, f.file.extent(rotary.dim), device(f)]);
+    Ok(match rule {
+        FrequencyRule::Plain => plain,
+        FrequencyRule::Divided { by } => plain.over(Expr::Float(*by)),
+        FrequencyRule::DividedEach(by) => {
+            let id =
+                f.file.program.constants.table(&crate::emit::program::constants::frequencies(rotary, rule));
+            let id = id.ok_or_else(|| Bug(format!("{} divisors of angles have no name", by.len())))?;
+            Expr::torch("tensor")
+                .call([Expr::Table(id)])
+                .with("dtype", Expr::torch("float64"))
+                .with("device", device(f))
+        }
+        FrequencyRule::Ramp { factor, low, high } => Expr::Runtime("ramp_frequencies").call([
+            plain,
+            Expr::Float(*factor),
+            Expr::Float(*low),
+            Expr::Float(*high),
+        ]),
+        FrequencyRule::ByWavelength { factor, original, low, high } => {
+            let numbers = [factor, original, low, high].map(|x| Expr::Float(*x));
+            Expr::Runtime("wavelength_frequencies").call(std::iter::once(plain).chain(numbers))
+        }
+    })
+}
+
+/// Whether a key is seen, as a condition on `query` and `key`.
+fn visible(f: &Function<'_>, rule: &MaskRule, query: &Expr, key: &Expr) -> Expr {
+    let all = rule.conditions().map(|condition| seen(f, condition, query.clone(), key.clone()));
+    let compare = |sign: &'static str| key.clone().binary(Sign::Compare(sign), query.clone());
+    // A rule without conditions hides nothing.
+    all.reduce(|a, b| a.binary(Sign::Both, b)).unwrap_or_else(|| compare(">=").binary(Sign::Or, compare("<")))
+}
+
+fn seen(f: &Function<'_>, condition: Hidden, query: Expr, key: Expr) -> Expr {
+    let count = |named: Named, n: u64| f.file.count(named, n);
+    let compare = |a: Expr, sign: &'static str, b: Expr| a.binary(Sign::Compare(sign), b);
+    match condition {
+        Hidden::Later { prefix: 0 } => compare(key, "<=", query),
+        Hidden::Later { prefix } => compare(key.clone(), "<=", query)
+            .binary(Sign::Or, compare(key, "<", count(Named::Prefix, prefix))),
+        Hidden::Behind { window } => {
+            compare(key, ">", query.binary(Sign::Less, count(Named::Window, window)))
+        }
+        Hidden::Ahead { window } => compare(key, "<", query.plus(count(Named::Window, window))),
+        Hidden::OtherChunk { chunk } => {
+            let chunk = |x: Expr| x.binary(Sign::Quotient, count(Named::Chunk, chunk));
+            compare(chunk(key), "==", chunk(query))
+        }
+    }
+}
+
+/// The width of a value in the author's words.
+fn width(f: &Function<'_>, x: ValueId) -> Option<Extent> {
+    f.module.value(x).ty.last().and_then(|dim| dim.extent())
+}
+
+/// `attention(q, k, v, mask, causal=True)`. Where its weights are wanted, or it has a softcap, sinks or additive
+/// scores, the weights are computed apart from the sum.
+fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<'_>) -> Result<Expr, Bug> {
+    let Attention { score, scale, softcap, causal, dropout, has_mask, has_bias, has_sinks } = attention;
+    let too_few = || Bug("attention has too few inputs in the emitted program".to_owned());
+    let [q, k, v, rest @ ..] = wanted.inputs else { return Err(too_few()) };
+    let scale = match f.file.program.constants.score_scale(*scale, width(f, *q)) {
+        // The default of PyTorch.
+        Scalar::InverseRoot(_) => None,
+        other @ (Scalar::Number(_) | Scalar::Constant(_) | Scalar::Root(_)) => Some(f.file.scalar(&other)),
+    };
+    let mut rest = rest.iter().copied();
+    let (q, k, v) = (f.operand(*q), f.operand(*k), f.operand(*v));
+    let mut given: Vec<(&str, Expr)> = Vec::new();
+    for (name, is_there) in [("mask", *has_mask), ("bias", *has_bias), ("sinks", *has_sinks)] {
+        if is_there {
+            let id = rest.next().ok_or_else(too_few)?;
+            given.push((name, f.operand(id)));
+        }
+    }
+    let flags = [
+        causal.then(|| ("causal", Expr::Bool(true))),
+        softcap.map(|cap| ("softcap", f.file.real(Named::Softcap, cap))),
+        scale.map(|scale| ("scale", scale)),
+    ];
+    // The mask comes first, so it needs no name.
+    let with = |call: Expr, all: Vec<(&str, Expr)>| {
+        all.into_iter().fold(call, |call, (name, value)| match (name, call) {
+            ("mask", Expr::Call(function, mut arguments)) => {
+                arguments.push(value.into());
+                Expr::Call(function, arguments)
+            }
+            (_, call) => call.with(name, value),
+        })
+    };
+    let wants_weights = wanted.results > 1;
+    if !wants_weights && !attention.is_composed() && softcap.is_none() {
+        let call = Expr::Runtime("attention").call([q, k, v]);
+        let call = with(call, given.into_iter().chain(flags.into_iter().flatten()).collect());
+        if *dropout > 0.0 {
+            let p = wanted.dropout(op)?.attr("p");
+            let p = f.local("p", Expr::own("training").choose(p, Expr::Float(0.0)));
+            return Ok(call.with("dropout", p));
+        }
+        return Ok(call);
+    }
+    let call = match score {
+        Score::Dot => Expr::Runtime("attention_weights").call([q, k]),
+        Score::Additive => {
+            let w = rest.next().ok_or_else(too_few)?;
+            Expr::Runtime("additive_weights").call([q, k, f.operand(w)])
+        }
+    };
+    let weights = with(call, given.into_iter().chain(flags.into_iter().flatten()).collect());
+    let weights = f.local("weights", weights);
+    let dropped = match *dropout > 0.0 {
+        true => wanted.dropout(op)?.call([weights.clone()]),
+        false => weights.clone(),
+    };
+    let out = dropped.binary(Sign::Product, v);
+    Ok(if wants_weights { Expr::Tuple(vec![out, weights]) } else { out })
+}
+
+fn activate(activation: Activation, x: Expr) -> Expr {
+    match activation {
+        Activation::Relu => Expr::functional("relu").call([x]),
+        Activation::Relu2 => Expr::functional("relu").call([x]).method("square", []),
+        Activation::Gelu => Expr::functional("gelu").call([x]),
+        Activation::GeluTanh => {
+            Expr::functional("gelu").call([x]).with("approximate", Expr::Str("tanh".to_owned()))
+        }
+        Activation::QuickGelu => Expr::Runtime("quick_gelu").call([x]),
+        Activation::Silu => Expr::functional("silu").call([x]),
+        Activation::Tanh => Expr::torch("tanh").call([x]),
+        Activation::Sigmoid => Expr::torch("sigmoid").call([x]),
+    }
+}
+
+/// `keep_best(affinities, choice, k, normalize)`, times the scale.
+fn route(f: &mut Function<'_>, router: &Router, wanted: &Wanted<'_>) -> Result<Expr, Bug> {
+    let (scores, correction) = match *wanted.inputs {
+        [scores] if !router.has_correction => (scores, None),
+        [scores, correction] if router.has_correction => (scores, Some(correction)),
+        _ => return Err(Bug("a router has other inputs than it takes in the emitted program".to_owned())),
+    };
+    let scores = f.operand(scores);
+    let affinities = match router.score {
+        RouterScore::Softmax => scores.method("softmax", [axis(0)]),
+        RouterScore::Sigmoid => scores.method("sigmoid", []),
+        RouterScore::SoftmaxOfChosen => scores,
+    };
+    let affinities = f.local("affinities", affinities);
+    let mut choice = affinities.clone();
+    if let Some(correction) = correction {
+        choice = choice.plus(f.operand(correction));
+    }
+    if let Some(groups) = router.groups {
+        let sizes = [groups.groups, groups.keep, groups.score_of].map(|size| f.file.extent(size));
+        choice = Expr::Runtime("limit_groups").call(std::iter::once(choice).chain(sizes));
+    }
+    if choice != affinities {
+        choice = f.local("choice", choice);
+    }
+    let top_k = f.file.extent(router.top_k);
+    let weights = match router.score {
+        RouterScore::Softmax | RouterScore::Sigmoid => Expr::Runtime("keep_best")
+            .call([affinities, choice, top_k])
+            .with("normalize", Expr::Bool(router.normalize)),
+        RouterScore::SoftmaxOfChosen => Expr::Runtime("softmax_of_best").call([affinities, choice, top_k]),
+    };
+    Ok(if router.scale == 1.0 {
+        weights
+    } else {
+        weights.times(f.file.real(Named::RouterScale, router.scale))
+    })
+}

@@ -1,0 +1,160 @@
+//! The Python that emitted models call, as files that Python's own tools check: the names each defines, what it needs
+//! of the others, and the text of those that a model uses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        /// The files of `runtime/` without `.py`, in the order in which they are written into a model's file.
+        const FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!("runtime/", $name, ".py")))),*];
+    };
+}
+
+files![
+    "member",
+    "kaiming_uniform",
+    "kaiming_normal",
+    "truncated_normal",
+    "orthogonal",
+    "linear",
+    "table",
+    "padded_table",
+    "patches",
+    "offset_rms_norm",
+    "offset_layer_norm",
+    "cache",
+    "positions",
+    "padding_mask",
+    "both_masks",
+    "sinusoid",
+    "rotary",
+    "dynamic_frequencies",
+    "ramp_frequencies",
+    "wavelength_frequencies",
+    "rotate_half",
+    "rotate_interleaved",
+    "alibi",
+    "relative_buckets",
+    "heads",
+    "attention",
+    "score_weights",
+    "attention_weights",
+    "additive_weights",
+    "quick_gelu",
+    "limit_groups",
+    "keep_best",
+    "softmax_of_best",
+    "mix_experts",
+    "prepend",
+    "pool_last",
+    "pool_mean",
+    "pool_max",
+];
+
+/// What a file imports: `math`, or `from torch` with names.
+pub type Imports = BTreeMap<String, BTreeSet<String>>;
+
+/// A function or class of the runtime, with its documentation.
+#[derive(Clone, Debug)]
+struct Definition {
+    name: &'static str,
+    text: &'static str,
+    /// What the file imports, and what it uses of its neighbours.
+    imports: Vec<(&'static str, &'static str)>,
+    /// Whether it is written as soon as another of its file is.
+    file: &'static str,
+}
+
+/// The functions and classes of the runtime.
+#[derive(Clone, Debug)]
+pub struct Runtime(Vec<Definition>);
+
+/// What a model's file needs of the runtime.
+#[derive(Clone, Debug, Default)]
+pub struct Chosen {
+    /// The definitions in order.
+    pub texts: Vec<String>,
+    /// What they import.
+    pub imports: Imports,
+}
+
+impl Runtime {
+    /// Reads the files.
+    pub fn read() -> Self {
+        let mut all = Vec::new();
+        for (file, text) in FILES {
+            let imports: Vec<(&str, &str)> = text.lines().flat_map(imported).collect();
+            for definition in text.split("\n\n\n").filter(|part| is_definition(part)) {
+                let name =
+                    definition.split(|c: char| !c.is_alphanumeric() && c != '_').nth(1).unwrap_or_default();
+                all.push(Definition { name, text: definition.trim_end(), imports: imports.clone(), file });
+            }
+        }
+        Self(all)
+    }
+
+    /// Whether it defines a function or class of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|definition| definition.name == name)
+    }
+
+    /// The definitions of these names and of what they use, in the order of the runtime.
+    pub fn choose(&self, wanted: &BTreeSet<&str>) -> Chosen {
+        let mut needed: BTreeSet<&str> = BTreeSet::new();
+        let mut open: Vec<&Definition> = self.0.iter().filter(|d| wanted.contains(d.name)).collect();
+        while let Some(definition) = open.pop() {
+            if needed.insert(definition.name) {
+                let uses = |other: &&Definition| {
+                    let is_near = other.file == definition.file
+                        || definition
+                            .imports
+                            .iter()
+                            .any(|(from, name)| from.starts_with('.') && *name == other.name);
+                    is_near && names(definition.text).any(|name| name == other.name)
+                };
+                open.extend(self.0.iter().filter(uses));
+            }
+        }
+        let mut chosen = Chosen::default();
+        for definition in self.0.iter().filter(|d| needed.contains(d.name)) {
+            chosen.texts.push(format!("{}\n", definition.text));
+            for (from, name) in &definition.imports {
+                let used = if name.is_empty() { from } else { name };
+                let used = used.rsplit(' ').next().unwrap_or(used);
+                if !from.starts_with('.') && names(definition.text).any(|word| word == used) {
+                    let entry = if name.is_empty() { (*from).to_owned() } else { format!("from {from}") };
+                    let names = chosen.imports.entry(entry).or_default();
+                    if !name.is_empty() {
+                        names.insert((*name).to_owned());
+                    }
+                }
+            }
+        }
+        chosen
+    }
+}
+
+fn is_definition(part: &str) -> bool {
+    ["def ", "class "].iter().any(|keyword| part.starts_with(keyword))
+}
+
+/// The words of a text outside of its documentation.
+fn names(text: &'static str) -> impl Iterator<Item = &'static str> {
+    let code = text.split("\"\"\"").step_by(2);
+    code.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'))
+}
+
+/// `from torch import Tensor, nn` → `(torch, Tensor)`, `(torch, nn)`; `import math` → `(math, "")`.
+fn imported(line: &'static str) -> Vec<(&'static str, &'static str)> {
+    if let Some(module) = line.strip_prefix("import ") {
+        return vec![(module, "")];
+    }
+    let Some((module, names)) = line.strip_prefix("from ").and_then(|rest| rest.split_once(" import "))
+    else {
+        return Vec::new();
+    };
+    match module {
+        "__future__" => Vec::new(),
+        _ => names.split(", ").map(|name| (module, name)).collect(),
+    }
+}
