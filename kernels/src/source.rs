@@ -37,6 +37,7 @@ pub const FILES: &[(&str, &str)] = files![
     "src/kernel/rotary.rs": "kernel/rotary.rs",
     "src/kernel/route.rs": "kernel/route.rs",
     "src/kernel/score_weights.rs": "kernel/score_weights.rs",
+    "src/kernel/single_precision.rs": "kernel/single_precision.rs",
     "src/kernel/sinusoid.rs": "kernel/sinusoid.rs",
     "src/kernel/unembed.rs": "kernel/unembed.rs",
     "src/reference/attention.rs": "reference/attention.rs",

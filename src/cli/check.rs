@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::command::Command;
-use super::format::Format;
+use super::format::{Format, FormatArg, Formats};
 use super::next_step::after_check;
 use super::outcome::{Exit, Failure, Output};
 use super::shelf::recipe_text;
@@ -33,17 +33,8 @@ pub struct Check {
     /// Fail on warnings too
     #[arg(long)]
     strict: bool,
-    /// text, short (one line per diagnostic), json, github (workflow commands) or
-    /// sarif
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value_t,
-        hide_default_value = true,
-        hide_possible_values = true
-    )]
-    format: CheckFormat,
+    #[command(flatten)]
+    format: FormatArg<CheckFormat>,
 }
 
 /// The formats of `check`.
@@ -60,6 +51,11 @@ enum CheckFormat {
     Github,
     /// A log in the format of static analysis tools, version 2.1.0
     Sarif,
+}
+
+impl Formats for CheckFormat {
+    const HELP: &'static str =
+        "text, short (one line per diagnostic), json, github (workflow commands) or sarif";
 }
 
 /// The data of `check` in JSON.
@@ -86,7 +82,7 @@ impl Command for Check {
     type Data = Data;
 
     fn format(&self) -> Format {
-        match self.format {
+        match self.format.format {
             CheckFormat::Text => Format::Text,
             CheckFormat::Short => Format::Short,
             CheckFormat::Json => Format::Json,

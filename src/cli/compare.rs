@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::command::Command;
 use super::file;
-use super::format::{Format, TableFormat, TableFormatArg};
+use super::format::{Format, FormatArg, TableFormat};
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{ForceArg, Mark};
 use super::scene::SceneArgs;
@@ -81,7 +81,7 @@ pub struct Compare {
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     #[command(flatten)]
-    format: TableFormatArg,
+    format: FormatArg<TableFormat>,
 }
 
 /// The data of a comparison in JSON.

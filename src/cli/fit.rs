@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::command::Command;
-use super::format::{Format, TableFormat, TableFormatArg};
+use super::format::{Format, FormatArg, TableFormat};
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
 use super::scene::SceneArgs;
@@ -41,7 +41,7 @@ pub struct Fitting {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     most: u16,
     #[command(flatten)]
-    format: TableFormatArg,
+    format: FormatArg<TableFormat>,
 }
 
 /// The wanted cost: a number such as `124e6`, or a spec that has this cost.

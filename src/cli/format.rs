@@ -30,34 +30,34 @@ impl Format {
     }
 }
 
-/// `--format` of a command that prints no table.
-#[derive(Clone, Debug, Args)]
-pub struct FormatArg {
-    /// text, short (one line per diagnostic) or json
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value_t,
-        hide_default_value = true,
-        hide_possible_values = true
-    )]
-    pub format: Format,
+/// The formats that a command offers.
+pub trait Formats: ValueEnum + Default + Send + Sync + 'static {
+    /// Their names and what is not clear from a name, for `--help`.
+    const HELP: &'static str;
 }
 
-/// `--format` of a command that prints a table.
+impl Formats for Format {
+    const HELP: &'static str = "text, short (one line per diagnostic) or json";
+}
+
+impl Formats for TableFormat {
+    const HELP: &'static str = "text, json, csv or markdown";
+}
+
+/// `--format` of a command; without a parameter, that of a command that prints no table.
 #[derive(Clone, Debug, Args)]
-pub struct TableFormatArg {
-    /// text, json, csv or markdown
+pub struct FormatArg<F: Formats = Format> {
+    /// The chosen one.
     #[arg(
         long,
         value_enum,
         value_name = "FORMAT",
+        help = F::HELP,
         default_value_t,
         hide_default_value = true,
         hide_possible_values = true
     )]
-    pub format: TableFormat,
+    pub format: F,
 }
 
 /// The format of a table.

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::command::Command;
-use super::format::{Format, TableFormat, TableFormatArg};
+use super::format::{Format, FormatArg, TableFormat};
 use super::outcome::{Failure, Output};
 use super::subject::SpecArgs;
 use super::ui::Ui;
@@ -26,7 +26,7 @@ pub struct Show {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     tokens: Option<u64>,
     #[command(flatten)]
-    format: TableFormatArg,
+    format: FormatArg<TableFormat>,
 }
 
 impl Command for Show {

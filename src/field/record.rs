@@ -282,7 +282,7 @@ macro_rules! record {
                     name: stringify!($field),
                     doc: concat!($($fdoc, "\n"),*),
                     shape: <$ty as $crate::field::value::Value>::describe,
-                    default: record!(@doc $ty, $default $(($value))?),
+                    default: $crate::field::record::record!(@doc $ty, $default $(($value))?),
                     rules: Self::RULES,
                 }),*]
             }
@@ -297,7 +297,7 @@ macro_rules! record {
                 let title = cx.take_title().unwrap_or($title);
                 let node = $crate::field::mend::mended(node, title, &fields, &[], cx);
                 let reader = &mut $crate::field::record::Reader::open(&node, title, &fields, cx)?;
-                $(let $field: Option<$ty> = record!(@read reader, cx, $field, $default $(($value))?);)*
+                $(let $field: Option<$ty> = $crate::field::record::record!(@read reader, cx, $field, $default $(($value))?);)*
                 #[allow(unused_mut, unused_assignments)]
                 let mut agree = Some(());
                 $(agree = $pairs(reader, cx);)?

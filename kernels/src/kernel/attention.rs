@@ -1,9 +1,9 @@
 //! Scaled dot-product attention in one operation.
 
 use burn::prelude::*;
-use burn::tensor::DType;
 use burn::tensor::ops::AttentionModuleOptions;
 
+use super::single_precision::in_single_precision;
 use crate::backend;
 
 /// `softmax(scale * q k^T) v`: `q [B, H, T, D]`, `k [B, H, K, D]`, `v [B, H, K, V]` → `[B, H, T, V]`,
@@ -18,11 +18,7 @@ pub fn attention(
     bias: Option<Tensor<4>>,
     options: AttentionModuleOptions,
 ) -> Tensor<4> {
-    let ([batch, heads, queries, _], keys) = (q.dims(), k.dims()[2]);
-    let scores = [batch, heads, queries, keys];
-    let mask = mask.map(|mask| mask.expand(scores));
-    let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
-    let dtype = q.dtype();
-    let (q, k, v) = (q.cast(DType::F32), k.cast(DType::F32), v.cast(DType::F32));
-    backend::attention(q, k, v, mask, bias, options).cast(dtype)
+    in_single_precision(q, k, v, mask, bias, |[q, k, v], mask, bias| {
+        backend::attention(q, k, v, mask, bias, options)
+    })
 }

@@ -27,6 +27,7 @@ mod relative_buckets;
 mod rotary;
 mod route;
 mod score_weights;
+pub(crate) mod single_precision;
 mod sinusoid;
 mod unembed;
 

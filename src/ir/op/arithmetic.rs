@@ -66,6 +66,18 @@ impl Activation {
     }
 }
 
+/// What follows from computing each element of a tensor with this number of operations, from the element alone.
+macro_rules! each_element {
+    (|$self:ident| $operations:expr) => {
+        fn infer(&$self, given: &Given<'_>) -> Types {
+            one_float(given)
+        }
+        fn work(&$self, site: &Site<'_>) -> Work {
+            site.per_element($operations)
+        }
+    };
+}
+
 impl Meaning for Activation {
     fn text(&self, _: &Module) -> String {
         format!("{self:?}").to_lowercase()
@@ -73,12 +85,7 @@ impl Meaning for Activation {
     fn sentence(&self) -> &'static str {
         "a nonlinearity, feature by feature"
     }
-    fn infer(&self, given: &Given<'_>) -> Types {
-        one_float(given)
-    }
-    fn work(&self, site: &Site<'_>) -> Work {
-        site.per_element(self.operations())
-    }
+    each_element!(|self| self.operations());
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step(self.name())
     }
@@ -105,6 +112,18 @@ fn infer_both(given: &Given<'_>) -> Types {
     Ok(vec![Type::float(broadcast(&a.shape, &b.shape)?)])
 }
 
+/// What follows from combining two tensors element by element with one operation.
+macro_rules! each_pair {
+    () => {
+        fn infer(&self, given: &Given<'_>) -> Types {
+            infer_both(given)
+        }
+        fn work(&self, site: &Site<'_>) -> Work {
+            site.per_element(1)
+        }
+    };
+}
+
 /// [`Op::Add`](super::Op::Add)
 pub(super) struct Add;
 
@@ -115,12 +134,7 @@ impl Meaning for Add {
     fn sentence(&self) -> &'static str {
         "the sum"
     }
-    fn infer(&self, given: &Given<'_>) -> Types {
-        infer_both(given)
-    }
-    fn work(&self, site: &Site<'_>) -> Work {
-        site.per_element(1)
-    }
+    each_pair!();
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Sum
     }
@@ -139,12 +153,7 @@ impl Meaning for Mul {
     fn sentence(&self) -> &'static str {
         "the product, feature by feature"
     }
-    fn infer(&self, given: &Given<'_>) -> Types {
-        infer_both(given)
-    }
-    fn work(&self, site: &Site<'_>) -> Work {
-        site.per_element(1)
-    }
+    each_pair!();
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Product
     }
@@ -165,12 +174,7 @@ impl Meaning for Scale {
     fn sentence(&self) -> &'static str {
         "times a number"
     }
-    fn infer(&self, given: &Given<'_>) -> Types {
-        one_float(given)
-    }
-    fn work(&self, site: &Site<'_>) -> Work {
-        site.per_element(1)
-    }
+    each_element!(|self| 1);
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step(format!("× {}", factor(self.by)))
     }
@@ -191,12 +195,7 @@ impl Meaning for Shift {
     fn sentence(&self) -> &'static str {
         "plus a number"
     }
-    fn infer(&self, given: &Given<'_>) -> Types {
-        one_float(given)
-    }
-    fn work(&self, site: &Site<'_>) -> Work {
-        site.per_element(1)
-    }
+    each_element!(|self| 1);
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step(format!("+ {}", factor(self.by)))
     }
@@ -219,12 +218,7 @@ impl Meaning for Clamp {
     fn sentence(&self) -> &'static str {
         "kept between two bounds"
     }
-    fn infer(&self, given: &Given<'_>) -> Types {
-        one_float(given)
-    }
-    fn work(&self, site: &Site<'_>) -> Work {
-        site.per_element(u64::from(self.min.is_some()) + u64::from(self.max.is_some()))
-    }
+    each_element!(|self| u64::from(self.min.is_some()) + u64::from(self.max.is_some()));
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("clamp")
     }
@@ -246,12 +240,7 @@ impl Meaning for Softcap {
     fn sentence(&self) -> &'static str {
         "c · tanh(x / c): bounded by ±c, nearly x around 0"
     }
-    fn infer(&self, given: &Given<'_>) -> Types {
-        one_float(given)
-    }
-    fn work(&self, site: &Site<'_>) -> Work {
-        site.per_element(3)
-    }
+    each_element!(|self| 3);
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step(format!("softcap {}", factor(self.cap)))
     }
@@ -312,12 +301,7 @@ impl Meaning for Normalize {
     fn sentence(&self) -> &'static str {
         "divided by its length"
     }
-    fn infer(&self, given: &Given<'_>) -> Types {
-        one_float(given)
-    }
-    fn work(&self, site: &Site<'_>) -> Work {
-        site.per_element(3)
-    }
+    each_element!(|self| 3);
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("unit length")
     }

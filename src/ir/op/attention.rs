@@ -1,6 +1,6 @@
 //! Attention, by scaled dot products or additive scores, and the cache of keys and values.
 
-use super::meaning::{Given, Meaning, Picture, Site, Types, size};
+use super::meaning::{Given, Meaning, Picture, Site, Types, rearranges, size};
 use super::quantity::{Named, Quantity};
 use super::training::{Entry, Operand, Passing, Training};
 use super::{Activation, MaskRule};
@@ -251,15 +251,7 @@ impl Meaning for Cache {
         ty.shape[axis] = Dim::sym(Sym::Past) + Dim::sym(Sym::Time);
         Ok(vec![ty])
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::Pass
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::View(Passing::Shared)
-    }
+    rearranges!(Passing::Shared);
     fn is_view(&self) -> bool {
         true
     }

@@ -1,6 +1,6 @@
 //! Splits features into heads, merges heads, and repeats them.
 
-use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::meaning::{Given, Meaning, Picture, Site, Types, rearranges};
 use super::training::{Entry, Passing, Training};
 use crate::ir::infer::fail;
 use crate::ir::work::Work;
@@ -28,15 +28,7 @@ impl Meaning for Split {
         };
         Ok(vec![Type::float([batch.clone(), Dim::from(self.heads), length.clone(), dim])])
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::Pass
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::View(Passing::Fresh)
-    }
+    rearranges!(Passing::Fresh);
     fn is_view(&self) -> bool {
         true
     }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::Sequence;
-use super::meaning::{Given, Meaning, Note, Picture, Site, Types};
+use super::meaning::{Given, Meaning, Note, Picture, Site, Types, tabulates};
 use super::quantity::{Named, Quantity};
 use super::training::Training;
 use crate::ir::infer::{broadcast, fail};
@@ -342,23 +342,15 @@ impl Meaning for Mask {
         let one = Dim::of(1u64);
         Ok(vec![Type::bool([one.clone(), one, self.queries.queries(), self.keys.keys()])])
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
+    tabulates!();
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::notes(self.rule.words().into_iter().map(Note::Words))
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::Table
     }
     fn along(&self) -> Vec<Sequence> {
         vec![self.queries, self.keys]
     }
     fn hides(&self, _: &[Vec<MaskRule>]) -> Vec<MaskRule> {
         vec![self.rule]
-    }
-    fn is_table(&self) -> bool {
-        true
     }
     fn quantities(&self) -> Vec<Quantity> {
         let numbers = self.rule.conditions().map(|condition| match condition {
@@ -391,17 +383,9 @@ impl Meaning for Padding {
             _ => fail("a padding mask is `[B, K]` of 0 and 1"),
         }
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
+    tabulates!();
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::notes([])
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::Table
-    }
-    fn is_table(&self) -> bool {
-        true
     }
     fn keeps_by(&self) -> Option<usize> {
         Some(0)
@@ -424,14 +408,9 @@ impl Meaning for Either {
         ty.optional = a.optional && b.optional;
         Ok(vec![ty])
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
+    tabulates!();
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::NotesOfInputs
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::Table
     }
     fn hides(&self, given: &[Vec<MaskRule>]) -> Vec<MaskRule> {
         let mut rules: Vec<MaskRule> = Vec::new();
@@ -441,8 +420,5 @@ impl Meaning for Either {
             }
         }
         rules
-    }
-    fn is_table(&self) -> bool {
-        true
     }
 }

@@ -111,6 +111,39 @@ pub trait Meaning {
     }
 }
 
+/// What follows from rearranging the first input: it costs nothing, no picture shows it, and a training step passes
+/// the gradient on in this way.
+macro_rules! rearranges {
+    ($passing:expr) => {
+        fn work(&self, _: &Site<'_>) -> Work {
+            Work::default()
+        }
+        fn picture(&self, _: &Site<'_>) -> Picture {
+            Picture::Pass
+        }
+        fn training(&self, _: &Site<'_>) -> Training {
+            Training::View($passing)
+        }
+    };
+}
+pub(super) use rearranges;
+
+/// What follows from computing a mask, positions, or a table of them: it counts as free, since it is computed once.
+macro_rules! tabulates {
+    () => {
+        fn work(&self, _: &Site<'_>) -> Work {
+            Work::default()
+        }
+        fn training(&self, _: &Site<'_>) -> Training {
+            Training::Table
+        }
+        fn is_table(&self) -> bool {
+            true
+        }
+    };
+}
+pub(super) use tabulates;
+
 /// An op's inputs, for the rules of types.
 pub struct Given<'a> {
     /// Types of the inputs.

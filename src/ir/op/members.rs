@@ -167,6 +167,24 @@ impl Meaning for Weight<'_> {
     }
 }
 
+/// What follows from running the modules of a member and nothing else.
+macro_rules! runs_member {
+    () => {
+        fn work(&self, site: &Site<'_>) -> Work {
+            work_of(self.callees(site), site)
+        }
+        fn picture(&self, _: &Site<'_>) -> Picture {
+            Picture::Member
+        }
+        fn training(&self, _: &Site<'_>) -> Training {
+            Training::Member
+        }
+        fn member(&self) -> Option<MemberId> {
+            Some(self.member)
+        }
+    };
+}
+
 /// [`Op::Call`](super::Op::Call)
 pub(super) struct Call {
     pub member: MemberId,
@@ -187,18 +205,7 @@ impl Meaning for Call {
             }
         }
     }
-    fn work(&self, site: &Site<'_>) -> Work {
-        work_of(self.callees(site), site)
-    }
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::Member
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::Member
-    }
-    fn member(&self) -> Option<MemberId> {
-        Some(self.member)
-    }
+    runs_member!();
     fn callees(&self, site: &Site<'_>) -> Vec<Callee> {
         match &site.module.member(self.member).kind {
             MemberKind::Module(id) => vec![Callee { module: *id, runs: Runs::Whole(1) }],
@@ -249,18 +256,7 @@ impl Meaning for Scan<'_> {
         }
         Ok(vec![(*carry).clone()])
     }
-    fn work(&self, site: &Site<'_>) -> Work {
-        work_of(self.callees(site), site)
-    }
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::Member
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::Member
-    }
-    fn member(&self) -> Option<MemberId> {
-        Some(self.member)
-    }
+    runs_member!();
     fn callees(&self, site: &Site<'_>) -> Vec<Callee> {
         let MemberKind::Stack(runs) = &site.module.member(self.member).kind else { return Vec::new() };
         let times = |n: u128| Runs::Whole(n.saturating_mul(u128::from(self.each)));

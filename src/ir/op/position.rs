@@ -1,6 +1,6 @@
 //! Ops on positions: their numbers, sinusoidal and rotary tables, rotation, and biases from distances.
 
-use super::meaning::{Given, Indices, Meaning, Note, Picture, Site, Types};
+use super::meaning::{Given, Indices, Meaning, Note, Picture, Site, Types, rearranges, tabulates};
 use super::quantity::{Named, Quantity};
 use super::training::{Entry, Passing, Training};
 use super::{FrequencyRule, LongRotary, LongRule, RotaryTable, Sequence, SinusoidLayout, Slopes};
@@ -34,20 +34,12 @@ impl Meaning for Positions {
     fn infer(&self, _: &Given<'_>) -> Types {
         Ok(vec![Type::int([Dim::of(1u64), self.along.queries()])])
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
+    tabulates!();
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::notes([])
     }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::Table
-    }
     fn along(&self) -> Vec<Sequence> {
         vec![self.along]
-    }
-    fn is_table(&self) -> bool {
-        true
     }
     fn indices(&self) -> Option<Indices> {
         Some(Indices::Positions { along: self.along, offset: self.offset })
@@ -119,20 +111,12 @@ impl Meaning for Angles<'_> {
         let ty = Type::float([self.along.queries(), Dim::from(self.rotary.half())]);
         Ok(vec![ty.clone(), ty])
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
+    tabulates!();
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::notes([Note::Rotary(self.rotary.dim)])
     }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::Table
-    }
     fn along(&self) -> Vec<Sequence> {
         vec![self.along]
-    }
-    fn is_table(&self) -> bool {
-        true
     }
     fn quantities(&self) -> Vec<Quantity> {
         let RotaryTable { dim, theta, rule, long, magnitude } = self.rotary;
@@ -210,20 +194,12 @@ impl Meaning for Alibi<'_> {
         let heads = Dim::of(self.slopes.heads);
         Ok(vec![Type::float([Dim::of(1u64), heads, self.queries.queries(), self.keys.keys()])])
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
+    tabulates!();
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::notes([Note::Words("ALiBi".into())])
     }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::Table
-    }
     fn along(&self) -> Vec<Sequence> {
         vec![self.queries, self.keys]
-    }
-    fn is_table(&self) -> bool {
-        true
     }
 }
 
@@ -250,20 +226,12 @@ impl Meaning for Buckets {
     fn infer(&self, _: &Given<'_>) -> Types {
         Ok(vec![Type::int([self.queries.queries(), self.keys.keys()])])
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
+    tabulates!();
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Notes { notes: vec![Note::Words("T5 bias".into())], is_bias: true }
     }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::Table
-    }
     fn along(&self) -> Vec<Sequence> {
         vec![self.queries, self.keys]
-    }
-    fn is_table(&self) -> bool {
-        true
     }
     fn indices(&self) -> Option<Indices> {
         Some(Indices::Below(self.buckets.get()))
@@ -291,13 +259,5 @@ impl Meaning for BiasFromTable {
             _ => fail("a table of biases is `[T, K, H]`"),
         }
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::Pass
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::View(Passing::Fresh)
-    }
+    rearranges!(Passing::Fresh);
 }

@@ -1,6 +1,6 @@
 //! Ops that rearrange numbers: slices, joins, and axes of length 1.
 
-use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::meaning::{Given, Meaning, Picture, Site, Types, rearranges};
 use super::training::{Entry, Passing, Training};
 use crate::ir::infer::{axis_of, fail};
 use crate::ir::work::Work;
@@ -34,21 +34,28 @@ impl Meaning for Slice {
         ty.shape[axis] = Dim::from(*len);
         Ok(vec![ty])
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::Pass
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::View(Passing::Fresh)
-    }
+    rearranges!(Passing::Fresh);
     fn is_view(&self) -> bool {
         true
     }
     fn keeps_indices(&self) -> bool {
         true
     }
+}
+
+/// What follows from joining inputs in new memory: each gets its share of the gradient, and a picture shows a step.
+macro_rules! joins {
+    ($label:literal) => {
+        fn work(&self, site: &Site<'_>) -> Work {
+            Work::computed(&site.out())
+        }
+        fn picture(&self, _: &Site<'_>) -> Picture {
+            Picture::step($label)
+        }
+        fn training(&self, site: &Site<'_>) -> Training {
+            Entry::of_inputs(Passing::Shared, site.node.inputs.len()).alone()
+        }
+    };
 }
 
 /// [`Op::Concat`](super::Op::Concat)
@@ -80,15 +87,7 @@ impl Meaning for Concat {
         }
         Ok(vec![ty])
     }
-    fn work(&self, site: &Site<'_>) -> Work {
-        Work::computed(&site.out())
-    }
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::step("concat")
-    }
-    fn training(&self, site: &Site<'_>) -> Training {
-        Entry::of_inputs(Passing::Shared, site.node.inputs.len()).alone()
-    }
+    joins!("concat");
 }
 
 /// [`Op::Prepend`](super::Op::Prepend)
@@ -110,15 +109,7 @@ impl Meaning for Prepend {
         ty.shape[1] = &x.shape[1] + &rows.shape[0];
         Ok(vec![ty])
     }
-    fn work(&self, site: &Site<'_>) -> Work {
-        Work::computed(&site.out())
-    }
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::step("prepend")
-    }
-    fn training(&self, site: &Site<'_>) -> Training {
-        Entry::of_inputs(Passing::Shared, site.node.inputs.len()).alone()
-    }
+    joins!("prepend");
 }
 
 /// [`Op::Unsqueeze`](super::Op::Unsqueeze)
@@ -137,15 +128,7 @@ impl Meaning for Unsqueeze {
         ty.shape.push(Dim::of(1u64));
         Ok(vec![ty])
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::Pass
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::View(Passing::Shared)
-    }
+    rearranges!(Passing::Shared);
     fn is_view(&self) -> bool {
         true
     }
@@ -174,15 +157,7 @@ impl Meaning for Squeeze {
             _ => fail("a last axis of length 1 is dropped"),
         }
     }
-    fn work(&self, _: &Site<'_>) -> Work {
-        Work::default()
-    }
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::Pass
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Training::View(Passing::Shared)
-    }
+    rearranges!(Passing::Shared);
     fn is_view(&self) -> bool {
         true
     }

@@ -2,9 +2,10 @@
 
 use super::Site;
 use super::multi_head::Heads;
+use crate::diag::Diagnostic;
 use crate::field::mend::mended;
 use crate::field::record::{Places, choice, entry, record};
-use crate::field::rule::{Is, Rule, check};
+use crate::field::rule::{self, Is, Rule};
 use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, Positive, Probability};
 use crate::ir::build::{Builder, Built};
@@ -12,8 +13,11 @@ use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, MaskRule, Op, Sequence};
 use crate::ir::print::thousands;
 use crate::ir::{Dim, Extent, Init, Sym, Type, ValueId};
+use crate::parts::mask::Mask;
 use crate::parts::norm::Norm;
+use crate::parts::position::{Geometry, Position};
 use crate::parts::scope::{Ambient, AmbientId, Masks, Padding, Scope};
+use crate::source::Span;
 use crate::syntax::tree::Node;
 
 record! {
@@ -49,7 +53,7 @@ impl Value for Bias {
         }
         let mended = mended(node, "bias", &bias_fields(), &[], cx);
         let Some(entries) = mended.entries() else { return BiasFields::decode(node, cx).map(Self) };
-        check(BIAS_RULES, &mended, &mended, cx)?;
+        rule::check(BIAS_RULES, &mended, &mended, cx)?;
         let mut expanded = Vec::new();
         for e in entries {
             if e.key != "qkv" {
@@ -318,6 +322,66 @@ impl Score {
             }
         }
     }
+}
+
+/// A record of an attention over heads: the sizes of the heads and how scores come about, then its own fields.
+macro_rules! heads_record {
+    (
+        $(#[doc = $doc:literal])*
+        pub struct $name:ident as $title:literal { $($own:tt)* } $($conditions:tt)*
+    ) => {
+        $crate::field::record::record! {
+            $(#[doc = $doc])*
+            pub struct $name as $title {
+                /// Query heads.
+                heads: $crate::field::Size = required;
+                /// Key and value heads; each is shared by `heads / kv_heads` query heads.
+                kv_heads: $crate::field::Size = formula("heads");
+                /// Features of each query and key head.
+                head_dim: $crate::field::Size = formula("d_model / heads");
+                /// Features of each value head.
+                value_dim: $crate::field::Size = formula("head_dim");
+                /// Which projections have a bias.
+                bias: $crate::parts::attention::core::Bias =
+                    value($crate::parts::attention::core::Bias::all(true));
+                /// How a query and a key give a score.
+                score: $crate::parts::attention::core::Score = value($crate::parts::attention::core::Score::Dot);
+                /// Factor on the scores; additive scores have none (1) unless it is given.
+                scale: $crate::field::Positive = formula("1/sqrt(head_dim)");
+                /// Bound on the scores: `c tanh(score / c)` (Gemma 2).
+                softcap: Option<$crate::field::Positive> = absent;
+                /// Norms on queries and keys, over each head or over all heads together.
+                qk_norm: Option<$crate::parts::attention::core::QkNorm> = absent;
+                $($own)*
+            } $($conditions)*
+        }
+    };
+}
+pub(crate) use heads_record;
+
+/// What a positional scheme needs to know of attention whose `rotated` features carry the positions.
+pub fn geometry(site: &Site<'_>, heads: u64, rotated: Extent, mask: &Mask) -> Geometry {
+    Geometry {
+        heads,
+        head_dim: rotated,
+        sequence: site.scope.sequence,
+        causal: mask.rule(site.scope.is_causal).causal,
+        context: site.context,
+    }
+}
+
+/// Checks the mask, and whether the positional scheme, if it is known, fits the features that carry the positions:
+/// their number and its place.
+pub fn check(
+    position: Option<&Position>,
+    rotated: (u64, Span),
+    mask: &Mask,
+    is_causal: bool,
+) -> Vec<Diagnostic> {
+    let causal = mask.rule(is_causal).causal;
+    let mut found = position.map(|p| p.scheme().check(rotated, causal)).unwrap_or_default();
+    found.extend(mask.check(is_causal));
+    found
 }
 
 /// Attention with its optional inputs, `[B, H, T, V]`.

@@ -2,38 +2,19 @@
 //! (Vaswani et al. 2017). It has no positions of its own.
 
 use super::Site;
-use super::core::{self, Bias, Dropout, Normed, QkNorm, Score, Scores};
+use super::core::{self, Dropout, Normed, Score, Scores, heads_record};
 use super::multi_head::{Heads, repeated};
-use crate::field::record::record;
+use crate::field::Context;
 use crate::field::rule::{Is, Rule};
-use crate::field::{Context, Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{MaskRule, Op};
 use crate::ir::{Dim, Part, Role, Slot, Sym, Type};
 use crate::parts::scope::{Lowered, Padding};
 
-record! {
+heads_record! {
     /// Attention to the encoder's output. Fields that are not given are those of the block's `attention`.
     pub struct Cross as "cross" {
-        /// Query heads.
-        heads: Size = required;
-        /// Key and value heads.
-        kv_heads: Size = formula("heads");
-        /// Features of each query and key head.
-        head_dim: Size = formula("d_model / heads");
-        /// Features of each value head.
-        value_dim: Size = formula("head_dim");
-        /// Which projections have a bias.
-        bias: Bias = value(Bias::all(true));
-        /// How a query and a key give a score.
-        score: Score = value(Score::Dot);
-        /// Factor on the scores; 1 unless it is given where they are additive.
-        scale: Positive = formula("1/sqrt(head_dim)");
-        /// Bound on the scores: `c tanh(score / c)`.
-        softcap: Option<Positive> = absent;
-        /// Norms on queries and keys, over each head or over all heads together.
-        qk_norm: Option<QkNorm> = absent;
         /// Dropout of the weights and of the output.
         dropout: Dropout = value(Dropout::none());
     } rules [

@@ -15,7 +15,7 @@ use crate::ir::op::{Op, Sequence};
 use crate::ir::{Extent, Part, Role, Slot, ValueId};
 use crate::parts::mask::Mask;
 use crate::parts::norm::{Norm, RmsNorm};
-use crate::parts::position::{Geometry, Position};
+use crate::parts::position::Position;
 use crate::parts::scope::{Lowered, Padding};
 
 fn rms_norm() -> Norm {
@@ -56,24 +56,11 @@ record! {
 }
 
 impl Latent {
-    fn geometry(&self, site: &Site<'_>) -> Geometry {
-        Geometry {
-            heads: *self.heads,
-            head_dim: Extent::new("rotary_dim", *self.rotary_dim),
-            sequence: site.scope.sequence,
-            causal: self.mask.rule(site.scope.is_causal).causal,
-            context: site.context,
-        }
-    }
-
     /// Checks the fields, for a stack that is causal or not and for its positional scheme, if that is
     /// known.
     pub fn check(&self, position: Option<&Position>, is_causal: bool) -> Vec<Diagnostic> {
-        let causal = self.mask.rule(is_causal).causal;
         let rotated = (*self.rotary_dim, self.places.of("rotary_dim"));
-        let mut found = position.map(|p| p.scheme().check(rotated, causal)).unwrap_or_default();
-        found.extend(self.mask.check(is_causal));
-        found
+        core::check(position, rotated, &self.mask, is_causal)
     }
 
     /// What it is, in a few words. Every head has keys and values of its own, computed from the latent vector.
@@ -86,7 +73,8 @@ impl Latent {
     /// The module of this attention: `x [B, T, D] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
-        let geometry = self.geometry(site);
+        let rotary = Extent::new("rotary_dim", *self.rotary_dim);
+        let geometry = core::geometry(site, *self.heads, rotary, &self.mask);
         let scheme = site.position.scheme();
         let rule = self.mask.rule(scope.is_causal);
         let (in_op, of_mask) = rule.split();
@@ -106,7 +94,6 @@ impl Latent {
         let given_mask = given_mask.concat().first().copied();
         let heads = Extent::new("heads", *self.heads);
         let content = Extent::new("content_dim", *self.content_dim);
-        let rotary = Extent::new("rotary_dim", *self.rotary_dim);
         let value = Extent::new("value_dim", *self.value_dim);
         let kv_rank = Extent::new("kv_rank", *self.kv_rank);
         let width = heads * (content + rotary);

@@ -2,39 +2,20 @@
 //! (Vaswani et al. 2017). With fewer key/value heads, groups of query heads share them (Ainslie et al. 2023).
 
 use super::Site;
-use super::core::{self, Bias, Dropout, Gate, Normed, Over, QkNorm, Score, Scores, When};
+use super::core::{self, Dropout, Gate, Normed, Over, QkNorm, Scores, When, heads_record};
 use crate::diag::Diagnostic;
-use crate::field::record::record;
-use crate::field::{Context, Positive, Size};
+use crate::field::{Context, Positive};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Activation, Op};
 use crate::ir::{Extent, Init, Part, Role, Slot, ValueId};
 use crate::parts::mask::Mask;
-use crate::parts::position::{Geometry, Position};
+use crate::parts::position::Position;
 use crate::parts::scope::{Lowered, Padding};
 
-record! {
+heads_record! {
     /// Multi-head attention (Vaswani et al. 2017), with shared keys and values where `kv_heads` is smaller.
     pub struct MultiHead as "multi_head" {
-        /// Query heads.
-        heads: Size = required;
-        /// Key and value heads; each is shared by `heads / kv_heads` query heads.
-        kv_heads: Size = formula("heads");
-        /// Features of each query and key head.
-        head_dim: Size = formula("d_model / heads");
-        /// Features of each value head.
-        value_dim: Size = formula("head_dim");
-        /// Which projections have a bias.
-        bias: Bias = value(Bias::all(true));
-        /// How a query and a key give a score.
-        score: Score = value(Score::Dot);
-        /// Factor on the scores; 1 unless it is given where they are additive.
-        scale: Positive = formula("1/sqrt(head_dim)");
-        /// Bound on the scores: `c tanh(score / c)` (Gemma 2).
-        softcap: Option<Positive> = absent;
-        /// Norms on queries and keys.
-        qk_norm: Option<QkNorm> = absent;
         /// Queries, keys and values are clamped to `±clip` (OLMo, MPT).
         clip: Option<Positive> = absent;
         /// Whether every head has an attention sink: a learned score that takes part in the softmax without
@@ -54,24 +35,11 @@ impl MultiHead {
         Self { scale: self.score.scale(self.scale, &self.places), ..self }
     }
 
-    fn geometry(&self, site: &Site<'_>) -> Geometry {
-        Geometry {
-            heads: *self.heads,
-            head_dim: Extent::new("head_dim", *self.head_dim),
-            sequence: site.scope.sequence,
-            causal: self.mask.rule(site.scope.is_causal).causal,
-            context: site.context,
-        }
-    }
-
     /// Checks the fields, for a stack that is causal or not and for its positional scheme, if that is
     /// known.
     pub fn check(&self, position: Option<&Position>, is_causal: bool) -> Vec<Diagnostic> {
-        let causal = self.mask.rule(is_causal).causal;
-        let of_scheme = |p: &Position| p.scheme().check((*self.head_dim, self.places.of("head_dim")), causal);
-        let mut found = position.map(of_scheme).unwrap_or_default();
-        found.extend(self.mask.check(is_causal));
-        found
+        let rotated = (*self.head_dim, self.places.of("head_dim"));
+        core::check(position, rotated, &self.mask, is_causal)
     }
 
     /// What it is, in a few words.
@@ -88,7 +56,8 @@ impl MultiHead {
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
         let sequence = scope.sequence;
-        let geometry = self.geometry(site);
+        let head_dim = Extent::new("head_dim", *self.head_dim);
+        let geometry = core::geometry(site, *self.heads, head_dim, &self.mask);
         let scheme = site.position.scheme();
         let rule = self.mask.rule(scope.is_causal);
         let (in_op, of_mask) = rule.split();

@@ -70,16 +70,12 @@ impl Classify {
         let x = b.argument("x", site.hidden());
         let takes_mask = self.pool.takes_mask(site);
         let mask = if takes_mask { site.mask(&mut b) } else { None };
-        let mut h = self.pool.lower(&mut b, site, x, mask)?;
+        let h = self.pool.lower(&mut b, site, x, mask)?;
         let width = self.pool.width(site.d_model);
         let bias = self.hidden_bias.unwrap_or(self.bias);
         let layers = Hidden { widths: &self.hidden, bias, activation: self.activation, norm: &self.norm };
-        let (h_last, width) = layers.lower(&mut b, site, h, width)?;
-        h = h_last;
-        h = b.dropout(*self.dropout, h)?;
-        let member =
-            b.layer("output", site.linear("output", width, Extent::new("classes", *self.classes), self.bias));
-        let mut logits = b.op("logits", Op::Layer { member }, &[h])?;
+        let classes = Extent::new("classes", *self.classes);
+        let mut logits = layers.scores(&mut b, site, (h, width), self.dropout, (classes, self.bias))?;
         if self.distilled {
             let token = b.op(
                 "token",
@@ -88,8 +84,7 @@ impl Classify {
             )?;
             let token = b.op("token", Op::Pool(op::Pool::First), &[token])?;
             let token = b.dropout(*self.dropout, token)?;
-            let layer =
-                site.linear("distillation", site.d_model, Extent::new("classes", *self.classes), self.bias);
+            let layer = site.linear("distillation", site.d_model, classes, self.bias);
             let member = b.layer("distillation", layer);
             let second = b.op("second", Op::Layer { member }, &[token])?;
             logits = b.op("logits", Op::Add, &[logits, second])?;

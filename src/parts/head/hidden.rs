@@ -1,9 +1,10 @@
-//! Hidden layers before the scores, `norm(activation(W x + b))`, shared by the heads that have them.
+//! Hidden layers before the scores, `norm(activation(W x + b))`, shared by the heads that have them, and the fields
+//! of heads that score every token.
 
 use super::Site;
-use crate::field::Size;
 use crate::field::rule::{Is, Rule};
-use crate::ir::build::Builder;
+use crate::field::{Probability, Size};
+use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
 use crate::ir::{Extent, ValueId};
@@ -45,7 +46,54 @@ impl Hidden<'_> {
         }
         Ok((h, width))
     }
+
+    /// Adds the layers, dropout and the projection to the scores: `[.., width]` to `[.., scores]`.
+    pub fn scores(
+        &self,
+        b: &mut Builder,
+        site: &Site<'_>,
+        (x, width): (ValueId, Extent),
+        dropout: Probability,
+        (scores, bias): (Extent, bool),
+    ) -> Built {
+        let (h, width) = self.lower(b, site, x, width)?;
+        let h = b.dropout(*dropout, h)?;
+        let member = b.layer("output", site.linear("output", width, scores, bias));
+        b.op("logits", Op::Layer { member }, &[h])
+    }
 }
+
+/// A record of a head that scores every token: its own fields, then those of the hidden layers and the projections.
+macro_rules! token_head {
+    (
+        $(#[doc = $doc:literal])*
+        pub struct $name:ident as $title:literal { $($own:tt)* }
+    ) => {
+        $crate::field::record::record! {
+            $(#[doc = $doc])*
+            pub struct $name as $title {
+                $($own)*
+                /// Widths of hidden layers before the scores.
+                hidden: Vec<$crate::field::Size> = value(Vec::new());
+                /// Nonlinearity after each hidden layer.
+                activation: $crate::parts::activation::Activation =
+                    value($crate::parts::activation::Activation::Tanh);
+                /// Norm after each hidden layer's nonlinearity (ModernBERT).
+                norm: Option<$crate::parts::norm::Norm> = absent;
+                /// Whether the hidden layers have a bias; by default as `bias` says.
+                hidden_bias: Option<bool> = absent;
+                /// Dropout before the scores.
+                dropout: $crate::field::Probability = value($crate::field::Probability(0.0));
+                /// Whether the projections have a bias.
+                bias: bool = value(true);
+            } rules [
+                $crate::parts::head::hidden::needed_by("norm"),
+                $crate::parts::head::hidden::needed_by("hidden_bias"),
+            ];
+        }
+    };
+}
+pub(crate) use token_head;
 
 /// A field about hidden layers, which has no effect without any.
 pub const fn needed_by(field: &'static str) -> Rule {
