@@ -42,6 +42,10 @@ pub const EPS: f64 = 1e-5;
 pub const DROPOUT: f64 = 0.1;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 1.0;
+/// Largest absolute value of fresh weights.
+pub const INIT_BOUND: f64 = 0.17677669529663687;
+/// Largest absolute value of fresh weights.
+pub const DOWN_BOUND: f64 = 0.125;
 
 /// Vectors `sqrt(d_model) token + position`.
 ///
@@ -133,8 +137,8 @@ impl FeedForward {
                     .init_with([D_MODEL, HIDDEN], Some(D_MODEL), Some(HIDDEN), device),
                 bias: Some(
                     Initializer::Uniform {
-                        min: -0.17677669529663687,
-                        max: 0.17677669529663687,
+                        min: -INIT_BOUND,
+                        max: INIT_BOUND,
                     }
                         .init([HIDDEN], device),
                 ),
@@ -146,8 +150,8 @@ impl FeedForward {
                     .init_with([HIDDEN, D_MODEL], Some(HIDDEN), Some(D_MODEL), device),
                 bias: Some(
                     Initializer::Uniform {
-                        min: -0.125,
-                        max: 0.125,
+                        min: -DOWN_BOUND,
+                        max: DOWN_BOUND,
                     }
                         .init([D_MODEL], device),
                 ),
@@ -435,8 +439,8 @@ impl LmHead {
                     .init_with([D_MODEL, VOCAB], Some(D_MODEL), Some(VOCAB), device),
                 bias: Some(
                     Initializer::Uniform {
-                        min: -0.17677669529663687,
-                        max: 0.17677669529663687,
+                        min: -INIT_BOUND,
+                        max: INIT_BOUND,
                     }
                         .init([VOCAB], device),
                 ),

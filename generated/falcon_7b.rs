@@ -27,7 +27,7 @@ pub const HEADS: usize = 71;
 /// Heads of keys and values, each shared by `HEADS / KV_HEADS` heads of queries.
 pub const KV_HEADS: usize = 1;
 /// Features of a head.
-pub const HEAD_DIM: usize = D_MODEL / HEADS;
+pub const HEAD_DIM: usize = 64;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 18_176;
 /// Base of the rotary angles.

@@ -33,6 +33,8 @@ pub const HIDDEN: usize = 256;
 pub const EPS: f64 = 1e-5;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 1.0;
+/// Factor on the distribution of fresh weights.
+pub const INIT_GAIN: f64 = 0.5773502691896258;
 
 /// Vectors `token + position`.
 ///
@@ -313,7 +315,7 @@ impl GbtMulm {
 fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
     nn::Linear {
         weight: Initializer::KaimingUniform {
-            gain: 0.5773502691896258,
+            gain: INIT_GAIN,
             fan_out_only: false,
         }
             .init_with([d_input, d_output], Some(d_input), Some(d_output), device),

@@ -36,6 +36,8 @@ pub const HIDDEN: usize = 9216;
 pub const WINDOW: usize = 4096;
 /// Base of the rotary angles.
 pub const THETA: f64 = 10000.0;
+/// Factor on the scores of attention.
+pub const SCORE_SCALE: f64 = 0.0625;
 /// Bound on scores or logits: `bound * tanh(x / bound)`.
 pub const ATTENTION_SOFTCAP: f64 = 50.0;
 /// Bound on scores or logits: `bound * tanh(x / bound)`.
@@ -112,7 +114,7 @@ impl Attention {
         let k = repeat_heads(k, HEADS / KV_HEADS);
         let v = repeat_heads(v, HEADS / KV_HEADS);
         let options = AttentionModuleOptions {
-            scale: Some(1.0 / (HEAD_DIM as f64).sqrt()),
+            scale: Some(SCORE_SCALE),
             softcap: Some(ATTENTION_SOFTCAP),
             is_causal: true,
         };

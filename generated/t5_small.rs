@@ -29,7 +29,7 @@ pub const DECODER_LAYERS: usize = 6;
 /// Heads of queries.
 pub const HEADS: usize = 8;
 /// Features of a head.
-pub const HEAD_DIM: usize = D_MODEL / HEADS;
+pub const HEAD_DIM: usize = 64;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 2048;
 /// Buckets of relative positions.

@@ -42,6 +42,8 @@ pub const CLASSES: usize = 1000;
 pub const EPS: f64 = 1e-12;
 /// Standard deviation of fresh weights.
 pub const INIT_STD: f64 = 0.02;
+/// Standard deviations at which fresh weights are cut off.
+pub const INIT_CUT: f64 = 2.0;
 
 /// Vectors `patches + position`.
 ///
@@ -61,7 +63,7 @@ impl Embedding {
                 weight: truncated_normal(
                     [D_MODEL, CHANNELS, PATCH_SIZE, PATCH_SIZE],
                     INIT_STD,
-                    2.0,
+                    INIT_CUT,
                     device,
                 ),
                 bias: Some(Initializer::Zeros.init([D_MODEL], device)),
@@ -72,9 +74,14 @@ impl Embedding {
                     .with_stride([PATCH_SIZE, PATCH_SIZE])
                     .init(device)
             },
-            class_token: truncated_normal([1, D_MODEL], INIT_STD, 2.0, device),
+            class_token: truncated_normal([1, D_MODEL], INIT_STD, INIT_CUT, device),
             positions: nn::Embedding {
-                weight: truncated_normal([PATCHES + 1, D_MODEL], INIT_STD, 2.0, device),
+                weight: truncated_normal(
+                    [PATCHES + 1, D_MODEL],
+                    INIT_STD,
+                    INIT_CUT,
+                    device,
+                ),
             },
         }
     }
@@ -268,7 +275,7 @@ impl VitB16 {
 /// `y = x W + b` with a weight drawn from `N(0, 0.02²)`, cut at 2.0 standard deviations and a bias of zeros.
 fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
     nn::Linear {
-        weight: truncated_normal([d_input, d_output], INIT_STD, 2.0, device),
+        weight: truncated_normal([d_input, d_output], INIT_STD, INIT_CUT, device),
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }

@@ -4,11 +4,13 @@
 //! To add a field, add a line in a `record!`; to add a kind of value, implement [`value::Value`].
 
 pub mod context;
+pub mod factor;
 pub mod mend;
 pub mod record;
 pub mod rule;
 pub mod value;
 
 pub use context::Context;
+pub use factor::Factor;
 pub use record::Places;
 pub use value::{Count, Fraction, NotNegative, Positive, Probability, Real, Share, Size, Value};

@@ -178,12 +178,11 @@ impl<'n> Reader<'n> {
                 return None;
             }
         };
-        let node = Node::plain(number.to_string(), self.node.span);
         if T::describe().wanted() == "a whole number" && number.to_u64().is_none() {
             cx.report(self.indivisible(name, formula, number, cx));
             return None;
         }
-        T::decode(&node, cx)
+        T::decode(&Node::plain(formula, self.node.span), cx)
     }
 
     /// The diagnostic for a computed size that is not a whole number. It names the numbers in the formula

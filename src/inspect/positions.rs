@@ -457,7 +457,7 @@ fn pairs_beyond(rotary: &RotaryTable, context: u64) -> u64 {
 
 fn alibi(prefix: &str, context: u64, slopes: &Slopes) -> Part {
     let title = |text: &str| format!("{prefix}{text}");
-    let shown = spaced(slopes.heads);
+    let shown = spaced(slopes.heads.get());
     let names = shown.iter().map(|h| format!("head {h}")).collect();
     let bars =
         Bars::new(&title("Slope of every head"), "lowers a score for each position between", names, |v| {
@@ -478,9 +478,9 @@ fn alibi(prefix: &str, context: u64, slopes: &Slopes) -> Part {
                heads look near, flat ones far."
             .into(),
         facts: vec![
-            ("heads".into(), exact(u128::from(slopes.heads))),
+            ("heads".into(), exact(slopes.heads.into())),
             ("steepest".into(), format!("{:.5}", slopes.slope(0))),
-            ("flattest".into(), format!("{:.6}", slopes.slope(slopes.heads.saturating_sub(1)))),
+            ("flattest".into(), format!("{:.6}", slopes.slope(slopes.heads.get().saturating_sub(1)))),
         ],
         figures: vec![bars.figure(), lines.figure()],
         ..Part::default()

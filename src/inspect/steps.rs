@@ -9,6 +9,7 @@ use super::{Matrix, Part, Report};
 use crate::draw::Figure;
 use crate::draw::heatmap::Heatmap;
 use crate::draw::scale::Colors;
+use crate::ir::factor::Root;
 use crate::ir::op::Score;
 
 /// The values of one head in a run.
@@ -71,7 +72,7 @@ pub fn computed(head: &Head) -> Steps {
         Score::Dot => head.queries.times(&head.keys.turned()),
         Score::Additive => additive(&head.queries, &head.keys, &head.score),
     };
-    let scaled = map(&products, &|_, v| v * op.scale);
+    let scaled = map(&products, &|_, v| v * *op.scale);
     let capped = map(&scaled, &|_, v| op.softcap.map_or(v, |cap| cap * (v / cap).tanh()));
     let scores = match &head.bias {
         Some(bias) => map(&capped, &|i, v| v + bias.values.get(i).copied().unwrap_or(0.0)),
@@ -143,8 +144,11 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
         ],
         ..Part::default()
     }];
-    let is_usual = (op.scale - 1.0 / (width.max(1) as f64).sqrt()).abs() < 1e-9;
-    let scale = if is_usual { format!("1/√{width} = {:.4}", op.scale) } else { format!("{:.4}", op.scale) };
+    let scale = match op.scale.root() {
+        Some(Root { of, is_inverse: true }) => format!("1/√{of} = {:.4}", *op.scale),
+        Some(Root { of, is_inverse: false }) => format!("√{of} = {:.4}", *op.scale),
+        None => format!("{:.4}", *op.scale),
+    };
     let (title, mut text) = match op.score {
         Score::Dot => (
             "Q Kᵀ",

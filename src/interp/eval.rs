@@ -9,11 +9,11 @@ use burn::tensor::activation;
 use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
-    additive_weights, alibi_bias, attention, attention_weights, dropout, either_mask, gelu, layer_norm_of,
-    limit_groups, linear_of, mask_by, merge_heads, mix_experts, padding_mask, pool_first, pool_last,
-    pool_max, pool_mean, position_ids, prepend, quick_gelu, relative_buckets, repeat_heads, rms_norm_of,
-    rotary_table, rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen,
-    sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
+    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, dropout, either_mask, gelu,
+    layer_norm_of, limit_groups, linear_of, mask_by, merge_heads, mix_experts, padding_mask, pool_first,
+    pool_last, pool_max, pool_mean, position_ids, prepend, quick_gelu, relative_buckets, repeat_heads,
+    rms_norm_of, rotary_table, rotate_half, rotate_interleaved, route_sigmoid, route_softmax,
+    route_softmax_of_chosen, sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
 use super::Fault;
@@ -305,10 +305,11 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             let either = either_mask(inputs.mask()?, inputs.mask()?);
             one(either.map_or(Value::Absent, Value::from))
         }
-        // alibi_bias(slopes, past, queries, keys, device)
+        // alibi_bias(alibi_slopes(heads, max, scale), past, queries, keys, device)
         Op::AlibiBias { queries, keys, slopes } => {
             let (start, length) = span(*queries, &lengths);
-            let slopes: Vec<f64> = (0..slopes.heads).map(|head| slopes.slope(head)).collect();
+            let heads = slopes.heads.get() as usize;
+            let slopes = alibi_slopes(heads, slopes.max, slopes.scale);
             one(alibi_bias(&slopes, start, length, keys_of(*keys, &lengths), device))
         }
         // relative_buckets(past, queries, keys, buckets, max_distance, bidirectional, device)
@@ -345,7 +346,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             one(Value::Float(zip(a, b, Mul)?))
         }
         // x * by
-        Op::Scale { by } => one(Value::Float(map!(inputs.float()?, x => x * *by))),
+        Op::Scale { by } => one(Value::Float(map!(inputs.float()?, x => x * **by))),
         // x + by
         Op::Shift { by } => one(Value::Float(map!(inputs.float()?, x => x + *by))),
         // x.clamp(min, max), x.clamp_min(min), x.clamp_max(max)
@@ -442,7 +443,7 @@ fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_w
     let mask = if *has_mask { inputs.mask()? } else { None };
     let bias = if *has_bias { Some(inputs.float()?.r4()?) } else { None };
     let sinks = if *has_sinks { Some(inputs.float()?.r1()?) } else { None };
-    let options = AttentionModuleOptions { scale: Some(*scale), softcap: *softcap, is_causal: *causal };
+    let options = AttentionModuleOptions { scale: Some(**scale), softcap: *softcap, is_causal: *causal };
     let drops = context.training && *p > 0.0;
     if !drops && !wants_weights && !fields.is_composed() {
         return one(attention(q, k, v, mask, bias, options));

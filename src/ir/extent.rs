@@ -48,21 +48,32 @@ pub const FIELDS: &[&str] = &[
     "project",
 ];
 
-/// Fields that follow from others unless the author gives them: the field, the factors of the product that it
-/// is, and the factors of the divisor.
+/// How sizes follow from others where [`Extent::by_rule`] says that they do: the field, the factors of the product
+/// that it is, and the factors of the divisor.
 pub const RULES: &[(&str, &[&str], &[&str])] = &[
     ("head_dim", &["d_model"], &["heads"]),
     ("patches", &["image_size", "image_size"], &["patch_size", "patch_size"]),
 ];
 
 /// A field of the spec and its value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Word {
     /// The field's name: `kv_rank`.
     pub name: &'static str,
     /// Its value here.
     pub n: u64,
+    /// Whether it follows from other fields by one of the [`RULES`], since the author did not give it.
+    pub is_by_rule: bool,
 }
+
+/// Compares the fields and their values.
+impl PartialEq for Word {
+    fn eq(&self, other: &Self) -> bool {
+        (self.name, self.n) == (other.name, other.n)
+    }
+}
+
+impl Eq for Word {}
 
 /// A number times some fields.
 type Product = (u64, Vec<Word>);
@@ -75,11 +86,15 @@ pub struct Extent {
     times: [u32; PRODUCTS],
     /// The values of the fields of each product.
     values: [[u32; FACTORS]; PRODUCTS],
-    /// The positions of the fields of each product in [`FIELDS`], counted from 1; 0 if there is no field.
+    /// The positions of the fields of each product in [`FIELDS`], counted from 1, plus [`BY_RULE`] if the value follows
+    /// from other fields; 0 if there is no field.
     fields: [[u8; FACTORS]; PRODUCTS],
     /// Whether the first product is divided by the second, instead of added to it.
     is_quotient: bool,
 }
+
+/// The bit of a stored field that says that its value follows from other fields.
+const BY_RULE: u8 = 1 << 7;
 
 /// Writes fields into the arrays of a product; `None` if there are too many or a number is too large.
 fn remember(words: &[Word], values: &mut [u32], fields: &mut [u8]) -> Option<()> {
@@ -89,7 +104,7 @@ fn remember(words: &[Word], values: &mut [u32], fields: &mut [u8]) -> Option<()>
     for (word, (value, field)) in words.iter().zip(values.iter_mut().zip(fields)) {
         let at = FIELDS.iter().position(|known| *known == word.name)?;
         *value = u32::try_from(word.n).ok()?;
-        *field = u8::try_from(at).ok()?.checked_add(1)?;
+        *field = u8::try_from(at).ok()?.checked_add(1)? | if word.is_by_rule { BY_RULE } else { 0 };
     }
     Some(())
 }
@@ -97,8 +112,8 @@ fn remember(words: &[Word], values: &mut [u32], fields: &mut [u8]) -> Option<()>
 /// Reads the fields that [`remember`] wrote.
 fn recall(values: &[u32], fields: &[u8]) -> Vec<Word> {
     let word = |(field, n): (&u8, &u32)| {
-        let name = FIELDS.get(usize::from(field.checked_sub(1)?))?;
-        Some(Word { name, n: u64::from(*n) })
+        let name = FIELDS.get(usize::from((field & !BY_RULE).checked_sub(1)?))?;
+        Some(Word { name, n: u64::from(*n), is_by_rule: field & BY_RULE != 0 })
     };
     fields.iter().zip(values).filter_map(word).collect()
 }
@@ -106,8 +121,19 @@ fn recall(values: &[u32], fields: &[u8]) -> Vec<Word> {
 impl Extent {
     /// The value of a field of the spec, one of [`FIELDS`].
     pub fn new(name: &'static str, n: u64) -> Self {
-        debug_assert!(FIELDS.contains(&name), "{name} is no field of a size");
-        Self::of(n, vec![(1, vec![Word { name, n }])], (1, Vec::new()))
+        Self::word(Word { name, n, is_by_rule: false })
+    }
+
+    /// The value of a field of the spec that follows from other fields by one of the [`RULES`], since the author did not
+    /// give it.
+    pub fn by_rule(name: &'static str, n: u64) -> Self {
+        debug_assert!(RULES.iter().any(|(known, ..)| *known == name), "no rule for {name}");
+        Self::word(Word { name, n, is_by_rule: true })
+    }
+
+    fn word(word: Word) -> Self {
+        debug_assert!(FIELDS.contains(&word.name), "{} is no field of a size", word.name);
+        Self::of(word.n, vec![(1, vec![word])], (1, Vec::new()))
     }
 
     /// The number `n`, which is `sum / by`, with these words if they are few enough and without them

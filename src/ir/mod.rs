@@ -20,6 +20,7 @@
 pub mod build;
 pub mod dim;
 pub mod extent;
+pub mod factor;
 pub mod infer;
 pub mod init;
 pub mod op;
@@ -30,6 +31,7 @@ pub mod work;
 
 pub use dim::{Dim, Lengths, Sym};
 pub use extent::Extent;
+pub use factor::Factor;
 pub use init::Init;
 pub use op::Op;
 pub use verify::Verified;

@@ -136,7 +136,7 @@ impl Wired<'_> {
                 if *by == 1.0 {
                     return Ok(inner);
                 }
-                self.b.op(naming.word(), Op::Scale { by: *by }, &[inner])
+                self.b.op(naming.word(), Op::Scale { by: (*by).into() }, &[inner])
             }
             Flow::Sum(terms) => self.fold(terms, naming, || Op::Add),
             Flow::Product(factors) => self.fold(factors, naming, || Op::Mul),

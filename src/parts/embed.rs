@@ -7,11 +7,12 @@ use super::position::{EmbedSite, Position};
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{choice, record};
 use crate::field::rule::{Is, Rule};
-use crate::field::{Count, Positive, Probability, Size};
+use crate::field::{Count, Factor, Probability, Size};
 use crate::ir::build::{Arena, Builder};
+use crate::ir::factor::Root;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
-use crate::ir::{Dim, Extent, MemberId, ModuleId, Part, Role, Rows, Slot, Sym, Type, ValueId};
+use crate::ir::{self, Dim, Extent, MemberId, ModuleId, Part, Role, Rows, Slot, Sym, Type, ValueId};
 use crate::source::Span;
 
 choice! {
@@ -57,7 +58,7 @@ impl Patches {
     /// The number of patches.
     fn patches(&self) -> Extent {
         let side = *self.image / *self.size;
-        Extent::new("patches", side.saturating_mul(side))
+        Extent::by_rule("patches", side.saturating_mul(side))
     }
 
     /// The number of vectors that get positions: class and distillation token and patches.
@@ -85,7 +86,7 @@ record! {
         /// How order enters the model.
         position: Position = value(Position::nowhere());
         /// Factor on the token vectors (`sqrt(d_model)` in the first Transformer).
-        scale: Positive = value(Positive(1.0));
+        scale: Factor = value(Factor::plain(1.0));
         /// Width of the table where it is narrower than `d_model` (ALBERT, OPT).
         dim: Option<Size> = absent;
         /// Where a narrower table is widened.
@@ -239,13 +240,20 @@ impl Embed {
         inputs
     }
 
+    /// The factor on the token vectors.
+    fn factor(&self, d_model: Extent) -> ir::Factor {
+        ir::Factor::of(&self.scale, &[("d_model", d_model)])
+    }
+
     /// What is added up, as the documentation of the module.
     fn formula(&self, d_model: Extent) -> String {
         let source = if self.patches.is_some() { "patches" } else { "token" };
-        let scaled = match *self.scale {
-            1.0 => source.to_owned(),
-            by if by == (d_model.get() as f64).sqrt() => format!("sqrt(d_model) {source}"),
-            by => format!("{by} {source}"),
+        let scale = self.factor(d_model);
+        let scaled = match scale.root() {
+            _ if scale == 1.0 => source.to_owned(),
+            Some(Root { is_inverse: false, .. }) => format!("sqrt(d_model) {source}"),
+            Some(Root { is_inverse: true, .. }) => format!("{source} / sqrt(d_model)"),
+            None => format!("{} {source}", *scale),
         };
         let added = [
             (self.segments.is_some(), "segment"),
@@ -321,7 +329,7 @@ impl Embed {
             _ => return Err(Mismatch("an embedding without an input".into())),
         };
         if *self.scale != 1.0 {
-            x = b.op("x", Op::Scale { by: *self.scale }, &[x])?;
+            x = b.op("x", Op::Scale { by: self.factor(site.d_model) }, &[x])?;
         }
         let widen = |b: &mut Builder, x: ValueId| {
             let layer = site.init.linear(

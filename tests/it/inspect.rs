@@ -13,8 +13,9 @@ use trafoc::inspect::start::{self, spread, started};
 use trafoc::inspect::steps::{Head, computed, difference, steps};
 use trafoc::inspect::training::{Course, Step, training};
 use trafoc::inspect::{Matrix, Report};
+use trafoc::ir::factor::Root;
 use trafoc::ir::op::{Attention, MaskRule, Score, Window};
-use trafoc::ir::{Init, Verified};
+use trafoc::ir::{Factor, Init, Verified};
 
 use crate::compiled::repository;
 use crate::front::Front;
@@ -28,7 +29,7 @@ fn site(kind: Kind, rules: Vec<MaskRule>) -> Site {
     let path = "decoder.blocks.0.attention".to_owned();
     let op = Attention {
         score: Score::Dot,
-        scale: 0.5f64.sqrt(),
+        scale: Factor::new(0.5f64.sqrt(), Some(Root { of: 2.into(), is_inverse: true })),
         softcap: None,
         causal: true,
         dropout: 0.0,

@@ -122,7 +122,7 @@ fn sizes_keep_the_words_of_the_spec() {
     let few = Extent::new("kv_heads", 2);
     let shared = heads.divide(few).unwrap();
     assert_eq!((shared.get(), words(shared)), (2, vec![(1, vec!["heads"])]));
-    assert_eq!(shared.divisor(), (1, vec![Word { name: "kv_heads", n: 2 }]));
+    assert_eq!(shared.divisor(), (1, vec![Word { name: "kv_heads", n: 2, is_by_rule: false }]));
     assert_eq!((words(shared * few), (shared * few).divisor()), (vec![(1, vec!["heads"])], (1, vec![])));
     let half = rotary.divide(2.into()).unwrap();
     assert_eq!((half.get(), words(half), half.divisor()), (4, vec![(1, vec!["rotary_dim"])], (2, vec![])));

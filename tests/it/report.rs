@@ -50,7 +50,7 @@ fn attention(arena: &Arena) -> ModuleId {
     });
     let scaled = op::Attention {
         score: op::Score::Dot,
-        scale: 0.5,
+        scale: 0.5.into(),
         softcap: None,
         causal: false,
         dropout: 0.0,
@@ -88,7 +88,7 @@ fn mixture(arena: &Arena) -> ModuleId {
         top_k: 2.into(),
         score: RouterScore::Softmax,
         normalize: false,
-        scale: 1.0,
+        scale: 1.0.into(),
         groups: None,
         has_correction: false,
     };

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 
 use super::name;
 use crate::ir::extent::{RULES, Word};
+use crate::ir::factor::Root;
 use crate::ir::op::quantity::{Named, Quantity};
 use crate::ir::op::{FrequencyRule, LongRule, RotaryTable};
-use crate::ir::{Extent, Graph, Init, Layer, MemberKind, Module, ModuleId, Op, stack_len};
+use crate::ir::{Extent, Factor, Graph, Init, Layer, MemberKind, Module, ModuleId, Op, stack_len};
 
 /// What a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,18 +23,64 @@ pub enum Kind {
     Named(Named),
     /// What is added to a variance.
     Eps,
-    /// A standard deviation of fresh weights.
+    /// A number of the distribution of fresh weights.
+    Fresh(Fresh),
+}
+
+/// A number of the distribution that fresh weights are drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    /// A standard deviation.
     Std,
+    /// The number of standard deviations at which a normal distribution is cut off.
+    Cut,
+    /// The largest absolute value of an even distribution.
+    Bound,
+    /// A factor on the distribution that follows from the sizes of a layer; there is no constant for a factor of 1.
+    Gain,
+    /// The value of all weights.
+    Value,
+}
+
+impl Fresh {
+    /// Its name in lower case.
+    fn name(self) -> &'static str {
+        match self {
+            Fresh::Std => "std",
+            Fresh::Cut => "cut",
+            Fresh::Bound => "bound",
+            Fresh::Gain => "gain",
+            Fresh::Value => "value",
+        }
+    }
+
+    /// The numbers of a distribution.
+    fn numbers(init: &Init) -> Vec<(Fresh, f64)> {
+        match init {
+            Init::Zeros | Init::Ones => Vec::new(),
+            Init::Constant(value) => vec![(Fresh::Value, *value)],
+            Init::Normal { std } => vec![(Fresh::Std, *std)],
+            Init::TruncatedNormal { std, cut } => vec![(Fresh::Std, *std), (Fresh::Cut, *cut)],
+            Init::Uniform { bound } => vec![(Fresh::Bound, *bound)],
+            Init::XavierUniform { gain }
+            | Init::XavierNormal { gain }
+            | Init::KaimingUniform { gain }
+            | Init::KaimingNormal { gain }
+            | Init::Orthogonal { gain } => {
+                (*gain != 1.0).then_some((Fresh::Gain, *gain)).into_iter().collect()
+            }
+        }
+    }
 }
 
 impl Kind {
-    fn name(self) -> &'static str {
+    fn name(self) -> String {
         match self {
-            Kind::Field(field) => field,
-            Kind::Layers => "layers",
-            Kind::Named(named) => named.name(),
-            Kind::Eps => "eps",
-            Kind::Std => "init_std",
+            Kind::Field(field) => field.to_owned(),
+            Kind::Layers => "layers".to_owned(),
+            Kind::Named(named) => named.name().to_owned(),
+            Kind::Eps => "eps".to_owned(),
+            Kind::Fresh(fresh) => format!("init_{}", fresh.name()),
         }
     }
 
@@ -50,7 +97,11 @@ impl Kind {
             },
             Kind::Named(named) => named.sentence().to_owned(),
             Kind::Eps => "Added to the variance in norms.".to_owned(),
-            Kind::Std => "Standard deviation of fresh weights.".to_owned(),
+            Kind::Fresh(Fresh::Std) => "Standard deviation of fresh weights.".to_owned(),
+            Kind::Fresh(Fresh::Cut) => "Standard deviations at which fresh weights are cut off.".to_owned(),
+            Kind::Fresh(Fresh::Bound) => "Largest absolute value of fresh weights.".to_owned(),
+            Kind::Fresh(Fresh::Gain) => "Factor on the distribution of fresh weights.".to_owned(),
+            Kind::Fresh(Fresh::Value) => "Value of fresh weights.".to_owned(),
         }
     }
 
@@ -63,7 +114,7 @@ impl Kind {
             Kind::Named(Named::Dropout) => (3, 0),
             Kind::Named(named) => (1, named as usize),
             Kind::Eps => (2, 0),
-            Kind::Std => (4, 0),
+            Kind::Fresh(fresh) => (4, fresh as usize),
         }
     }
 }
@@ -299,18 +350,18 @@ impl Constants {
             .map_or(Size::Number(value), Size::Constant)
     }
 
-    /// A factor on a tensor of that width: the root of the width where it is one.
-    pub fn factor(&self, by: f64, width: Option<Extent>) -> Scalar {
-        match root(by, width) {
-            Some((width, Power::Root)) => Scalar::Root(self.size(width)),
-            Some((width, Power::InverseRoot)) => Scalar::InverseRoot(self.size(width)),
-            None => Scalar::Number(by),
+    /// A factor on a tensor: the root of a size if it was given as one.
+    pub fn factor(&self, by: Factor) -> Scalar {
+        match by.root() {
+            Some(Root { of, is_inverse: false }) => Scalar::Root(self.size(of)),
+            Some(Root { of, is_inverse: true }) => Scalar::InverseRoot(self.size(of)),
+            None => Scalar::Number(*by),
         }
     }
 
-    /// The factor on the scores of attention over heads of that width.
-    pub fn score_scale(&self, by: f64, width: Option<Extent>) -> Scalar {
-        match self.factor(by, width) {
+    /// The factor on the scores of attention.
+    pub fn score_scale(&self, by: Factor) -> Scalar {
+        match self.factor(by) {
             Scalar::Number(by) => self.real(Named::ScoreScale, by),
             root @ (Scalar::Constant(_) | Scalar::Root(_) | Scalar::InverseRoot(_)) => root,
         }
@@ -347,32 +398,14 @@ fn product(mut factors: Vec<Size>) -> Size {
     if factors.len() == 1 { factors.remove(0) } else { Size::Product(factors) }
 }
 
-/// How a factor follows from a width.
-enum Power {
-    /// Its square root.
-    Root,
-    /// One divided by that.
-    InverseRoot,
-}
-
-/// The width that a factor on it follows from. Scores and embeddings are scaled by the roots of their own widths.
-fn root(by: f64, width: Option<Extent>) -> Option<(Extent, Power)> {
-    let width = width?;
-    let root = (width.get() as f64).sqrt();
-    let power = if by == root { Power::Root } else { Power::InverseRoot };
-    (by == root || by == 1.0 / root).then_some((width, power))
-}
-
-/// The most numbers of a table that is written into a source file: far above the heads and features of any model, so
+/// The most numbers of a table that is written into a source file: far above the features of any model, so
 /// that absurd sizes do not fill memory.
 const LONGEST_TABLE: u64 = 1 << 16;
 
 /// Why a graph cannot be emitted, if a table of it would be too long; one sentence without a full stop.
 pub fn refusal(graph: &Graph) -> Option<String> {
     let length = |node: &crate::ir::Node| {
-        if let Op::AlibiBias { slopes, .. } = &node.op {
-            Some(("slopes of heads", slopes.heads))
-        } else if let Op::RotaryTable { rotary, .. } = &node.op {
+        if let Op::RotaryTable { rotary, .. } = &node.op {
             written(rotary).next().map(|_| ("frequencies", rotary.pairs()))
         } else {
             None
@@ -399,10 +432,7 @@ fn tables(graph: &Graph) -> Vec<Table> {
         tables.push(Table { name: chosen, doc: doc.to_owned(), values });
     };
     for node in graph.modules.iter().flat_map(|module| &module.nodes) {
-        if let Op::AlibiBias { slopes, .. } = &node.op {
-            let values = (0..slopes.heads).map(|head| slopes.slope(head)).collect();
-            add("slopes", "Slope of every head.", values);
-        } else if let Op::RotaryTable { rotary, .. } = &node.op {
+        if let Op::RotaryTable { rotary, .. } = &node.op {
             for rule in written(rotary) {
                 let doc = "Angle of every pair of features from one position to the next.";
                 add("inverse_frequencies", doc, frequencies(rotary, rule));
@@ -434,6 +464,8 @@ struct Candidate {
     scope: String,
     value: Number,
     owner: Option<ModuleId>,
+    /// For a field: whether it follows from others by the rule of the spec wherever it occurs.
+    is_by_rule: bool,
 }
 
 /// Numbers in order of appearance.
@@ -446,13 +478,21 @@ struct Found {
 impl Found {
     fn size(&mut self, size: Extent, scope: &str) {
         for word in size.words() {
-            self.add(Kind::Field(word.name), scope, Number::Int(word.n));
+            self.add_or_follow(Kind::Field(word.name), scope, Number::Int(word.n), word.is_by_rule);
         }
     }
 
     fn add(&mut self, kind: Kind, scope: &str, value: Number) {
-        if !self.all.iter().any(|c| c.kind == kind && c.value == value) {
-            self.all.push(Candidate { kind, scope: scope.to_owned(), value, owner: None });
+        self.add_or_follow(kind, scope, value, false);
+    }
+
+    fn add_or_follow(&mut self, kind: Kind, scope: &str, value: Number, is_by_rule: bool) {
+        match self.all.iter_mut().find(|c| c.kind == kind && c.value == value) {
+            Some(known) => known.is_by_rule &= is_by_rule,
+            None => {
+                let scope = scope.to_owned();
+                self.all.push(Candidate { kind, scope, value, owner: None, is_by_rule });
+            }
         }
     }
 
@@ -466,20 +506,19 @@ impl Found {
                 let scope = if id == graph.root { &module.member(*member).name } else { &scope };
                 let value = Number::Int(stack_len(runs));
                 let scope = scope.clone();
-                self.all.push(Candidate { kind: Kind::Layers, scope, value, owner: Some(id) });
-            }
-            if let Op::Attention(attention) = &node.op {
-                let width = node.inputs.first().and_then(|id| module.value(*id).ty.last()?.extent());
-                if root(attention.scale, width).is_none() && attention.scale != 1.0 {
-                    self.add(Kind::Named(Named::ScoreScale), &scope, Number::Float(attention.scale));
-                }
+                let kind = Kind::Layers;
+                self.all.push(Candidate { kind, scope, value, owner: Some(id), is_by_rule: false });
             }
             for quantity in node.op.meaning().quantities() {
-                match quantity {
-                    Quantity::Size(size) => self.size(size, &scope),
-                    Quantity::Count(named, n) => self.add(Kind::Named(named), &scope, Number::Int(n)),
-                    Quantity::Real(named, x) => self.add(Kind::Named(named), &scope, Number::Float(x)),
-                }
+                let (named, value) = match quantity {
+                    Quantity::Size(size) => {
+                        self.size(size, &scope);
+                        continue;
+                    }
+                    Quantity::Count(named, n) => (named, Number::Int(n)),
+                    Quantity::Real(named, x) => (named, Number::Float(x)),
+                };
+                self.add(Kind::Named(named), &scope, value);
             }
         }
         for value in &module.values {
@@ -509,23 +548,25 @@ impl Found {
     fn layer(&mut self, layer: &Layer, module: &Module, member: &str) {
         let scope = name::snake(&module.name);
         match layer {
-            Layer::Linear { input, output, init, .. } => {
+            Layer::Linear { input, output, bias, init, bias_init } => {
                 self.size(*input, &scope);
                 self.size(*output, &scope);
-                self.std(init, member);
+                self.fresh(init, member);
+                self.fresh(if *bias { bias_init } else { &Init::Zeros }, member);
             }
             Layer::Embedding { rows, dim, init, .. } => {
                 self.size(*rows, &scope);
                 self.size(*dim, &scope);
-                self.std(init, member);
+                self.fresh(init, member);
             }
-            Layer::Patches { channels, dim, size, init, .. } => {
+            Layer::Patches { channels, dim, size, bias, init, bias_init } => {
                 [channels, dim, size].into_iter().for_each(|size| self.size(*size, &scope));
-                self.std(init, member);
+                self.fresh(init, member);
+                self.fresh(if *bias { bias_init } else { &Init::Zeros }, member);
             }
             Layer::Param { shape, init, .. } => {
                 shape.iter().for_each(|size| self.size(*size, &scope));
-                self.std(init, member);
+                self.fresh(init, member);
             }
             Layer::LayerNorm { dim, eps, .. } | Layer::RmsNorm { dim, eps, .. } => {
                 self.size(*dim, &scope);
@@ -534,9 +575,9 @@ impl Found {
         }
     }
 
-    fn std(&mut self, init: &Init, member: &str) {
-        if let Init::Normal { std } | Init::TruncatedNormal { std, .. } = init {
-            self.add(Kind::Std, member, Number::Float(*std));
+    fn fresh(&mut self, init: &Init, member: &str) {
+        for (fresh, x) in Fresh::numbers(init) {
+            self.add(Kind::Fresh(fresh), member, Number::Float(x));
         }
     }
 
@@ -545,12 +586,17 @@ impl Found {
         let mut out: Vec<Constant> = Vec::new();
         let mut sorted = self.all.clone();
         sorted.sort_by_key(|candidate| candidate.kind.order());
-        for Candidate { kind, scope, value, owner } in sorted {
+        for Candidate { kind, scope, value, owner, is_by_rule } in sorted {
             let several = self.all.iter().filter(|c| c.kind == kind).count() > 1;
             let first = out.iter().all(|c| c.kind != kind);
-            let plain = !several || (kind == Kind::Std && first) || scope.is_empty();
-            let whole = kind.name().to_owned();
-            let base = if kind == Kind::Std && !first { "std".to_owned() } else { whole.clone() };
+            let whole = kind.name();
+            let (plain, base) = match kind {
+                Kind::Fresh(_) if first => (true, whole.clone()),
+                Kind::Fresh(fresh) => (!several, fresh.name().to_owned()),
+                Kind::Field(_) | Kind::Layers | Kind::Named(_) | Kind::Eps => {
+                    (!several || scope.is_empty(), whole.clone())
+                }
+            };
             let wanted = if plain { whole } else { format!("{scope}_{base}") };
             let mut name = wanted.clone();
             let mut n = 2;
@@ -559,21 +605,17 @@ impl Found {
                 n += 1;
             }
             let doc = kind.sentence(&name);
-            out.push(Constant { name, doc, value, formula: None, kind, owner });
-        }
-        for at in 0..out.len() {
-            let formula = out.get(at).and_then(|constant| follows(constant, out.get(..at)?));
-            if let Some(constant) = out.get_mut(at) {
-                constant.formula = formula;
-            }
+            let formula = if is_by_rule { follows(kind, value, &out) } else { None };
+            out.push(Constant { name, doc, value, formula, kind, owner });
         }
         out
     }
 }
 
-/// How a field follows from earlier ones by the rule of the spec ([`RULES`]), if it does and they are told apart.
-fn follows(constant: &Constant, earlier: &[Constant]) -> Option<Size> {
-    let Kind::Field(field) = constant.kind else { return None };
+/// How a field that follows from others by the rule of the spec ([`RULES`]) does so, if each of them has one value in
+/// this model.
+fn follows(kind: Kind, value: Number, earlier: &[Constant]) -> Option<Size> {
+    let Kind::Field(field) = kind else { return None };
     let (_, factors, divisors) = RULES.iter().find(|(known, ..)| *known == field)?;
     let only = |wanted: &&'static str| {
         let mut all = earlier.iter().enumerate().filter(|(_, c)| c.kind == Kind::Field(wanted));
@@ -583,5 +625,5 @@ fn follows(constant: &Constant, earlier: &[Constant]) -> Option<Size> {
     let whole = product(factors.iter().map(only).collect::<Option<_>>()?);
     let by = product(divisors.iter().map(only).collect::<Option<_>>()?);
     let formula = Size::Quotient(Box::new(whole), Box::new(by));
-    (formula.value(earlier).map(Number::Int) == Some(constant.value)).then_some(formula)
+    (formula.value(earlier).map(Number::Int) == Some(value)).then_some(formula)
 }

@@ -3,8 +3,7 @@
 use super::code::{Code, Helper, Item, code};
 use super::file::File;
 use super::name;
-use super::number::float;
-use crate::emit::program::constants::Kind;
+use crate::emit::program::constants::{Fresh, Kind};
 use crate::emit::program::{FieldKind, Program};
 use crate::ir::{Extent, Init, Layer};
 use crate::lower::Bug;
@@ -156,7 +155,7 @@ fn linear(input: Extent, output: Extent, bias: Option<&Init>, init: &Init, file:
             (LinearInit::Same(_), _) => Some(Code::text("")),
             (LinearInit::Normal, Init::Normal { std })
             | (LinearInit::Truncated(_), Init::TruncatedNormal { std, .. }) => {
-                Some(deviation(*std, file).then(", "))
+                Some(number(Fresh::Std, *std, file).then(", "))
             }
             (LinearInit::Any, Init::TruncatedNormal { .. }) => None,
             (LinearInit::Any, any) => Some(initializer(any, file).then(", ")),
@@ -175,9 +174,9 @@ fn linear(input: Extent, output: Extent, bias: Option<&Init>, init: &Init, file:
     code!["nn::Linear { weight: ", weight, ", bias: ", bias, " }"]
 }
 
-/// A standard deviation of fresh weights.
-fn deviation(std: f64, file: &File) -> Code {
-    file.scalar(&file.program.constants.scalar(Kind::Std, std))
+/// A number of the distribution of fresh weights.
+fn number(fresh: Fresh, x: f64, file: &File) -> Code {
+    file.scalar(&file.program.constants.scalar(Kind::Fresh(fresh), x))
 }
 
 /// A `Param` of that shape with fresh values.
@@ -194,11 +193,13 @@ fn fresh(init: &Init, shape: Code, (fan_in, fan_out): (Code, Code), file: &File)
             "(",
             shape,
             ", ",
-            deviation(*std, file),
-            format!(", {}, device)", float(*cut))
+            number(Fresh::Std, *std, file),
+            ", ",
+            number(Fresh::Cut, *cut, file),
+            ", device)"
         ],
         Init::Normal { std } => {
-            code![Code::kernel("normal"), "(", shape, ", ", deviation(*std, file), ", device)"]
+            code![Code::kernel("normal"), "(", shape, ", ", number(Fresh::Std, *std, file), ", device)"]
         }
         Init::XavierUniform { .. }
         | Init::XavierNormal { .. }
@@ -215,23 +216,27 @@ fn fresh(init: &Init, shape: Code, (fan_in, fan_out): (Code, Code), file: &File)
 
 /// burn's `Initializer` of a distribution.
 fn initializer(init: &Init, file: &File) -> Code {
+    let of_gain = |gain: &f64| number(Fresh::Gain, *gain, file);
     let kind: Code = match init {
         Init::Zeros => "Zeros".into(),
         Init::Ones => "Ones".into(),
-        Init::Constant(value) => format!("Constant {{ value: {} }}", float(*value)).into(),
+        Init::Constant(value) => code!["Constant { value: ", number(Fresh::Value, *value, file), " }"],
         Init::Normal { std } | Init::TruncatedNormal { std, .. } => {
-            code!["Normal { mean: 0.0, std: ", deviation(*std, file), " }"]
+            code!["Normal { mean: 0.0, std: ", number(Fresh::Std, *std, file), " }"]
         }
-        Init::Uniform { bound } => format!("Uniform {{ min: -{0}, max: {0} }}", float(*bound)).into(),
-        Init::XavierUniform { gain } => format!("XavierUniform {{ gain: {} }}", float(*gain)).into(),
-        Init::XavierNormal { gain } => format!("XavierNormal {{ gain: {} }}", float(*gain)).into(),
+        Init::Uniform { bound } => {
+            let bound = number(Fresh::Bound, *bound, file);
+            code!["Uniform { min: -", &bound, ", max: ", &bound, " }"]
+        }
+        Init::XavierUniform { gain } => code!["XavierUniform { gain: ", of_gain(gain), " }"],
+        Init::XavierNormal { gain } => code!["XavierNormal { gain: ", of_gain(gain), " }"],
         Init::KaimingUniform { gain } => {
-            format!("KaimingUniform {{ gain: {}, fan_out_only: false }}", float(*gain)).into()
+            code!["KaimingUniform { gain: ", of_gain(gain), ", fan_out_only: false }"]
         }
         Init::KaimingNormal { gain } => {
-            format!("KaimingNormal {{ gain: {}, fan_out_only: false }}", float(*gain)).into()
+            code!["KaimingNormal { gain: ", of_gain(gain), ", fan_out_only: false }"]
         }
-        Init::Orthogonal { gain } => format!("Orthogonal {{ gain: {} }}", float(*gain)).into(),
+        Init::Orthogonal { gain } => code!["Orthogonal { gain: ", of_gain(gain), " }"],
     };
     code![initializer_type(), "::", kind]
 }
@@ -308,7 +313,14 @@ pub fn definition(kind: Helper, has_both: bool, file: &File) -> Code {
         ),
         LinearInit::Truncated(cut) => (
             format!("a weight drawn from `N(0, std²)`, cut at {cut} standard deviations"),
-            code![Code::kernel("truncated_normal"), "(", shape(), format!(", std, {}, device)", float(*cut))],
+            code![
+                Code::kernel("truncated_normal"),
+                "(",
+                shape(),
+                ", std, ",
+                number(Fresh::Cut, *cut, file),
+                ", device)"
+            ],
         ),
         LinearInit::Any => (
             "a weight drawn from `initializer`".to_owned(),

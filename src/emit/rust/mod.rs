@@ -190,13 +190,13 @@ fn introduction(program: &Program, form: Form) -> String {
         (false, false) => ".",
     };
     let needs = match form {
-        Form::Kernels => format!("Needs `burn` {BURN} and `trafoc-kernels` {KERNELS}."),
+        Form::Kernels => format!("It needs `burn` {BURN} and `trafoc-kernels` {KERNELS}."),
         Form::Standalone => format!(
-            "Needs `burn` {BURN} alone. The module `kernels` at the end has the ops that are more than one call of\n\
-             //! burn, in their simplest form; they compute the same numbers as trafoc up to rounding."
+            "It needs `burn` {BURN} alone. The module `kernels` at the end has the ops that are more than one call\n\
+             //! of burn, in their simplest form; they compute the same numbers as trafoc up to rounding."
         ),
     };
-    format!("{}\n//!\n//! {letters}{more}\n//!\n//! {needs}", lines.join("\n//! "))
+    format!("{}\n//! {needs}\n//! {letters}{more}", lines.join("\n//! "))
 }
 
 /// The imports, those of one module together.

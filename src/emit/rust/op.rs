@@ -5,12 +5,13 @@ use super::function::{Function, variable};
 use super::number::float;
 use crate::emit::program::constants::frequencies as numbers;
 use crate::emit::program::needs::Need;
+use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Activation, Attention, FrequencyRule, Hidden, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router,
-    RouterScore, Score, Sequence, SinusoidLayout,
+    Activation, Attention, FrequencyRule, Hidden, MaskRule, Pairing, Pool, RotaryTable, Router, RouterScore,
+    Score, Sequence, SinusoidLayout, Slopes,
 };
-use crate::ir::{Extent, Module, Op, ValueId};
+use crate::ir::{Module, Op, ValueId};
 use crate::lower::Bug;
 
 /// An op's inputs and what is wanted of it.
@@ -91,9 +92,10 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, 
         }
         Op::AlibiBias { queries, keys, slopes } => {
             let (start, length) = span(f, *queries);
-            let slopes: Vec<f64> = (0..slopes.heads).map(|head| slopes.slope(head)).collect();
-            let slopes = code!["&", f.file.table(&slopes)?];
-            call("alibi_bias", vec![slopes, start, length, key_count(f, *keys), device()])
+            let Slopes { heads, max, scale } = slopes;
+            let (max, scale) = (f.file.real(Named::AlibiMax, *max), f.file.real(Named::AlibiScale, *scale));
+            let slopes = Code::call(Code::kernel("alibi_slopes"), [f.file.extent(*heads), max, scale]);
+            call("alibi_bias", vec![code!["&", slopes], start, length, key_count(f, *keys), device()])
         }
         Op::RelativeBuckets { queries, keys, buckets, max_distance, bidirectional } => {
             let (start, length) = span(f, *queries);
@@ -151,7 +153,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, 
         }
         Op::Scale { by } => {
             let [x] = wanted.inputs(op)?;
-            let by = factor(f, *by, x);
+            let by = f.file.scalar(&f.file.program.constants.factor(*by));
             f.operand(x).times(by)
         }
         Op::Shift { by } => {
@@ -290,38 +292,37 @@ fn axis(module: &Module, id: ValueId, from_last: usize) -> usize {
 
 /// The inverse frequencies as `&[f64]`.
 fn frequencies(f: &Function<'_>, rotary: &RotaryTable, along: Sequence, total: Code) -> Result<Code, Bug> {
-    let usual = under(f, rotary, &rotary.rule)?;
-    let Some(long) = &rotary.long else { return Ok(code!["&", usual]) };
-    // No choice is written where the length is known.
-    let goes_beyond = match along {
-        Sequence::Fixed(length) => Some(length > Extent::from(long.from)),
-        Sequence::Whole | Sequence::Cached | Sequence::Source => None,
-    };
-    if goes_beyond == Some(false) {
-        return Ok(code!["&", usual]);
+    match rotary::frequencies(rotary, along) {
+        Frequencies::Same(rule) => Ok(code!["&", by_rule(f, rotary, rule, total)?]),
+        Frequencies::ByLength { from, usual, long } => {
+            // Both branches have one type: a list becomes a vector, as formulas give.
+            let branch = |rule: Rule<'_>| -> Result<Code, Bug> {
+                let code = by_rule(f, rotary, rule, total.clone())?;
+                let is_list = matches!(rule, Rule::Fixed(rule) if *rule != FrequencyRule::Plain);
+                Ok(if is_list { code.method("to_vec", []) } else { code })
+            };
+            let (usual, long) = (branch(usual)?, branch(long)?);
+            let from = f.file.count(Named::OriginalContext, from);
+            Ok(code!["&if ", total, " > ", from, " { ", long, " } else { ", usual, " }"])
+        }
     }
-    let grown = match &long.rule {
-        LongRule::Frequencies(rule) => under(f, rotary, rule)?,
-        LongRule::Dynamic { factor } => {
+}
+
+/// The frequencies by a rule, in a sequence of `total` positions.
+fn by_rule(f: &Function<'_>, rotary: &RotaryTable, rule: Rule<'_>, total: Code) -> Result<Code, Bug> {
+    match rule {
+        Rule::Fixed(rule) => under(f, rotary, rule),
+        Rule::Dynamic { factor, from } => {
             let sizes = [
                 f.file.real(Named::Theta, rotary.theta),
-                f.file.real(Named::ScalingFactor, *factor),
-                f.file.count(Named::OriginalContext, long.from),
-                total.clone(),
+                f.file.real(Named::ScalingFactor, factor),
+                f.file.count(Named::OriginalContext, from),
+                total,
                 f.file.extent(rotary.dim),
             ];
-            Code::call(Code::kernel("dynamic_frequencies"), sizes)
+            Ok(Code::call(Code::kernel("dynamic_frequencies"), sizes))
         }
-    };
-    if goes_beyond == Some(true) || grown == usual {
-        return Ok(code!["&", grown]);
     }
-    let is_list = |rule: &FrequencyRule| *rule != FrequencyRule::Plain;
-    let same_type = |code: Code, is_list: bool| if is_list { code.method("to_vec", []) } else { code };
-    let usual = same_type(usual, is_list(&rotary.rule));
-    let grown = same_type(grown, matches!(&long.rule, LongRule::Frequencies(rule) if is_list(rule)));
-    let from = f.file.count(Named::OriginalContext, long.from);
-    Ok(code!["&if ", total, " > ", from, " { ", grown, " } else { ", usual, " }"])
 }
 
 /// The frequencies under a rule: `frequencies(theta, dim)` for plain ones, else a table.
@@ -362,16 +363,6 @@ fn hidden(f: &Function<'_>, condition: Hidden) -> Code {
     }
 }
 
-/// The width of a value in the author's words.
-fn width(f: &Function<'_>, x: ValueId) -> Option<Extent> {
-    f.module.value(x).ty.last().and_then(|dim| dim.extent())
-}
-
-/// A factor on `x`.
-fn factor(f: &Function<'_>, by: f64, x: ValueId) -> Code {
-    f.file.scalar(&f.file.program.constants.factor(by, width(f, x)))
-}
-
 /// `attention(q, k, v, mask, bias, options)`. Where its weights are wanted, or it has sinks or additive scores, the
 /// weights are computed apart from the sum.
 fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<'_>) -> Result<Code, Bug> {
@@ -379,7 +370,7 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<
     let [q, k, v, rest @ ..] = wanted.inputs else {
         return Err(Bug("attention has too few inputs in the emitted program".to_owned()));
     };
-    let scale = f.file.scalar(&f.file.program.constants.score_scale(*scale, width(f, *q)));
+    let scale = f.file.scalar(&f.file.program.constants.score_scale(*scale));
     let mut rest = rest.iter().copied();
     let (q, k, v) = (f.operand(*q), f.operand(*k), f.operand(*v));
     let mut next = |is_there: bool| match is_there.then(|| rest.next()) {

@@ -6,7 +6,7 @@ use super::training::{Entry, Operand, Passing, Training};
 use crate::ir::infer::{broadcast, fail, one_float};
 use crate::ir::print::{factor, optional};
 use crate::ir::work::Work;
-use crate::ir::{DType, Module, Type};
+use crate::ir::{DType, Factor, Module, Type};
 
 /// The nonlinearities. Variants of gelu that differ in value have different names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Meaning for Mul {
 
 /// [`Op::Scale`](super::Op::Scale)
 pub(super) struct Scale {
-    pub by: f64,
+    pub by: Factor,
 }
 
 impl Meaning for Scale {
@@ -176,10 +176,13 @@ impl Meaning for Scale {
     }
     each_element!(|self| 1);
     fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::step(format!("× {}", factor(self.by)))
+        Picture::step(format!("× {}", factor(*self.by)))
     }
     fn training(&self, _: &Site<'_>) -> Training {
         Entry::of_input(Passing::InPlace).alone()
+    }
+    fn quantities(&self) -> Vec<Quantity> {
+        self.by.root().map(|root| Quantity::Size(root.of)).into_iter().collect()
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Activation, MaskRule};
 use crate::ir::infer::{Mismatch, broadcast, fail};
 use crate::ir::print::{flag, optional};
 use crate::ir::work::Work;
-use crate::ir::{Dim, Module, Sym, Type};
+use crate::ir::{Dim, Factor, Module, Sym, Type};
 
 /// Fields of [`Op::Attention`](super::Op::Attention).
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +15,7 @@ pub struct Attention {
     /// How a query and a key give a score.
     pub score: Score,
     /// Multiplies the scores.
-    pub scale: f64,
+    pub scale: Factor,
     /// Bounds the scaled scores: `cap * tanh(score / cap)`.
     pub softcap: Option<f64>,
     /// Hides keys after the query; query `i` is at position `P + i`.
@@ -224,9 +224,13 @@ impl Meaning for Attention {
         Training::Computed { entries, results }
     }
     fn quantities(&self) -> Vec<Quantity> {
+        let scale = match self.scale.root() {
+            Some(root) => Some(Quantity::Size(root.of)),
+            None => (self.scale != 1.0).then_some(Quantity::Real(Named::ScoreScale, *self.scale)),
+        };
         let softcap = self.softcap.map(|cap| Quantity::Real(Named::Softcap, cap));
         let dropout = (self.dropout > 0.0).then_some(Quantity::Real(Named::Dropout, self.dropout));
-        softcap.into_iter().chain(dropout).collect()
+        scale.into_iter().chain(softcap).chain(dropout).collect()
     }
 }
 

@@ -46,8 +46,8 @@ pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
                 match (h.divide_by(*size), w.divide_by(*size)) {
                     (Some(rows), Some(columns)) => {
                         let all = (&rows * &columns).extent();
-                        let all =
-                            all.map_or_else(|| &rows * &columns, |n| Extent::new("patches", n.get()).into());
+                        let all = all
+                            .map_or_else(|| &rows * &columns, |n| Extent::by_rule("patches", n.get()).into());
                         Ok(vec![Type::float([batch.clone(), all, Dim::from(*dim)])])
                     }
                     _ => fail(format!("patches of {size} do not divide {h}x{w}")),

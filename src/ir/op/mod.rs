@@ -33,7 +33,7 @@ pub use position::Pairing;
 pub use route::{Router, RouterGroups, RouterScore};
 pub use table::{FrequencyRule, LongRotary, LongRule, RotaryTable, Slopes};
 
-use super::{Extent, MemberId, dim::Sym};
+use super::{Extent, Factor, MemberId, dim::Sym};
 
 /// One operation of a module's body. Shapes: `B` batch, `T` queries, `K` keys (`P + T` in a causal
 /// decoder, `S` in cross attention), `H` heads, `D` features.
@@ -166,7 +166,7 @@ pub enum Op {
     /// `x * by`
     Scale {
         /// The factor.
-        by: f64,
+        by: Factor,
     },
     /// `x + by`
     Shift {

@@ -184,19 +184,25 @@ pub(super) struct Alibi<'a> {
 impl Meaning for Alibi<'_> {
     fn text(&self, _: &Module) -> String {
         let Self { queries, keys, slopes } = self;
-        let (first, last) = (slopes.slope(0), slopes.slope(slopes.heads.saturating_sub(1)));
+        let (first, last) = (slopes.slope(0), slopes.slope(slopes.heads.get().saturating_sub(1)));
         format!("alibi_bias {queries:?} {keys:?} heads={} first={first:?} last={last:?}", slopes.heads)
     }
     fn sentence(&self) -> &'static str {
         "scores lowered with distance, in every head by a slope of its own"
     }
     fn infer(&self, _: &Given<'_>) -> Types {
-        let heads = Dim::of(self.slopes.heads);
+        let heads = Dim::from(self.slopes.heads);
         Ok(vec![Type::float([Dim::of(1u64), heads, self.queries.queries(), self.keys.keys()])])
     }
     tabulates!();
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::notes([Note::Words("ALiBi".into())])
+    }
+    fn quantities(&self) -> Vec<Quantity> {
+        let Slopes { heads, max, scale } = self.slopes;
+        let reals = [(Named::AlibiMax, *max), (Named::AlibiScale, *scale)];
+        let reals = reals.into_iter().map(|(named, x)| Quantity::Real(named, x));
+        [Quantity::Size(*heads)].into_iter().chain(reals).collect()
     }
     fn along(&self) -> Vec<Sequence> {
         vec![self.queries, self.keys]

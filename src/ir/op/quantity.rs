@@ -51,6 +51,10 @@ named! {
     Theta = "theta";
     /// Base of the wavelengths of sinusoidal positions.
     Base = "base";
+    /// If the number of heads is a power of two, the smallest slope of ALiBi is `2^-ALIBI_MAX`.
+    AlibiMax = "alibi_max";
+    /// Factor on the slopes of ALiBi.
+    AlibiScale = "alibi_scale";
     /// How much longer sequences may be than in training.
     ScalingFactor = "scaling_factor";
     /// Factor on the sines and cosines of rotary angles.

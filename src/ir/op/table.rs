@@ -152,7 +152,7 @@ impl FrequencyRule {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slopes {
     /// The number of heads.
-    pub heads: u64,
+    pub heads: Extent,
     /// If the number of heads is a power of two, the smallest slope is `2^-max`.
     pub max: f64,
     /// A factor on every slope.
@@ -163,7 +163,7 @@ impl Slopes {
     /// The slope of a head.
     pub fn slope(&self, head: u64) -> f64 {
         let of = |i: u64, n: u64| self.scale * 2f64.powf(-self.max * i as f64 / n as f64);
-        let below = match self.heads.checked_ilog2() {
+        let below = match self.heads.get().checked_ilog2() {
             Some(power) => 1u64 << power,
             None => 1,
         };

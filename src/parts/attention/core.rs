@@ -7,12 +7,12 @@ use crate::field::mend::mended;
 use crate::field::record::{Places, choice, entry, record};
 use crate::field::rule::{self, Is, Rule};
 use crate::field::value::{Field, Shape, Value};
-use crate::field::{Context, Positive, Probability};
+use crate::field::{Context, Factor, Probability};
 use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, MaskRule, Op, Sequence};
 use crate::ir::print::thousands;
-use crate::ir::{Dim, Extent, Init, Sym, Type, ValueId};
+use crate::ir::{self, Dim, Extent, Init, Sym, Type, ValueId};
 use crate::parts::mask::Mask;
 use crate::parts::norm::Norm;
 use crate::parts::position::{Geometry, Position};
@@ -291,9 +291,9 @@ choice! {
 
 impl Score {
     /// The usual factor on the scores, if it is not that of dot products: the learned vector scales additive ones.
-    pub fn scale(self, given: Positive, places: &Places) -> Positive {
+    pub fn scale(self, given: Factor, places: &Places) -> Factor {
         match self {
-            Score::Additive if !places.has("scale") => Positive(1.0),
+            Score::Additive if !places.has("scale") => Factor::plain(1.0),
             Score::Additive | Score::Dot => given,
         }
     }
@@ -347,7 +347,7 @@ macro_rules! heads_record {
                 /// How a query and a key give a score.
                 score: $crate::parts::attention::core::Score = value($crate::parts::attention::core::Score::Dot);
                 /// Factor on the scores; additive scores have none (1) unless it is given.
-                scale: $crate::field::Positive = formula("1/sqrt(head_dim)");
+                scale: $crate::field::Factor = formula("1/sqrt(head_dim)");
                 /// Bound on the scores: `c tanh(score / c)` (Gemma 2).
                 softcap: Option<$crate::field::Positive> = absent;
                 /// Norms on queries and keys, over each head or over all heads together.
@@ -359,8 +359,13 @@ macro_rules! heads_record {
 }
 pub(crate) use heads_record;
 
+/// The features of each query and key head: those given, or by rule `d_model / heads`.
+pub fn head_dim(n: u64, places: &Places) -> Extent {
+    if places.has("head_dim") { Extent::new("head_dim", n) } else { Extent::by_rule("head_dim", n) }
+}
+
 /// What a positional scheme needs to know of attention whose `rotated` features carry the positions.
-pub fn geometry(site: &Site<'_>, heads: u64, rotated: Extent, mask: &Mask) -> Geometry {
+pub fn geometry(site: &Site<'_>, heads: Extent, rotated: Extent, mask: &Mask) -> Geometry {
     Geometry {
         heads,
         head_dim: rotated,
@@ -398,7 +403,7 @@ pub struct Scores {
     /// The weights of additive scores, `[H, D]`; scores are dot products without them.
     pub score: Option<ValueId>,
     /// Factor on the scores.
-    pub scale: f64,
+    pub scale: ir::Factor,
     /// Bound on the scores: `c tanh(score / c)`.
     pub softcap: Option<f64>,
     /// Whether keys after the query are hidden.

@@ -9,7 +9,7 @@ use crate::field::rule::{Is, Rule};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{MaskRule, Op};
-use crate::ir::{Dim, Part, Role, Slot, Sym, Type};
+use crate::ir::{self, Dim, Part, Role, Slot, Sym, Type};
 use crate::parts::scope::{Lowered, Padding};
 
 heads_record! {
@@ -29,7 +29,13 @@ heads_record! {
 
 impl Cross {
     fn settled(self, _: &Context<'_>) -> Self {
-        Self { scale: self.score.scale(self.scale, &self.places), ..self }
+        Self { scale: self.score.scale(self.scale.clone(), &self.places), ..self }
+    }
+
+    /// The sizes of its heads.
+    fn sizes(&self) -> Heads {
+        let head_dim = core::head_dim(*self.head_dim, &self.places);
+        Heads::new(*self.heads, *self.kv_heads, head_dim, *self.value_dim)
     }
 
     /// What it is, in a few words.
@@ -60,7 +66,7 @@ impl Cross {
         let source = b.argument("memory", source);
         let given = scope.arguments(&mut b, &needs).concat();
 
-        let sizes = Heads::new(*self.heads, *self.kv_heads, *self.head_dim, *self.value_dim);
+        let sizes = self.sizes();
         let (heads, keys, values) = (sizes.queries(), sizes.keys(), sizes.values());
         let bias = &self.bias.0;
         let projections = [
@@ -96,7 +102,7 @@ impl Cross {
             bias: None,
             sinks: None,
             score,
-            scale: *self.scale,
+            scale: ir::Factor::of(&self.scale, &[("head_dim", sizes.head_dim), ("d_model", scope.d_model)]),
             softcap: self.softcap.map(|c| *c),
             causal: false,
             dropout: *self.dropout.0.weights,

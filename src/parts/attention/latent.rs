@@ -8,11 +8,11 @@ use super::Site;
 use super::core::{self, Dropout, Scores};
 use crate::diag::Diagnostic;
 use crate::field::record::record;
-use crate::field::{Positive, Size};
+use crate::field::{Factor, Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
-use crate::ir::{Extent, Part, Role, Slot, ValueId};
+use crate::ir::{self, Extent, Part, Role, Slot, ValueId};
 use crate::parts::mask::Mask;
 use crate::parts::norm::{Norm, RmsNorm};
 use crate::parts::position::Position;
@@ -47,7 +47,7 @@ record! {
         /// Norm of the latent vectors.
         norm: Norm = value(rms_norm());
         /// Factor on the scores.
-        scale: Positive = formula("1/sqrt(content_dim + rotary_dim)");
+        scale: Factor = formula("1/sqrt(content_dim + rotary_dim)");
         /// Dropout of the weights and of the output.
         dropout: Dropout = value(Dropout::none());
         /// Which keys a query may see.
@@ -74,7 +74,7 @@ impl Latent {
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
         let rotary = Extent::new("rotary_dim", *self.rotary_dim);
-        let geometry = core::geometry(site, *self.heads, rotary, &self.mask);
+        let geometry = core::geometry(site, Extent::new("heads", *self.heads), rotary, &self.mask);
         let scheme = site.position.scheme();
         let rule = self.mask.rule(scope.is_causal);
         let (in_op, of_mask) = rule.split();
@@ -142,7 +142,10 @@ impl Latent {
             bias,
             sinks: None,
             score: None,
-            scale: *self.scale,
+            scale: ir::Factor::of(
+                &self.scale,
+                &[("content_dim", content), ("rotary_dim", rotary), ("d_model", scope.d_model)],
+            ),
             softcap: None,
             causal: in_op,
             dropout: *self.dropout.0.weights,

@@ -8,7 +8,7 @@ use crate::field::{Context, Positive};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Activation, Op};
-use crate::ir::{Extent, Init, Part, Role, Slot, ValueId};
+use crate::ir::{self, Extent, Init, Part, Role, Slot, ValueId};
 use crate::parts::mask::Mask;
 use crate::parts::position::Position;
 use crate::parts::scope::{Lowered, Padding};
@@ -32,7 +32,7 @@ heads_record! {
 
 impl MultiHead {
     fn settled(self, _: &Context<'_>) -> Self {
-        Self { scale: self.score.scale(self.scale, &self.places), ..self }
+        Self { scale: self.score.scale(self.scale.clone(), &self.places), ..self }
     }
 
     /// Checks the fields, for a stack that is causal or not and for its positional scheme, if that is
@@ -40,6 +40,12 @@ impl MultiHead {
     pub fn check(&self, position: Option<&Position>, is_causal: bool) -> Vec<Diagnostic> {
         let rotated = (*self.head_dim, self.places.of("head_dim"));
         core::check(position, rotated, &self.mask, is_causal)
+    }
+
+    /// The sizes of its heads.
+    fn sizes(&self) -> Heads {
+        let head_dim = core::head_dim(*self.head_dim, &self.places);
+        Heads::new(*self.heads, *self.kv_heads, head_dim, *self.value_dim)
     }
 
     /// What it is, in a few words.
@@ -56,8 +62,8 @@ impl MultiHead {
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
         let sequence = scope.sequence;
-        let head_dim = Extent::new("head_dim", *self.head_dim);
-        let geometry = core::geometry(site, *self.heads, head_dim, &self.mask);
+        let geometry =
+            core::geometry(site, Extent::new("heads", *self.heads), self.sizes().head_dim, &self.mask);
         let scheme = site.position.scheme();
         let rule = self.mask.rule(scope.is_causal);
         let (in_op, of_mask) = rule.split();
@@ -80,7 +86,7 @@ impl MultiHead {
         let given_position: Vec<ValueId> = given_position.concat();
         let given_mask = given_mask.concat().first().copied();
 
-        let sizes = Heads::new(*self.heads, *self.kv_heads, *self.head_dim, *self.value_dim);
+        let sizes = self.sizes();
         let (heads, keys, values) = (sizes.queries(), sizes.keys(), sizes.values());
         let project = |b: &mut Builder, variable: &str, member: &str, width: Extent, bias: bool| {
             let layer = scope.linear(&site.path(member), scope.d_model, width, bias);
@@ -128,7 +134,7 @@ impl MultiHead {
             bias,
             sinks: sinks.transpose()?,
             score,
-            scale: *self.scale,
+            scale: ir::Factor::of(&self.scale, &[("head_dim", sizes.head_dim), ("d_model", scope.d_model)]),
             softcap: self.softcap.map(|c| *c),
             causal: in_op,
             dropout: *self.dropout.0.weights,
@@ -150,7 +156,7 @@ impl MultiHead {
         (q, query_dim): (ValueId, Extent),
         (k, key_dim): (ValueId, Extent),
     ) -> Result<(ValueId, ValueId), Mismatch> {
-        let sizes = Heads::new(*self.heads, *self.kv_heads, *self.head_dim, *self.value_dim);
+        let sizes = self.sizes();
         let queries = Normed { name: "query", heads: sizes.heads, dim: query_dim };
         let keys = Normed { name: "key", heads: sizes.kv_heads, dim: key_dim };
         Ok((norm.lower(b, site, &queries, q)?, norm.lower(b, site, &keys, k)?))
@@ -199,14 +205,13 @@ pub struct Heads {
 
 impl Heads {
     /// In the words of the spec; values are as wide as keys unless they are given a width of their own.
-    pub fn new(heads: u64, kv_heads: u64, head_dim: u64, value_dim: u64) -> Self {
+    pub fn new(heads: u64, kv_heads: u64, head_dim: Extent, value_dim: u64) -> Self {
         let of_heads = Extent::new("heads", heads);
-        let width = Extent::new("head_dim", head_dim);
         Self {
             heads: of_heads,
             kv_heads: if kv_heads == heads { of_heads } else { Extent::new("kv_heads", kv_heads) },
-            head_dim: width,
-            value_dim: if value_dim == head_dim { width } else { Extent::new("value_dim", value_dim) },
+            head_dim,
+            value_dim: if head_dim == value_dim { head_dim } else { Extent::new("value_dim", value_dim) },
         }
     }
 

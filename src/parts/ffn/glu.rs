@@ -101,7 +101,7 @@ impl Clamped {
         let limit = *self.limit;
         let gate = b.op("gate", Op::Clamp { min: None, max: Some(limit) }, &[gate])?;
         let up = b.op("up", Op::Clamp { min: Some(-limit), max: Some(limit) }, &[up])?;
-        let steep = b.op("s", Op::Scale { by: *self.alpha }, &[gate])?;
+        let steep = b.op("s", Op::Scale { by: (*self.alpha).into() }, &[gate])?;
         let open = b.op("s", Op::Activate(op::Activation::Sigmoid), &[steep])?;
         let gate = b.op("gate", Op::Mul, &[gate, open])?;
         let up = b.op("up", Op::Shift { by: *self.shift }, &[up])?;

@@ -88,7 +88,7 @@ impl Classify {
             let member = b.layer("distillation", layer);
             let second = b.op("second", Op::Layer { member }, &[token])?;
             logits = b.op("logits", Op::Add, &[logits, second])?;
-            logits = b.op("logits", Op::Scale { by: 0.5 }, &[logits])?;
+            logits = b.op("logits", Op::Scale { by: 0.5.into() }, &[logits])?;
         }
         Ok(Lowered { module: b.finish(&[logits]), takes_table: false, takes_mask })
     }

@@ -2,12 +2,12 @@
 //! token table if tied, and otherwise a projection of its own.
 
 use super::{Lowered, Site};
-use crate::field::Positive;
 use crate::field::record::record;
+use crate::field::{Factor, Positive};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
-use crate::ir::{Init, Layer, Part, Role, Slot, ValueId};
+use crate::ir::{self, Init, Layer, Part, Role, Slot, ValueId};
 
 record! {
     /// A score for every token of the vocabulary.
@@ -20,7 +20,7 @@ record! {
         fixed_bias: bool = value(false);
         /// Factor on the hidden states (T5: `1/sqrt(d_model)`) and therefore on the logits, except the
         /// bias.
-        scale: Positive = value(Positive(1.0));
+        scale: Factor = value(Factor::plain(1.0));
         /// Bound on the logits: `c tanh(logit / c)` (Gemma 2).
         softcap: Option<Positive> = absent;
     }
@@ -36,7 +36,8 @@ impl Lm {
         let mut x = b.argument("x", site.hidden());
         let table = self.tied.then(|| b.argument("table", site.table()));
         if *self.scale != 1.0 {
-            x = b.op("x", Op::Scale { by: *self.scale }, &[x])?;
+            x =
+                b.op("x", Op::Scale { by: ir::Factor::of(&self.scale, &[("d_model", site.d_model)]) }, &[x])?;
         }
         let mut logits = match table {
             Some(table) => {

@@ -50,7 +50,7 @@ slot! {
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
     /// Query heads.
-    pub heads: u64,
+    pub heads: Extent,
     /// Features of each head that may be rotated.
     pub head_dim: Extent,
     /// The sequence of the queries and keys.

@@ -40,7 +40,7 @@ impl T5 {
     fn table(&self, scope: &Scope, path: &str, at: Geometry) -> Layer {
         let path = format!("{path}.{TABLE}");
         let buckets = Extent::new("buckets", *self.buckets);
-        scope.init.embedding(&path, Rows::Distances, buckets, Extent::new("heads", at.heads), None)
+        scope.init.embedding(&path, Rows::Distances, buckets, at.heads, None)
     }
 }
 
@@ -65,11 +65,8 @@ impl Scheme for T5 {
             return vec![scope.ambient(Ambient::Buckets(buckets), values, build)];
         }
         let table = self.table(scope, &scope.path, at);
-        let bias = vec![(
-            "bias",
-            Type::float([Dim::of(1u64), Dim::from(Extent::new("heads", at.heads)), queries, keys]),
-        )];
-        let ambient = Ambient::BucketBias { buckets, heads: at.heads };
+        let bias = vec![("bias", Type::float([Dim::of(1u64), Dim::from(at.heads), queries, keys]))];
+        let ambient = Ambient::BucketBias { buckets, heads: at.heads.get() };
         vec![scope.ambient(ambient, bias, move |b, _| {
             let buckets = b.op("buckets", op.clone(), &[])?;
             let rows = b.apply(TABLE, table.clone(), buckets)?;

@@ -157,7 +157,7 @@ impl Tape<'_> {
             Training::Member => self.forward_member(module, node, lengths, inputs, out),
             Training::Table => {
                 if let Op::AlibiBias { slopes, .. } = &node.op {
-                    let distances = out / u128::from(slopes.heads.max(1));
+                    let distances = out / u128::from(slopes.heads.get().max(1));
                     self.briefly(out.saturating_add(distances.saturating_mul(2)));
                 }
                 let sizes: Vec<u128> = (0..node.outputs.len()).map(|i| bytes(self, i)).collect();

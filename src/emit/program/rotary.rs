@@ -1,0 +1,54 @@
+//! Which frequencies a table of rotary positions has: one rule, or another one for long sequences.
+
+use crate::ir::Extent;
+use crate::ir::op::{FrequencyRule, LongRule, RotaryTable, Sequence};
+
+/// The frequencies of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Frequencies<'r> {
+    /// The same for every sequence that the table is for.
+    Same(Rule<'r>),
+    /// Others for long sequences.
+    ByLength {
+        /// Sequences with more positions than this are long.
+        from: u64,
+        /// Those of other sequences.
+        usual: Rule<'r>,
+        /// Those of long ones.
+        long: Rule<'r>,
+    },
+}
+
+/// How frequencies come about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule<'r> {
+    /// By a rule that does not depend on the length.
+    Fixed(&'r FrequencyRule),
+    /// By a base that grows with the length beyond `from` (dynamic NTK).
+    Dynamic {
+        /// The factor.
+        factor: f64,
+        /// The number of positions in training.
+        from: u64,
+    },
+}
+
+/// The frequencies of a table along a sequence. Where the length is known, or both rules are the same, there is no
+/// choice.
+pub fn frequencies(rotary: &RotaryTable, along: Sequence) -> Frequencies<'_> {
+    let usual = Rule::Fixed(&rotary.rule);
+    let Some(long) = &rotary.long else { return Frequencies::Same(usual) };
+    let from = long.from;
+    let beyond = match &long.rule {
+        LongRule::Frequencies(rule) => Rule::Fixed(rule),
+        LongRule::Dynamic { factor } => Rule::Dynamic { factor: *factor, from },
+    };
+    match along {
+        Sequence::Fixed(length) if length <= Extent::from(from) => Frequencies::Same(usual),
+        Sequence::Fixed(_) => Frequencies::Same(beyond),
+        Sequence::Whole | Sequence::Cached | Sequence::Source if beyond == usual => Frequencies::Same(usual),
+        Sequence::Whole | Sequence::Cached | Sequence::Source => {
+            Frequencies::ByLength { from, usual, long: beyond }
+        }
+    }
+}
