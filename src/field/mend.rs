@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use super::context::Context;
-use super::record::{listed, titled};
 use super::value::{Field, Shape, SlotDoc};
+use super::words::{listed, titled};
 use crate::diag::suggest::{foreign, foreign_among, suggest};
 use crate::diag::{Code, Diagnostic, ideas};
 use crate::source::Span;

@@ -9,6 +9,7 @@ pub mod mend;
 pub mod record;
 pub mod rule;
 pub mod value;
+pub mod words;
 
 pub use context::Context;
 pub use factor::Factor;

@@ -30,6 +30,7 @@ use super::context::Context;
 use super::mend::{meant_part, mended_part, report_part};
 use super::rule::{self, Rule};
 use super::value::{Field, SlotDoc, Value, wrong_kind};
+use super::words::{listed, titled};
 use crate::diag::ideas;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
@@ -237,21 +238,6 @@ impl<'n> Reader<'n> {
 
 fn whole(name: &str, cx: &Context<'_>) -> Option<u64> {
     expr::Scope::lookup(cx, name).and_then(|(number, _)| number.to_u64())
-}
-
-/// How messages name a record.
-pub(super) fn titled(title: &str) -> String {
-    if title == "spec" { "the spec".to_owned() } else { format!("`{title}`") }
-}
-
-/// A list for sentences: "`a`, `b` and `c`".
-pub fn listed(names: &[&str]) -> String {
-    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
-    match quoted.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
-        None => "nothing".to_owned(),
-    }
 }
 
 /// An entry of a map that is written.

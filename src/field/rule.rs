@@ -5,7 +5,6 @@
 //! function named by `check` in a `record!`.
 
 use super::context::Context;
-use super::value::{DefaultDoc, Field};
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
@@ -269,15 +268,6 @@ impl Is {
             Is::NotZero => number().is_some_and(|n| n != 0.0),
             Is::Empty => length(value) == Some(0),
             Is::NotEmpty => length(value).is_some_and(|n| n > 0),
-        }
-    }
-
-    /// Whether a field that is not given is so.
-    pub fn is_default_of(self, field: &Field) -> bool {
-        match field.default {
-            DefaultDoc::Value(value) => self != Is::Given && self.holds(&value()),
-            DefaultDoc::Absent => self == Is::Absent,
-            DefaultDoc::Required | DefaultDoc::Formula(_) => false,
         }
     }
 

@@ -7,7 +7,7 @@
 use std::ops::Deref;
 
 use super::context::Context;
-use super::rule::Rule;
+use super::rule::{Is, Rule};
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
@@ -121,6 +121,15 @@ impl Field {
         default: DefaultDoc,
     ) -> Self {
         Self { name, doc, shape, default, rules: &[] }
+    }
+
+    /// Whether it has this property where it is not given.
+    pub fn is_by_default(&self, is: Is) -> bool {
+        match self.default {
+            DefaultDoc::Value(value) => is != Is::Given && is.holds(&value()),
+            DefaultDoc::Absent => is == Is::Absent,
+            DefaultDoc::Required | DefaultDoc::Formula(_) => false,
+        }
     }
 
     /// The rules that are about this field before another one.

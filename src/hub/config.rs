@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use super::family::{Default, Family};
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
-use crate::field::record::listed;
+use crate::field::words::listed;
 use crate::names::formula::{Scope, eval, same};
 use crate::names::json;
 use crate::source::Span;

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::hash::Hasher;
 use std::rc::Rc;
 
-use super::infer::{Mismatch, infer};
+use super::infer::Mismatch;
 use super::{
     Layer, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Part, Role, Run, Type, Value, ValueId,
 };
@@ -237,7 +237,7 @@ impl Builder {
     pub fn ops(&mut self, names: &[&str], op: Op, inputs: &[ValueId]) -> Result<Vec<ValueId>, Mismatch> {
         let types = {
             let given: Vec<&Type> = inputs.iter().map(|id| self.ty(*id)).collect();
-            infer(&op, &given, &self.module, &self.arena.0.borrow().all)?
+            op.infer(&given, &self.module, &self.arena.0.borrow().all)?
         };
         if types.len() != names.len() {
             return Err(Mismatch(format!("{} results, {} names", types.len(), names.len())));

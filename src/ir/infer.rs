@@ -1,9 +1,6 @@
-//! The types of ops' results: the entry point, and rules that several ops share.
-//!
-//! Lowering builds nodes with these rules, and `verify` applies them again to the finished graph.
+//! Why types do not fit, and rules of types that several ops share.
 
-use super::op::meaning::{Given, Types};
-use super::{DType, Dim, Module, Op, Type};
+use super::{Dim, Type};
 
 /// Why an op does not fit its inputs, in terms of shapes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,23 +12,6 @@ pub struct Mismatch(pub String);
 /// Always.
 pub(super) fn fail<T>(text: impl Into<String>) -> Result<T, Mismatch> {
     Err(Mismatch(text.into()))
-}
-
-/// The types of an op's results. `module` owns the members that the op refers to; `modules` are all modules
-/// so far, which include its children.
-///
-/// # Errors
-/// The op does not fit its inputs.
-pub fn infer(op: &Op, inputs: &[&Type], module: &Module, modules: &[Module]) -> Types {
-    op.meaning().infer(&Given { inputs, module, modules })
-}
-
-/// The type of the result of an op that is computed feature by feature, which is that of its one input.
-pub(super) fn one_float(given: &Given<'_>) -> Types {
-    match given.inputs {
-        [x] if x.dtype == DType::Float && !x.optional => Ok(vec![(*x).clone()]),
-        _ => fail("one float tensor expected"),
-    }
 }
 
 /// The index of an axis that is counted from the last one.

@@ -26,6 +26,7 @@ pub mod init;
 pub mod op;
 pub mod paths;
 pub mod print;
+pub mod text;
 pub mod verify;
 pub mod work;
 

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
-use super::infer::infer;
 use super::{Graph, MemberId, MemberKind, Module, ModuleId, Type};
 
 /// A graph that has passed all checks. Only [`verify`] creates it.
@@ -121,7 +120,7 @@ fn check_body(graph: &Graph, module: &Module, report: &mut dyn FnMut(String)) {
         if types.len() != node.inputs.len() {
             continue;
         }
-        match infer(&node.op, &types, module, &graph.modules) {
+        match node.op.infer(&types, module, &graph.modules) {
             Ok(found) => {
                 let stated: Vec<&Type> =
                     node.outputs.iter().filter_map(|id| module.values.get(id.0)).map(|v| &v.ty).collect();

@@ -6,41 +6,18 @@
 //! only when the graph is built.
 
 mod block;
+mod bug;
 mod root;
 mod stack;
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::value::MAX_ELEMENTS;
 use crate::ir::build::{Arena, TooLarge};
-use crate::ir::infer::Mismatch;
 use crate::ir::paths;
-use crate::ir::verify::{Verified, Violation, verify};
+use crate::ir::verify::{Verified, verify};
 use crate::spec::ModelSpec;
 
-/// A bug in trafoc: a spec that passed every check did not give a graph.
-#[derive(Clone, Debug)]
-pub struct Bug(pub String);
-
-impl std::fmt::Display for Bug {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "this is a bug in trafoc: {}", self.0)
-    }
-}
-
-impl std::error::Error for Bug {}
-
-impl From<Mismatch> for Bug {
-    fn from(mismatch: Mismatch) -> Self {
-        Bug(mismatch.0)
-    }
-}
-
-impl From<Vec<Violation>> for Bug {
-    fn from(violations: Vec<Violation>) -> Self {
-        let lines: Vec<String> = violations.iter().map(Violation::to_string).collect();
-        Bug(lines.join("; "))
-    }
-}
+pub use bug::Bug;
 
 /// Lowers and verifies a spec. Returns `Ok(None)` after reporting errors of the spec.
 ///

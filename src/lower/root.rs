@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::Bug;
+use super::bug::Bug;
 use super::stack::{self, Takes, camel};
 use crate::diag::Diagnostic;
 use crate::ir::build::{Arena, Builder};

@@ -6,7 +6,7 @@
 
 use crate::ir::{Dim, Sym};
 
-pub use crate::ir::print::thousands as exact;
+pub use crate::ir::text::thousands as exact;
 
 /// A count in a few characters: `124.4 M`, `8.03 B`; below a thousand, the number itself.
 pub fn count(n: u128) -> String {

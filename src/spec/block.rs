@@ -1,6 +1,6 @@
 //! One kind of block: its wiring, and the part at every call site.
 
-use super::keys::Used;
+use super::used::Used;
 use super::wiring::{PartKind, Wiring, resolve};
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::entry;

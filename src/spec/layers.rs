@@ -5,17 +5,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::stack;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
 use crate::field::mend::mended;
-use crate::field::record::listed;
-use crate::field::value::Value;
+use crate::field::value::{DefaultDoc, Field, Shape, Value};
+use crate::field::words::listed;
 use crate::field::{Size, value::wrong_kind};
 use crate::source::Span;
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Kind, Node};
+
+/// The fields of one item of `runs`.
+pub fn run_fields() -> Vec<Field> {
+    vec![
+        Field::new("count", "How many layers.", Size::describe, DefaultDoc::Required),
+        Field::new(
+            "cycle",
+            "Names of the blocks they cycle through.",
+            || Shape::List(String::describe),
+            DefaultDoc::Required,
+        ),
+    ]
+}
 
 /// Consecutive layers that cycle through the trees of some blocks.
 #[derive(Clone, Debug)]
@@ -296,7 +308,7 @@ fn explicit(
     let mut runs = Vec::new();
     let mut total = 0u64;
     for item in items {
-        let item = &*mended(item, "run", &stack::run_fields(), &[], cx);
+        let item = &*mended(item, "run", &run_fields(), &[], cx);
         let Some(count) = item.get("count") else {
             wrong_kind(item, "`{count: n, cycle: [names]}`", cx);
             return None;

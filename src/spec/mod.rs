@@ -18,6 +18,8 @@ pub mod model;
 pub mod schema;
 pub mod stack;
 pub mod sweep;
+pub mod used;
+pub mod values;
 pub mod version;
 pub mod weights;
 pub mod wiring;

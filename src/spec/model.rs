@@ -1,8 +1,8 @@
 //! Decodes a whole spec, and checks what concerns more than one of its parts.
 
-use super::keys::Used;
 use super::lets::Lets;
 use super::stack::{self, Stack, Surroundings};
+use super::used::Used;
 use super::version;
 use super::weights::Weights;
 use super::wiring;

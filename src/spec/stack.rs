@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::block::{self, Block, Decoded, Part};
-use super::keys::{self, Used};
+use super::keys;
 use super::layers;
 use super::lets::Lets;
+use super::used::{Used, is_stack_key};
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::entry;
@@ -56,19 +57,6 @@ pub struct Segment {
     pub cycle: Vec<usize>,
 }
 
-/// The fields of one item of `runs`.
-pub fn run_fields() -> Vec<Field> {
-    vec![
-        Field::new("count", "How many layers.", Size::describe, DefaultDoc::Required),
-        Field::new(
-            "cycle",
-            "Names of the blocks they cycle through.",
-            || Shape::List(String::describe),
-            DefaultDoc::Required,
-        ),
-    ]
-}
-
 /// The rules that relate the fields of a stack to one another.
 pub const RULES: &[Rule] = &[
     Rule::divides("share", "layers"),
@@ -113,7 +101,7 @@ pub fn fields() -> Vec<Field> {
         Shape::List(String::describe)
     }
     fn run_shape() -> Shape {
-        Shape::List(|| Shape::Record("run", run_fields))
+        Shape::List(|| Shape::Record("run", layers::run_fields))
     }
     let mut all = vec![Field::new("layers", "How many layers.", Size::describe, DefaultDoc::Required)];
     all.extend(block::fields());
@@ -168,7 +156,7 @@ pub fn decode(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> Op
 }
 
 fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> Option<Stack> {
-    let node = &keys::mend(node, around.name, around.wirings, around.has_memory, cx);
+    let node = &keys::mend(node, around.name, &fields(), around.wirings, around.has_memory, cx);
     let layers = decode_layers(node, &around, cx);
     around.lets.resolve(cx);
     let embed_tree = match (around.embed, node.get("embed")) {
@@ -390,7 +378,7 @@ fn base_tree(node: &Node, embed: &Node, norm: Option<&Node>, cx: &mut Context<'_
         under.push(entry_at("position", position));
     }
     let own: Vec<_> =
-        node.entries().unwrap_or(&[]).iter().filter(|e| !keys::is_stack_key(&e.key)).cloned().collect();
+        node.entries().unwrap_or(&[]).iter().filter(|e| !is_stack_key(&e.key)).cloned().collect();
     merge(&Node::map(under, node.span), &Node::map(own, node.span), &super::Parts, cx.sink())
 }
 

@@ -9,7 +9,7 @@ use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::context::Fault;
-use crate::field::record::listed;
+use crate::field::words::listed;
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Sign, Term, TermKind};
 use crate::syntax::expr::{Expr, ExprKind, Number, Scope};

@@ -6,20 +6,12 @@
 use std::collections::VecDeque;
 
 use super::Notation;
+use super::comment::Comment;
 use super::dsl::string_len;
 use super::outline::{Group, Outline, Value};
 use super::text::as_comment;
 use super::tree::{Kind, Node, Style};
 use super::yaml::lossless;
-
-/// A comment, and where it begins.
-#[derive(Clone, Debug)]
-pub struct Comment {
-    /// The comment as written, with its `#` or `//`.
-    pub text: String,
-    /// The offset of its first byte.
-    pub start: usize,
-}
 
 /// The outline of a text that parses without errors; `tree` is what it parses to.
 pub fn read(text: &str, notation: Notation, tree: &Node) -> Outline {

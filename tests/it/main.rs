@@ -17,6 +17,8 @@ mod begin;
 #[cfg(feature = "interp")]
 mod capabilities;
 #[cfg(test)]
+mod circles;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod compare;

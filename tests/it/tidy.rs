@@ -88,45 +88,6 @@ fn dependencies_run_one_way() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The files of the command line depend on each other in one direction: what several commands share is below them.
-#[test]
-fn files_of_the_command_line_form_no_circle() {
-    let all = sources(&["src/cli"]);
-    let stem = |name: &str| Path::new(name).file_stem().unwrap().to_string_lossy().into_owned();
-    let names: BTreeSet<String> = all.iter().map(|(name, _)| stem(name)).collect();
-    let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    let uses = |own: &str, text: &str| -> BTreeSet<String> {
-        let code: String =
-            text.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
-        let mut used = BTreeSet::new();
-        for after in code.split("super::").skip(1).chain(code.split("crate::cli::").skip(1)) {
-            match after.strip_prefix('{') {
-                Some(list) => used.extend(list.split('}').next().unwrap().split(',').map(|w| word(w.trim()))),
-                None => _ = used.insert(word(after)),
-            }
-        }
-        used.remove(own);
-        // What is no file is an item of `mod.rs`, which knows all files.
-        used.into_iter().map(|name| if names.contains(&name) { name } else { "mod".to_owned() }).collect()
-    };
-    // The root declares the files and dispatches; only the others can form a circle with it.
-    let mut left: Vec<(String, BTreeSet<String>)> = all
-        .iter()
-        .map(|(name, text)| (stem(name), uses(&stem(name), text)))
-        .filter(|(name, _)| name != "mod")
-        .collect();
-    assert!(left.len() > 50 && left.iter().any(|(_, used)| used.len() > 5));
-    loop {
-        let unresolved: BTreeSet<String> = left.iter().map(|(name, _)| name.clone()).collect();
-        let before = left.len();
-        left.retain(|(_, used)| used.iter().any(|name| name == "mod" || unresolved.contains(name)));
-        if left.len() == before {
-            break;
-        }
-    }
-    assert!(left.is_empty(), "these are part of a circle or use one: {left:#?}");
-}
-
 /// Calls that open a file. Those that read are in `src/read.rs`, which refuses pipes and devices and bounds what is
 /// read; those that write are in `src/write.rs`, which replaces files as a whole.
 const OPENING: &[&str] = &[

@@ -3,7 +3,7 @@
 use super::outline::Tint;
 use crate::ir::op::meaning::Note;
 use crate::ir::op::{Op, Score};
-use crate::ir::print::factor;
+use crate::ir::text::factor;
 use crate::ir::{Dim, Graph, Layer, MemberKind, Module, Role, Slot, Type, stack_len};
 use crate::report::number::exact;
 

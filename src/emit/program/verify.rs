@@ -11,7 +11,6 @@ use super::function::{Action, BlockCall, Caches, Call, Function, Lent, Scan, Sta
 use super::merge::is_same_type;
 use super::needs::{Need, Origin};
 use super::{Body, Draft, FieldKind, Module, name};
-use crate::ir::infer::infer;
 use crate::ir::op::Op;
 use crate::ir::verify::Violation;
 use crate::ir::{self, Layer, MemberKind, ModuleId, Sym, Type, ValueId, stack_len};
@@ -357,7 +356,7 @@ impl<'a> Check<'a> {
         if types.len() != inputs.len() {
             return;
         }
-        match infer(op, &types, self.graph(), &self.draft.graph.modules) {
+        match op.infer(&types, self.graph(), &self.draft.graph.modules) {
             Ok(found) => self.outputs(&found.iter().collect::<Vec<_>>(), statement, "an op"),
             Err(mismatch) => self.report(mismatch.0),
         }

@@ -1,10 +1,10 @@
 //! Ops that work feature by feature.
 
-use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::meaning::{Given, Meaning, Picture, Site, Types, one_float};
 use super::quantity::{Named, Quantity};
 use super::training::{Entry, Operand, Passing, Training};
-use crate::ir::infer::{broadcast, fail, one_float};
-use crate::ir::print::{factor, optional};
+use crate::ir::infer::{broadcast, fail};
+use crate::ir::text::{factor, optional};
 use crate::ir::work::Work;
 use crate::ir::{DType, Factor, Module, Type};
 

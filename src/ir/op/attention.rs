@@ -5,7 +5,7 @@ use super::quantity::{Named, Quantity};
 use super::training::{Entry, Operand, Passing, Training};
 use super::{Activation, MaskRule};
 use crate::ir::infer::{Mismatch, broadcast, fail};
-use crate::ir::print::{flag, optional};
+use crate::ir::text::{flag, optional};
 use crate::ir::work::Work;
 use crate::ir::{Dim, Factor, Module, Sym, Type};
 

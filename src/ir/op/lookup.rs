@@ -4,7 +4,7 @@
 use super::meaning::{Given, Meaning, Picture, Site, Types, size};
 use super::training::{Entry, Operand, Passing, Training};
 use crate::ir::infer::fail;
-use crate::ir::print::thousands;
+use crate::ir::text::thousands;
 use crate::ir::work::Work;
 use crate::ir::{DType, Dim, Module, Role, Type};
 

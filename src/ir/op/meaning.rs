@@ -7,12 +7,12 @@
 use std::fmt;
 
 use super::MaskRule;
-use super::members::Callee;
+use super::callee::Callee;
 use super::quantity::Quantity;
 use super::training::Training;
-use crate::ir::infer::Mismatch;
+use crate::ir::infer::{Mismatch, fail};
 use crate::ir::op::Sequence;
-use crate::ir::print::thousands;
+use crate::ir::text::thousands;
 use crate::ir::work::Work;
 use crate::ir::{DType, Dim, Extent, MemberId, Module, Node, Role, Type};
 
@@ -161,6 +161,14 @@ impl<'a> Given<'a> {
     /// There is no such module.
     pub fn callee(&self, index: usize) -> Result<&'a Module, Mismatch> {
         self.modules.get(index).ok_or(Mismatch("no such module".into()))
+    }
+}
+
+/// The type of the result of an op that is computed feature by feature, which is that of its one input.
+pub(super) fn one_float(given: &Given<'_>) -> Types {
+    match given.inputs {
+        [x] if x.dtype == DType::Float && !x.optional => Ok(vec![(*x).clone()]),
+        _ => fail("one float tensor expected"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Ops that refer to a member of their module: a layer, a child module, the blocks of a stack, experts.
 
+use super::callee::{Callee, Runs};
 use super::layer;
 use super::meaning::{Given, Meaning, Note, Picture, Site, Types};
 use super::training::Training;
@@ -29,45 +30,6 @@ fn called(inputs: &[&Type], callee: &Module) -> Types {
         }
     }
     Ok(callee.results.iter().map(|id| callee.value(*id).ty.clone()).collect())
-}
-
-/// A module that a node runs.
-pub struct Callee {
-    /// The module.
-    pub module: ModuleId,
-    /// How often it runs.
-    pub runs: Runs,
-}
-
-/// How often a module runs while its caller runs once.
-#[derive(Clone)]
-pub enum Runs {
-    /// This number of times, each time on the whole input.
-    Whole(u128),
-    /// Experts with the same module, each on the rows sent to it: together, `rows * taken / of` rows on
-    /// average.
-    Routed {
-        /// The number of rows of the input.
-        rows: Dim,
-        /// The number of experts with this module, times the number of experts to which a token is sent.
-        taken: u128,
-        /// The number of all experts.
-        of: u128,
-    },
-}
-
-impl Runs {
-    /// The work of all runs.
-    pub fn of(&self, work: &Work) -> Work {
-        match self {
-            Runs::Whole(n) => work.times(*n),
-            // The parts of equal experts add up to `rows * active` exactly.
-            Runs::Routed { rows, taken, of } => {
-                let taken = Dim::of(*taken);
-                work.each(|dim| (dim.substitute(Sym::Rows, rows) * taken.clone()).div_ceil(*of))
-            }
-        }
-    }
 }
 
 /// The work of all called modules together.

@@ -10,30 +10,34 @@
 
 mod arithmetic;
 mod attention;
+mod callee;
 mod heads;
 mod layer;
 mod lookup;
 mod mask;
+mod mask_rule;
 pub mod meaning;
 mod members;
 mod position;
 pub mod quantity;
 mod route;
+mod sequence;
 mod shape;
 mod table;
 pub mod training;
 
 pub use arithmetic::Activation;
 pub use attention::{Attention, Score};
+pub use callee::{Callee, Runs};
 pub use lookup::Pool;
-pub use mask::{Hidden, MaskRule, Window, reach, visible_pairs};
+pub use mask_rule::{Hidden, MaskRule, Window, reach, visible_pairs};
 pub use meaning::Meaning;
-pub use members::{Callee, Runs};
 pub use position::Pairing;
 pub use route::{Router, RouterGroups, RouterScore};
-pub use table::{FrequencyRule, LongRotary, LongRule, RotaryTable, Slopes};
+pub use sequence::Sequence;
+pub use table::{FrequencyRule, LongRotary, LongRule, RotaryTable, SinusoidLayout, Slopes};
 
-use super::{Extent, Factor, MemberId, dim::Sym};
+use super::{Extent, Factor, MemberId, Module, Type};
 
 /// One operation of a module's body. Shapes: `B` batch, `T` queries, `K` keys (`P + T` in a causal
 /// decoder, `S` in cross attention), `H` heads, `D` features.
@@ -294,43 +298,14 @@ impl Op {
     }
 }
 
-/// The sequence along which an op runs, with its length and its first position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Sequence {
-    /// `T` positions, starting at 0: a stack that does not decode with a cache.
-    Whole,
-    /// `T` positions, starting at `P`; as keys `P + T` positions, starting at 0: a causal decoder.
-    Cached,
-    /// `S` positions: the source of an encoder-decoder.
-    Source,
-    /// A number of positions that the spec fixes: the patches of an image.
-    Fixed(Extent),
-}
-
-impl Sequence {
-    /// The number of queries: `T`, `S` or a fixed number.
-    pub fn queries(self) -> super::Dim {
-        match self {
-            Sequence::Whole | Sequence::Cached => Sym::Time.into(),
-            Sequence::Source => Sym::Source.into(),
-            Sequence::Fixed(n) => n.into(),
-        }
+impl Op {
+    /// The types of its results. `module` owns the members that it refers to; `modules` are all modules so far, which
+    /// include its children. Lowering builds nodes with these rules, and `verify` applies them again to the finished
+    /// graph.
+    ///
+    /// # Errors
+    /// It does not fit its inputs.
+    pub fn infer(&self, inputs: &[&Type], module: &Module, modules: &[Module]) -> meaning::Types {
+        self.meaning().infer(&meaning::Given { inputs, module, modules })
     }
-
-    /// The number of keys: `P + T` in a causal decoder, otherwise the number of queries.
-    pub fn keys(self) -> super::Dim {
-        match self {
-            Sequence::Cached => super::Dim::sym(Sym::Past) + super::Dim::sym(Sym::Time),
-            Sequence::Whole | Sequence::Source | Sequence::Fixed(_) => self.queries(),
-        }
-    }
-}
-
-/// Order of sines and cosines in a sinusoidal table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SinusoidLayout {
-    /// sin, cos, sin, cos, ... (the paper, d2l)
-    Interleaved,
-    /// all sines, then all cosines (Marian, M2M-100)
-    Concat,
 }

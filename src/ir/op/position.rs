@@ -5,7 +5,7 @@ use super::quantity::{Named, Quantity};
 use super::training::{Entry, Passing, Training};
 use super::{FrequencyRule, LongRotary, LongRule, RotaryTable, Sequence, SinusoidLayout, Slopes};
 use crate::ir::infer::fail;
-use crate::ir::print::{optional, thousands};
+use crate::ir::text::{optional, thousands};
 use crate::ir::work::Work;
 use crate::ir::{DType, Dim, Extent, Module, Role, Type};
 

@@ -5,7 +5,7 @@ use super::meaning::{Given, Meaning, Picture, Site, Types};
 use super::quantity::{Named, Quantity};
 use super::training::{Entry, Passing, Training};
 use crate::ir::infer::fail;
-use crate::ir::print::{flag, optional};
+use crate::ir::text::{flag, optional};
 use crate::ir::work::Work;
 use crate::ir::{Dim, Extent, Module};
 

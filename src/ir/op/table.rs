@@ -1,4 +1,4 @@
-//! Tables that follow from a few numbers: the angles of rotary positions and the slopes of ALiBi.
+//! Tables that follow from a few numbers: sinusoids, the angles of rotary positions, and the slopes of ALiBi.
 //!
 //! A graph contains the numbers and the rule instead of the table, so its size does not grow with the width
 //! or the number of heads. Code that runs a model computes the whole table; code that displays a model
@@ -7,6 +7,15 @@
 use std::hash::{Hash, Hasher};
 
 use crate::ir::Extent;
+
+/// Order of sines and cosines in a sinusoidal table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SinusoidLayout {
+    /// sin, cos, sin, cos, ... (the paper, d2l)
+    Interleaved,
+    /// all sines, then all cosines (Marian, M2M-100)
+    Concat,
+}
 
 /// Angles of rotary positions: position `p` rotates pair `i` by `p * inverse_frequency(i)`.
 #[derive(Clone, Debug, PartialEq)]

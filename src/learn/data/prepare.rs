@@ -11,7 +11,7 @@ use super::file::Named;
 use super::order::Loader;
 use super::read::{Faults, Form, Place, Raw, read};
 use crate::diag::{Code, Diagnostic, Sink};
-use crate::field::record::listed;
+use crate::field::words::listed;
 use crate::learn::random::Stream;
 use crate::learn::recipe::agree::{Task, too_many};
 use crate::learn::recipe::{Batch, Format, Locations, Masking, Recipe, Split, Tokens};

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Recipe;
 use crate::diag::{Code, Diagnostic, Sink};
-use crate::field::record::listed;
+use crate::field::words::listed;
 use crate::ir::{Graph, paths};
 use crate::parts::Head;
 use crate::parts::init::matches;

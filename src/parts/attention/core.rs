@@ -1,7 +1,7 @@
 //! Fields and lowering steps that several kinds of attention share.
 
 use super::Site;
-use super::multi_head::Heads;
+use super::heads::Heads;
 use crate::diag::Diagnostic;
 use crate::field::mend::mended;
 use crate::field::record::{Places, choice, entry, record};
@@ -11,7 +11,7 @@ use crate::field::{Context, Factor, Probability};
 use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, MaskRule, Op, Sequence};
-use crate::ir::print::thousands;
+use crate::ir::text::thousands;
 use crate::ir::{self, Dim, Extent, Init, Sym, Type, ValueId};
 use crate::parts::mask::Mask;
 use crate::parts::norm::Norm;

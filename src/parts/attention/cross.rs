@@ -3,7 +3,7 @@
 
 use super::Site;
 use super::core::{self, Dropout, Normed, Score, Scores, heads_record};
-use super::multi_head::{Heads, repeated};
+use super::heads::{Heads, repeated};
 use crate::field::Context;
 use crate::field::rule::{Is, Rule};
 use crate::ir::build::Builder;

@@ -3,6 +3,7 @@
 
 use super::Site;
 use super::core::{self, Dropout, Gate, Normed, Over, QkNorm, Scores, When, heads_record};
+use super::heads::{Heads, cached, repeated};
 use crate::diag::Diagnostic;
 use crate::field::{Context, Positive};
 use crate::ir::build::Builder;
@@ -189,80 +190,4 @@ impl MultiHead {
         let y = b.op("y", Op::MergeHeads, &[y])?;
         b.op("y", Op::Mul, &[y, gate])
     }
-}
-/// The sizes of the heads of an attention.
-#[derive(Clone, Copy, Debug)]
-pub struct Heads {
-    /// Heads of queries.
-    pub heads: Extent,
-    /// Heads of keys and values.
-    pub kv_heads: Extent,
-    /// Features of a query's or a key's head.
-    pub head_dim: Extent,
-    /// Features of a value's head.
-    pub value_dim: Extent,
-}
-
-impl Heads {
-    /// In the words of the spec; values are as wide as keys unless they are given a width of their own.
-    pub fn new(heads: u64, kv_heads: u64, head_dim: Extent, value_dim: u64) -> Self {
-        let of_heads = Extent::new("heads", heads);
-        Self {
-            heads: of_heads,
-            kv_heads: if kv_heads == heads { of_heads } else { Extent::new("kv_heads", kv_heads) },
-            head_dim,
-            value_dim: if head_dim == value_dim { head_dim } else { Extent::new("value_dim", value_dim) },
-        }
-    }
-
-    /// Features of all queries.
-    pub fn queries(&self) -> Extent {
-        self.heads * self.head_dim
-    }
-
-    /// Features of all keys.
-    pub fn keys(&self) -> Extent {
-        self.kv_heads * self.head_dim
-    }
-
-    /// Features of all values.
-    pub fn values(&self) -> Extent {
-        self.kv_heads * self.value_dim
-    }
-
-    /// Features of the joined heads.
-    pub fn joined(&self) -> Extent {
-        self.heads * self.value_dim
-    }
-
-    /// How many heads of queries share one of keys.
-    pub fn repeats(&self) -> Extent {
-        self.heads.divide(self.kv_heads).unwrap_or(Extent::from(1))
-    }
-}
-
-/// Keys and values, preceded by those in the cache if the stack decodes.
-pub fn cached(
-    b: &mut Builder,
-    scope: &crate::parts::scope::Scope,
-    k: ValueId,
-    v: ValueId,
-) -> Result<(ValueId, ValueId), Mismatch> {
-    if scope.sequence != crate::ir::op::Sequence::Cached {
-        return Ok((k, v));
-    }
-    Ok((b.op("k", Op::Cache, &[k])?, b.op("v", Op::Cache, &[v])?))
-}
-
-/// Repeats every key and value head as often as query heads share it.
-pub fn repeated(
-    b: &mut Builder,
-    times: Extent,
-    k: ValueId,
-    v: ValueId,
-) -> Result<(ValueId, ValueId), Mismatch> {
-    if times == 1 {
-        return Ok((k, v));
-    }
-    Ok((b.op("k", Op::RepeatHeads { times }, &[k])?, b.op("v", Op::RepeatHeads { times }, &[v])?))
 }

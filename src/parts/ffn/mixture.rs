@@ -9,7 +9,7 @@ use crate::field::{Context, Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op, Router};
-use crate::ir::print::thousands;
+use crate::ir::text::thousands;
 use crate::ir::{Extent, Init, Layer, ModuleId, Part, Role, Run, Slot};
 
 slot! {

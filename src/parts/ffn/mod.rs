@@ -13,7 +13,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field::record::{Reader, slot};
 use crate::field::{Context, Positive};
 use crate::ir::infer::Mismatch;
-use crate::ir::print::thousands;
+use crate::ir::text::thousands;
 use crate::ir::{Dim, Extent, ModuleId, Part, Slot, Sym, Type};
 use crate::syntax::expr::Scope as _;
 

@@ -5,8 +5,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::wiring::{self, PRELUDE, PartKind};
 use super::super::{load, model, stack};
+use super::definitions::Definitions;
+use super::pieces::{has, not, within};
 use super::rules::{POWERS, Scope, at, at_most, if_given, of_rule, required};
-use super::{Definitions, has, not, texts, within};
+use super::texts::{self, wirings};
 use crate::field::value::{DefaultDoc, Field};
 use crate::ir::ModelKind;
 use crate::parts::attention::multi_head::MultiHead;
@@ -394,12 +396,4 @@ fn within_required(key: &str, what: &Json) -> Json {
 fn with_memory() -> Vec<&'static str> {
     let with = PRELUDE.lines().filter(|line| line.contains(", memory)"));
     with.filter_map(|line| line.strip_prefix("block ")?.split('(').next()).collect()
-}
-
-/// The names of the prelude's wirings, in their order.
-pub fn wirings() -> Vec<&'static str> {
-    let mut names: Vec<&str> =
-        PRELUDE.lines().filter_map(|l| l.strip_prefix("block ")?.split('(').next()).collect();
-    names.dedup();
-    names
 }

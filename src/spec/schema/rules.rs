@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Definitions, has, not, within};
+use super::definitions::Definitions;
+use super::pieces::{has, not, within};
 use crate::field::rule::{Is, Rule, RuleKind};
 use crate::field::value::{DefaultDoc, Field, PartDoc, Shape, SlotDoc};
 
@@ -159,10 +160,10 @@ pub fn of_rule(rule: &Rule, fields: &[Field], scope: Scope) -> Vec<Json> {
             let clash = |a: Json, b: Json| not(json!({ "allOf": [a, b] }));
             match scope {
                 Scope::Given => vec![clash(given(rule.field, is), given(rule.other, so))],
-                Scope::Whole if other.is_some_and(|other| so.is_default_of(other)) => {
+                Scope::Whole if other.is_some_and(|other| other.is_by_default(*so)) => {
                     vec![clash(given(rule.field, is), is_absent(rule.other))]
                 }
-                Scope::Whole if field.is_some_and(|field| is.is_default_of(field)) => {
+                Scope::Whole if field.is_some_and(|field| field.is_by_default(*is)) => {
                     vec![clash(is_absent(rule.field), given(rule.other, so))]
                 }
                 Scope::Whole => Vec::new(),

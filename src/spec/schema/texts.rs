@@ -3,8 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::wiring::PartKind;
-use super::conditions::wirings;
+use super::super::wiring::{PRELUDE, PartKind};
 use crate::source::is_hidden;
 use crate::syntax::expr::Function;
 use crate::syntax::text::MAX_DEPTH;
@@ -184,4 +183,12 @@ pub fn tensor() -> Json {
         "propertyNames": { "pattern": NAME }, "additionalProperties": { "$ref": "#/definitions/tensor" },
     });
     json!({ "anyOf": [paths, laid_out, copy, below] })
+}
+
+/// The names of the prelude's wirings, in their order.
+pub fn wirings() -> Vec<&'static str> {
+    let mut names: Vec<&str> =
+        PRELUDE.lines().filter_map(|l| l.strip_prefix("block ")?.split('(').next()).collect();
+    names.dedup();
+    names
 }

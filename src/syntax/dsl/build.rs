@@ -9,7 +9,7 @@ use crate::syntax::equation::usual_params;
 use crate::syntax::text::{MAX_KEY, dedent, one_line};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
-use super::Rule;
+use super::grammar::Rule;
 
 /// The tree of a whole text.
 pub fn tree(pairs: Pairs<'_, Rule>, text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {

@@ -5,7 +5,7 @@ use pest::error::{Error, ErrorVariant, InputLocation};
 use crate::diag::{Code, Diagnostic};
 use crate::source::{SourceId, Span};
 
-use super::Rule;
+use super::grammar::Rule;
 
 /// The diagnostic for a text that does not match the grammar.
 pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {

@@ -1,6 +1,6 @@
 //! Prints an outline in the DSL.
 
-use super::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
+use super::lines::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
 use crate::syntax::dsl::{fits_braces, is_interval, is_key, is_part_word, is_plain};
 use crate::syntax::equation;
 use crate::syntax::merge::IsPart;

@@ -1,6 +1,6 @@
 //! Prints an outline as YAML.
 
-use super::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
+use super::lines::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
 use crate::syntax::outline::{Group, Outline, Value};
 use crate::syntax::text::{is_dedented, is_hidden, one_line};
 use crate::syntax::token::may_be_value;

@@ -5,7 +5,7 @@
 
 use serde_yaml::granit_parser::{self, Event, Parser, ScalarStyle, StructureStyle, Tag};
 
-use crate::syntax::comments::Comment;
+use crate::syntax::comment::Comment;
 use crate::syntax::outline::{Group, Outline, Value};
 use crate::syntax::text::dedent;
 use crate::syntax::tree::Style;
@@ -87,7 +87,7 @@ fn scalar(value: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
         return Value::Delete;
     }
     let style = match style {
-        ScalarStyle::Plain if tag.is_none() && super::is_null(value) => return Value::Null,
+        ScalarStyle::Plain if tag.is_none() && super::rules::is_null(value) => return Value::Null,
         ScalarStyle::Plain if tag.is_some() => Style::Quoted,
         ScalarStyle::Plain => Style::Plain,
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,

@@ -8,6 +8,7 @@
 mod fault;
 pub(super) mod lossless;
 mod read;
+mod rules;
 mod survey;
 
 use crate::diag::Sink;
@@ -16,16 +17,7 @@ use crate::source::{SourceId, SourceMap};
 use super::text;
 use super::tree::Node;
 
-/// The most aliases in a text.
-pub const MAX_ALIASES: usize = 1_000;
-/// The most nodes in a tree after every alias is expanded.
-pub const MAX_EXPANDED: usize = 50_000;
-
-/// Whether a plain scalar means null: exactly the spellings of YAML 1.2's core schema. Any other, such as
-/// `nUll`, is a text.
-pub(super) fn is_null(text: &str) -> bool {
-    matches!(text, "" | "~" | "null" | "Null" | "NULL")
-}
+pub use rules::{MAX_ALIASES, MAX_EXPANDED};
 
 /// Parses a YAML source to a tree.
 pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node> {

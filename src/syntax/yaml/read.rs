@@ -15,7 +15,8 @@ use crate::source::{SourceId, Span};
 use crate::syntax::text::{MAX_DEPTH, dedent};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
-use super::{MAX_ALIASES, MAX_EXPANDED, fault};
+use super::fault;
+use super::rules::{MAX_ALIASES, MAX_EXPANDED};
 
 /// Builds the tree of a text in which the survey found no errors.
 pub fn read(text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
@@ -175,7 +176,7 @@ impl Builder<'_, '_> {
     /// Whether a word that the reader takes for null is a text here.
     fn is_word(&self, start: usize, end: usize) -> bool {
         let written = self.text.get(start..end).unwrap_or("").trim();
-        written.eq_ignore_ascii_case("null") && !super::is_null(written)
+        written.eq_ignore_ascii_case("null") && !super::rules::is_null(written)
     }
 
     fn scalar(&self, text: String, start: usize, end: usize, tagged: bool) -> Node {

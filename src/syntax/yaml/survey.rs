@@ -11,7 +11,8 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
 use crate::syntax::text::{MAX_DEPTH, MAX_KEY, MAX_NODES};
 
-use super::{MAX_ALIASES, MAX_EXPANDED, fault};
+use super::fault;
+use super::rules::{MAX_ALIASES, MAX_EXPANDED};
 
 /// Reports everything that a text may not contain, and returns whether a tree can be built from it.
 pub fn survey(text: &str, id: SourceId, sink: &mut Sink) -> bool {
@@ -115,7 +116,7 @@ impl Survey<'_, '_> {
                     self.cut(value, span);
                 }
                 if self.takes_key() {
-                    if plain && super::is_null(value) {
+                    if plain && super::rules::is_null(value) {
                         self.bad_key(span, "nothing")
                     } else {
                         self.key(value, span)

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::{Faults, Place, Raw, Visit, each_line};
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::listed;
+use crate::field::words::listed;
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
 use crate::learn::recipe::data::{Separator, Table};

@@ -1,0 +1,36 @@
+//! The sequences along which ops run.
+
+use crate::ir::Extent;
+use crate::ir::dim::{Dim, Sym};
+
+/// The sequence along which an op runs, with its length and its first position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Sequence {
+    /// `T` positions, starting at 0: a stack that does not decode with a cache.
+    Whole,
+    /// `T` positions, starting at `P`; as keys `P + T` positions, starting at 0: a causal decoder.
+    Cached,
+    /// `S` positions: the source of an encoder-decoder.
+    Source,
+    /// A number of positions that the spec fixes: the patches of an image.
+    Fixed(Extent),
+}
+
+impl Sequence {
+    /// The number of queries: `T`, `S` or a fixed number.
+    pub fn queries(self) -> Dim {
+        match self {
+            Sequence::Whole | Sequence::Cached => Sym::Time.into(),
+            Sequence::Source => Sym::Source.into(),
+            Sequence::Fixed(n) => n.into(),
+        }
+    }
+
+    /// The number of keys: `P + T` in a causal decoder, otherwise the number of queries.
+    pub fn keys(self) -> Dim {
+        match self {
+            Sequence::Cached => Dim::sym(Sym::Past) + Dim::sym(Sym::Time),
+            Sequence::Whole | Sequence::Source | Sequence::Fixed(_) => self.queries(),
+        }
+    }
+}
