@@ -18,7 +18,7 @@ pub mod limit {
     pub const HEADER: u64 = 32 << 20;
     /// The index of a checkpoint in several files.
     pub const INDEX: usize = 32 << 20;
-    /// A tokenizer, a codebook, and what else a model's directory holds beside its weights.
+    /// A tokenizer, a codebook, and whatever else a model's directory contains in addition to its weights.
     pub const CODEBOOK: usize = 256 << 20;
     /// Texts that are to be gone on with, or judged.
     pub const TEXTS: usize = 256 << 20;
@@ -144,7 +144,7 @@ fn special(_: &fs::Metadata) -> &'static str {
     "a device"
 }
 
-/// What is unpacked from a file of so many bytes; an error once it is more than a text unpacks to.
+/// The unpacked content of a compressed file of this size; an error if it is larger than any text would be.
 #[derive(Debug)]
 pub struct Unpacked<R> {
     inner: R,

@@ -82,7 +82,7 @@ impl<'a> Context<'a> {
         self.sink.has_errors()
     }
 
-    /// Whether so many diagnostics have been reported that no more are kept.
+    /// Whether the limit of reported diagnostics is reached, so that no more are kept.
     pub fn is_full(&self) -> bool {
         self.sink.is_full()
     }

@@ -1,5 +1,5 @@
-//! What an author misspelled → a report with what was probably meant, and the tree with that in its place: so
-//! that nothing is reported which only follows from a slip.
+//! Reports misspelled keys and parts with what was probably meant, and corrects them in the tree, so that
+//! nothing else is reported that only follows from the misspelling.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ use crate::diag::{Code, Diagnostic, ideas};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 
-/// The map with every key reported that is neither a field nor one of `more`. A key that was probably a
-/// slip stands for the field it was meant for, so that nothing else is said about it; others are gone.
+/// The map without the keys that are neither a field nor one of `more`, which are reported. A key that is probably
+/// misspelled gets the name of the field that was meant, so that nothing else is reported about it.
 pub fn mended<'n>(
     node: &'n Node,
     title: &str,
@@ -33,7 +33,7 @@ pub fn mended<'n>(
         if cx.is_full() {
             break;
         }
-        // A name that exists deeper is no slip.
+        // A name that exists deeper down is not misspelled.
         let deeper = (1..=3).any(|depth| below(&e.key, &given, depth, None).is_some());
         let meant = meant(&e.key, &names).filter(|_| !deeper);
         cx.report(unknown_key(e, title, (&given, &other), &names, meant.as_deref()));
@@ -53,7 +53,7 @@ fn meant(key: &str, names: &[&str]) -> Option<String> {
 fn unknown_key(
     entry: &Entry,
     title: &str,
-    // Fields in the parts that are there come before those in parts that could be.
+    // The fields that the author gave, and the others. The given ones are searched first.
     (given, other): (&[Field], &[Field]),
     names: &[&str],
     meant: Option<&str>,
@@ -62,7 +62,7 @@ fn unknown_key(
     let message = format!("{} has no key `{key}`", titled(title));
     let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
     let ours = foreign(key).map(|ours| ours.rsplit('.').next().unwrap_or(ours));
-    // A place that takes the value comes before one that has only the name.
+    // A field that accepts the value is preferred to one that only has the name.
     let deeper = |key: &str| {
         let at = |value| {
             (1..=4).find_map(|depth| below(key, given, depth, value).or(below(key, other, depth, value)))
@@ -75,32 +75,32 @@ fn unknown_key(
     match (meant, ours, deeper(ours.unwrap_or(key))) {
         (Some(name), Some(_), _) => diagnostic.help(format!("trafoc calls this `{name}`")),
         (Some(name), None, _) => diagnostic.help(format!("did you mean `{name}`?")),
-        (None, _, Some(Place { path, part: Some(part) })) => {
+        (None, _, Some(Destination { path, part: Some(part) })) => {
             diagnostic.help(format!("write `{part}` as the value of `{path}`"))
         }
-        (None, Some(_), Some(Place { path, part: None })) => {
+        (None, Some(_), Some(Destination { path, part: None })) => {
             diagnostic.help(format!("trafoc calls this `{path}`"))
         }
-        (None, None, Some(Place { path, part: None })) => diagnostic.help(format!("it belongs at `{path}`")),
+        (None, None, Some(Destination { path, part: None })) => diagnostic.help(format!("it belongs at `{path}`")),
         (None, Some(name), None) => diagnostic.help(format!("trafoc calls this `{name}`, elsewhere")),
         (None, None, None) if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
         (None, None, None) => diagnostic.help(format!("it has {}", listed(names))),
     }
 }
 
-/// Where a name belongs.
-struct Place {
-    /// The path of the key.
+/// Where a key belongs.
+struct Destination {
+    /// The path of the field.
     path: String,
     /// The part without fields that is the key's value.
     part: Option<&'static str>,
 }
 
-/// The place of a field or part of that name, exactly so far below some fields; of a field or part that may have this
-/// value, if one is given.
-fn below(key: &str, fields: &[Field], depth: usize, value: Option<&Node>) -> Option<Place> {
-    let at = |path: &str| Place { path: path.to_owned(), part: None };
-    let inside = |field: &Field| -> Option<Place> {
+/// Where a field or part of this name is, exactly `depth` levels below some fields. If a value is given, the field or
+/// part must accept it.
+fn below(key: &str, fields: &[Field], depth: usize, value: Option<&Node>) -> Option<Destination> {
+    let at = |path: &str| Destination { path: path.to_owned(), part: None };
+    let inside = |field: &Field| -> Option<Destination> {
         let in_record = |fields: Vec<Field>, depth: usize| match depth {
             0 => None,
             1 => fields
@@ -109,9 +109,9 @@ fn below(key: &str, fields: &[Field], depth: usize, value: Option<&Node>) -> Opt
                 .map(|f| at(f.name)),
             _ => below(key, &fields, depth.saturating_sub(1), value),
         };
-        let within = |name: &str, place: Place| match place.path.as_str() {
-            "" => Place { path: name.to_owned(), ..place },
-            path => Place { path: format!("{name}.{path}"), ..place },
+        let within = |name: &str, place: Destination| match place.path.as_str() {
+            "" => Destination { path: name.to_owned(), ..place },
+            path => Destination { path: format!("{name}.{path}"), ..place },
         };
         let found = match (field.shape)() {
             Shape::Record(_, fields) => in_record(fields(), depth),
@@ -120,7 +120,7 @@ fn below(key: &str, fields: &[Field], depth: usize, value: Option<&Node>) -> Opt
                 let named = doc.parts.iter().find(|p| depth == 1 && p.name == key && key != "none");
                 let named = named.map(|p| {
                     let has_fields = !(p.fields)().is_empty();
-                    if has_fields { at(p.name) } else { Place { path: String::new(), part: Some(p.name) } }
+                    if has_fields { at(p.name) } else { Destination { path: String::new(), part: Some(p.name) } }
                 });
                 named.or_else(|| {
                     doc.parts.iter().find_map(|part| {

@@ -94,7 +94,7 @@ impl Filler<'_, '_> {
         }
         let cases = node.entries().unwrap_or(&[]).iter().map(|e| e.key.as_str()).filter(|k| *k != "match");
         let known: Vec<&str> = cases.collect();
-        let message = format!("`{word}` is none of {}", known.join(", "));
+        let message = format!("`{word}` is not one of {}", known.join(", "));
         self.fault(&formula, node.span, message);
         None
     }

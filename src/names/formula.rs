@@ -144,7 +144,7 @@ fn entry(table: &str, key: &Json, scope: &dyn Scope) -> Result<Json, Fault> {
     let word = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
     entries.get(&word).cloned().ok_or_else(|| {
         let known: Vec<&str> = entries.keys().map(String::as_str).collect();
-        Fault(format!("`{word}` is none of {}", known.join(", ")))
+        Fault(format!("`{word}` is not one of {}", known.join(", ")))
     })
 }
 

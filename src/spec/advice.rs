@@ -40,7 +40,7 @@ fn converted(help: &str, in_call: bool) -> String {
     said.collect::<Vec<_>>().join("`")
 }
 
-/// A map in YAML as the DSL has it; nothing where the text is none.
+/// A map in YAML as the DSL has it; empty if the text is not a map.
 fn snippet(text: &str, in_call: bool) -> Option<String> {
     let begins = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '"' || c == '.')).next()?;
     let is_entry = text.get(begins.len()..).is_some_and(|rest| rest.starts_with(": "));

@@ -521,7 +521,7 @@ const WIDTH: usize = 80;
 impl fmt::Display for Topic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sort = match self.sort {
-            Sort::Slot => "what may stand there",
+            Sort::Slot => "a place for one part",
             Sort::Part => "a part",
             Sort::Key => "a key",
             Sort::Word => "a word",
@@ -535,7 +535,7 @@ impl fmt::Display for Topic {
         }
         writeln!(f)?;
         if self.sort != Sort::Key {
-            writeln!(f, "  stands in  {}", self.path)?;
+            writeln!(f, "  belongs to {}", self.path)?;
         }
         for (label, said) in [("takes", &self.takes), ("default", &self.default)] {
             if let Some(said) = said {

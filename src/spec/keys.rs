@@ -110,7 +110,7 @@ fn mend_map(
             }
             (Some(calls), None) if labelled(&e.key).is_some_and(|label| calls.iter().any(|c| c == label)) => {
                 let label = labelled(&e.key).unwrap_or_default();
-                let message = format!("a call site goes by its name alone, and `{}` is none", e.key);
+                let message = format!("a call site is named by its label alone, not by `{}`", e.key);
                 cx.report(
                     Diagnostic::error(Code::UnknownKey, e.key_span, message)
                         .help(format!("write `{label}: ...`")),

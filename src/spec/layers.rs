@@ -152,7 +152,7 @@ fn pattern(
             [(_, span, _), ..] => {
                 let names: Vec<&str> = blocks.iter().map(|(name, ..)| *name).collect();
                 let message =
-                    format!("{} blocks have names, and no `pattern` says where they stand", blocks.len());
+                    format!("{} blocks have names, and no `pattern` says which layers have them", blocks.len());
                 cx.report(
                     Diagnostic::error(Code::MissingKey, *span, message)
                         .help(format!("add `pattern: [{}]`", names.join(", "))),
@@ -244,11 +244,11 @@ fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Option<Vec
         }
         let before = by_start.range(..end).next_back().and_then(|(_, i)| ranges.get(*i));
         if let Some(twin) = before.filter(|r: &&Range| r.start < end && start < r.end) {
-            let message = format!("two ranges hold layer {}", twin.start.max(start));
+            let message = format!("two ranges contain layer {}", twin.start.max(start));
             cx.report(
                 Diagnostic::error(Code::BadRange, e.key_span, message)
                     .label(twin.span, "the other one")
-                    .help("a layer stands in one range at most"),
+                    .help("put each layer into one range at most"),
             );
             complete = false;
         } else {

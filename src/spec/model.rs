@@ -71,7 +71,7 @@ pub fn fields() -> Vec<Field> {
         ),
         field(
             "extends",
-            "Another spec this one is laid over; `!delete` takes a key away.",
+            "Another spec, whose keys this one adds to or replaces; `!delete` removes a key.",
             String::describe,
             DefaultDoc::Absent,
         ),
@@ -120,15 +120,15 @@ pub fn fields() -> Vec<Field> {
             "weights",
             "What a checkpoint of your own calls its tensors, each with the path of its parameter: \
              `blocks.{i}.ln_1: decoder.blocks.{i}.norm1`. Below `{into: decoder.blocks.{i}, ...}` paths are \
-             short; `{fuse: [a, b], groups: n}` takes a tensor apart, `{to: a, join: h}` puts those numbered \
-             by `{h}` together, `transpose: true` and `lead: 1` say how it lies, `{copy: a}` is a second copy \
-             and `none` a buffer. Other parameters go by their own paths.",
+             short; `{fuse: [a, b], groups: n}` splits a tensor, `{to: a, join: h}` joins those numbered \
+             by `{h}`, `transpose: true` and `lead: 1` describe its layout, `{copy: a}` is a second copy \
+             and `none` a buffer. Other parameters are found by their own paths.",
             Weights::describe,
             DefaultDoc::Absent,
         ),
         field(
             "sweep",
-            "Variants of this spec. `NAME: {...}` is laid over it, and its keys may be paths: \
+            "Variants of this spec. `NAME: {...}` holds what a variant changes, and its keys may be paths: \
              `wide: {d_model: 1024, decoder.layers: 24}`. `grid: {PATH: [values], ...}` gives every combination of \
              the values. `--variant NAME` takes one.",
             sweep,
@@ -344,7 +344,7 @@ impl Form<'_> {
             }
         }
         if let Some(e) = self.node.entry("source_vocab").filter(|_| !self.both) {
-            let message = "`source_vocab` is for an encoder beside a decoder";
+            let message = "`source_vocab` is only for a model with an encoder and a decoder";
             cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("use `vocab`"));
         }
         if let Some(head) = head {

@@ -175,7 +175,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     }
     let base = base_tree(node, &embed_tree, around.norm, cx);
     let share = node.entry("share").map(|e| (e, Size::decode(&e.value, cx)));
-    let lawful = obeys(node, layers, share.as_ref().and_then(|(_, share)| *share), cx);
+    let obeys_rules = obeys(node, layers, share.as_ref().and_then(|(_, share)| *share), cx);
     let plan = layers::plan(node, &base, layers, cx);
     let site = block::Site {
         stack: around.key,
@@ -206,7 +206,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     if is_complete && around.has_memory {
         attends(node, &blocks, &around, cx)?;
     }
-    lawful?;
+    obeys_rules?;
     let each = sharing(share, node, layers?, &mut segments, cx)?;
     if !is_complete {
         return None;

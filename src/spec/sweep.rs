@@ -144,7 +144,7 @@ fn nested(path: &str, place: Span, value: &Node) -> Node {
     })
 }
 
-/// The changes of a named variant with every dotted key, `decoder.layers: 6`, as the maps it stands for.
+/// The changes of a named variant with every dotted key, `decoder.layers: 6`, as nested maps.
 fn undotted(node: &Node, cx: &mut Context<'_>) -> Node {
     let entries = node.entries().unwrap_or(&[]);
     if !entries.iter().any(|e| e.key.contains('.')) {
@@ -153,7 +153,7 @@ fn undotted(node: &Node, cx: &mut Context<'_>) -> Node {
     let empty = Node::map(Vec::new(), node.span);
     let merged = entries.iter().fold(empty, |all, e| {
         let over = nested(&e.key, e.key_span, &e.value);
-        // A key of the base may be deleted; that is settled where the variant is laid over it.
+        // A key of the base may be deleted; merging the variant into the base does that.
         match &e.value.kind {
             Kind::Delete => join(all, over),
             Kind::Map(_) | Kind::Scalar(_) | Kind::List(_) | Kind::Null => {

@@ -89,8 +89,8 @@ impl Used {
                 "blocks" | "ranges" => {
                     // A block that no layer has is left out here. If the pattern does not name it,
                     // `super::layers` reports it as a whole.
-                    let stands = |b: &&Entry| e.key == "ranges" || stands_somewhere(node, &b.key);
-                    for tree in e.value.entries().unwrap_or(&[]).iter().filter(stands) {
+                    let is_in_use = |b: &&Entry| e.key == "ranges" || may_have_layers(node, &b.key);
+                    for tree in e.value.entries().unwrap_or(&[]).iter().filter(is_in_use) {
                         tree.value.entries().unwrap_or(&[]).iter().for_each(|e| self.report_inner(e, cx));
                     }
                 }
@@ -122,7 +122,7 @@ impl Used {
             ),
             "block" => (
                 format!("no block of the {title} has this equation"),
-                "every block that stands somewhere has one of its own: remove this one".to_owned(),
+                "every block that some layer has brings its own equation: remove this one".to_owned(),
             ),
             key if is_part && !self.called.contains(key) => (
                 format!("no block of the {title} calls `{key}`"),
@@ -138,7 +138,7 @@ impl Used {
 }
 
 /// Whether any layer may have the block with this name: `pattern` or `runs` names it, or there is neither.
-fn stands_somewhere(stack: &Node, name: &str) -> bool {
+fn may_have_layers(stack: &Node, name: &str) -> bool {
     let lists = |node: &Node| match &node.kind {
         Kind::List(items) => items.iter().any(|item| item.text() == Some(name)),
         Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => false,

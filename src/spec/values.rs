@@ -2,7 +2,6 @@
 
 use super::{ModelSpec, is_part};
 use crate::diag::Sink;
-use crate::field::Value;
 use crate::ir::Graph;
 use crate::ir::paths::join;
 use crate::names::check::{Keys, check};

@@ -69,16 +69,16 @@ fn with_marks(outline: &mut Outline, text: &str) {
             for item in &mut group.items {
                 with_marks(item, text);
                 let between = |from: usize| text.get(from..item.start).is_some_and(|t| !t.contains('\n'));
-                item.beside = before.is_some_and(between);
+                item.is_on_same_line = before.is_some_and(between);
                 before = Some(item.end);
             }
         }
         Value::Scalar { style: Style::Block, .. } => {
-            let behind = text.get(outline.end..).unwrap_or("");
-            let blank = behind.len().saturating_sub(behind.trim_start().len());
-            let behind = behind.trim_start();
-            let quotes = behind.len().saturating_sub(behind.trim_start_matches('"').len());
-            let mark = if behind.starts_with('}') { 1 } else { quotes };
+            let rest = text.get(outline.end..).unwrap_or("");
+            let blank = rest.len().saturating_sub(rest.trim_start().len());
+            let rest = rest.trim_start();
+            let quotes = rest.len().saturating_sub(rest.trim_start_matches('"').len());
+            let mark = if rest.starts_with('}') { 1 } else { quotes };
             outline.end = outline.end.saturating_add(blank).saturating_add(mark).min(text.len());
             if outline.key.is_none() {
                 let before = text.get(..outline.start).unwrap_or("").trim_end();

@@ -11,7 +11,7 @@ use crate::source::Span;
 
 use super::tree::{Entry, Kind, Node};
 
-/// Keys of one map that say the same thing in two ways: one that is laid over a map replaces the other.
+/// Keys of one map that say the same thing in two ways: when maps are merged, the new one replaces the other.
 const ALTERNATIVES: &[(&str, &str)] = &[("expansion", "hidden"), ("steps", "epochs")];
 
 /// Whether a word is the name of a part, such as `layer_norm`.
@@ -45,7 +45,7 @@ pub fn merge(base: &Node, over: &Node, parts: &dyn Parts, sink: &mut Sink) -> No
     layers.into_node()
 }
 
-/// A tree that others are laid over, one after the other: each takes time for what it holds itself, however large the
+/// A tree into which others are merged, one after the other: each takes time for its own size, however large the
 /// tree is.
 #[derive(Debug)]
 pub struct Layers {
@@ -55,7 +55,7 @@ pub struct Layers {
 
 #[derive(Debug)]
 enum Layered {
-    /// What nothing has been laid over yet.
+    /// What nothing has been merged into yet.
     Untouched(Kind),
     List(Vec<Layers>),
     Map(Fields),
@@ -130,12 +130,12 @@ impl Fields {
 }
 
 impl Layers {
-    /// A tree with nothing laid over it.
+    /// A tree before anything is merged into it.
     pub fn new(node: Node) -> Self {
         Self { span: node.span, kind: Layered::Untouched(node.kind) }
     }
 
-    /// The tree with all that has been laid over it.
+    /// The tree with everything that has been merged into it.
     pub fn into_node(self) -> Node {
         let kind = match self.kind {
             Layered::Untouched(kind) => kind,

@@ -21,7 +21,7 @@ pub struct Outline {
     pub anchor: Option<String>,
     /// Whether it begins on the line on which the previous entry ends; in the DSL the author can choose
     /// that.
-    pub beside: bool,
+    pub is_on_same_line: bool,
     /// Whether the key is the `<<` with which YAML merges maps.
     pub is_merge: bool,
     /// The value itself.
@@ -32,7 +32,7 @@ pub struct Outline {
     pub end: usize,
 }
 
-/// The value of an entry, as it is laid out.
+/// The value of an entry, with its layout.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// No value.
@@ -121,7 +121,7 @@ impl Outline {
             lead: Vec::new(),
             tail: None,
             anchor: None,
-            beside: false,
+            is_on_same_line: false,
             is_merge: false,
             value,
             start,

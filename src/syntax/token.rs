@@ -207,7 +207,7 @@ impl<'t, 'a> Cursor<'t, 'a> {
         Self { text, tokens, at: 0, depth: 0, help }
     }
 
-    /// The token so many after the next one; the end of the text beyond the last one.
+    /// The token `n` places after the next one; the end of the text beyond the last one.
     pub fn ahead(&self, n: usize) -> Token<'a> {
         let len = self.text.text.len();
         let end = Token { kind: TokenKind::End, text: "", range: len..len };

@@ -195,7 +195,7 @@ impl PartialEq for Node {
 
 /// The places in the source of a scalar's text.
 ///
-/// Exact where the text stands in the source as it is: plain scalars on one line, quoted ones without
+/// Exact where the text is in the source unchanged: plain scalars on one line, quoted ones without
 /// escapes, and block texts line by line. Elsewhere, and for a node that is no scalar, the whole node.
 #[derive(Clone, Debug)]
 pub struct Places {
@@ -205,7 +205,7 @@ pub struct Places {
 
 #[derive(Clone, Debug)]
 enum Exact {
-    /// The text begins at this offset of the source and stands there as it is.
+    /// The text begins at this offset of the source and is unchanged there.
     From(usize),
     /// For each line of the text where it begins in the text, its bytes without blanks at the end, and where those
     /// begin in the source.

@@ -410,7 +410,7 @@ fn all_that_is_wrong_is_told_at_once() {
     let wanted = [
         "`hidden_size` is \"context\", but must be a number",
         "`num_hidden_layers`: -3 is not between 1 and",
-        "`hidden_act`: `cosine` is none of",
+        "`hidden_act`: `cosine` is not one of",
         "`rms_norm_eps` is [1], but must be a number",
         "`vocab_size`: 1.5 is not a whole number",
         "`attention_bias` is \"no\", but must be true or false",
@@ -442,7 +442,7 @@ fn unknown_keys_are_named_with_their_place() {
     assert!(why.contains("did you mean `attention_bias`?") && why.contains("config.json:"), "{why}");
     let odd = text.replace("\"hidden_act\": \"silu\"", "\"hidden_act\": \"cosine\"");
     let why = imported("odd", &odd).unwrap_err();
-    assert!(why.contains("`hidden_act`: `cosine` is none of"), "{why}");
+    assert!(why.contains("`hidden_act`: `cosine` is not one of"), "{why}");
     let odd = text.replace("\"model_type\": \"llama\"", "\"model_type\": \"lama\"");
     let why = imported("odd", &odd).unwrap_err();
     assert!(why.contains("trafoc has no family for `lama`") && why.contains("`llama` is supported"), "{why}");

@@ -13,5 +13,5 @@ fn both_notations_of_a_spec_are_one_model() {
             pairs += 1;
         }
     }
-    assert!(pairs >= 3, "only {pairs} specs stand in both notations");
+    assert!(pairs >= 3, "only {pairs} specs exist in both notations");
 }

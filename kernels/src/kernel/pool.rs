@@ -8,7 +8,7 @@ pub fn pool_first(x: Tensor<3>) -> Tensor<2> {
     x.narrow(1, 0, 1).squeeze_dim(1)
 }
 
-/// The last position that is kept, or the first one if none is kept.
+/// The last position that is kept, or the first one if all are padding.
 pub fn pool_last(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     let [batch, length, width] = x.dims();
     let Some(keep) = keep else { return x.narrow(1, length - 1, 1).squeeze_dim(1) };
@@ -17,7 +17,7 @@ pub fn pool_last(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     x.gather(1, last.reshape([batch, 1, 1]).expand([batch, 1, width])).squeeze_dim(1)
 }
 
-/// The mean over the positions that are kept, or zeros if none is kept.
+/// The mean over the positions that are kept, or zeros if all are padding.
 pub fn pool_mean(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     let Some(keep) = keep else { return x.mean_dim(1).squeeze_dim(1) };
     let keep = keep.float().cast(x.dtype()).unsqueeze_dim::<3>(2);
@@ -25,7 +25,7 @@ pub fn pool_mean(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     ((x * keep).sum_dim(1) / count).squeeze_dim(1)
 }
 
-/// The largest value of each feature over the positions that are kept, or zeros if none is kept.
+/// The largest value of each feature over the positions that are kept, or zeros if all are padding.
 pub fn pool_max(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     let Some(keep) = keep else { return x.max_dim(1).squeeze_dim(1) };
     let [batch, length, width] = x.dims();

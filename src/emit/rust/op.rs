@@ -458,7 +458,7 @@ fn route(f: &mut Function<'_>, router: &Router, wanted: &Wanted<'_>) -> Result<C
     let mut choice = Code::text("affinities");
     if let Some(correction) = correction {
         let correction = match f.operand(correction) {
-            // The closure may run again, so a variable is cloned in it; a field is read anew.
+            // The closure may run again, so it clones a variable and reads a field each time.
             code if code == Code::take(correction) => Code::copy(correction),
             code => code,
         };

@@ -6,7 +6,7 @@ use super::meaning::{Given, Meaning, Note, Picture, Site, Types};
 use super::training::Training;
 use crate::ir::infer::{Mismatch, fail};
 use crate::ir::work::Work;
-use crate::ir::{Dim, Layer, MemberId, MemberKind, Module, ModuleId, Run, Sym, Type, stack_len};
+use crate::ir::{Dim, Layer, MemberId, MemberKind, Module, ModuleId, Run, Type, stack_len};
 
 fn name(module: &Module, id: MemberId) -> &str {
     module.members.get(id.0).map_or("?", |member| member.name.as_str())

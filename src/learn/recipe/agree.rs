@@ -325,7 +325,7 @@ impl Agreement<'_> {
             let message = format!("no parameter's path matches `{}`", pattern.text);
             sink.push(
                 Diagnostic::error(Code::UnusedRule, pattern.span, message)
-                    .help("`trafoc show SPEC` lists the paths; `*` stands for any text"),
+                    .help("`trafoc show SPEC` lists the paths; `*` matches any text"),
             );
         }
         let all_frozen = known.iter().all(|path| self.recipe.freeze.matches(path));

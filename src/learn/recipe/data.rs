@@ -39,7 +39,7 @@ record! {
     /// A table: csv, tsv, or one JSON object per line. A column is named as in the header, or by its number
     /// counted from 1.
     pub struct Table as "table" {
-        /// What separates the columns; by default, the file's extension decides.
+        /// What separates the columns; by default, that follows from the file's extension.
         separator: Option<Separator> = absent;
         /// Lines before the first example; the first of them names the columns. JSON has no header.
         header: Count = value(Count(1));

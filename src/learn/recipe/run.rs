@@ -11,8 +11,8 @@ record! {
         size: Size = value(Size(32));
         /// How many batches' gradients are summed before a step; the result is that of one larger batch.
         accumulate: Size = value(Size(1));
-        /// How many batches' worth of examples are sorted by length at a time, so that a batch holds
-        /// examples of similar length and little padding; 0 turns this off.
+        /// How many batches of examples are sorted by length together, so that a batch has examples of similar
+        /// length and little padding; 0 turns this off.
         bucket: Count = value(Count(0));
     }
 }
@@ -42,11 +42,11 @@ impl Checkpoint {
 }
 
 choice! {
-    /// What the losses of a step become before its gradient is taken.
+    /// How the losses of a step are combined into the number whose gradient is computed.
     pub enum Reduction {
         /// Their mean over everything that is predicted
         "mean" => Mean,
-        /// Their sum: the gradient grows with the batch, and the learning rate is to be that much smaller
+        /// Their sum: the gradient grows with the batch, so it needs a smaller learning rate
         "sum" => Sum,
     }
 }
@@ -66,7 +66,7 @@ choice! {
         "macro_f1" => MacroF1,
         /// BLEU of the whole corpus, 0 to 100 (Papineni et al. 2002), as sacreBLEU computes it
         "bleu" => Bleu,
-        /// The same over words as they stand between spaces, whatever marks are in them
+        /// The same over words separated by spaces, with punctuation left in them
         "word_bleu" => WordBleu,
         /// The mean over sentences of the BLEU of "Dive into Deep Learning" with `k = 2`, 0 to 1
         "sentence_bleu" => SentenceBleu,

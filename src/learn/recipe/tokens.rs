@@ -9,11 +9,11 @@ use crate::source::Span;
 choice! {
     /// The order of an alphabet, which gives its characters their ids.
     pub enum Order {
-        /// That of Unicode, as `sorted(set(text))` has it in Python
+        /// That of Unicode, like `sorted(set(text))` in Python
         "unicode" => Unicode,
-        /// As they appear in the data, the first one first
+        /// In order of their first appearance in the data
         "appearance" => Appearance,
-        /// The frequent ones first; of equally frequent ones as in Unicode
+        /// By falling frequency; equally frequent ones in the order of Unicode
         "frequency" => Frequency,
     }
 }
@@ -24,7 +24,7 @@ record! {
         /// One character that marks start and end and is used as padding; it is the only token that is not
         /// part of the text (id 0). Without it there are `<unk>`, `<pad>`, `<bos>` and `<eos>`.
         boundary: Option<String> = absent;
-        /// In which order the characters have their ids, after the marks.
+        /// The order in which the characters get their ids, after the special tokens.
         order: Order = value(Order::Unicode);
         /// Whether text is first converted to lower case.
         lower: bool = value(false);
@@ -49,8 +49,8 @@ record! {
         lower: bool = value(true);
         /// A word that occurs less often in the training data becomes `<unk>`.
         min_frequency: Size = value(Size(1));
-        /// The largest vocabulary, special tokens included; the most frequent words are kept. By default
-        /// all of them are.
+        /// The largest vocabulary, special tokens included; the most frequent words are kept. By default,
+        /// all are.
         vocab: Option<Size> = absent;
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod core;
 pub mod cross;
+pub mod heads;
 pub mod latent;
 pub mod multi_head;
 

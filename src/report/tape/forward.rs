@@ -55,7 +55,7 @@ pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
             tape.new_value(bytes)
         })
         .collect();
-    // Whoever calls has the inputs until the end.
+    // The caller keeps the inputs until the end.
     tape.module(graph.root, pass.lengths, &arguments, &[]);
     let cached = if pass.is_cached { grown(graph, pass.lengths, element) } else { 0 };
     let most = tape.most.saturating_add(cached);

@@ -72,7 +72,7 @@ fn whole(then: Json) -> Json {
     json!({ "if": not(has(&["extends"])), "then": then })
 }
 
-/// A stack whose own parts are what its layers have: no other map is laid over them.
+/// A stack whose layers have exactly its own parts, which no other map changes.
 fn is_plain() -> Json {
     let fields = stack::fields();
     let names = fields.iter().map(|f| f.name).filter(|name| !matches!(*name, "blocks" | "ranges"));
@@ -93,7 +93,7 @@ fn each_stack(then: &Json) -> Json {
     json!({ "allOf": STACKS.map(of) })
 }
 
-/// The rules of the tables, where nothing is laid over a value.
+/// The rules of the tables, for values that nothing changes.
 fn of_values(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
     let plain = d.shared("plain", |_| is_plain());
     let mut add =
@@ -236,7 +236,7 @@ fn blocks() -> Json {
     let order = json!({ "anyOf": [has(&["pattern"]), has(&["runs"])] });
     let mut all = vec![json!({ "if": several, "then": order })];
     all.push(json!({ "if": has(&["pattern"]), "then": has(&["blocks"]) }));
-    // A pattern of so many names leaves every further block without a layer.
+    // With `n` names in the pattern, any further block has no layer.
     all.extend((1..=LONGEST).map(|n| {
         let is_short = json!({ "type": "array", "maxItems": n });
         json!({ "if": at("pattern", &is_short), "then": within("blocks", json!({ "maxProperties": n })) })
@@ -251,7 +251,7 @@ fn of_equations(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Jso
     for stack in STACKS {
         let own = json!({ "allOf": [not(has(&["blocks"])), no_ranges] });
         all.push(within(stack, json!({ "if": own, "then": calls })));
-        // A map of a block or a range with an equation of its own, over which nothing is laid.
+        // A map of a block or a range with an equation of its own, which nothing else changes.
         let of_blocks = within("blocks", json!({ "additionalProperties": calls }));
         all.push(within(stack, json!({ "if": no_ranges, "then": of_blocks })));
         all.push(within(stack, within("ranges", json!({ "additionalProperties": calls }))));

@@ -14,7 +14,8 @@ use crate::syntax::tree::{Kind, Node};
 /// Definitions of records and slots, each created once; `None` while it is being created.
 #[derive(Default)]
 pub struct Definitions {
-    made: BTreeMap<String, Option<Json>>,
+    /// By name.
+    pub made: BTreeMap<String, Option<Json>>,
 }
 
 impl Definitions {

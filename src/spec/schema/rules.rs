@@ -1,6 +1,6 @@
 //! What values must obey beyond their own kind: the [`Rule`]s of the tables and the fields that must be given.
 //!
-//! A map of a spec is often laid over another one before anything is decoded, so these hold only where nothing is:
+//! A map of a spec is often merged into another one before anything is decoded, so these hold only where none is:
 //! [`super::conditions`] says where that is.
 
 use serde_json::{Map, Value as Json, json};
@@ -160,10 +160,10 @@ pub fn of_rule(rule: &Rule, fields: &[Field], scope: Scope) -> Vec<Json> {
             let clash = |a: Json, b: Json| not(json!({ "allOf": [a, b] }));
             match scope {
                 Scope::Given => vec![clash(given(rule.field, is), given(rule.other, so))],
-                Scope::Whole if other.is_some_and(|other| other.is_by_default(*so)) => {
+                Scope::Whole if other.is_some_and(|other| other.is_by_default(so)) => {
                     vec![clash(given(rule.field, is), is_absent(rule.other))]
                 }
-                Scope::Whole if field.is_some_and(|field| field.is_by_default(*is)) => {
+                Scope::Whole if field.is_some_and(|field| field.is_by_default(is)) => {
                     vec![clash(is_absent(rule.field), given(rule.other, so))]
                 }
                 Scope::Whole => Vec::new(),

@@ -32,7 +32,7 @@ pub fn ranges() -> String {
     r"^\s*(?:[0-9]+|(?!([0-9]+)\s*\.\.\s*\1\s*$)[0-9]*\s*\.\.\s*[0-9]*|[A-Za-z_][\w-]*)\s*$".to_owned()
 }
 
-/// Ranges of the layers of a stack of so many.
+/// Ranges of the layers of a stack with this number of layers.
 pub fn ranges_within(layers: u64) -> String {
     let (first, end) = (number_up_to(layers.saturating_sub(1)), number_up_to(layers));
     format!(r"^\s*(?:0*{first}|(?:0*{first})?\s*\.\.\s*(?:0*{end})?)\s*$")
@@ -71,7 +71,7 @@ fn balanced() -> String {
 }
 
 /// An expression: operands with operators between them, functions of as many arguments as they take, or a text with
-/// a comment. A quoted number is none.
+/// a comment. A quoted number does not count as one.
 pub fn expression() -> Json {
     let names: Vec<&str> = Function::NUMBERS.iter().map(|f| f.name()).collect();
     let number = r"(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?";
@@ -99,7 +99,7 @@ pub fn expression() -> Json {
     json!({ "type": "string", "pattern": pattern })
 }
 
-/// An expression whose value may be a whole number. Of numbers alone, a fraction that cannot be reduced is none, and
+/// An expression whose value may be a whole number. If it consists of numbers only, an irreducible fraction is excluded, and
 /// neither is a power that is larger than every size.
 pub fn whole_expression() -> Json {
     // Odd over even, and a last digit other than 0 and 5 over one of them.

@@ -298,7 +298,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// The character an escape stands for and how many bytes it takes behind the backslash.
+/// The character that an escape means, and its number of bytes after the backslash.
 fn escape(rest: &str) -> Option<(char, usize)> {
     match rest.chars().next()? {
         'n' => Some(('\n', 1)),

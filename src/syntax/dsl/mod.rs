@@ -82,7 +82,7 @@ fn nesting(text: &str) -> usize {
     most
 }
 
-/// Whether a word can stand in the DSL as a key without quotes.
+/// Whether a word can be a key in the DSL without quotes.
 pub fn is_key(text: &str) -> bool {
     Grammar::parse(Rule::dashed, text).is_ok_and(|p| p.as_str().len() == text.len())
 }

@@ -17,6 +17,7 @@ use crate::source::{SourceId, SourceMap};
 use super::text;
 use super::tree::Node;
 
+pub(super) use rules::is_null;
 pub use rules::{MAX_ALIASES, MAX_EXPANDED};
 
 /// Parses a YAML source to a tree.

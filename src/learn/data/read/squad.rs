@@ -84,7 +84,7 @@ fn question(context: &str, asked: Asked, paragraph: usize) -> Result<Raw, String
         let start = start.filter(|at| context.get(*at..).is_some_and(|c| c.starts_with(&answer.text)));
         let Some(start) = start.filter(|_| !answer.text.is_empty()) else {
             let at = answer.answer_start;
-            return Err(format!("the answer of question `{id}` does not stand at character {at}"));
+            return Err(format!("the answer of question `{id}` is not at character {at}"));
         };
         found.push((start, answer.text));
     }
