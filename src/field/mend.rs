@@ -81,7 +81,9 @@ fn unknown_key(
         (None, Some(_), Some(Destination { path, part: None })) => {
             diagnostic.help(format!("trafoc calls this `{path}`"))
         }
-        (None, None, Some(Destination { path, part: None })) => diagnostic.help(format!("it belongs at `{path}`")),
+        (None, None, Some(Destination { path, part: None })) => {
+            diagnostic.help(format!("it belongs at `{path}`"))
+        }
         (None, Some(name), None) => diagnostic.help(format!("trafoc calls this `{name}`, elsewhere")),
         (None, None, None) if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
         (None, None, None) => diagnostic.help(format!("it has {}", listed(names))),
@@ -120,7 +122,11 @@ fn below(key: &str, fields: &[Field], depth: usize, value: Option<&Node>) -> Opt
                 let named = doc.parts.iter().find(|p| depth == 1 && p.name == key && key != "none");
                 let named = named.map(|p| {
                     let has_fields = !(p.fields)().is_empty();
-                    if has_fields { at(p.name) } else { Destination { path: String::new(), part: Some(p.name) } }
+                    if has_fields {
+                        at(p.name)
+                    } else {
+                        Destination { path: String::new(), part: Some(p.name) }
+                    }
                 });
                 named.or_else(|| {
                     doc.parts.iter().find_map(|part| {

@@ -151,8 +151,10 @@ fn pattern(
             [(name, _, tree)] => Some(vec![(Some((*name).to_owned()), lay(base, tree, cx))]),
             [(_, span, _), ..] => {
                 let names: Vec<&str> = blocks.iter().map(|(name, ..)| *name).collect();
-                let message =
-                    format!("{} blocks have names, and no `pattern` says which layers have them", blocks.len());
+                let message = format!(
+                    "{} blocks have names, and no `pattern` says which layers have them",
+                    blocks.len()
+                );
                 cx.report(
                     Diagnostic::error(Code::MissingKey, *span, message)
                         .help(format!("add `pattern: [{}]`", names.join(", "))),

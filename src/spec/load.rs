@@ -39,7 +39,8 @@ pub struct NoFiles;
 
 impl Files for NoFiles {
     fn open(&mut self, _: &mut SourceMap, _: SourceId, _: &str) -> Result<(SourceId, Notation), String> {
-        Err("this spec does not come from a file, so it has no folder in which to look for other files".to_owned())
+        Err("this spec does not come from a file, so it has no folder in which to look for other files"
+            .to_owned())
     }
 }
 

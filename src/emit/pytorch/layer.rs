@@ -3,7 +3,7 @@
 use super::file::File;
 use super::name;
 use super::syntax::{Expr, Sign};
-use crate::emit::program::constants::Kind;
+use crate::emit::program::constants::{Fresh, Kind};
 use crate::ir::{Extent, Init, Layer};
 use crate::lower::Bug;
 
@@ -93,32 +93,34 @@ pub fn inits(layer: &Layer) -> Vec<(&Init, usize)> {
 fn fill(init: &Init, file: &File<'_>, width: Option<u64>) -> (Expr, Vec<(&'static str, Expr)>) {
     let nn_init = |name: &str| Expr::nn("init").attr(name);
     let number = Expr::Float;
-    let std = |std: &f64| file.scalar(&file.program.constants.scalar(Kind::Std, *std));
+    let named = |fresh: Fresh, x: &f64| file.scalar(&file.program.constants.scalar(Kind::Fresh(fresh), *x));
+    let gain = |gain: &f64| vec![("gain", named(Fresh::Gain, gain))];
+    let between = |bound: Expr| {
+        let least = Expr::Minus(Box::new(bound.clone()));
+        (nn_init("uniform_"), vec![("a", least), ("b", bound)])
+    };
     let uniform = |bound: f64| (nn_init("uniform_"), vec![("a", number(-bound)), ("b", number(bound))]);
     let normal = |std: f64| (nn_init("normal_"), vec![("std", number(std))]);
     let fan = width.map(|n| n as f64);
     match (init, fan) {
         (Init::Zeros, _) => (nn_init("zeros_"), Vec::new()),
         (Init::Ones, _) => (nn_init("ones_"), Vec::new()),
-        (Init::Constant(c), _) => (nn_init("constant_"), vec![("val", number(*c))]),
-        (Init::Normal { std: s }, _) => (nn_init("normal_"), vec![("std", std(s))]),
-        (Init::TruncatedNormal { std: s, cut }, _) => {
-            (Expr::Runtime("truncated_normal_"), vec![("std", std(s)), ("cut", number(*cut))])
-        }
-        (Init::Uniform { bound }, _) => uniform(*bound),
+        (Init::Constant(c), _) => (nn_init("constant_"), vec![("val", named(Fresh::Value, c))]),
+        (Init::Normal { std: s }, _) => (nn_init("normal_"), vec![("std", named(Fresh::Std, s))]),
+        (Init::TruncatedNormal { std: s, cut }, _) => (
+            Expr::Runtime("truncated_normal_"),
+            vec![("std", named(Fresh::Std, s)), ("cut", named(Fresh::Cut, cut))],
+        ),
+        (Init::Uniform { bound }, _) => between(named(Fresh::Bound, bound)),
         (Init::XavierUniform { gain }, Some(n)) => uniform(gain * (3.0 / n).sqrt()),
         (Init::XavierNormal { gain }, Some(n)) => normal(gain / n.sqrt()),
         (Init::KaimingUniform { gain }, Some(n)) => uniform(gain * (3.0 / n).sqrt()),
         (Init::KaimingNormal { gain }, Some(n)) => normal(gain / n.sqrt()),
-        (Init::XavierUniform { gain }, None) => (nn_init("xavier_uniform_"), vec![("gain", number(*gain))]),
-        (Init::XavierNormal { gain }, None) => (nn_init("xavier_normal_"), vec![("gain", number(*gain))]),
-        (Init::KaimingUniform { gain }, None) => {
-            (Expr::Runtime("kaiming_uniform_"), vec![("gain", number(*gain))])
-        }
-        (Init::KaimingNormal { gain }, None) => {
-            (Expr::Runtime("kaiming_normal_"), vec![("gain", number(*gain))])
-        }
-        (Init::Orthogonal { gain }, _) => (Expr::Runtime("orthogonal_"), vec![("gain", number(*gain))]),
+        (Init::XavierUniform { gain: by }, None) => (nn_init("xavier_uniform_"), gain(by)),
+        (Init::XavierNormal { gain: by }, None) => (nn_init("xavier_normal_"), gain(by)),
+        (Init::KaimingUniform { gain: by }, None) => (Expr::Runtime("kaiming_uniform_"), gain(by)),
+        (Init::KaimingNormal { gain: by }, None) => (Expr::Runtime("kaiming_normal_"), gain(by)),
+        (Init::Orthogonal { gain: by }, _) => (Expr::Runtime("orthogonal_"), gain(by)),
     }
 }
 

@@ -5,14 +5,14 @@
 use super::function::{Function, variable};
 use super::layer::is_none;
 use super::syntax::{Expr, Sign};
-use crate::emit::program::constants::Scalar;
 use crate::emit::program::needs::Need;
+use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Activation, Attention, FrequencyRule, Hidden, LongRule, MaskRule, Pairing, Pool, RotaryTable, Router,
-    RouterScore, Score, Sequence, SinusoidLayout,
+    Activation, Attention, FrequencyRule, Hidden, MaskRule, Pairing, Pool, RotaryTable, Router, RouterScore,
+    Score, Sequence, SinusoidLayout,
 };
-use crate::ir::{Extent, Op, ValueId};
+use crate::ir::{Op, ValueId};
 use crate::lower::Bug;
 
 /// An op's inputs and what is wanted of it.
@@ -103,7 +103,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Expr, 
         Op::AlibiBias { queries, keys, slopes } => {
             let (start, length) = span(f, *queries);
             let keys = key_count(f, *keys);
-            let heads = f.file.extent(Extent::new("heads", slopes.heads));
+            let heads = f.file.extent(slopes.heads);
             let mut call = runtime("alibi_bias", vec![heads, start, length, keys, device(f)]);
             if slopes.max != 8.0 {
                 call = call.with("highest", Expr::Float(slopes.max));
@@ -171,7 +171,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Expr, 
         }
         Op::Scale { by } => {
             let [x] = wanted.inputs(op)?;
-            let by = f.file.program.constants.factor(*by, width(f, x));
+            let by = f.file.program.constants.factor(*by);
             let x = f.operand(x);
             f.file.scaled(x, &by)
         }
@@ -301,36 +301,32 @@ fn key_count(f: &Function<'_>, along: Sequence) -> Expr {
 
 /// The inverse frequencies of all pairs.
 fn frequencies(f: &mut Function<'_>, rotary: &RotaryTable, along: Sequence) -> Result<Expr, Bug> {
-    let usual = under(f, rotary, &rotary.rule)?;
-    let Some(long) = &rotary.long else { return Ok(usual) };
-    // No choice is written where the length is known.
-    let goes_beyond = match along {
-        Sequence::Fixed(length) => Some(length > Extent::from(long.from)),
-        Sequence::Whole | Sequence::Cached | Sequence::Source => None,
-    };
-    if goes_beyond == Some(false) {
-        return Ok(usual);
+    match rotary::frequencies(rotary, along) {
+        Frequencies::Same(rule) => by_rule(f, rotary, rule, along),
+        Frequencies::ByLength { from, usual, long } => {
+            let (usual, long) = (by_rule(f, rotary, usual, along)?, by_rule(f, rotary, long, along)?);
+            let from = f.file.count(Named::OriginalContext, from);
+            Ok(key_count(f, along).binary(Sign::Compare(">"), from).choose(long, usual))
+        }
     }
-    let total = key_count(f, along);
-    let grown = match &long.rule {
-        LongRule::Frequencies(rule) => under(f, rotary, rule)?,
-        LongRule::Dynamic { factor } => {
+}
+
+/// The frequencies by a rule.
+fn by_rule(f: &mut Function<'_>, rotary: &RotaryTable, rule: Rule<'_>, along: Sequence) -> Result<Expr, Bug> {
+    match rule {
+        Rule::Fixed(rule) => under(f, rotary, rule),
+        Rule::Dynamic { factor, from } => {
             let sizes = [
                 f.file.real(Named::Theta, rotary.theta),
                 f.file.extent(rotary.dim),
-                f.file.real(Named::ScalingFactor, *factor),
-                f.file.count(Named::OriginalContext, long.from),
-                total.clone(),
+                f.file.real(Named::ScalingFactor, factor),
+                f.file.count(Named::OriginalContext, from),
+                key_count(f, along),
                 device(f),
             ];
-            Expr::Runtime("dynamic_frequencies").call(sizes)
+            Ok(Expr::Runtime("dynamic_frequencies").call(sizes))
         }
-    };
-    if goes_beyond == Some(true) || grown == usual {
-        return Ok(grown);
     }
-    let from = f.file.count(Named::OriginalContext, long.from);
-    Ok(total.binary(Sign::Compare(">"), from).choose(grown, usual))
 }
 
 /// The frequencies under a rule.
@@ -388,22 +384,16 @@ fn seen(f: &Function<'_>, condition: Hidden, query: Expr, key: Expr) -> Expr {
     }
 }
 
-/// The width of a value in the author's words.
-fn width(f: &Function<'_>, x: ValueId) -> Option<Extent> {
-    f.module.value(x).ty.last().and_then(|dim| dim.extent())
-}
-
 /// `attention(q, k, v, mask, causal=True)`. Where its weights are wanted, or it has a softcap, sinks or additive
 /// scores, the weights are computed apart from the sum.
 fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<'_>) -> Result<Expr, Bug> {
     let Attention { score, scale, softcap, causal, dropout, has_mask, has_bias, has_sinks } = attention;
     let too_few = || Bug("attention has too few inputs in the emitted program".to_owned());
     let [q, k, v, rest @ ..] = wanted.inputs else { return Err(too_few()) };
-    let scale = match f.file.program.constants.score_scale(*scale, width(f, *q)) {
-        // The default of PyTorch.
-        Scalar::InverseRoot(_) => None,
-        other @ (Scalar::Number(_) | Scalar::Constant(_) | Scalar::Root(_)) => Some(f.file.scalar(&other)),
-    };
+    let width = f.module.value(*q).ty.last().and_then(|dim| dim.extent());
+    // The default of PyTorch is the inverse root of the width of a query.
+    let is_usual = scale.root().is_some_and(|root| root.is_inverse && Some(root.of) == width);
+    let scale = (!is_usual).then(|| f.file.scalar(&f.file.program.constants.score_scale(*scale)));
     let mut rest = rest.iter().copied();
     let (q, k, v) = (f.operand(*q), f.operand(*k), f.operand(*v));
     let mut given: Vec<(&str, Expr)> = Vec::new();

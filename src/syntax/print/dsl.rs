@@ -99,7 +99,8 @@ impl Printer<'_> {
             let last = out.trim_end_matches('\n').rsplit('\n').next().unwrap_or("");
             let one_line = |t: &str| !t.trim_end_matches('\n').contains('\n');
             let before = i.checked_sub(1).and_then(|i| items.get(i));
-            let joins = item.is_on_same_line && item.lead.is_empty() && before.is_some_and(|b| b.tail.is_none());
+            let joins =
+                item.is_on_same_line && item.lead.is_empty() && before.is_some_and(|b| b.tail.is_none());
             let width = last.chars().count().saturating_add(2).saturating_add(text.trim().chars().count());
             if joins
                 && one_line(&text)
