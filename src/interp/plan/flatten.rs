@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use indexmap::IndexMap;
 
 use super::captures::names;
+use super::depends::{Depends, lengths_of, uses};
 use super::registers::{FlatNode, Source, assign};
 use super::{Action, Body, Captures, Constant, Input, Plan, PlanError};
 use crate::interp::room::{Room, Values};
@@ -32,38 +33,6 @@ pub struct Lookup {
     pub rows: u64,
     /// The path of the table.
     pub path: String,
-}
-
-/// What a value depends on, directly or through other values.
-#[derive(Clone, Copy, Debug, Default)]
-struct Depends {
-    /// A parameter.
-    weights: bool,
-    /// An input.
-    inputs: bool,
-    /// `T` or `P`, or an input whose shape contains one of them.
-    time: bool,
-    /// `S`, or an input whose shape contains neither `T` nor `P`.
-    source: bool,
-}
-
-impl Depends {
-    fn and(self, other: Depends) -> Depends {
-        Depends {
-            weights: self.weights || other.weights,
-            inputs: self.inputs || other.inputs,
-            time: self.time || other.time,
-            source: self.source || other.source,
-        }
-    }
-
-    fn is_constant(self) -> bool {
-        !self.weights && !self.inputs
-    }
-
-    fn is_memory(self) -> bool {
-        self.source && !self.time
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -210,19 +179,7 @@ fn taken(module: &Module) -> Vec<&str> {
 
 /// Flattens the whole graph. Returns the numbers of its results, too.
 fn whole<'a>(graph: &'a Verified, layout: &'a Layout) -> Result<(Flat<'a>, Vec<usize>), PlanError> {
-    let mut flat = Flat {
-        graph,
-        layout,
-        values: Vec::new(),
-        nodes: Vec::new(),
-        constants: Vec::new(),
-        names: IndexMap::new(),
-        parts: IndexMap::new(),
-        inputs: Vec::new(),
-        lookups: Vec::new(),
-        buffers: 0,
-        applied: 0,
-    };
+    let mut flat = Flat::new(graph, layout);
     let root = graph.root();
     let mut arguments = Vec::new();
     for (i, value) in root.arguments().iter().enumerate() {
@@ -239,6 +196,24 @@ fn whole<'a>(graph: &'a Verified, layout: &'a Layout) -> Result<(Flat<'a>, Vec<u
     }
     let results = flat.module(root, "", &arguments)?;
     Ok((flat, results))
+}
+
+impl<'a> Flat<'a> {
+    fn new(graph: &'a Verified, layout: &'a Layout) -> Self {
+        Self {
+            graph,
+            layout,
+            values: Vec::new(),
+            nodes: Vec::new(),
+            constants: Vec::new(),
+            names: IndexMap::new(),
+            parts: IndexMap::new(),
+            inputs: Vec::new(),
+            lookups: Vec::new(),
+            buffers: 0,
+            applied: 0,
+        }
+    }
 }
 
 impl Flat<'_> {
@@ -505,19 +480,7 @@ impl Flat<'_> {
 
     /// Flattens an expert into a separate body, which is run on the rows sent to it.
     fn expert(&self, module: &Module, path: &str) -> Result<Body, PlanError> {
-        let mut flat = Flat {
-            graph: self.graph,
-            layout: self.layout,
-            values: Vec::new(),
-            nodes: Vec::new(),
-            constants: Vec::new(),
-            names: IndexMap::new(),
-            parts: IndexMap::new(),
-            inputs: Vec::new(),
-            lookups: Vec::new(),
-            buffers: 0,
-            applied: 0,
-        };
+        let mut flat = Flat::new(self.graph, self.layout);
         let depends = Depends { inputs: true, time: true, ..Depends::default() };
         let mut arguments = Vec::new();
         for argument in module.arguments() {
@@ -610,29 +573,6 @@ impl Flat<'_> {
             input.keep = true;
         }
     }
-}
-
-fn uses(dim: &Dim, sym: Sym) -> bool {
-    let one = Lengths { batch: 1, time: 1, source: 1, past: 1, rows: 1 };
-    let mut two = one;
-    match sym {
-        Sym::Batch => two.batch = 2,
-        Sym::Past => two.past = 2,
-        Sym::Source => two.source = 2,
-        Sym::Time => two.time = 2,
-        Sym::Rows => two.rows = 2,
-    }
-    dim.eval(&one) != dim.eval(&two)
-}
-
-fn lengths_of(sequences: &[Sequence]) -> Depends {
-    sequences.iter().fold(Depends::default(), |depends, sequence| {
-        depends.and(match sequence {
-            Sequence::Whole | Sequence::Cached => Depends { time: true, ..Depends::default() },
-            Sequence::Source => Depends { source: true, ..Depends::default() },
-            Sequence::Fixed(_) => Depends::default(),
-        })
-    })
 }
 
 fn contradiction(path: &str) -> PlanError {

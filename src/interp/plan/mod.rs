@@ -10,6 +10,7 @@
 //! that other nodes need remain in the [`Cache`](super::Cache).
 
 mod captures;
+mod depends;
 mod flatten;
 mod registers;
 

@@ -1,0 +1,64 @@
+//! What a value of a graph depends on: parameters, inputs, lengths.
+
+use crate::ir::op::Sequence;
+use crate::ir::{Dim, Lengths, Sym};
+
+/// What a value depends on, directly or through other values.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Depends {
+    /// A parameter.
+    pub weights: bool,
+    /// An input.
+    pub inputs: bool,
+    /// `T` or `P`, or an input whose shape contains one of them.
+    pub time: bool,
+    /// `S`, or an input whose shape contains neither `T` nor `P`.
+    pub source: bool,
+}
+
+impl Depends {
+    /// What a value depends on that is computed from two values.
+    pub fn and(self, other: Depends) -> Depends {
+        Depends {
+            weights: self.weights || other.weights,
+            inputs: self.inputs || other.inputs,
+            time: self.time || other.time,
+            source: self.source || other.source,
+        }
+    }
+
+    /// Whether the value is a constant of the plan.
+    pub fn is_constant(self) -> bool {
+        !self.weights && !self.inputs
+    }
+
+    /// Whether the value belongs to the memory: it depends on the source and not on the target.
+    pub fn is_memory(self) -> bool {
+        self.source && !self.time
+    }
+}
+
+/// Whether a size changes with a length.
+pub fn uses(dim: &Dim, sym: Sym) -> bool {
+    let one = Lengths { batch: 1, time: 1, source: 1, past: 1, rows: 1 };
+    let mut two = one;
+    match sym {
+        Sym::Batch => two.batch = 2,
+        Sym::Past => two.past = 2,
+        Sym::Source => two.source = 2,
+        Sym::Time => two.time = 2,
+        Sym::Rows => two.rows = 2,
+    }
+    dim.eval(&one) != dim.eval(&two)
+}
+
+/// What an op depends on that runs along these sequences.
+pub fn lengths_of(sequences: &[Sequence]) -> Depends {
+    sequences.iter().fold(Depends::default(), |depends, sequence| {
+        depends.and(match sequence {
+            Sequence::Whole | Sequence::Cached => Depends { time: true, ..Depends::default() },
+            Sequence::Source => Depends { source: true, ..Depends::default() },
+            Sequence::Fixed(_) => Depends::default(),
+        })
+    })
+}
