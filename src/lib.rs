@@ -12,8 +12,9 @@
 //! *op* is primitive; *head* alone is the output head, while attention's are `heads` and `head_dim`.
 //! CONTRIBUTING.md has a longer glossary.
 
-// Where graphs and parts are matched on, an arm that takes all others would hide what a new one needs. What reads an
-// author's text neither indexes nor calculates with numbers that may overflow: no text makes it panic.
+// Where graphs and parts are matched on, an arm that takes all others would hide what a new one needs. What
+// reads an author's text neither indexes nor calculates with numbers that may overflow: no text makes it
+// panic.
 
 pub mod cli;
 pub mod compile;

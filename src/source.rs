@@ -27,8 +27,8 @@ impl Span {
         Self { source, start: clamp(start), end: clamp(end.max(start)) }
     }
 
-    /// The range of `text`, which is the text of `source`, that lies nearest to `start..end`: inside of it and
-    /// between characters. For places that come from elsewhere, such as a parser's byte counts.
+    /// The range of `text`, which is the text of `source`, that lies nearest to `start..end`: inside of it
+    /// and between characters. For places that come from elsewhere, such as a parser's byte counts.
     pub fn within(source: SourceId, text: &str, start: usize, end: usize) -> Self {
         let start = text.floor_char_boundary(start);
         let end = text.ceil_char_boundary(end.max(start));
@@ -64,7 +64,8 @@ pub struct Source {
     pub text: String,
     /// Where its lines begin, so that the line of a place is found without reading the text again.
     lines: Vec<usize>,
-    /// How many characters begin before every multiple of [`STEP`] bytes, so that neither is a column in a long line.
+    /// How many characters begin before every multiple of [`STEP`] bytes, so that neither is a column in a
+    /// long line.
     characters: Vec<usize>,
 }
 

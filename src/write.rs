@@ -1,7 +1,7 @@
 //! Files written: new ones, ones replaced as a whole, and their way to the disk.
 //!
-//! What is written through here is complete or not there: it is written under another name in the same folder,
-//! flushed and renamed.
+//! What is written through here is complete or not there: it is written under another name in the same
+//! folder, flushed and renamed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -23,8 +23,8 @@ pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Replaces a file by what `write` writes, or creates it, together with the folders it needs. A link is followed, so
-/// that it stays one; a device or a pipe is written to and not replaced.
+/// Replaces a file by what `write` writes, or creates it, together with the folders it needs. A link is
+/// followed, so that it stays one; a device or a pipe is written to and not replaced.
 ///
 /// # Errors
 /// The system refuses; the file is then unchanged.
@@ -77,7 +77,8 @@ fn check_names(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A name for what is not complete yet. No other process and no other call gives it, so threads may write at once.
+/// A name for what is not complete yet. No other process and no other call gives it, so threads may write at
+/// once.
 pub fn scratch(name: &str) -> String {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     format!(".{name}.{}.{}.tmp", CALLS.fetch_add(1, Ordering::Relaxed), std::process::id())
@@ -96,8 +97,8 @@ pub fn flush(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Flushes the names in a folder: only then is a renaming durable. Not every system can do that, and one that forbids
-/// it is believed.
+/// Flushes the names in a folder: only then is a renaming durable. Not every system can do that, and one that
+/// forbids it is believed.
 ///
 /// # Errors
 /// The system fails.
@@ -119,8 +120,8 @@ pub fn unless_missing(deleted: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Opens a file for reading and for writing at its end, created if it does not exist, never through a link of any
-/// kind: that would write to a file elsewhere.
+/// Opens a file for reading and for writing at its end, created if it does not exist, never through a link of
+/// any kind: that would write to a file elsewhere.
 ///
 /// # Errors
 /// It is a link or not an ordinary file, or the system refuses.

@@ -1,8 +1,8 @@
-//! `trafoc completions`: a script with which a shell completes commands, options, and the names of what comes with
-//! trafoc.
+//! `trafoc completions`: a script with which a shell completes commands, options, and the names of what comes
+//! with trafoc.
 //!
-//! The script for commands and options is generated from the grammar. Names begin with `@`, in bash, zsh and fish: of
-//! recipes after an option that takes one, else of specs.
+//! The script for commands and options is generated from the grammar. Names begin with `@`, in bash, zsh and
+//! fish: of recipes after an option that takes one, else of specs.
 
 use std::collections::BTreeSet;
 

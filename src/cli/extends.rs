@@ -61,8 +61,9 @@ impl Origin {
     }
 }
 
-/// Reads a file that another one extends; returns its name and its bytes. With all links followed, it must be in the
-/// other's folder or below it, or in the folder in which the user works, and be an ordinary file of bounded size.
+/// Reads a file that another one extends; returns its name and its bytes. With all links followed, it must be
+/// in the other's folder or below it, or in the folder in which the user works, and be an ordinary file of
+/// bounded size.
 fn read_extended(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> {
     if path.is_absolute() || path.components().any(|c| matches!(c, Component::Prefix(_))) {
         return Err("an absolute path can be outside of the spec's folder".to_owned());

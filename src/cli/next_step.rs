@@ -27,7 +27,8 @@ fn recipe_of(spec: &str) -> Option<String> {
     recipe.is_file().then(|| recipe.display().to_string())
 }
 
-/// After a spec was checked, with the changes to it as options: it is trained if there is a recipe, else emitted.
+/// After a spec was checked, with the changes to it as options: it is trained if there is a recipe, else
+/// emitted.
 pub fn after_check(spec: &str, changes: &str, recipe: Option<&str>) -> String {
     let recipe = recipe.map(str::to_owned).or_else(|| recipe_of(spec));
     let spec = quoted(spec);

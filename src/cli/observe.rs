@@ -109,7 +109,8 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     };
     let outputs = model.run(&json, &captures, reading(wanted, &all))?;
     match wanted {
-        // One layer at a time: the weights of all of them as they are drawn would take several times as much memory.
+        // One layer at a time: the weights of all of them as they are drawn would take several times as much
+        // memory.
         Wanted::Init | Wanted::Attention => {
             grids(&name, all.iter().map(|site| heads(one, site, &outputs, &words)))
         }
@@ -141,8 +142,8 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     }
 }
 
-/// What pictures take of captured values: numbers are read in single precision, computed with in double, and a cell
-/// of a heatmap is a double that may be absent.
+/// What pictures take of captured values: numbers are read in single precision, computed with in double, and
+/// a cell of a heatmap is a double that may be absent.
 fn reading(wanted: Wanted, all: &[Site]) -> Reading {
     let heads = all.iter().map(|site| site.heads).min().unwrap_or(1).max(1);
     match wanted {

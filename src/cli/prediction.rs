@@ -185,8 +185,8 @@ fn class_name(codebook: &Codebook, class: usize) -> String {
     codebook.classes.get(class).cloned().unwrap_or_else(|| class.to_string())
 }
 
-/// All classes with their probabilities, the most probable first, and those that are shown as a line: the first `top`,
-/// or those that apply, if several can apply.
+/// All classes with their probabilities, the most probable first, and those that are shown as a line: the
+/// first `top`, or those that apply, if several can apply.
 fn classes(codebook: &Codebook, scores: &[f32], top: usize) -> (String, Vec<Class>) {
     let mut all: Vec<(usize, f64)> = match (codebook.several, scores) {
         // One sigmoid separates the second class from the first.

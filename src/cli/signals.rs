@@ -8,9 +8,9 @@ const SIGINT: usize = 2;
 /// The number of the request to terminate.
 pub const SIGTERM: usize = 15;
 
-/// Catches Ctrl-C and the request to terminate. A second one ends the process at once if it comes a second or more
-/// later; before that it counts as the first one, because programs such as `timeout` send the same signal to the
-/// process and to its group.
+/// Catches Ctrl-C and the request to terminate. A second one ends the process at once if it comes a second or
+/// more later; before that it counts as the first one, because programs such as `timeout` send the same
+/// signal to the process and to its group.
 pub struct Signals(Arc<AtomicUsize>);
 
 impl Signals {

@@ -1,8 +1,8 @@
 //! Known ideas that lie outside the language: a word from a paper or another library → what trafoc has
 //! instead.
 //!
-//! A row is an idea: the words people use for it, what it is called in a sentence, and what comes nearest. A word
-//! that the language knows has no row; a test holds that.
+//! A row is an idea: the words people use for it, what it is called in a sentence, and what comes nearest. A
+//! word that the language knows has no row; a test holds that.
 
 /// An idea that no spec and no recipe can express.
 #[derive(Clone, Copy, Debug)]

@@ -176,8 +176,8 @@ fn within(range: &Range<usize>, text: &str, begin: usize, finish: usize) -> Rang
     start.saturating_sub(begin)..line.saturating_sub(begin)
 }
 
-/// A text that came from a file or a user, as a terminal may show it: characters that steer it become visible.
-/// Line ends and tabs stay.
+/// A text that came from a file or a user, as a terminal may show it: characters that steer it become
+/// visible. Line ends and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(steers) {
         return Cow::Borrowed(text);

@@ -19,8 +19,8 @@ pub struct Ending<'a> {
     pub help: &'a [String],
 }
 
-/// Whether a source is a file. The others are texts of the command line (`--set #1`), of the program (`@gpt1`) or
-/// of a stream (`<stdin>`), to which no other program can link.
+/// Whether a source is a file. The others are texts of the command line (`--set #1`), of the program
+/// (`@gpt1`) or of a stream (`<stdin>`), to which no other program can link.
 fn is_file(name: &str) -> bool {
     !name.is_empty() && !name.starts_with("--") && !name.starts_with(['@', '<'])
 }

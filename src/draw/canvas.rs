@@ -29,8 +29,8 @@ impl Anchor {
     }
 }
 
-/// The widest picture that a page makes smaller in proportion to its width, in pixels; a narrow page shows the others
-/// as large as this one, and they scroll. The style sheet of the page says how much smaller.
+/// The widest picture that a page makes smaller in proportion to its width, in pixels; a narrow page shows
+/// the others as large as this one, and they scroll. The style sheet of the page says how much smaller.
 const WIDEST: f64 = 889.0;
 
 /// A finished picture.

@@ -234,7 +234,8 @@ impl Page {
         Self { title: title.to_owned(), lead: lead.to_owned(), sections: Vec::new(), refresh: None }
     }
 
-    /// The page, which a browser loads again after this number of seconds: for a file that is still being written.
+    /// The page, which a browser loads again after this number of seconds: for a file that is still being
+    /// written.
     pub fn refreshed(mut self, seconds: u64) -> Self {
         self.refresh = Some(seconds);
         self
@@ -246,8 +247,8 @@ impl Page {
         self
     }
 
-    /// The file. Only its own script runs: the number that the script is known by follows from everything else in
-    /// the page, so that nothing in it can know the number beforehand.
+    /// The file. Only its own script runs: the number that the script is known by follows from everything
+    /// else in the page, so that nothing in it can know the number beforehand.
     pub fn html(&self) -> String {
         let (mut above, below) = (self.policy(), self.document());
         let nonce = nonce(&[&above, &below, SCRIPT]);

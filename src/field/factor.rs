@@ -7,8 +7,8 @@ use super::{Context, Positive};
 use crate::syntax::expr::{self, Expr, ExprKind, Function, Number, Operator};
 use crate::syntax::tree::Node;
 
-/// A factor above 0. If its expression is `sqrt(a)` or `1/sqrt(a + b)`, the names are remembered, so that the graph
-/// and emitted code can say what it is. Factors are equal when their numbers are.
+/// A factor above 0. If its expression is `sqrt(a)` or `1/sqrt(a + b)`, the names are remembered, so that the
+/// graph and emitted code can say what it is. Factors are equal when their numbers are.
 #[derive(Clone, Debug)]
 pub struct Factor {
     by: Positive,

@@ -17,14 +17,14 @@
 //!     }
 //! }
 //! ```
-//! Conditions between fields may follow. `rules [...]` holds those of two fields as data, from which the schema and
-//! `explain` follow too (see [`super::rule`]). `pairs path` is `(&Reader, &mut Context) -> Option<()>`: it
-//! compares numbers that are both known, so that a fault in one field hides none between two others.
-//! `check path` is `(&Self, &mut Context) -> Option<()>` and needs every field to be sound. `then path`,
-//! `(Self, &Context) -> Self`, combines fields which determine each other. The macro expands to the struct with
-//! these fields and [`Places`], and to an implementation of [`Value`] that decodes the fields in this order (so a
-//! formula or an expression may use the ones above), reports unknown keys with a suggestion, and encodes every
-//! field. A default is written only here.
+//! Conditions between fields may follow. `rules [...]` holds those of two fields as data, from which the
+//! schema and `explain` follow too (see [`super::rule`]). `pairs path` is `(&Reader, &mut Context) ->
+//! Option<()>`: it compares numbers that are both known, so that a fault in one field hides none between two
+//! others. `check path` is `(&Self, &mut Context) -> Option<()>` and needs every field to be sound. `then
+//! path`, `(Self, &Context) -> Self`, combines fields which determine each other. The macro expands to the
+//! struct with these fields and [`Places`], and to an implementation of [`Value`] that decodes the fields in
+//! this order (so a formula or an expression may use the ones above), reports unknown keys with a suggestion,
+//! and encodes every field. A default is written only here.
 
 use super::context::Context;
 use super::mend::{meant_part, mended_part, report_part};

@@ -1,16 +1,16 @@
 //! Conditions between the fields of a record, each stated once, in the record's table.
 //!
-//! A [`Rule`] is data: decoding reports what breaks it ([`check`]), the schema says it in its own language, and
-//! `explain` and the reference print its [sentence](Rule::sentence). What needs more than two fields, or code, is a
-//! function named by `check` in a `record!`.
+//! A [`Rule`] is data: decoding reports what breaks it ([`check`]), the schema says it in its own language,
+//! and `explain` and the reference print its [sentence](Rule::sentence). What needs more than two fields, or
+//! code, is a function named by `check` in a `record!`.
 
 use super::context::Context;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
 
-/// A condition on a field of a record. Fields are named by paths below the record; `*` is whichever part a slot
-/// holds: `norm.*.affine`.
+/// A condition on a field of a record. Fields are named by paths below the record; `*` is whichever part a
+/// slot holds: `norm.*.affine`.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// The field that is reported.
@@ -167,7 +167,8 @@ impl Rule {
         }
     }
 
-    /// What is wrong, if the values break the rule; the values are known and written out, the places are `given`.
+    /// What is wrong, if the values break the rule; the values are known and written out, the places are
+    /// `given`.
     fn broken(&self, given: &Node, values: &Node) -> Option<Diagnostic> {
         let fault = self.fault(at(values, self.field)?, at(values, self.other))?;
         // What is only given or not is shown by its key, what has a wrong value by its value.
@@ -286,8 +287,8 @@ impl Is {
     }
 }
 
-/// Reports every rule that `values` break, which are what is known of a record, written out with defaults. `given`
-/// is the author's tree, which has the places.
+/// Reports every rule that `values` break, which are what is known of a record, written out with defaults.
+/// `given` is the author's tree, which has the places.
 pub fn check(rules: &[Rule], given: &Node, values: &Node, cx: &mut Context<'_>) -> Option<()> {
     let mut ok = Some(());
     for broken in rules.iter().filter_map(|rule| rule.broken(given, values)) {

@@ -146,8 +146,8 @@ pub fn features(model: &Model<'_>) -> Option<u64> {
     widths.min()
 }
 
-/// The positions of one model, or of several next to each other. `features` are those of a table that are drawn
-/// along the positions.
+/// The positions of one model, or of several next to each other. `features` are those of a table that are
+/// drawn along the positions.
 pub fn positions(models: &[Model<'_>], features: &[u64]) -> Report {
     let names: Vec<&str> = models.iter().map(|m| m.graph.name.as_str()).collect();
     let is_trained = models.iter().any(|m| !m.tables.is_empty());

@@ -1,5 +1,5 @@
-//! Attention of one head, step by step with its numbers: `softmax(Q Kᵀ · scale, masked) V` (Vaswani et al. 2017), or
-//! with additive scores `w · tanh(q + k)` instead of `Q Kᵀ` (Bahdanau et al. 2015).
+//! Attention of one head, step by step with its numbers: `softmax(Q Kᵀ · scale, masked) V` (Vaswani et al.
+//! 2017), or with additive scores `w · tanh(q + k)` instead of `Q Kᵀ` (Bahdanau et al. 2015).
 //!
 //! Queries, keys and values come from a run. Every step after them is computed here from its definition,
 //! and the resulting weights and outputs are compared with those of the run.

@@ -48,8 +48,8 @@ pub const FIELDS: &[&str] = &[
     "project",
 ];
 
-/// How sizes follow from others where [`Extent::by_rule`] says that they do: the field, the factors of the product
-/// that it is, and the factors of the divisor.
+/// How sizes follow from others where [`Extent::by_rule`] says that they do: the field, the factors of the
+/// product that it is, and the factors of the divisor.
 pub const RULES: &[(&str, &[&str], &[&str])] = &[
     ("head_dim", &["d_model"], &["heads"]),
     ("patches", &["image_size", "image_size"], &["patch_size", "patch_size"]),
@@ -86,8 +86,8 @@ pub struct Extent {
     times: [u32; PRODUCTS],
     /// The values of the fields of each product.
     values: [[u32; FACTORS]; PRODUCTS],
-    /// The positions of the fields of each product in [`FIELDS`], counted from 1, plus [`BY_RULE`] if the value follows
-    /// from other fields; 0 if there is no field.
+    /// The positions of the fields of each product in [`FIELDS`], counted from 1, plus [`BY_RULE`] if the
+    /// value follows from other fields; 0 if there is no field.
     fields: [[u8; FACTORS]; PRODUCTS],
     /// Whether the first product is divided by the second, instead of added to it.
     is_quotient: bool,
@@ -124,8 +124,8 @@ impl Extent {
         Self::word(Word { name, n, is_by_rule: false })
     }
 
-    /// The value of a field of the spec that follows from other fields by one of the [`RULES`], since the author did not
-    /// give it.
+    /// The value of a field of the spec that follows from other fields by one of the [`RULES`], since the
+    /// author did not give it.
     pub fn by_rule(name: &'static str, n: u64) -> Self {
         debug_assert!(RULES.iter().any(|(known, ..)| *known == name), "no rule for {name}");
         Self::word(Word { name, n, is_by_rule: true })

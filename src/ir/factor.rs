@@ -1,8 +1,8 @@
 //! Factors in the author's words.
 //!
-//! A [`Factor`] is a number that multiplies a value, together with the size whose root it is, if the spec or a
-//! default says so: `1/sqrt(head_dim)`. Emitted code and lessons write the root, and never guess it from an equal
-//! number.
+//! A [`Factor`] is a number that multiplies a value, together with the size whose root it is, if the spec or
+//! a default says so: `1/sqrt(head_dim)`. Emitted code and lessons write the root, and never guess it from an
+//! equal number.
 
 use std::fmt;
 use std::ops::Deref;
@@ -36,13 +36,14 @@ impl Root {
 }
 
 impl Factor {
-    /// A number that the author or a default gave as this root. The root is kept only if code that computes it gets
-    /// the same bits.
+    /// A number that the author or a default gave as this root. The root is kept only if code that computes
+    /// it gets the same bits.
     pub fn new(by: f64, root: Option<Root>) -> Self {
         Self { by, root: root.filter(|root| root.value() == by) }
     }
 
-    /// The factor of a field, where the sizes of these names are known. A root of any other name is only a number.
+    /// The factor of a field, where the sizes of these names are known. A root of any other name is only a
+    /// number.
     pub fn of(given: &field::Factor, sizes: &[(&str, Extent)]) -> Self {
         let size = |name: &String| sizes.iter().find(|(known, _)| known == name).map(|(_, size)| *size);
         let root = given.root().and_then(|RootOf { added, is_inverse }| {

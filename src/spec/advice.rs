@@ -5,8 +5,8 @@ use crate::source::{SourceId, SourceMap};
 use crate::syntax::tree::{Entry, Kind, Node};
 use crate::syntax::{Notation, parse, print};
 
-/// The diagnostics about a source in the DSL, with the snippets of their help in it. What the parser of the DSL says is
-/// about the DSL already.
+/// The diagnostics about a source in the DSL, with the snippets of their help in it. What the parser of the
+/// DSL says is about the DSL already.
 pub fn in_dsl(diagnostics: Vec<Diagnostic>, sources: &SourceMap, id: SourceId) -> Vec<Diagnostic> {
     let said = |mut d: Diagnostic| {
         if d.span().source == id && d.code != Code::Syntax {
@@ -25,8 +25,8 @@ fn is_call(text: &str) -> bool {
     text.get(name.len()..).is_some_and(|rest| rest.starts_with('('))
 }
 
-/// A line of help with every snippet between backticks converted that is YAML, but not of a recipe, which is always
-/// YAML. `in_call`: the snippet is a field in parentheses.
+/// A line of help with every snippet between backticks converted that is YAML, but not of a recipe, which is
+/// always YAML. `in_call`: the snippet is a field in parentheses.
 fn converted(help: &str, in_call: bool) -> String {
     let pieces: Vec<&str> = help.split('`').collect();
     let said = pieces.iter().enumerate().map(|(i, piece)| {

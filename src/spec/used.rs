@@ -1,7 +1,7 @@
 //! Which keys of a stack have an effect.
 //!
-//! That is decided by the place of a key in the text: trees are merged before anything is decoded, and a place that
-//! is left in the tree of some part has an effect.
+//! That is decided by the place of a key in the text: trees are merged before anything is decoded, and a
+//! place that is left in the tree of some part has an effect.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
 //! Merges one tree over another, for `extends:` and `--set`.
 //!
-//! Maps are merged key by key; a key replaces its alternative (`hidden` an `expansion`); every other value replaces the
-//! old one. `!delete` removes a key. A part replaces another part: `norm: {rms_norm: {}}` over `norm: {layer_norm: {eps: 1e-5}}` leaves no
-//! `layer_norm`, and `ffn: {glu: {}}` over `ffn: {expansion: 4}` no `expansion`. Every node keeps the place where it was written.
+//! Maps are merged key by key; a key replaces its alternative (`hidden` an `expansion`); every other value
+//! replaces the old one. `!delete` removes a key. A part replaces another part: `norm: {rms_norm: {}}` over
+//! `norm: {layer_norm: {eps: 1e-5}}` leaves no `layer_norm`, and `ffn: {glu: {}}` over `ffn: {expansion: 4}`
+//! no `expansion`. Every node keeps the place where it was written.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +23,8 @@ pub trait Parts {
     /// Whether a word is the name of a part, such as `layer_norm`.
     fn has(&self, word: &str) -> bool;
 
-    /// The part that a map with these keys means without naming it, such as `mlp` for `expansion` and `dropout`, if
-    /// `part` is a part of the same slot.
+    /// The part that a map with these keys means without naming it, such as `mlp` for `expansion` and
+    /// `dropout`, if `part` is a part of the same slot.
     fn implied(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> Option<&'static str>;
 }
 
@@ -45,8 +46,8 @@ pub fn merge(base: &Node, over: &Node, parts: &dyn Parts, sink: &mut Sink) -> No
     layers.into_node()
 }
 
-/// A tree into which others are merged, one after the other: each takes time for its own size, however large the
-/// tree is.
+/// A tree into which others are merged, one after the other: each takes time for its own size, however large
+/// the tree is.
 #[derive(Debug)]
 pub struct Layers {
     span: Span,
@@ -199,8 +200,8 @@ impl Layers {
             *self = Self::new(settle(over, sink));
             return;
         }
-        // Fields without a name belong to the implied part, so naming another part replaces them, and naming this one
-        // sets its fields.
+        // Fields without a name belong to the implied part, so naming another part replaces them, and naming
+        // this one sets its fields.
         let implied = match above.as_slice() {
             [new] => parts.implied(&new.key, &mut below.keys()).map(|implied| (new, implied)),
             _ => None,

@@ -129,8 +129,8 @@ impl Outline {
         }
     }
 
-    /// Moves the comments of expressions out of them, to the lines above, wherever `is_lost` says that a notation
-    /// cannot write an expression with its comments.
+    /// Moves the comments of expressions out of them, to the lines above, wherever `is_lost` says that a
+    /// notation cannot write an expression with its comments.
     pub fn hoist(&mut self, is_lost: &dyn Fn(&str, Style) -> bool) {
         match &mut self.value {
             Value::Group(group) => group.items.iter_mut().for_each(|item| item.hoist(is_lost)),

@@ -89,8 +89,8 @@ fn too_long(id: SourceId, bytes: usize) -> Diagnostic {
 }
 
 /// A text on lines of its own, as both notations read it: without the indent its lines share, without blanks
-/// at the ends of lines, and without empty lines above and below. What follows the opening mark on its line has no
-/// indent. A carriage return ends a line as it does in YAML.
+/// at the ends of lines, and without empty lines above and below. What follows the opening mark on its line
+/// has no indent. A carriage return ends a line as it does in YAML.
 pub fn dedent(written: &str) -> String {
     let blank = [' ', '\t'];
     let unix = if written.contains('\r') {

@@ -191,8 +191,8 @@ impl Modules {
     }
 }
 
-/// What several modules share is in one that uses none of them. A module may offer again (`pub use`) what modules below
-/// it define.
+/// What several modules share is in one that uses none of them. A module may offer again (`pub use`) what
+/// modules below it define.
 #[test]
 fn modules_form_no_circle() {
     let modules = Modules::read();

@@ -180,8 +180,8 @@ fn one_pass() {
         }
         cache
     };
-    // Kernels take room of their own, some 3 MiB, when a thread first runs one, and keep it: a plan of its own runs
-    // first.
+    // Kernels take room of their own, some 3 MiB, when a thread first runs one, and keep it: a plan of its
+    // own runs first.
     {
         let weights = Weights::init(&graph, &flex, 0).unwrap();
         let plan = Plan::new(&graph, &Captures::none()).unwrap();
@@ -251,8 +251,8 @@ fn memory_of_a_forward_pass_is_what_is_predicted() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is made of the results counts as well: pictures of attention take several times the weights' memory. At every
-/// limit the command ends well or refuses, and both happen.
+/// What is made of the results counts as well: pictures of attention take several times the weights' memory.
+/// At every limit the command ends well or refuses, and both happen.
 #[cfg(target_os = "linux")]
 #[test]
 fn pictures_that_do_not_fit_are_refused() {
@@ -280,7 +280,8 @@ fn pictures_that_do_not_fit_are_refused() {
     }
 }
 
-/// A process with less memory than a run takes is told that a run does not fit, and is not ended by the system.
+/// A process with less memory than a run takes is told that a run does not fit, and is not ended by the
+/// system.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_does_not_fit_is_refused() {
@@ -296,7 +297,8 @@ fn what_does_not_fit_is_refused() {
         command.args(settings.iter().flat_map(|s| ["--set", s]));
         command.output().unwrap()
     };
-    // Biases of 12,000 by 12,000 positions and 8 heads are 4.6 GB; the weights of 4 layers of that width 2.7 GB.
+    // Biases of 12,000 by 12,000 positions and 8 heads are 4.6 GB; the weights of 4 layers of that width 2.7
+    // GB.
     for settings in [&["context=12000"][..], &["context=12000", "d_model=4096", "decoder.layers=4"][..]] {
         let output = run(settings);
         let text = String::from_utf8_lossy(&output.stderr);

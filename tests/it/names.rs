@@ -1,5 +1,5 @@
-//! Names in emitted Rust: whatever an author calls things, the crate is one that Cargo takes and no name hides
-//! another. `tests/emitted` compiles what is only read here.
+//! Names in emitted Rust: whatever an author calls things, the crate is one that Cargo takes and no name
+//! hides another. `tests/emitted` compiles what is only read here.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -60,8 +60,8 @@ fn what_emitted_files_name_no_module_is_called() {
     }
 }
 
-/// Sizes are named by the author's words: no width of a layer, no border of a slice, no number of an op and no side of
-/// a shape is a bare number.
+/// Sizes are named by the author's words: no width of a layer, no border of a slice, no number of an op and
+/// no side of a shape is a bare number.
 #[test]
 fn every_size_of_a_shipped_model_is_named() {
     for (spec, path) in specs("specs") {

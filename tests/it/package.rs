@@ -1,4 +1,5 @@
-//! What a registry is given: small enough, with everything the program is made of, and the example of the library.
+//! What a registry is given: small enough, with everything the program is made of, and the example of the
+//! library.
 
 use std::path::Path;
 use std::process::Command;
@@ -71,7 +72,8 @@ fn the_package_is_small_and_whole() {
     }
 }
 
-/// Both packages as a registry would get them. The program depends on the kernels, so they are published together.
+/// Both packages as a registry would get them. The program depends on the kernels, so they are published
+/// together.
 #[test]
 fn both_packages_can_be_made() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -159,7 +161,8 @@ fn the_version_is_told() {
 fn the_library_does_what_its_example_says() {
     let made = library::make(library::SPEC).unwrap();
     assert_eq!(made.logits, [1, 3, 30]);
-    // A layer: four projections with bias, up and down with bias, two norms. Then a norm, two tables of words.
+    // A layer: four projections with bias, up and down with bias, two norms. Then a norm, two tables of
+    // words.
     let layer = 4 * 16 * 17 + (16 * 64 + 64) + (64 * 16 + 16) + 4 * 16;
     assert_eq!(made.parameters, 2 * layer + 2 * 16 + 2 * 30 * 16);
     assert!(made.rust.contains("pub struct") && made.rust.contains("fn forward"));

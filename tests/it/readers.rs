@@ -1,8 +1,8 @@
 //! Every reader of trafoc under arbitrary bytes, and the laws that hold for whatever it accepts.
 //!
-//! A [`Reader`] takes bytes as a hostile user would give them and panics where a promise is broken. The fuzzer in
-//! `fuzz/` mutates their seeds and feeds them; `tests/regressions/<reader>/` keeps what it found, which an
-//! ordinary test runs, together with a short run over the seeds.
+//! A [`Reader`] takes bytes as a hostile user would give them and panics where a promise is broken. The
+//! fuzzer in `fuzz/` mutates their seeds and feeds them; `tests/regressions/<reader>/` keeps what it found,
+//! which an ordinary test runs, together with a short run over the seeds.
 
 use trafoc::compile::compile;
 use trafoc::diag::{Diagnostic, Sink, render};
@@ -89,8 +89,8 @@ fn source(name: &str, bytes: &[u8]) -> (SourceMap, Option<SourceId>, Sink) {
     (sources, id, sink)
 }
 
-/// Every place of every diagnostic lies inside its text, between characters, and all of it can be shown without
-/// a character that steers a terminal.
+/// Every place of every diagnostic lies inside its text, between characters, and all of it can be shown
+/// without a character that steers a terminal.
 pub fn shown(found: &[Diagnostic], sources: &SourceMap) {
     for diagnostic in found {
         assert!(!diagnostic.labels.is_empty() && !diagnostic.message.is_empty(), "{diagnostic:?}");
@@ -182,8 +182,8 @@ fn other(notation: Notation) -> Notation {
     }
 }
 
-/// Whether two trees mean the same to every reader behind them: texts to the letter, and what may be a number or a
-/// word is not in quotes where it was not.
+/// Whether two trees mean the same to every reader behind them: texts to the letter, and what may be a number
+/// or a word is not in quotes where it was not.
 pub fn same(a: &Node, b: &Node, at: &str) -> Result<(), String> {
     let differ = || Err(format!("at `{at}` {:?} became {:?}", a.kind, b.kind));
     match (&a.kind, &b.kind) {

@@ -1,5 +1,5 @@
-//! `docs/reference.md` is what the tables say: every key, part, word, wiring, function, recipe key and command. A
-//! file that differs is written again, so that the next run passes; on CI the test only fails.
+//! `docs/reference.md` is what the tables say: every key, part, word, wiring, function, recipe key and
+//! command. A file that differs is written again, so that the next run passes; on CI the test only fails.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! `tests/regressions/<reader>/`: what fuzzing and attacks have found, read again by the reader it broke; and a short
-//! run of every reader over its own seeds, each cut off and changed in a few places.
+//! `tests/regressions/<reader>/`: what fuzzing and attacks have found, read again by the reader it broke; and
+//! a short run of every reader over its own seeds, each cut off and changed in a few places.
 
 use std::path::{Path, PathBuf};
 

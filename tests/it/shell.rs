@@ -13,8 +13,8 @@ fn path() -> OsString {
     std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&others))).unwrap()
 }
 
-/// The example in the help of every command, pasted into a shell. Those of other kinds of models than the one that is
-/// trained here are at least understood.
+/// The example in the help of every command, pasted into a shell. Those of other kinds of models than the one
+/// that is trained here are at least understood.
 #[test]
 fn examples_in_the_help_can_be_pasted() {
     let folder = tempfile::tempdir().unwrap();

@@ -198,7 +198,8 @@ fn merging_keeps_replaces_and_deletes() {
     assert_eq!(sink.into_sorted().len(), 1, "a deletion of nothing is an error");
 }
 
-/// Fields without a name are those of the implied part: naming another part replaces them, naming this one sets them.
+/// Fields without a name are those of the implied part: naming another part replaces them, naming this one
+/// sets them.
 #[test]
 fn merging_knows_the_part_that_is_not_named() {
     let cases = [
@@ -481,8 +482,8 @@ proptest! {
     }
 }
 
-/// Whether two trees are equal, or mean the same to every reader: a comment inside of a number may have become one above
-/// it.
+/// Whether two trees are equal, or mean the same to every reader: a comment inside of a number may have
+/// become one above it.
 fn same(a: &Node, b: &Node) -> Result<(), String> {
     if a == b { Ok(()) } else { crate::readers::same(a, b, "") }
 }

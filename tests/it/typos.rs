@@ -1,5 +1,5 @@
-//! Slips of the fingers, made by a program in every word of every spec and recipe of the repository: the first
-//! suggestion is the right word, the place is the word, and nothing else is reported.
+//! Slips of the fingers, made by a program in every word of every spec and recipe of the repository: the
+//! first suggestion is the right word, the place is the word, and nothing else is reported.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,8 @@ use trafoc::syntax::{Notation, parse};
 use crate::compiled::specs;
 use crate::front::Front;
 
-/// A letter left out, typed twice, two letters exchanged, a neighbouring key: each at every place of the word.
+/// A letter left out, typed twice, two letters exchanged, a neighbouring key: each at every place of the
+/// word.
 fn slips(word: &str) -> Vec<String> {
     let letters: Vec<char> = word.chars().collect();
     let mut all = Vec::new();

@@ -2,8 +2,9 @@
 
 use burn::prelude::*;
 
-/// The slopes of `n` heads: `scale * 2^(-max * i / n)`, with `i` from 1. If `n` is not a power of two, the slopes of the
-/// next lower power are followed by every second one of the next higher power, as in BLOOM and MPT.
+/// The slopes of `n` heads: `scale * 2^(-max * i / n)`, with `i` from 1. If `n` is not a power of two, the
+/// slopes of the next lower power are followed by every second one of the next higher power, as in BLOOM and
+/// MPT.
 pub fn alibi_slopes(heads: usize, max: f64, scale: f64) -> Vec<f64> {
     let below = 1usize << heads.checked_ilog2().unwrap_or(0);
     let slope = |i: usize, n: usize| scale * 2f64.powf(-max * i as f64 / n as f64);

@@ -3,8 +3,8 @@
 use burn::prelude::*;
 use burn::tensor::Distribution;
 
-/// Sets elements to zero with probability `p` and divides the others by `1 - p`. On devices without autodiff it
-/// returns `x` unchanged.
+/// Sets elements to zero with probability `p` and divides the others by `1 - p`. On devices without autodiff
+/// it returns `x` unchanged.
 pub fn dropout<const D: usize>(x: Tensor<D>, p: f64) -> Tensor<D> {
     if p == 0.0 || !x.device().is_autodiff() {
         return x;

@@ -1,5 +1,5 @@
-//! Pools a sequence into one vector: `[B, T, D]` → `[B, D]`. The mask is `[B, T]`, 1 = keep; without one, every
-//! position is kept.
+//! Pools a sequence into one vector: `[B, T, D]` → `[B, D]`. The mask is `[B, T]`, 1 = keep; without one,
+//! every position is kept.
 
 use burn::prelude::*;
 

@@ -3,8 +3,8 @@
 use burn::prelude::*;
 use burn::tensor::DType;
 
-/// Calls `attend` with queries, keys and values `[B, H, T|K, D|V]` in single precision, and with a mask and a bias of
-/// the shape of the scores, `[B, H, T, K]`. The result has the type of the queries.
+/// Calls `attend` with queries, keys and values `[B, H, T|K, D|V]` in single precision, and with a mask and a
+/// bias of the shape of the scores, `[B, H, T, K]`. The result has the type of the queries.
 pub fn in_single_precision(
     q: Tensor<4>,
     k: Tensor<4>,

@@ -6,7 +6,8 @@ use burn::tensor::ops::AttentionModuleOptions;
 
 use super::single_precision::in_single_precision;
 
-/// [`crate::attention`] by burn's fallback, which computes scores, weights and their sums one after the other.
+/// [`crate::attention`] by burn's fallback, which computes scores, weights and their sums one after the
+/// other.
 pub fn attention(
     q: Tensor<4>,
     k: Tensor<4>,

@@ -1,5 +1,5 @@
-//! The ops that depend on the backend, in a form that is the same on all of them. Tests compare the fast ones with
-//! these, and `trafoc build --standalone` writes them into a model.
+//! The ops that depend on the backend, in a form that is the same on all of them. Tests compare the fast ones
+//! with these, and `trafoc build --standalone` writes them into a model.
 
 pub mod attention;
 pub mod gelu;

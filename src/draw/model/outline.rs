@@ -1,4 +1,5 @@
-//! What a picture of a model shows, as boxes and arrows without positions. [`super::build`] makes it from a graph.
+//! What a picture of a model shows, as boxes and arrows without positions. [`super::build`] makes it from a
+//! graph.
 
 use std::sync::Arc;
 

@@ -2,7 +2,8 @@
 
 use crate::ir::Run;
 
-/// One case for each place in a stack: for each run, for each position of its cycle; `None` where it does not matter.
+/// One case for each place in a stack: for each run, for each position of its cycle; `None` where it does not
+/// matter.
 pub type Places<T> = Vec<Vec<Option<T>>>;
 
 /// A value that depends on the index of a block.
@@ -27,7 +28,8 @@ pub enum Cycle<T> {
         shift: u64,
         /// After how many blocks it repeats.
         length: u64,
-        /// Each value and the remainders it belongs to. The last one, which has the most, holds for all others.
+        /// Each value and the remainders it belongs to. The last one, which has the most, holds for all
+        /// others.
         cases: Vec<(Vec<u64>, T)>,
     },
 }

@@ -1,7 +1,7 @@
 //! The named numbers of a program, and which number in the code is which of them.
 //!
-//! A size is named by the author's words, which it carries through the graph ([`Extent`]); a scalar by what it is
-//! (an epsilon, a probability). Nothing is named because it happens to be equal to something else.
+//! A size is named by the author's words, which it carries through the graph ([`Extent`]); a scalar by what
+//! it is (an epsilon, a probability). Nothing is named because it happens to be equal to something else.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,8 @@ pub enum Fresh {
     Cut,
     /// The largest absolute value of an even distribution.
     Bound,
-    /// A factor on the distribution that follows from the sizes of a layer; there is no constant for a factor of 1.
+    /// A factor on the distribution that follows from the sizes of a layer; there is no constant for a factor
+    /// of 1.
     Gain,
     /// The value of all weights.
     Value,
@@ -119,8 +120,8 @@ impl Kind {
     }
 }
 
-/// Fields in the order they are written at the top of a file, and what each is. Others follow in the order they
-/// are met.
+/// Fields in the order they are written at the top of a file, and what each is. Others follow in the order
+/// they are met.
 const FIELDS: &[(&str, &str)] = &[
     ("vocab", "Token ids the model knows."),
     ("source_vocab", "Token ids of the source."),
@@ -376,8 +377,8 @@ impl Constants {
         self.tables.iter().position(|table| table.values == values).map(TableId)
     }
 
-    /// The constants to define where these are used: they, what their formulas refer to, and the vocabulary and the
-    /// context, which users of a model ask for.
+    /// The constants to define where these are used: they, what their formulas refer to, and the vocabulary
+    /// and the context, which users of a model ask for.
     pub fn with_formulas(&self, used: &BTreeSet<ConstantId>) -> BTreeSet<ConstantId> {
         let mut all = used.clone();
         let always = |c: &Constant| matches!(c.kind, Kind::Field("vocab" | "context"));
@@ -442,7 +443,8 @@ fn tables(graph: &Graph) -> Vec<Table> {
     tables
 }
 
-/// The rules of a table of rotary positions whose frequencies are listed; those of the others follow from a formula.
+/// The rules of a table of rotary positions whose frequencies are listed; those of the others follow from a
+/// formula.
 fn written(rotary: &RotaryTable) -> impl Iterator<Item = &FrequencyRule> {
     let long = rotary.long.iter().filter_map(|long| match &long.rule {
         LongRule::Frequencies(rule) => Some(rule),
@@ -612,8 +614,8 @@ impl Found {
     }
 }
 
-/// How a field that follows from others by the rule of the spec ([`RULES`]) does so, if each of them has one value in
-/// this model.
+/// How a field that follows from others by the rule of the spec ([`RULES`]) does so, if each of them has one
+/// value in this model.
 fn follows(kind: Kind, value: Number, earlier: &[Constant]) -> Option<Size> {
     let Kind::Field(field) = kind else { return None };
     let (_, factors, divisors) = RULES.iter().find(|(known, ..)| *known == field)?;

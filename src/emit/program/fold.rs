@@ -1,7 +1,7 @@
 //! Which expressions are written where their values are used, and which get a variable.
 //!
-//! [`Statement::folds`](super::function::Statement::folds) says for which statements either is possible. How long a
-//! line becomes only a target knows, so it measures the expressions that wait for their only use.
+//! [`Statement::folds`](super::function::Statement::folds) says for which statements either is possible. How
+//! long a line becomes only a target knows, so it measures the expressions that wait for their only use.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -11,8 +11,8 @@ use crate::ir::ValueId;
 /// The longest line that is easily read, without its indentation.
 const READABLE: usize = 72;
 
-/// The waiting operands of a statement that should get a variable so that its line stays readable. `waiting` are
-/// these operands with the widths of their expressions in characters, `operands` is the number of all.
+/// The waiting operands of a statement that should get a variable so that its line stays readable. `waiting`
+/// are these operands with the widths of their expressions in characters, `operands` is the number of all.
 pub fn too_long(waiting: &[(ValueId, usize)], operands: usize) -> BTreeSet<ValueId> {
     // The name of what is called, and short names for the operands.
     let own = 12 + 6 * operands;

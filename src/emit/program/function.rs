@@ -245,8 +245,8 @@ pub struct Extract<'a> {
     pub caches: Caches,
 }
 
-/// Writes a function over some nodes of a module. What the graph does not say clearly is left out here, and the
-/// program's verification reports it.
+/// Writes a function over some nodes of a module. What the graph does not say clearly is left out here, and
+/// the program's verification reports it.
 pub fn function(graph: &Graph, all: &[Needs], id: ModuleId, extract: &Extract<'_>) -> Function {
     let module = graph.module(id);
     let own = all.get(id.0).cloned().unwrap_or_default();
@@ -333,8 +333,8 @@ impl Writer<'_> {
         Some(Statement { outputs, action, folds })
     }
 
-    /// Whether the user of a value reads better with a variable: attention over `q`, `k` and `v`, what a cache keeps,
-    /// and what the body of a loop uses again.
+    /// Whether the user of a value reads better with a variable: attention over `q`, `k` and `v`, what a
+    /// cache keeps, and what the body of a loop uses again.
     fn is_named(&self, id: ValueId) -> bool {
         let user = self.module.nodes.iter().find(|node| node.inputs.contains(&id));
         user.is_some_and(|node| {

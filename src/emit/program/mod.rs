@@ -1,12 +1,12 @@
 //! From the graph to a program: everything about the code of a model that does not depend on its language.
 //!
-//! A [`Program`] says which modules become one (`merge`), what modules, members and numbers are called, what every
-//! module owns, which functions it has, what these take (values, lengths, the device, caches), and their statements
-//! in order. It is plain data. A target turns it into text: it makes names legal, chooses types and calls, and may
-//! write an expression where its value is used ([`function::Statement::folds`]).
+//! A [`Program`] says which modules become one (`merge`), what modules, members and numbers are called, what
+//! every module owns, which functions it has, what these take (values, lengths, the device, caches), and
+//! their statements in order. It is plain data. A target turns it into text: it makes names legal, chooses
+//! types and calls, and may write an expression where its value is used ([`function::Statement::folds`]).
 //!
-//! Merging changes modules after the graph was verified, so a program is verified again: only [`verify::verify`]
-//! creates a [`Program`], so a target can rely on its rules.
+//! Merging changes modules after the graph was verified, so a program is verified again: only
+//! [`verify::verify`] creates a [`Program`], so a target can rely on its rules.
 
 pub mod choice;
 pub mod constants;
@@ -153,7 +153,8 @@ pub fn draft(graph: &Graph, sources: &SourceMap) -> Draft {
     Draft { graph, modules, constants }
 }
 
-/// `specs/gpt1.yaml:12`, for each span that has a text. All or none: a place without the others would mislead.
+/// `specs/gpt1.yaml:12`, for each span that has a text. All or none: a place without the others would
+/// mislead.
 fn places(spans: &[Span], sources: &SourceMap) -> Vec<String> {
     let mut places: Vec<String> = Vec::new();
     for span in spans {
@@ -256,7 +257,8 @@ impl Draft {
         self.code(self.graph.root)
     }
 
-    /// Whether a tensor may be absent where a function takes it: what is optional in the graph, and every mask.
+    /// Whether a tensor may be absent where a function takes it: what is optional in the graph, and every
+    /// mask.
     pub fn may_be_absent(value: &Value) -> bool {
         value.ty.optional || value.ty.dtype == DType::Bool
     }
@@ -267,8 +269,8 @@ impl Draft {
         self.graph.root().arguments().iter().any(|value| value.ty.shape.contains(&source))
     }
 
-    /// How many caches the whole model fills, as a size: the length of the stack whose blocks fill one each, where
-    /// there is one.
+    /// How many caches the whole model fills, as a size: the length of the stack whose blocks fill one each,
+    /// where there is one.
     pub fn cache_count(&self) -> Size {
         let caches = self.model().map_or(0, |model| {
             model.body.functions().iter().map(|function| function.caches.count()).max().unwrap_or(0)

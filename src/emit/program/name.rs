@@ -1,12 +1,12 @@
 //! Names that every target starts from: words in one style or another, and one name for each module.
 //!
-//! A module's name consists of ASCII letters and digits and begins with a letter, so that it is an identifier in any
-//! language. Which of these a language needs for itself only its target knows.
+//! A module's name consists of ASCII letters and digits and begins with a letter, so that it is an identifier
+//! in any language. Which of these a language needs for itself only its target knows.
 
 use std::collections::BTreeSet;
 
-/// The longest name of a module or a file, in bytes. Build tools add a prefix, a hash and an ending to it, and no
-/// common file system takes more than 255.
+/// The longest name of a module or a file, in bytes. Build tools add a prefix, a hash and an ending to it,
+/// and no common file system takes more than 255.
 const LONGEST: usize = 64;
 
 /// The names of the modules of one program, each given once.

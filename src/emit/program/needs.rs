@@ -1,5 +1,5 @@
-//! What each module needs in addition to its arguments: lengths and the device, caches to fill, probabilities of
-//! dropout.
+//! What each module needs in addition to its arguments: lengths and the device, caches to fill, probabilities
+//! of dropout.
 
 use std::collections::BTreeSet;
 

@@ -33,8 +33,8 @@ pub enum Rule<'r> {
     },
 }
 
-/// The frequencies of a table along a sequence. Where the length is known, or both rules are the same, there is no
-/// choice.
+/// The frequencies of a table along a sequence. Where the length is known, or both rules are the same, there
+/// is no choice.
 pub fn frequencies(rotary: &RotaryTable, along: Sequence) -> Frequencies<'_> {
     let usual = Rule::Fixed(&rotary.rule);
     let Some(long) = &rotary.long else { return Frequencies::Same(usual) };

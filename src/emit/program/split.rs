@@ -1,5 +1,5 @@
-//! A model with a source and a target as two functions: what depends on the source alone is computed once, however
-//! many tokens of the target are decoded.
+//! A model with a source and a target as two functions: what depends on the source alone is computed once,
+//! however many tokens of the target are decoded.
 
 use std::collections::BTreeSet;
 

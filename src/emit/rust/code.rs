@@ -2,8 +2,8 @@
 //!
 //! An op becomes a [`Code`]: text with holes where values go. Whether a hole is filled by `x` or by
 //! `x.clone()`, and what `x` is called there, is known only when the whole body is written; [`super::body`]
-//! decides it. A name that the file must define or import is a separate piece, so what a file needs follows from
-//! its finished text ([`Code::items`]).
+//! decides it. A name that the file must define or import is a separate piece, so what a file needs follows
+//! from its finished text ([`Code::items`]).
 
 use std::collections::BTreeSet;
 
@@ -236,8 +236,8 @@ impl Code {
     }
 }
 
-/// What the texts of an item refer to. `codegen` writes items and takes strings, so the references of fragments are
-/// put aside while it does.
+/// What the texts of an item refer to. `codegen` writes items and takes strings, so the references of
+/// fragments are put aside while it does.
 #[derive(Clone, Debug, Default)]
 pub struct References(BTreeSet<Item>);
 

@@ -75,7 +75,8 @@ impl<'a> File<'a> {
         self.functions.get(&id).map(String::as_str)
     }
 
-    /// The struct of what a function takes after its first argument, where it would take more than is easily read.
+    /// The struct of what a function takes after its first argument, where it would take more than is easily
+    /// read.
     pub fn bundle_of(&self, id: ModuleId) -> Option<&str> {
         self.bundles.get(&id).map(String::as_str)
     }
@@ -192,8 +193,8 @@ fn missing(id: ModuleId) -> Bug {
     Bug(format!("the emitted program has no module {}", id.0))
 }
 
-/// The types of stacks of different blocks, told apart from the structs and from other such stacks: `Block` for
-/// `blocks`, or `EncoderBlock`.
+/// The types of stacks of different blocks, told apart from the structs and from other such stacks: `Block`
+/// for `blocks`, or `EncoderBlock`.
 fn enums(program: &Program, types: &[String], given: &mut Names) -> BTreeMap<(ModuleId, MemberId), String> {
     let singular = |member: &str| camel(member.strip_suffix('s').unwrap_or(member));
     let mut stacks: Vec<(ModuleId, MemberId, String)> = Vec::new();

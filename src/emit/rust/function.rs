@@ -1,7 +1,7 @@
 //! The body of one function: statements of the program in, statements of Rust out.
 //!
-//! A statement that may be folded becomes part of the expression that uses its value, as long as the line stays
-//! readable; any other gets a `let`.
+//! A statement that may be folded becomes part of the expression that uses its value, as long as the line
+//! stays readable; any other gets a `let`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -143,7 +143,8 @@ impl<'a> Function<'a> {
         if self.is_option(id) { code } else { Code::call("Some", [code]) }
     }
 
-    /// Whether a value is an `Option` in Rust: what may be absent, masks that are parameters, and joined masks.
+    /// Whether a value is an `Option` in Rust: what may be absent, masks that are parameters, and joined
+    /// masks.
     pub fn is_option(&self, id: ValueId) -> bool {
         let value = self.module.value(id);
         let is_argument = id.0 < self.module.args;

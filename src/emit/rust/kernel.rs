@@ -1,5 +1,5 @@
-//! The crate of kernels, as an emitted file sees it: the names it offers, and the text of those kernels that a file
-//! without that crate needs.
+//! The crate of kernels, as an emitted file sees it: the names it offers, and the text of those kernels that
+//! a file without that crate needs.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,8 @@ struct KernelFile {
 }
 
 impl Library {
-    /// Reads the crate's text. A file of `reference` replaces the one of that name that depends on the backend.
+    /// Reads the crate's text. A file of `reference` replaces the one of that name that depends on the
+    /// backend.
     ///
     /// # Errors
     /// A fault of trafoc: the text is not Rust.

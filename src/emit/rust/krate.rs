@@ -15,8 +15,8 @@ pub const BURN: &str = "0.22.1";
 /// The version of the crate of kernels.
 pub const KERNELS: &str = "0.1.0";
 
-/// The files of the crate by path: `Cargo.toml`, `README.md`, `src/lib.rs`, `src/main.rs`, the model, and in `kernels`
-/// the crate of kernels, unless the model is [`Form::Standalone`].
+/// The files of the crate by path: `Cargo.toml`, `README.md`, `src/lib.rs`, `src/main.rs`, the model, and in
+/// `kernels` the crate of kernels, unless the model is [`Form::Standalone`].
 ///
 /// # Errors
 /// A fault of trafoc: the text is not Rust.
@@ -99,8 +99,8 @@ fn library(graph: &Verified, module: &str) -> String {
     format!("{}\n\npub mod {module};\n", doc.join("\n"))
 }
 
-/// The crate's program: it creates the model, loads weights if a file is given, runs it on a sample and prints the
-/// outputs.
+/// The crate's program: it creates the model, loads weights if a file is given, runs it on a sample and
+/// prints the outputs.
 fn program(graph: &Verified, module: &str, model: &str) -> Result<String, Bug> {
     let root = graph.root();
     let length = sample_length(graph);

@@ -5,9 +5,9 @@
 //! the interpreter, of burn and of the same crate of kernels, so both compute the same bits.
 //!
 //! Bodies are `Code`: text that knows which constants, imports and kernels it names, so the head of the file
-//! follows from its finished body. Items are made with the `codegen` crate; the text must parse with `syn` and is laid
-//! out by `prettyplease`. Nothing but the program, the spec's name and the lines of the spec goes into it: no date, no
-//! version, no folder of this machine.
+//! follows from its finished body. Items are made with the `codegen` crate; the text must parse with `syn`
+//! and is laid out by `prettyplease`. Nothing but the program, the spec's name and the lines of the spec goes
+//! into it: no date, no version, no folder of this machine.
 
 mod body;
 mod choice;
@@ -43,8 +43,8 @@ use number::{float, grouped};
 pub enum Form {
     /// From the crate of kernels, which the interpreter calls too.
     Kernels,
-    /// From a module at its end, so that it needs burn alone. There the kernels have a form that is the same on every
-    /// backend and computes the same numbers up to rounding.
+    /// From a module at its end, so that it needs burn alone. There the kernels have a form that is the same
+    /// on every backend and computes the same numbers up to rounding.
     Standalone,
 }
 

@@ -16,8 +16,8 @@ const KEYWORDS: &[&str] = &[
     "virtual", "where", "while", "yield",
 ];
 
-/// Types and traits of Rust's prelude, of all editions: a struct of that name would hide them, from the text of
-/// the file and from what `derive` makes.
+/// Types and traits of Rust's prelude, of all editions: a struct of that name would hide them, from the text
+/// of the file and from what `derive` makes.
 const RUST_TYPES: &[&str] = &[
     "AsMut",
     "AsRef",
@@ -67,8 +67,8 @@ const RUST_TYPES: &[&str] = &[
     "Vec",
 ];
 
-/// Types of burn: those of its prelude, those that emitted files import, the type parameters of what its `derive`
-/// makes, and those by whose names its loader tells how a tensor lies in a file.
+/// Types of burn: those of its prelude, those that emitted files import, the type parameters of what its
+/// `derive` makes, and those by whose names its loader tells how a tensor lies in a file.
 const BURN_TYPES: &[&str] = &[
     "AttentionModuleOptions",
     "BatchNorm",
@@ -130,8 +130,8 @@ const CONSTRUCTORS: &[&str] = &["Load", "New"];
 /// Fields that what burn's `derive` makes would take for its own variables.
 const DERIVED_VARIABLES: &[&str] = &["device", "mapper"];
 
-/// Names a crate or its file cannot have: crates that are always there or that emitted code uses, files of the
-/// crate itself, folders of Cargo, names that Windows keeps for devices.
+/// Names a crate or its file cannot have: crates that are always there or that emitted code uses, files of
+/// the crate itself, folders of Cargo, names that Windows keeps for devices.
 const FILES: &[&str] = &[
     "alloc",
     "aux",
@@ -167,8 +167,8 @@ pub fn variable(name: &str) -> String {
     if KEYWORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
-/// A field of a module: a keyword or what `derive` would take for its own gets an underscore, which the emitted
-/// `load` knows about.
+/// A field of a module: a keyword or what `derive` would take for its own gets an underscore, which the
+/// emitted `load` knows about.
 pub fn field(name: &str) -> String {
     if DERIVED_VARIABLES.contains(&name) { format!("{name}_") } else { variable(name) }
 }
@@ -180,7 +180,8 @@ pub fn is_reserved_type(name: &str) -> bool {
     name.len() < 2 || lists.iter().any(|list| list.contains(&name))
 }
 
-/// The variant of an enum for one of several types: `own` words tell it from the others, `whole` is the type's name.
+/// The variant of an enum for one of several types: `own` words tell it from the others, `whole` is the
+/// type's name.
 pub fn variant(own: &str, whole: &str) -> String {
     if own.is_empty() || KEYWORDS.contains(&own) { whole.to_owned() } else { own.to_owned() }
 }
@@ -190,8 +191,8 @@ pub fn constant(name: &str) -> String {
     name.to_ascii_uppercase()
 }
 
-/// The name of a spec's file, module and crate: `qwen2.5-0.5b` → `qwen2_5_0_5b`. It can be written on every common
-/// file system, and Cargo and Rust take it.
+/// The name of a spec's file, module and crate: `qwen2.5-0.5b` → `qwen2_5_0_5b`. It can be written on every
+/// common file system, and Cargo and Rust take it.
 pub fn file(name: &str) -> String {
     let mut out: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();

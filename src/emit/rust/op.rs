@@ -42,7 +42,8 @@ impl Wanted<'_> {
 /// The expression of an op.
 ///
 /// # Errors
-/// A fault of trafoc: the op has other inputs than it takes, or is one for which a program has another action.
+/// A fault of trafoc: the op has other inputs than it takes, or is one for which a program has another
+/// action.
 pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, Bug> {
     let module = f.module;
     let int = |n: u64| Code::text(n.to_string());
@@ -132,8 +133,8 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, 
             let [x, cos, sin] = wanted.inputs(op)?;
             call(name, vec![f.operand(x), f.operand(cos), f.operand(sin)])
         }
-        // Appending to a cache is another action of the program. A model that does not decode step by step has no
-        // caches, so nothing comes before these keys and values.
+        // Appending to a cache is another action of the program. A model that does not decode step by step
+        // has no caches, so nothing comes before these keys and values.
         Op::Cache => {
             let [x] = wanted.inputs(op)?;
             f.operand(x)
@@ -363,8 +364,8 @@ fn hidden(f: &Function<'_>, condition: Hidden) -> Code {
     }
 }
 
-/// `attention(q, k, v, mask, bias, options)`. Where its weights are wanted, or it has sinks or additive scores, the
-/// weights are computed apart from the sum.
+/// `attention(q, k, v, mask, bias, options)`. Where its weights are wanted, or it has sinks or additive
+/// scores, the weights are computed apart from the sum.
 fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<'_>) -> Result<Code, Bug> {
     let Attention { score, scale, softcap, causal, dropout, has_mask, has_bias, has_sinks } = attention;
     let [q, k, v, rest @ ..] = wanted.inputs else {

@@ -53,8 +53,8 @@ pub fn write(file: &File<'_>) -> Result<Code, Bug> {
     Ok(references.finished(scope.to_string()))
 }
 
-/// A function of the model as methods: one without caches, or one without and one with them, which both run the
-/// same code. The names are theirs.
+/// A function of the model as methods: one without caches, or one without and one with them, which both run
+/// the same code. The names are theirs.
 fn passes(
     file: &File<'_>,
     function: &Function,

@@ -111,8 +111,8 @@ pub trait Meaning {
     }
 }
 
-/// What follows from rearranging the first input: it costs nothing, no picture shows it, and a training step passes
-/// the gradient on in this way.
+/// What follows from rearranging the first input: it costs nothing, no picture shows it, and a training step
+/// passes the gradient on in this way.
 macro_rules! rearranges {
     ($passing:expr) => {
         fn work(&self, _: &Site<'_>) -> Work {
@@ -128,7 +128,8 @@ macro_rules! rearranges {
 }
 pub(super) use rearranges;
 
-/// What follows from computing a mask, positions, or a table of them: it counts as free, since it is computed once.
+/// What follows from computing a mask, positions, or a table of them: it counts as free, since it is computed
+/// once.
 macro_rules! tabulates {
     () => {
         fn work(&self, _: &Site<'_>) -> Work {

@@ -299,9 +299,9 @@ impl Op {
 }
 
 impl Op {
-    /// The types of its results. `module` owns the members that it refers to; `modules` are all modules so far, which
-    /// include its children. Lowering builds nodes with these rules, and `verify` applies them again to the finished
-    /// graph.
+    /// The types of its results. `module` owns the members that it refers to; `modules` are all modules so
+    /// far, which include its children. Lowering builds nodes with these rules, and `verify` applies them
+    /// again to the finished graph.
     ///
     /// # Errors
     /// It does not fit its inputs.

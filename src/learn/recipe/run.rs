@@ -11,8 +11,8 @@ record! {
         size: Size = value(Size(32));
         /// How many batches' gradients are summed before a step; the result is that of one larger batch.
         accumulate: Size = value(Size(1));
-        /// How many batches of examples are sorted by length together, so that a batch has examples of similar
-        /// length and little padding; 0 turns this off.
+        /// How many batches of examples are sorted by length together, so that a batch has examples of
+        /// similar length and little padding; 0 turns this off.
         bucket: Count = value(Count(0));
     }
 }

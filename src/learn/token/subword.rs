@@ -80,8 +80,8 @@ impl Subword {
         guarded(|| Self::read(&json))
     }
 
-    /// [`Self::from_json`] for a tree that has been checked. The crate does not get the text, because it would read
-    /// both values of a key that is there twice, and only one of them was checked.
+    /// [`Self::from_json`] for a tree that has been checked. The crate does not get the text, because it
+    /// would read both values of a key that is there twice, and only one of them was checked.
     fn read(json: &Json) -> Result<Self, String> {
         let mut inner = tokenizers::Tokenizer::deserialize(json).map_err(|e| e.to_string())?;
         inner.with_truncation(None).map_err(|e| format!("{e}"))?;

@@ -142,8 +142,8 @@ impl Definitions {
         Json::Object(patterns)
     }
 
-    /// Which keys there are: those of the tables, and names that an equation gives its calls, `ffn[local]`. An
-    /// equation of a block may be its stack's.
+    /// Which keys there are: those of the tables, and names that an equation gives its calls, `ffn[local]`.
+    /// An equation of a block may be its stack's.
     fn own_names(&self, title: &str, fields: &[Field]) -> Json {
         let known: Vec<&str> = fields.iter().map(|f| f.name).collect();
         let numbered: Vec<String> =

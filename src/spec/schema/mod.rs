@@ -2,9 +2,9 @@
 //! field tables.
 //!
 //! The schema accepts everything that the decoder accepts, including short forms; its descriptions are the
-//! documentation of the fields. It says what a schema can: shapes and the patterns of `texts`, the `rules` of the
-//! tables, and the `conditions` between parts of a spec. Names that an author chooses and arithmetic beyond small
-//! numbers are left, so a spec that it accepts may still fail `trafoc check`.
+//! documentation of the fields. It says what a schema can: shapes and the patterns of `texts`, the `rules` of
+//! the tables, and the `conditions` between parts of a spec. Names that an author chooses and arithmetic
+//! beyond small numbers are left, so a spec that it accepts may still fail `trafoc check`.
 
 mod conditions;
 mod definitions;

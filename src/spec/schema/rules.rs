@@ -1,7 +1,8 @@
-//! What values must obey beyond their own kind: the [`Rule`]s of the tables and the fields that must be given.
+//! What values must obey beyond their own kind: the [`Rule`]s of the tables and the fields that must be
+//! given.
 //!
-//! A map of a spec is often merged into another one before anything is decoded, so these hold only where none is:
-//! [`super::conditions`] says where that is.
+//! A map of a spec is often merged into another one before anything is decoded, so these hold only where none
+//! is: [`super::conditions`] says where that is.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -19,8 +20,9 @@ pub enum Scope {
     Whole,
 }
 
-/// A number divides another one exactly if every power of a prime that divides the first divides the second. These
-/// are the powers that the schema asks for: all those up to 64, and of 2 those that are widths of models.
+/// A number divides another one exactly if every power of a prime that divides the first divides the second.
+/// These are the powers that the schema asks for: all those up to 64, and of 2 those that are widths of
+/// models.
 pub const POWERS: &[u64] = &[
     2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32, 37, 41, 43, 47, 49, 53, 59, 61, 64, 128,
     256,

@@ -1,5 +1,5 @@
-//! What texts look like: expressions, equations, names of tensors, ranges of layers. A pattern says what a regular
-//! language can; names that must exist and numbers that must fit are left to `trafoc check`.
+//! What texts look like: expressions, equations, names of tensors, ranges of layers. A pattern says what a
+//! regular language can; names that must exist and numbers that must fit are left to `trafoc check`.
 
 use serde_json::{Value as Json, json};
 
@@ -27,7 +27,8 @@ fn is_hidden_here(c: char) -> bool {
     is_hidden(c) || c.is_control()
 }
 
-/// Ranges of layers, `0..3`, `3..`, `..3`, `7`, or the names of blocks; a range that ends where it begins holds no layer.
+/// Ranges of layers, `0..3`, `3..`, `..3`, `7`, or the names of blocks; a range that ends where it begins
+/// holds no layer.
 pub fn ranges() -> String {
     r"^\s*(?:[0-9]+|(?!([0-9]+)\s*\.\.\s*\1\s*$)[0-9]*\s*\.\.\s*[0-9]*|[A-Za-z_][\w-]*)\s*$".to_owned()
 }
@@ -70,8 +71,8 @@ fn balanced() -> String {
     format!(r"(?=(?:{inner})$|.*(?:\([^)]*){{{}}})", DEPTH + 1)
 }
 
-/// An expression: operands with operators between them, functions of as many arguments as they take, or a text with
-/// a comment. A quoted number does not count as one.
+/// An expression: operands with operators between them, functions of as many arguments as they take, or a
+/// text with a comment. A quoted number does not count as one.
 pub fn expression() -> Json {
     let names: Vec<&str> = Function::NUMBERS.iter().map(|f| f.name()).collect();
     let number = r"(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?";
@@ -99,12 +100,13 @@ pub fn expression() -> Json {
     json!({ "type": "string", "pattern": pattern })
 }
 
-/// An expression whose value may be a whole number. If it consists of numbers only, an irreducible fraction is excluded, and
-/// neither is a power that is larger than every size.
+/// An expression whose value may be a whole number. If it consists of numbers only, an irreducible fraction
+/// is excluded, and neither is a power that is larger than every size.
 pub fn whole_expression() -> Json {
     // Odd over even, and a last digit other than 0 and 5 over one of them.
     let fraction = r"^\s*(?:[0-9_]*[13579]\s*/\s*[0-9_]*[02468]|[0-9_]*[1-46-9]\s*/\s*[0-9_]*[05])\s*$";
-    // Without a quotient, a difference, a factor of 0 or a power of a power, a value is at least each of its powers.
+    // Without a quotient, a difference, a factor of 0 or a power of a power, a value is at least each of its
+    // powers.
     let grows = r"(?=[0-9_+*^()\s]*$)(?!.*\^[^+*()]*\^)(?!.*\)\s*\^)(?!.*(?:^|[^0-9_])0)";
     let above = crate::field::value::MAX_SIZE.ilog2().saturating_add(1);
     let exponent = format!("(?!{}(?:[^0-9_]|$))[0-9]+", number_up_to(u64::from(above.saturating_sub(1))));

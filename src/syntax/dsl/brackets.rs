@@ -91,7 +91,8 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
     }
 }
 
-/// The quotes at the start of `rest` that open a text without escapes: three, or more of them if they end their line.
+/// The quotes at the start of `rest` that open a text without escapes: three, or more of them if they end
+/// their line.
 pub fn fence(rest: &str) -> Option<&str> {
     let run = rest.len().saturating_sub(rest.trim_start_matches('"').len());
     let behind = rest.get(run..)?.trim_start_matches([' ', '\t', '\r']);

@@ -57,8 +57,8 @@ pub fn fits_braces(wiring: &str) -> bool {
         && !wiring.chars().any(|c| text::is_hidden(c) || c == '\u{feff}')
 }
 
-/// Whether a scalar's text can be written in the DSL as it is, as one word or expression, with brackets at most
-/// `depth` deep.
+/// Whether a scalar's text can be written in the DSL as it is, as one word or expression, with brackets at
+/// most `depth` deep.
 pub fn is_plain(text: &str, depth: usize) -> bool {
     let simple = text.len() < 2_000 && !text.contains(['\n', '\r', '\t', '#', '"']) && !text.contains("//");
     simple

@@ -44,8 +44,8 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
     if help.is_empty() { diagnostic } else { diagnostic.help(help) }
 }
 
-/// Where the quoted text begins that the parser was in at an offset: the last quote before it, on a line of its
-/// own, that begins a value and is not closed on its line.
+/// Where the quoted text begins that the parser was in at an offset: the last quote before it, on a line of
+/// its own, that begins a value and is not closed on its line.
 fn unclosed_quote(text: &str, at: usize) -> Option<usize> {
     let mut end = at.min(text.len());
     loop {

@@ -118,7 +118,8 @@ fn captures_that_name_nothing() {
     ");
 }
 
-/// A part is captured by the name the equation gives it, though its result goes by the variable it is assigned to.
+/// A part is captured by the name the equation gives it, though its result goes by the variable it is
+/// assigned to.
 #[test]
 fn parts_are_captured_by_their_names() {
     let graph = spec(LEARNED);

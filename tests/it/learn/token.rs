@@ -117,8 +117,8 @@ fn characters_have_their_ids_in_the_order_asked_for() {
     }
 }
 
-/// What a `tokenizer.json` may not say, each with a word of its refusal. The crate itself would take gigabytes for
-/// the first of them, panic over some, and give ids beyond every table for the last.
+/// What a `tokenizer.json` may not say, each with a word of its refusal. The crate itself would take
+/// gigabytes for the first of them, panic over some, and give ids beyond every table for the last.
 #[test]
 fn tokenizers_whose_parts_do_not_fit_are_refused() {
     let base = serde_json::json!({

@@ -189,8 +189,8 @@ fn every_optimizer_learns_and_goes_on_from_a_file_as_if_nothing_had_been() {
     }
 }
 
-/// The gradient of a sum is that of the mean as many times as there are predictions, and the loss that is told is
-/// the mean either way.
+/// The gradient of a sum is that of the mean as many times as there are predictions, and the loss that is
+/// told is the mean either way.
 #[test]
 fn a_loss_may_be_summed() {
     let graph = little();
