@@ -33,6 +33,8 @@ class Config:
     eps: float = 1e-5  # Added to the variance in norms.
     dropout: float = 0.1  # Probability of dropping a feature in training.
     init_std: float = 1.0  # Standard deviation of fresh weights.
+    init_bound: float = 0.17677669529663687  # Largest absolute value of fresh weights.
+    down_bound: float = 0.125  # Largest absolute value of fresh weights.
 
     @property
     def head_dim(self) -> int:
@@ -247,14 +249,16 @@ class FeedForward(nn.Module):
             config.hidden,
             init,
             bias_init=partial(
-                nn.init.uniform_, a=-0.17677669529663687, b=0.17677669529663687
+                nn.init.uniform_, a=-config.init_bound, b=config.init_bound
             ),
         )
         self.down = Linear(
             config.hidden,
             config.d_model,
             init,
-            bias_init=partial(nn.init.uniform_, a=-0.125, b=0.125),
+            bias_init=partial(
+                nn.init.uniform_, a=-config.down_bound, b=config.down_bound
+            ),
         )
         self.dropout = nn.Dropout(config.dropout)
 
@@ -471,7 +475,7 @@ class LmHead(nn.Module):
             config.vocab,
             partial(nn.init.xavier_uniform_, gain=1.0),
             bias_init=partial(
-                nn.init.uniform_, a=-0.17677669529663687, b=0.17677669529663687
+                nn.init.uniform_, a=-config.init_bound, b=config.init_bound
             ),
         )
 

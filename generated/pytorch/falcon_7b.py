@@ -27,15 +27,11 @@ class Config:
     heads: int = 71  # Heads of queries.
     # Heads of keys and values, each shared by `heads / kv_heads` heads of queries.
     kv_heads: int = 1
+    head_dim: int = 64  # Features of a head.
     hidden: int = 18_176  # Features inside a feed-forward.
     theta: float = 10000.0  # Base of the rotary angles.
     eps: float = 1e-5  # Added to the variance in norms.
     init_std: float = 0.02  # Standard deviation of fresh weights.
-
-    @property
-    def head_dim(self) -> int:
-        """Features of a head."""
-        return self.d_model // self.heads
 
 
 class Linear(nn.Linear):

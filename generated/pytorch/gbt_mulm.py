@@ -29,6 +29,8 @@ class Config:
     hidden: int = 256  # Features inside a feed-forward.
     eps: float = 1e-5  # Added to the variance in norms.
     init_std: float = 1.0  # Standard deviation of fresh weights.
+    # Factor on the distribution of fresh weights.
+    init_gain: float = 0.5773502691896258
 
     @property
     def head_dim(self) -> int:
@@ -180,7 +182,7 @@ class Attention(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.config = config
-        init = partial(kaiming_uniform_, gain=0.5773502691896258)
+        init = partial(kaiming_uniform_, gain=config.init_gain)
         self.query = Linear(config.d_model, config.heads * config.head_dim, init)
         self.key = Linear(config.d_model, config.heads * config.head_dim, init)
         self.value = Linear(config.d_model, config.heads * config.head_dim, init)
@@ -205,7 +207,7 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        init = partial(kaiming_uniform_, gain=0.5773502691896258)
+        init = partial(kaiming_uniform_, gain=config.init_gain)
         self.up = Linear(config.d_model, config.hidden, init)
         self.down = Linear(config.hidden, config.d_model, init)
 
@@ -267,7 +269,7 @@ class LmHead(nn.Module):
         self.output = Linear(
             config.d_model,
             config.vocab,
-            partial(kaiming_uniform_, gain=0.5773502691896258),
+            partial(kaiming_uniform_, gain=config.init_gain),
             bias=False,
         )
 

@@ -32,6 +32,7 @@ class Config:
     hidden: int = 9216  # Features inside a feed-forward.
     window: int = 4096  # Keys that a query sees on one side, its own position included.
     theta: float = 10000.0  # Base of the rotary angles.
+    score_scale: float = 0.0625  # Factor on the scores of attention.
     # Bound on scores or logits: `bound * tanh(x / bound)`.
     attention_softcap: float = 50.0
     # Bound on scores or logits: `bound * tanh(x / bound)`.
@@ -281,7 +282,12 @@ class Attention(nn.Module):
         k = k.repeat_interleave(config.heads // config.kv_heads, dim=1)
         v = v.repeat_interleave(config.heads // config.kv_heads, dim=1)
         weights = attention_weights(
-            q, k, mask, causal=True, softcap=config.attention_softcap
+            q,
+            k,
+            mask,
+            causal=True,
+            softcap=config.attention_softcap,
+            scale=config.score_scale,
         )
         return self.output(merge_heads(weights @ v))
 

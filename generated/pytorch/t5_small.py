@@ -27,6 +27,7 @@ class Config:
     encoder_layers: int = 6  # Blocks of the encoder.
     decoder_layers: int = 6  # Blocks of the decoder.
     heads: int = 8  # Heads of queries.
+    head_dim: int = 64  # Features of a head.
     hidden: int = 2048  # Features inside a feed-forward.
     buckets: int = 32  # Buckets of relative positions.
     max_distance: int = 128  # Distances from here on share the last bucket.
@@ -34,11 +35,6 @@ class Config:
     dropout: float = 0.1  # Probability of dropping a feature in training.
     init_std: float = 1.0  # Standard deviation of fresh weights.
     query_std: float = 0.044194173824159216  # Standard deviation of fresh weights.
-
-    @property
-    def head_dim(self) -> int:
-        """Features of a head."""
-        return self.d_model // self.heads
 
 
 class Linear(nn.Linear):

@@ -31,6 +31,7 @@ class Config:
     classes: int = 1000  # Classes.
     eps: float = 1e-12  # Added to the variance in norms.
     init_std: float = 0.02  # Standard deviation of fresh weights.
+    init_cut: float = 2.0  # Standard deviations at which fresh weights are cut off.
 
     @property
     def head_dim(self) -> int:
@@ -161,18 +162,19 @@ class Embedding(nn.Module):
             config.channels,
             config.d_model,
             config.patch_size,
-            partial(truncated_normal_, std=config.init_std, cut=2.0),
+            partial(truncated_normal_, std=config.init_std, cut=config.init_cut),
         )
         self.class_token = nn.Parameter(torch.empty(1, config.d_model))
         self.positions = Table(
             config.patches + 1,
             config.d_model,
-            partial(truncated_normal_, std=config.init_std, cut=2.0),
+            partial(truncated_normal_, std=config.init_std, cut=config.init_cut),
         )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        truncated_normal_(self.class_token, std=self.config.init_std, cut=2.0)
+        config = self.config
+        truncated_normal_(self.class_token, std=config.init_std, cut=config.init_cut)
 
     def forward(self, image: Tensor) -> Tensor:
         """`image [B, channels, image_size, image_size]` → `[B, patches + 1, d_model]`"""
@@ -192,7 +194,7 @@ class Attention(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.config = config
-        init = partial(truncated_normal_, std=config.init_std, cut=2.0)
+        init = partial(truncated_normal_, std=config.init_std, cut=config.init_cut)
         self.query = Linear(config.d_model, config.heads * config.head_dim, init)
         self.key = Linear(config.d_model, config.heads * config.head_dim, init)
         self.value = Linear(config.d_model, config.heads * config.head_dim, init)
@@ -215,7 +217,7 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        init = partial(truncated_normal_, std=config.init_std, cut=2.0)
+        init = partial(truncated_normal_, std=config.init_std, cut=config.init_cut)
         self.up = Linear(config.d_model, config.hidden, init)
         self.down = Linear(config.hidden, config.d_model, init)
 
@@ -274,7 +276,7 @@ class ClassifyHead(nn.Module):
         self.output = Linear(
             config.d_model,
             config.classes,
-            partial(truncated_normal_, std=config.init_std, cut=2.0),
+            partial(truncated_normal_, std=config.init_std, cut=config.init_cut),
         )
 
     def forward(self, x: Tensor) -> Tensor:

@@ -202,7 +202,8 @@ impl ModelSpec {
             );
         }
         if let Some(e) = node.get("sweep") {
-            super::sweep::check(e, node, cx);
+            let decode = |tree: &Node, cx: &mut Context<'_>| drop(Self::decode(tree, cx));
+            super::sweep::check(e, node, &decode, cx);
         }
         let places = reader.close(cx);
         let spec = Self {

@@ -6,7 +6,6 @@
 //!   grid: {decoder.layers: [6, 12], d_model: [512, 768]}   # every combination
 //! ```
 
-use super::ModelSpec;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::value::wrong_kind;
@@ -26,9 +25,12 @@ pub struct Variant {
     pub tree: Node,
 }
 
+/// Decodes a whole spec, to report the errors of a variant.
+type Decode<'a> = &'a dyn Fn(&Node, &mut Context<'_>);
+
 /// Checks the form of a sweep and each change that it makes to the spec: every named variant, and every
 /// single value of a grid. Errors that the spec has anyway are not reported again.
-pub fn check(node: &Node, spec: &Node, cx: &mut Context<'_>) {
+pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>) {
     let Some(entries) = node.entries() else {
         wrong_kind(node, "a map of variants", cx);
         return;
@@ -45,7 +47,7 @@ pub fn check(node: &Node, spec: &Node, cx: &mut Context<'_>) {
                             count = count.saturating_mul(values.len());
                             for value in values.iter().take(MAX_VARIANTS) {
                                 let over = nested(&axis.key, axis.key_span, value);
-                                check_variant(&base, &over, &axis.key, is_sound, cx);
+                                check_variant((&base, &over), &axis.key, is_sound, decode, cx);
                             }
                         }
                         Kind::List(_) | Kind::Map(_) | Kind::Scalar(_) | Kind::Null | Kind::Delete => {
@@ -65,7 +67,9 @@ pub fn check(node: &Node, spec: &Node, cx: &mut Context<'_>) {
                     );
                 }
             }
-            (Kind::Map(_), name) => check_variant(&base, &undotted(&e.value, cx), name, is_sound, cx),
+            (Kind::Map(_), name) => {
+                check_variant((&base, &undotted(&e.value, cx)), name, is_sound, decode, cx);
+            }
             (Kind::Null | Kind::Scalar(_) | Kind::List(_) | Kind::Delete, _) => {
                 let message = format!("expected a map to merge over the spec, found {}", e.value.describe());
                 let help = format!("such as `{}: {{d_model: 1024}}`", e.key);
@@ -77,14 +81,20 @@ pub fn check(node: &Node, spec: &Node, cx: &mut Context<'_>) {
 
 /// Reports the errors of one change: those inside of it and, if the spec itself is valid, those that it
 /// causes elsewhere.
-fn check_variant(base: &Node, over: &Node, name: &str, is_sound: bool, cx: &mut Context<'_>) {
+fn check_variant(
+    (base, over): (&Node, &Node),
+    name: &str,
+    is_sound: bool,
+    decode: Decode<'_>,
+    cx: &mut Context<'_>,
+) {
     let mut sink = Sink::new();
     let tree = merge(base, over, &super::Parts, &mut sink);
-    ModelSpec::decode(&tree, &mut Context::new(cx.sources(), &mut sink));
+    decode(&tree, &mut Context::new(cx.sources(), &mut sink));
     for diagnostic in sink.into_sorted() {
         let (at, within) = (diagnostic.span(), over.span);
-        let stands_here = at.source == within.source && within.start <= at.start && at.end <= within.end;
-        match (stands_here, is_sound) {
+        let is_here = at.source == within.source && within.start <= at.start && at.end <= within.end;
+        match (is_here, is_sound) {
             (true, _) => cx.report(diagnostic),
             (false, true) => cx.report(diagnostic.label(over.span, format!("with `{name}` of the sweep"))),
             (false, false) => {}

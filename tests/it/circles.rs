@@ -20,6 +20,8 @@ fn tokens(text: &str) -> Vec<String> {
             rest.find('\n').unwrap_or(rest.len())
         } else if rest.starts_with("r#\"") {
             rest.find("\"#").map_or(rest.len(), |at| at + 2)
+        } else if rest.starts_with("r\"") {
+            rest.match_indices('"').nth(1).map_or(rest.len(), |(at, _)| at + 1)
         } else if first == '"' {
             let mut is_escaped = true;
             let end = rest.find(|c: char| {
@@ -101,12 +103,13 @@ fn said(text: &str) -> Said {
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
         let previous = at.checked_sub(1).and_then(|at| tokens.get(at)).map_or("", String::as_str);
-        if token == "use" {
+        let next = tokens.get(at + 1).map_or("", String::as_str);
+        if token == "use" && (is_word(next) || next == "{") {
             let end = tokens[at..].iter().position(|token| token == ";").map_or(tokens.len(), |n| at + n);
             let is_export = previous == "pub" || previous == ")";
             imported(&tokens[at + 1..end], &[], if is_export { &mut said.exports } else { &mut said.uses });
             at = end;
-        } else if is_word(token) && previous != "::" && tokens.get(at + 1).is_some_and(|next| next == "::") {
+        } else if is_word(token) && previous != "::" && next == "::" {
             let path = tokens[at..].chunks(2).take_while(|pair| is_word(&pair[0]));
             let mut words: Path = Vec::new();
             for pair in path {

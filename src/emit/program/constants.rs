@@ -154,6 +154,22 @@ const FIELDS: &[(&str, &str)] = &[
     ("buckets", "Buckets of relative positions."),
 ];
 
+/// Digits in groups of three from five digits on: `40_000`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push('_');
+        }
+        out.push(c);
+    }
+    out
+}
+
 /// The index of a constant in [`Constants::all`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConstantId(pub usize);

@@ -15,6 +15,7 @@ pub mod function;
 mod merge;
 pub mod name;
 pub mod needs;
+pub mod operands;
 pub mod rotary;
 mod split;
 pub mod verify;

@@ -19,6 +19,18 @@ pub enum Need {
     Device,
 }
 
+impl Need {
+    /// The variable that holds it.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Need::Past => "past",
+            Need::Time => "time",
+            Need::Source => "source_len",
+            Need::Device => "device",
+        }
+    }
+}
+
 /// Where a function finds something it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {

@@ -15,19 +15,10 @@ use crate::emit::program::Draft;
 use crate::emit::program::fold::too_long;
 use crate::emit::program::function::{self as program, Action, BlockCall, Caches, Call, Lent, Scan};
 use crate::emit::program::needs::{Need, Origin};
+use crate::emit::program::operands::Operands;
 use crate::emit::program::{FieldKind, Stack};
 use crate::ir::{DType, Module, ModuleId, Op, ValueId};
 use crate::lower::Bug;
-
-/// The variable that holds a need.
-pub fn variable(need: Need) -> &'static str {
-    match need {
-        Need::Past => "past",
-        Need::Time => "time",
-        Need::Source => "source_len",
-        Need::Device => "device",
-    }
-}
 
 /// A function being written.
 pub struct Function<'a> {
@@ -100,7 +91,7 @@ pub fn parameter(file: &File<'_>, module: &Module, id: ValueId) -> String {
 
 /// Names that a body uses in addition to those of its values.
 pub fn reserved(file: &File<'_>) -> BTreeSet<String> {
-    let needs = [Need::Past, Need::Time, Need::Source, Need::Device].map(variable);
+    let needs = [Need::Past, Need::Time, Need::Source, Need::Device].map(Need::variable);
     let own = ["cache", "block", "i", "j"];
     needs.into_iter().chain(own).chain(file.functions()).map(str::to_owned).collect()
 }
@@ -117,7 +108,7 @@ impl<'a> Function<'a> {
             });
         }
         let local = |(need, origin): &(Need, Origin)| {
-            let name = variable(*need);
+            let name = need.variable();
             let value = match origin {
                 Origin::Cache => {
                     layer::is_none("cache".into()).choose(Expr::Int(0), Expr::from("cache").attr("past"))
@@ -168,7 +159,7 @@ impl<'a> Function<'a> {
         let origin = self.function.locals.iter().find(|(need, _)| *need == Need::Device);
         match origin {
             Some((_, Origin::DeviceOf(id))) => Expr::Value(*id).attr("device"),
-            _ => variable(Need::Device).into(),
+            _ => Need::Device.variable().into(),
         }
     }
 
@@ -249,7 +240,7 @@ impl<'a> Function<'a> {
             }
             Action::Op { op, inputs, dropout } => {
                 let wanted =
-                    op::Wanted { inputs, dropout: dropout.as_deref(), results: statement.outputs.len() };
+                    Operands { inputs, dropout: dropout.as_deref(), results: statement.outputs.len() };
                 op::expr(self, op, &wanted)?
             }
         };
@@ -266,7 +257,7 @@ impl<'a> Function<'a> {
     }
 
     fn need(&self, need: Need) -> Expr {
-        if need == Need::Device { self.device() } else { variable(need).into() }
+        if need == Need::Device { self.device() } else { need.variable().into() }
     }
 
     /// Gives a variable to waiting operands where the expression around them would be too long.

@@ -1,7 +1,7 @@
 //! A module as a class: members named like the program's, `forward`, and how its own tensors are filled.
 
 use super::file::File;
-use super::function::{parameter as name_of, stack, tensor_type, variable, write as body_of};
+use super::function::{parameter as name_of, stack, tensor_type, write as body_of};
 use super::number::harmless;
 use super::syntax::{Argument, Class, Def, Expr, Item, Parameter, Stmt, Target, parameter};
 use super::{layer, name};
@@ -301,7 +301,7 @@ fn signature(file: &File<'_>, id: ModuleId, function: &Function) -> Vec<Paramete
             Need::Past | Need::Time | Need::Source => Expr::from("int"),
             Need::Device => Expr::torch("device"),
         };
-        all.push(parameter(variable(*need), ty));
+        all.push(parameter(need.variable(), ty));
     }
     all.extend(cache_type(function.caches).map(|ty| parameter("cache", ty)));
     all

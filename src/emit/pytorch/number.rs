@@ -1,21 +1,5 @@
 //! Numbers and texts as Python writes them.
 
-/// Digits in groups of three from five digits on: `40_000`.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    if digits.len() < 5 {
-        return digits;
-    }
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push('_');
-        }
-        out.push(c);
-    }
-    out
-}
-
 /// A float that reads back to the same bits.
 pub fn float(x: f64) -> String {
     if x.is_nan() {

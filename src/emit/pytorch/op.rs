@@ -2,49 +2,25 @@
 //!
 //! Masks are True where a key is seen, as PyTorch has them; those of the graph are true where a key is hidden.
 
-use super::function::{Function, variable};
+use super::function::Function;
 use super::layer::is_none;
 use super::syntax::{Expr, Sign};
 use crate::emit::program::needs::Need;
+use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary::{self, Frequencies, Rule};
+use crate::ir::Op;
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
     Activation, Attention, FrequencyRule, Hidden, MaskRule, Pairing, Pool, RotaryTable, Router, RouterScore,
     Score, Sequence, SinusoidLayout,
 };
-use crate::ir::{Op, ValueId};
 use crate::lower::Bug;
-
-/// An op's inputs and what is wanted of it.
-pub struct Wanted<'a> {
-    /// Its inputs.
-    pub inputs: &'a [ValueId],
-    /// The name of the dropout that it applies.
-    pub dropout: Option<&'a str>,
-    /// How many of its results are used.
-    pub results: usize,
-}
-
-impl Wanted<'_> {
-    /// The inputs of an op that takes that many.
-    fn inputs<const N: usize>(&self, op: &Op) -> Result<[ValueId; N], Bug> {
-        let count = self.inputs.len();
-        let wrong = || Bug(format!("{op:?} has {count} inputs in the emitted program, not {N}"));
-        <[ValueId; N]>::try_from(self.inputs).map_err(|_| wrong())
-    }
-
-    /// `self.dropout`
-    fn dropout(&self, op: &Op) -> Result<Expr, Bug> {
-        let missing = || Bug(format!("{op:?} has no dropout in the emitted program"));
-        self.dropout.map(Expr::own).ok_or_else(missing)
-    }
-}
 
 /// The expression of an op.
 ///
 /// # Errors
 /// A fault of trafoc: the op has other inputs than it takes, or is one for which a program has another action.
-pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Expr, Bug> {
+pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr, Bug> {
     let runtime = |name: &'static str, arguments: Vec<Expr>| Expr::Runtime(name).call(arguments);
     Ok(match op {
         Op::Layer { .. } | Op::Weight { .. } | Op::Call { .. } | Op::Scan { .. } | Op::Experts { .. } => {
@@ -196,7 +172,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Expr, 
         }
         Op::Dropout { .. } => {
             let [x] = wanted.inputs(op)?;
-            wanted.dropout(op)?.call([f.operand(x)])
+            Expr::own(wanted.dropout(op)?).call([f.operand(x)])
         }
         Op::Slice { axis_from_last, start, len } => {
             let [x] = wanted.inputs(op)?;
@@ -265,7 +241,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Expr, 
 }
 
 fn need(need: Need) -> Expr {
-    variable(need).into()
+    need.variable().into()
 }
 
 fn device(f: &mut Function<'_>) -> Expr {
@@ -386,7 +362,7 @@ fn seen(f: &Function<'_>, condition: Hidden, query: Expr, key: Expr) -> Expr {
 
 /// `attention(q, k, v, mask, causal=True)`. Where its weights are wanted, or it has a softcap, sinks or additive
 /// scores, the weights are computed apart from the sum.
-fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<'_>) -> Result<Expr, Bug> {
+fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Operands<'_>) -> Result<Expr, Bug> {
     let Attention { score, scale, softcap, causal, dropout, has_mask, has_bias, has_sinks } = attention;
     let too_few = || Bug("attention has too few inputs in the emitted program".to_owned());
     let [q, k, v, rest @ ..] = wanted.inputs else { return Err(too_few()) };
@@ -423,7 +399,7 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<
         let call = Expr::Runtime("attention").call([q, k, v]);
         let call = with(call, given.into_iter().chain(flags.into_iter().flatten()).collect());
         if *dropout > 0.0 {
-            let p = wanted.dropout(op)?.attr("p");
+            let p = Expr::own(wanted.dropout(op)?).attr("p");
             let p = f.local("p", Expr::own("training").choose(p, Expr::Float(0.0)));
             return Ok(call.with("dropout", p));
         }
@@ -439,7 +415,7 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<
     let weights = with(call, given.into_iter().chain(flags.into_iter().flatten()).collect());
     let weights = f.local("weights", weights);
     let dropped = match *dropout > 0.0 {
-        true => wanted.dropout(op)?.call([weights.clone()]),
+        true => Expr::own(wanted.dropout(op)?).call([weights.clone()]),
         false => weights.clone(),
     };
     let out = dropped.binary(Sign::Product, v);
@@ -462,7 +438,7 @@ fn activate(activation: Activation, x: Expr) -> Expr {
 }
 
 /// `keep_best(affinities, choice, k, normalize)`, times the scale.
-fn route(f: &mut Function<'_>, router: &Router, wanted: &Wanted<'_>) -> Result<Expr, Bug> {
+fn route(f: &mut Function<'_>, router: &Router, wanted: &Operands<'_>) -> Result<Expr, Bug> {
     let (scores, correction) = match *wanted.inputs {
         [scores] if !router.has_correction => (scores, None),
         [scores, correction] if router.has_correction => (scores, Some(correction)),

@@ -3,8 +3,9 @@
 //! What is too long is broken in the order of ruff's rules: the arguments of a call go to a line of their own, then to
 //! one line each with a comma at the end; operators go to the beginning of lines in parentheses.
 
-use super::number::{float, grouped, quoted};
+use super::number::{float, quoted};
 use super::syntax::{Argument, Class, Def, Expr, Item, Parameter, Sign, Stmt, Strength, Target};
+use crate::emit::program::constants::grouped;
 
 /// The longest line, in characters.
 pub const WIDTH: usize = 88;

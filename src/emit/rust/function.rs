@@ -16,18 +16,9 @@ use crate::emit::program::function::{
     self as program, Action, BlockCaches, BlockCall, Caches, Call, Lent, Scan,
 };
 use crate::emit::program::needs::{Need, Origin};
+use crate::emit::program::operands::Operands;
 use crate::ir::{DType, MemberId, Module, ModuleId, Op, ValueId};
 use crate::lower::Bug;
-
-/// The variable that holds a need.
-pub fn variable(need: Need) -> &'static str {
-    match need {
-        Need::Past => "past",
-        Need::Time => "time",
-        Need::Source => "source_len",
-        Need::Device => "device",
-    }
-}
 
 /// A function being written.
 pub struct Function<'a> {
@@ -90,7 +81,7 @@ pub fn write(file: &File<'_>, id: ModuleId, function: &program::Function) -> Res
 
 /// Names that a body uses in addition to those of its values.
 pub fn reserved() -> BTreeSet<String> {
-    let needs = [Need::Past, Need::Time, Need::Source, Need::Device].map(variable);
+    let needs = [Need::Past, Need::Time, Need::Source, Need::Device].map(Need::variable);
     needs.into_iter().chain(["cache", "block", "options", "inputs", "i", "j"]).map(str::to_owned).collect()
 }
 
@@ -121,7 +112,7 @@ impl<'a> Function<'a> {
                 Origin::DeviceOf(id) => code!["&", Code::name(*id).method("device", [])],
                 Origin::Axis(id, axis) => Code::name(*id).method("dims", []).then(format!("[{axis}]")),
             };
-            Statement::Local(variable(*need).to_owned(), code)
+            Statement::Local(need.variable().to_owned(), code)
         };
         let locals = self.function.locals.iter().map(local);
         locals.chain(self.statements).collect()
@@ -173,7 +164,7 @@ impl<'a> Function<'a> {
             Action::Experts { member, inputs, kinds } => self.experts(*member, inputs, kinds)?,
             Action::Op { op, inputs, dropout } => {
                 let wanted =
-                    op::Wanted { inputs, dropout: dropout.as_deref(), results: statement.outputs.len() };
+                    Operands { inputs, dropout: dropout.as_deref(), results: statement.outputs.len() };
                 op::code(self, op, &wanted)?
             }
         };
@@ -422,5 +413,5 @@ impl<'a> Function<'a> {
 
 /// The needs of a callee, as arguments.
 fn needed(needs: &[Need]) -> impl Iterator<Item = Code> {
-    needs.iter().map(|need| Code::text(variable(*need)))
+    needs.iter().map(|need| Code::text(need.variable()))
 }

@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use krate::{BURN, KERNELS, krate};
 
 use super::MARK;
-use super::program::constants::{ConstantId, Number, TableId};
+use super::program::constants::{ConstantId, Number, TableId, grouped};
 use super::program::name::shown;
 use super::program::{Program, program};
 use crate::ir::{ModuleId, Verified};
@@ -36,7 +36,7 @@ use crate::lower::Bug;
 use crate::source::SourceMap;
 use code::{Code, Helper, Item, code};
 use kernel::Library;
-use number::{float, grouped};
+use number::float;
 
 /// Where a file has its kernels from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use codegen::{Block, Enum, Function as Method, Impl, Scope, Struct};
 
 use super::code::{Code, References, code};
 use super::file::File;
-use super::function::{reserved, variable, write as body_of};
+use super::function::{reserved, write as body_of};
 use super::{body, choice, layer, name};
 use crate::emit::program::function::{Caches, Function};
 use crate::emit::program::needs::Need;
@@ -228,7 +228,7 @@ pub fn method(
             Need::Past | Need::Time | Need::Source => "usize",
             Need::Device => "&Device",
         };
-        method.arg(variable(*need), ty);
+        method.arg(need.variable(), ty);
     }
     let kept = || Code::kernel("KvCache");
     let cache = match function.caches {

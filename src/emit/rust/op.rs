@@ -1,10 +1,11 @@
 //! Every op as an expression: the same calls, in the same order, as the interpreter makes.
 
 use super::code::{Code, code};
-use super::function::{Function, variable};
+use super::function::Function;
 use super::number::float;
 use crate::emit::program::constants::frequencies as numbers;
 use crate::emit::program::needs::Need;
+use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
@@ -14,37 +15,12 @@ use crate::ir::op::{
 use crate::ir::{Module, Op, ValueId};
 use crate::lower::Bug;
 
-/// An op's inputs and what is wanted of it.
-pub struct Wanted<'a> {
-    /// Its inputs.
-    pub inputs: &'a [ValueId],
-    /// The name of the dropout that it applies.
-    pub dropout: Option<&'a str>,
-    /// How many of its results are used.
-    pub results: usize,
-}
-
-impl Wanted<'_> {
-    /// The inputs of an op that takes that many.
-    fn inputs<const N: usize>(&self, op: &Op) -> Result<[ValueId; N], Bug> {
-        let count = self.inputs.len();
-        let wrong = || Bug(format!("{op:?} has {count} inputs in the emitted program, not {N}"));
-        <[ValueId; N]>::try_from(self.inputs).map_err(|_| wrong())
-    }
-
-    /// `self.dropout`
-    fn dropout(&self, op: &Op) -> Result<Code, Bug> {
-        let missing = || Bug(format!("{op:?} has no dropout in the emitted program"));
-        self.dropout.map(|field| Code::text(format!("self.{field}"))).ok_or_else(missing)
-    }
-}
-
 /// The expression of an op.
 ///
 /// # Errors
 /// A fault of trafoc: the op has other inputs than it takes, or is one for which a program has another
 /// action.
-pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, Bug> {
+pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code, Bug> {
     let module = f.module;
     let int = |n: u64| Code::text(n.to_string());
     let call = |name: &'static str, arguments: Vec<Code>| Code::call(Code::kernel(name), arguments);
@@ -179,7 +155,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, 
         }
         Op::Dropout { .. } => {
             let [x] = wanted.inputs(op)?;
-            wanted.dropout(op)?.method("forward", [f.operand(x)])
+            dropout_of(wanted, op)?.method("forward", [f.operand(x)])
         }
         Op::Slice { axis_from_last, start, len } => {
             let [x] = wanted.inputs(op)?;
@@ -257,8 +233,13 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Wanted<'_>) -> Result<Code, 
     })
 }
 
+/// `self.dropout`
+fn dropout_of(wanted: &Operands<'_>, op: &Op) -> Result<Code, Bug> {
+    Ok(Code::text(format!("self.{}", wanted.dropout(op)?)))
+}
+
 fn need(need: Need) -> Code {
-    Code::text(variable(need))
+    Code::text(need.variable())
 }
 
 fn device() -> Code {
@@ -366,7 +347,7 @@ fn hidden(f: &Function<'_>, condition: Hidden) -> Code {
 
 /// `attention(q, k, v, mask, bias, options)`. Where its weights are wanted, or it has sinks or additive
 /// scores, the weights are computed apart from the sum.
-fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<'_>) -> Result<Code, Bug> {
+fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Operands<'_>) -> Result<Code, Bug> {
     let Attention { score, scale, softcap, causal, dropout, has_mask, has_bias, has_sinks } = attention;
     let [q, k, v, rest @ ..] = wanted.inputs else {
         return Err(Bug("attention has too few inputs in the emitted program".to_owned()));
@@ -405,7 +386,7 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<
         let weights = Code::call(Code::kernel(kernel), given);
         let drop = |weights: Code| -> Result<Code, Bug> {
             match *dropout > 0.0 {
-                true => Ok(wanted.dropout(op)?.method("forward", [weights])),
+                true => Ok(dropout_of(wanted, op)?.method("forward", [weights])),
                 false => Ok(weights),
             }
         };
@@ -416,7 +397,7 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Wanted<
         return Ok(code!["{ let weights = ", weights, "; (", out, ", weights) }"]);
     }
     if *dropout > 0.0 {
-        let dropout = code!["&", wanted.dropout(op)?];
+        let dropout = code!["&", dropout_of(wanted, op)?];
         let kernel = Code::kernel("attention_with_dropout");
         return Ok(Code::call(kernel, [q, k, v, mask, bias, options, dropout]));
     }
@@ -449,7 +430,7 @@ fn level(f: &mut Function<'_>, inputs: [ValueId; 2]) -> (Code, Code) {
 }
 
 /// `route_softmax(scores, TOP_K, normalize, |affinities| ..)`, times the scale.
-fn route(f: &mut Function<'_>, router: &Router, wanted: &Wanted<'_>) -> Result<Code, Bug> {
+fn route(f: &mut Function<'_>, router: &Router, wanted: &Operands<'_>) -> Result<Code, Bug> {
     let (scores, correction) = match *wanted.inputs {
         [scores] if !router.has_correction => (scores, None),
         [scores, correction] if router.has_correction => (scores, Some(correction)),

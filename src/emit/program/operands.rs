@@ -1,0 +1,34 @@
+//! What the expression of an op is written from.
+
+use crate::ir::{Op, ValueId};
+use crate::lower::Bug;
+
+/// An op's inputs and what is wanted of it.
+pub struct Operands<'a> {
+    /// Its inputs.
+    pub inputs: &'a [ValueId],
+    /// The name of the dropout that it applies.
+    pub dropout: Option<&'a str>,
+    /// How many of its results are used.
+    pub results: usize,
+}
+
+impl Operands<'_> {
+    /// The inputs of an op that takes that many.
+    ///
+    /// # Errors
+    /// A fault of trafoc: it has another number of them.
+    pub fn inputs<const N: usize>(&self, op: &Op) -> Result<[ValueId; N], Bug> {
+        let count = self.inputs.len();
+        let wrong = || Bug(format!("{op:?} has {count} inputs in the emitted program, not {N}"));
+        <[ValueId; N]>::try_from(self.inputs).map_err(|_| wrong())
+    }
+
+    /// The field of the dropout that it applies.
+    ///
+    /// # Errors
+    /// A fault of trafoc: it has none.
+    pub fn dropout(&self, op: &Op) -> Result<&str, Bug> {
+        self.dropout.ok_or_else(|| Bug(format!("{op:?} has no dropout in the emitted program")))
+    }
+}
