@@ -399,7 +399,9 @@ class CrossAttention(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
-        """`x [B, T, d_model]`, `memory [B, S, d_model]`, `mask [B, 1, 1, S]` → `[B, T, d_model]`"""
+        """`x [B, T, d_model]`, `memory [B, S, d_model]`, `mask [B, 1, 1, S]` →
+        `[B, T, d_model]`
+        """
         config = self.config
         q = split_heads(self.query(x), config.heads)  # [B, heads, T, head_dim]
         k = split_heads(self.key(memory), config.heads)  # [B, heads, S, head_dim]
@@ -430,7 +432,9 @@ class DecoderBlock(nn.Module):
     def forward(
         self, x: Tensor, memory: Tensor, mask: Tensor | None, cache: KVCache | None
     ) -> Tensor:
-        """`x [B, T, d_model]`, `memory [B, S, d_model]`, `mask [B, 1, 1, S]` → `[B, T, d_model]`"""
+        """`x [B, T, d_model]`, `memory [B, S, d_model]`, `mask [B, 1, 1, S]` →
+        `[B, T, d_model]`
+        """
         x = self.norm1(x + self.attention(x, cache))  # [B, T, d_model]
         x = self.norm2(x + self.cross(x, memory, mask))  # [B, T, d_model]
         return self.norm3(x + self.ffn(x))
@@ -455,7 +459,9 @@ class Decoder(nn.Module):
         memory_mask: Tensor | None,
         cache: list[KVCache] | None,
     ) -> Tensor:
-        """`x [B, T, d_model]`, `memory [B, S, d_model]`, `memory_mask [B, S]` → `[B, T, d_model]`"""
+        """`x [B, T, d_model]`, `memory [B, S, d_model]`, `memory_mask [B, S]` →
+        `[B, T, d_model]`
+        """
         padding = padding_mask(memory_mask)
         for i, block in enumerate(self.blocks):
             x = block(x, memory, padding, cache and cache[i])
@@ -517,7 +523,8 @@ class D2lNmt(nn.Module):
         source_mask: Tensor | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
-        """`target [B, T]`, `memory [B, S, d_model]`, `source_mask [B, S]` → `[B, T, vocab]`
+        """`target [B, T]`, `memory [B, S, d_model]`, `source_mask [B, S]` →
+        `[B, T, vocab]`
 
         With a cache, these are the tokens after those in it, and are added to it.
         """
@@ -537,9 +544,9 @@ class D2lNmt(nn.Module):
     def init_weights(self) -> None:
         """Draws all weights anew, as is needed after `to_empty`."""
         for module in self.modules():
-            reset = getattr(module, "reset_parameters", None)
+            reset = getattr(type(module), "reset_parameters", None)
             if reset is not None:
-                reset()
+                reset(module)
 
     def stacks(self) -> list[Encoder | Decoder]:
         """The modules with `blocks`, each of which is a unit of work and memory."""

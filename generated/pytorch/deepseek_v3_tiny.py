@@ -190,7 +190,7 @@ def limit_groups(choice: Tensor, groups: int, kept: int, score_of: int) -> Tenso
 def keep_best(weights: Tensor, choice: Tensor, k: int, normalize: bool) -> Tensor:
     """The weights of the `k` experts with the best `choice`, zero for the others.
 
-    `[B, T, E]` → `[B, T, E]`; if `normalize`, those of a token are divided by their sum.
+    `[B, T, E]` → `[B, T, E]`; if `normalize`, divided by the sum of each token's.
     """
     best = choice.detach().topk(k, dim=-1).indices
     weights = weights * torch.zeros_like(weights).scatter(-1, best, 1.0)
@@ -538,9 +538,9 @@ class DeepseekV3Tiny(nn.Module):
     def init_weights(self) -> None:
         """Draws all weights anew, as is needed after `to_empty`."""
         for module in self.modules():
-            reset = getattr(module, "reset_parameters", None)
+            reset = getattr(type(module), "reset_parameters", None)
             if reset is not None:
-                reset()
+                reset(module)
 
     def stacks(self) -> list[Decoder]:
         """The modules with `blocks`, each of which is a unit of work and memory."""

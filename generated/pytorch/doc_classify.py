@@ -72,7 +72,7 @@ class Table(nn.Embedding):
 
 
 class PaddedTable(nn.Embedding):
-    """A vector for each index; `init` fills fresh ones, that of padding starts as zeros."""
+    """A vector for each index; `init` fills fresh ones, zeros that of padding."""
 
     def __init__(
         self, rows: int, width: int, init: Callable[[Tensor], object], padding: int
@@ -291,9 +291,9 @@ class DocClassify(nn.Module):
     def init_weights(self) -> None:
         """Draws all weights anew, as is needed after `to_empty`."""
         for module in self.modules():
-            reset = getattr(module, "reset_parameters", None)
+            reset = getattr(type(module), "reset_parameters", None)
             if reset is not None:
-                reset()
+                reset(module)
 
     def stacks(self) -> list[Encoder]:
         """The modules with `blocks`, each of which is a unit of work and memory."""

@@ -360,9 +360,9 @@ class Llama38b(nn.Module):
     def init_weights(self) -> None:
         """Draws all weights anew, as is needed after `to_empty`."""
         for module in self.modules():
-            reset = getattr(module, "reset_parameters", None)
+            reset = getattr(type(module), "reset_parameters", None)
             if reset is not None:
-                reset()
+                reset(module)
 
     def stacks(self) -> list[Decoder]:
         """The modules with `blocks`, each of which is a unit of work and memory."""

@@ -214,7 +214,9 @@ class EncoderAttention(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, bias: Tensor, mask: Tensor | None) -> Tensor:
-        """`x [B, S, d_model]`, `bias [1, heads, S, S]`, `mask [B, 1, 1, S]` → `[B, S, d_model]`"""
+        """`x [B, S, d_model]`, `bias [1, heads, S, S]`, `mask [B, 1, 1, S]` →
+        `[B, S, d_model]`
+        """
         config = self.config
         q = split_heads(self.query(x), config.heads)  # [B, heads, S, head_dim]
         k = split_heads(self.key(x), config.heads)  # [B, heads, S, head_dim]
@@ -258,7 +260,9 @@ class EncoderBlock(nn.Module):
         self.ffn = FeedForward(config)
 
     def forward(self, x: Tensor, bias: Tensor, mask: Tensor | None) -> Tensor:
-        """`x [B, S, d_model]`, `bias [1, heads, S, S]`, `mask [B, 1, 1, S]` → `[B, S, d_model]`"""
+        """`x [B, S, d_model]`, `bias [1, heads, S, S]`, `mask [B, 1, 1, S]` →
+        `[B, S, d_model]`
+        """
         x = x + self.attention(self.norm1(x), bias, mask)  # [B, S, d_model]
         return x + self.ffn(self.norm2(x))
 
@@ -378,7 +382,9 @@ class CrossAttention(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
-        """`x [B, T, d_model]`, `memory [B, S, d_model]`, `mask [B, 1, 1, S]` → `[B, T, d_model]`"""
+        """`x [B, T, d_model]`, `memory [B, S, d_model]`, `mask [B, 1, 1, S]` →
+        `[B, T, d_model]`
+        """
         config = self.config
         q = split_heads(self.query(x), config.heads)  # [B, heads, T, head_dim]
         k = split_heads(self.key(memory), config.heads)  # [B, heads, S, head_dim]
@@ -447,7 +453,9 @@ class Decoder(nn.Module):
         past: int,
         cache: list[KVCache] | None,
     ) -> Tensor:
-        """`x [B, T, d_model]`, `memory [B, S, d_model]`, `memory_mask [B, S]` → `[B, T, d_model]`"""
+        """`x [B, T, d_model]`, `memory [B, S, d_model]`, `memory_mask [B, S]` →
+        `[B, T, d_model]`
+        """
         config = self.config
         time = x.shape[1]
         buckets = relative_buckets(
@@ -508,7 +516,8 @@ class T5Small(nn.Module):
         source_mask: Tensor | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
-        """`target [B, T]`, `memory [B, S, d_model]`, `source_mask [B, S]` → `[B, T, vocab]`
+        """`target [B, T]`, `memory [B, S, d_model]`, `source_mask [B, S]` →
+        `[B, T, vocab]`
 
         With a cache, these are the tokens after those in it, and are added to it.
         """
@@ -527,9 +536,9 @@ class T5Small(nn.Module):
     def init_weights(self) -> None:
         """Draws all weights anew, as is needed after `to_empty`."""
         for module in self.modules():
-            reset = getattr(module, "reset_parameters", None)
+            reset = getattr(type(module), "reset_parameters", None)
             if reset is not None:
-                reset()
+                reset(module)
 
     def stacks(self) -> list[Encoder | Decoder]:
         """The modules with `blocks`, each of which is a unit of work and memory."""

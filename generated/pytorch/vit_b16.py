@@ -177,7 +177,9 @@ class Embedding(nn.Module):
         truncated_normal_(self.class_token, std=config.init_std, cut=config.init_cut)
 
     def forward(self, image: Tensor) -> Tensor:
-        """`image [B, channels, image_size, image_size]` → `[B, patches + 1, d_model]`"""
+        """`image [B, channels, image_size, image_size]` →
+        `[B, patches + 1, d_model]`
+        """
         positions = self.positions(
             torch.arange(self.config.patches + 1, device=image.device)
         )
@@ -304,9 +306,9 @@ class VitB16(nn.Module):
     def init_weights(self) -> None:
         """Draws all weights anew, as is needed after `to_empty`."""
         for module in self.modules():
-            reset = getattr(module, "reset_parameters", None)
+            reset = getattr(type(module), "reset_parameters", None)
             if reset is not None:
-                reset()
+                reset(module)
 
     def stacks(self) -> list[Encoder]:
         """The modules with `blocks`, each of which is a unit of work and memory."""

@@ -99,7 +99,11 @@ impl Command for Build {
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         self.agree()?;
         let subject = self.spec.compile(ui)?;
-        if let Some(why) = refusal(&subject.graph) {
+        let why = match self.target {
+            Target::Rust => refusal(&subject.graph),
+            Target::Pytorch => pytorch::refusal(&subject.graph),
+        };
+        if let Some(why) = why {
             return Err(Failure::new(Exit::Refused, why));
         }
         let summary = summary(&subject.graph);

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 
 use trafoc::compile::compile;
 use trafoc::diag::Sink;
+use trafoc::emit::pytorch;
 use trafoc::field::value::{DefaultDoc, Field, Shape, Value as _};
 use trafoc::hub::export::export;
 use trafoc::hub::shelf::Families;
@@ -18,6 +19,7 @@ use trafoc::interp::run::RunError;
 use trafoc::interp::{Inputs, Model, Weights};
 use trafoc::ir::Verified;
 use trafoc::parts::{Attention, Cross, Embed, Ffn, Gain, Head, Init, Norm, Position};
+use trafoc::source::SourceMap;
 use trafoc::spec::block::Part;
 use trafoc::spec::{ModelSpec, load, model, stack, wiring};
 use trafoc::syntax::tree::{Kind, Node};
@@ -330,6 +332,8 @@ fn every_knob_is_computed_or_refused() {
          distribution of initial values, equals the bits of emitted `Rust` on flex, and the numbers of `flex` elsewhere. \
          vulkan, metal, cuda, rocm and cpu share the code and are not tested.\n\
          - **Emitted Rust**: computes the same bits as the interpreter (`tests/emitted`).\n\
+         - **Emitted PyTorch**: computes the interpreter's numbers to 1e-5 and PyTorch's gradients to 1e-4 \
+         (`tests/pytorch`). Only a name is refused (exit code 3): an instance that is called `training`.\n\
          - **Decoding**: the same with a cache as without, in the interpreter and in emitted code. `refused (2)`: \
          `trafoc generate` ends with exit code 2 and the reason.\n\
          - **Export**: a Hugging Face model (`tests/hub`) or family that can express it. `refused (3)`: none of these models \
@@ -339,7 +343,9 @@ fn every_knob_is_computed_or_refused() {
     );
     text += &dtypes();
     let cells = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
-    let heads = [&["knob", "spec"][..], &backends, &["emitted Rust", "decoding", "export"]].concat();
+    let heads =
+        [&["knob", "spec"][..], &backends, &["emitted Rust", "emitted PyTorch", "decoding", "export"]]
+            .concat();
     text += &cells(&heads);
     text += &cells(&vec!["---"; heads.len()]);
     let mut exports: BTreeMap<&str, Result<String, Vec<String>>> = BTreeMap::new();
@@ -377,8 +383,16 @@ fn every_knob_is_computed_or_refused() {
             (_, _) => "flex",
         };
         let compared: Vec<&str> = backends.iter().map(compared).collect();
+        let pytorch = match pytorch::source(&emitted.graph, &SourceMap::new(), &emitted.name) {
+            Ok(_) => emitted.shown(),
+            Err(why) => {
+                missing.push(format!("`{knob}` cannot be emitted for PyTorch: {why}"));
+                String::new()
+            }
+        };
         let (knob, spec, rust) = (format!("`{knob}`"), numbers.shown(), emitted.shown());
-        text += &cells(&[&[knob.as_str(), &spec], &compared[..], &[&rust, &decoding, &said]].concat());
+        let targets = [rust.as_str(), &pytorch, &decoding, &said];
+        text += &cells(&[&[knob.as_str(), &spec], &compared[..], &targets].concat());
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
     let path = repository("docs/capabilities.md");

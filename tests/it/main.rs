@@ -89,6 +89,8 @@ mod png;
 #[cfg(test)]
 mod program;
 #[cfg(test)]
+mod pytorch;
+#[cfg(test)]
 mod random;
 #[cfg(test)]
 mod readers;

@@ -364,10 +364,16 @@ impl<'a> Function<'a> {
         match different.as_slice() {
             [one] => body.push(assign(one)),
             _ => {
-                let last = calls.len().saturating_sub(1);
-                let branches = calls.iter().enumerate().map(|(at, (kind, call))| {
-                    let class = Expr::from(self.file.class_of(*kind)?);
-                    let test = Expr::from("isinstance").call([Expr::from("block"), class]);
+                let last = different.len().saturating_sub(1);
+                let branches = different.iter().enumerate().map(|(at, call)| {
+                    let kinds = calls.iter().filter(|(_, other)| other == *call);
+                    let classes = kinds.map(|(kind, _)| self.file.class_of(*kind).map(Expr::from));
+                    let classes = classes.collect::<Result<Vec<Expr>, Bug>>()?;
+                    let classes = match <[Expr; 1]>::try_from(classes) {
+                        Ok([one]) => one,
+                        Err(several) => Expr::Tuple(several),
+                    };
+                    let test = Expr::from("isinstance").call([Expr::from("block"), classes]);
                     Ok(((at < last).then_some(test), vec![assign(call)]))
                 });
                 body.push(Stmt::If(branches.collect::<Result<_, Bug>>()?));

@@ -9,7 +9,7 @@
 //! it: no date, no version, no folder of this machine.
 
 mod body;
-mod check;
+pub mod check;
 mod choice;
 mod config;
 mod file;
@@ -21,13 +21,13 @@ mod number;
 mod op;
 mod printer;
 mod root;
-mod runtime;
+pub mod runtime;
 mod syntax;
 
 use std::collections::BTreeSet;
 
 use super::MARK;
-use super::program::constants::{ConstantId, TableId};
+use super::program::constants::{self, ConstantId, TableId};
 use super::program::name::shown;
 use super::program::program;
 use crate::ir::{ModuleId, Verified};
@@ -37,6 +37,19 @@ use file::File;
 use printer::Printer;
 use runtime::{Imports, Runtime};
 use syntax::{Expr, Item, Stmt};
+
+/// Why a graph cannot be emitted for PyTorch; one sentence without a full stop.
+pub fn refusal(graph: &Verified) -> Option<String> {
+    let members = graph.modules.iter().flat_map(|module| &module.members);
+    let unusable = members.map(|member| &member.name).find(|name| name::is_unusable(name));
+    let unusable = unusable.map(|name| {
+        format!(
+            "an instance is called `{name}`, which PyTorch sets on every module, so the target `pytorch` cannot \
+             keep the names of its weights; another name for it would do"
+        )
+    });
+    unusable.or_else(|| constants::refusal(graph))
+}
 
 /// The model as one Python file. `spec` is the spec's path as the header names it.
 ///

@@ -228,27 +228,43 @@ pub fn documentation(file: &File<'_>, id: ModuleId) -> Result<Vec<String>, Bug> 
     Ok(lines)
 }
 
-/// Lines of documentation that are no longer than a line of code, where they can be broken outside of quotes.
+/// Lines of documentation that are no longer than a line of code, broken outside of quotes.
 pub fn wrapped(lines: &[String], indent: usize) -> Vec<String> {
-    let longest = super::printer::WIDTH - indent - 6;
+    // Room for the quotes around the text.
+    let longest = super::printer::WIDTH.saturating_sub(indent + 6);
     let mut out: Vec<String> = Vec::new();
     for line in lines {
         let mut current = String::new();
-        let mut is_quoted = false;
-        for word in harmless(line).split(' ') {
-            let fits = current.chars().count() + 1 + word.chars().count() <= longest;
-            if !current.is_empty() && !fits && !is_quoted {
+        for part in unbroken(&harmless(line)) {
+            let fits = current.chars().count() + 1 + part.chars().count() <= longest;
+            if !current.is_empty() && !fits {
                 out.push(std::mem::take(&mut current));
             }
             if !current.is_empty() {
                 current.push(' ');
             }
-            current.push_str(word);
-            is_quoted ^= word.matches('`').count() % 2 == 1;
+            current.push_str(&part);
         }
         out.push(current);
     }
     out
+}
+
+/// The words of a line; what is in quotes is one word.
+fn unbroken(line: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut is_quoted = false;
+    for word in line.split(' ') {
+        match parts.last_mut().filter(|_| is_quoted) {
+            Some(part) => {
+                part.push(' ');
+                part.push_str(word);
+            }
+            None => parts.push(word.to_owned()),
+        }
+        is_quoted ^= word.matches('`').count() % 2 == 1;
+    }
+    parts
 }
 
 /// `return a, b`

@@ -159,6 +159,9 @@ const ATTRIBUTES: &[&str] = &[
     "zero_grad",
 ];
 
+/// What `nn.Module` sets on every module, so that no member can have the name.
+const UNUSABLE: &[&str] = &["training"];
+
 /// File names that Windows keeps for devices, and modules that a file of that name would hide.
 const FILES: &[&str] = &[
     "aux",
@@ -180,7 +183,7 @@ const FILES: &[&str] = &[
 
 /// A variable: what Python or the file needs gets an underscore, and a name without a letter gets some.
 pub fn variable(name: &str) -> String {
-    if name.chars().all(|c| c == '_' || c.is_ascii_digit()) {
+    if name.starts_with("__") || name.chars().all(|c| c == '_' || c.is_ascii_digit()) {
         return format!("value{name}");
     }
     if is_reserved(name) { format!("{name}_") } else { name.to_owned() }
@@ -188,7 +191,7 @@ pub fn variable(name: &str) -> String {
 
 /// Whether a variable or function of that name would hide what the file needs.
 pub fn is_reserved(name: &str) -> bool {
-    [KEYWORDS, BUILTINS, IMPORTS, OWN].iter().any(|list| list.contains(&name)) || name.starts_with("__")
+    [KEYWORDS, BUILTINS, IMPORTS, OWN].iter().any(|list| list.contains(&name))
 }
 
 /// Whether a class of that name would hide what the file needs.
@@ -199,6 +202,11 @@ pub fn is_reserved_class(name: &str) -> bool {
 /// Whether a member of that name can be an attribute of its module.
 pub fn is_attribute(name: &str) -> bool {
     !KEYWORDS.contains(&name) && !ATTRIBUTES.contains(&name) && !name.starts_with('_')
+}
+
+/// Whether no member can have that name, as `nn.Module` sets an attribute of it.
+pub fn is_unusable(name: &str) -> bool {
+    UNUSABLE.contains(&name)
 }
 
 /// A field of `Config`.

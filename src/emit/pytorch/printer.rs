@@ -281,15 +281,32 @@ impl<'a> Printer<'a> {
                 lines.push(format!("{pad}{head}{operand}{tail}"));
             }
             lines
-        } else if let Expr::Choice { test, then, other } = value {
-            vec![
-                format!("{pad}{head}{}", self.at_least(then, Strength::And)),
-                format!("{pad}if {}", self.at_least(test, Strength::And)),
-                format!("{pad}else {}{tail}", self.at_least(other, Strength::Choice)),
-            ]
+        } else if let Expr::Choice { .. } = value {
+            self.alternatives(head, value, tail, inner, indent)
+        } else if let Expr::Each { element, target, source } = value {
+            let mut lines = self.broken(head, element, "", inner, indent);
+            let source = self.at_least(source, Strength::And);
+            lines.push(format!("{pad}for {target} in {source}{tail}"));
+            lines
         } else {
             vec![format!("{pad}{head}{flat}{tail}")]
         }
+    }
+
+    /// A choice, and those after its `else`, with a line for each part.
+    fn alternatives(&self, head: &str, value: &Expr, tail: &str, inner: usize, indent: usize) -> Vec<String> {
+        let pad = " ".repeat(inner);
+        let Expr::Choice { test, then, other } = value else {
+            return self.broken(head, value, tail, inner, indent);
+        };
+        let mut lines = if matches!(**then, Expr::Choice { .. }) {
+            vec![format!("{pad}{head}{}", self.at_least(then, Strength::And))]
+        } else {
+            self.broken(head, then, "", inner, indent)
+        };
+        lines.push(format!("{pad}if {}", self.at_least(test, Strength::And)));
+        lines.extend(self.alternatives("else ", other, tail, inner, indent));
+        lines
     }
 
     /// What is in brackets: on one line of its own where that is usual and it fits, otherwise a line each.

@@ -186,12 +186,10 @@ fn forward_of_both(file: &File<'_>, encode: &Function, decode: &Function) -> Res
 fn init_weights() -> Def {
     let mut method = Def::method("init_weights", Vec::new(), Expr::None);
     method.doc = vec!["Draws all weights anew, as is needed after `to_empty`.".to_owned()];
-    let reset = Expr::from("getattr").call([
-        Expr::from("module"),
-        Expr::Str("reset_parameters".to_owned()),
-        Expr::None,
-    ]);
-    let call = Stmt::Expr(Expr::from("reset").call(Vec::<Argument>::new()));
+    // Of the class, as a member may have the name of a method.
+    let class = Expr::from("type").call([Expr::from("module")]);
+    let reset = Expr::from("getattr").call([class, Expr::Str("reset_parameters".to_owned()), Expr::None]);
+    let call = Stmt::Expr(Expr::from("reset").call([Expr::from("module")]));
     method.body = vec![Stmt::For {
         targets: vec!["module".to_owned()],
         source: Expr::own("modules").call(Vec::<Argument>::new()),

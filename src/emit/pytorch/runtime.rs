@@ -51,6 +51,11 @@ files![
     "pool_max",
 ];
 
+/// The names of the files of `runtime/`, without `.py`.
+pub fn files() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, _)| *name)
+}
+
 /// What a file imports: `math`, or `from torch` with names.
 pub type Imports = BTreeMap<String, BTreeSet<String>>;
 

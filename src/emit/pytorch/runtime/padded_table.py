@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 class PaddedTable(nn.Embedding):
-    """A vector for each index; `init` fills fresh ones, that of padding starts as zeros."""
+    """A vector for each index; `init` fills fresh ones, zeros that of padding."""
 
     def __init__(
         self, rows: int, width: int, init: Callable[[Tensor], object], padding: int

@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def pool_last(x: Tensor, keep: Tensor | None) -> Tensor:
-    """The last position that is kept, or the first if none is: `[B, T, D]` → `[B, D]`"""
+    """The last position that is kept, or the first: `[B, T, D]` → `[B, D]`"""
     if keep is None:
         return x[:, -1]
     positions = torch.arange(x.shape[1], device=x.device)
