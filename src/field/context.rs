@@ -1,12 +1,13 @@
 //! The state of decoding: the sources, the diagnostics, and the names that expressions may use.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceMap, Span};
 use crate::syntax::expr::{self, Expr, Number, Scope};
-use crate::syntax::tree::Node;
+use crate::syntax::merge::{Parts, merge};
+use crate::syntax::tree::{Entry, Node};
 
 /// The state while one spec is decoded.
 pub struct Context<'a> {
@@ -19,7 +20,30 @@ pub struct Context<'a> {
     title: Option<&'static str>,
     /// Whether authors can define names with `let`.
     has_lets: bool,
+    /// The stacks of the spec.
+    stacks: Vec<&'static str>,
+    /// How a suggestion is tried.
+    trial: Option<Trial<'a>>,
+    /// How many suggestions have been tried.
+    trials: Cell<usize>,
 }
+
+/// How a suggestion is tried before it is made: on the whole document, which is decoded again.
+#[derive(Clone, Copy)]
+pub struct Trial<'a> {
+    /// The document.
+    pub tree: &'a Node,
+    /// What is known about its parts.
+    pub parts: &'a dyn Parts,
+    /// Decodes a document.
+    pub decode: fn(&Node, &mut Context<'_>),
+}
+
+/// The largest document, in values, on which suggestions are tried; this takes as long as reading it.
+const LARGEST_TRIAL: usize = 500;
+
+/// The most suggestions that are tried for one document.
+const MOST_TRIALS: usize = 32;
 
 /// A name that an expression may use.
 #[derive(Clone, Debug)]
@@ -54,12 +78,42 @@ pub struct Mark(usize);
 impl<'a> Context<'a> {
     /// A context without names.
     pub fn new(sources: &'a SourceMap, sink: &'a mut Sink) -> Self {
-        Self { sources, sink, names: Vec::new(), used: RefCell::default(), title: None, has_lets: true }
+        Self {
+            sources,
+            sink,
+            names: Vec::new(),
+            used: RefCell::default(),
+            title: None,
+            has_lets: true,
+            stacks: Vec::new(),
+            trial: None,
+            trials: Cell::new(0),
+        }
     }
 
     /// For a document without `let`, so that no names are suggested.
     pub fn without_lets(self) -> Self {
         Self { has_lets: false, ..self }
+    }
+
+    /// With which suggestions are tried before they are made.
+    pub fn with_trial(self, trial: Trial<'a>) -> Self {
+        Self { trial: Some(trial).filter(|t| t.tree.has_at_most(LARGEST_TRIAL)), ..self }
+    }
+
+    /// Whether the checker would say nothing new if an entry of the document were in another place: with `value` at
+    /// `path` below the map that has it now. Also true where that cannot be tried.
+    pub fn would_accept(&self, entry: &Entry, path: &[String], value: &Node) -> bool {
+        let Some(trial) = self.trial.filter(|_| self.trials.get() < MOST_TRIALS) else { return true };
+        self.trials.set(self.trials.get().saturating_add(1));
+        let said = |value: Option<&Node>| {
+            let mut sink = Sink::new();
+            let tree = moved(trial.tree, entry, path, value, trial.parts, &mut sink)?;
+            (trial.decode)(&tree, &mut Context::new(self.sources, &mut sink));
+            Some(sink.iter().map(|d| d.message.clone()).collect::<BTreeSet<String>>())
+        };
+        let (Some(without), Some(with)) = (said(None), said(Some(value))) else { return true };
+        with.is_subset(&without)
     }
 
     /// The texts that diagnostics refer to.
@@ -154,6 +208,16 @@ impl<'a> Context<'a> {
         self.title.take()
     }
 
+    /// Notes which stacks the spec has, for examples in messages.
+    pub fn note_stacks(&mut self, stacks: Vec<&'static str>) {
+        self.stacks = stacks;
+    }
+
+    /// The stacks of the spec, as far as they are known.
+    pub fn stacks(&self) -> &[&'static str] {
+        &self.stacks
+    }
+
     /// Remembers which names are defined.
     pub fn mark(&self) -> Mark {
         Mark(self.names.len())
@@ -201,6 +265,35 @@ impl<'a> Context<'a> {
         }
         found
     }
+}
+
+/// The tree with an entry, which is found by its place, moved: `value`, if there is one, is at `path` below the map that
+/// had it. `None` if the tree has no such entry.
+fn moved(
+    tree: &Node,
+    entry: &Entry,
+    path: &[String],
+    value: Option<&Node>,
+    parts: &dyn Parts,
+    sink: &mut Sink,
+) -> Option<Node> {
+    let entries = tree.entries()?;
+    if entries.iter().any(|e| e.key_span == entry.key_span && e.key == entry.key) {
+        let rest = entries.iter().filter(|e| e.key_span != entry.key_span || e.key != entry.key).cloned();
+        let rest = Node::map(rest.collect(), tree.span);
+        let Some(value) = value else { return Some(rest) };
+        let over = path.iter().rev().fold(value.clone(), |value, key| {
+            let e = Entry { key: key.clone(), key_span: entry.key_span, value };
+            Node::map(vec![e], entry.key_span.to(entry.value.span))
+        });
+        return Some(merge(&rest, &over, parts, sink));
+    }
+    entries.iter().enumerate().find_map(|(i, e)| {
+        let value = moved(&e.value, entry, path, value, parts, sink)?;
+        let mut entries = entries.to_vec();
+        entries.get_mut(i)?.value = value;
+        Some(Node::map(entries, tree.span))
+    })
 }
 
 impl Scope for Context<'_> {

@@ -2,17 +2,18 @@
 //! nothing else is reported that only follows from the misspelling.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::context::Context;
-use super::value::{Field, Shape, SlotDoc};
+use super::value::{DefaultDoc, Field, Shape, SlotDoc};
 use super::words::{listed, titled};
 use crate::diag::suggest::{foreign, foreign_among, suggest};
 use crate::diag::{Code, Diagnostic, ideas};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 
-/// The map without the keys that are neither a field nor one of `more`, which are reported. A key that is probably
-/// misspelled gets the name of the field that was meant, so that nothing else is reported about it.
+/// The map with every key reported that is neither a field nor one of `more`. A key that was probably a
+/// slip stands for the field it was meant for, so that nothing else is said about it; others are gone.
 pub fn mended<'n>(
     node: &'n Node,
     title: &str,
@@ -28,15 +29,22 @@ pub fn mended<'n>(
         return Cow::Borrowed(node);
     }
     let mut kept: Vec<Entry> = entries.iter().filter(|e| known(&e.key)).cloned().collect();
+    // What is nowhere need not be looked for.
+    let somewhere = names_below(fields);
     let (given, other): (Vec<Field>, Vec<Field>) = fields.iter().partition(|f| node.get(f.name).is_some());
     for e in entries.iter().filter(|e| !known(&e.key)) {
         if cx.is_full() {
             break;
         }
         // A name that exists deeper down is not misspelled.
-        let deeper = (1..=3).any(|depth| below(&e.key, &given, depth, None).is_some());
+        let there = Search { key: &e.key, value: None };
+        let is_somewhere = somewhere.contains(e.key.as_str());
+        let deeper =
+            is_somewhere && (1..=3).any(|depth| there.below(&given, node, depth, Part::Any).next().is_some());
         let meant = meant(&e.key, &names).filter(|_| !deeper);
-        cx.report(unknown_key(e, title, (&given, &other), &names, meant.as_deref()));
+        let diagnostic =
+            unknown_key(e, title, node, (&given, &other), (&names, &somewhere), meant.as_deref(), cx);
+        cx.report(diagnostic);
         if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
             kept.push(Entry { key, ..e.clone() });
         }
@@ -53,87 +61,213 @@ fn meant(key: &str, names: &[&str]) -> Option<String> {
 fn unknown_key(
     entry: &Entry,
     title: &str,
-    // The fields that the author gave, and the others. The given ones are searched first.
+    map: &Node,
+    // Fields that are written come before those that could be.
     (given, other): (&[Field], &[Field]),
-    names: &[&str],
+    // The names of these fields, and of all fields and parts below them.
+    (names, somewhere): (&[&str], &BTreeSet<&'static str>),
     meant: Option<&str>,
+    cx: &Context<'_>,
 ) -> Diagnostic {
     let key = entry.key.as_str();
     let message = format!("{} has no key `{key}`", titled(title));
     let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
-    let ours = foreign(key).map(|ours| ours.rsplit('.').next().unwrap_or(ours));
-    // A field that accepts the value is preferred to one that only has the name.
-    let deeper = |key: &str| {
-        let at = |value| {
-            (1..=4).find_map(|depth| below(key, given, depth, value).or(below(key, other, depth, value)))
-        };
-        at(Some(&entry.value)).or_else(|| at(None))
-    };
+    let ours = foreign(key);
     if let Some(idea) = ideas::outside(key).filter(|_| meant.is_none()) {
         return diagnostic.help(idea);
     }
-    match (meant, ours, deeper(ours.unwrap_or(key))) {
-        (Some(name), Some(_), _) => diagnostic.help(format!("trafoc calls this `{name}`")),
-        (Some(name), None, _) => diagnostic.help(format!("did you mean `{name}`?")),
-        (None, _, Some(Destination { path, part: Some(part) })) => {
-            diagnostic.help(format!("write `{part}` as the value of `{path}`"))
+    if let Some(name) = meant {
+        let help = if ours.is_some() { "trafoc calls this" } else { "did you mean" };
+        let end = if ours.is_some() { "" } else { "?" };
+        return diagnostic.help(format!("{help} `{name}`{end}"));
+    }
+    let wanted = ours.unwrap_or(key);
+    let is_somewhere = wanted.rsplit('.').next().is_some_and(|last| somewhere.contains(last));
+    let place = if is_somewhere { deeper(wanted, entry, map, (given, other), cx) } else { None };
+    match place {
+        Some(Destination { path, part: Some(part) }) => {
+            diagnostic.help(format!("write `{part}` as the value of `{}`", path.join(".")))
         }
-        (None, Some(_), Some(Destination { path, part: None })) => {
-            diagnostic.help(format!("trafoc calls this `{path}`"))
+        Some(Destination { path, part: None }) if ours.is_some() => {
+            diagnostic.help(format!("trafoc calls this `{}`", path.join(".")))
         }
-        (None, None, Some(Destination { path, part: None })) => {
-            diagnostic.help(format!("it belongs at `{path}`"))
-        }
-        (None, Some(name), None) => diagnostic.help(format!("trafoc calls this `{name}`, elsewhere")),
-        (None, None, None) if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
-        (None, None, None) => diagnostic.help(format!("it has {}", listed(names))),
+        Some(Destination { path, part: None }) => diagnostic.help(format!("it belongs at `{}`", path.join("."))),
+        None if ours.is_some() => diagnostic.help(format!("trafoc calls this `{wanted}`, elsewhere")),
+        None if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
+        None => diagnostic.help(format!("it has {}", listed(names))),
     }
 }
 
-/// Where a key belongs.
+/// The names of all fields and parts in some fields and below them.
+fn names_below(fields: &[Field]) -> BTreeSet<&'static str> {
+    fn visit(shape: Shape, seen: &mut BTreeSet<(bool, &'static str)>, names: &mut BTreeSet<&'static str>) {
+        match shape {
+            Shape::Record(title, fields) => {
+                if seen.insert((true, title)) {
+                    all(&fields(), seen, names);
+                }
+            }
+            Shape::Slot(doc) => {
+                let doc = doc();
+                if seen.insert((false, doc.name)) {
+                    for part in &doc.parts {
+                        names.insert(part.name);
+                        all(&(part.fields)(), seen, names);
+                    }
+                }
+            }
+            Shape::Bool
+            | Shape::Integer(_)
+            | Shape::Number(_)
+            | Shape::Text
+            | Shape::Texts
+            | Shape::Choice(_)
+            | Shape::List(_)
+            | Shape::Map(_)
+            | Shape::Equation
+            | Shape::Any => {}
+        }
+    }
+    fn all(fields: &[Field], seen: &mut BTreeSet<(bool, &'static str)>, names: &mut BTreeSet<&'static str>) {
+        for field in fields {
+            names.insert(field.name);
+            visit((field.shape)(), seen, names);
+        }
+    }
+    let mut names = BTreeSet::new();
+    all(fields, &mut BTreeSet::new(), &mut names);
+    names
+}
+
+/// How far below a map a key is looked for in the parts that it has: that of an expert of a mixture in a stack.
+const DEEPEST: usize = 6;
+
+/// How far below a map a key is looked for in all parts.
+const DEEPEST_OF_OTHERS: usize = 4;
+
+/// The most places that are tried before one is suggested.
+const TRIALS: usize = 6;
+
+/// Where below a map a key belongs. Places of the parts that the map has come first, then those of parts that it would
+/// have by default, then those of other parts; of each, the nearest first, and first of all places that take the value.
+/// Of these the first that the checker accepts is taken.
+fn deeper(
+    wanted: &str,
+    entry: &Entry,
+    map: &Node,
+    (given, other): (&[Field], &[Field]),
+    cx: &Context<'_>,
+) -> Option<Destination> {
+    // Of `batch.size` the last word is looked for, and first below `batch`.
+    let (key, above) = wanted.rsplit_once('.').map_or((wanted, None), |(above, key)| (key, Some(above)));
+    let tiers = [(Part::There, DEEPEST), (Part::Any, DEEPEST_OF_OTHERS)];
+    let ways = [true, false].into_iter().filter(|within| !within || above.is_some()).flat_map(|within| {
+        [Some(&entry.value), None].into_iter().flat_map(move |value| {
+            tiers.into_iter().flat_map(move |(part, deepest)| {
+                (1..=deepest).map(move |depth| (within, Search { key, value }, part, depth))
+            })
+        })
+    });
+    let mut tried: Vec<Destination> = Vec::new();
+    for (within, search, part, depth) in ways {
+        for place in search.below(given, map, depth, part).chain(search.below(other, map, depth, part)) {
+            let is_within = above.is_some_and(|above| place.path.iter().any(|key| key == above));
+            if within && !is_within || tried.contains(&place) {
+                continue;
+            }
+            let value = match place.part {
+                Some(part) => Cow::Owned(Node::plain(part, entry.value.span)),
+                None => Cow::Borrowed(&entry.value),
+            };
+            if cx.would_accept(entry, &place.path, &value) {
+                return Some(place);
+            }
+            tried.push(place);
+            if tried.len() >= TRIALS {
+                return tried.into_iter().next();
+            }
+        }
+    }
+    tried.into_iter().next()
+}
+
+/// Where a name belongs.
+#[derive(Debug, PartialEq)]
 struct Destination {
-    /// The path of the field.
-    path: String,
+    /// The path of the key.
+    path: Vec<String>,
     /// The part without fields that is the key's value.
     part: Option<&'static str>,
 }
 
-/// Where a field or part of this name is, exactly `depth` levels below some fields. If a value is given, the field or
-/// part must accept it.
-fn below(key: &str, fields: &[Field], depth: usize, value: Option<&Node>) -> Option<Destination> {
-    let at = |path: &str| Destination { path: path.to_owned(), part: None };
-    let inside = |field: &Field| -> Option<Destination> {
-        let in_record = |fields: Vec<Field>, depth: usize| match depth {
-            0 => None,
-            1 => fields
-                .iter()
-                .find(|f| f.name == key && value.is_none_or(|value| fits((f.shape)(), value)))
-                .map(|f| at(f.name)),
-            _ => below(key, &fields, depth.saturating_sub(1), value),
+/// The parts of a slot in which a name is looked for.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    /// The one that is written, or else the default.
+    There,
+    /// All of them.
+    Any,
+}
+
+/// What is looked for below a map.
+#[derive(Clone, Copy)]
+struct Search<'a> {
+    /// The name of a field or of a part.
+    key: &'a str,
+    /// The value that it must be able to have, if one is given.
+    value: Option<&'a Node>,
+}
+
+impl<'a> Search<'a> {
+    /// The places of that name exactly so far below some fields of a map.
+    fn below<'s>(
+        &'s self,
+        fields: &'s [Field],
+        map: &'s Node,
+        depth: usize,
+        part: Part,
+    ) -> impl Iterator<Item = Destination> + 's {
+        fields.iter().filter_map(move |field| self.inside(field, map, depth, part))
+    }
+
+    fn inside(&self, field: &Field, map: &Node, depth: usize, part: Part) -> Option<Destination> {
+        let written = map.get(field.name).cloned();
+        let default = match field.default {
+            DefaultDoc::Value(value) => Some(value()),
+            DefaultDoc::Required | DefaultDoc::Absent | DefaultDoc::Formula(_) => None,
         };
-        let within = |name: &str, place: Destination| match place.path.as_str() {
-            "" => Destination { path: name.to_owned(), ..place },
-            path => Destination { path: format!("{name}.{path}"), ..place },
+        let nothing = || Node { kind: Kind::Null, span: map.span };
+        let node = match written.or(default) {
+            Some(node) => node,
+            None if depth == 1 || part == Part::Any => nothing(),
+            None => return None,
+        };
+        let within = |name: &str, mut place: Destination| {
+            place.path.insert(0, name.to_owned());
+            place
         };
         let found = match (field.shape)() {
-            Shape::Record(_, fields) => in_record(fields(), depth),
+            Shape::Record(_, fields) => self.in_record(&fields(), &node, depth, part),
             Shape::Slot(doc) => {
                 let doc = doc();
-                let named = doc.parts.iter().find(|p| depth == 1 && p.name == key && key != "none");
+                let there = written_part(&doc, &node).filter(|_| part == Part::There);
+                let named = doc.parts.iter().find(|p| depth == 1 && p.name == self.key && self.key != "none");
                 let named = named.map(|p| {
-                    let has_fields = !(p.fields)().is_empty();
-                    if has_fields {
-                        at(p.name)
+                    if (p.fields)().is_empty() {
+                        Destination { path: Vec::new(), part: Some(p.name) }
                     } else {
-                        Destination { path: String::new(), part: Some(p.name) }
+                        Destination { path: vec![p.name.to_owned()], part: None }
                     }
                 });
+                let considered = doc.parts.iter().filter(|p| there.is_none_or(|(name, _)| name == p.name));
                 named.or_else(|| {
-                    doc.parts.iter().find_map(|part| {
-                        let is_implied = doc.implied == Some(part.name);
+                    considered.into_iter().find_map(|part_doc| {
+                        let is_implied =
+                            doc.implied == Some(part_doc.name) && there.is_none_or(|(_, is_named)| !is_named);
                         let depth = if is_implied { depth } else { depth.checked_sub(1)? };
-                        let place = in_record((part.fields)(), depth)?;
-                        Some(if is_implied { place } else { within(part.name, place) })
+                        let inner = node.get(part_doc.name).unwrap_or(&node);
+                        let place = self.in_record(&(part_doc.fields)(), inner, depth, part)?;
+                        Some(if is_implied { place } else { within(part_doc.name, place) })
                     })
                 })
             }
@@ -149,8 +283,66 @@ fn below(key: &str, fields: &[Field], depth: usize, value: Option<&Node>) -> Opt
             | Shape::Any => None,
         };
         found.map(|place| within(field.name, place))
+    }
+
+    fn in_record(&self, fields: &[Field], map: &Node, depth: usize, part: Part) -> Option<Destination> {
+        let fits = |f: &&Field| f.name == self.key && self.value.is_none_or(|value| fits((f.shape)(), value));
+        // A record may be written as one part of one of its fields: `init: {normal: {}}`.
+        if let Some((name, doc)) = short_form(fields, map) {
+            let part_doc = doc.parts.iter().find(|p| p.name == name)?;
+            let inner = map.get(name).unwrap_or(map);
+            let mut place = self.in_record(&(part_doc.fields)(), inner, depth.checked_sub(1)?, part)?;
+            place.path.insert(0, name.to_owned());
+            return Some(place);
+        }
+        match depth {
+            0 => None,
+            1 => fields.iter().find(fits).map(|f| Destination { path: vec![f.name.to_owned()], part: None }),
+            _ => self.below(fields, map, depth.saturating_sub(1), part).next(),
+        }
+    }
+}
+
+/// The part as which a record is written, with the slot that has it; `None` if it is written with its fields.
+fn short_form(fields: &[Field], node: &Node) -> Option<(&'static str, SlotDoc)> {
+    let name = match (&node.kind, node.text()) {
+        (Kind::Map(entries), _) => match entries.as_slice() {
+            [only] if fields.iter().all(|f| f.name != only.key) => only.key.as_str(),
+            _ => return None,
+        },
+        (_, text) => text?,
     };
-    fields.iter().find_map(inside)
+    let slots = fields.iter().filter_map(|f| match (f.shape)() {
+        Shape::Slot(doc) => Some(doc()),
+        Shape::Bool
+        | Shape::Integer(_)
+        | Shape::Number(_)
+        | Shape::Text
+        | Shape::Texts
+        | Shape::Choice(_)
+        | Shape::Record(..)
+        | Shape::List(_)
+        | Shape::Map(_)
+        | Shape::Equation
+        | Shape::Any => None,
+    });
+    slots.into_iter().find_map(|doc| {
+        let part = doc.parts.iter().find(|p| p.name == name).map(|p| p.name)?;
+        Some((part, doc))
+    })
+}
+
+/// The part that a slot's node has, and whether it is named there; `None` if it cannot be told.
+fn written_part(slot: &SlotDoc, node: &Node) -> Option<(&'static str, bool)> {
+    let known = |name: &str| slot.parts.iter().find(|p| p.name == name).map(|p| (p.name, true));
+    match (&node.kind, node.text()) {
+        (Kind::Map(entries), _) => match entries.as_slice() {
+            [only] if known(&only.key).is_some() => known(&only.key),
+            _ => slot.implied.map(|part| (part, false)),
+        },
+        (_, Some(text)) => known(text),
+        (_, None) => slot.implied.map(|part| (part, false)),
+    }
 }
 
 /// Whether a value may be meant for a field of that shape: a word is one that the field takes, and a part too.
@@ -168,6 +360,12 @@ fn fits(shape: Shape, value: &Node) -> bool {
         },
         (Shape::Choice(words), Some(word), _) => words.iter().any(|w| w.name == word),
         (Shape::Bool, Some(word), _) => matches!(word, "true" | "false"),
+        (
+            Shape::Bool | Shape::Integer(_) | Shape::Number(_) | Shape::Text | Shape::Choice(_),
+            None,
+            Kind::Map(_) | Kind::List(_),
+        ) => false,
+        (Shape::Integer(_) | Shape::Number(_), Some("true" | "false"), _) => false,
         (_, _, _) => true,
     }
 }

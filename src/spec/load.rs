@@ -7,6 +7,7 @@ use super::wiring::{PRELUDE, PRELUDE_NAME};
 use crate::diag::suggest::{is_near, suggest};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
+use crate::field::context::Trial;
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::merge::{merge, settle};
 use crate::syntax::set::{self, Setting};
@@ -167,6 +168,8 @@ fn extends(
 
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
-    let spec = ModelSpec::decode(tree, &mut Context::new(sources, sink));
+    let decode = |tree: &Node, cx: &mut Context<'_>| drop(ModelSpec::decode(tree, cx));
+    let trial = Trial { tree, parts: &super::Parts, decode };
+    let spec = ModelSpec::decode(tree, &mut Context::new(sources, sink).with_trial(trial));
     spec.filter(|_| !sink.has_errors())
 }

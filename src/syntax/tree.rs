@@ -105,6 +105,22 @@ impl Node {
         }
     }
 
+    /// Whether the tree has at most so many nodes.
+    pub fn has_at_most(&self, most: usize) -> bool {
+        let mut left = most;
+        let mut waiting = vec![self];
+        while let Some(node) = waiting.pop() {
+            let Some(less) = left.checked_sub(1) else { return false };
+            left = less;
+            match &node.kind {
+                Kind::Map(entries) => waiting.extend(entries.iter().map(|e| &e.value)),
+                Kind::List(items) => waiting.extend(items),
+                Kind::Null | Kind::Delete | Kind::Scalar(_) => {}
+            }
+        }
+        true
+    }
+
     /// A scalar node of any style.
     pub fn scalar(text: impl Into<String>, style: Style, span: Span) -> Self {
         Self { kind: Kind::Scalar(Scalar { text: text.into(), style }), span }

@@ -7,6 +7,8 @@
 static HEAP: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 
 #[cfg(test)]
+mod advice;
+#[cfg(test)]
 #[cfg(feature = "interp")]
 mod backend;
 #[cfg(test)]

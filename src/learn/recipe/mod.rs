@@ -31,6 +31,7 @@ pub use tokens::Tokens;
 pub use value::{Decay, Location, Locations, Pattern, Patterns};
 
 use crate::diag::{Code, Diagnostic, Sink};
+use crate::field::context::Trial;
 use crate::field::record::{Reader, record};
 use crate::field::rule::{Is, Rule};
 use crate::field::{Context, Count, Positive, Probability, Size, Value};
@@ -39,7 +40,7 @@ use crate::spec::explain::{self, Topic};
 use crate::spec::{load, schema, version};
 use crate::syntax::merge::settle;
 use crate::syntax::set::{self, Setting};
-use crate::syntax::tree::Kind;
+use crate::syntax::tree::{Kind, Node};
 use crate::syntax::{Notation, parse};
 
 /// The version of the recipe language this program reads.
@@ -200,6 +201,13 @@ pub fn read(sources: &SourceMap, id: SourceId, settings: &[Setting], sink: &mut 
         return None;
     }
     let tree = set::apply(settle(&tree, sink), settings, &is_part, sink);
-    let recipe = Recipe::decode(&tree, &mut Context::new(sources, sink).without_lets());
+    decode(sources, &tree, sink)
+}
+
+/// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
+pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Recipe> {
+    let again = |tree: &Node, cx: &mut Context<'_>| drop(Recipe::decode(tree, cx));
+    let trial = Trial { tree, parts: &is_part, decode: again };
+    let recipe = Recipe::decode(tree, &mut Context::new(sources, sink).without_lets().with_trial(trial));
     recipe.filter(|_| !sink.has_errors())
 }

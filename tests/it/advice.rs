@@ -1,0 +1,274 @@
+//! Suggestions are followed by a program: what `help:` says to rename or to move is renamed or moved, and the checker
+//! must accept it there.
+
+use std::collections::BTreeSet;
+
+use trafoc::compile::compile_tree;
+use trafoc::diag::{Code, Diagnostic, Sink};
+use trafoc::field::value::Field;
+use trafoc::learn::recipe::{self, Recipe};
+use trafoc::source::{SourceMap, Span};
+use trafoc::spec::{self, load, model};
+use trafoc::syntax::merge::{merge, settle};
+use trafoc::syntax::tree::{Entry, Kind, Node, Scalar, Style};
+use trafoc::syntax::{Notation, parse};
+
+use crate::compiled::{Folder, specs};
+
+/// A document of one kind: its keys, and what the checker says about a tree.
+struct Kinded {
+    fields: fn() -> Vec<Field>,
+    check: fn(&SourceMap, &Node) -> Vec<Diagnostic>,
+    is_part: fn(&str) -> bool,
+}
+
+const SPEC: Kinded = Kinded {
+    fields: model::fields,
+    check: |sources, tree| compile_tree(sources, Some(tree.clone()), Sink::new()).unwrap().diagnostics,
+    is_part: spec::is_part,
+};
+
+const RECIPE: Kinded = Kinded {
+    fields: Recipe::fields,
+    check: |sources, tree| {
+        let mut sink = Sink::new();
+        recipe::decode(sources, tree, &mut sink);
+        sink.into_sorted()
+    },
+    is_part: recipe::is_part,
+};
+
+/// What a line of help says to do with the value at the place of its diagnostic.
+#[derive(Debug)]
+enum Advice {
+    Rename(String),
+    /// From the map that has the key now, or from the root.
+    Move {
+        path: Vec<String>,
+        from_root: bool,
+    },
+    Choose {
+        part: String,
+        path: Vec<String>,
+    },
+}
+
+fn advice(help: &str) -> Option<Advice> {
+    let quoted: Vec<String> = help.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    let path = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<String>>();
+    match quoted.as_slice() {
+        [name] if help.starts_with("did you mean") => Some(Advice::Rename(name.clone())),
+        [name] if help.starts_with("trafoc calls this") && help.ends_with('`') => {
+            Some(Advice::Move { path: path(name), from_root: false })
+        }
+        [name] if help.starts_with("it belongs at") => {
+            Some(Advice::Move { path: path(name), from_root: false })
+        }
+        [key, under] if help.starts_with("put `") && help.contains("under") => {
+            Some(Advice::Move { path: path(&format!("{under}.{key}")), from_root: true })
+        }
+        [part, at] if help.ends_with(&format!("as the value of `{at}`")) => {
+            Some(Advice::Choose { part: part.clone(), path: path(at) })
+        }
+        _ => None,
+    }
+}
+
+/// The tree after following an advice; `None` if the tree has nothing at the place.
+fn followed(root: &Node, tree: &Node, at: Span, advice: &Advice, of: &Kinded) -> Option<Node> {
+    let nested = |path: &[String], value: Node, span: Span| {
+        path.iter().rev().fold(value, |value, key| {
+            Node::map(vec![Entry { key: key.clone(), key_span: span, value }], span)
+        })
+    };
+    // A formula is more than the word that is wrong in it.
+    let is_word = tree.text().is_some_and(|text| !text.starts_with('='));
+    if let (true, Advice::Rename(name), true) = (is_word, advice, tree.span == at) {
+        let scalar = Scalar { text: name.clone(), style: Style::Plain };
+        return Some(Node { kind: Kind::Scalar(scalar), span: tree.span });
+    }
+    let rest = match &tree.kind {
+        Kind::Map(entries) => entries,
+        Kind::List(items) => {
+            return items.iter().enumerate().find_map(|(i, item)| {
+                let mut items = items.clone();
+                items[i] = followed(root, item, at, advice, of)?;
+                Some(Node { kind: Kind::List(items), span: tree.span })
+            });
+        }
+        _ => return None,
+    };
+    for (i, e) in rest.iter().enumerate() {
+        if e.key_span == at || e.value.span == at && !matches!(advice, Advice::Rename(_)) {
+            let mut entries = rest.clone();
+            let e = entries.remove(i);
+            let (path, value) = match advice {
+                Advice::Rename(name) => {
+                    entries.insert(i, Entry { key: name.clone(), ..e });
+                    return Some(Node::map(entries, tree.span));
+                }
+                Advice::Move { path, .. } => (path, e.value.clone()),
+                Advice::Choose { part, path } => (path, Node::plain(part.clone(), e.value.span)),
+            };
+            let over = nested(path, value, e.key_span);
+            let without = Node::map(entries, tree.span);
+            return Some(merge(&without, &over, &of.is_part, &mut Sink::new()));
+        }
+        if let Some(value) = followed(root, &e.value, at, advice, of) {
+            let mut entries = rest.clone();
+            entries[i].value = value;
+            return Some(Node::map(entries, tree.span));
+        }
+    }
+    None
+}
+
+/// What only a misplaced or misspelled word is told.
+const ABOUT_WORDS: &[Code] = &[
+    Code::UnknownKey,
+    Code::UnknownPart,
+    Code::UnknownWord,
+    Code::SeveralParts,
+    Code::WrongPlace,
+    Code::UnusedKey,
+    Code::WrongKind,
+];
+
+/// What is wrong after following each suggestion about a document, and how many were followed.
+fn wrong_advice(name: &str, sources: &SourceMap, tree: &Node, of: &Kinded) -> (usize, Vec<String>) {
+    let before = (of.check)(sources, tree);
+    let said: BTreeSet<String> = before.iter().map(|d| d.message.clone()).collect();
+    let (mut count, mut wrong) = (0, Vec::new());
+    for d in &before {
+        let Some((help, advice)) = d.help.iter().find_map(|help| Some((help, advice(help)?))) else {
+            continue;
+        };
+        if matches!(advice, Advice::Move { from_root: true, .. }) {
+            continue;
+        }
+        let Some(after) = followed(tree, tree, d.span(), &advice, of) else { continue };
+        count += 1;
+        let left = (of.check)(sources, &after);
+        let remains = left.iter().any(|l| l.message == d.message && l.span() == d.span());
+        let new: Vec<&str> = left
+            .iter()
+            .filter(|l| ABOUT_WORDS.contains(&l.code) && !said.contains(&l.message))
+            .map(|l| l.message.as_str())
+            .collect();
+        if remains || !new.is_empty() {
+            wrong.push(format!(
+                "{name}: {} ({help}): {}",
+                d.message,
+                if remains { "remains" } else { &new[0] }
+            ));
+        }
+    }
+    (count, wrong)
+}
+
+/// The merged tree of a file, if it can be read at all.
+fn tree_of(path: &std::path::Path, is_recipe: bool) -> Option<(SourceMap, Node)> {
+    let mut sources = load::sources();
+    let id = sources.add(path.file_name()?.to_str()?, std::fs::read_to_string(path).ok()?);
+    let mut sink = Sink::new();
+    let tree = if is_recipe {
+        settle(&parse(&sources, id, Notation::Yaml, &mut sink)?, &mut sink)
+    } else {
+        let mut folder = Folder(path.parent()?.to_owned());
+        load::tree(&mut sources, id, Notation::Yaml, &[], &mut folder, &mut sink)?
+    };
+    (!sink.has_errors()).then_some((sources, tree))
+}
+
+fn is_yaml(path: &std::path::Path) -> bool {
+    path.extension().is_some_and(|e| e == "yaml")
+}
+
+#[test]
+fn every_suggestion_for_a_broken_file_is_accepted() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for (folder, of) in [("tests/bad", SPEC), ("tests/bad/recipe", RECIPE)] {
+        for (name, path) in specs(folder).into_iter().filter(|(_, path)| is_yaml(path)) {
+            let Some((sources, tree)) = tree_of(&path, folder.ends_with("recipe")) else { continue };
+            let (more, found) = wrong_advice(&name, &sources, &tree, &of);
+            count += more;
+            wrong.extend(found);
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count > 40, "{count}");
+}
+
+/// Every path of keys in a tree, but not of names that authors choose.
+fn paths(tree: &Node, above: &[String], out: &mut Vec<Vec<String>>) {
+    for e in tree.entries().unwrap_or(&[]) {
+        let path = [above, std::slice::from_ref(&e.key)].concat();
+        out.push(path.clone());
+        if !["let", "weights", "sweep", "blocks", "ranges", "files", "decay", "rules"]
+            .contains(&e.key.as_str())
+        {
+            paths(&e.value, &path, out);
+        }
+    }
+}
+
+/// The tree without the entry at a path, and the entry.
+fn without(tree: &Node, path: &[String]) -> Option<(Node, Entry)> {
+    let (key, rest) = path.split_first()?;
+    let mut entries = tree.entries()?.to_vec();
+    let i = entries.iter().position(|e| e.key == *key)?;
+    if rest.is_empty() {
+        let e = entries.remove(i);
+        return Some((Node::map(entries, tree.span), e));
+    }
+    let (value, e) = without(&entries[i].value, rest)?;
+    entries[i].value = value;
+    Some((Node::map(entries, tree.span), e))
+}
+
+/// Every key of every valid file, written at the top of the file instead of in its place: the suggestion leads to a
+/// place where it is accepted.
+#[test]
+fn a_key_at_the_top_is_led_to_a_place_that_takes_it() {
+    let (mut count, mut all, mut wrong) = (0, 0, Vec::new());
+    let mut seen = BTreeSet::new();
+    for (folder, of) in [("tests/good", SPEC), ("specs", SPEC), ("specs/recipes", RECIPE)] {
+        for (name, path) in specs(folder).into_iter().filter(|(_, path)| is_yaml(path)) {
+            let Some((sources, tree)) = tree_of(&path, folder.ends_with("recipes")) else { continue };
+            let mut keys = Vec::new();
+            paths(&tree, &[], &mut keys);
+            let fields: Vec<&str> = (of.fields)().iter().map(|f| f.name).collect();
+            for path in keys.into_iter().filter(|path| path.len() > 1) {
+                let Some((mut less, e)) = without(&tree, &path) else { continue };
+                let is_new = seen.insert((path.clone(), format!("{:?}", e.value.text())));
+                if fields.contains(&e.key.as_str()) || less.get(&e.key).is_some() || !is_new {
+                    continue;
+                }
+                let Kind::Map(entries) = &mut less.kind else { continue };
+                entries.push(e.clone());
+                all += 1;
+                let found = (of.check)(&sources, &less);
+                let Some(d) = found.iter().find(|d| d.code == Code::UnknownKey && d.span() == e.key_span)
+                else {
+                    wrong.push(format!("{name}: {}: no unknown key", path.join(".")));
+                    continue;
+                };
+                let Some(advice) = d.help.iter().find_map(|help| advice(help)) else { continue };
+                count += 1;
+                let Some(after) = followed(&less, &less, d.span(), &advice, &of) else {
+                    wrong.push(format!("{name}: {}: {:?} cannot be followed", path.join("."), d.help));
+                    continue;
+                };
+                let left = (of.check)(&sources, &after);
+                let said: BTreeSet<&str> = found.iter().map(|d| d.message.as_str()).collect();
+                let is_new = |l: &&Diagnostic| !said.contains(l.message.as_str());
+                if let Some(bad) = left.iter().filter(is_new).find(|l| ABOUT_WORDS.contains(&l.code)) {
+                    wrong.push(format!("{name}: {}: {:?}: {}", path.join("."), d.help, bad.message));
+                }
+            }
+        }
+    }
+    let share = wrong.len() as f64 / count as f64;
+    assert!(share <= 0.0, "{} of {count} (of {all} keys):\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count > 300, "{count} of {all}");
+}
