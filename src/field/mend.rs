@@ -91,7 +91,9 @@ fn unknown_key(
         Some(Destination { path, part: None }) if ours.is_some() => {
             diagnostic.help(format!("trafoc calls this `{}`", path.join(".")))
         }
-        Some(Destination { path, part: None }) => diagnostic.help(format!("it belongs at `{}`", path.join("."))),
+        Some(Destination { path, part: None }) => {
+            diagnostic.help(format!("it belongs at `{}`", path.join(".")))
+        }
         None if ours.is_some() => diagnostic.help(format!("trafoc calls this `{wanted}`, elsewhere")),
         None if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
         None => diagnostic.help(format!("it has {}", listed(names))),

@@ -1,7 +1,7 @@
 //! One kind of block: its wiring, and the part at every call site.
 
 use super::used::Used;
-use super::wiring::{PartKind, Wiring, resolve};
+use super::wiring::{self, PartKind, Wiring, resolve};
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::entry;
 use crate::field::value::{Field, Shape, Value};
@@ -133,10 +133,12 @@ pub fn decode(
         None => Some(Position::nowhere()),
     };
     let Some(wiring) = wiring else {
-        // Even if the call sites are not known, the parts are checked.
+        // Even if not all call sites are known, the parts are checked.
+        let calls = wiring::calls(equation, site.wirings, site.has_memory, cx.sources());
         for e in tree.entries().unwrap_or(&[]) {
-            if let Some(kind) = PartKind::from_word(&e.key) {
-                part(kind, &e.value, site, cx);
+            let called = calls.names.iter().find(|(name, _)| *name == e.key).map(|(_, kind)| *kind);
+            if let Some(kind) = PartKind::from_word(&e.key).or(called) {
+                part(kind, &config(tree, kind, &e.key, cx), site, cx);
             }
         }
         return Decoded::Equation;

@@ -3,8 +3,6 @@
 //! The names of call sites are keys in addition to the fields of a stack, so which keys exist depends on the
 //! equations of the blocks.
 
-use std::collections::BTreeSet;
-
 use super::block;
 use super::wiring::{self, PartKind};
 use crate::diag::suggest::{is_near, suggest};
@@ -27,11 +25,16 @@ pub fn mend(
     has_memory: bool,
     cx: &mut Context<'_>,
 ) -> Node {
-    // The names of the call sites of a block whose equation is `node`. `None` if the equation has an error.
+    // The call sites of a block whose equation is `node`.
     let default = Node::plain("pre_norm", Span::default());
     let sources = cx.sources();
-    let calls =
-        |node: Option<&Node>| wiring::instance_names(node.unwrap_or(&default), wirings, has_memory, sources);
+    let calls = |node: Option<&Node>| {
+        let found = wiring::calls(node.unwrap_or(&default), wirings, has_memory, sources);
+        let mut names: Vec<String> = found.names.into_iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names.dedup();
+        Names { names, is_complete: found.is_complete }
+    };
     // Which names are keys depends on the equations, so these must be found under a misspelled `block` or
     // `blocks` too.
     let keys = own_keys(fields);
@@ -45,15 +48,15 @@ pub fn mend(
     };
     let inner = |key: &str| meant(key).and_then(Node::entries).unwrap_or(&[]);
     let own = calls(meant("block"));
-    let mut anywhere: Option<BTreeSet<String>> = own.clone().map(|names| names.into_iter().collect());
+    let mut anywhere = own.clone();
     for e in inner("blocks").iter().chain(inner("ranges")).filter(|e| e.value.get("block").is_some()) {
-        match (&mut anywhere, calls(e.value.get("block"))) {
-            (Some(names), Some(more)) => names.extend(more),
-            (_, _) => anywhere = None,
-        }
+        let more = calls(e.value.get("block"));
+        anywhere.names.extend(more.names);
+        anywhere.is_complete &= more.is_complete;
     }
-    let anywhere: Option<Vec<String>> = anywhere.map(|names| names.into_iter().collect());
-    let mut tree = mend_map(node, title, fields, anywhere.as_deref(), cx);
+    anywhere.names.sort_unstable();
+    anywhere.names.dedup();
+    let mut tree = mend_map(node, title, fields, &anywhere, cx);
     let Kind::Map(entries) = &mut tree.kind else { return tree };
     for e in entries.iter_mut().filter(|e| matches!(e.key.as_str(), "blocks" | "ranges")) {
         let Kind::Map(trees) = &mut e.value.kind else { continue };
@@ -63,10 +66,18 @@ pub fn mend(
                 None if e.key == "ranges" => anywhere.clone(),
                 None => own.clone(),
             };
-            tree.value = mend_map(&tree.value, "block", &block::fields(), names.as_deref(), cx);
+            tree.value = mend_map(&tree.value, "block", &block::fields(), &names, cx);
         }
     }
     tree
+}
+
+/// The names of the call sites of one or more equations.
+#[derive(Clone)]
+struct Names {
+    names: Vec<String>,
+    /// Whether these are all.
+    is_complete: bool,
 }
 
 /// The name in `norm[name]`, the form in which an equation names a call site.
@@ -81,35 +92,17 @@ fn own_keys(fields: &[Field]) -> Vec<&'static str> {
     fields.iter().map(|f| f.name).chain(parts).collect()
 }
 
-fn mend_map(
-    node: &Node,
-    title: &str,
-    fields: &[Field],
-    calls: Option<&[String]>,
-    cx: &mut Context<'_>,
-) -> Node {
+fn mend_map(node: &Node, title: &str, fields: &[Field], calls: &Names, cx: &mut Context<'_>) -> Node {
     let Kind::Map(entries) = &node.kind else { return node.clone() };
     let is_field = |e: &Entry| fields.iter().any(|f| f.name == e.key);
-    let is_call = |e: &Entry| calls.is_some_and(|calls| calls.contains(&e.key));
+    let is_call = |name: &str| calls.names.iter().any(|call| call == name);
     let part = |e: &Entry| PartKind::from_word(e.key.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let names = || listed(&calls.names.iter().map(String::as_str).collect::<Vec<_>>());
     let mut kept: Vec<Entry> = Vec::new();
     for e in entries {
-        match (calls, part(e)) {
-            _ if is_field(e) || is_call(e) => kept.push(e.clone()),
-            // The call sites of an equation with an error are not known, so this key may be one of them.
-            (None, Some(_)) => {}
-            (Some(calls), Some(_)) => {
-                let message = format!("no call site of the {title} is called `{}`", e.key);
-                let mut names: Vec<&str> = calls.iter().map(String::as_str).collect();
-                names.sort_unstable();
-                names.dedup();
-                cx.report(
-                    Diagnostic::error(Code::UnknownKey, e.key_span, message)
-                        .help(format!("the equation calls {}", listed(&names))),
-                );
-            }
-            (Some(calls), None) if labelled(&e.key).is_some_and(|label| calls.iter().any(|c| c == label)) => {
-                let label = labelled(&e.key).unwrap_or_default();
+        match (labelled(&e.key), part(e)) {
+            _ if is_field(e) || is_call(&e.key) => kept.push(e.clone()),
+            (Some(label), _) if is_call(label) => {
                 let message = format!("a call site is named by its label alone, not by `{}`", e.key);
                 cx.report(
                     Diagnostic::error(Code::UnknownKey, e.key_span, message)
@@ -117,10 +110,27 @@ fn mend_map(
                 );
                 kept.push(Entry { key: label.to_owned(), ..e.clone() });
             }
-            (_, None) => kept.push(e.clone()),
+            // The call sites of an equation with an error are not all known, so this key may be one of them.
+            (Some(_), _) | (_, Some(_)) if !calls.is_complete => {}
+            (Some(label), _) => {
+                let message = format!("no call site of the {title} is called `{label}`");
+                cx.report(
+                    Diagnostic::error(Code::UnknownKey, e.key_span, message)
+                        .help(format!("the equation calls {}", names()))
+                        .help(format!("a call gets a name in the equation: `x + ... {}(x)`", e.key)),
+                );
+            }
+            (None, Some(_)) => {
+                let message = format!("no call site of the {title} is called `{}`", e.key);
+                cx.report(
+                    Diagnostic::error(Code::UnknownKey, e.key_span, message)
+                        .help(format!("the equation calls {}", names())),
+                );
+            }
+            (None, None) => kept.push(e.clone()),
         }
     }
-    let mut tree = mended(&Node::map(kept, node.span), title, fields, calls.unwrap_or(&[]), cx).into_owned();
+    let mut tree = mended(&Node::map(kept, node.span), title, fields, &calls.names, cx).into_owned();
     let Kind::Map(entries) = &mut tree.kind else { return tree };
     for e in entries {
         let Some(kind) = PartKind::from_word(&e.key) else { continue };

@@ -518,20 +518,58 @@ fn sites(equation: &Equation) -> Vec<Site> {
     calls.into_iter().map(named).collect()
 }
 
-/// The names of the call sites of a `block` key's equation. `None` if the equation has an error or there is
-/// no such wiring, which is not reported here.
-pub fn instance_names(
-    node: &Node,
-    wirings: &[Equation],
-    has_memory: bool,
-    sources: &SourceMap,
-) -> Option<Vec<String>> {
-    let names = |equation: &Equation| sites(equation).into_iter().map(|s| s.name).collect::<Vec<String>>();
-    if let Ok(name) = wiring_name(node)? {
-        let fits = |w: &&Equation| (w.params.len() == 2) == has_memory && w.name.as_deref() == Some(name);
-        return wirings.iter().find(fits).map(names);
+/// The call sites of a `block` key's equation.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    /// Their names, each with the kind of part that is called.
+    pub names: Vec<(String, PartKind)>,
+    /// Whether these are all: an equation that cannot be parsed may have others.
+    pub is_complete: bool,
+}
+
+/// The call sites of a `block` key's equation. Errors in it are not reported here.
+pub fn calls(node: &Node, wirings: &[Equation], has_memory: bool, sources: &SourceMap) -> Calls {
+    let all = |equation: &Equation| Calls {
+        names: sites(equation).into_iter().map(|s| (s.name, s.kind)).collect(),
+        is_complete: true,
+    };
+    match wiring_name(node) {
+        None => Calls::default(),
+        Some(Ok(name)) => {
+            let fits = |w: &&Equation| (w.params.len() == 2) == has_memory && w.name.as_deref() == Some(name);
+            wirings.iter().find(fits).map(all).unwrap_or_default()
+        }
+        Some(Err(text)) => match equation::parse(sources, node) {
+            Ok(equation) => all(&equation),
+            Err(_) => Calls { names: calls_in(text), is_complete: false },
+        },
     }
-    equation::parse(sources, node).ok().map(|equation| names(&equation))
+}
+
+/// What looks like a call in a text that is no equation, `norm(` or `attention[local](`, under every name that the call
+/// may have.
+fn calls_in(text: &str) -> Vec<(String, PartKind)> {
+    let mut names = Vec::new();
+    let mut met: BTreeMap<&str, usize> = BTreeMap::new();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    for (i, _) in text.match_indices('(') {
+        let before = text.get(..i).unwrap_or("").trim_end();
+        let (head, label) = match before.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
+            Some((head, label)) if label.trim().chars().all(is_word) => (head.trim_end(), Some(label.trim())),
+            Some(_) | None => (before, None),
+        };
+        let part = head.rsplit(|c: char| !is_word(c)).next().unwrap_or("");
+        let Some(kind) = kind_of(part) else { continue };
+        match label {
+            Some(label) if !label.is_empty() => names.push((label.to_owned(), kind)),
+            Some(_) | None => {
+                let count = met.entry(kind.word()).or_default();
+                *count = count.saturating_add(1);
+                names.extend([part.to_owned(), format!("{}{count}", kind.word())].map(|name| (name, kind)));
+            }
+        }
+    }
+    names
 }
 
 /// The text of a `block` key: `Ok` is the name of a wiring, `Err` an equation. `None` if it is not a text.

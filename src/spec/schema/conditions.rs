@@ -380,7 +380,8 @@ fn of_sizes(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>) 
 fn instances(wiring: &str, has_memory: bool) -> Vec<String> {
     let sources = load::sources();
     let node = Node::plain(wiring, crate::source::Span::default());
-    wiring::instance_names(&node, wiring::prelude(&sources), has_memory, &sources).unwrap_or_default()
+    let calls = wiring::calls(&node, wiring::prelude(&sources), has_memory, &sources);
+    calls.names.into_iter().map(|(name, _)| name).collect()
 }
 
 fn kinds() -> Vec<&'static str> {
