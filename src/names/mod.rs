@@ -368,11 +368,32 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
         let goes_on = !node.entries().unwrap_or(&[]).iter().any(of_a_tensor);
         let diagnostic = if goes_on {
             let message = format!("`{}` needs `into`, because names that go on are below it", entry.key);
-            let variables = row.tensor.variables();
+            // Variables of names further out belong to their `into`.
+            let own = Pattern::parse(&entry.key).ok();
+            let variables = own.as_ref().map(Pattern::variables).unwrap_or_default();
             let numbers: String = variables.iter().map(|v| format!(".{{{v}}}")).collect();
-            let blocks = if numbers.is_empty() { "" } else { ".blocks" };
-            Diagnostic::error(Code::MissingKey, entry.key_span, message)
-                .help(format!("add `into: decoder{blocks}{numbers}`, the module whose parameters they are"))
+            let blocks = if numbers.is_empty() { "" } else { "blocks" };
+            // Paths that follow an `into` are short.
+            let whole = one("");
+            let stacks: Vec<&str> = match cx.stacks() {
+                _ if ["encoder", "decoder"].iter().any(|stack| whole.starts_with(stack)) => vec![""],
+                [] => vec!["decoder"],
+                // The tensor's own name may say whose it is.
+                stacks => {
+                    match stacks.iter().find(|s| row.tensor.to_string().contains(s.get(..3).unwrap_or(s))) {
+                        Some(stack) => vec![stack],
+                        None => stacks.to_vec(),
+                    }
+                }
+            };
+            let paths = stacks.iter().map(|stack| joined(stack, blocks) + &numbers);
+            let texts: Vec<String> =
+                paths.filter(|p| !p.is_empty()).map(|p| format!("`into: {p}`")).collect();
+            let help = match texts.as_slice() {
+                [] => format!("add `into: ...`, the module below `{whole}` whose parameters they are"),
+                texts => format!("add {}, the module whose parameters they are", texts.join(" or ")),
+            };
+            Diagnostic::error(Code::MissingKey, entry.key_span, message).help(help)
         } else {
             let message = format!("the tensor `{}` needs `to` or `fuse`", entry.key);
             Diagnostic::error(Code::MissingKey, entry.key_span, message)

@@ -191,6 +191,7 @@ impl ModelSpec {
         let decoder = stack("decoder", cx);
         let head: Option<Head> = reader.required("head", cx);
         let init = reader.or_value("init", Init::default(), cx);
+        cx.note_stacks(["encoder", "decoder"].into_iter().filter(|key| node.get(key).is_some()).collect());
         let weights: Option<Option<Weights>> = reader.or_value("weights", None, cx);
         let form = Form { node, both, used, head_place: reader.place("head") };
         form.check(head.as_ref(), cx);
@@ -319,7 +320,8 @@ impl Form<'_> {
     }
 
     fn check(&self, head: Option<&Head>, cx: &mut Context<'_>) {
-        let stacks: Vec<&Node> = ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key)).collect();
+        let stacks: Vec<(&str, &Node)> =
+            ["encoder", "decoder"].iter().filter_map(|key| Some((*key, self.node.get(key)?))).collect();
         if stacks.is_empty() {
             let message = "the spec has neither an encoder nor a decoder";
             cx.report(
@@ -328,7 +330,9 @@ impl Form<'_> {
             );
             return;
         }
-        let reads_tokens = stacks.iter().any(|stack| !self.reads_image(stack));
+        // The decoder of an encoder-decoder reads tokens, whatever the spec says.
+        let reads_tokens =
+            stacks.iter().any(|(key, stack)| self.both && *key == "decoder" || !self.reads_image(stack));
         for name in ["vocab", "context"] {
             let entry = self.node.entry(name);
             let is_given = entry.is_some_and(|e| e.value.text() != Some("none"));
