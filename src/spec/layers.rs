@@ -176,20 +176,30 @@ fn pattern(
     }
     let cycle: Vec<Option<(Option<String>, Node)>> =
         items.iter().map(|item| block_named(item, blocks, base, cx)).collect();
-    // Blocks that the pattern does not name are reported only if all its names are known, because a
-    // misspelled name may be that of such a block.
     let cycle: Vec<(Option<String>, Node)> = cycle.into_iter().collect::<Option<_>>()?;
-    for (name, span, _) in blocks {
-        if !items.iter().any(|item| item.text() == Some(name)) {
-            let message = format!("no layer is a `{name}` block");
-            cx.report(
-                Diagnostic::error(Code::UnusedKey, *span, message)
-                    .label(node.span, "the pattern does not name it")
-                    .help("name it in `pattern`, or remove it"),
-            );
-        }
-    }
+    let called: Vec<&str> = items.iter().filter_map(Node::text).collect();
+    report_idle(blocks, &called, node.span, "pattern", cx);
     Some(cycle)
+}
+
+/// Reports the blocks that no layer has. Called only if all names that are `called` are known, because a misspelled
+/// name may be that of such a block.
+fn report_idle(
+    blocks: &[(&str, Span, &Node)],
+    called: &[&str],
+    place: Span,
+    key: &str,
+    cx: &mut Context<'_>,
+) {
+    for (name, span, _) in blocks.iter().filter(|(name, ..)| !called.contains(name)) {
+        let message = format!("no layer is a `{name}` block");
+        let does = if key == "runs" { "the runs do" } else { "the pattern does" };
+        cx.report(
+            Diagnostic::error(Code::UnusedKey, *span, message)
+                .label(place, format!("{does} not name it"))
+                .help(format!("name it in `{key}`, or remove it")),
+        );
+    }
 }
 
 fn block_named(
@@ -279,7 +289,10 @@ fn parse_range(text: &str, layers: Option<u64>) -> Result<(u64, u64), (String, S
     };
     match layers {
         Some(layers) if start >= layers || end > layers => {
-            let message = format!("there are {layers} layers, and `{text}` goes beyond them");
+            let message = match layers {
+                1 => format!("there is 1 layer, and `{text}` goes beyond it"),
+                _ => format!("there are {layers} layers, and `{text}` goes beyond them"),
+            };
             let help = match layers {
                 1 => "layers are counted from 0, so the only one is 0".to_owned(),
                 _ => format!("layers are counted from 0, so the last one is {}", layers.saturating_sub(1)),
@@ -309,6 +322,7 @@ fn explicit(
     };
     let mut runs = Vec::new();
     let mut total = 0u64;
+    let mut called = Vec::new();
     for item in items {
         let item = &*mended(item, "run", &run_fields(), &[], cx);
         let Some(count) = item.get("count") else {
@@ -320,6 +334,7 @@ fn explicit(
             wrong_kind(item, "`{count: n, cycle: [names]}`", cx);
             return None;
         };
+        called.extend(names.iter().filter_map(Node::text).map(str::to_owned));
         let cycle: Vec<Option<(Option<String>, Node)>> =
             names.iter().map(|n| block_named(n, blocks, base, cx)).collect();
         let cycle: Option<Vec<_>> = cycle.into_iter().collect();
@@ -331,12 +346,15 @@ fn explicit(
         total = total.saturating_add(*count);
         runs.push(Run { count: *count, cycle });
     }
+    let called: Vec<&str> = called.iter().map(String::as_str).collect();
+    report_idle(blocks, &called, node.span, "runs", cx);
     if let Some(layers) = layers.filter(|layers| *layers != total) {
-        let message = format!("the runs add up to {total} layers, not {layers}");
+        let message =
+            format!("the runs add up to {}, not {layers}", crate::diag::count::counted(total, "layer"));
         let place = stack.get("layers").map_or(node.span, |n| n.span);
         cx.report(
             Diagnostic::error(Code::LengthMismatch, node.span, message)
-                .label(place, format!("{layers} layers here"))
+                .label(place, format!("{} here", crate::diag::count::counted(layers, "layer")))
                 .help(format!("`layers: {total}`, or counts that add up to {layers}")),
         );
         return None;
