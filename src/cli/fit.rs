@@ -171,40 +171,22 @@ fn size(fitter: &Fitter, name: &str, subject: &Subject) -> Result<Size, Failure>
     })
 }
 
-/// A size such as `350M` or `24GiB`: the text of the number, and the factor of the suffix.
-fn suffixed(text: &str) -> (&str, f64) {
-    const SUFFIXES: &[(&str, f64)] = &[
-        ("KiB", 1024.0),
-        ("MiB", 1_048_576.0),
-        ("GiB", 1_073_741_824.0),
-        ("TiB", 1_099_511_627_776.0),
-        ("K", 1e3),
-        ("k", 1e3),
-        ("M", 1e6),
-        ("G", 1e9),
-        ("B", 1e9),
-        ("T", 1e12),
-    ];
-    let found = SUFFIXES.iter().find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, *factor)));
-    found.map_or((text, 1.0), |(number, factor)| (number.trim_end(), factor))
-}
-
 /// A number, or the cost of a spec.
 fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, Failure> {
     let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '(' | '-');
     // `-` alone is stdin.
     if value.starts_with(is_number) && value != "-" {
-        let (value, factor) = suffixed(value.trim());
+        let value = value.trim();
         let mut sources = SourceMap::new();
         let id = sources.add(format!("--{}", name.word().replace('_', "-")), value);
         let node = Node::plain(value, Span::new(id, 0, value.len()));
-        let number = expr::parse(&sources, &node).and_then(|expr| expr::eval(&expr, &NoNames));
+        let number = expr::parse_amount(&sources, &node).and_then(|expr| expr::eval(&expr, &NoNames));
         let number = number.map_err(|diagnostic| {
             ui.diagnose(&[diagnostic], &sources);
             Failure::usage("the wanted cost is not a number")
         })?;
         return match number.to_f64() {
-            n if (1.0..1e36).contains(&(n * factor)) => Ok((n * factor).round() as u128),
+            n if (1.0..1e36).contains(&n) => Ok(n.round() as u128),
             n => Err(Failure::usage(format!("no model has a cost of {n}"))),
         };
     }

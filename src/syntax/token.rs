@@ -42,8 +42,30 @@ pub enum TokenKind {
 pub enum Language {
     /// Those of numbers and equations.
     Numbers,
+    /// Those of numbers, which may end in a unit (see [`UNITS`]): amounts on the command line.
+    Amounts,
     /// Those of formulas: comparisons, texts in quotes, and names with any letters and with numbers after a dot.
     Formulas,
+}
+
+/// The units in which an amount may be given, each with its factor: `350M`, `24 GiB`.
+pub const UNITS: &[(&str, i128)] = &[
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("K", 1_000),
+    ("k", 1_000),
+    ("M", 1_000_000),
+    ("G", 1_000_000_000),
+    ("B", 1_000_000_000),
+    ("T", 1_000_000_000_000),
+];
+
+/// A number with a unit at its end, taken apart; the factor is 1 if there is no unit.
+pub fn unit_of(text: &str) -> (&str, i128) {
+    let found = UNITS.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)));
+    found.unwrap_or((text, 1))
 }
 
 /// A scalar whose text is parsed: maps every byte range of the text to its place in the source.
@@ -68,6 +90,11 @@ impl<'a> Text<'a> {
     /// The text of a scalar node that holds a formula.
     pub fn of_formula(sources: &SourceMap, node: &'a Node) -> Self {
         Self { language: Language::Formulas, ..Self::of(sources, node) }
+    }
+
+    /// The text of a scalar node that holds an amount.
+    pub fn of_amount(sources: &SourceMap, node: &'a Node) -> Self {
+        Self { language: Language::Amounts, ..Self::of(sources, node) }
     }
 
     /// Which words the text may have.
@@ -95,7 +122,7 @@ impl<'a> Text<'a> {
                 continue;
             }
             let found = match self.language {
-                Language::Numbers => word(rest),
+                Language::Numbers | Language::Amounts => word(rest),
                 Language::Formulas => formula_word(rest),
             };
             let Some((kind, len)) = found else {
@@ -104,7 +131,8 @@ impl<'a> Text<'a> {
             let range = at..at.saturating_add(len);
             let text = self.text.get(range.clone()).unwrap_or("");
             if kind == TokenKind::Number {
-                self.check_number(code, text, &range)?;
+                let digits = if self.language == Language::Amounts { unit_of(text).0 } else { text };
+                self.check_number(code, digits, &range)?;
             }
             tokens.push(Token { kind, text, range });
             at = at.saturating_add(len);
@@ -113,6 +141,7 @@ impl<'a> Text<'a> {
                 let message = format!("the text has more than {limit} words");
                 let help = match self.language {
                     Language::Numbers => "give parts of it names under `let`",
+                    Language::Amounts => "write a shorter expression",
                     Language::Formulas => "write a shorter formula",
                 };
                 return Err(Box::new(Diagnostic::error(Code::TooLarge, span, message).help(help)));

@@ -1,9 +1,9 @@
-//! Conditions on costs: `params > 125e6`, `kv_per_token <= 2 * first.kv_per_token`.
+//! Conditions on costs: `params > 125M`, `kv_per_token <= 2 * first.kv_per_token`.
 //!
 //! ```text
 //! condition = sum ("<" | "<=" | ">" | ">=" | "==" | "!=") sum
 //! ```
-//! Sums are the expressions of specs. Their names are those of [`Name`]: a cost of the model that is
+//! Sums are the expressions of specs, whose numbers may have units here: `350M`, `24 GiB`. Their names are those of [`Name`]: a cost of the model that is
 //! checked, or with the prefix `first.` a cost of the first model. Whole numbers are exact.
 
 use std::cmp::Ordering;
@@ -127,12 +127,12 @@ fn side(
     }
     let start = range.start + (whole.len() - whole.trim_start().len());
     let node = Node::plain(trimmed, Span::new(id, start, start + trimmed.len()));
-    expr::parse(sources, &node)
+    expr::parse_amount(sources, &node)
 }
 
 fn wrong(id: SourceId, start: usize, end: usize, message: &str) -> Diagnostic {
     Diagnostic::error(Code::Expression, Span::new(id, start, end), message)
-        .help("write it like `params > 125e6`, with one of <, <=, >, >=, == and !=")
+        .help("write it like `params > 125M`, with one of <, <=, >, >=, == and !=")
 }
 
 /// Looks up the names in conditions.

@@ -19,7 +19,7 @@
 
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::source::{SourceMap, Span};
-use crate::syntax::token::{Cursor, Language, Text, Token, TokenKind};
+use crate::syntax::token::{Cursor, Language, Text, Token, TokenKind, unit_of};
 use crate::syntax::tree::{Kind, Node, Style};
 
 use super::{Expr, ExprKind, Function, MAX_WORDS, Number, Operator};
@@ -35,11 +35,19 @@ pub fn parse(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
         let diagnostic = Diagnostic::error(Code::Expression, node.span, message);
         return Err(if quoted { diagnostic.help("remove the quotes") } else { diagnostic });
     }
-    let text = Text::of(sources, node);
+    whole(&Text::of(sources, node))
+}
+
+/// Parses a scalar as an amount: an expression whose numbers may have units, such as `2 * 350M` and `24 GiB`.
+pub fn parse_amount(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
+    whole(&Text::of_amount(sources, node))
+}
+
+fn whole(text: &Text<'_>) -> Result<Expr, Diagnostic> {
     let tokens = text.tokens(Code::Expression, MAX_WORDS).map_err(|d| *d)?;
-    let (expr, used) = parse_tokens(&text, &tokens).map_err(|d| *d)?;
+    let (expr, used) = parse_tokens(text, &tokens).map_err(|d| *d)?;
     match tokens.get(used) {
-        Some(next) if next.kind != TokenKind::End => Err(left_over(&text, next, &tokens, used)),
+        Some(next) if next.kind != TokenKind::End => Err(left_over(text, next, &tokens, used)),
         Some(_) | None => Ok(expr),
     }
 }
@@ -93,7 +101,7 @@ impl<'a> Parser<'_, 'a> {
     /// What may be within brackets.
     fn whole(&mut self) -> Result<Expr, Box<Diagnostic>> {
         match self.words.text.language() {
-            Language::Numbers => self.sum(),
+            Language::Numbers | Language::Amounts => self.sum(),
             Language::Formulas => self.or(),
         }
     }
@@ -190,7 +198,7 @@ impl<'a> Parser<'_, 'a> {
         let token = self.words.take();
         let span = self.words.text.span(&token.range);
         match (token.kind, token.text) {
-            (TokenKind::Number, text) => match Number::parse(text) {
+            (TokenKind::Number, text) => match self.number(text) {
                 Some(number) => Ok(Expr { kind: ExprKind::Number(number), span }),
                 None => {
                     let message = format!("`{text}` is larger than the greatest number, about 1.8e308");
@@ -234,13 +242,29 @@ impl<'a> Parser<'_, 'a> {
                     format!("`{text}`")
                 };
                 let wanted = match self.words.text.language() {
-                    Language::Numbers => "a number or a name",
+                    Language::Numbers | Language::Amounts => "a number or a name",
                     Language::Formulas => "a value",
                 };
                 let message = format!("found {found}, expected {wanted}");
                 Err(Box::new(Diagnostic::error(Code::Expression, span, message)))
             }
         }
+    }
+
+    /// The value of a number; of an amount with the unit that ends or follows it.
+    fn number(&mut self, text: &str) -> Option<Number> {
+        if self.words.text.language() != Language::Amounts {
+            return Number::parse(text);
+        }
+        let next = self.words.peek();
+        let (digits, factor) = match unit_of(text) {
+            (digits, 1) if next.kind == TokenKind::Name && unit_of(next.text).0.is_empty() => {
+                self.words.take();
+                (digits, unit_of(next.text).1)
+            }
+            with_unit => with_unit,
+        };
+        Number::parse(digits)?.times(Number::integer(factor))
     }
 
     fn call(&mut self, name: &str, token: &Token<'a>) -> Result<Expr, Box<Diagnostic>> {
@@ -282,7 +306,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn unknown_function(&self, name: &str, span: Span) -> Box<Diagnostic> {
         let others = match self.words.text.language() {
-            Language::Numbers => &[],
+            Language::Numbers | Language::Amounts => &[],
             Language::Formulas => Function::VALUES,
         };
         let names: Vec<&str> = Function::NUMBERS.iter().chain(others).map(|f| f.name()).collect();
