@@ -7,10 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::command::Command;
-use super::file;
 use super::format::{Format, FormatArg, TableFormat};
 use super::outcome::{Exit, Failure, Output};
-use super::overwrite::{ForceArg, Mark};
+use super::overwrite::{self, ForceArg, Mark};
 use super::scene::SceneArgs;
 use super::shelf::SHELF;
 use super::subject::{OverArgs, Subject};
@@ -20,7 +19,7 @@ use crate::draw::comparison::page;
 use crate::draw::model::{Outline, outline};
 use crate::report::compare::condition::{Condition, Verdict};
 use crate::report::compare::learning::Learning;
-use crate::report::compare::nearest::{Near, nearest};
+use crate::report::compare::nearest::{Known, Near, nearest};
 use crate::report::compare::timing::Timing;
 use crate::report::compare::{Comparison, Entry, compare};
 use crate::report::cost::{Cost, cost};
@@ -49,7 +48,7 @@ pub struct Compare {
     over: OverArgs,
     #[command(flatten)]
     scene: SceneArgs,
-    /// Exit with 1 if this holds for a spec, such as `params > 125e6`; may be repeated
+    /// Exit with 1 if this holds for a spec, such as `params > 125M`; may be repeated
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
     /// Compare with the shipped spec that is most similar to this one
@@ -172,7 +171,7 @@ impl Command for Compare {
             text.extend(failed.iter().map(|j| line(j)));
         }
         if let Some(path) = &self.html {
-            file::write(path, &page(&comparison, &outlines).html())?;
+            overwrite::write(path, &page(&comparison, &outlines).html())?;
             if format == TableFormat::Text {
                 if ui.is_quiet() {
                     text.clear();
@@ -292,8 +291,9 @@ impl Compare {
                 OverArgs::default().compile(&format!("@{}", shipped.name), ui)?,
             ));
         }
-        let specs: Vec<_> = known.iter().map(|(name, s)| (name.as_str(), &s.spec)).collect();
-        let mut near = nearest(&only.spec, &specs);
+        let specs: Vec<Known<'_>> =
+            known.iter().map(|(name, s)| Known { name, spec: &s.spec, graph: &s.graph }).collect();
+        let mut near = nearest(&only.spec, &only.graph, &specs);
         near.truncate(5);
         let first = near.first().and_then(|first| known.iter().position(|(name, _)| *name == first.name));
         if let Some(index) = first {

@@ -1,7 +1,9 @@
 //! Which of some specs another one is closest to.
 //!
-//! The distance of two specs is the share of what they say that differs, from 0 for the same model to 1 for
-//! nothing in common. Their normal forms are walked side by side:
+//! The distance of two specs is from 0 for the same model to 1 for nothing in common: two thirds of it is the share of
+//! what they say that differs, a third the share of the parameters of their layers that is spent on something else, on
+//! attention, on feed-forward parts, or on experts that a token does not use. For what they say, their normal forms are
+//! walked side by side:
 //!
 //! - a word, a part or a wiring weighs `WORD`, a number `NUMBER`, because sizes vary within a family and
 //!   parts between them;
@@ -16,33 +18,61 @@ use serde::Serialize;
 
 use super::form::{Fields, Form, Wirings};
 use super::knob::{Class, class};
+use crate::ir::{Role, Verified};
+use crate::report::cost::cost;
+use crate::report::parameters::Count;
 use crate::spec::ModelSpec;
 
 /// What a word, a part or a wiring weighs.
 const WORD: f64 = 4.0;
 /// What a number weighs.
 const NUMBER: f64 = 1.0;
+/// How much what specs say counts, beside what their parameters are for.
+const SAID: f64 = 2.0 / 3.0;
+
+/// A spec that another one may be close to.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it says.
+    pub spec: &'a ModelSpec,
+    /// What that comes to.
+    pub graph: &'a Verified,
+}
 
 /// A spec and how far it is away.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Near {
     /// Its name.
     pub name: String,
-    /// The share of what both say that differs: 0 for the same model, 1 for nothing in common.
+    /// How much they differ in what they say and in what their parameters are for: 0 for the same model, 1 for nothing
+    /// in common.
     pub distance: f64,
 }
 
 /// The specs by their distance from `spec`, nearest first; of equal distance in the order given.
-pub fn nearest(spec: &ModelSpec, known: &[(&str, &ModelSpec)]) -> Vec<Near> {
+pub fn nearest(spec: &ModelSpec, graph: &Verified, known: &[Known<'_>]) -> Vec<Near> {
     let wirings = Wirings::default();
-    let form = wirings.normal(spec);
-    let away = |(name, other): &(&str, &ModelSpec)| {
-        let weight = differ(&mut Vec::new(), Some(&form), Some(&wirings.normal(other)));
-        Near { name: (*name).to_owned(), distance: weight.share() }
+    let (form, spent) = (wirings.normal(spec), spent(graph));
+    let away = |other: &Known<'_>| {
+        let said = differ(&mut Vec::new(), Some(&form), Some(&wirings.normal(other.spec))).share();
+        let apart: f64 = spent.iter().zip(self::spent(other.graph)).map(|(a, b)| (a - b).abs()).sum();
+        Near { name: other.name.to_owned(), distance: SAID * said + (1.0 - SAID) * apart / 2.0 }
     };
     let mut all: Vec<Near> = known.iter().map(away).collect();
     all.sort_by(|a, b| a.distance.total_cmp(&b.distance));
     all
+}
+
+/// The shares of the parameters of a model's layers that are for attention, for feed-forward parts, and for experts that
+/// a token does not use. Embeddings and heads are left out: how large they are depends on the vocabulary.
+fn spent(graph: &Verified) -> [f64; 3] {
+    let parameters = cost(graph).parameters;
+    let Count { total: attention, .. } = parameters.of(Role::Attention);
+    let Count { total: ffn, active } = parameters.of(Role::Ffn);
+    let all = attention.saturating_add(ffn).max(1) as f64;
+    [attention, active, ffn.saturating_sub(active)].map(|n| n as f64 / all)
 }
 
 /// What there is to differ in, and how much of it does.

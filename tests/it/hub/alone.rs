@@ -11,9 +11,9 @@ use trafoc::hub::own_names::weights;
 use trafoc::hub::shelf::Families;
 use trafoc::hub::written::keep;
 use trafoc::ir::ModelKind;
-use trafoc::report::compare::nearest::nearest;
+use trafoc::report::compare::nearest::{Known, nearest};
 use trafoc::source::Span;
-use trafoc::spec::{ModelSpec, load};
+use trafoc::spec::load;
 use trafoc::syntax::tree::Node;
 use trafoc::syntax::{Notation, fmt, print};
 
@@ -135,15 +135,22 @@ fn an_export_keeps_what_the_config_said() {
 /// The shipped spec that is nearest to a model is of its kind, and of its family where one is shipped.
 #[test]
 fn the_nearest_spec_has_the_same_stacks() {
-    let shipped: Vec<(String, ModelSpec)> = specs("specs")
+    let shipped: Vec<(String, Front)> = specs("specs")
         .into_iter()
         .filter(|(_, path)| path.extension().is_some_and(|e| e == "yaml"))
-        .map(|(name, path)| (name, Front::of_file(&path).compilation.spec.unwrap()))
+        .map(|(name, path)| (name, Front::of_file(&path)))
         .collect();
-    let known: Vec<(&str, &ModelSpec)> = shipped.iter().map(|(n, s)| (n.as_str(), s)).collect();
-    let kind = |name: &str| known.iter().find(|(n, _)| *n == name).unwrap().1.kind();
+    let known: Vec<Known<'_>> = shipped
+        .iter()
+        .map(|(name, front)| Known {
+            name,
+            spec: front.compilation.spec.as_ref().unwrap(),
+            graph: front.compilation.graph.as_ref().unwrap(),
+        })
+        .collect();
+    let kind = |name: &str| known.iter().find(|k| k.name == name).unwrap().spec.kind();
     for model in models() {
-        let near = nearest(&model.spec, &known);
+        let near = nearest(&model.spec, &model.graph, &known);
         let first = &near[0];
         assert_eq!(kind(&first.name), model.spec.kind(), "{}: {near:?}", model.name);
         assert!(near.iter().all(|n| (0.0..=1.0).contains(&n.distance)), "{near:?}");
@@ -164,6 +171,6 @@ fn the_nearest_spec_has_the_same_stacks() {
         head: {lm: {tied: false}}\n";
     let front = Front::of_text("ngpt.yaml", ngpt, "specs");
     let spec = front.compilation.spec.as_ref().unwrap_or_else(|| panic!("{}", front.rendered()));
-    let near = nearest(spec, &known);
+    let near = nearest(spec, front.compilation.graph.as_ref().unwrap(), &known);
     assert_eq!(kind(&near[0].name), ModelKind::Decoder, "{near:?}");
 }
