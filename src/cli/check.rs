@@ -1,23 +1,18 @@
 //! `trafoc check`: is the spec right, and what is it?
 
-use std::path::Path;
-
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::agreement::agreed;
 use super::command::Command;
 use super::format::{Format, FormatArg, Formats};
-use super::next_step::after_check;
+use super::next_step::{after_check, quoted};
 use super::outcome::{Exit, Failure, Output};
-use super::shelf::recipe_text;
 use super::subject::{OverArgs, Subject};
-use super::ui::{Ui, counted};
-use crate::diag::{Severity, Sink};
-use crate::learn::recipe::{self, agree};
+use super::ui::Ui;
 use crate::report::number;
 use crate::report::summary::{Summary, summary};
-use crate::syntax::text;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -27,9 +22,13 @@ pub struct Check {
     specs: Vec<String>,
     #[command(flatten)]
     over: OverArgs,
-    /// Check this recipe too, a file or a shipped one such as `@gbt-mulm`, and whether it fits each spec
+    /// Check this recipe too, a file or a shipped one such as `@gbt-mulm`, with its data, and whether it
+    /// fits each spec
     #[arg(long, value_name = "RECIPE")]
     recipe: Option<String>,
+    /// Change a value of the recipe, such as `data.train=FILE`; may be repeated
+    #[arg(long, value_name = "PATH=VALUE", requires = "recipe")]
+    with: Vec<String>,
     /// Fail on warnings too
     #[arg(long)]
     strict: bool,
@@ -98,7 +97,9 @@ impl Command for Check {
             let text = checked.summary.as_ref().map_or(String::new(), ToString::to_string);
             let text = if ui.is_quiet() { String::new() } else { text };
             if only != "-" {
-                ui.next(&after_check(only, &self.over.as_options(), self.recipe.as_deref()));
+                let mut next = after_check(only, &self.over.as_options(), self.recipe.as_deref());
+                self.with.iter().for_each(|with| next += &format!(" --with {}", quoted(with)));
+                ui.next(&next);
             }
             return Ok(Output::new(text, Data { specs: vec![checked] }));
         }
@@ -130,7 +131,7 @@ impl Check {
     fn check(&self, spec: &str, ui: &mut Ui) -> Result<Checked, Failure> {
         let mut subject: Subject = self.over.compile(spec, ui)?;
         if let Some(recipe) = &self.recipe {
-            subject.warnings += agreed(&mut subject, recipe, ui)?;
+            subject.warnings += agreed(&mut subject, recipe, &self.with, ui)?;
         }
         let variants = subject.variants();
         if self.strict && subject.warnings > 0 {
@@ -143,24 +144,6 @@ impl Check {
             _ => ui.note(&format!("all {variants} variants of its sweep are right too")),
         }
         Ok(Checked { spec: spec.to_owned(), ok: true, variants, summary: Some(summary(&subject.graph)) })
-    }
-}
-
-/// Checks a recipe, and whether it fits a spec. Returns the number of warnings.
-fn agreed(subject: &mut Subject, recipe: &str, ui: &mut Ui) -> Result<usize, Failure> {
-    let (name, bytes) = recipe_text(Path::new(recipe))?;
-    let mut sink = Sink::new();
-    let id = text::decode(&mut subject.sources, &name, &bytes, &mut sink);
-    let read = id.and_then(|id| recipe::read(&subject.sources, id, &[], &mut sink));
-    if let Some(read) = &read {
-        agree::check(read, &subject.spec, &subject.graph, &mut sink);
-    }
-    let found = sink.into_sorted();
-    ui.diagnose(&found, &subject.sources);
-    if found.iter().any(|d| d.severity == Severity::Error) {
-        Err(Failure::new(Exit::Failed, format!("`{recipe}` has {}", counted(&found))))
-    } else {
-        Ok(found.len())
     }
 }
 

@@ -1,6 +1,6 @@
 //! `trafoc new`: a spec to begin with, a recipe to train it by, or both, ready to be trained.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -140,8 +140,6 @@ impl Command for New {
             let message = "`--data` would have no effect: no recipe is written";
             return Err(Failure::usage(message).help("`--small` writes one, and so does `trafoc new recipe`"));
         }
-        let data = self.data.as_deref().unwrap_or(texts.data);
-        let recipe = texts.recipe.replace("DATA", &as_yaml(data));
         let word = if self.template == Template::Recipe { "recipe" } else { texts.word };
         let to_stdout = self.path.as_deref() == Some(Path::new("-"));
         let path = match &self.path {
@@ -153,7 +151,16 @@ impl Command for New {
             return Err(Failure::usage(message).help("`trafoc convert` turns a spec into .trafo"));
         }
         let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or(word);
-        let spec = if self.small { texts.small } else { texts.spec }.replace("NAME", &as_yaml(name));
+        let recipe_path = match self.template {
+            Template::Recipe => path.clone(),
+            _ => path.with_file_name(format!("{name}.recipe.yaml")),
+        };
+        let data = self.data.as_deref().map(|data| named_from(data, &recipe_path));
+        let recipe = texts.recipe.replace("DATA", &as_yaml(data.as_deref().unwrap_or(texts.data)));
+        let mut spec = if self.small { texts.small } else { texts.spec }.replace("NAME", &as_yaml(name));
+        if data.is_some() {
+            spec = self.fitted(&texts, spec, &recipe, &recipe_path, ui)?;
+        }
         let text = if self.template == Template::Recipe { &recipe } else { &spec };
         if to_stdout {
             self.force.refuse_unused(false)?;
@@ -163,7 +170,6 @@ impl Command for New {
             let data = Data::Printed(Printed { text: text.clone() });
             return Ok(Output::new(text, data));
         }
-        let recipe_path = path.with_file_name(format!("{name}.recipe.yaml"));
         let mut files: Vec<(&Path, &str)> = vec![(&path, text)];
         if self.small {
             files.push((&recipe_path, &recipe));
@@ -186,6 +192,51 @@ impl Command for New {
         let paths: Vec<PathBuf> = files.iter().map(|(path, _)| path.to_path_buf()).collect();
         let lines: String = paths.iter().map(|path| format!("{}\n", path.display())).collect();
         Ok(Output::new(lines, Data::Written { path, paths }))
+    }
+}
+
+impl New {
+    /// The spec fitted to the user's data.
+    ///
+    /// # Errors
+    /// The data cannot be used.
+    #[cfg(feature = "learn")]
+    fn fitted(
+        &self,
+        texts: &Texts,
+        spec: String,
+        recipe: &str,
+        path: &Path,
+        ui: &mut Ui,
+    ) -> Result<String, Failure> {
+        // A recipe alone is for a spec of the user's; its data is read with the small one.
+        let with_spec = self.small;
+        let own = if with_spec { spec.clone() } else { texts.small.replace("NAME", "data") };
+        let fitted =
+            super::fitted::fitted(&super::fitted::Draft { spec: &own, recipe, path, with_spec }, ui)?;
+        Ok(if with_spec { fitted } else { spec })
+    }
+
+    /// Data cannot be read in a build without its readers.
+    #[cfg(not(feature = "learn"))]
+    fn fitted(&self, _: &Texts, spec: String, _: &str, _: &Path, _: &mut Ui) -> Result<String, Failure> {
+        Ok(spec)
+    }
+}
+
+/// A path that the user gave, as a recipe in another folder names it.
+fn named_from(data: &str, recipe: &Path) -> String {
+    let folder = recipe.parent().unwrap_or(Path::new(""));
+    if data.starts_with('@') || Path::new(data).is_absolute() || folder == Path::new("") {
+        return data.to_owned();
+    }
+    let is_below = folder.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+    let depth = folder.components().filter(|c| matches!(c, Component::Normal(_))).count();
+    match is_below {
+        true => format!("{}{data}", "../".repeat(depth)),
+        false => {
+            std::path::absolute(data).map_or_else(|_| data.to_owned(), |path| path.display().to_string())
+        }
     }
 }
 

@@ -188,3 +188,136 @@ fn a_command_names_the_next_one() {
     // `-q` leaves it out, and stdin cannot be read twice.
     assert!(run(&["check", "-q", "@gbt-mulm"]).err.is_empty());
 }
+
+/// `new --data` reads the data before it writes anything, and the spec gets the sizes that follow from it.
+#[test]
+#[cfg(feature = "learn")]
+fn a_template_is_fitted_to_the_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| trafoc_in(folder.path(), arguments);
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    // More letters and longer lines than the template has.
+    let letters: String = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
+    write("letters.txt", &format!("{letters}\n").repeat(40));
+    let said = run(&["new", "gpt", "own.yaml", "--small", "--data", "letters.txt"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let spec = read("own.yaml");
+    assert!(spec.contains("\nvocab: 63 ") && spec.contains("\ncontext: 64\n"), "{spec}");
+    assert!(said.err.contains("`vocab` 63 and `context` 64"), "{}", said.err);
+    assert_eq!(run(&["check", "own.yaml", "--recipe", "own.recipe.yaml", "--strict"]).code, 0);
+    // In another folder the recipe finds the data from there.
+    std::fs::create_dir(folder.path().join("models")).unwrap();
+    assert_eq!(run(&["new", "gpt", "models/a.yaml", "--small", "--data", "letters.txt"]).code, 0);
+    assert!(
+        read("models/a.recipe.yaml").contains("train: '../letters.txt'"),
+        "{}",
+        read("models/a.recipe.yaml")
+    );
+    let said = run(&["check", "models/a.yaml", "--recipe", "models/a.recipe.yaml"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    // What cannot be used is said at once, and nothing is written.
+    write("pairs.txt", "no tab here\nnor here\n");
+    let classes: String = (0..30).map(|i| format!("{}{}\n", "0,".repeat(64), i % 3)).collect();
+    write("classes.csv", &classes);
+    for (template, data, code, why) in [
+        ("gpt", "missing.txt", 4, "cannot read `missing.txt`"),
+        ("t5", "pairs.txt", 1, "tab"),
+        ("vit", "pairs.txt", 1, "error"),
+        ("gpt", "models", 4, "it is a folder"),
+    ] {
+        let said = run(&["new", template, "bad.yaml", "--small", "--data", data]);
+        assert_eq!(said.code, code, "{template} {data}: {}", said.err);
+        assert!(said.err.contains(why), "{template} {data}: {}", said.err);
+        assert!(!folder.path().join("bad.yaml").exists() && !folder.path().join("bad.recipe.yaml").exists());
+    }
+    let said = run(&["new", "vit", "v.yaml", "--small", "--data", "classes.csv"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(read("v.yaml").contains("classes: 3}"), "{}", read("v.yaml"));
+}
+
+/// `check --recipe` says what `train` will say of the data.
+#[test]
+#[cfg(feature = "learn")]
+fn a_recipe_is_checked_with_its_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| trafoc_in(folder.path(), arguments);
+    let said = run(&["check", "@d2l-nmt", "--recipe", "@d2l-nmt"]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert!(said.err.contains("fra.txt") && said.err.contains("--with data.train=FILE"), "{}", said.err);
+    let pairs: String = (0..700).map(|i| format!("go {i}\tva {i}\n")).collect();
+    std::fs::write(folder.path().join("own.txt"), pairs).unwrap();
+    let said = run(&["check", "@d2l-nmt", "--recipe", "@d2l-nmt", "--with", "data.train=own.txt"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("--with data.train=own.txt"), "{}", said.err);
+    let small = run(&["check", "@gbt-mulm", "--set", "vocab=20", "--recipe", "@gbt-mulm"]);
+    assert!(small.code == 1 && small.err.contains("vocab-mismatch"), "{}", small.err);
+    assert_eq!(run(&["check", "@gbt-mulm", "--with", "steps=3"]).code, 2);
+}
+
+/// Names that are as near as each other are suggested together, and the beginning of one with a slip.
+#[test]
+fn shipped_names_that_are_near_are_suggested() {
+    for (name, near) in [
+        ("@lama3", "did you mean `@llama3-8b`?"),
+        ("@bert", "did you mean `@bert-base`, `@bert-classify` or `@bert-qa`?"),
+        ("@mixtrl", "did you mean `@mixtral-8x7b`?"),
+    ] {
+        let said = trafoc(&["check", name]);
+        assert!(said.code == 2 && said.err.contains(near), "{name}: {}", said.err);
+    }
+}
+
+#[test]
+fn what_extends_a_shipped_spec_can_be_moved() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("a.yaml", "yaml"), ("a.trafo", "trafo")] {
+        let said = trafoc_in(folder.path(), &["convert", "@bert-classify", "--to", text]);
+        assert!(said.out.contains("\"@bert-base\""), "{}", said.out);
+        std::fs::write(folder.path().join(name), &said.out).unwrap();
+        let said = trafoc_in(folder.path(), &["check", name]);
+        assert_eq!(said.code, 0, "{}", said.err);
+    }
+}
+
+/// A variant that is asked for by name while the sweep has an error: the error is said, not an empty list.
+#[test]
+fn an_error_in_a_sweep_is_said_where_a_variant_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("s.yaml"), format!("{TINY}sweep: {{grid: {{decoder.layers: 6}}}}\n"))
+        .unwrap();
+    let said = trafoc_in(folder.path(), &["show", "s.yaml", "--variant", "decoder.layers=6"]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(
+        said.err.contains("expected a list of values") && said.err.contains("write `[6]`"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn one_thing_is_not_counted_as_several() {
+    use trafoc::diag::count::counted;
+    assert_eq!(
+        [counted(1, "step"), counted(0, "step"), counted("1,000", "step")],
+        ["1 step", "0 steps", "1,000 steps"]
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let text = TINY.replace("layers: 2", "layers: 1").replace("heads: 2", "heads: 1");
+    std::fs::write(folder.path().join("one.yaml"), text).unwrap();
+    for arguments in [["explain", "one.yaml"], ["draw", "one.yaml"], ["compare", "one.yaml"]] {
+        let mut arguments = arguments.to_vec();
+        if arguments[0] == "compare" {
+            arguments.push("@gpt2-small");
+        }
+        if arguments[0] == "draw" {
+            arguments.extend(["--format", "mermaid"]);
+        }
+        let arguments: Vec<String> = arguments.iter().map(|a| a.replace("one.yaml", "./one.yaml")).collect();
+        let said = trafoc_in(folder.path(), &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(said.code, 0, "{}", said.err);
+        for wrong in [" 1 blocks", " 1 layers", ">1 heads", " 1 heads"] {
+            assert!(!said.out.contains(wrong), "{arguments:?}: {wrong}: {}", said.out);
+        }
+    }
+}

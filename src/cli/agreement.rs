@@ -1,0 +1,75 @@
+//! Whether a recipe fits a spec, and whether its data can be used: what training would say, before anything is trained.
+
+use std::path::Path;
+
+use super::outcome::{Exit, Failure};
+use super::shelf::recipe_text;
+use super::subject::Subject;
+use super::ui::{Ui, counted};
+use crate::diag::{Severity, Sink};
+use crate::learn::recipe::{self, Recipe, agree};
+use crate::syntax::set::parse_setting;
+use crate::syntax::text;
+
+/// Checks a recipe with settings such as `steps=100`, whether it fits a spec, and whether its data can be used. Returns
+/// the number of warnings.
+///
+/// # Errors
+/// It does not, for reasons that have been reported.
+pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui) -> Result<usize, Failure> {
+    let (name, bytes) = recipe_text(Path::new(recipe))?;
+    let mut sink = Sink::new();
+    let mut settings = Vec::new();
+    for argument in with {
+        match parse_setting(&mut subject.sources, ("--with", "steps=100"), argument) {
+            Ok(setting) => settings.push(setting),
+            Err(diagnostic) => sink.push(diagnostic),
+        }
+    }
+    let id = text::decode(&mut subject.sources, &name, &bytes, &mut sink);
+    let read = id.and_then(|id| recipe::read(&subject.sources, id, &settings, &mut sink));
+    if let Some(read) = &read {
+        agree::check(read, &subject.spec, &subject.graph, &mut sink);
+    }
+    let no_file = match read.filter(|_| !sink.has_errors()) {
+        Some(read) => unreadable(&read, subject, recipe, &mut sink),
+        None => None,
+    };
+    let found = sink.into_sorted();
+    ui.diagnose(&found, &subject.sources);
+    match no_file {
+        Some(failure) => Err(failure),
+        None if found.iter().any(|d| d.severity == Severity::Error) => {
+            Err(Failure::new(Exit::Failed, format!("`{recipe}` has {}", counted(&found))))
+        }
+        None => Ok(found.len()),
+    }
+}
+
+/// Reads the data; a file that cannot be read is a failure of its own.
+#[cfg(feature = "learn")]
+fn unreadable(read: &Recipe, subject: &Subject, recipe: &str, sink: &mut Sink) -> Option<Failure> {
+    use crate::learn::data::{Refused, prepare};
+    match prepare(read, &subject.spec, &subject.sources, sink) {
+        Err(Refused::File { path, why }) => Some(no_data(&path, &why, recipe)),
+        Err(Refused::Data) | Ok(_) => None,
+    }
+}
+
+/// Data cannot be read in a build without its readers.
+#[cfg(not(feature = "learn"))]
+fn unreadable(_: &Recipe, _: &Subject, _: &str, _: &mut Sink) -> Option<Failure> {
+    None
+}
+
+/// Why the data of a recipe, as the user named it, cannot be read. A recipe that comes with trafoc names a copy that the
+/// user may have elsewhere.
+#[cfg(feature = "learn")]
+pub fn no_data(path: &Path, why: &str, recipe: &str) -> Failure {
+    let failure = Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display()));
+    if recipe.starts_with('@') {
+        failure.help("`--with data.train=FILE` names a copy of yours; `trafoc new` begins with data that comes with trafoc")
+    } else {
+        failure.help("a path in a recipe is relative to the recipe's folder; `--with data.train=FILE` names another file")
+    }
+}

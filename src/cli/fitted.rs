@@ -1,0 +1,144 @@
+//! A template's spec fitted to the user's data, before anything is written.
+
+use std::path::Path;
+
+use super::agreement::no_data;
+use super::outcome::{Exit, Failure};
+use super::ui::{Ui, counted};
+use crate::compile::compile;
+use crate::diag::{Diagnostic, Severity, Sink};
+use crate::learn::data::{Dataset, Refused, prepare};
+use crate::learn::recipe;
+use crate::source::SourceMap;
+use crate::spec::load::{self, NoFiles};
+use crate::syntax::Notation;
+
+/// A vocabulary, and a number of classes, that no small data set exceeds.
+const MANY: u64 = 1_000_000;
+
+/// The longest contexts that are tried for data whose examples are longer than the template's, in tokens.
+const CONTEXTS: &[u64] = &[64, 128, 256, 512];
+
+/// The texts of a template that are to be written.
+pub struct Draft<'a> {
+    /// The spec.
+    pub spec: &'a str,
+    /// The recipe, which names the data.
+    pub recipe: &'a str,
+    /// The file of the recipe, to whose folder the data's path is relative.
+    pub path: &'a Path,
+    /// Whether a spec is written too, which must fit the data; otherwise only the data is read.
+    pub with_spec: bool,
+}
+
+/// What came of reading the data for a spec.
+struct Attempt {
+    sources: SourceMap,
+    found: Vec<Diagnostic>,
+    outcome: Result<Dataset, Refused>,
+}
+
+/// The text of the spec with the vocabulary, the number of classes and the context that the data needs, where these
+/// follow from the data.
+///
+/// # Errors
+/// The data cannot be read, or is of another kind.
+pub fn fitted(draft: &Draft<'_>, ui: &mut Ui) -> Result<String, Failure> {
+    // Every character, or every word, is a token; other tokenizers are trained to the size of the vocabulary.
+    let by_data = draft.recipe.contains("\ntokens: {characters") || draft.recipe.contains("\ntokens: words");
+    let own = number(draft.spec, "context");
+    // Which context fits is known only by trying, since it decides which examples are too long.
+    let mut attempt = read(&widened(draft.spec, own, by_data), draft)?;
+    let mut context = own;
+    for longer in CONTEXTS.iter().filter(|n| own.is_some_and(|own| **n > own)) {
+        let has_failed = attempt.found.iter().any(|d| d.severity == Severity::Error);
+        if attempt.outcome.is_ok() || !has_failed {
+            break;
+        }
+        let said = |attempt: &Attempt| attempt.found.iter().map(|d| d.message.clone()).collect::<Vec<_>>();
+        let next = read(&widened(draft.spec, Some(*longer), by_data), draft)?;
+        // What does not change with the context is not about it.
+        if next.outcome.is_err() && said(&next) == said(&attempt) {
+            break;
+        }
+        (attempt, context) = (next, Some(*longer));
+    }
+    let dataset = match attempt.outcome {
+        Ok(found) => found,
+        Err(refused) => return Err(unusable(refused, &attempt.found, &attempt.sources, ui)),
+    };
+    let tokens = dataset.codebook.tokenizer.as_ref().filter(|_| by_data).map(|t| t.vocab() as u64);
+    let classes = Some(dataset.codebook.classes.len() as u64).filter(|n| *n > 1);
+    let mut text = draft.spec.to_owned();
+    let mut changed = Vec::new();
+    for (key, wanted) in [("vocab", tokens), ("context", context), ("classes", classes)] {
+        let (Some(own), Some(wanted)) = (number(&text, key), wanted) else { continue };
+        if own != wanted {
+            text = with_number(&text, key, wanted);
+            changed.push(format!("`{key}` {wanted}"));
+        }
+    }
+    let last = read(&text, draft)?;
+    if let Err(refused) = last.outcome {
+        return Err(unusable(refused, &last.found, &last.sources, ui));
+    }
+    if draft.with_spec && !changed.is_empty() {
+        ui.note(&format!("note: the spec has {}, as the data needs", changed.join(" and ")));
+    }
+    Ok(text)
+}
+
+/// A spec for any number of classes and, if it follows from the data, any vocabulary.
+fn widened(spec: &str, context: Option<u64>, by_data: bool) -> String {
+    let text = with_number(spec, "classes", MANY);
+    let text = if by_data { with_number(&text, "vocab", MANY) } else { text };
+    context.map_or(text.clone(), |n| with_number(&text, "context", n))
+}
+
+/// Reads the data for a spec.
+fn read(spec: &str, draft: &Draft<'_>) -> Result<Attempt, Failure> {
+    let mut sources = load::sources();
+    let id = sources.add("the spec", spec);
+    let compiled = compile(&mut sources, id, Notation::Yaml, &[], &mut NoFiles)?;
+    let spec = compiled.spec.ok_or_else(|| Failure::bug("a template is not a valid spec"))?;
+    let id = sources.add(draft.path.display().to_string(), draft.recipe);
+    let mut sink = Sink::new();
+    let outcome = match recipe::read(&sources, id, &[], &mut sink) {
+        Some(recipe) => prepare(&recipe, &spec, &sources, &mut sink),
+        None => Err(Refused::Data),
+    };
+    Ok(Attempt { sources, found: sink.into_sorted(), outcome })
+}
+
+fn unusable(refused: Refused, found: &[Diagnostic], sources: &SourceMap, ui: &mut Ui) -> Failure {
+    ui.diagnose(found, sources);
+    match refused {
+        Refused::File { path, why } => {
+            let Failure { exit, message, .. } = no_data(&path, &why, "");
+            Failure::new(exit, message).help("nothing was written")
+        }
+        Refused::Data => Failure::new(Exit::Failed, format!("the data has {}", counted(found)))
+            .help("nothing was written; `trafoc explain data` says which formats there are"),
+    }
+}
+
+/// The place of the number of a template's key, which is written there once: `vocab: 30`, `classes: 10`.
+fn place(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
+    let start = text.find(&format!("\n{key}: ")).or_else(|| text.find(&format!(" {key}: ")))?;
+    let start = start.checked_add(key.len())?.checked_add(3)?;
+    let rest = text.get(start..)?;
+    let len = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    (len > 0).then_some(start..start.checked_add(len)?)
+}
+
+fn number(text: &str, key: &str) -> Option<u64> {
+    text.get(place(text, key)?)?.parse().ok()
+}
+
+fn with_number(text: &str, key: &str, value: u64) -> String {
+    let mut text = text.to_owned();
+    if let Some(place) = place(&text, key) {
+        text.replace_range(place, &value.to_string());
+    }
+    text
+}
