@@ -7,11 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::command::Command;
-use super::file;
 use super::format::{Format, FormatArg};
 use super::next_step::{after_build, quoted};
 use super::outcome::{Exit, Failure, Output};
-use super::overwrite::{ForceArg, Mark};
+use super::overwrite::{self, ForceArg, Mark};
 use super::subject::SpecArgs;
 use super::ui::Ui;
 use crate::emit::program::constants::refusal;
@@ -136,7 +135,7 @@ impl Command for Build {
         };
         self.permit(files.iter().map(|(path, _)| path.as_path()))?;
         for (path, text) in &files {
-            file::write(path, text)?;
+            overwrite::write(path, text)?;
         }
         if let Some(folder) = &self.krate {
             let manifest = folder.join("Cargo.toml").display().to_string();
@@ -173,13 +172,13 @@ impl Build {
         }
     }
 
-    /// Checks that the files may be written. If the manifest of a crate is trafoc's, so is the whole crate.
-    fn permit<'p>(&self, mut files: impl Iterator<Item = &'p Path>) -> Result<(), Failure> {
+    /// Checks that the files may be written. If the manifest of a crate is trafoc's, so is the whole crate, but for
+    /// files that were changed since.
+    fn permit<'p>(&self, files: impl Iterator<Item = &'p Path>) -> Result<(), Failure> {
         let manifest = self.krate.as_ref().map(|folder| folder.join("Cargo.toml"));
-        if manifest.is_some_and(|manifest| Mark::Emitted.is_in(&manifest)) {
-            return Ok(());
-        }
+        let is_ours = manifest.is_some_and(|manifest| Mark::Emitted.is_in(&manifest));
         let another = if self.krate.is_some() { "another folder for `--crate`" } else { "another `--out`" };
+        let mut files = files.filter(|path| !is_ours || overwrite::is_changed(path));
         files.try_for_each(|path| self.force.permit(path, Mark::Emitted, another))
     }
 }

@@ -10,7 +10,7 @@ use super::command::{Command, Printed};
 use super::file;
 use super::format::Format;
 use super::outcome::{Failure, Output};
-use super::overwrite::{ForceArg, Mark};
+use super::overwrite::{self, ForceArg, Mark};
 use super::subject::SpecArgs;
 use super::ui::Ui;
 use crate::draw::model::{dot, mermaid, outline, page, picture};
@@ -97,7 +97,7 @@ impl Command for Draw {
         };
         match &self.out {
             Some(path) => {
-                file::write(path, &text)?;
+                overwrite::write(path, &text)?;
                 Ok(Output::new(format!("{}\n", path.display()), Data::Written { path: path.clone() }))
             }
             None => Ok(Output::new(text.clone(), Data::Printed(Printed { text }))),

@@ -12,7 +12,7 @@ use super::subject::{Subject, is_run};
 use super::ui::Ui;
 #[cfg(not(feature = "interp"))]
 use super::ui::without_interp;
-use super::{course, file};
+use super::{course, file, overwrite};
 use crate::inspect::{Report, attention, positions, sites, training};
 
 impl Command for Inspect {
@@ -194,7 +194,7 @@ fn write(to: &Destination, report: &Report, ui: &Ui) -> Result<Output<Data>, Fai
     }
     if let Some(path) = &to.out {
         match written {
-            Some(written) => file::write(path, &written)?,
+            Some(written) => overwrite::write(path, &written)?,
             None => file::write_png(path, &report.figure())?,
         }
         text += &format!("{}\n", path.display());

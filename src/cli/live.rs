@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::course::{course, measure, name, record, step};
-use super::file;
 use super::outcome::Failure;
+use super::overwrite;
 use super::ui::Ui;
 use crate::inspect::training::{Course, training};
 use crate::learn::record::{Evaluation, Step};
@@ -74,6 +74,6 @@ impl LivePage {
     fn write(&self, goes_on: bool) -> Result<(), Failure> {
         let page = training(&self.name, &self.course).page();
         let page = if goes_on { page.refreshed(EVERY) } else { page };
-        file::write(&self.path, &page.html())
+        overwrite::write(&self.path, &page.html())
     }
 }

@@ -7,10 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::command::Command;
-use super::file;
 use super::format::{Format, FormatArg};
 use super::outcome::{Failure, Output};
-use super::overwrite::{ForceArg, MANUAL, Mark};
+use super::overwrite::{self, ForceArg, MANUAL, Mark};
 use super::ui::{Ui, VERSION};
 
 /// The arguments of `man`.
@@ -59,7 +58,7 @@ impl Command for Man {
             let man = man.title(name.to_uppercase()).source(source).manual("trafoc");
             man.render(&mut page).map_err(|e| bug(e.to_string()))?;
             let page = String::from_utf8(page).map_err(|e| bug(e.to_string()))?;
-            file::write(&path(&name), &page)?;
+            overwrite::write(&path(&name), &page)?;
             paths.push(path(&name));
         }
         let text = paths.iter().map(|p| format!("{}\n", p.display())).collect::<String>();

@@ -1,7 +1,8 @@
 //! `--force`: no file is lost that trafoc did not write.
 //!
-//! What trafoc draws and emits carries a mark, by which it is recognised and replaced the next time. Everything
-//! else that exists is only replaced with `--force`.
+//! What trafoc draws and emits carries a mark, by which it is recognised and replaced the next time, and at its end a
+//! seal: a number that follows from the text, by which a file is recognised that was changed since. Everything else that
+//! exists is only replaced with `--force`.
 
 use std::fs;
 use std::io::Read as _;
@@ -9,8 +10,10 @@ use std::path::Path;
 
 use clap::Args;
 
+use super::file;
 use super::outcome::{Exit, Failure};
-use crate::{draw, emit, read};
+use crate::read::{self, limit};
+use crate::{draw, emit};
 
 /// `--force`, for the commands that write files.
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -66,17 +69,85 @@ pub const MANUAL: &str = ".\\\" Written by trafoc man.\n";
 /// The metadata of outputs in the header of a safetensors file.
 const OUTPUTS: &str = "\"__metadata__\":{\"written_by\":\"trafoc run\"}";
 
+/// The beginning of the last line of a file that trafoc wrote, after the sign of a comment.
+const SEAL: &str = "trafoc wrote the text above: ";
+
+/// How a comment begins and ends in files with this extension; `None` if such files have no seal.
+fn comment(path: &Path) -> Option<(&'static str, &'static str)> {
+    Some(match path.extension()?.to_str()? {
+        "rs" | "dot" => ("// ", ""),
+        "toml" | "py" => ("# ", ""),
+        "svg" | "html" | "htm" | "md" => ("<!-- ", " -->"),
+        "mmd" => ("%% ", ""),
+        "1" => (".\\\" ", ""),
+        _ => return None,
+    })
+}
+
+/// The number of a text, FNV-1a of 64 bits: it tells changes, and protects from nothing.
+fn number(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The text with a seal as its last line, if its file's extension tells how a comment is written there.
+fn sealed(path: &Path, text: &str) -> String {
+    let Some((begins, ends)) = comment(path) else { return text.to_owned() };
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let text = format!("{text}{end}");
+    let seal = number(&text);
+    format!("{text}{begins}{SEAL}{seal:016x}{ends}\n")
+}
+
+/// A text without its seal, and the number in that. A text without a seal has no number.
+pub fn unsealed(text: &str) -> (&str, Option<u64>) {
+    let end = text.trim_end_matches('\n');
+    let start = end.rfind('\n').map_or(0, |at| at.saturating_add(1));
+    let seal = end
+        .get(start..)
+        .and_then(|line| line.split_once(SEAL))
+        .and_then(|(_, rest)| u64::from_str_radix(rest.split_whitespace().next()?, 16).ok());
+    match seal {
+        Some(seal) => (text.get(..start).unwrap_or(text), Some(seal)),
+        None => (text, None),
+    }
+}
+
+/// Whether a file has a seal that is not that of its text.
+pub fn is_changed(path: &Path) -> bool {
+    let bytes = read::bounded(path, limit::SOURCE).unwrap_or_default();
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    matches!(unsealed(&text), (own, Some(seal)) if number(own) != seal)
+}
+
+/// Replaces a file by a text that trafoc made, with its seal.
+///
+/// # Errors
+/// The operating system reports an error; the file is then unchanged.
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    file::write(path, &sealed(path, text))
+}
+
 impl ForceArg {
     /// Checks that a file may be written. `another` is the option that names another file.
     ///
     /// # Errors
-    /// It exists, is not a device or a pipe, and trafoc did not write it.
+    /// It exists, is not a device or a pipe, and trafoc did not write it, or not as it is.
     pub fn permit(self, path: &Path, mark: Mark, another: &str) -> Result<(), Failure> {
-        let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-        if self.force || !is_file || mark.is_in(path) {
+        let is_file = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+        if let Some(above) = path.ancestors().skip(1).find(|above| is_file(above)) {
+            let message = format!("`{}` is a file, and `{}` would be in it", above.display(), path.display());
+            return Err(Failure::new(Exit::File, message).help(format!("{another} writes to another place")));
+        }
+        let is_file = is_file(path);
+        let is_changed = is_file && is_changed(path);
+        if self.force || !is_file || mark.is_in(path) && !is_changed {
             return Ok(());
         }
         let message = match mark {
+            _ if is_changed => {
+                format!("`{}` already exists, and was changed since trafoc wrote it", path.display())
+            }
             Mark::Unmarked => format!("`{}` already exists", path.display()),
             Mark::Drawn | Mark::Emitted | Mark::Manual | Mark::Outputs => {
                 format!("`{}` already exists, and trafoc did not write it", path.display())

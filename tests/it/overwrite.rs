@@ -52,6 +52,26 @@ fn no_file_is_lost_that_trafoc_did_not_write() {
             said.err
         );
     }
+    // What its user changed since is no longer trafoc's alone.
+    for (arguments, file) in [
+        (vec!["draw", "@gpt1", "--out", "e.svg"], "e.svg"),
+        (vec!["draw", "@gpt1", "--out", "e.dot"], "e.dot"),
+        (vec!["compare", "@gpt1", "@gpt2-small", "--html", "e.html"], "e.html"),
+        (vec!["build", "@gpt1", "--out", "e.rs"], "e.rs"),
+        (vec!["build", "@gpt1", "--crate", "crate"], "crate/src/main.rs"),
+    ] {
+        let path = folder.path().join(file);
+        assert_eq!(run(&arguments).code, 0, "{file}");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let changed = text.replacen('\n', "\n\n", 1);
+        std::fs::write(&path, &changed).unwrap();
+        let said = run(&arguments);
+        assert_eq!(said.code, 3, "{file}: {}", said.err);
+        assert!(said.err.contains("was changed since trafoc wrote it"), "{}", said.err);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), changed);
+        assert_eq!(run(&[&arguments[..], &["--force"]].concat()).code, 0, "{file}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
     // Specs and other files that people edit are not recognised, even if trafoc wrote them.
     let mut edited: Vec<(Vec<&str>, &str)> =
         vec![(vec!["convert", "@gpt1", "--out"], "f.trafo"), (vec!["new", "gpt"], "g.yaml")];
@@ -74,6 +94,10 @@ fn no_file_is_lost_that_trafoc_did_not_write() {
     std::fs::write(folder.path().join("own/Cargo.toml"), "[package]\nname = \"own\"\n").unwrap();
     assert_eq!(run(&["build", "@gpt1", "--crate", "own"]).code, 3);
     assert_eq!(std::fs::read_to_string(folder.path().join("own/src/main.rs")).unwrap(), "fn main() {}\n");
+    // A file is no folder.
+    std::fs::write(folder.path().join("gpt.trafo"), "mine").unwrap();
+    let said = run(&["build", "@gpt1", "--out", "gpt.trafo"]);
+    assert!(said.code == 4 && said.err.contains("`gpt.trafo` is a file"), "{}", said.err);
     // A device is written to.
     assert_eq!(run(&["draw", "@gpt1", "--format", "svg", "--out", "/dev/null"]).code, 0);
 }
