@@ -7,7 +7,7 @@ use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
 use crate::ir::{Dim, ModuleId, Role, Sym, Type, ValueId};
 use crate::parts::scope::{AmbientId, Scope};
-use crate::parts::{Gain, Norm, attention, ffn};
+use crate::parts::{Gain, Norm, attention, ffn, norm};
 use crate::spec::wiring::Flow;
 use crate::spec::{Block, Part};
 
@@ -175,7 +175,9 @@ impl Wired<'_> {
             }
             Some(Prepared::Norm(norm)) => {
                 let (member, value) = (variable(&instance.name), variable(value));
-                norm.lower(&mut self.b, &member, &value, self.scope.d_model, x)
+                let path = format!("{}.blocks.*.{}", self.scope.path, instance.name);
+                let site = norm::Site { init: &self.scope.init, path, member: &member };
+                norm.lower(&mut self.b, &site, &value, self.scope.d_model, x)
             }
             Some(Prepared::Gain(gain)) => gain.lower(&mut self.b, self.scope, &variable(&instance.name), x),
             None => Err(Mismatch("no such call site".into())),

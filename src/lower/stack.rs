@@ -5,6 +5,7 @@ use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
 use crate::ir::{Dim, ModuleId, Part, Role, Run, Slot, Sym, Type};
+use crate::parts::norm;
 use crate::parts::scope::{Masks, Scope};
 use crate::spec::Stack;
 
@@ -96,7 +97,9 @@ pub fn lower(
     let member = b.stack("blocks", runs);
     let mut x = b.op("x", Op::Scan { member, each: stack.each, args }, &inputs)?;
     if let Some(norm) = &stack.final_norm {
-        x = norm.lower(&mut b, "final_norm", "x", scope.d_model, x)?;
+        let path = format!("{}.final_norm", scope.path);
+        let site = norm::Site { init: &scope.init, path, member: "final_norm" };
+        x = norm.lower(&mut b, &site, "x", scope.d_model, x)?;
     }
     Ok(Lowered { module: b.finish(&[x]), takes })
 }

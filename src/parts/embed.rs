@@ -2,7 +2,7 @@
 //! then dropout.
 
 use super::init::InitPlan;
-use super::norm::{NoNorm, Norm};
+use super::norm::{self, NoNorm, Norm};
 use super::position::{EmbedSite, Position};
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{choice, record};
@@ -383,7 +383,8 @@ impl Embed {
             let vector = b.apply("languages", table, language)?;
             x = b.op("x", Op::Add, &[x, vector])?;
         }
-        x = self.norm.lower(&mut b, "norm", "x", inner, x)?;
+        let normed = norm::Site { init: site.init, path: format!("{}.norm", site.path), member: "norm" };
+        x = self.norm.lower(&mut b, &normed, "x", inner, x)?;
         if *self.dropout > 0.0 {
             x = b.op("x", Op::Dropout { p: *self.dropout }, &[x])?;
         }

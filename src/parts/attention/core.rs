@@ -14,7 +14,7 @@ use crate::ir::op::{self, MaskRule, Op, Sequence};
 use crate::ir::text::thousands;
 use crate::ir::{self, Dim, Extent, Init, Sym, Type, ValueId};
 use crate::parts::mask::Mask;
-use crate::parts::norm::Norm;
+use crate::parts::norm::{self, Norm};
 use crate::parts::position::{Geometry, Position};
 use crate::parts::scope::{Ambient, AmbientId, Masks, Padding, Scope};
 use crate::source::Span;
@@ -202,11 +202,13 @@ impl QkNorm {
     pub fn lower(&self, b: &mut Builder, site: &Site<'_>, of: &Normed<'_>, x: ValueId) -> Built {
         let Normed { name, heads, dim } = of;
         let member = format!("{name}_norm");
+        let path = format!("{}.{}", site.scope.path, site.path(&member));
+        let normed = norm::Site { init: &site.scope.init, path, member: &member };
         if self.over != Over::EachHead {
-            return self.norm.lower(b, &member, &member, *dim, x);
+            return self.norm.lower(b, &normed, &member, *dim, x);
         }
         let (plain, weights) = self.norm.without_weights();
-        let mut x = plain.lower(b, &member, &member, *dim, x)?;
+        let mut x = plain.lower(b, &normed, &member, *dim, x)?;
         let own = |b: &mut Builder, what: &str, start: Init| {
             let member = format!("{name}_{what}");
             let path = format!("{}.{}", site.scope.path, site.path(&member));
@@ -437,7 +439,7 @@ impl Scores {
 pub fn sizes(heads: u64, kv_heads: u64, head_dim: u64) -> String {
     let size = |n: u64| thousands(n.into());
     let shared = if kv_heads < heads { format!(", {} kv", size(kv_heads)) } else { String::new() };
-    format!("{} heads × {}{shared}", size(heads), size(head_dim))
+    format!("{} × {}{shared}", crate::diag::count::counted(size(heads), "head"), size(head_dim))
 }
 
 /// Query heads share key and value heads in groups of equal size.

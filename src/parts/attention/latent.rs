@@ -14,7 +14,7 @@ use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
 use crate::ir::{self, Extent, Part, Role, Slot, ValueId};
 use crate::parts::mask::Mask;
-use crate::parts::norm::{Norm, RmsNorm};
+use crate::parts::norm::{self, Norm, RmsNorm};
 use crate::parts::position::Position;
 use crate::parts::scope::{Lowered, Padding};
 
@@ -102,11 +102,17 @@ impl Latent {
         };
         let features = |start: Extent, len: Extent| Op::Slice { axis_from_last: 0, start, len };
 
+        let normed = |member: &'static str| norm::Site {
+            init: &scope.init,
+            path: format!("{}.{}", scope.path, site.path(member)),
+            member,
+        };
+
         let q = match self.query_rank {
             Some(rank) => {
                 let rank = Extent::new("query_rank", *rank);
                 let latent = b.apply("query_down", linear("query_down", scope.d_model, rank), x)?;
-                let latent = self.norm.lower(&mut b, "query_norm", "query_norm", rank, latent)?;
+                let latent = self.norm.lower(&mut b, &normed("query_norm"), "query_norm", rank, latent)?;
                 b.apply("query_up", linear("query_up", rank, width), latent)?
             }
             None => b.apply("query", linear("query", scope.d_model, width), x)?,
@@ -117,7 +123,7 @@ impl Latent {
         let down = linear("kv_down", scope.d_model, kv_rank + rotary);
         let down = b.apply("kv_down", down, x)?;
         let latent = b.op("latent", features(Extent::from(0), kv_rank), &[down])?;
-        let latent = self.norm.lower(&mut b, "kv_norm", "kv_norm", kv_rank, latent)?;
+        let latent = self.norm.lower(&mut b, &normed("kv_norm"), "kv_norm", kv_rank, latent)?;
         let k_rotary = b.op("k_rotary", features(kv_rank, rotary), &[down])?;
         let k_rotary = b.op("k_rotary", Op::SplitHeads { heads: Extent::from(1) }, &[k_rotary])?;
         let (q_rotary, k_rotary) = scheme.on_query_key(&mut b, &given_position, q_rotary, k_rotary)?;

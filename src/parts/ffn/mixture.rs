@@ -144,7 +144,11 @@ impl Mixture {
     /// What it is, in a few words.
     fn described(&self, d_model: Extent) -> Part {
         let size = |n: u64| thousands(n.into());
-        let chosen = format!("{} experts, {} per token", size(*self.experts), size(*self.top_k));
+        let chosen = format!(
+            "{}, {} per token",
+            crate::diag::count::counted(size(*self.experts), "expert"),
+            size(*self.top_k)
+        );
         let mut part = Part::new(Slot::Ffn, "Mixture of experts").note(chosen);
         part.notes.extend(self.expert.described(d_model).notes);
         if self.shared.is_some() { part.note("and 1 for every token") } else { part }

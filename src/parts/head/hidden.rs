@@ -41,7 +41,7 @@ impl Hidden<'_> {
             h = self.activation.lower(b, h)?;
             width = size;
             if let Some(norm) = self.norm {
-                h = norm.lower(b, "norm", "h", width, h)?;
+                h = norm.lower(b, &site.norm(), "h", width, h)?;
             }
         }
         Ok((h, width))

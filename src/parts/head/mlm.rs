@@ -50,7 +50,7 @@ impl Mlm {
             let member = b.layer("transform", layer);
             x = b.op("x", Op::Layer { member }, &[x])?;
             x = self.activation.lower(&mut b, x)?;
-            x = self.norm.lower(&mut b, "norm", "x", width, x)?;
+            x = self.norm.lower(&mut b, &site.norm(), "x", width, x)?;
         } else if width != site.d_model {
             let member = b.layer("project", site.linear("project", site.d_model, width, false));
             x = b.op("x", Op::Layer { member }, &[x])?;

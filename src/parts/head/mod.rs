@@ -82,6 +82,11 @@ impl Site<'_> {
     pub fn linear(&self, member: &str, input: Extent, output: Extent, bias: bool) -> crate::ir::Layer {
         self.init.linear(&format!("head.{member}"), input, output, bias)
     }
+
+    /// A norm of the head.
+    pub fn norm(&self) -> super::norm::Site<'_> {
+        super::norm::Site { init: self.init, path: "head.norm".to_owned(), member: "norm" }
+    }
 }
 
 /// A lowered head, and the arguments it takes after the hidden states.

@@ -1,12 +1,12 @@
 //! Dynamic tanh in the place of a norm: `weight * tanh(alpha * x) + bias` with one learned `alpha`
 //! (Zhu et al. 2025, "Transformers without Normalization").
 
-use super::without_weight;
+use super::{Site, without_weight};
 use crate::field::Positive;
 use crate::field::record::record;
 use crate::ir::build::{Builder, Built};
 use crate::ir::op::{Activation, Op};
-use crate::ir::{Extent, Init, Layer, Part, Role, Slot, ValueId};
+use crate::ir::{Extent, Init, Part, Role, Slot, ValueId};
 
 record! {
     /// A bounded curve in the place of a norm: `weight * tanh(alpha * x) + bias` (Zhu et al. 2025).
@@ -27,7 +27,7 @@ impl DynamicTanh {
     }
 
     /// Applies it as a module of that name: `x [.., dim]` to the same shape.
-    pub fn lower(&self, b: &mut Builder, member: &str, value: &str, dim: Extent, x: ValueId) -> Built {
+    pub fn lower(&self, b: &mut Builder, site: &Site<'_>, value: &str, dim: Extent, x: ValueId) -> Built {
         let mut inner = Builder::new(b.arena(), "DynamicTanh", Role::Norm);
         inner.at(self.places.whole());
         inner.part(Part::new(Slot::Norm, "Dynamic tanh"));
@@ -37,21 +37,23 @@ impl DynamicTanh {
             (false, _) => "`tanh(alpha * x)`",
         };
         inner.doc(formula);
-        let param = |size: Extent, init: Init| Layer::Param { shape: vec![size], init, trained: true };
+        let param = |name: &str, size: Extent, init: Init| {
+            site.init.param(&format!("{}.{name}", site.path), vec![size], Some(init))
+        };
         let mut y = inner.argument("x", b.ty(x).clone());
-        let alpha = inner.param("alpha", param(Extent::from(1), Init::Constant(*self.alpha)))?;
+        let alpha = inner.param("alpha", param("alpha", Extent::from(1), Init::Constant(*self.alpha)))?;
         y = inner.op("y", Op::Mul, &[y, alpha])?;
         y = inner.op("y", Op::Activate(Activation::Tanh), &[y])?;
         if self.affine {
-            let weight = inner.param("weight", param(dim, Init::Ones))?;
+            let weight = inner.param("weight", param("weight", dim, Init::Ones))?;
             y = inner.op("y", Op::Mul, &[y, weight])?;
         }
         if self.has_bias() {
-            let bias = inner.param("bias", param(dim, Init::Zeros))?;
+            let bias = inner.param("bias", param("bias", dim, Init::Zeros))?;
             y = inner.op("y", Op::Add, &[y, bias])?;
         }
         let module = inner.finish(&[y]);
-        let member = b.child(member, module);
+        let member = b.child(site.member, module);
         b.op(value, Op::Call { member }, &[x])
     }
 }

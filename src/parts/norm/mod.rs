@@ -10,10 +10,21 @@ pub use layer_norm::LayerNorm;
 pub use none::NoNorm;
 pub use rms_norm::RmsNorm;
 
+use super::init::InitPlan;
 use crate::field::record::slot;
 use crate::field::rule::{Is, Rule};
 use crate::ir::build::{Builder, Built};
 use crate::ir::{Extent, Layer, Op, ValueId};
+
+/// Where a norm is lowered.
+pub struct Site<'a> {
+    /// The initial values of parameters.
+    pub init: &'a InitPlan,
+    /// Its path: `decoder.blocks.*.norm1`.
+    pub path: String,
+    /// The name of the member, usually the end of the path.
+    pub member: &'a str,
+}
 
 slot! {
     /// How a vector is brought to a common scale.
@@ -63,17 +74,17 @@ impl Norm {
         }
     }
 
-    /// Applies the norm for `dim` features as a member of that name, which is a layer or a module of ops. The
+    /// Applies the norm for `dim` features as the member of that site, which is a layer or a module of ops. The
     /// result is called `value`.
-    pub fn lower(&self, b: &mut Builder, member: &str, value: &str, dim: Extent, x: ValueId) -> Built {
+    pub fn lower(&self, b: &mut Builder, site: &Site<'_>, value: &str, dim: Extent, x: ValueId) -> Built {
         let layer = |b: &mut Builder, layer: Layer| {
-            let member = b.layer(member, layer);
+            let member = b.layer(site.member, layer);
             b.op(value, Op::Layer { member }, &[x])
         };
         match self {
             Norm::LayerNorm(norm) => layer(b, norm.layer(dim)),
             Norm::RmsNorm(norm) => layer(b, norm.layer(dim)),
-            Norm::DynamicTanh(norm) => norm.lower(b, member, value, dim, x),
+            Norm::DynamicTanh(norm) => norm.lower(b, site, value, dim, x),
             Norm::None(_) => Ok(x),
         }
     }
