@@ -8,6 +8,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
 /// The most bytes that are read of each kind of file.
 pub mod limit {
     /// A spec, a recipe, a config, a family.
@@ -75,6 +78,40 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut to = File::options().write(true).create_new(true).open(to)?;
     io::copy(&mut from, &mut to)?;
     to.sync_all()
+}
+
+/// A JSON text of at most so much nesting as its library allows, as a value of that type.
+///
+/// # Errors
+/// What is wrong with it, in lower case without a full stop.
+pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes).map_err(|error| json_fault(&error))
+}
+
+/// What is wrong with a JSON text, in lower case without a full stop.
+pub fn json_fault(error: &serde_json::Error) -> String {
+    // A text of one line is a line of a file, whose number the caller knows.
+    let place = match (error.line(), error.column()) {
+        (0 | 1, 0) => String::new(),
+        (0 | 1, column) => format!(" (column {column})"),
+        (line, column) => format!(" (line {line}, column {column})"),
+    };
+    let said = error.to_string();
+    let quoted = |start: &str| said.strip_prefix(start)?.split('`').next().map(str::to_owned);
+    let what = match error.classify() {
+        Category::Io => return said,
+        Category::Eof => "it is not JSON: it ends too early".to_owned(),
+        Category::Syntax => "it is not JSON".to_owned(),
+        Category::Data => {
+            match (quoted("missing field `"), quoted("unknown field `"), quoted("duplicate field `")) {
+                (Some(field), _, _) => format!("`{field}` is missing"),
+                (_, Some(field), _) => format!("`{field}` has no meaning there"),
+                (_, _, Some(field)) => format!("`{field}` is given twice"),
+                (None, None, None) => "a value is of another kind than expected".to_owned(),
+            }
+        }
+    };
+    what + &place
 }
 
 /// The bytes of a spec, of stdin for `-`. One more than allowed is read, so that its decoding can say it is too long.

@@ -197,7 +197,7 @@ pub(super) fn read_inputs(path: &Path) -> Result<Json, Failure> {
     let named = if path == Path::new("-") { "stdin".to_owned() } else { format!("`{}`", path.display()) };
     let fail = |why: String| Failure::new(Exit::File, format!("cannot read inputs from {named}: {why}"));
     let bytes = read::once(path, limit::FIGURES).map_err(|e| fail(file::reason(&e)))?;
-    serde_json::from_slice(&bytes).map_err(|e| fail(e.to_string()))
+    read::json(&bytes).map_err(fail)
 }
 
 /// Random weights beyond the memory that is free would only end the process.

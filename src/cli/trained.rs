@@ -205,7 +205,7 @@ fn writing_of(folder: &Path, config: &serde_json::Value, vocab: u64, ui: &Ui) ->
     let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
     let own: Option<serde_json::Value> = if path.is_file() {
         let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
-        Some(serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?)
+        Some(read::json(&bytes).map_err(failed)?)
     } else {
         None
     };
@@ -238,7 +238,7 @@ fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparati
         let failed =
             |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
         let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
-        let json: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?;
+        let json: serde_json::Value = read::json(&bytes).map_err(failed)?;
         let own = match inside {
             Some(key) => json.get(key),
             None => Some(&json),

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::read;
+
 /// The file's name in the folder of a run.
 pub const FILE: &str = "metrics.jsonl";
 
@@ -57,6 +59,22 @@ pub enum Line {
     Evaluation(Evaluation),
 }
 
+impl Line {
+    /// Reads a line without its line break.
+    ///
+    /// # Errors
+    /// What is wrong with it, in lower case without a full stop.
+    fn read(text: &[u8]) -> Result<Self, String> {
+        let value: serde_json::Value = read::json(text)?;
+        // Only an evaluation is of a part of the data.
+        let line = match value.get("split") {
+            Some(_) => serde_json::from_value(value).map(Line::Evaluation),
+            None => serde_json::from_value(value).map(Line::Step),
+        };
+        line.map_err(|error| read::json_fault(&error))
+    }
+}
+
 /// What a run has recorded so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
@@ -91,7 +109,7 @@ impl Record {
     pub fn read(root: &Path) -> Result<Self, RecordError> {
         let path = root.join(FILE);
         let io_error = |error| RecordError::Io(path.clone(), error);
-        let mut reader = BufReader::new(crate::read::regular(&path).map_err(io_error)?);
+        let mut reader = BufReader::new(read::regular(&path).map_err(io_error)?);
         let mut record = Self::default();
         let mut line = Vec::new();
         for number in 1.. {
@@ -102,7 +120,7 @@ impl Record {
             match line.strip_suffix(b"\n") {
                 None if line.len() >= LONGEST => return Err(wrong("it is too long".to_owned())),
                 None => break,
-                Some(text) => match serde_json::from_slice(text).map_err(|e| wrong(e.to_string()))? {
+                Some(text) => match Line::read(text).map_err(wrong)? {
                     Line::Step(step) => record.steps.push(step),
                     Line::Evaluation(evaluation) => record.evaluations.push(evaluation),
                 },

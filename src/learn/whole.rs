@@ -87,7 +87,7 @@ impl FileList {
     /// As [`FileList::check`].
     pub fn read(folder: &Path, format: &str) -> Result<Self, String> {
         let bytes = read::bounded(&folder.join(LIST), MAX_LIST).map_err(|e| at(LIST, &e))?;
-        let list: Self = serde_json::from_slice(&bytes).map_err(|e| format!("{LIST} is damaged: {e}"))?;
+        let list: Self = read::json(&bytes).map_err(|why| format!("{LIST} is damaged: {why}"))?;
         if list.format != format || to_json(&list) != bytes {
             return Err(format!("{LIST} is damaged, or of another version"));
         }

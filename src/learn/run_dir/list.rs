@@ -18,5 +18,5 @@ pub(super) const STATE: &str = "state.json";
 pub(super) fn check(folder: &Path) -> Result<State, String> {
     FileList::check(folder, FORMAT)?;
     let bytes = read::bounded(&folder.join(STATE), MAX_LIST).map_err(|e| at(STATE, &e))?;
-    serde_json::from_slice(&bytes).map_err(|e| format!("{STATE}: {e}"))
+    read::json(&bytes).map_err(|why| format!("{STATE} is damaged: {why}"))
 }

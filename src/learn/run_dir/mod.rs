@@ -111,6 +111,14 @@ impl RunDir {
         }
         let lock = hold(root)?;
         let run = Self { root: root.to_owned(), _lock: lock };
+        for entry in fs::read_dir(root).map_err(io_at(root))?.flatten() {
+            if is_scratch(&entry.file_name().to_string_lossy()) {
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                let path = entry.path();
+                let removed = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+                write::unless_missing(removed).map_err(io_at(&path))?;
+            }
+        }
         let folder = run.checkpoints();
         fs::create_dir_all(&folder).map_err(io_at(&folder))?;
         for entry in fs::read_dir(&folder).map_err(io_at(&folder))?.flatten() {
