@@ -47,6 +47,9 @@ const NUMBERED: (f64, f64) = (37.0, 20.0);
 /// By how much a matrix may outgrow its room so that numbers fit into it.
 const WIDER: f64 = 1.35;
 
+/// The room that a title has at least, in pixels, however narrow the map is.
+const LEAST_TITLE: f64 = 320.0;
+
 impl Heatmap {
     /// A heatmap whose rows and columns are numbered.
     pub fn new(title: &str, values: Vec<Vec<Option<f64>>>, range: (f64, f64), colors: Colors) -> Self {
@@ -126,7 +129,7 @@ impl Heatmap {
         let legend = if self.has_legend { 74.0 } else { 0.0 };
         let (x, y) = (left, title_height);
         let mut canvas = Canvas::default();
-        let title = fit(&self.title, 13.0, (left + w + legend - 16.0).max(60.0));
+        let title = fit(&self.title, 13.0, (left + w + legend - 16.0).max(LEAST_TITLE));
         canvas.text((left, 20.0), Anchor::Start, "label strong fill-ink", &title);
         canvas.image((x, y, w, h), &self.pixels());
         canvas.rect((x, y, w, h), 0.0, "fill-none stroke-line thin");

@@ -41,7 +41,10 @@ impl Scale {
     pub fn counting(unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
         let (low, high) = bounds(values);
         let step = unit.step(low, high);
-        Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, is_log: false, unit }
+        // A number that rounding has put beyond a tick, such as 100.00000000000001, needs no other tick.
+        let slack = 1e-9;
+        let (low, high) = ((low / step + slack).floor() * step, (high / step - slack).ceil() * step);
+        Self { low, high, is_log: false, unit }
     }
 
     /// The smallest linear scale that contains all numbers.

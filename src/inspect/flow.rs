@@ -64,16 +64,34 @@ fn rolled(steps: &[Step]) -> Vec<Matrix> {
     all
 }
 
+/// How much of every input position has reached one position after each step, from first to last: its rows of
+/// [`rollout`], without the products of whole matrices, which take long for thousands of positions.
+fn arrivals(steps: &[Step], target: usize) -> Vec<Vec<f64>> {
+    let size = steps.first().map_or(0, |step| step.mean.columns);
+    let alone: Vec<f64> = (0..size).map(|i| if i == target { 1.0 } else { 0.0 }).collect();
+    let back = |row: Vec<f64>, step: &Step| {
+        // Half of what a position has comes from itself, half from where it looks.
+        let mut before: Vec<f64> = row.iter().map(|share| 0.5 * share).collect();
+        for (to, share) in row.iter().enumerate().filter(|(_, share)| **share > 0.0) {
+            for (sum, weight) in before.iter_mut().zip(step.mean.row(to)) {
+                *sum += 0.5 * share * weight;
+            }
+        }
+        before
+    };
+    (1..=steps.len()).map(|n| steps.iter().take(n).rev().fold(alone.clone(), back)).collect()
+}
+
 /// The flow to one position through the self-attention layers of one stack.
 pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
     let words = layers.first().map(|l| l.queries.clone()).unwrap_or_default();
     let size = layers.first().and_then(|l| l.weights.first()).map_or(0, |m| m.rows);
     let word = |i: usize| words.get(i).cloned().unwrap_or_else(|| i.to_string());
     let steps = steps(layers);
-    let rolled = rolled(&steps);
+    let arrivals = arrivals(&steps, target);
     let arrived: Vec<Vec<Option<f64>>> =
-        rolled.iter().rev().map(|m| m.row(target).iter().map(|v| Some(*v)).collect()).collect();
-    let most = rolled.iter().flat_map(|m| m.row(target)).fold(0.05f64, |a, b| a.max(*b));
+        arrivals.iter().rev().map(|row| row.iter().map(|v| Some(*v)).collect()).collect();
+    let most = arrivals.iter().flatten().fold(0.05f64, |a, b| a.max(*b));
     let rows: Vec<String> = steps.iter().rev().map(|step| step.name.clone()).collect();
     let columns: Vec<String> = (0..size).map(word).collect();
     let map =
@@ -94,9 +112,8 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
     );
     let strands = strands(&steps, target, &columns);
     let (by_layer, by_position) = curves(&steps, target, &columns);
-    let last = rolled.last();
     let mut shares: Vec<(usize, f64)> =
-        last.map(|m| m.row(target).iter().copied().enumerate().collect()).unwrap_or_default();
+        arrivals.last().map(|row| row.iter().copied().enumerate().collect()).unwrap_or_default();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let facts = shares.iter().take(5).map(|(i, v)| (format!("from {} {}", i, word(*i)), format!("{v:.3}")));
     let part = Part {
@@ -153,7 +170,8 @@ fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
         (x, top + row * (steps.len().saturating_sub(level)) as f64)
     };
     let mut canvas = Canvas::default();
-    canvas.text((14.0, 20.0), Anchor::Start, "label strong fill-ink", "Attention on the way to the target");
+    let title = "Attention on the way to the target";
+    canvas.text((14.0, 20.0), Anchor::Start, "label strong fill-ink", title);
     // How much of the target's attention passes through every position of a level.
     let mut weight = vec![0.0; count];
     if let Some(slot) = weight.get_mut(target) {
@@ -192,7 +210,9 @@ fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
             canvas.text((place(position, level).0, y), Anchor::Middle, class, &word);
         }
     }
-    let size = (left + wide * shown.len() as f64 + 16.0, top + row * steps.len() as f64 + 20.0);
+    // A few words are narrower than the title.
+    let across = (left + wide * shown.len() as f64 + 16.0).max(14.0 + width(title, 13.0) * 1.1 + 8.0);
+    let size = (across, top + row * steps.len() as f64 + 20.0);
     Figure::new(
         canvas,
         size,

@@ -4,7 +4,8 @@
 use crate::ir::op::{self, Attention, MaskRule};
 use crate::ir::paths::join;
 use crate::ir::{
-    self, Dim, Graph, MemberId, MemberKind, ModelKind, Module, ModuleId, Node, Op, Slot, ValueId, Verified,
+    self, Dim, Graph, MemberId, MemberKind, ModelKind, Module, ModuleId, Node, Op, Slot, Sym, ValueId,
+    Verified,
 };
 
 /// The most places that are listed, since more could not be shown.
@@ -344,8 +345,11 @@ impl Walk<'_> {
         let Some(input) = node.inputs.first().map(|id| module.value(*id)) else { return };
         // Norms of queries and keys are computed head by head.
         if input.ty.shape.len() == 3 {
+            // Outside of the stacks, in an embedding, the length tells whose positions they are.
+            let is_source = input.ty.shape.get(1) == Some(&Dim::sym(Sym::Source));
+            let outside = if is_source { Sequence::Source } else { Sequence::Target };
             let (path, input) = (join(path, &member.name), join(path, &input.name));
-            let sequence = at.map_or(Sequence::Target, |at| Sequence::of(self.graph.kind, at.stack));
+            let sequence = at.map_or(outside, |at| Sequence::of(self.graph.kind, at.stack));
             self.sites.norms.push(Norm { path, input, kind, eps, at, sequence });
         }
     }
