@@ -77,6 +77,8 @@ impl Command for Convert {
             },
         };
         let mut sink = Sink::new();
+        let mut opened = opened;
+        opened.name_shipped_base();
         let converted = fmt::convert(&opened.sources, opened.id, opened.notation, to, &is_part, &mut sink);
         let found = sink.into_sorted();
         ui.diagnose(&found, &opened.sources);

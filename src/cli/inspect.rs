@@ -32,14 +32,10 @@ pub enum Inspected {
     #[command(before_help = "Example: trafoc inspect init @gbt-mulm --out init.html")]
     Init(Observe),
     /// Attention weights of every head; the masks alone without inputs
-    #[command(
-        before_help = "Example: trafoc inspect attention @gbt-mulm --inputs in.json --out attention.html"
-    )]
+    #[command(before_help = "Example: trafoc inspect attention @gbt-mulm --inputs in.json --out heads.html")]
     Attention(Observe),
     /// One head's attention step by step, with its numbers
-    #[command(
-        before_help = "Example: trafoc inspect steps names --text istanbul --layer 1 --head 2 --out steps.html"
-    )]
+    #[command(before_help = "Example: trafoc inspect steps names --text istanbul --layer 1 --out steps.html")]
     Steps(Observe),
     /// LayerNorm next to BatchNorm on one batch
     #[command(before_help = "Example: trafoc inspect norms names --layer 1 --out norms.html")]
@@ -48,7 +44,7 @@ pub enum Inspected {
     #[command(before_help = "Example: trafoc inspect flow @gbt-mulm --inputs in.json --out flow.svg")]
     Flow(Observe),
     /// The contents of a recipe's data: counts, lengths, vocabulary, an example, a batch
-    #[command(before_help = "Example: trafoc inspect data @gbt-mulm --recipe gbt-mulm.yaml --out data.html")]
+    #[command(before_help = "Example: trafoc inspect data @gbt-mulm --recipe @gbt-mulm --out data.html")]
     Data(DataArgs),
     /// The learning curve of a run, which may still be training
     #[command(before_help = "Example: trafoc inspect training names --out curve.html")]

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::Value as Json;
 
+mod agreement;
 #[cfg(feature = "interp")]
 mod batch;
 pub mod build;
@@ -47,6 +48,8 @@ mod failures;
 pub mod figure;
 mod file;
 pub mod fit;
+#[cfg(feature = "learn")]
+mod fitted;
 pub mod fmt;
 #[cfg(feature = "interp")]
 mod forecast;
@@ -109,7 +112,7 @@ mod without;
 
 use command::{Command, finish, schema};
 use format::Format;
-use outcome::Failure;
+use outcome::{Exit, Failure, Output};
 pub use ui::VERSION;
 use ui::{Color, Program, Ui};
 use usage::{refuse, value_of};
@@ -217,7 +220,7 @@ commands! {
     /// Draw the architecture
     #[command(before_help = "Example: trafoc draw @gpt1 --out gpt1.svg")]
     Draw(draw::Draw) = "draw",
-    /// Show what a model does: positions, masks, attention, layers
+    /// Show what a model does and has learned: positions, attention, layers, training
     #[command(before_help = "Example: trafoc inspect positions @transformer --out positions.html")]
     Inspect(inspect::Inspect) = "inspect",
     /// Run a spec on inputs, with given or random weights
@@ -282,8 +285,19 @@ commands! {
 
 /// Performs a command. Even if it panics, a program that reads the envelope gets one.
 fn perform<C: Command>(command: &C, mut ui: Ui) -> ExitCode {
-    let result = panic::catch_unwind(AssertUnwindSafe(|| command.run(&mut ui)));
-    finish(&ui, result.unwrap_or_else(|_| Err(Failure::bug("it panicked"))))
+    match panic::catch_unwind(AssertUnwindSafe(|| command.run(&mut ui))) {
+        Ok(result) => finish(&ui, result),
+        Err(_) if is_for_people(ui.format()) => ExitCode::from(Exit::Bug.code()),
+        Err(_) => finish(&ui, Err::<Output<C::Data>, _>(Failure::bug("it panicked"))),
+    }
+}
+
+/// Whether a format is read by people, to whom a panic has been reported when it happened.
+fn is_for_people(format: Format) -> bool {
+    match format {
+        Format::Text | Format::Short => true,
+        Format::Json | Format::Github | Format::Sarif => false,
+    }
 }
 
 /// The command line itself, for the commands that describe it.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::file;
+use super::next_step::quoted;
 use super::outcome::{Exit, Failure};
 use super::ui::Ui;
 use crate::learn::data::Codebook;
@@ -110,7 +111,7 @@ pub fn read_codebook(path: &Path) -> Result<Codebook, Failure> {
     };
     let bytes = read::bounded(path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
     let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".to_owned()))?;
-    Codebook::from_json(&text).map_err(|e| failed(e.to_string()))
+    Codebook::from_json(&text).map_err(|e| failed(read::json_fault(&e)))
 }
 
 /// Reports the checkpoints that could not be used.
@@ -123,6 +124,12 @@ pub fn report_damage(found: &Checkpoint, ui: &Ui) {
             damaged.why
         ));
     }
+}
+
+/// What helps where a run has no checkpoint.
+pub fn begin_again(root: &Path) -> String {
+    let root = quoted(&root.display().to_string());
+    format!("`trafoc train --resume --out {root}` begins it again, with what it began with")
 }
 
 /// Why a folder cannot be used.
@@ -140,6 +147,10 @@ pub fn run_failure(error: RunDirError) -> Failure {
         RunDirError::Exists(_) => failure.help("`--resume` continues it; another `--out` begins a new run"),
         RunDirError::Io(_, error) if error.kind() == std::io::ErrorKind::StorageFull => failure
             .help("earlier checkpoints are intact: `trafoc train --resume` continues once there is room"),
-        RunDirError::Io(..) | RunDirError::Locked { .. } | RunDirError::NoCheckpoint { .. } => failure,
+        RunDirError::NoCheckpoint { path, found } if found.is_empty() => failure.help(begin_again(&path)),
+        RunDirError::NoCheckpoint { .. } => {
+            failure.help("a copy of the folder would help; without one, train again with another `--out`")
+        }
+        RunDirError::Io(..) | RunDirError::Locked { .. } => failure,
     }
 }

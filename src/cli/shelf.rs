@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::file;
 use super::outcome::{Exit, Failure};
-use crate::diag::suggest::suggest;
+use crate::diag::suggest::{did_you_mean, suggest_several};
 use crate::read;
 
 /// A shipped spec or recipe.
@@ -66,9 +66,9 @@ pub fn recipe_text(recipe: &Path) -> Result<(String, Vec<u8>), Failure> {
         Some(found) => Ok((format!("@recipes/{}", found.name), found.text.as_bytes().to_vec())),
         None => {
             let failure = Failure::usage(format!("no recipe called `{name}` comes with trafoc"));
-            Err(match suggest(shipped, &names) {
-                Some(near) => failure.help(format!("did you mean `@{near}`?")),
-                None => failure.help(format!("there are @{}", names.join(", @"))),
+            Err(match suggest_several(shipped, &names).as_slice() {
+                [] => failure.help(format!("there are @{}", names.join(", @"))),
+                near => failure.help(did_you_mean("@", near)),
             })
         }
     }

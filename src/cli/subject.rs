@@ -15,7 +15,7 @@ use super::outcome::{Exit, Failure};
 use super::shelf::{SHELF, shipped};
 use super::ui::{Ui, counted};
 use crate::compile::{Compilation, compile_tree};
-use crate::diag::suggest::suggest;
+use crate::diag::suggest::{did_you_mean, suggest, suggest_several};
 use crate::diag::{Diagnostic, Severity, Sink};
 use crate::field::Context;
 use crate::ir::Verified;
@@ -23,10 +23,10 @@ use crate::read;
 use crate::source::{SourceId, SourceMap};
 use crate::spec::load;
 use crate::spec::{ModelSpec, Parts, advice, sweep};
-use crate::syntax::Notation;
 use crate::syntax::set::{self, Setting, parse_set};
 use crate::syntax::text;
 use crate::syntax::tree::Node;
+use crate::syntax::{Notation, parse};
 
 /// A spec and changes to it.
 #[derive(Clone, Debug, Args)]
@@ -127,6 +127,23 @@ impl Opened {
     }
 }
 
+impl Opened {
+    /// Writes `@` before the name of the shipped spec that this shipped spec extends, so that its text means the same
+    /// in any folder.
+    pub fn name_shipped_base(&mut self) {
+        let Origin::Shelf = self.origin else { return };
+        let tree = parse(&self.sources, self.id, self.notation, &mut Sink::new());
+        let base = tree.as_ref().and_then(|tree| tree.get("extends"));
+        let known = base.and_then(|base| Some((base.span, shipped(base.text()?)?)));
+        let (Some((span, known)), Some(source)) = (known, self.sources.get(self.id)) else { return };
+        let (name, mut text) = (source.name.clone(), source.text.clone());
+        if text.get(span.range()).is_some() {
+            text.replace_range(span.range(), &format!("\"@{}\"", known.name));
+            self.id = self.sources.add(name, text);
+        }
+    }
+}
+
 /// Reads a spec's text.
 ///
 /// # Errors
@@ -180,13 +197,16 @@ pub fn is_run(path: &Path) -> bool {
 /// The spec in the newest whole checkpoint of a run, if the path is the folder of one.
 #[cfg(feature = "interp")]
 fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
-    use super::run_folder::newest;
+    use super::run_folder::{begin_again, newest};
     use crate::learn::session::files;
     if !is_run(path) {
         return Ok(None);
     }
     let found = newest(path)?;
-    let missing = || Failure::new(Exit::File, format!("the run `{}` has no checkpoint yet", path.display()));
+    let missing = || {
+        let message = format!("the run `{}` has no checkpoint yet", path.display());
+        Failure::new(Exit::File, message).help(begin_again(path))
+    };
     Ok(Some(found.ok_or_else(missing)?.file(files::SPEC)))
 }
 
@@ -212,9 +232,9 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 fn unknown_shipped(name: &str) -> Failure {
     let names: Vec<&str> = SHELF.iter().map(|s| s.name).collect();
     let failure = Failure::usage(format!("no spec called `{name}` comes with trafoc"));
-    match suggest(name.trim_start_matches('@'), &names) {
-        Some(near) => failure.help(format!("did you mean `@{near}`?")),
-        None => failure.help(format!("there are @{}", names.join(", @"))),
+    match suggest_several(name.trim_start_matches('@'), &names).as_slice() {
+        [] => failure.help(format!("there are @{}", names.join(", @"))),
+        near => failure.help(did_you_mean("@", near)),
     }
 }
 
@@ -328,7 +348,16 @@ impl OverArgs {
         let Some(tree) = load::tree(sources, *id, *notation, &[], origin, sink) else { return Ok(None) };
         let variants = sweep::variants(&tree, &mut Context::new(sources, sink));
         let Some(found) = variants.iter().find(|v| v.name == *variant) else {
-            ui.diagnose(&std::mem::take(sink).into_sorted(), sources);
+            let mut found = std::mem::take(sink).into_sorted();
+            // A sweep with errors has fewer variants than its author sees in it.
+            if tree.get("sweep").is_some() {
+                let whole = compile_tree(sources, Some(tree.clone()), Sink::new())?.diagnostics;
+                found.extend(whole.into_iter().filter(|d| d.severity == Severity::Error));
+            }
+            ui.diagnose(&found, sources);
+            if found.iter().any(|d| d.severity == Severity::Error) {
+                return Err(failed(name, &counted(&found)));
+            }
             let names: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
             let failure = Failure::usage(format!("`{name}` has no variant `{variant}`"));
             return Err(match suggest(variant, &names) {

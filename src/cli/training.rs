@@ -22,6 +22,7 @@ use super::signals::{SIGTERM, Signals};
 use super::train::{self, Best, Data, Train, Trained};
 use super::ui::{Ui, shown_duration};
 use crate::diag::Sink;
+use crate::diag::count::counted;
 use crate::interp::Weights;
 use crate::learn::data::proportions;
 use crate::learn::recipe::Recipe;
@@ -148,11 +149,11 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let state = session.state();
     let examples = dataset.train.len();
     ui.note(&format!(
-        "{}: {} parameters, {} examples, {} steps",
+        "{}: {}, {}, {}",
         subject.spec.name,
-        number::exact(crate::report::cost::cost(&subject.graph).parameters.all().total),
-        number::exact(examples as u128),
-        number::exact(u128::from(state.steps)),
+        counted(number::exact(crate::report::cost::cost(&subject.graph).parameters.all().total), "parameter"),
+        counted(number::exact(examples as u128), "example"),
+        counted(number::exact(u128::from(state.steps)), "step"),
     ));
     let page = match &arguments.page {
         Some(path) => Some(LivePage::begin(path, root, state)?),
@@ -231,7 +232,7 @@ fn same_documents(found: &Checkpoint, documents: &[(&'static str, String)]) -> R
 fn began_with(path: &Path) -> Result<Option<PathBuf>, Failure> {
     let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
     let bytes = read::bounded(path, limit::SPEC).map_err(|e| failed(file::reason(&e)))?;
-    let json: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?;
+    let json: serde_json::Value = read::json(&bytes).map_err(failed)?;
     Ok(json["weights"].as_str().map(PathBuf::from))
 }
 

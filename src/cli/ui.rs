@@ -237,7 +237,7 @@ pub fn bug_report(what: &str, command: &str) -> String {
 /// `1 error`, `3 errors and 1 warning`
 pub fn counted(diagnostics: &[Diagnostic]) -> String {
     let count = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
-    let words = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let words = |n: usize, word: &str| crate::diag::count::counted(n, word);
     match (count(Severity::Error), count(Severity::Warning)) {
         (errors, 0) => words(errors, "error"),
         (0, warnings) => words(warnings, "warning"),

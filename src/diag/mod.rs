@@ -5,6 +5,7 @@
 //! the error is found, and add a file `tests/bad/<code>.yaml`.
 
 pub mod code;
+pub mod count;
 pub mod ideas;
 pub mod render;
 pub mod report;

@@ -285,6 +285,16 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     if let Some(cost) = may_be_near.then(|| slip(&typed, &meant)).filter(|cost| *cost <= limit) {
         return rank(cost.saturating_add(first));
     }
+    // The beginning of several words with a slip in it: `lama3` for `llama3-8b`.
+    let part = near.char_indices().filter(|(_, c)| !c.is_alphanumeric()).filter_map(|(at, _)| near.get(..at));
+    let slips = part.filter(|part| typed.len() >= 4 && part.len() >= 4).filter_map(|part| {
+        let part: Vec<char> = part.chars().collect();
+        let may_be_near = typed.len().abs_diff(part.len()).saturating_mul(COMMON_SLIP) <= limit;
+        may_be_near.then(|| slip(&typed, &part)).filter(|cost| (1..=limit).contains(cost))
+    });
+    if let Some(cost) = slips.min() {
+        return rank(cost.saturating_add(first).saturating_add(NEXT_WORD));
+    }
     // A word that ends too early or too late is more likely than as many wrong letters.
     let continues = typed.len() >= 3 && near.starts_with(wanted);
     let next_word = continues && meant.get(typed.len()).is_some_and(|c| !c.is_alphanumeric());
@@ -322,6 +332,30 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
             known().find(|(theirs, _)| *theirs == near).and_then(|(_, ours)| among(ours))
         });
     found.map(str::to_owned)
+}
+
+/// The most candidates that are suggested where several are as near.
+const SEVERAL: usize = 4;
+
+/// The candidates that were probably meant by `word`, which are as near as each other: `bert-base` and `bert-qa` for
+/// `bert`. The first is that of [`suggest`].
+pub fn suggest_several<S: AsRef<str>>(word: &str, candidates: &[S]) -> Vec<String> {
+    let Some(best) = suggest(word, candidates) else { return Vec::new() };
+    let wanted = plain(word);
+    let cost = |candidate: &str| distance(&wanted, candidate).map(|(cost, _)| cost);
+    let all = candidates.iter().map(AsRef::as_ref).filter(|c| *c != best && cost(&best).is_some());
+    let alike = all.filter(|c| cost(c) == cost(&best)).map(str::to_owned);
+    let alike: Vec<String> = alike.take(SEVERAL - 1).collect();
+    std::iter::once(best).chain(alike).collect()
+}
+
+/// A question for one of some names, `did you mean `a` or `b`?`, each with a sign before it.
+pub fn did_you_mean(sign: &str, names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{sign}{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("did you mean {} or {last}?", rest.join(", ")),
+        _ => format!("did you mean {}?", quoted.concat()),
+    }
 }
 
 /// The candidate at the smallest distance; the first of several.

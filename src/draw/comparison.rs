@@ -25,6 +25,7 @@ pub fn page(comparison: &Comparison, outlines: &[Outline]) -> Page {
     let names: Vec<&str> = comparison.models.iter().map(|m| m.name.as_str()).collect();
     let told = comparison.knobs.iter().filter(|t| !t.knob.follows).count();
     let lead = match told {
+        _ if names.len() < 2 => String::new(),
         0 => "They are the same model.".to_owned(),
         1 => "They differ in one place.".to_owned(),
         n => format!("They differ in {n} places, not counting what follows from them."),

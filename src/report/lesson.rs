@@ -177,7 +177,7 @@ impl Course<'_> {
                 let parameters = parameters.fold(0u128, |sum, (run, (i, id))| {
                     sum.saturating_add(self.count(*id).saturating_mul(u128::from(run.blocks(i))))
                 });
-                (format!("{} blocks in a row", stack_len(runs)), parameters)
+                (format!("{} in a row", crate::diag::count::counted(stack_len(runs), "block")), parameters)
             }
         }
     }

@@ -129,7 +129,13 @@ pub fn find_in(word: &str, all: Vec<Topic>) -> Vec<Topic> {
     found.sort_by_key(|t| (t.sort, t.chain.len()));
     // The parts of a slot are listed once, and not again for each key that holds one.
     if found.iter().any(|t| t.sort == Sort::Slot) {
-        found.iter_mut().filter(|t| t.sort == Sort::Key).for_each(|t| t.items.clear());
+        let slots: Vec<Vec<Item>> =
+            found.iter().filter(|t| t.sort == Sort::Slot).map(|t| t.items.clone()).collect();
+        for topic in found.iter_mut().filter(|t| t.sort == Sort::Key && slots.contains(&t.items)) {
+            topic.items.clear();
+            topic.takes =
+                topic.takes.as_ref().map(|takes| takes.replace("the parts below", "the parts above"));
+        }
     }
     found
 }
@@ -517,6 +523,15 @@ fn wirings() -> Vec<Topic> {
 /// The width of a page in columns.
 const WIDTH: usize = 80;
 
+impl Topic {
+    /// The same path in the encoder, of what both stacks have.
+    fn in_encoder(&self) -> Option<String> {
+        let rest =
+            self.path.strip_prefix("decoder.").filter(|rest| rest.split('.').next() != Some("cross"))?;
+        Some(format!("encoder.{rest}"))
+    }
+}
+
 /// Shows the topic as a page of at most 80 columns.
 impl fmt::Display for Topic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -536,6 +551,9 @@ impl fmt::Display for Topic {
         writeln!(f)?;
         if self.sort != Sort::Key {
             writeln!(f, "  belongs to {}", self.path)?;
+        }
+        if let Some(path) = self.in_encoder() {
+            writeln!(f, "  also in    {path}")?;
         }
         for (label, said) in [("takes", &self.takes), ("default", &self.default)] {
             if let Some(said) = said {

@@ -121,7 +121,9 @@ fn exit_codes_tell_what_happened() {
         (vec!["man", "--out", "Cargo.toml/man"], 4),
         (vec!["compare", "@gpt1", "@gpt2-small", "--fail-if", "params > 200e6"], 0),
         (vec!["compare", "@gpt1", "@gpt2-small", "--fail-if", "params > 125e6"], 1),
-        (vec!["compare", "@gpt1", "@gpt2-small", "--fail-if", "params > 125M"], 2),
+        (vec!["compare", "@gpt1", "@gpt2-small", "--fail-if", "params > 125M"], 1),
+        (vec!["compare", "@gpt1", "@gpt2-small", "--fail-if", "params > 2 * 100 M"], 0),
+        (vec!["compare", "@gpt1", "@gpt2-small", "--fail-if", "params > 125Q"], 2),
         (vec!["compare", "@gpt2-small"], 2),
         (vec!["fit", "@gpt1", "--params", "1e8", "--over", "nothing"], 2),
         (vec!["fit", "@gpt1"], 2),
@@ -221,6 +223,13 @@ fn failures_speak_json_too() {
     }
 }
 
+/// What `trafoc inspect` can show.
+pub fn inspections() -> Vec<String> {
+    let grammar = trafoc::cli::grammar(&[]);
+    let inspect = grammar.find_subcommand("inspect").unwrap();
+    inspect.get_subcommands().map(|kind| kind.get_name().to_owned()).filter(|kind| kind != "help").collect()
+}
+
 #[test]
 fn help_begins_with_an_example_and_fits_eighty_columns() {
     let mut all = String::new();
@@ -239,6 +248,15 @@ fn help_begins_with_an_example_and_fits_eighty_columns() {
             panic!("{page:?}: wider than 80 columns: {line}");
         }
         all += &format!("$ trafoc {}\n{}\n", page.join(" "), said.out);
+    }
+    for kind in inspections() {
+        let said = trafoc(&["inspect", &kind, "--help"]);
+        let mut lines = said.out.lines();
+        let example = lines.next().and_then(|line| line.strip_prefix("Example: trafoc inspect "));
+        // A wrapped example would be pasted as two commands.
+        assert!(example.is_some_and(|e| e.starts_with(&kind)) && lines.next() == Some(""), "{}", said.out);
+        let widest = said.out.lines().map(|l| l.chars().count()).max();
+        assert!(widest <= Some(80), "{kind}: {}", said.out);
     }
     insta::with_settings!({ snapshot_path => "../snap/cli", prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!("help", all);
@@ -395,6 +413,11 @@ fn templates_pass_and_nothing_is_overwritten() {
         assert_eq!(said.code, 0, "{template}: {}", said.err);
         assert_eq!(trafoc_in(folder.path(), &["fmt", "--check", &file]).code, 0, "{template}");
     }
+    let said = trafoc_in(folder.path(), &["new", "recipe", "--for", "t5", "--data", "my pairs.tsv"]);
+    assert_eq!(said.code, if cfg!(feature = "learn") { 4 } else { 0 }, "{}", said.err);
+    let _ = std::fs::remove_file(folder.path().join("recipe.yaml"));
+    let pairs: String = (0..40).map(|i| format!("one {i}\tun {i}\n")).collect();
+    std::fs::write(folder.path().join("my pairs.tsv"), pairs).unwrap();
     let said = trafoc_in(folder.path(), &["new", "recipe", "--for", "t5", "--data", "my pairs.tsv"]);
     assert_eq!((said.code, said.out.as_str()), (0, "recipe.yaml\n"), "{}", said.err);
     let text = std::fs::read_to_string(folder.path().join("recipe.yaml")).unwrap();

@@ -3,8 +3,11 @@
 //! An example is a file `spec.yaml` alone in its folder. One that begins with `--set` is an argument for
 //! the right example of `missing-key`, and in the example of `encoding`, `\xNN` represents a byte.
 
+use std::collections::BTreeSet;
+
 use trafoc::diag::Code;
 use trafoc::source::{SourceId, SourceMap};
+use trafoc::spec::explain::{catalogue, find};
 use trafoc::spec::load::Files;
 use trafoc::syntax::Notation;
 
@@ -92,4 +95,24 @@ fn explanations_are_sentences() {
         assert!(code.slug().chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{code}");
         assert_eq!(Code::from_slug(code.slug()), Some(*code));
     }
+}
+
+/// What a page says is below is below, and what is above is above; what both stacks have is said of both.
+#[test]
+fn pages_list_what_they_refer_to() {
+    let names: BTreeSet<String> = catalogue().into_iter().map(|t| t.name).collect();
+    for name in names {
+        let found = find(&name);
+        let mut listed = false;
+        for topic in &found {
+            let takes = topic.takes.as_deref().unwrap_or_default();
+            assert!(!takes.contains(" below") || !topic.items.is_empty(), "{name}: {}: {takes}", topic.path);
+            assert!(!takes.contains(" above") || listed, "{name}: {}: {takes}", topic.path);
+            listed |= !topic.items.is_empty();
+        }
+    }
+    let page: String = find("attention").iter().map(ToString::to_string).collect();
+    assert!(page.contains("also in    encoder.attention\n"), "{page}");
+    let page: String = find("cross").iter().map(ToString::to_string).collect();
+    assert!(!page.contains("encoder.cross"), "{page}");
 }

@@ -75,7 +75,9 @@ pub fn members(graph: &Graph, module: &Module) -> Vec<String> {
     let line = |name: &str, kind: &MemberKind| match kind {
         MemberKind::Layer(layer) => format!("  {name}: {}", layer_line(layer)),
         MemberKind::Module(id) => format!("  {name}: {}", graph.module(*id).name),
-        MemberKind::Stack(runs) => format!("  {name}: {} blocks", size(stack_len(runs))),
+        MemberKind::Stack(runs) => {
+            format!("  {name}: {}", crate::diag::count::counted(size(stack_len(runs)), "block"))
+        }
     };
     module.members.iter().map(|m| line(&m.name, &m.kind)).collect()
 }

@@ -55,7 +55,9 @@ impl Comparison {
         };
         let costs = Table { columns, rows: self.shown().iter().map(row).collect(), total: Vec::new() };
         let mut out = format!("{}\n{}", costs.markdown(), self.footnote());
-        if self.knobs.is_empty() {
+        if self.models.len() < 2 {
+            // There is nothing to compare it with.
+        } else if self.knobs.is_empty() {
             out += "\nThey are the same model.\n";
         } else {
             out += &self.markdown_of_differences();

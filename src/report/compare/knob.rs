@@ -230,7 +230,7 @@ pub fn brief(form: &Form, elsewhere: &[String]) -> String {
             if said.is_empty() { name.clone() } else { format!("{name}({said})") }
         }
         Form::Record(fields) => match fields.get("layers") {
-            Some(layers) => format!("{} layers", brief(layers, &[])),
+            Some(layers) => crate::diag::count::counted(brief(layers, &[]), "layer"),
             None => {
                 let said = said(fields, &[], elsewhere);
                 format!("{{{said}}}")

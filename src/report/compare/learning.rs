@@ -278,12 +278,12 @@ impl Learning {
     /// How the models were trained.
     pub fn footnote(&self) -> String {
         let word = if self.seeds.len() == 1 { "seed" } else { "seeds" };
-        let steps = number::exact(self.steps.into());
+        let steps = crate::diag::count::counted(number::exact(self.steps.into()), "step");
         let mut text = if self.seeds.is_empty() {
-            format!("trained by {}: no seed finished its {steps} steps", self.recipe)
+            format!("trained by {}: no seed finished its {steps}", self.recipe)
         } else {
             format!(
-                "trained by {} for {steps} steps with {word} {}; the same data in the same order for each seed",
+                "trained by {} for {steps} with {word} {}; the same data in the same order for each seed",
                 self.recipe,
                 listed(&self.seeds),
             )

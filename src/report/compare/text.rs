@@ -39,7 +39,7 @@ impl Comparison {
                 _ => out += &self.matrix(&knobs, width),
             }
         }
-        if self.knobs.is_empty() {
+        if self.knobs.is_empty() && self.models.len() > 1 {
             out += "\nthey are the same model\n";
         }
         if let Some(timing) = &self.timing {
