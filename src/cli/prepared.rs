@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::agreement::no_data;
 use super::failures::store_failure;
 use super::outcome::{Exit, Failure};
 use super::run_folder::data_of_run;
@@ -82,13 +83,19 @@ pub fn prepare_all(
     };
     match data(&recipe, &subject, source, &mut sink, ui) {
         Ok((dataset, folder)) => {
-            ui.diagnose(&sink.into_sorted(), &subject.sources);
+            // What a run's data is warned of was said when the run began.
+            if !matches!(source, Source::Run(_)) {
+                ui.diagnose(&sink.into_sorted(), &subject.sources);
+            }
             Ok(Prepared { subject, recipe, dataset, folder })
         }
         Err(StoreError::Refused(Refused::Data)) => Err(refused(sink, &subject, &name, ui)),
         Err(error) => {
             ui.diagnose(&sink.into_sorted(), &subject.sources);
-            Err(store_failure(error))
+            Err(match error {
+                StoreError::Refused(Refused::File { path, why }) => no_data(&path, &why, &name),
+                other => store_failure(other),
+            })
         }
     }
 }
