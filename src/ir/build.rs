@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::hash::Hasher;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use super::infer::Mismatch;
@@ -212,7 +212,7 @@ impl Builder {
     }
 
     fn value(&mut self, name: &str, ty: Type) -> ValueId {
-        for dim in &ty.shape {
+        for dim in ty.shape.iter() {
             self.check_size(name, dim.largest());
         }
         let unique = self.values.take(name, |n| format!("{name}_{n}"));
@@ -276,16 +276,43 @@ impl Builder {
 
     /// Closes the module into the arena.
     pub fn finish(mut self, results: &[ValueId]) -> ModuleId {
+        let Module { values, nodes, members, .. } = &mut self.module;
+        values.shrink_to_fit();
+        nodes.shrink_to_fit();
+        members.shrink_to_fit();
         self.module.results = results.to_vec();
         self.arena.intern(self.module)
     }
 }
 
-/// A hash of everything in a module except its name and spans, which makes equal modules quick to find.
+/// A hash of a module without its name and spans, which makes equal modules quick to find. Of the types only those of
+/// the arguments take part, from which the others follow.
 fn digest(module: &Module) -> u64 {
     let Module { name: _, doc, span: _, role, part, members, args, values, nodes, results } = module;
-    let nodes = computed(nodes);
-    digest_of(format_args!("{doc:?} {role:?} {part:?} {members:?} {args} {values:?} {results:?} {nodes:?}"))
+    let mut hasher = DefaultHasher::new();
+    (doc, role, part, args, results).hash(&mut hasher);
+    module.arguments().iter().for_each(|value| value.ty.hash(&mut hasher));
+    values.iter().for_each(|value| (&value.name, &value.variable).hash(&mut hasher));
+    for member in members {
+        member.name.hash(&mut hasher);
+        match &member.kind {
+            MemberKind::Layer(layer) => digest_of(format_args!("{layer:?}")).hash(&mut hasher),
+            MemberKind::Module(id) => id.hash(&mut hasher),
+            MemberKind::Stack(runs) => runs.hash(&mut hasher),
+        }
+    }
+    for node in nodes {
+        (&node.inputs, &node.outputs).hash(&mut hasher);
+        // The ops of most nodes need no text.
+        if let Op::Layer { member } | Op::Call { member } = &node.op {
+            (std::mem::discriminant(&node.op), member).hash(&mut hasher);
+        } else if matches!(node.op, Op::Add | Op::Mul) {
+            std::mem::discriminant(&node.op).hash(&mut hasher);
+        } else {
+            digest_of(format_args!("{:?}", node.op)).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
 }
 
 /// A number that is equal for modules whose documentation, members and nodes are equal, whatever the types of their
@@ -303,14 +330,14 @@ fn computed(nodes: &[Node]) -> Vec<(&Op, &[ValueId], &[ValueId])> {
 
 /// The digest of a text. Floats do not implement `Hash`, but their text is just as exact.
 fn digest_of(text: std::fmt::Arguments<'_>) -> u64 {
-    struct Digest(std::hash::DefaultHasher);
+    struct Digest(DefaultHasher);
     impl std::fmt::Write for Digest {
         fn write_str(&mut self, text: &str) -> std::fmt::Result {
             self.0.write(text.as_bytes());
             Ok(())
         }
     }
-    let mut digest = Digest(std::hash::DefaultHasher::new());
+    let mut digest = Digest(DefaultHasher::new());
     let written = digest.write_fmt(text);
     debug_assert!(written.is_ok(), "a hasher takes every text");
     digest.0.finish()

@@ -73,16 +73,114 @@ impl Lengths {
 #[derive(Clone, Debug, Default)]
 pub struct Dim {
     /// The coefficient of each product of symbols; the empty product is the constant. Each product occurs
-    /// once and has its symbols sorted, and the list is sorted by product. It is a vector because a graph has
-    /// several sizes for each value, and nearly all of them have one term.
-    terms: Vec<(Vec<Sym>, u128)>,
+    /// once, and the list is sorted by product.
+    terms: Terms,
     /// The constant in the author's words, where it has any.
     words: Option<Arc<Extent>>,
 }
 
+/// A product of symbols: how often each occurs, in the order of [`SYMS`]. No sum of costs comes near 255 times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Powers([u8; SYMS.len()]);
+
+/// All symbols in their order.
+const SYMS: [Sym; 5] = [Sym::Batch, Sym::Rows, Sym::Past, Sym::Source, Sym::Time];
+
+impl Powers {
+    fn one(sym: Sym) -> Self {
+        Self(SYMS.map(|known| u8::from(known == sym)))
+    }
+
+    /// The symbols of the product in order, each as often as it occurs.
+    fn syms(self) -> impl Iterator<Item = Sym> {
+        SYMS.into_iter().zip(self.0).flat_map(|(sym, times)| std::iter::repeat_n(sym, usize::from(times)))
+    }
+
+    fn times(self, other: Self) -> Self {
+        let mut product = self;
+        for (own, more) in product.0.iter_mut().zip(other.0) {
+            *own = own.saturating_add(more);
+        }
+        product
+    }
+
+    fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl PartialOrd for Powers {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Powers {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.syms().cmp(other.syms())
+    }
+}
+
+/// The terms of a polynomial. A graph has several sizes for each value, and nearly all of them have one term, which
+/// needs no memory of its own.
+#[derive(Clone, Debug)]
+enum Terms {
+    One((Powers, u128)),
+    Many(Vec<(Powers, u128)>),
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+impl std::ops::Deref for Terms {
+    type Target = [(Powers, u128)];
+
+    fn deref(&self) -> &[(Powers, u128)] {
+        match self {
+            Terms::One(term) => std::slice::from_ref(term),
+            Terms::Many(terms) => terms,
+        }
+    }
+}
+
+impl FromIterator<(Powers, u128)> for Terms {
+    fn from_iter<I: IntoIterator<Item = (Powers, u128)>>(terms: I) -> Self {
+        let mut all = Self::default();
+        for (powers, n) in terms {
+            all.add(powers, n);
+        }
+        all
+    }
+}
+
+impl Terms {
+    /// Adds a term.
+    fn add(&mut self, powers: Powers, n: u128) {
+        match self {
+            Terms::One((known, sum)) if *known == powers => *sum = sum.saturating_add(n),
+            Terms::One(first) => {
+                let mut both = vec![*first, (powers, n)];
+                both.sort_by_key(|(powers, _)| *powers);
+                *self = Terms::Many(both);
+            }
+            Terms::Many(terms) if terms.is_empty() => *self = Terms::One((powers, n)),
+            Terms::Many(terms) => {
+                let at = terms.partition_point(|(known, _)| *known < powers);
+                match terms.get_mut(at).filter(|(known, _)| *known == powers) {
+                    Some((_, sum)) => *sum = sum.saturating_add(n),
+                    None => terms.insert(at, (powers, n)),
+                }
+            }
+        }
+    }
+}
+
 impl PartialEq for Dim {
     fn eq(&self, other: &Self) -> bool {
-        self.terms == other.terms
+        *self.terms == *other.terms
     }
 }
 
@@ -96,13 +194,13 @@ impl PartialOrd for Dim {
 
 impl Ord for Dim {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.terms.cmp(&other.terms)
+        (*self.terms).cmp(&*other.terms)
     }
 }
 
 impl Hash for Dim {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.terms.hash(state);
+        (*self.terms).hash(state);
     }
 }
 
@@ -113,17 +211,17 @@ impl Dim {
         if n == 0 {
             return Self::default();
         }
-        Self { terms: vec![(Vec::new(), n)], words: None }
+        Self { terms: Terms::One((Powers::default(), n)), words: None }
     }
 
     /// One symbol.
     pub fn sym(sym: Sym) -> Self {
-        Self { terms: vec![(vec![sym], 1)], words: None }
+        Self { terms: Terms::One((Powers::one(sym), 1)), words: None }
     }
 
     /// The number, if the polynomial has no symbols.
     pub fn constant(&self) -> Option<u128> {
-        match self.terms.as_slice() {
+        match &*self.terms {
             [] => Some(0),
             [(syms, n)] if syms.is_empty() => Some(*n),
             _ => None,
@@ -151,25 +249,13 @@ impl Dim {
         self.terms.iter().map(|(_, n)| *n).max().unwrap_or(0)
     }
 
-    fn coefficient(&mut self, syms: Vec<Sym>) -> &mut u128 {
-        let at = match self.terms.binary_search_by(|(known, _)| known.cmp(&syms)) {
-            Ok(at) => at,
-            Err(at) => {
-                self.terms.reserve_exact(1);
-                self.terms.insert(at, (syms, 0));
-                at
-            }
-        };
-        &mut self.terms[at].1
-    }
-
     /// The symbol, if the polynomial is a single symbol.
     pub fn symbol(&self) -> Option<Sym> {
-        match self.terms.as_slice() {
-            [(syms, 1)] => match syms.as_slice() {
-                [one] => Some(*one),
-                _ => None,
-            },
+        match &*self.terms {
+            [(powers, 1)] => {
+                let mut syms = powers.syms();
+                syms.next().filter(|_| syms.next().is_none())
+            }
             _ => None,
         }
     }
@@ -177,15 +263,17 @@ impl Dim {
     /// The value for given lengths.
     pub fn eval(&self, lengths: &Lengths) -> u128 {
         self.terms.iter().fold(0u128, |sum, (syms, n)| {
-            let product = syms.iter().fold(*n, |p, s| p.saturating_mul(u128::from(lengths.of(*s))));
+            let product = syms.syms().fold(*n, |p, s| p.saturating_mul(u128::from(lengths.of(s))));
             sum.saturating_add(product)
         })
     }
 
     /// The products with their coefficients, highest degree first; a repeated symbol is a power.
-    pub fn terms(&self) -> Vec<(&[Sym], u128)> {
-        let mut terms: Vec<_> = self.terms.iter().map(|(syms, n)| (syms.as_slice(), *n)).collect();
-        terms.sort_by_key(|(syms, _)| (std::cmp::Reverse(syms.len()), syms.to_vec()));
+    pub fn terms(&self) -> Vec<(Vec<Sym>, u128)> {
+        let mut terms: Vec<(Vec<Sym>, u128)> =
+            self.terms.iter().map(|(powers, n)| (powers.syms().collect(), *n)).collect();
+        // Stable, so that products of one degree stay in their order.
+        terms.sort_by_key(|(syms, _)| std::cmp::Reverse(syms.len()));
         terms
     }
 
@@ -194,8 +282,8 @@ impl Dim {
         self.terms
             .iter()
             .map(|(syms, n)| {
-                let factor = |s: &Sym| if *s == sym { with.clone() } else { Dim::sym(*s) };
-                Dim::of(*n) * syms.iter().map(factor).product::<Dim>()
+                let factor = |s: Sym| if s == sym { with.clone() } else { Dim::sym(s) };
+                Dim::of(*n) * syms.syms().map(factor).product::<Dim>()
             })
             .sum()
     }
@@ -205,15 +293,16 @@ impl Dim {
         if n == 0 {
             return Dim::default();
         }
-        Self { terms: self.terms.iter().map(|(s, c)| (s.clone(), c.div_ceil(n))).collect(), words: None }
+        Self { terms: self.terms.iter().map(|(s, c)| (*s, c.div_ceil(n))).collect(), words: None }
     }
 
     /// `self / n`, if every coefficient is divisible.
     pub fn divide(&self, n: u128) -> Option<Dim> {
-        if n == 0 || self.terms.iter().any(|(_, c)| c % n != 0) {
-            return None;
-        }
-        Some(Self { terms: self.terms.iter().map(|(s, c)| (s.clone(), c / n)).collect(), words: None })
+        let quotient =
+            |(s, c): &(Powers, u128)| Some((*s, c.checked_div(n).filter(|_| c.is_multiple_of(n))?));
+        let terms = self.terms.iter().map(quotient).collect::<Option<_>>()?;
+        // Not even zero can be divided by zero.
+        (n != 0).then_some(Self { terms, words: None })
     }
 
     /// `self / by`, if every coefficient is divisible, in the author's words where they allow it.
@@ -244,12 +333,21 @@ impl From<Sym> for Dim {
 impl std::ops::Add for &Dim {
     type Output = Dim;
     fn add(self, other: &Dim) -> Dim {
-        let mut sum = self.clone();
-        for (syms, n) in &other.terms {
-            let at = sum.coefficient(syms.clone());
-            *at = at.saturating_add(*n);
-        }
+        let mut sum = Dim { terms: self.terms.clone(), words: None };
+        sum += &Dim { terms: other.terms.clone(), words: None };
         sum.worded([self, other], |a, b| a + b)
+    }
+}
+
+impl std::ops::AddAssign<&Dim> for Dim {
+    fn add_assign(&mut self, other: &Dim) {
+        if self.words.is_some() || other.words.is_some() {
+            *self = &*self + other;
+            return;
+        }
+        for (powers, n) in other.terms.iter() {
+            self.terms.add(*powers, *n);
+        }
     }
 }
 
@@ -257,12 +355,9 @@ impl std::ops::Mul for &Dim {
     type Output = Dim;
     fn mul(self, other: &Dim) -> Dim {
         let mut product = Dim::default();
-        for (a, n) in &self.terms {
-            for (b, m) in &other.terms {
-                let mut syms: Vec<Sym> = a.iter().chain(b).copied().collect();
-                syms.sort_unstable();
-                let at = product.coefficient(syms);
-                *at = at.saturating_add(n.saturating_mul(*m));
+        for (a, n) in self.terms.iter() {
+            for (b, m) in other.terms.iter() {
+                product.terms.add(a.times(*b), n.saturating_mul(*m));
             }
         }
         product.worded([self, other], |a, b| a * b)

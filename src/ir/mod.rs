@@ -37,6 +37,8 @@ pub use init::Init;
 pub use op::Op;
 pub use verify::Verified;
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -217,7 +219,7 @@ pub enum MemberKind {
 }
 
 /// Consecutive blocks of a stack that cycle through a few modules.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Run {
     /// The number of blocks; not necessarily a multiple of the cycle.
     pub count: u64,
@@ -430,8 +432,8 @@ pub enum DType {
 pub struct Type {
     /// The element type.
     pub dtype: DType,
-    /// The sizes, outermost first.
-    pub shape: Vec<Dim>,
+    /// The sizes, outermost first. Values of equal shapes share them.
+    pub shape: Arc<Vec<Dim>>,
     /// Whether the value may be absent.
     pub optional: bool,
 }
@@ -439,23 +441,28 @@ pub struct Type {
 impl Type {
     /// A float tensor.
     pub fn float(shape: impl IntoIterator<Item = Dim>) -> Self {
-        Self { dtype: DType::Float, shape: shape.into_iter().collect(), optional: false }
+        Self { dtype: DType::Float, shape: Arc::new(shape.into_iter().collect()), optional: false }
     }
 
     /// An integer tensor.
     pub fn int(shape: impl IntoIterator<Item = Dim>) -> Self {
-        Self { dtype: DType::Int, shape: shape.into_iter().collect(), optional: false }
+        Self { dtype: DType::Int, shape: Arc::new(shape.into_iter().collect()), optional: false }
     }
 
     /// A mask, true = hidden.
     pub fn bool(shape: impl IntoIterator<Item = Dim>) -> Self {
-        Self { dtype: DType::Bool, shape: shape.into_iter().collect(), optional: false }
+        Self { dtype: DType::Bool, shape: Arc::new(shape.into_iter().collect()), optional: false }
     }
 
     /// The same type for a value that may be absent.
     pub fn or_absent(mut self) -> Self {
         self.optional = true;
         self
+    }
+
+    /// The sizes, to change them.
+    pub fn shape_mut(&mut self) -> &mut Vec<Dim> {
+        Arc::make_mut(&mut self.shape)
     }
 
     /// The size of the last axis.

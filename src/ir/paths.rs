@@ -1,6 +1,6 @@
 //! The parameters of a graph by path, folded or one by one.
 
-use super::{Graph, Layer, MemberKind, Module, Parameter, Role, stack_len};
+use super::{Graph, Layer, Member, MemberKind, Module, ModuleId, Parameter, Role, stack_len};
 use crate::tensor_file::TENSORS;
 
 /// A parameter, or the corresponding parameters of all equal blocks in a stack.
@@ -26,6 +26,31 @@ impl FoldedParameter {
 /// The product of the sizes, saturating.
 pub fn elements(shape: &[u64]) -> u128 {
     shape.iter().fold(1u128, |n, d| n.saturating_mul(u128::from(*d)))
+}
+
+/// The number of elements of all tensors, from each module once.
+pub fn total_elements(graph: &Graph) -> u128 {
+    let mut sums: Vec<u128> = Vec::with_capacity(graph.modules.len());
+    for module in &graph.modules {
+        let of = |sums: &[u128], id: ModuleId| sums.get(id.0).copied().unwrap_or(0);
+        let of_member = |member: &Member| match &member.kind {
+            MemberKind::Layer(layer) => {
+                layer.parameters().iter().fold(0u128, |sum, p| sum.saturating_add(elements(&p.shape)))
+            }
+            MemberKind::Module(id) => of(&sums, *id),
+            MemberKind::Stack(runs) => {
+                let blocks = runs
+                    .iter()
+                    .flat_map(|run| run.cycle.iter().enumerate().map(|(i, id)| (run.blocks(i), *id)));
+                blocks.fold(0u128, |sum, (n, id)| {
+                    sum.saturating_add(of(&sums, id).saturating_mul(u128::from(n)))
+                })
+            }
+        };
+        let sum = module.members.iter().map(of_member).fold(0u128, u128::saturating_add);
+        sums.push(sum);
+    }
+    sums.get(graph.root.0).copied().unwrap_or(0)
 }
 
 /// Every parameter, with the blocks of a stack folded, so that the result does not grow with the number of

@@ -67,10 +67,10 @@ impl Work {
 
     /// Adds other work to this.
     pub fn add(&mut self, other: &Work) {
-        self.matmul = &self.matmul + &other.matmul;
-        self.attention = &self.attention + &other.attention;
-        self.elementwise = &self.elementwise + &other.elementwise;
-        self.activations = &self.activations + &other.activations;
-        self.attention_weights = &self.attention_weights + &other.attention_weights;
+        self.matmul += &other.matmul;
+        self.attention += &other.attention;
+        self.elementwise += &other.elementwise;
+        self.activations += &other.activations;
+        self.attention_weights += &other.attention_weights;
     }
 }

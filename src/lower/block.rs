@@ -1,13 +1,15 @@
 //! Lowers one kind of block: its parts, connected as its equations state.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
 use crate::ir::{Dim, ModuleId, Role, Sym, Type, ValueId};
 use crate::parts::scope::{AmbientId, Scope};
-use crate::parts::{Gain, Norm, attention, ffn, norm};
+use crate::parts::{Gain, Norm, Position, attention, ffn, norm};
+use crate::spec::block::Instance;
 use crate::spec::wiring::Flow;
 use crate::spec::{Block, Part};
 
@@ -27,27 +29,63 @@ enum Prepared<'a> {
     Gain(&'a Gain),
 }
 
-/// Lowers a block to a module.
-pub fn lower(block: &Block, name: &str, scope: &Scope, context: u64) -> Result<Lowered, Mismatch> {
-    let mut prepared = Vec::new();
-    for instance in &block.instances {
-        let site = attention::Site { scope, name: &instance.name, position: &block.position, context };
-        prepared.push(match &instance.part {
-            Part::Norm(norm) => Prepared::Norm(norm),
-            Part::Gain(gain) => Prepared::Gain(gain),
-            Part::Attention(part) => {
-                let lowered = part.lower(&site)?;
-                Prepared::Module { id: lowered.module, needs: lowered.needs }
-            }
-            Part::Cross(part) => {
-                let lowered = part.lower(&site)?;
-                Prepared::Module { id: lowered.module, needs: lowered.needs }
-            }
+/// The modules of parts that call sites of a stack share, each built once.
+#[derive(Default)]
+pub struct Known<'a> {
+    /// By the part's place in memory and, where initial values depend on paths, the name of the call site; with the
+    /// positional scheme, which is part of an attention's module.
+    modules: BTreeMap<(*const Part, &'a str), Vec<(&'a Position, PartModule)>>,
+}
+
+type PartModule = crate::parts::scope::Lowered;
+
+impl<'a> Known<'a> {
+    /// The module of a part that is one.
+    fn module(
+        &mut self,
+        instance: &'a Instance,
+        site: &attention::Site<'a>,
+    ) -> Result<Option<PartModule>, Mismatch> {
+        let name = if site.scope.init.depends_on_paths() { site.name } else { "" };
+        let alike = self.modules.entry((Arc::as_ptr(&instance.part), name)).or_default();
+        if let Some((_, known)) = alike.iter().find(|(position, _)| *position == site.position) {
+            return Ok(Some(known.clone()));
+        }
+        let scope = site.scope;
+        let lowered = match instance.part.as_ref() {
+            Part::Norm(_) | Part::Gain(_) => return Ok(None),
+            Part::Attention(part) => part.lower(site)?,
+            Part::Cross(part) => part.lower(site)?,
             Part::Ffn(part) => {
                 let path = format!("blocks.*.{}", instance.name);
                 let module = format!("{}FeedForward", scope.prefix);
-                let id = part.lower(&ffn::Site { scope, path, module, is_expert: false })?;
-                Prepared::Module { id, needs: Vec::new() }
+                let module = part.lower(&ffn::Site { scope, path, module, is_expert: false })?;
+                PartModule { module, needs: Vec::new() }
+            }
+        };
+        alike.push((site.position, lowered.clone()));
+        Ok(Some(lowered))
+    }
+}
+
+/// Lowers a block to a module. `known` are the parts of the stack's earlier blocks.
+pub fn lower<'a>(
+    block: &'a Block,
+    name: &str,
+    scope: &'a Scope,
+    context: u64,
+    known: &mut Known<'a>,
+) -> Result<Lowered, Mismatch> {
+    let mut prepared = Vec::with_capacity(block.instances.len());
+    for instance in &block.instances {
+        let site = attention::Site { scope, name: &instance.name, position: &block.position, context };
+        let module = known.module(instance, &site)?;
+        prepared.push(match (instance.part.as_ref(), module) {
+            (_, Some(PartModule { module, needs })) => Prepared::Module { id: module, needs },
+            (Part::Norm(norm), None) => Prepared::Norm(norm),
+            (Part::Gain(gain), None) => Prepared::Gain(gain),
+            (Part::Attention(_) | Part::Cross(_) | Part::Ffn(_), None) => {
+                return Err(Mismatch("a part without a module".into()));
             }
         });
     }
@@ -59,7 +97,7 @@ pub fn lower(block: &Block, name: &str, scope: &Scope, context: u64) -> Result<L
     }
     needs.sort();
     needs.dedup();
-    let takes_memory = block.instances.iter().any(|i| matches!(i.part, Part::Cross(_)));
+    let takes_memory = block.instances.iter().any(|i| matches!(*i.part, Part::Cross(_)));
 
     let mut b = Builder::new(&scope.arena, name, Role::Norm);
     b.at(block.wiring.span);

@@ -32,9 +32,7 @@ pub fn lower(spec: &ModelSpec, sink: &mut Sink) -> Result<Option<Verified>, Bug>
     }
     let (graph, found) = lowered?;
     found.into_iter().for_each(|d| sink.push(d));
-    let folded = paths::folded(&graph);
-    let elements = folded.iter().fold(0u128, |sum, p| sum.saturating_add(p.elements()));
-    if elements > MAX_ELEMENTS {
+    if paths::total_elements(&graph) > MAX_ELEMENTS {
         let message = "the tensors of this model would hold more than 2^80 numbers together";
         let diagnostic = Diagnostic::error(Code::OutOfRange, spec.places.whole(), message);
         sink.push(diagnostic.help("no machine holds that many; make a size or the number of layers smaller"));

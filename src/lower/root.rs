@@ -138,7 +138,8 @@ fn decodes(spec: &ModelSpec) -> bool {
         | Position::Alibi(_)
         | Position::T5(_) => true,
     };
-    let parts = |s: &Stack| s.blocks.iter().flat_map(|b| b.instances.iter()).all(|i| looks_back(&i.part));
+    let parts =
+        |s: &Stack| s.blocks.iter().flat_map(|b| b.instances.iter()).all(|i| looks_back(i.part.as_ref()));
     let steady = |s: &Stack| s.blocks.iter().all(is_steady);
     predicts && spec.decoder.as_ref().is_some_and(|s| s.embed.patches.is_none() && parts(s) && steady(s))
 }

@@ -36,10 +36,11 @@ pub fn lower(
     context: u64,
 ) -> Result<Lowered, Mismatch> {
     let mut blocks = Vec::new();
+    let mut known = block::Known::default();
     for of_block in &stack.blocks {
         let kind = of_block.name.as_deref().filter(|_| stack.blocks.len() > 1).map(camel).unwrap_or_default();
         let module = format!("{}{kind}Block", scope.prefix);
-        blocks.push(block::lower(of_block, &module, scope, context)?);
+        blocks.push(block::lower(of_block, &module, scope, context, &mut known)?);
     }
     let mut b = Builder::new(&scope.arena, camel(name), Role::Norm);
     b.at(stack.place.0);

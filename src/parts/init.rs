@@ -272,6 +272,11 @@ impl InitPlan {
         found
     }
 
+    /// Whether a parameter's path can matter to its initial values.
+    pub fn depends_on_paths(&self) -> bool {
+        !self.fields.rules.0.is_empty()
+    }
+
     /// A projection.
     pub fn linear(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
         self.projection(path, input, output, bias, self.fields.weights.init())

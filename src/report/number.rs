@@ -39,7 +39,7 @@ pub fn share(part: u128, whole: u128) -> String {
 
 /// A polynomial for reading: `247,064,064·B·T + 36,864·B·T²`.
 pub fn formula(dim: &Dim) -> String {
-    let terms: Vec<String> = dim.terms().into_iter().map(|(syms, n)| term(syms, n)).collect();
+    let terms: Vec<String> = dim.terms().into_iter().map(|(syms, n)| term(&syms, n)).collect();
     if terms.is_empty() { "0".into() } else { terms.join(" + ") }
 }
 

@@ -4,6 +4,8 @@
 //! calls and scans. Every module is visited once for each set of rules with which it is called, not once
 //! per block. Padding is data and hides nothing here.
 
+use std::collections::BTreeMap;
+
 use crate::ir::op::meaning::Site;
 use crate::ir::op::{Attention, MaskRule, Runs, reach, visible_pairs};
 use crate::ir::{Dim, Graph, Lengths, MemberKind, Module, ModuleId, Node, Op, ValueId};
@@ -94,7 +96,7 @@ impl Attended {
 
 /// The attention of the whole model.
 pub fn of_graph(graph: &Graph) -> Attended {
-    let mut walk = Walk { graph, done: Vec::new() };
+    let mut walk = Walk { graph, done: BTreeMap::new() };
     let inputs = vec![Vec::new(); graph.root().args];
     walk.module(graph.root, &inputs).0
 }
@@ -106,12 +108,13 @@ type Visited = (Attended, Vec<Rules>);
 /// The modules visited so far, with the rules of their arguments.
 struct Walk<'a> {
     graph: &'a Graph,
-    done: Vec<(ModuleId, Vec<Rules>, Visited)>,
+    done: BTreeMap<ModuleId, Vec<(Vec<Rules>, Visited)>>,
 }
 
 impl Walk<'_> {
     fn module(&mut self, id: ModuleId, args: &[Rules]) -> Visited {
-        if let Some((.., found)) = self.done.iter().find(|(m, a, _)| *m == id && a == args) {
+        let earlier = self.done.get(&id).into_iter().flatten();
+        if let Some((_, found)) = earlier.clone().find(|(known, _)| known == args) {
             return found.clone();
         }
         let module = self.graph.module(id);
@@ -131,8 +134,9 @@ impl Walk<'_> {
             }
         }
         let results = module.results.iter().filter_map(|id| rules.get(id.0).cloned()).collect();
-        self.done.push((id, args.to_vec(), (sum.clone(), results)));
-        self.done.last().map(|(.., found)| found.clone()).unwrap_or_default()
+        let found = (sum, results);
+        self.done.entry(id).or_default().push((args.to_vec(), found.clone()));
+        found
     }
 
     /// Visits one op. `reaches` holds how far back attention reads, for every cache op.

@@ -1,5 +1,9 @@
 //! One kind of block: its wiring, and the part at every call site.
 
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
 use super::used::Used;
 use super::wiring::{self, PartKind, Wiring, resolve};
 use crate::diag::{Code, Diagnostic};
@@ -33,12 +37,18 @@ impl PartialEq for Block {
 }
 
 /// A part at a call site.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Instance {
     /// The name, which is a segment of the parameters' paths.
     pub name: String,
-    /// The part with its fields.
-    pub part: Part,
+    /// The part with its fields. Call sites that are described by the same text share it.
+    pub part: Arc<Part>,
+}
+
+impl PartialEq for Instance {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && (Arc::ptr_eq(&self.part, &other.part) || self.part == other.part)
+    }
 }
 
 /// The part at a call site.
@@ -106,6 +116,49 @@ pub struct Site<'a> {
     pub embedding: Option<&'a Position>,
 }
 
+/// The most call sites that the different blocks of a stack may have together: several times those of the largest models,
+/// whose layers are nearly all alike, and few enough that a spec is checked in a tenth of a second.
+pub const MAX_CALLS: usize = 4_096;
+
+/// The parts of a stack that have been decoded, so that a text that describes many call sites is decoded once.
+#[derive(Default)]
+pub struct Known {
+    /// By kind, place and digest of the tree; absent after an error, which has been reported.
+    parts: BTreeMap<(PartKind, Span, u64), Vec<(Node, Option<Arc<Part>>)>>,
+    /// The digests of what parts are when they are written in full, by their places in memory, which they keep as long
+    /// as `parts` has them.
+    digests: BTreeMap<*const Part, u64>,
+}
+
+impl Known {
+    fn part(
+        &mut self,
+        kind: PartKind,
+        node: &Node,
+        site: Site<'_>,
+        cx: &mut Context<'_>,
+    ) -> Option<Arc<Part>> {
+        let alike = self.parts.entry((kind, node.span, node.digest())).or_default();
+        if let Some((_, part)) = alike.iter().find(|(known, _)| known.is_same(node)) {
+            return part.clone();
+        }
+        let part = part(kind, node, site, cx).map(Arc::new);
+        alike.push((node.clone(), part.clone()));
+        part
+    }
+
+    /// A number that is equal for equal blocks.
+    pub fn digest(&mut self, block: &Block) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&block.wiring.spelled, block.position.encode().digest()).hash(&mut hasher);
+        for instance in &block.instances {
+            let of_part = self.digests.entry(Arc::as_ptr(&instance.part));
+            (&instance.name, of_part.or_insert_with(|| instance.part.encode().digest())).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
 /// The result of decoding a block's tree.
 pub enum Decoded {
     /// The decoded block.
@@ -116,13 +169,13 @@ pub enum Decoded {
     Equation,
 }
 
-/// Decodes one kind of block from its merged tree. `used` collects what has an effect.
+/// Decodes one kind of block from its merged tree. `used` collects what has an effect, `known` what was decoded.
 pub fn decode(
     tree: &Node,
     name: Option<&str>,
     site: Site<'_>,
     cx: &mut Context<'_>,
-    used: &mut Used,
+    (used, known): (&mut Used, &mut Known),
 ) -> Decoded {
     let default = Node::plain("pre_norm", tree.span);
     let equation = tree.get("block").unwrap_or(&default);
@@ -138,23 +191,37 @@ pub fn decode(
         for e in tree.entries().unwrap_or(&[]) {
             let called = calls.names.iter().find(|(name, _)| *name == e.key).map(|(_, kind)| *kind);
             if let Some(kind) = PartKind::from_word(&e.key).or(called) {
-                part(kind, &config(tree, kind, &e.key, cx), site, cx);
+                part(kind, &config(tree, kind, None, cx), site, cx);
             }
         }
         return Decoded::Equation;
     };
-    let mut instances = Vec::new();
+    let own: BTreeMap<&str, &Node> =
+        tree.entries().unwrap_or(&[]).iter().map(|e| (e.key.as_str(), &e.value)).collect();
+    // The parts of call sites without keys of their own, by kind.
+    let mut common: BTreeMap<PartKind, Option<Arc<Part>>> = BTreeMap::new();
+    let mut instances = Vec::with_capacity(wiring.sites.len());
     for call in &wiring.sites {
-        let node = config(tree, call.kind, &call.name, cx);
-        used.note(&node);
         used.note_call(call.kind, &call.name);
-        if call.kind == PartKind::Attention {
-            tree.get("position").into_iter().for_each(|node| used.note(node));
-        }
-        let part = part(call.kind, &node, site, cx);
-        if let Some(part) = &part {
-            part.check(position.as_ref(), site).into_iter().for_each(|d| cx.report(d));
-        }
+        let own = own.get(call.name.as_str()).filter(|_| call.name != call.kind.word());
+        let part = match common.get(&call.kind).filter(|_| own.is_none()) {
+            Some(part) => part.clone(),
+            None => {
+                let node = config(tree, call.kind, own.copied(), cx);
+                used.note(&node);
+                if call.kind == PartKind::Attention {
+                    tree.get("position").into_iter().for_each(|node| used.note(node));
+                }
+                let part = known.part(call.kind, &node, site, cx);
+                if let Some(part) = &part {
+                    part.check(position.as_ref(), site).into_iter().for_each(|d| cx.report(d));
+                }
+                if own.is_none() {
+                    common.insert(call.kind, part.clone());
+                }
+                part
+            }
+        };
         instances.extend(part.map(|part| Instance { name: call.name.clone(), part }));
     }
     match position {
@@ -180,7 +247,7 @@ fn acts_here(position: Position, site: Site<'_>, cx: &mut Context<'_>) -> Option
 }
 
 /// The tree of one instance: the part's key, merged with the instance's own key.
-fn config(tree: &Node, kind: PartKind, name: &str, cx: &mut Context<'_>) -> Node {
+fn config(tree: &Node, kind: PartKind, own: Option<&Node>, cx: &mut Context<'_>) -> Node {
     let mut base = tree.get(kind.word()).cloned();
     if kind == PartKind::Cross {
         base = match (inherited(tree), base) {
@@ -188,7 +255,7 @@ fn config(tree: &Node, kind: PartKind, name: &str, cx: &mut Context<'_>) -> Node
             (one, other) => other.or(one),
         };
     }
-    let own = tree.get(name).filter(|_| name != kind.word()).map(|node| kind.with_part(node));
+    let own = own.map(|node| kind.with_part(node));
     match (base, own) {
         (Some(base), Some(own)) => merge(&base, &own, &super::Parts, cx.sink()),
         (Some(one), None) | (None, Some(one)) => one,

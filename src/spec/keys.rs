@@ -48,8 +48,16 @@ pub fn mend(
     };
     let inner = |key: &str| meant(key).and_then(Node::entries).unwrap_or(&[]);
     let own = calls(meant("block"));
+    // Reading the equations of all blocks takes time, and is needed only where a key is no field.
+    let of_block = block::fields();
+    let names_calls = |node: &Node, fields: &[Field]| {
+        node.entries().unwrap_or(&[]).iter().any(|e| fields.iter().all(|f| f.name != e.key))
+    };
+    let is_needed = names_calls(node, fields)
+        || inner("ranges").iter().any(|e| e.value.get("block").is_none() && names_calls(&e.value, &of_block));
     let mut anywhere = own.clone();
-    for e in inner("blocks").iter().chain(inner("ranges")).filter(|e| e.value.get("block").is_some()) {
+    let others = inner("blocks").iter().chain(inner("ranges")).filter(|_| is_needed);
+    for e in others.filter(|e| e.value.get("block").is_some()) {
         let more = calls(e.value.get("block"));
         anywhere.names.extend(more.names);
         anywhere.is_complete &= more.is_complete;
@@ -62,11 +70,12 @@ pub fn mend(
         let Kind::Map(trees) = &mut e.value.kind else { continue };
         for tree in trees {
             let names = match tree.value.get("block") {
+                _ if !names_calls(&tree.value, &of_block) => own.clone(),
                 Some(equation) => calls(Some(equation)),
                 None if e.key == "ranges" => anywhere.clone(),
                 None => own.clone(),
             };
-            tree.value = mend_map(&tree.value, "block", &block::fields(), &names, cx);
+            tree.value = mend_map(&tree.value, "block", &of_block, &names, cx);
         }
     }
     tree

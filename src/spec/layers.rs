@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
+
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
@@ -51,8 +53,8 @@ struct Range {
 pub struct Plan {
     /// The runs, which together are all layers; `None` after an error.
     pub runs: Option<Vec<Run>>,
-    /// The trees of all named blocks, or the base if there are none, and for each range the first of these
-    /// trees with the changes of the range.
+    /// Without runs, the trees of all named blocks, or the base if there are none, and for each range the first of
+    /// these trees with the changes of the range.
     pub trees: Vec<(Option<String>, Node)>,
 }
 
@@ -60,12 +62,6 @@ pub struct Plan {
 /// name. Errors are reported.
 pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Plan {
     let named = named(stack, cx);
-    let of_names =
-        named.iter().flatten().map(|(name, _, tree)| (Some((*name).to_owned()), lay(base, tree, cx)));
-    let mut trees: Vec<(Option<String>, Node)> = of_names.collect();
-    if trees.is_empty() {
-        trees.push((None, base.clone()));
-    }
     let runs = if let Some(entry) = stack.entry("runs") {
         let clash = ["pattern", "ranges"].iter().any(|key| stack.get(key).is_some());
         let blocks = named.as_ref().filter(|_| !clash);
@@ -73,17 +69,40 @@ pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>
     } else {
         let cycle = named.as_ref().and_then(|blocks| pattern(stack, blocks, base, cx));
         let ranges = ranges(stack, layers, cx);
-        for range in ranges.iter().flatten() {
-            let over = |(name, tree): &(_, Node)| (Option::clone(name), lay(tree, &range.tree, cx));
-            let changed: Vec<(Option<String>, Node)> = trees.iter().take(1).map(over).collect();
-            trees.extend(changed);
-        }
-        match (cycle, ranges, layers) {
-            (Some(cycle), Some(ranges), Some(layers)) => Some(cut(&cycle, &ranges, layers, cx)),
-            _ => None,
+        match (cycle, &ranges, layers) {
+            (Some(cycle), Some(ranges), Some(layers)) => Some(cut(&cycle, ranges, layers, cx)),
+            _ => {
+                let ranges: Vec<Range> = ranges.into_iter().flatten().collect();
+                return Plan { runs: None, trees: trees(named, &ranges, base, cx) };
+            }
         }
     };
-    Plan { runs, trees }
+    match runs {
+        Some(runs) => Plan { runs: Some(runs), trees: Vec::new() },
+        None => Plan { runs: None, trees: trees(named, &[], base, cx) },
+    }
+}
+
+/// The trees of all named blocks, or the base if there are none, and for each range the first of these trees with the
+/// changes of the range.
+fn trees(
+    named: Option<Vec<(&str, Span, &Node)>>,
+    ranges: &[Range],
+    base: &Node,
+    cx: &mut Context<'_>,
+) -> Vec<(Option<String>, Node)> {
+    let named = named.into_iter().flatten();
+    let mut trees: Vec<(Option<String>, Node)> =
+        named.map(|(name, _, tree)| (Some(name.to_owned()), lay(base, tree, cx))).collect();
+    if trees.is_empty() {
+        trees.push((None, base.clone()));
+    }
+    for range in ranges {
+        let over = |(name, tree): &(_, Node)| (Option::clone(name), lay(tree, &range.tree, cx));
+        let changed: Vec<(Option<String>, Node)> = trees.iter().take(1).map(over).collect();
+        trees.extend(changed);
+    }
+    trees
 }
 
 /// The layers as runs, which begin and end where a range does.
@@ -174,8 +193,9 @@ fn pattern(
         wrong_kind(node, "a list of at least one name", cx);
         return None;
     }
+    let by_name = by_name(blocks);
     let cycle: Vec<Option<(Option<String>, Node)>> =
-        items.iter().map(|item| block_named(item, blocks, base, cx)).collect();
+        items.iter().map(|item| block_named(item, &by_name, base, cx)).collect();
     let cycle: Vec<(Option<String>, Node)> = cycle.into_iter().collect::<Option<_>>()?;
     let called: Vec<&str> = items.iter().filter_map(Node::text).collect();
     report_idle(blocks, &called, node.span, "pattern", cx);
@@ -191,6 +211,7 @@ fn report_idle(
     key: &str,
     cx: &mut Context<'_>,
 ) {
+    let called: BTreeSet<&str> = called.iter().copied().collect();
     for (name, span, _) in blocks.iter().filter(|(name, ..)| !called.contains(name)) {
         let message = format!("no layer is a `{name}` block");
         let does = if key == "runs" { "the runs do" } else { "the pattern does" };
@@ -202,9 +223,16 @@ fn report_idle(
     }
 }
 
+/// Named blocks, found by name, in the order of the text.
+type ByName<'b> = IndexMap<&'b str, &'b Node>;
+
+fn by_name<'b>(blocks: &[(&'b str, Span, &'b Node)]) -> ByName<'b> {
+    blocks.iter().map(|(name, _, tree)| (*name, *tree)).collect()
+}
+
 fn block_named(
     item: &Node,
-    blocks: &[(&str, Span, &Node)],
+    blocks: &ByName<'_>,
     base: &Node,
     cx: &mut Context<'_>,
 ) -> Option<(Option<String>, Node)> {
@@ -212,10 +240,10 @@ fn block_named(
         wrong_kind(item, "the name of a block", cx);
         return None;
     };
-    match blocks.iter().find(|(n, ..)| *n == name) {
-        Some((_, _, tree)) => Some((Some(name.to_owned()), lay(base, tree, cx))),
+    match blocks.get(name) {
+        Some(tree) => Some((Some(name.to_owned()), lay(base, tree, cx))),
         None => {
-            let names: Vec<&str> = blocks.iter().map(|(n, ..)| *n).collect();
+            let names: Vec<&str> = blocks.keys().copied().collect();
             let message = format!("there is no block `{name}`");
             let diagnostic = Diagnostic::error(Code::UnknownBlock, item.span, message);
             cx.report(match suggest(name, &names) {
@@ -320,6 +348,7 @@ fn explicit(
         wrong_kind(node, "a list of `{count: n, cycle: [names]}`", cx);
         return None;
     };
+    let by_name = by_name(blocks);
     let mut runs = Vec::new();
     let mut total = 0u64;
     let mut called = Vec::new();
@@ -336,7 +365,7 @@ fn explicit(
         };
         called.extend(names.iter().filter_map(Node::text).map(str::to_owned));
         let cycle: Vec<Option<(Option<String>, Node)>> =
-            names.iter().map(|n| block_named(n, blocks, base, cx)).collect();
+            names.iter().map(|n| block_named(n, &by_name, base, cx)).collect();
         let cycle: Option<Vec<_>> = cycle.into_iter().collect();
         let (count, cycle) = (count?, cycle?);
         if cycle.is_empty() {

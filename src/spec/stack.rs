@@ -189,8 +189,9 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
         Some(runs) => Some(decode_blocks(runs, site, cx, &mut used)),
         None => {
             // Which block each layer has is not known, but every block can still be checked.
+            let mut parts = block::Known::default();
             for (name, tree) in &plan.trees {
-                block::decode(tree, name.as_deref(), site, cx, &mut used);
+                block::decode(tree, name.as_deref(), site, cx, (&mut used, &mut parts));
             }
             None
         }
@@ -261,6 +262,8 @@ fn decode_blocks(
     // Indices into `decoded` and into `all.blocks`, by digest.
     let mut trees: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     let mut twins: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    let mut parts = block::Known::default();
+    let mut calls = 0usize;
     for run in runs {
         let mut cycle = Vec::new();
         for (name, tree) in &run.cycle {
@@ -273,12 +276,14 @@ fn decode_blocks(
                 }
                 None => {
                     let mut here = Used::default();
-                    let index = match block::decode(tree, name.as_deref(), site, cx, &mut here) {
+                    let index = match block::decode(tree, name.as_deref(), site, cx, (&mut here, &mut parts))
+                    {
                         Decoded::Block(new) => {
-                            let alike = twins.entry(new.encode(&Position::nowhere()).digest()).or_default();
+                            let alike = twins.entry(parts.digest(&new)).or_default();
                             let mut twin = alike.iter().copied();
                             let twin = twin.find(|i| all.blocks.get(*i).is_some_and(|b| *b == *new));
                             Some(twin.unwrap_or_else(|| {
+                                calls = calls.saturating_add(new.instances.len());
                                 alike.push(all.blocks.len());
                                 all.blocks.push(*new);
                                 all.blocks.len().saturating_sub(1)
@@ -297,11 +302,27 @@ fn decode_blocks(
             };
             cycle.extend(index);
             all.is_complete &= index.is_some();
+            if calls > block::MAX_CALLS {
+                cx.report(too_many_calls(tree));
+                // What else the text says may have an effect, which is not known.
+                all.is_complete = false;
+                all.is_wired = false;
+                return all;
+            }
         }
         all.segments.push(Segment { count: run.count, cycle });
     }
     decoded.into_iter().for_each(|known| used.absorb(known.used));
     all
+}
+
+fn too_many_calls(tree: &Node) -> Diagnostic {
+    let most = block::MAX_CALLS;
+    let message =
+        format!("up to here, the different blocks of this stack call parts in more than {most} places");
+    let at = tree.get("block").map_or(tree.span, |equation| equation.span);
+    Diagnostic::error(Code::TooLarge, at, message)
+        .help("give layers the same block where they need not differ: equal blocks count once")
 }
 
 /// The embedding without a position scheme that has no effect in this stack. A scheme that is added to the
@@ -330,7 +351,7 @@ fn report_idle(node: &Node, title: &str, used: &Used, cx: &mut Context<'_>) {
 
 /// Reports a decoder that never attends to the model's encoder; `None` if it does not.
 fn attends(node: &Node, blocks: &[Block], around: &Surroundings<'_>, cx: &mut Context<'_>) -> Option<()> {
-    if blocks.iter().any(|b| b.instances.iter().any(|i| matches!(i.part, Part::Cross(_)))) {
+    if blocks.iter().any(|b| b.instances.iter().any(|i| matches!(*i.part, Part::Cross(_)))) {
         return Some(());
     }
     let message = "no block of the decoder attends to the encoder, whose output would be ignored";

@@ -40,7 +40,11 @@ impl Used {
 
     /// Notes that a block has a call site with this name and kind of part.
     pub fn note_call(&mut self, kind: PartKind, name: &str) {
-        self.called.extend([kind.word().to_owned(), name.to_owned()]);
+        for word in [kind.word(), name] {
+            if !self.called.contains(word) {
+                self.called.insert(word.to_owned());
+            }
+        }
     }
 
     /// Notes that places other than those noted may have an effect.

@@ -1,8 +1,10 @@
 //! Resolves the names in a block's equation: which are tensors, which are numbers, and which part each call
 //! applies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
+
+use indexmap::IndexSet;
 
 use crate::diag::ideas;
 use crate::diag::suggest::suggest;
@@ -55,11 +57,13 @@ pub struct Wiring {
 /// Compares everything except places and texts.
 impl PartialEq for Wiring {
     fn eq(&self, other: &Self) -> bool {
-        let names = |w: &Wiring| w.sites.iter().map(|s| (s.kind, s.name.clone())).collect::<Vec<_>>();
+        fn names(wiring: &Wiring) -> impl Iterator<Item = (PartKind, &str)> {
+            wiring.sites.iter().map(|site| (site.kind, site.name.as_str()))
+        }
         self.stream == other.stream
             && self.memory == other.memory
             && self.steps == other.steps
-            && names(self) == names(other)
+            && names(self).eq(names(other))
     }
 }
 
@@ -163,7 +167,8 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
 struct Resolver<'c, 'a> {
     cx: &'c mut Context<'a>,
     has_memory: bool,
-    variables: Vec<String>,
+    /// The parameters, and then what the statements so far assign.
+    variables: IndexSet<String>,
     sites: Vec<Site>,
     /// The number of call sites that have been resolved, which is the index of the next one.
     resolved: usize,
@@ -179,7 +184,7 @@ enum Resolved {
 
 impl<'c, 'a> Resolver<'c, 'a> {
     fn new(cx: &'c mut Context<'a>, has_memory: bool, at: Span) -> Self {
-        Self { cx, has_memory, variables: Vec::new(), sites: Vec::new(), resolved: 0, failed: false, at }
+        Self { cx, has_memory, variables: IndexSet::new(), sites: Vec::new(), resolved: 0, failed: false, at }
     }
 
     fn fail(&mut self, diagnostic: Diagnostic) {
@@ -206,7 +211,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             );
             return None;
         }
-        self.variables = names;
+        self.variables = names.into_iter().collect();
         self.collect(equation);
         let mut steps = Vec::new();
         for statement in &equation.body {
@@ -223,9 +228,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 }
                 None => None,
             };
-            if !self.variables.contains(&statement.target) {
-                self.variables.push(statement.target.clone());
-            }
+            self.variables.insert(statement.target.clone());
             if memory.as_ref() == Some(&statement.target) {
                 let message = "the memory is the encoder's; a block cannot change it";
                 self.fail(Diagnostic::error(Code::EquationShape, statement.target_span, message));
@@ -290,15 +293,17 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     /// Collects the call sites in the order in which they are written, and reports those with equal names.
     fn collect(&mut self, equation: &Equation) {
+        let mut first: BTreeMap<String, Span> = BTreeMap::new();
         for site in sites(equation) {
-            if let Some(twin) = self.sites.iter().find(|s| s.name == site.name) {
+            if let Some(twin) = first.get(&site.name).copied() {
                 let message = format!("two call sites are called `{}`", site.name);
-                let twin = twin.span;
                 self.fail(
                     Diagnostic::error(Code::DuplicateInstance, site.span, message)
                         .label(twin, "the other one")
                         .help("every call site has its own parameters, so its own name"),
                 );
+            } else {
+                first.insert(site.name.clone(), site.span);
             }
             self.sites.push(site);
         }
@@ -468,27 +473,33 @@ impl<'c, 'a> Resolver<'c, 'a> {
     }
 
     fn is_memory(&self, name: &str) -> bool {
-        self.variables.get(1).is_some_and(|m| m == name) && self.has_memory
+        self.variables.get_index(1).is_some_and(|m| m == name) && self.has_memory
     }
 
     /// Reports assigned values that are never read, because their parts would have no effect.
     fn report_unused(&mut self, equation: &Equation, stream: &str) {
-        for (i, statement) in equation.body.iter().enumerate() {
-            let later = equation.body.iter().skip(i.saturating_add(1));
-            let mut read = false;
-            let mut hidden = false;
-            for other in later {
-                read |= !hidden && mentions(&other.value, &statement.target);
-                hidden |= other.target == statement.target;
+        // From the last statement to the first: the names that a later one reads before it assigns them, and those
+        // that a later one assigns.
+        let mut read: BTreeSet<&str> = BTreeSet::new();
+        let mut assigned: BTreeSet<&str> = BTreeSet::new();
+        let mut unused = Vec::new();
+        for statement in equation.body.iter().rev() {
+            let target = statement.target.as_str();
+            let is_read = read.remove(target);
+            let is_last = assigned.insert(target);
+            if !is_read && !(target == stream && is_last) {
+                unused.push(statement);
             }
-            let is_result = statement.target == stream && !hidden;
-            if !read && !is_result {
-                let message = format!("`{}` is given a value that nothing reads", statement.target);
-                self.fail(
-                    Diagnostic::error(Code::UnusedValue, statement.target_span, message)
-                        .help("use it in a later line, or remove the line"),
-                );
-            }
+            mentions(&statement.value, &mut |name| {
+                read.insert(name);
+            });
+        }
+        for statement in unused.into_iter().rev() {
+            let message = format!("`{}` is given a value that nothing reads", statement.target);
+            self.fail(
+                Diagnostic::error(Code::UnusedValue, statement.target_span, message)
+                    .help("use it in a later line, or remove the line"),
+            );
         }
     }
 }
@@ -608,13 +619,17 @@ fn collect_calls(term: &Term, calls: &mut Vec<(PartKind, Option<String>, Span)>)
     }
 }
 
-fn mentions(term: &Term, name: &str) -> bool {
+/// Visits the names in a term.
+fn mentions<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str)) {
     match &term.kind {
-        TermKind::Name(n) => n == name,
-        TermKind::Number(_) => false,
-        TermKind::Call { args, .. } => args.iter().any(|a| mentions(a, name)),
-        TermKind::Sum(terms) => terms.iter().any(|(_, t)| mentions(t, name)),
-        TermKind::Product(factors) => factors.iter().any(|t| mentions(t, name)),
-        TermKind::Quotient(a, b) => mentions(a, name) || mentions(b, name),
+        TermKind::Name(name) => visit(name),
+        TermKind::Number(_) => {}
+        TermKind::Call { args, .. } => args.iter().for_each(|a| mentions(a, visit)),
+        TermKind::Sum(terms) => terms.iter().for_each(|(_, t)| mentions(t, visit)),
+        TermKind::Product(factors) => factors.iter().for_each(|t| mentions(t, visit)),
+        TermKind::Quotient(a, b) => {
+            mentions(a, visit);
+            mentions(b, visit);
+        }
     }
 }

@@ -143,6 +143,24 @@ impl Node {
         }
     }
 
+    /// Whether both are the same text at the same places, so that they decode alike and are spoken of alike.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let same_kind = match (&self.kind, &other.kind) {
+            (Kind::Scalar(a), Kind::Scalar(b)) => a.style == b.style && a.text == b.text,
+            (Kind::List(a), Kind::List(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b))
+            }
+            (Kind::Map(a), Kind::Map(b)) => {
+                let same = |(a, b): (&Entry, &Entry)| {
+                    a.key_span == b.key_span && a.key == b.key && a.value.is_same(&b.value)
+                };
+                a.len() == b.len() && a.iter().zip(b).all(same)
+            }
+            (Kind::Null | Kind::Delete | Kind::Scalar(_) | Kind::List(_) | Kind::Map(_), _) => self == other,
+        };
+        self.span == other.span && same_kind
+    }
+
     /// A number that is equal for trees that decode alike ([`Node::is_written_as`]), so that equal ones among many
     /// are found without comparing each with each.
     pub fn digest(&self) -> u64 {

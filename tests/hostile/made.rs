@@ -17,6 +17,15 @@ pub fn made() -> Vec<(&'static str, String)> {
         let of = |i: usize| format!("\"{}\": {{ffn: {{mlp: {{dropout: 0.{i:05}1}}}}}}, ", 2 * i);
         (0..n).map(of).collect::<String>()
     };
+    // Different blocks, each of which calls parts 420 times.
+    let blocks = |n: usize| {
+        let of = |i: usize| {
+            let equation = "; x = x + ffn(norm(x))".repeat(209);
+            format!("b{i}: {{block: 'x = x + {}.5 * attention(norm(x)){equation}'}}, ", i + 1)
+        };
+        (0..n).map(of).collect::<String>()
+    };
+    let names = |n: usize| (0..n).map(|i| format!("b{i}, ")).collect::<String>();
     let around = |open: &str, n: usize, close: &str| format!("{}{}", open.repeat(n), close.repeat(n));
     vec![
         ("too-large-file.yaml", format!("{spec}# {}\n", "x".repeat(1 << 20))),
@@ -101,6 +110,24 @@ pub fn made() -> Vec<(&'static str, String)> {
                 &format!(
                     "layers: 100000, ffn: {{expansion: 2}}, attention: {{heads: 2}}, ranges: {{{}}}",
                     ranges(600)
+                ),
+            ),
+        ),
+        (
+            "too-large-ranges.yaml",
+            spec.replace(
+                "layers: 1, attention: {heads: 2}",
+                &format!("layers: 100000, attention: {{heads: 2}}, ranges: {{{}}}", ranges(2400)),
+            ),
+        ),
+        (
+            "too-large-blocks.yaml",
+            spec.replace(
+                "layers: 1, attention: {heads: 2}",
+                &format!(
+                    "layers: 20, attention: {{heads: 2}}, blocks: {{{}}}, pattern: [{}]",
+                    blocks(20),
+                    names(20)
                 ),
             ),
         ),

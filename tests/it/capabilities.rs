@@ -191,7 +191,7 @@ fn used(spec: &ModelSpec, own: &Node, tree: &Node) -> BTreeSet<String> {
         for block in &stack.blocks {
             note("position", Position::describe(), block.position.encode());
             for instance in &block.instances {
-                let (name, shape) = match &instance.part {
+                let (name, shape) = match instance.part.as_ref() {
                     Part::Norm(_) => ("norm", Norm::describe()),
                     Part::Attention(_) => ("attention", Attention::describe()),
                     Part::Cross(_) => ("cross", Cross::describe()),

@@ -2,7 +2,6 @@
 
 /// Counts the bytes on the heap.
 #[cfg(test)]
-#[cfg(feature = "interp")]
 #[global_allocator]
 static HEAP: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 
@@ -56,6 +55,8 @@ mod inspect;
 #[cfg(test)]
 #[cfg(feature = "interp")]
 mod interp;
+#[cfg(test)]
+mod large;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]

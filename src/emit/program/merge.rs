@@ -119,7 +119,7 @@ pub fn is_same_type(a: &Type, b: &Type) -> bool {
     let same_dims = a
         .shape
         .iter()
-        .zip(&b.shape)
+        .zip(b.shape.iter())
         .all(|(x, y)| is_mask || x == y || (x.constant().is_none() && y.constant().is_none()));
     a.dtype == b.dtype && a.shape.len() == b.shape.len() && same_dims && (is_mask || a.optional == b.optional)
 }
@@ -128,7 +128,7 @@ pub fn is_same_type(a: &Type, b: &Type) -> bool {
 fn widen(module: &mut Module, other: &Module) {
     for (value, wider) in module.values.iter_mut().zip(&other.values) {
         if value.ty.dtype == DType::Bool {
-            for (dim, other) in value.ty.shape.iter_mut().zip(&wider.ty.shape) {
+            for (dim, other) in value.ty.shape_mut().iter_mut().zip(wider.ty.shape.iter()) {
                 if dim.constant() == Some(1) {
                     *dim = other.clone();
                 }

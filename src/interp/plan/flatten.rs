@@ -80,10 +80,10 @@ pub(super) fn plan(graph: &Verified, captures: &Captures) -> Result<Plan, PlanEr
             matches!(node.action, Action::Op(Op::Attention(_))) && node.outputs.get(1) == Some(&value)
         };
         shows_attention |= flat.nodes.iter().any(is_weights);
-        captured.push(flat.values[value].ty.shape.clone());
+        captured.push(flat.values[value].ty.shape.to_vec());
         outputs.insert(name, value);
     }
-    let returned = root.results.iter().map(|id| root.value(*id).ty.shape.clone()).collect();
+    let returned = root.results.iter().map(|id| root.value(*id).ty.shape.to_vec()).collect();
     let room = Room::new(graph, Values { captured, returned, shows_attention }, captures.reading());
 
     let kept: Vec<usize> = {
@@ -144,8 +144,8 @@ fn shapes(names: &IndexMap<String, Vec<usize>>, values: &[FlatValue]) -> IndexMa
     for (path, times) in names {
         for value in times {
             let shape = &values[*value].ty.shape;
-            if !shapes.contains_key(shape) {
-                shapes.insert(shape.clone(), format!("`{path}`"));
+            if !shapes.contains_key(shape.as_ref()) {
+                shapes.insert(shape.to_vec(), format!("`{path}`"));
             }
         }
     }

@@ -109,7 +109,7 @@ fn infer_both(given: &Given<'_>) -> Types {
     if a.dtype != DType::Float || b.dtype != DType::Float || a.optional || b.optional {
         return fail(format!("{a} and {b} are not two float tensors"));
     }
-    Ok(vec![Type::float(broadcast(&a.shape, &b.shape)?)])
+    Ok(vec![Type { dtype: DType::Float, shape: broadcast(&a.shape, &b.shape)?, optional: false }])
 }
 
 /// What follows from combining two tensors element by element with one operation.

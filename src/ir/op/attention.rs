@@ -1,5 +1,7 @@
 //! Attention, by scaled dot products or additive scores, and the cache of keys and values.
 
+use std::sync::Arc;
+
 use super::meaning::{Given, Meaning, Picture, Site, Types, rearranges, size};
 use super::quantity::{Named, Quantity};
 use super::training::{Entry, Operand, Passing, Training};
@@ -147,7 +149,7 @@ impl Meaning for Attention {
         if (b, h, d) != (kb, kh, kd) || (kb, kh, kt) != (vb, vh, vt) {
             return fail(format!("queries {q}, keys {k} and values {v} do not fit"));
         }
-        let scores = [b.clone(), h.clone(), t.clone(), kt.clone()];
+        let scores = Arc::new(vec![b.clone(), h.clone(), t.clone(), kt.clone()]);
         let at = |place: Option<usize>| place.and_then(|i| given.inputs.get(i));
         for extra in [at(self.mask()), at(self.bias())].into_iter().flatten() {
             if broadcast(&scores, &extra.shape)? != scores {
@@ -164,7 +166,10 @@ impl Meaning for Attention {
         {
             return fail(format!("weights of {weights} for the scores of {q}"));
         }
-        Ok(vec![Type::float([b.clone(), h.clone(), t.clone(), vd.clone()]), Type::float(scores)])
+        Ok(vec![
+            Type::float([b.clone(), h.clone(), t.clone(), vd.clone()]),
+            Type::float(scores.iter().cloned()),
+        ])
     }
     fn work(&self, site: &Site<'_>) -> Work {
         let scores = size(site.output(1));
@@ -249,10 +254,10 @@ impl Meaning for Cache {
         let mut ty = (*x).clone();
         let axis =
             ty.shape.len().checked_sub(2).ok_or(Mismatch("a cached value has rank 2 or more".into()))?;
-        if ty.shape[axis] != Dim::sym(Sym::Time) {
-            return fail("only the decoded sequence is cached");
+        match ty.shape_mut().get_mut(axis) {
+            Some(at) if *at == Dim::sym(Sym::Time) => *at = Dim::sym(Sym::Past) + Dim::sym(Sym::Time),
+            Some(_) | None => return fail("only the decoded sequence is cached"),
         }
-        ty.shape[axis] = Dim::sym(Sym::Past) + Dim::sym(Sym::Time);
         Ok(vec![ty])
     }
     rearranges!(Passing::Shared);

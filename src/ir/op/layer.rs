@@ -22,7 +22,7 @@ pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
                 return fail(format!("a projection of {input} features is given {x}"));
             }
             let mut ty = (*x).clone();
-            if let Some(last) = ty.shape.last_mut() {
+            if let Some(last) = ty.shape_mut().last_mut() {
                 *last = Dim::from(*output);
             }
             Ok(vec![ty])
@@ -31,9 +31,7 @@ pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
             if x.dtype != DType::Int || x.shape.len() != 2 {
                 return fail(format!("an embedding looks up `[B, T]` of indices, not {x}"));
             }
-            let mut shape = x.shape.clone();
-            shape.push(Dim::from(*dim));
-            Ok(vec![Type::float(shape)])
+            Ok(vec![Type::float(x.shape.iter().cloned().chain([Dim::from(*dim)]))])
         }
         Layer::LayerNorm { dim, .. } | Layer::RmsNorm { dim, .. } => {
             if !ends_in(*dim) {

@@ -60,12 +60,10 @@ impl Meaning for Unembed {
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let [x, w] = given.inputs else { return fail("x and the table expected") };
-        if w.shape.len() != 2 || x.last() != w.last() {
-            return fail(format!("{x} times {w} transposed"));
-        }
         let mut ty = (*x).clone();
-        if let Some(last) = ty.shape.last_mut() {
-            *last = w.shape[0].clone();
+        match (w.shape.as_slice(), ty.shape_mut().last_mut()) {
+            ([rows, width], Some(last)) if last == width => *last = rows.clone(),
+            (_, _) => return fail(format!("{x} times {w} transposed")),
         }
         Ok(vec![ty])
     }

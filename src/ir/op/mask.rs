@@ -97,9 +97,8 @@ impl Meaning for Either {
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let [a, b] = given.inputs else { return fail("two masks expected") };
-        let mut ty = Type::bool(broadcast(&a.shape, &b.shape)?);
-        ty.optional = a.optional && b.optional;
-        Ok(vec![ty])
+        let optional = a.optional && b.optional;
+        Ok(vec![Type { dtype: DType::Bool, shape: broadcast(&a.shape, &b.shape)?, optional }])
     }
     tabulates!();
     fn picture(&self, _: &Site<'_>) -> Picture {

@@ -62,9 +62,7 @@ impl Meaning for Sinusoid {
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let [positions] = given.inputs else { return fail("positions expected") };
-        let mut shape = positions.shape.clone();
-        shape.push(Dim::from(self.dim));
-        Ok(vec![Type::float(shape)])
+        Ok(vec![Type::float(positions.shape.iter().cloned().chain([Dim::from(self.dim)]))])
     }
     fn work(&self, _: &Site<'_>) -> Work {
         Work::default()

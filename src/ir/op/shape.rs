@@ -26,12 +26,14 @@ impl Meaning for Slice {
         let [x] = given.inputs else { return fail("one tensor is sliced") };
         let mut ty = (*x).clone();
         let axis = axis_of(&ty, *axis_from_last)?;
-        if let Some(size) = ty.shape[axis].constant()
-            && u128::from(*start) + u128::from(*len) > size
+        let Some(at) = ty.shape_mut().get_mut(axis) else { return fail("no such axis") };
+        let end = *start + *len;
+        if let Some(size) = at.constant()
+            && u128::from(end) > size
         {
-            return fail(format!("{start}..{} of {size}", *start + *len));
+            return fail(format!("{start}..{end} of {size}"));
         }
-        ty.shape[axis] = Dim::from(*len);
+        *at = Dim::from(*len);
         Ok(vec![ty])
     }
     rearranges!(Passing::Fresh);
@@ -78,12 +80,13 @@ impl Meaning for Concat {
             if other.shape.len() != ty.shape.len() || other.dtype != ty.dtype {
                 return fail(format!("{ty} and {other} cannot be joined"));
             }
-            for (i, (a, b)) in first.shape.iter().zip(&other.shape).enumerate() {
-                if i != axis && a != b {
+            for (i, (all, more)) in ty.shape_mut().iter_mut().zip(other.shape.iter()).enumerate() {
+                if i == axis {
+                    *all = &*all + more;
+                } else if all != more {
                     return fail(format!("{first} and {other} cannot be joined"));
                 }
             }
-            ty.shape[axis] = &ty.shape[axis] + &other.shape[axis];
         }
         Ok(vec![ty])
     }
@@ -102,11 +105,15 @@ impl Meaning for Prepend {
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let [rows, x] = given.inputs else { return fail("rows and a sequence expected") };
-        if rows.shape.len() != 2 || x.shape.len() != 3 || rows.last() != x.last() {
+        let mut ty = (*x).clone();
+        let ([before, width], [_, time, features]) = (rows.shape.as_slice(), ty.shape_mut().as_mut_slice())
+        else {
+            return fail(format!("{rows} before {x}"));
+        };
+        if width != features {
             return fail(format!("{rows} before {x}"));
         }
-        let mut ty = (*x).clone();
-        ty.shape[1] = &x.shape[1] + &rows.shape[0];
+        *time = &*time + before;
         Ok(vec![ty])
     }
     joins!("prepend");
@@ -125,7 +132,7 @@ impl Meaning for Unsqueeze {
     fn infer(&self, given: &Given<'_>) -> Types {
         let [x] = given.inputs else { return fail("one tensor expected") };
         let mut ty = (*x).clone();
-        ty.shape.push(Dim::of(1u64));
+        ty.shape_mut().push(Dim::of(1u64));
         Ok(vec![ty])
     }
     rearranges!(Passing::Shared);
@@ -151,7 +158,7 @@ impl Meaning for Squeeze {
         match given.inputs {
             [x] if x.last() == Some(&Dim::of(1u64)) => {
                 let mut ty = (*x).clone();
-                ty.shape.pop();
+                ty.shape_mut().pop();
                 Ok(vec![ty])
             }
             _ => fail("a last axis of length 1 is dropped"),
