@@ -69,18 +69,27 @@ def ruff(folder: Path) -> dict[str, list[str]]:
         place = f"{one['location']['row']}: {one['code']} {one['message']}"
         faults.setdefault(Path(one["filename"]).name, []).append(f"ruff check: line {place}")
     found = subprocess.run(
-        [sys.executable, "-m", "ruff", "format", "--isolated", "--no-cache", "--check", folder],
+        [
+            sys.executable,
+            "-m",
+            "ruff",
+            "format",
+            "--isolated",
+            "--no-cache",
+            "--check",
+            "--output-format",
+            "json",
+            folder,
+        ],
         check=False,
         capture_output=True,
         text=True,
     )
-    for line in found.stdout.splitlines():
-        if line.startswith("Would reformat: "):
-            faults.setdefault(Path(line.removeprefix("Would reformat: ")).name, []).append(
-                "ruff format: differs"
-            )
     if found.returncode > 1:
         raise RuntimeError(found.stderr)
+    for one in json.loads(found.stdout):
+        place = f"line {one['location']['row']}"
+        faults.setdefault(Path(one["filename"]).name, []).append(f"ruff format: {place} would be another")
     return faults
 
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::ir::op::Sequence;
-use crate::ir::{Module, Node, Sym, ValueId};
+use crate::ir::{DType, Module, Node, Sym, ValueId};
 
 /// A model cut in two: what depends on the source alone, and the rest.
 pub struct Split {
@@ -22,9 +22,10 @@ pub struct Split {
 
 /// Cuts a model in two; `None` if it has no source or no target.
 pub fn split(root: &Module) -> Option<Split> {
+    // An image is a source, too; its patches are as many as its size says.
     let of_source = |id: &ValueId| {
-        let shape = &root.value(*id).ty.shape;
-        shape.iter().any(|dim| dim.symbol() == Some(Sym::Source))
+        let ty = &root.value(*id).ty;
+        ty.dtype == DType::Float || ty.shape.iter().any(|dim| dim.symbol() == Some(Sym::Source))
     };
     let of_target = |id: &ValueId| root.value(*id).ty.shape.iter().any(|dim| dim.symbol() == Some(Sym::Time));
     let arguments: Vec<ValueId> = (0..root.args).map(ValueId).collect();

@@ -175,12 +175,18 @@ impl<'a> Printer<'a> {
             }
             Stmt::Append { targets, caches, cache, inputs } => {
                 let names: Vec<String> = targets.iter().map(|target| self.target(target)).collect();
-                let before: Vec<String> = inputs.iter().map(|value| self.flat(value)).collect();
+                // What has the name already needs no other.
+                let others = names.iter().zip(inputs).filter(|(name, value)| **name != self.flat(value));
+                let (given, values): (Vec<String>, Vec<Expr>) =
+                    others.map(|(name, value)| (name.clone(), value.clone())).unzip();
+                let head = format!("{} = ", given.join(", "));
+                match values.as_slice() {
+                    [] => {}
+                    [one] => self.value(&head, one, "", None, indent),
+                    _ => self.value(&head, &Expr::Tuple(values), "", None, indent),
+                }
                 let names = if let [one] = names.as_slice() { vec![format!("({one},)")] } else { names };
                 let head = format!("{} = ", names.join(", "));
-                if targets.iter().map(|target| self.target(target)).collect::<Vec<_>>() != before {
-                    self.value(&head, &Expr::Tuple(inputs.clone()), "", None, indent);
-                }
                 let test = caches.clone().binary(Sign::Compare("is not"), Expr::None);
                 self.value("if ", &test, ":", None, indent);
                 let appended = cache.clone().method("append", inputs.clone());
