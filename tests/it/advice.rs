@@ -75,7 +75,7 @@ fn advice(help: &str) -> Option<Advice> {
 }
 
 /// The tree after following an advice; `None` if the tree has nothing at the place.
-fn followed(root: &Node, tree: &Node, at: Span, advice: &Advice, of: &Kinded) -> Option<Node> {
+fn followed(tree: &Node, at: Span, advice: &Advice, of: &Kinded) -> Option<Node> {
     let nested = |path: &[String], value: Node, span: Span| {
         path.iter().rev().fold(value, |value, key| {
             Node::map(vec![Entry { key: key.clone(), key_span: span, value }], span)
@@ -92,7 +92,7 @@ fn followed(root: &Node, tree: &Node, at: Span, advice: &Advice, of: &Kinded) ->
         Kind::List(items) => {
             return items.iter().enumerate().find_map(|(i, item)| {
                 let mut items = items.clone();
-                items[i] = followed(root, item, at, advice, of)?;
+                items[i] = followed(item, at, advice, of)?;
                 Some(Node { kind: Kind::List(items), span: tree.span })
             });
         }
@@ -114,7 +114,7 @@ fn followed(root: &Node, tree: &Node, at: Span, advice: &Advice, of: &Kinded) ->
             let without = Node::map(entries, tree.span);
             return Some(merge(&without, &over, &of.is_part, &mut Sink::new()));
         }
-        if let Some(value) = followed(root, &e.value, at, advice, of) {
+        if let Some(value) = followed(&e.value, at, advice, of) {
             let mut entries = rest.clone();
             entries[i].value = value;
             return Some(Node::map(entries, tree.span));
@@ -146,7 +146,7 @@ fn wrong_advice(name: &str, sources: &SourceMap, tree: &Node, of: &Kinded) -> (u
         if matches!(advice, Advice::Move { from_root: true, .. }) {
             continue;
         }
-        let Some(after) = followed(tree, tree, d.span(), &advice, of) else { continue };
+        let Some(after) = followed(tree, d.span(), &advice, of) else { continue };
         count += 1;
         let left = (of.check)(sources, &after);
         let remains = left.iter().any(|l| l.message == d.message && l.span() == d.span());
@@ -255,7 +255,7 @@ fn a_key_at_the_top_is_led_to_a_place_that_takes_it() {
                 };
                 let Some(advice) = d.help.iter().find_map(|help| advice(help)) else { continue };
                 count += 1;
-                let Some(after) = followed(&less, &less, d.span(), &advice, &of) else {
+                let Some(after) = followed(&less, d.span(), &advice, &of) else {
                     wrong.push(format!("{name}: {}: {:?} cannot be followed", path.join("."), d.help));
                     continue;
                 };

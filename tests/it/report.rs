@@ -88,7 +88,7 @@ fn mixture(arena: &Arena) -> ModuleId {
         top_k: 2.into(),
         score: RouterScore::Softmax,
         normalize: false,
-        scale: 1.0.into(),
+        scale: 1.0,
         groups: None,
         has_correction: false,
     };
