@@ -191,7 +191,8 @@ pub fn decode(
         for e in tree.entries().unwrap_or(&[]) {
             let called = calls.names.iter().find(|(name, _)| *name == e.key).map(|(_, kind)| *kind);
             if let Some(kind) = PartKind::from_word(&e.key).or(called) {
-                part(kind, &config(tree, kind, None, cx), site, cx);
+                let own = Some(&e.value).filter(|_| e.key != kind.word());
+                part(kind, &config(tree, kind, own, cx), site, cx);
             }
         }
         return Decoded::Equation;
