@@ -11,7 +11,7 @@ use super::format::{Format, FormatArg};
 use super::next_step::{after_build, quoted};
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
-use super::subject::SpecArgs;
+use super::subject::{SpecArgs, Subject};
 use super::ui::Ui;
 use crate::emit::program::constants::refusal;
 use crate::emit::pytorch;
@@ -26,9 +26,16 @@ pub struct Build {
     /// The language: Rust for burn, or Python for PyTorch
     #[arg(long, value_enum, default_value_t = Target::Rust)]
     target: Target,
-    /// The file to write, the folder to write `NAME.rs` or `NAME.py` to, or `-` for stdout
-    #[arg(long, short, value_name = "PATH", default_value = "generated", conflicts_with = "krate")]
-    out: PathBuf,
+    /// The file to write, the folder to write `NAME.rs` or `NAME.py` to [default: generated], or `-` for stdout;
+    /// with --recipe the folder of the project [default: generated/NAME]
+    #[arg(long, short, value_name = "PATH", conflicts_with = "krate")]
+    out: Option<PathBuf>,
+    /// With `--target pytorch`: write a project that trains the model as this recipe says, on many processes
+    #[arg(long, short, value_name = "RECIPE")]
+    recipe: Option<PathBuf>,
+    /// Change a value of the recipe, such as `steps=100`; may be repeated
+    #[arg(long = "with", value_name = "PATH=VALUE", requires = "recipe")]
+    with: Vec<String>,
     /// Write a whole crate into this folder; `cargo run` in it runs the model
     #[arg(long = "crate", value_name = "DIR")]
     krate: Option<PathBuf>,
@@ -71,12 +78,35 @@ impl Target {
     }
 }
 
+/// The folder that is written to if none is given.
+const DEFAULT: &str = "generated";
+
+/// Whether a path is meant for one file or for stdout.
+fn is_file(path: &Path) -> bool {
+    path == Path::new("-") || path.extension().is_some_and(|ending| ending == "py" || ending == "rs")
+}
+
+#[cfg(feature = "interp")]
+fn project(
+    arguments: &Build,
+    subject: &mut Subject,
+    recipe: &Path,
+    ui: &mut Ui,
+) -> Result<Vec<(String, String)>, Failure> {
+    super::project::files(&arguments.spec, subject, recipe, &arguments.with, ui)
+}
+
+#[cfg(not(feature = "interp"))]
+fn project(_: &Build, _: &mut Subject, _: &Path, _: &mut Ui) -> Result<Vec<(String, String)>, Failure> {
+    Err(super::ui::without_interp("write projects that train"))
+}
+
 /// The data of `build` in JSON.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Data {
     /// What the model is and what it costs.
     summary: Summary,
-    /// The file that was written, or the folder of the crate.
+    /// The file that was written, or the folder of the crate or of the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,
     /// All files that were written.
@@ -97,7 +127,7 @@ impl Command for Build {
     /// Writes the model; the last line is its path.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         self.agree()?;
-        let subject = self.spec.compile(ui)?;
+        let mut subject = self.spec.compile(ui)?;
         let why = match self.target {
             Target::Rust => refusal(&subject.graph),
             Target::Pytorch => pytorch::refusal(&subject.graph),
@@ -108,6 +138,11 @@ impl Command for Build {
         let summary = summary(&subject.graph);
         let named = self.spec.as_written(&subject.name);
         let form = if self.standalone { Form::Standalone } else { Form::Kernels };
+        if let Some(recipe) = &self.recipe {
+            let files = project(self, &mut subject, recipe, ui)?;
+            return self.project(&subject, summary, files, ui);
+        }
+        let out = self.out.as_deref().unwrap_or(Path::new(DEFAULT));
         let emit = || match self.target {
             Target::Rust => rust::source(&subject.graph, &subject.sources, &named, form),
             Target::Pytorch => pytorch::source(&subject.graph, &subject.sources, &named),
@@ -117,23 +152,23 @@ impl Command for Build {
                 let files = rust::krate(&subject.graph, &subject.sources, &named, form)?;
                 (folder.clone(), files.into_iter().map(|(path, text)| (folder.join(path), text)).collect())
             }
-            None if self.out == Path::new("-") => {
+            None if out == Path::new("-") => {
                 self.force.refuse_unused(false)?;
                 let text = emit()?;
                 let data = Data { summary, path: None, files: None, text: Some(text.clone()) };
                 return Ok(Output::new(text, data));
             }
             None => {
-                let path = if self.out.extension().is_some_and(|e| e == self.target.extension()) {
-                    self.out.clone()
+                let path = if out.extension().is_some_and(|e| e == self.target.extension()) {
+                    out.to_owned()
                 } else {
-                    self.out.join(self.target.file(&subject.graph.name))
+                    out.join(self.target.file(&subject.graph.name))
                 };
                 let text = emit()?;
                 (path.clone(), vec![(path, text)])
             }
         };
-        self.permit(files.iter().map(|(path, _)| path.as_path()))?;
+        self.permit(None, files.iter().map(|(path, _)| path.as_path()))?;
         for (path, text) in &files {
             overwrite::write(path, text)?;
         }
@@ -160,7 +195,16 @@ impl Build {
             let why = format!("`{option}` is for Rust, and the target is PyTorch");
             return Err(Failure::usage(why).help("the Python file needs torch alone, without an option"));
         }
-        let ending = self.out.extension().and_then(|ending| ending.to_str());
+        if self.recipe.is_some() && !is_python {
+            return Err(Failure::usage("`--recipe` writes a project for PyTorch, and the target is Rust")
+                .help("add `--target pytorch`; `trafoc train` trains without a project"));
+        }
+        let out = self.out.as_deref();
+        if let Some(out) = out.filter(|out| self.recipe.is_some() && is_file(out)) {
+            let why = format!("a project is several files, and `{}` is not a folder", out.display());
+            return Err(Failure::usage(why).help("write `--out DIR`"));
+        }
+        let ending = out.and_then(Path::extension).and_then(|ending| ending.to_str());
         match (self.target, ending) {
             (Target::Rust, Some("py")) => Err(Failure::usage("a `.py` file is not for the target `rust`")
                 .help("add `--target pytorch`, or write a `.rs` file")),
@@ -172,10 +216,38 @@ impl Build {
         }
     }
 
-    /// Checks that the files may be written. If the manifest of a crate is trafoc's, so is the whole crate, but for
-    /// files that were changed since.
-    fn permit<'p>(&self, files: impl Iterator<Item = &'p Path>) -> Result<(), Failure> {
-        let manifest = self.krate.as_ref().map(|folder| folder.join("Cargo.toml"));
+    /// Writes a project; the last line is its folder. Documents that a run keeps have no seal.
+    fn project(
+        &self,
+        subject: &Subject,
+        summary: Summary,
+        files: Vec<(String, String)>,
+        ui: &mut Ui,
+    ) -> Result<Output<Data>, Failure> {
+        let usual = || Path::new(DEFAULT).join(pytorch::name::file(&subject.graph.name));
+        let folder = self.out.clone().unwrap_or_else(usual);
+        let files: Vec<(PathBuf, String)> =
+            files.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
+        self.permit(Some(&folder), files.iter().map(|(path, _)| path.as_path()))?;
+        for (path, text) in &files {
+            overwrite::write(path, text)?;
+        }
+        ui.next(&format!("less {}", quoted(&folder.join("README.md").display().to_string())));
+        let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
+        let text = format!("{page}{}\n", folder.display());
+        let files = files.into_iter().map(|(path, _)| path).collect();
+        Ok(Output::new(text, Data { summary, path: Some(folder), files: Some(files), text: None }))
+    }
+
+    /// Checks that the files may be written. If the manifest of a crate or of a project is trafoc's, so is all of it,
+    /// but for files that were changed since.
+    fn permit<'p>(
+        &self,
+        project: Option<&Path>,
+        files: impl Iterator<Item = &'p Path>,
+    ) -> Result<(), Failure> {
+        let of_project = project.map(|folder| folder.join(pytorch::project::MANIFEST));
+        let manifest = self.krate.as_ref().map(|folder| folder.join("Cargo.toml")).or(of_project);
         let is_ours = manifest.is_some_and(|manifest| Mark::Emitted.is_in(&manifest));
         let another = if self.krate.is_some() { "another folder for `--crate`" } else { "another `--out`" };
         let mut files = files.filter(|path| !is_ours || overwrite::is_changed(path));

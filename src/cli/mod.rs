@@ -86,6 +86,8 @@ mod preparation;
 mod prepared;
 pub mod print;
 #[cfg(feature = "interp")]
+mod project;
+#[cfg(feature = "interp")]
 mod rivals;
 pub mod run;
 #[cfg(feature = "interp")]

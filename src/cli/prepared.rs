@@ -53,6 +53,47 @@ impl Prepared {
     }
 }
 
+/// A recipe that fits its spec, with the name that messages give it, and what is to be said about it.
+pub struct Fitting {
+    /// The recipe.
+    pub recipe: Recipe,
+    name: String,
+    sink: Sink,
+}
+
+impl Fitting {
+    /// Reads a recipe, and checks that it fits the spec.
+    ///
+    /// # Errors
+    /// It has errors, which have been reported.
+    pub fn read(subject: &mut Subject, recipe: &Path, with: &[String], ui: &mut Ui) -> Result<Self, Failure> {
+        let (name, bytes) = recipe_text(recipe)?;
+        let mut sink = Sink::new();
+        let mut settings = Vec::new();
+        for argument in with {
+            match parse_setting(&mut subject.sources, ("--with", "steps=100"), argument) {
+                Ok(setting) => settings.push(setting),
+                Err(diagnostic) => sink.push(diagnostic),
+            }
+        }
+        let id = text::decode(&mut subject.sources, &name, &bytes, &mut sink);
+        let read = id.and_then(|id| recipe::read(&subject.sources, id, &settings, &mut sink));
+        if let Some(recipe) = &read {
+            agree::check(recipe, &subject.spec, &subject.graph, &mut sink);
+        }
+        match read {
+            Some(recipe) if !sink.has_errors() => Ok(Self { recipe, name, sink }),
+            Some(_) | None => Err(refused(sink, subject, &name, ui)),
+        }
+    }
+
+    /// Says what there is to say, and returns the recipe.
+    pub fn said(self, subject: &Subject, ui: &mut Ui) -> Recipe {
+        ui.diagnose(&self.sink.into_sorted(), &subject.sources);
+        self.recipe
+    }
+}
+
 /// Reads a recipe, checks that it fits the spec, and reads the data.
 ///
 /// # Errors
@@ -64,23 +105,7 @@ pub fn prepare_all(
     source: Source<'_>,
     ui: &mut Ui,
 ) -> Result<Prepared, Failure> {
-    let (name, bytes) = recipe_text(recipe)?;
-    let mut sink = Sink::new();
-    let mut settings = Vec::new();
-    for argument in with {
-        match parse_setting(&mut subject.sources, ("--with", "steps=100"), argument) {
-            Ok(setting) => settings.push(setting),
-            Err(diagnostic) => sink.push(diagnostic),
-        }
-    }
-    let id = text::decode(&mut subject.sources, &name, &bytes, &mut sink);
-    let read = id.and_then(|id| recipe::read(&subject.sources, id, &settings, &mut sink));
-    if let Some(recipe) = &read {
-        agree::check(recipe, &subject.spec, &subject.graph, &mut sink);
-    }
-    let (Some(recipe), false) = (read, sink.has_errors()) else {
-        return Err(refused(sink, &subject, &name, ui));
-    };
+    let Fitting { recipe, name, mut sink } = Fitting::read(&mut subject, recipe, with, ui)?;
     match data(&recipe, &subject, source, &mut sink, ui) {
         Ok((dataset, folder)) => {
             // What a run's data is warned of was said when the run began.
@@ -142,6 +167,13 @@ fn refused(sink: Sink, subject: &Subject, name: &str, ui: &mut Ui) -> Failure {
 pub fn documents(prepared: &Prepared) -> Result<Vec<(&'static str, String)>, Failure> {
     let Prepared { subject, recipe, dataset, .. } = prepared;
     let codebook = dataset.codebook.to_json().map_err(|e| Failure::bug(e.to_string()))?;
+    let mut documents = texts(subject, recipe);
+    documents.push((files::CODEBOOK, codebook));
+    Ok(documents)
+}
+
+/// The spec and the recipe with all defaults written out and with absolute paths, by their names in a checkpoint.
+pub fn texts(subject: &Subject, recipe: &Recipe) -> Vec<(&'static str, String)> {
     let mut recipe = recipe.clone();
     let data = &mut recipe.data;
     for locations in
@@ -153,11 +185,7 @@ pub fn documents(prepared: &Prepared) -> Result<Vec<(&'static str, String)>, Fai
         absolute_one(&mut from.path, subject);
         from.merges.iter_mut().for_each(|merges| absolute_one(merges, subject));
     }
-    Ok(vec![
-        (files::SPEC, expand(&subject.spec, Notation::Yaml)),
-        (files::RECIPE, print::yaml(&recipe.encode())),
-        (files::CODEBOOK, codebook),
-    ])
+    vec![(files::SPEC, expand(&subject.spec, Notation::Yaml)), (files::RECIPE, print::yaml(&recipe.encode()))]
 }
 
 /// Makes paths absolute, because the recipe in a run is in another folder than the original.

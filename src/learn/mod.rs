@@ -22,6 +22,8 @@ pub mod evaluate;
 pub mod loss;
 #[cfg(feature = "learn")]
 pub mod metric;
+#[cfg(feature = "learn")]
+pub mod project;
 #[cfg(feature = "interp")]
 pub mod prompt;
 pub mod random;

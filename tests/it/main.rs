@@ -92,6 +92,9 @@ mod png;
 #[cfg(test)]
 mod program;
 #[cfg(test)]
+#[cfg(feature = "flex")]
+mod project;
+#[cfg(test)]
 mod pytorch;
 #[cfg(test)]
 mod random;

@@ -105,7 +105,7 @@ impl Reader<'_> {
                     self.skip(c);
                     (last, has_token) = (Some(c), true);
                 }
-                c if c.is_ascii_alphanumeric() || "_.,:;=+-*/%<>!&|@~".contains(c) => {
+                c if c.is_ascii_alphanumeric() || "_.,:;=+-*/%<>!&|^@~".contains(c) => {
                     self.skip(c);
                     (last, has_token) = (Some(c), true);
                 }

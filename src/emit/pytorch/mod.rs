@@ -20,6 +20,7 @@ pub mod name;
 mod number;
 mod op;
 mod printer;
+pub mod project;
 mod root;
 pub mod runtime;
 mod syntax;

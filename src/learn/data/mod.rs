@@ -26,7 +26,7 @@ pub use batch::{Array, Batch, Labels};
 pub use codebook::Codebook;
 pub use examples::{Context, Part, Question, Sequences};
 pub use order::{Loader, ORDER, Order};
-pub use prepare::{Dataset, prepare, proportions};
+pub use prepare::{Dataset, positions, prepare, proportions};
 pub use read::Form;
 
 use std::path::PathBuf;

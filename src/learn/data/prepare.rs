@@ -131,6 +131,14 @@ pub(super) fn languages(spec: &ModelSpec) -> Option<(u64, Span)> {
     embed(spec).and_then(|e| Some((**e.languages.as_ref()?, e.places.of("languages"))))
 }
 
+/// The number of positions of an image; 0 if the spec reads none.
+pub fn positions(spec: &ModelSpec) -> u64 {
+    embed(spec).and_then(|e| e.patches.as_ref()).map_or(0, |patches| {
+        let side = *patches.image / (*patches.size).max(1);
+        side.saturating_mul(side)
+    })
+}
+
 /// The most positions of an example.
 pub(super) fn longest(recipe: &Recipe, spec: &ModelSpec) -> usize {
     let context = spec.context.and_then(|c| usize::try_from(c).ok()).unwrap_or(usize::MAX);
@@ -186,10 +194,7 @@ impl<'a> Plan<'a> {
             has_types: embed.is_some_and(|e| e.segments.is_some()),
             vocab: spec.vocab.unwrap_or(0),
             outputs: classes(spec).map_or(0, |(count, _)| usize::try_from(count).unwrap_or(usize::MAX)),
-            positions: embed.and_then(|e| e.patches.as_ref()).map_or(0, |p| {
-                let side = usize::try_from(*p.image / (*p.size).max(1)).unwrap_or(0);
-                side.saturating_mul(side)
-            }),
+            positions: usize::try_from(positions(spec)).unwrap_or(usize::MAX),
         }
     }
 }

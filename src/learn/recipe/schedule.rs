@@ -79,6 +79,15 @@ impl Schedule {
         }
     }
 
+    /// The share of the learning rate at the last step; 0 for schedules that fall without end.
+    pub fn floor(&self) -> f64 {
+        match self {
+            Self::Linear(s) => *s.floor,
+            Self::Cosine(s) => *s.floor,
+            Self::Constant(_) | Self::Noam(_) | Self::InverseSqrt(_) => 0.0,
+        }
+    }
+
     /// The factor on the learning rate at a `step`, counted from 1, of `total` steps.
     pub fn factor(&self, step: u64, total: u64, d_model: u64) -> f64 {
         let at = step.max(1) as f64;

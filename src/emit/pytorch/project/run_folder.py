@@ -1,0 +1,344 @@
+"""The folder of a run, which `trafoc eval`, `generate`, `predict`, `inspect` and
+`export` take.
+
+    RUN/checkpoints/step-000001000/    the model in one file, the state of training,
+                                       the spec, the recipe and the vocabulary
+                         whole.json    every file with its checksum, written last
+    RUN/torch/step-000001000/          model and optimizer in shards
+    RUN/metrics.jsonl                  a line for each step and each evaluation
+
+A checkpoint is written under another name, flushed and renamed, so a folder named
+`step-...` is complete. Older ones are deleted afterwards.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import math
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_state_dict,
+    set_model_state_dict,
+    set_state_dict,
+)
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
+
+SPEC, RECIPE, CODEBOOK = "spec.yaml", "recipe.yaml", "codebook.json"
+MODEL = "model.safetensors"
+
+
+class Refused(Exception):
+    """Why training cannot begin or continue."""
+
+
+@dataclass
+class State:
+    """What training continues with, in addition to the model and the optimizer."""
+
+    step: int
+    steps: int
+    seed: int
+    # The version of the generator that orders the examples.
+    order: int = 2
+    # Predictions that were learnt from.
+    targets: int = 0
+    # The step of the best evaluation, and its value.
+    best: dict[str, Any] | None = None
+    # The best value of the metric that may end training, and the evaluations since.
+    stop: float | None = None
+    stale: int = 0
+    finished: bool = False
+
+
+class Run:
+    """The folder of a run. The first process writes it; all of them have the shards."""
+
+    def __init__(self, root: Path, documents: dict[str, bytes], keep: int) -> None:
+        self.root, self.documents, self.keep = root, documents, keep
+        self.is_first = dist.get_rank() == 0
+        # The step of the newest checkpoint.
+        self.saved = 0
+        # What training begins with: a state and shards, or a file of weights. Only the
+        # first process knows the file.
+        self.state: dict[str, Any] | None = None
+        self.shards: Path | None = None
+        self.weights: Path | None = None
+
+    def open(self, name: str, data: Path, weights: Path | None) -> None:
+        """Locks the folder, and finds what training begins with."""
+        found: list[Any] = [None, None, None]
+        if self.is_first:
+            try:
+                self.weights = None if weights is None else weights_of(weights)
+                self.lock_or_create(name, data)
+                found[1:] = self.newest()
+                self.rewind(found[1]["step"] if found[1] else 0)
+            except Refused as why:
+                found[0] = str(why)
+        fault, self.state, self.shards = agreed(found)
+        if fault is not None:
+            raise Refused(fault)
+
+    def lock_or_create(self, name: str, data: Path) -> None:
+        is_new = not (self.root / "run.json").is_file()
+        known = ("lock", "start", "checkpoints", "torch")
+        others = [p for p in self.root.glob("*") if p.name not in known]
+        if is_new and others:
+            raise Refused(f"`{self.root}` is not empty, and not a run's folder")
+        for folder in ("start", "checkpoints", "torch"):
+            (self.root / folder).mkdir(parents=True, exist_ok=True)
+        # The system releases the lock when the process ends, even if it is killed.
+        self.lock = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(f"another process is training in `{self.root}`") from None
+        os.ftruncate(self.lock, 0)
+        os.write(self.lock, f"{os.getpid()}\n".encode())
+        if is_new:
+            path = None if self.weights is None else str(self.weights.resolve())
+            prepared = pretty({"folder": str(data.resolve())})
+            start = {
+                "weights.json": pretty({"weights": path}),
+                "prepared.json": prepared,
+            }
+            for file, content in (self.documents | start).items():
+                write(self.root / "start" / file, content)
+            marker = {"format": "trafoc-run/1", "name": name}
+            write(self.root / "run.json", pretty(marker))
+        # What a process that was killed has left.
+        for folder in ("checkpoints", "torch"):
+            for draft in (self.root / folder).glob(".*"):
+                shutil.rmtree(draft)
+
+    def newest(self) -> tuple[dict[str, Any] | None, Path | None]:
+        """The state of the newest checkpoint, and its shards if it has any."""
+        for path in checkpoints(self.root)[:1]:
+            for name, content in self.documents.items():
+                if (path / name).read_bytes() != content:
+                    raise Refused(f"the run in `{self.root}` has another {name}")
+            state = json.loads((path / "state.json").read_text())
+            if state.get("order") != 2 and not state["finished"]:
+                raise Refused(f"the run in `{self.root}` had another order of examples")
+            shards = self.root / "torch" / path.name
+            if shards.is_dir():
+                return state, shards
+            # The checkpoint is trafoc's own.
+            self.weights = path / MODEL
+            return state, None
+        return None, None
+
+    def begin(
+        self,
+        new: State,
+        model: nn.Module,
+        optimizers: list[torch.optim.Optimizer],
+        fresh: Callable[[], dict[str, Tensor]],
+    ) -> State:
+        """Gives the model its first weights; returns the state of training."""
+        state = new if self.state is None else State(**self.state)
+        self.saved = state.step
+        if self.shards is not None:
+            # Another number of processes may have written them.
+            weights, momenta = get_state_dict(model, optimizers)
+            both = {"model": weights, "optimizer": momenta}
+            load(both, checkpoint_id=self.shards)
+            weights, momenta = both["model"], both["optimizer"]
+            set_state_dict(
+                model, optimizers, model_state_dict=weights, optim_state_dict=momenta
+            )
+            if self.is_first:
+                say(f"continues from step {state.step}")
+            return state
+        # The first process has the weights and sends them to the others.
+        whole: dict[str, Any] = {}
+        fault = None
+        if self.weights is not None:
+            whole |= load_file(self.weights)
+            say(f"begins after step {state.step} with the weights of {self.weights}")
+            shapes = {name: x.shape for name, x in model.state_dict().items()}
+            if {name: x.shape for name, x in whole.items()} != shapes:
+                fault = f"{self.weights} does not hold the weights of this model"
+        elif self.is_first:
+            whole |= fresh()
+            say("begins with fresh weights")
+        if (fault := agreed([fault])[0]) is not None:
+            raise Refused(fault)
+        options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+        set_model_state_dict(model, whole, options=options)
+        return state
+
+    def save(
+        self, state: State, model: nn.Module, optimizers: list[torch.optim.Optimizer]
+    ) -> None:
+        """Writes a checkpoint and deletes old ones; the best one stays."""
+        name = named(state.step)
+        draft = self.root / "torch" / f".{name}.tmp"
+        weights, momenta = get_state_dict(model, optimizers)
+        save({"model": weights, "optimizer": momenta}, checkpoint_id=draft)
+        # The first process gathers the whole model in its main memory.
+        options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+        whole = get_model_state_dict(model, options=options)
+        if self.is_first:
+            replace(draft, self.root / "torch" / name)
+            self.put(name, state, whole)
+            best = None if state.best is None else named(state.best["step"])
+            kept = [path.name for path in checkpoints(self.root)[: self.keep]]
+            for path in (self.root / "checkpoints").glob("step-*"):
+                if path.name not in [*kept, best]:
+                    # Without its list it is no checkpoint, even if the rest stays.
+                    (path / "whole.json").unlink(missing_ok=True)
+                    shutil.rmtree(path)
+            for path in (self.root / "torch").glob("step-*"):
+                if path.name not in kept:
+                    shutil.rmtree(path)
+        self.saved = state.step
+        dist.barrier()
+
+    def put(self, name: str, state: State, weights: dict[str, Any]) -> None:
+        folder = self.root / "checkpoints"
+        draft = folder / f".{name}.tmp"
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        for file, content in self.documents.items():
+            write(draft / file, content)
+        save_file(
+            {n: x.float().contiguous() for n, x in weights.items()}, draft / MODEL
+        )
+        flush(draft / MODEL)
+        write(draft / "state.json", pretty(asdict(state)))
+        files = {path.name: digest(path) for path in sorted(draft.iterdir())}
+        write(
+            draft / "whole.json",
+            pretty({"format": "trafoc-checkpoint/1", "files": files}),
+        )
+        replace(draft, folder / name)
+
+    # only: average
+    def average(self, state: State, count: int) -> None:
+        """Writes the mean of the last checkpoints, which is the model of the run."""
+        if not self.is_first:
+            return
+        found = checkpoints(self.root)[:count]
+        sums: dict[str, Tensor] = {}
+        for path in found:
+            for name, x in load_file(path / MODEL).items():
+                sums[name] = x.double() + sums.get(name, 0)
+        self.put("averaged", state, {name: x / len(found) for name, x in sums.items()})
+
+    # end
+    def record(self, line: dict[str, Any]) -> None:
+        if self.is_first:
+            numbers = {name: finite(value) for name, value in line.items()}
+            with open(self.root / "metrics.jsonl", "a") as file:
+                file.write(json.dumps(numbers) + "\n")
+
+    def rewind(self, step: int) -> None:
+        """Removes what was recorded after a step, because it will be measured again."""
+        path = self.root / "metrics.jsonl"
+        if path.exists():
+            lines = path.read_text().split("\n")[:-1]
+            kept = [line + "\n" for line in lines if json.loads(line)["step"] <= step]
+            draft = path.with_name(".metrics.jsonl.tmp")
+            write(draft, "".join(kept).encode())
+            draft.replace(path)
+
+
+def agreed(found: list[Any]) -> list[Any]:
+    """What the first process has found."""
+    dist.broadcast_object_list(found)
+    return found
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def named(step: int) -> str:
+    return f"step-{step:09}"
+
+
+def finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def pretty(value: object) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    flush(path)
+
+
+def replace(draft: Path, target: Path) -> None:
+    """Gives a folder that is complete its name."""
+    flush(draft)
+    if target.exists():
+        # It is damaged, or the step was repeated after an older one was continued.
+        aside = target.with_name(f".{target.name}.old.tmp")
+        target.rename(aside)
+        draft.rename(target)
+        shutil.rmtree(aside)
+    else:
+        draft.rename(target)
+    flush(target.parent)
+
+
+def digest(path: Path) -> dict[str, Any]:
+    sha256, size = hashlib.sha256(), 0
+    with open(path, "rb") as file:
+        while part := file.read(1 << 20):
+            sha256.update(part)
+            size += len(part)
+    return {"bytes": size, "sha256": sha256.hexdigest()}
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether every byte of a checkpoint is as it was written."""
+    try:
+        files = json.loads((folder / "whole.json").read_text())["files"]
+        return all(digest(folder / name) == sum for name, sum in files.items())
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def checkpoints(root: Path) -> list[Path]:
+    """The checkpoints of a run that are whole, newest first."""
+    found = sorted((root / "checkpoints").glob("step-*"), reverse=True)
+    return [path for path in found if is_whole(path)]
+
+
+def weights_of(path: Path) -> Path:
+    """The file of weights that a path names, itself or that of a run."""
+    if not (path / "run.json").is_file():
+        if path.is_file():
+            return path
+        raise Refused(f"`{path}` is neither a run nor a file of weights")
+    for found in checkpoints(path):
+        return found / MODEL
+    raise Refused(f"`{path}` has no whole checkpoint")

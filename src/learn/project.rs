@@ -1,0 +1,264 @@
+//! What of a training project for PyTorch follows from a spec and its recipe.
+//!
+//! [`crate::emit::pytorch::project`] has the files and the words by which their parts are chosen; here each word and each
+//! setting is said for a recipe. What a recipe can say and PyTorch cannot is refused by name.
+
+use std::collections::BTreeSet;
+
+use super::data::store::Needs;
+use super::recipe::agree::Task;
+use super::recipe::optimizer::{Adjust, Optimizer};
+use super::recipe::value::{Betas, Decay};
+use super::recipe::{Masking, Metric, Recipe, Reduction, Schedule, Split, Tokens};
+use crate::emit::pytorch::project::{Project, Value};
+use crate::ir::Verified;
+use crate::spec::ModelSpec;
+
+/// The project that trains a spec, which headers call `named`, as a recipe says.
+///
+/// # Errors
+/// What of the recipe PyTorch cannot do, in a sentence without a full stop.
+pub fn project(graph: &Verified, spec: &ModelSpec, recipe: &Recipe, named: &str) -> Result<Project, String> {
+    let Some(task) = Task::of(spec) else {
+        return Err(format!("a model with the head `{}` has no target to be trained on", spec.head.part()));
+    };
+    if let Optimizer::Sgd(sgd) = &recipe.optimizer
+        && sgd.nesterov
+        && *sgd.dampening > 0.0
+    {
+        return Err("PyTorch's SGD has no `dampening` with `nesterov`".to_owned());
+    }
+    let needs = Needs::of(recipe, spec, task);
+    let mut words = BTreeSet::new();
+    task_words(task, &needs, &mut words);
+    recipe_words(recipe, &mut words);
+    metric_words(task, recipe, &mut words);
+    // Texts that are continued have no types; a graph without such an input takes none.
+    let has_types = graph.root().arguments().iter().any(|input| input.name == "token_types");
+    let is_typed = has_types && !matches!(task, Task::NextToken | Task::Translate);
+    words.extend(Some("token_types").filter(|_| is_typed));
+    words.extend(Some("outputs").filter(|_| graph.root().results.len() > 1 && task != Task::Span));
+    Ok(Project {
+        words,
+        settings: settings(spec, recipe),
+        needs: wanted(task, &needs),
+        spec: named.to_owned(),
+    })
+}
+
+/// The task's name in `data.json`.
+fn word(task: Task) -> &'static str {
+    match task {
+        Task::NextToken => "next_token",
+        Task::HiddenToken => "hidden_token",
+        Task::Translate => "translate",
+        Task::ClassifyText => "classify_text",
+        Task::ClassifyImage => "classify_image",
+        Task::Tag => "tag",
+        Task::Span => "span",
+    }
+}
+
+fn task_words(task: Task, needs: &Needs, words: &mut BTreeSet<&'static str>) {
+    let of_task: &[&str] = match task {
+        Task::NextToken => &["text", "positions"],
+        Task::HiddenToken => &["text", "positions", "masked"],
+        Task::Translate => &["text", "positions", "masked"],
+        Task::Tag => &["text", "positions", "masked"],
+        Task::ClassifyText => &["text", "classes", "masked"],
+        Task::ClassifyImage => &["classes"],
+        Task::Span => &["text", "masked"],
+    };
+    words.insert(word(task));
+    words.extend(of_task);
+    match task {
+        Task::ClassifyText | Task::ClassifyImage if needs.several => words.extend(["several"]),
+        Task::ClassifyText => words.extend(["one_class", "one_class_text"]),
+        Task::ClassifyImage => words.extend(["one_class", "one_class_image"]),
+        Task::NextToken | Task::HiddenToken | Task::Translate | Task::Tag | Task::Span => {}
+    }
+    words.extend(needs.languages.map(|_| "languages"));
+}
+
+fn recipe_words(recipe: &Recipe, words: &mut BTreeSet<&'static str>) {
+    words.insert(recipe.optimizer.part());
+    words.insert(recipe.schedule.part());
+    words.insert(match recipe.reduction {
+        Reduction::Mean => "mean",
+        Reduction::Sum => "sum",
+    });
+    words.insert(if recipe.steps.is_some() { "steps" } else { "epochs" });
+    let warms_up = match &recipe.schedule {
+        Schedule::Constant(constant) => *constant.warmup > 0,
+        Schedule::Linear(_) | Schedule::Cosine(_) | Schedule::Noam(_) | Schedule::InverseSqrt(_) => true,
+    };
+    let is_constant = matches!(recipe.schedule, Schedule::Constant(_));
+    let holds = [
+        ("bucket", *recipe.batch.bucket > 0),
+        ("decay", recipe.optimizer.decays().iter().any(|decay| !decay.0.is_empty())),
+        ("warmup", warms_up),
+        ("constant_warmup", warms_up && is_constant),
+        ("clip", recipe.clip.is_some()),
+        ("smoothing", *recipe.label_smoothing > 0.0),
+        ("freeze", !recipe.freeze.0.is_empty()),
+        ("matches", !recipe.freeze.0.is_empty()),
+        ("average", recipe.average.is_some()),
+        ("evaluate_every", recipe.evaluate.every.is_some()),
+        ("stop", recipe.stop.is_some()),
+    ];
+    words.extend(holds.into_iter().filter(|(_, holds)| *holds).map(|(word, _)| word));
+    words.extend(Some("matches").filter(|_| words.contains("decay")));
+}
+
+fn metric_words(task: Task, recipe: &Recipe, words: &mut BTreeSet<&'static str>) {
+    let metrics = &recipe.evaluate.metrics;
+    let has = |of: &[Metric]| metrics.iter().any(|metric| of.contains(metric));
+    words.extend(metrics.iter().map(|metric| metric.word()));
+    let compares =
+        has(&[Metric::Bleu, Metric::WordBleu, Metric::SentenceBleu, Metric::ExactMatch, Metric::F1]);
+    let writes = task == Task::Translate && compares;
+    let answers = task == Task::Span && compares;
+    let counts = has(&[Metric::BitsPerCharacter]) && recipe.evaluate.limit.is_some();
+    let tokenizer = match &recipe.tokens {
+        Some(Tokens::Characters(_)) => "characters",
+        Some(Tokens::Words(_)) => "words",
+        Some(Tokens::Bytes(_)) => "bytes",
+        Some(Tokens::Bpe(_) | Tokens::WordPiece(_) | Tokens::File(_)) => "subword",
+        None => "",
+    };
+    let decodes = writes || counts;
+    let holds = [
+        ("predicted", has(&[Metric::Accuracy, Metric::MacroF1])),
+        ("writes", writes),
+        ("answers", answers),
+        ("texts", writes || answers),
+        ("counts_characters", counts),
+        ("decodes", decodes),
+        (tokenizer, decodes),
+        ("codebook", decodes && tokenizer != "bytes"),
+    ];
+    words.extend(holds.into_iter().filter(|(_, holds)| *holds).map(|(word, _)| word));
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn pair(betas: Betas) -> Value {
+    Value::Tuple(vec![Value::Float(betas.0), Value::Float(betas.1)])
+}
+
+fn rules(decay: &Decay) -> Value {
+    let rule = |(pattern, decay): &(super::recipe::Pattern, crate::field::NotNegative)| {
+        Value::Tuple(vec![text(&pattern.text), Value::Float(**decay)])
+    };
+    Value::Tuple(decay.0.iter().map(rule).collect())
+}
+
+/// The values of all settings; a project takes those whose fields it has.
+fn settings(spec: &ModelSpec, recipe: &Recipe) -> Vec<(&'static str, Value)> {
+    let masking = recipe.masking.clone().unwrap_or_else(Masking::usual);
+    let shares = [*masking.share, *masking.hide, *masking.replace].map(Value::Float);
+    let data = &recipe.data;
+    let held = data.split.as_ref().is_some_and(|split| *split.validation > 0.0);
+    let usual = if held || data.validation.is_some() { Split::Validation } else { Split::Train };
+    let evaluate = &recipe.evaluate;
+    let stop = recipe.stop.as_ref();
+    let mut all = vec![
+        ("name", text(&spec.name)),
+        ("seed", Value::Int(*recipe.seed)),
+        ("batch_size", Value::Int(*recipe.batch.size)),
+        ("accumulate", Value::Int(*recipe.batch.accumulate)),
+        ("bucket", Value::Int(*recipe.batch.bucket)),
+        ("steps", Value::maybe(recipe.steps.map(|steps| *steps))),
+        ("epochs", Value::maybe(recipe.epochs.map(|epochs| *epochs))),
+        ("warmup", Value::Int(recipe.schedule.warmup())),
+        ("floor", Value::Float(recipe.schedule.floor())),
+        ("d_model", Value::Int(spec.d_model)),
+        ("clip", recipe.clip.map_or(Value::None, |clip| Value::Float(*clip))),
+        ("label_smoothing", Value::Float(*recipe.label_smoothing)),
+        ("masking", Value::Tuple(shares.to_vec())),
+        ("freeze", Value::Tuple(recipe.freeze.0.iter().map(|pattern| text(&pattern.text)).collect())),
+        ("checkpoint_every", Value::Int(*recipe.checkpoint.every)),
+        ("checkpoint_keep", Value::Int(*recipe.checkpoint.keep)),
+        ("average", Value::maybe(recipe.average.map(|average| *average))),
+        ("evaluate_every", Value::maybe(evaluate.every.map(|every| *every))),
+        ("evaluate_split", text(evaluate.split.unwrap_or(usual).word())),
+        ("evaluate_limit", Value::maybe(evaluate.limit.map(|limit| *limit))),
+        ("metrics", Value::Tuple(evaluate.metrics.iter().map(|metric| text(metric.word())).collect())),
+        ("stop_metric", text(stop.map_or(Metric::Loss, |stop| stop.metric).word())),
+        ("stop_patience", Value::maybe(stop.map(|stop| *stop.patience))),
+        ("positions", Value::Int(super::data::positions(spec))),
+    ];
+    all.extend(optimizer(&recipe.optimizer));
+    all
+}
+
+fn optimizer(optimizer: &Optimizer) -> Vec<(&'static str, Value)> {
+    let rate = ("learning_rate", Value::Float(optimizer.learning_rate()));
+    match optimizer {
+        Optimizer::Adam(o) => vec![
+            rate,
+            ("betas", pair(o.betas)),
+            ("eps", Value::Float(*o.eps)),
+            ("weight_decay", Value::Float(*o.weight_decay)),
+            ("decay", rules(&o.decay)),
+        ],
+        Optimizer::AdamW(o) => vec![
+            rate,
+            ("betas", pair(o.betas)),
+            ("eps", Value::Float(*o.eps)),
+            ("weight_decay", Value::Float(*o.weight_decay)),
+            ("decay", rules(&o.decay)),
+        ],
+        Optimizer::Sgd(o) => vec![
+            rate,
+            ("momentum", Value::Float(*o.momentum)),
+            ("dampening", Value::Float(*o.dampening)),
+            ("nesterov", Value::Bool(o.nesterov)),
+            ("weight_decay", Value::Float(*o.weight_decay)),
+            ("decay", rules(&o.decay)),
+        ],
+        Optimizer::Muon(o) => vec![
+            rate,
+            ("momentum", Value::Float(*o.momentum)),
+            ("nesterov", Value::Bool(o.nesterov)),
+            ("eps", Value::Float(*o.eps)),
+            ("iterations", Value::Int(*o.iterations)),
+            (
+                "adjust",
+                text(match o.adjust {
+                    Adjust::Original => "original",
+                    Adjust::MatchRmsAdamW => "match_rms_adamw",
+                }),
+            ),
+            ("weight_decay", Value::Float(*o.weight_decay)),
+            ("decay", rules(&o.decay)),
+            ("others_learning_rate", Value::Float(*o.others.learning_rate)),
+            ("others_betas", pair(o.others.betas)),
+            ("others_eps", Value::Float(*o.others.eps)),
+            ("others_weight_decay", Value::Float(*o.others.weight_decay)),
+            ("others_decay", rules(&o.others.decay)),
+        ],
+    }
+}
+
+/// What `data.json` must say of the spec.
+fn wanted(task: Task, needs: &Needs) -> Vec<(&'static str, Value)> {
+    let image = needs.image.map_or(Value::None, |form| {
+        Value::Map(vec![
+            ("channels", Value::Int(form.channels as u64)),
+            ("side", Value::Int(form.side as u64)),
+        ])
+    });
+    vec![
+        ("task", text(word(task))),
+        ("vocab", Value::maybe(needs.vocab)),
+        ("source_vocab", Value::maybe(needs.source_vocab)),
+        ("classes", Value::maybe(needs.classes)),
+        ("several", Value::Bool(needs.several)),
+        ("languages", Value::maybe(needs.languages)),
+        ("image", image),
+        ("longest", Value::maybe(needs.longest)),
+    ]
+}
