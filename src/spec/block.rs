@@ -120,11 +120,14 @@ pub struct Site<'a> {
 /// whose layers are nearly all alike, and few enough that a spec is checked in a tenth of a second.
 pub const MAX_CALLS: usize = 4_096;
 
+/// A tree and the part that it describes; `None` after an error, which has been reported.
+type KnownPart = (Node, Option<Arc<Part>>);
+
 /// The parts of a stack that have been decoded, so that a text that describes many call sites is decoded once.
 #[derive(Default)]
 pub struct Known {
-    /// By kind, place and digest of the tree; absent after an error, which has been reported.
-    parts: BTreeMap<(PartKind, Span, u64), Vec<(Node, Option<Arc<Part>>)>>,
+    /// By kind, place and digest of the tree.
+    parts: BTreeMap<(PartKind, Span, u64), Vec<KnownPart>>,
     /// The digests of what parts are when they are written in full, by their places in memory, which they keep as long
     /// as `parts` has them.
     digests: BTreeMap<*const Part, u64>,

@@ -487,7 +487,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
             let target = statement.target.as_str();
             let is_read = read.remove(target);
             let is_last = assigned.insert(target);
-            if !is_read && !(target == stream && is_last) {
+            let is_result = target == stream && is_last;
+            if !is_read && !is_result {
                 unused.push(statement);
             }
             mentions(&statement.value, &mut |name| {
