@@ -16,13 +16,19 @@ use super::format::{Format, FormatArg};
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{ForceArg, Mark};
-use super::subject::SpecArgs;
+use super::subject::{SpecArgs, Subject};
 use super::tensors::tensors_failure;
 use super::ui::Ui;
 use crate::diag::Sink;
+use crate::emit::pytorch;
+use crate::hub::code::read::FAMILY;
+use crate::hub::code::{self, Code};
 use crate::hub::export::{Exported, Obstacles, export};
 use crate::hub::mapping::{Parameters, parameters};
+use crate::hub::shelf::Families;
 use crate::hub::written::{Written, keep, tensors};
+use crate::names::Names;
+use crate::names::check::Keys;
 use crate::source::SourceMap;
 use crate::tensor_file::{self, Saved, TensorFile};
 
@@ -42,6 +48,9 @@ pub struct Export {
     /// The family to write; the first that can express the spec if not given
     #[arg(long, value_name = "NAME")]
     pub family: Option<String>,
+    /// Write a directory with Python code of its own, as is also done if no family can express the spec
+    #[arg(long, conflicts_with = "family")]
+    pub code: bool,
     /// Whether existing files are overwritten.
     #[command(flatten)]
     pub force: ForceArg,
@@ -72,14 +81,16 @@ const COPIED: &[&str] = &[
 pub struct Data {
     /// The directory that was written.
     path: PathBuf,
-    /// The family of the model.
-    family: String,
+    /// The family of the model; null if the directory has code of its own.
+    family: Option<String>,
     /// Its architecture, as the config names it.
     architecture: String,
     /// The number of tensors.
     tensors: usize,
     /// The settings for training that the config has no key for.
     not_kept: Vec<String>,
+    /// The files with code.
+    code: Vec<String>,
     /// The other files that were written or copied.
     others: Vec<String>,
 }
@@ -93,88 +104,149 @@ impl Command for Export {
 
     /// Writes the directory.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
-        self.permit([CONFIG, WEIGHTS].into_iter())?;
+        self.permit([CONFIG, WEIGHTS].into_iter(), Mark::Unmarked)?;
         let subject = self.spec.compile(ui)?;
-        let own = subject.model.as_ref().map(|m| m.imported.family.name.clone());
         let families = families(self.spec.families())?;
-        let mut sources = crate::spec::load::sources();
-        let mut sink = Sink::new();
-        let preferred = self.family.clone().or(own);
-        if let Some(name) = self.family.as_deref().filter(|name| !families.names().contains(name)) {
-            let message = format!("there is no family `{name}`");
-            let help = format!("the families are {}", families.names().join(", "));
-            return Err(Failure::usage(message).help(help));
-        }
         let parameters = parameters(&subject.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
-        let found = export(&subject.spec, &families, preferred.as_deref(), &mut sources, &mut sink);
-        let exported = found.map_err(|obstacles| refusal(&obstacles, ui, sink, &sources))?;
-        let tensors = tensors(&parameters, &exported.names(), &exported).map_err(|misfits| {
-            let failure =
-                Failure::bug(format!("the family {} does not name every parameter", exported.family.name));
-            misfits.into_iter().fold(failure, |f, m| f.help(m.message))
-        })?;
+        let form = self.form(&subject, &families, ui)?;
+        self.permit(form.code().iter().map(|(name, _)| name.as_str()), Mark::Emitted)?;
+        let tensors = form.tensors(&parameters)?;
         let run = self.run_of(ui)?;
-        let own = run.as_ref().map(ExportedRun::weights);
-        let mut weights = match (self.weights.as_ref().or(own), &subject.model) {
-            (None, None) => {
-                let message = "an export needs weights";
-                return Err(
-                    Failure::usage(message).help("give `--weights FILE`, as `trafoc train` writes it")
-                );
-            }
-            (given, Some(model)) => {
-                let path = given.unwrap_or(&model.folder);
-                Weights::Named(Box::new(subject.tensors(path)?))
-            }
-            (Some(path), None) if subject.spec.weights.is_some() => {
-                Weights::Named(Box::new(subject.tensors(path)?))
-            }
-            (Some(path), None) => Weights::File(open(path, &parameters)?),
-        };
-        let mut json = exported.config(&subject.spec.name);
-        if let Some(model) = &subject.model {
-            keep(&mut json, &model.config, &families);
-        }
+        let mut weights = self.weights(&subject, run.as_ref(), &parameters)?;
+        let mut json = form.config(&subject, &families);
         if let Some(run) = &run {
             run.name_classes(&mut json);
+            if let Form::Code(_) = form {
+                run.name_tokens(&mut json);
+            }
         }
         let text = serde_json::to_string_pretty(&json).map_err(|e| Failure::bug(e.to_string()))?;
         let staged = Staged::begin(&self.to)?;
         let folder = staged.folder();
         file::write(&folder.join(CONFIG), &(text + "\n"))?;
+        for (name, text) in form.code() {
+            file::write(&folder.join(name), text)?;
+        }
         write(&folder.join(WEIGHTS), &tensors, &mut weights)?;
         let others = match (&subject.model, &run) {
             (Some(model), _) => copy_others(model, &self.to, folder)?,
-            (None, Some(run)) => run.write(folder, ui)?,
+            (None, Some(run)) => run.write(folder, &subject.graph, ui)?,
             (None, None) => Vec::new(),
         };
-        self.permit(others.iter().map(String::as_str))?;
+        self.permit(others.iter().map(String::as_str), Mark::Unmarked)?;
         // A file that is overwritten may be the one the weights were read from.
         drop(weights);
         staged.finish(CONFIG)?;
-        if !exported.lost.is_empty() {
+        let lost = form.lost();
+        if !lost.is_empty() {
             ui.note(
                 "note: these concern only training and are not kept, because the family has no key \
                 for them:",
             );
-            exported.lost.iter().for_each(|line| ui.note(&format!("  {line}")));
+            lost.iter().for_each(|line| ui.note(&format!("  {line}")));
         }
         ui.next(&format!("trafoc check {}", quoted(&self.to.display().to_string())));
-        let Exported { family, architecture, lost, .. } = exported;
-        let text = format!("{} ({architecture}, family {})\n", self.to.display(), family.name);
+        let (family, architecture) = (form.family(), form.architecture().to_owned());
+        let made = match &family {
+            Some(family) => format!("family {family}"),
+            None => "with code of its own".to_owned(),
+        };
+        let text = format!("{} ({architecture}, {made})\n", self.to.display());
         let data = Data {
             path: self.to.clone(),
-            family: family.name.clone(),
+            family,
             architecture,
             tensors: tensors.len(),
-            not_kept: lost,
+            not_kept: lost.to_vec(),
+            code: form.code().iter().map(|(name, _)| name.clone()).collect(),
             others,
         };
         Ok(Output::new(text, data))
     }
 }
 
+/// What is written: a model of a family, or one with code of its own.
+enum Form {
+    Family(Box<Exported>),
+    Code(Box<Code>),
+}
+
+impl Form {
+    /// The files with code, by name.
+    fn code(&self) -> &[(String, String)] {
+        match self {
+            Form::Family(_) => &[],
+            Form::Code(code) => &code.files,
+        }
+    }
+
+    /// The family, if the model is one of a family.
+    fn family(&self) -> Option<String> {
+        match self {
+            Form::Family(exported) => Some(exported.family.name.clone()),
+            Form::Code(_) => None,
+        }
+    }
+
+    fn architecture(&self) -> &str {
+        match self {
+            Form::Family(exported) => &exported.architecture,
+            Form::Code(code) => &code.architecture,
+        }
+    }
+
+    /// The settings for training that the directory does not keep.
+    fn lost(&self) -> &[String] {
+        match self {
+            Form::Family(exported) => &exported.lost,
+            Form::Code(_) => &[],
+        }
+    }
+
+    /// The tensors of the directory and the parameters in them.
+    fn tensors(&self, parameters: &Parameters) -> Result<IndexMap<String, Written>, Failure> {
+        let (found, of) = match self {
+            Form::Family(exported) => {
+                let found = tensors(parameters, &exported.names(), &**exported);
+                (found, format!("the family {}", exported.family.name))
+            }
+            Form::Code(_) => {
+                let names = Names { paths: Some(String::new()), ..Names::default() };
+                (tensors(parameters, &names, &Keys::default()), "the spec".to_owned())
+            }
+        };
+        found.map_err(|misfits| {
+            let failure = Failure::bug(format!("{of} does not name every parameter"));
+            misfits.into_iter().fold(failure, |f, m| f.help(m.message))
+        })
+    }
+
+    /// The config, with what the config of an imported model says about its use.
+    fn config(&self, subject: &Subject, families: &Families) -> serde_json::Value {
+        let own = subject.model.as_ref().map(|model| &model.config);
+        match self {
+            Form::Family(exported) => {
+                let mut json = exported.config(&subject.spec.name);
+                if let Some(own) = own {
+                    keep(&mut json, own, families);
+                }
+                json
+            }
+            Form::Code(code) => {
+                let mut json = code.config.clone();
+                if let Some(own) = own {
+                    code::keep(&mut json, own);
+                }
+                json
+            }
+        }
+    }
+}
+
 /// Without the interpreter, runs cannot be read, so this type has no values.
+#[cfg(not(feature = "interp"))]
+use crate::ir::Graph;
+
 #[cfg(not(feature = "interp"))]
 enum ExportedRun {}
 
@@ -188,17 +260,89 @@ impl ExportedRun {
         match *self {}
     }
 
-    fn write(&self, _: &Path, _: &Ui) -> Result<Vec<String>, Failure> {
+    fn name_tokens(&self, _: &mut serde_json::Value) {
+        match *self {}
+    }
+
+    fn write(&self, _: &Path, _: &Graph, _: &Ui) -> Result<Vec<String>, Failure> {
         match *self {}
     }
 }
 
 impl Export {
     /// Checks that these files of the directory may be written.
-    fn permit<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Result<(), Failure> {
-        names.try_for_each(|name| {
-            self.force.permit(&self.to.join(name), Mark::Unmarked, "another directory for `--to`")
-        })
+    fn permit<'n>(&self, mut names: impl Iterator<Item = &'n str>, mark: Mark) -> Result<(), Failure> {
+        names
+            .try_for_each(|name| self.force.permit(&self.to.join(name), mark, "another directory for `--to`"))
+    }
+
+    /// What is written: the family that is asked for, or the first that can express the spec, or code.
+    fn form(&self, subject: &Subject, families: &Families, ui: &mut Ui) -> Result<Form, Failure> {
+        if self.code {
+            return with_code(subject).map_err(|why| {
+                Failure::new(Exit::Refused, format!("this spec cannot be exported as code: {why}"))
+            });
+        }
+        if let Some(name) = self.family.as_deref().filter(|name| !families.names().contains(name)) {
+            let message = format!("there is no family `{name}`");
+            let help = format!("the families are {}", families.names().join(", "));
+            return Err(Failure::usage(message).help(help));
+        }
+        let own = subject.model.as_ref().map(|m| m.imported.family.name.clone());
+        let preferred = self.family.clone().or(own.filter(|own| own != FAMILY));
+        let mut sources = crate::spec::load::sources();
+        let mut sink = Sink::new();
+        let found = export(&subject.spec, families, preferred.as_deref(), &mut sources, &mut sink);
+        let obstacles = match found {
+            Ok(exported) => return Ok(Form::Family(Box::new(exported))),
+            Err(obstacles) => obstacles,
+        };
+        if self.family.is_some() {
+            return Err(refusal(&obstacles, ui, sink, &sources));
+        }
+        match with_code(subject) {
+            Ok(code) => {
+                let nearest = match (&obstacles.family, obstacles.knobs.as_slice()) {
+                    (Some(family), [first, ..]) => {
+                        format!("; the closest is {family}, which differs in {first}")
+                    }
+                    (_, _) => String::new(),
+                };
+                ui.note(&format!(
+                    "note: no family can express this spec, so the directory has code of its own, which \
+                    `trust_remote_code=True` allows to run{nearest}"
+                ));
+                Ok(code)
+            }
+            Err(why) => {
+                let failure = refusal(&obstacles, ui, sink, &sources);
+                Err(failure.help(format!("it cannot be exported with code of its own either: {why}")))
+            }
+        }
+    }
+
+    /// The source of the parameters: the file that is given, the run, or the imported directory.
+    fn weights(
+        &self,
+        subject: &Subject,
+        run: Option<&ExportedRun>,
+        parameters: &Parameters,
+    ) -> Result<Weights, Failure> {
+        let own = run.map(ExportedRun::weights);
+        match (self.weights.as_ref().or(own), &subject.model) {
+            (None, None) => {
+                let message = "an export needs weights";
+                Err(Failure::usage(message).help("give `--weights FILE`, as `trafoc train` writes it"))
+            }
+            (given, Some(model)) => {
+                let path = given.unwrap_or(&model.folder);
+                Ok(Weights::Named(Box::new(subject.tensors(path)?)))
+            }
+            (Some(path), None) if subject.spec.weights.is_some() => {
+                Ok(Weights::Named(Box::new(subject.tensors(path)?)))
+            }
+            (Some(path), None) => Ok(Weights::File(open(path, parameters)?)),
+        }
     }
 
     /// The run that is exported with its weights, unless other weights are given.
@@ -290,6 +434,15 @@ fn copy_others(model: &HubModel, to: &Path, folder: &Path) -> Result<Vec<String>
         copied.push((*name).to_owned());
     }
     Ok(copied)
+}
+
+/// The code of a spec, or why there is none: one sentence without a full stop.
+fn with_code(subject: &Subject) -> Result<Form, String> {
+    if let Some(why) = pytorch::refusal(&subject.graph) {
+        return Err(why);
+    }
+    let made = code::code(&subject.graph, &subject.spec, &subject.sources, &subject.name);
+    made.map(|code| Form::Code(Box::new(code))).map_err(|bug| bug.to_string())
 }
 
 fn refusal(obstacles: &Obstacles, ui: &mut Ui, sink: Sink, sources: &SourceMap) -> Failure {

@@ -10,6 +10,7 @@ use super::file;
 use super::outcome::Failure;
 use super::run_folder::{pick, read_codebook, report_damage, run_failure};
 use super::ui::Ui;
+use crate::ir::Graph;
 use crate::learn::data::Codebook;
 use crate::learn::recipe::agree::Task;
 use crate::learn::run_dir;
@@ -54,12 +55,51 @@ impl ExportedRun {
         config["label2id"] = names.map(|(i, name)| (name.clone(), json!(i))).collect();
     }
 
+    /// Puts the ids of special tokens into a config.
+    pub fn name_tokens(&self, config: &mut Json) {
+        let Some(own) = self.writing(0) else {
+            config["pad_token_id"] = json!(self.codebook.marks().pad);
+            return;
+        };
+        for key in ["pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"] {
+            if let Some(id) = own.get(key) {
+                config[key] = id.clone();
+            }
+        }
+    }
+
+    /// How a text is written: the special tokens, and how long it may be as `trafoc generate` has it. `None`
+    /// if the model writes none. `context` is how many positions it has.
+    fn writing(&self, context: u64) -> Option<Json> {
+        let codebook = &self.codebook;
+        let marks = codebook.marks();
+        let mut writing = json!({ "pad_token_id": marks.pad });
+        for (key, id) in [("bos_token_id", marks.start), ("eos_token_id", marks.end)] {
+            if let Some(id) = id {
+                writing[key] = json!(id);
+            }
+        }
+        match codebook.task {
+            // The last token takes no position, because none follows it.
+            Task::NextToken => writing["max_length"] = json!(context.saturating_add(1)),
+            Task::Translate => {
+                writing["decoder_start_token_id"] = json!(codebook.first_of_target());
+                writing["max_new_tokens"] = json!(codebook.longest);
+            }
+            Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => {
+                return None;
+            }
+        }
+        Some(writing)
+    }
+
     /// Writes the files next to the weights and returns their names.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn write(&self, folder: &Path, ui: &Ui) -> Result<Vec<String>, Failure> {
+    pub fn write(&self, folder: &Path, graph: &Graph, ui: &Ui) -> Result<Vec<String>, Failure> {
         let mut written = Vec::new();
+        let has_types = graph.root().arguments().iter().any(|input| input.name == "token_types");
         let mut put = |name: &str, text: String| {
             written.push(name.to_owned());
             file::write(&folder.join(name), &text)
@@ -80,22 +120,13 @@ impl ExportedRun {
         } else if let Some(tokenizer) = &codebook.tokenizer {
             let text = tokenizer_json(tokenizer, frame);
             put("tokenizer.json", text.ok_or_else(|| Failure::bug("a tokenizer cannot be written"))?)?;
-            put("tokenizer_config.json", pretty(&config_json(tokenizer, codebook.longest as u64))?)?;
+            put(
+                "tokenizer_config.json",
+                pretty(&config_json(tokenizer, codebook.longest as u64, has_types))?,
+            )?;
         }
-        let marks = codebook.marks();
-        let mut writing = json!({ "pad_token_id": marks.pad });
-        for (key, id) in [("bos_token_id", marks.start), ("eos_token_id", marks.end)] {
-            if let Some(id) = id {
-                writing[key] = json!(id);
-            }
-        }
-        match codebook.task {
-            Task::NextToken => put("generation_config.json", pretty(&writing)?)?,
-            Task::Translate => {
-                writing["decoder_start_token_id"] = json!(codebook.first_of_target());
-                put("generation_config.json", pretty(&writing)?)?;
-            }
-            Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => {}
+        if let Some(writing) = self.writing(graph.context) {
+            put("generation_config.json", pretty(&writing)?)?;
         }
         if let Some(form) = codebook.image {
             let size = json!({ "height": form.side, "width": form.side });

@@ -115,7 +115,10 @@ impl Command for Import {
         let imported = &model.imported;
         let spec =
             if self.over.changes() { expand(&subject.spec, Notation::Yaml) } else { imported.text.clone() };
-        let text = spec + "\n" + &named_weights(&model, &subject.graph);
+        let text = match named_weights(&model, &subject.graph) {
+            Some(weights) => spec + "\n" + &weights,
+            None => spec,
+        };
         let text = match notation {
             Notation::Yaml => text,
             Notation::Dsl => converted(&text)?,
@@ -169,11 +172,13 @@ impl Import {
 }
 
 /// What the tensors of the directory are called, as the spec's own `weights`: the spec alone reads its files.
-fn named_weights(model: &HubModel, graph: &Graph) -> String {
+/// `None` if they are called like the parameters.
+fn named_weights(model: &HubModel, graph: &Graph) -> Option<String> {
     let checkpoint = Checkpoint::open(&model.folder).ok();
     let tensors: Option<Vec<&str>> = checkpoint.as_ref().map(|checkpoint| checkpoint.names().collect());
     let weights = weights(&model.imported, tensors.as_deref(), graph);
-    print::yaml(&Node::map(vec![entry("weights", weights)], Span::default()))
+    let is_needed = weights.entries().is_some_and(|rows| !rows.is_empty());
+    is_needed.then(|| print::yaml(&Node::map(vec![entry("weights", weights)], Span::default())))
 }
 
 /// Converts YAML to the other notation.

@@ -26,7 +26,7 @@ impl Subject {
             }
             (None, Some(own)) => mapping::map(&parameters, own.names(), &self.spec.keys(), &checkpoint),
             (None, None) => {
-                let names = Names { or_paths: true, ..Names::default() };
+                let names = Names { paths: Some(String::new()), ..Names::default() };
                 mapping::map(&parameters, &names, &Keys::default(), &checkpoint)
             }
         };

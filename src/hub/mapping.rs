@@ -139,11 +139,11 @@ pub fn candidates(
         let renamed: Vec<Candidate> = renamed.collect();
         found.extend(renamed);
     }
-    if names.or_paths {
+    if let Some(prefix) = &names.paths {
         let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
         let place = Place::whole(*rows, rest.iter().product());
         found.push(Candidate {
-            tensor: path.to_owned(),
+            tensor: format!("{prefix}{path}"),
             shape: shape.to_vec(),
             place,
             absent: None,

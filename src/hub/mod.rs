@@ -6,15 +6,19 @@
 //! parameter of the spec's graph among the tensors of a [`checkpoint`], [`export`] goes the other way, and
 //! [`written`] prepares the contents of the files.
 //!
+//! A spec that no family can express is exported with [`code`] of its own, and read from its config.
+//!
 //! Code in a directory is never run, and no file outside of it is opened. Nothing here needs burn:
 //! parameters are handed one by one to the code that builds the model.
 
 pub mod arrange;
 pub mod checkpoint;
+pub mod code;
 pub mod config;
 pub mod export;
 pub mod family;
 pub mod import;
+pub mod imported;
 pub mod mapping;
 pub mod own_names;
 pub mod shelf;
@@ -23,69 +27,19 @@ mod template;
 pub mod tensors;
 pub mod written;
 
-use serde_json::{Map, Value as Json};
+pub use imported::Imported;
+
+use serde_json::Value as Json;
 
 use config::{Config, model_type};
-use family::Family;
 use shelf::Families;
 use target::Target;
 
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
-use crate::names::Names;
-use crate::names::formula::Scope;
 use crate::names::json;
 use crate::source::{SourceId, SourceMap};
 use crate::syntax::{Notation, parse};
-
-/// An imported model: its family, the values of its config, and the spec.
-#[derive(Clone, Debug)]
-pub struct Imported {
-    /// The family the model belongs to.
-    pub family: Family,
-    /// The class of model, such as `LlamaForCausalLM`.
-    pub architecture: String,
-    /// The head of that class.
-    pub head: String,
-    /// A value for every key of the family.
-    pub values: indexmap::IndexMap<String, Json>,
-    /// Keys that were ignored because they concern only how a model is run.
-    pub passed: Vec<String>,
-    /// The spec as text, without fields that equal their default.
-    pub text: String,
-    /// How a target is derived from the source if none is given.
-    pub target: Option<Target>,
-}
-
-impl Scope for Imported {
-    fn key(&self, name: &str) -> Option<&Json> {
-        self.values.get(name)
-    }
-    fn table(&self, name: &str) -> Option<&Map<String, Json>> {
-        self.family.tables.get(name)
-    }
-}
-
-impl Imported {
-    /// The names of the model's tensors, in the form that a file with these tensors uses.
-    pub fn names<'a>(&self, tensors: impl IntoIterator<Item = &'a str>) -> Names {
-        let prefix = self.family.prefix.as_str();
-        let has_prefix = !prefix.is_empty() && tensors.into_iter().any(|name| name.starts_with(prefix));
-        self.family.tensor_names(&self.head, has_prefix)
-    }
-}
-
-impl Family {
-    /// The names of all tensors of a model with this head, where the body's names may have the prefix.
-    pub fn tensor_names(&self, head: &str, has_prefix: bool) -> Names {
-        let body = if has_prefix { self.names.behind(&self.prefix) } else { self.names.clone() };
-        let names = match self.heads.get(head) {
-            Some(head) => body.and(&head.names),
-            None => body,
-        };
-        Names { older: self.older.clone(), ..names }
-    }
-}
 
 /// Imports a config that is a source of `sources`. Returns `None` after reporting the errors.
 pub fn import(
@@ -97,6 +51,9 @@ pub fn import(
 ) -> Option<Imported> {
     // JSON is parsed as YAML, which gives the config's keys places.
     let node = parse(sources, id, Notation::Yaml, sink)?;
+    if let Some(own) = code::read::model(&node, sources, sink) {
+        return own;
+    }
     let Some(model) = model_type(&node) else {
         let diagnostic = Diagnostic::error(Code::MissingKey, node.span, "the config has no `model_type`");
         sink.push(diagnostic.help("it says which family the model is of"));

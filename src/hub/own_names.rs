@@ -8,13 +8,13 @@
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 
-use super::Imported;
+use super::imported::Imported;
 use crate::field::record::entry;
 use crate::field::value::{plain, real_text};
 use crate::ir::Graph;
 use crate::ir::paths::folded;
 use crate::names::formula::eval;
-use crate::names::{Names, Row};
+use crate::names::{Names, Pattern, Row};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 
@@ -31,12 +31,11 @@ pub fn weights(imported: &Imported, tensors: Option<&[&str]>, graph: &Graph) -> 
     let parameters: Vec<String> = folded(graph).into_iter().map(|p| p.path).collect();
     let holds = |row: &&Row| {
         let when = row.when.as_ref().map(|formula| eval(formula, imported));
-        let leads = |pattern: &crate::names::Pattern| parameters.iter().any(|path| pattern.fits(path));
+        let leads = |pattern: &Pattern| parameters.iter().any(|path| pattern.fits(path));
         !matches!(when, Some(Err(_)) | Some(Ok(Json::Bool(false)))) && row.parameters.iter().all(leads)
     };
-    let is_there = |pattern: &crate::names::Pattern| {
-        tensors.is_none_or(|all| all.iter().any(|name| pattern.matches(name).is_some()))
-    };
+    let is_there =
+        |pattern: &Pattern| tensors.is_none_or(|all| all.iter().any(|name| pattern.matches(name).is_some()));
     let mut written = Written::default();
     for row in names.rows.iter().filter(holds) {
         let groups = row.groups.as_ref().and_then(|formula| eval(formula, imported).ok());
@@ -45,6 +44,14 @@ pub fn weights(imported: &Imported, tensors: Option<&[&str]>, graph: &Graph) -> 
         }
         for (tensor, last) in older(row, &names, tensors.unwrap_or_default()) {
             written.row(&tensor, row, last, groups.as_ref());
+        }
+    }
+    // Where files name tensors by the paths of parameters, a spec must say what is before them, if anything
+    // is.
+    if let Some(prefix) = names.paths.as_deref().filter(|prefix| !prefix.is_empty()) {
+        for path in &parameters {
+            let path = Pattern::of_folded(path).to_string();
+            written.put(&format!("{prefix}{path}"), &[path], &|paths| plain(paths.concat()));
         }
     }
     for row in names.ties.iter().filter(holds).filter(|row| is_there(&row.tensor)) {

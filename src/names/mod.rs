@@ -36,8 +36,9 @@ pub struct Names {
     pub ties: Vec<Row>,
     /// The tensors that mean nothing for the model.
     pub ignore: Vec<Pattern>,
-    /// Whether a parameter is also looked for under its own path if no row leads to a tensor of the file.
-    pub or_paths: bool,
+    /// If no row leads to a tensor of the file, a parameter is looked for under its own path behind this
+    /// prefix.
+    pub paths: Option<String>,
     /// Ends of names, each with the one that older files have instead.
     pub older: Vec<(String, String)>,
 }
@@ -204,6 +205,16 @@ impl Pattern {
         Self { pieces: self.pieces.iter().map(piece).collect() }
     }
 
+    /// The pattern of a path with `*` in place of its numbers, which become the variables `a`, `b` and so on.
+    pub fn of_folded(folded: &str) -> Self {
+        let mut texts = folded.split('*');
+        let mut pieces = vec![Piece::Text(texts.next().unwrap_or_default().to_owned())];
+        for (text, name) in texts.zip('a'..='z') {
+            pieces.extend([Piece::Variable(name.to_string()), Piece::Text(text.to_owned())]);
+        }
+        Self { pieces }
+    }
+
     /// The pattern followed by a text.
     pub fn followed(mut self, last: &str) -> Self {
         self.pieces.push(Piece::Text(last.to_owned()));
@@ -239,12 +250,12 @@ impl Names {
             rows: self.rows.iter().map(row).collect(),
             ties: self.ties.iter().map(row).collect(),
             ignore: self.ignore.iter().map(|p| p.behind(prefix)).collect(),
-            or_paths: self.or_paths,
+            paths: self.paths.as_ref().map(|own| format!("{prefix}{own}")),
             older: self.older.clone(),
         }
     }
 
-    /// These rows followed by those of `other`. `or_paths` and `older` are those of `self`.
+    /// These rows followed by those of `other`. `paths` and `older` are those of `self`.
     pub fn and(mut self, other: &Names) -> Self {
         self.rows.extend(other.rows.iter().cloned());
         self.ties.extend(other.ties.iter().cloned());

@@ -33,7 +33,7 @@ impl PartialEq for Weights {
 
 impl Value for Weights {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
-        let names = Names { or_paths: true, ..read_rows(node, cx) };
+        let names = Names { paths: Some(String::new()), ..read_rows(node, cx) };
         Some(Self { node: node.clone(), names })
     }
     fn encode(&self) -> Node {

@@ -337,9 +337,9 @@ fn every_knob_is_computed_or_refused() {
          - **Decoding**: the same with a cache as without, in the interpreter and in emitted code. `refused (2)`: \
          `trafoc generate` ends with exit code 2 and the reason.\n\
          - **Export**: a Hugging Face model (`tests/hub`) or family that can express it. `refused (3)`: none of these models \
-         has it; `trafoc export` of the test's spec, to the usual families of its form, ends with exit code 3 and names \
-         the reason, but another spec with it may have a family. `noted`: it concerns only training, and is listed as \
-         left out.\n\n"
+         has it; `trafoc export --family` of the test's spec, with the usual families of its form, ends with exit code 3 and \
+         names the reason, but another spec with it may have a family; without `--family` the directory has code of its \
+         own. `noted`: it concerns only training, and is listed as left out.\n\n"
     );
     text += &dtypes();
     let cells = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));

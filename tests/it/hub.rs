@@ -5,6 +5,7 @@
 
 mod alone;
 mod arrange;
+mod code;
 mod hostile;
 #[cfg(feature = "interp")]
 mod numbers;

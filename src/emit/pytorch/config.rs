@@ -48,6 +48,14 @@ pub fn class(file: &File<'_>, used: &BTreeSet<ConstantId>) -> Item {
     })
 }
 
+/// The fields of that class with their values: the numbers that do not follow from others.
+pub fn sizes(file: &File<'_>, used: &BTreeSet<ConstantId>) -> Vec<(String, Number)> {
+    let constants = &file.program.constants;
+    let all = constants.with_formulas(used);
+    let all = all.iter().filter_map(|id| constants.all.get(id.0)).filter(|c| c.formula.is_none());
+    all.map(|constant| (name::field(&constant.name), constant.value)).collect()
+}
+
 /// The list of a table.
 pub fn table(file: &File<'_>, id: TableId) -> Option<Item> {
     let table = file.program.constants.tables.get(id.0)?;

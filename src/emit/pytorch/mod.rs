@@ -28,7 +28,7 @@ mod syntax;
 use std::collections::BTreeSet;
 
 use super::MARK;
-use super::program::constants::{self, ConstantId, TableId};
+use super::program::constants::{self, ConstantId, Number, TableId};
 use super::program::name::shown;
 use super::program::program;
 use crate::ir::{ModuleId, Verified};
@@ -52,11 +52,28 @@ pub fn refusal(graph: &Verified) -> Option<String> {
     unusable.or_else(|| constants::refusal(graph))
 }
 
+/// A model as a Python file, and what files around it must know.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The text of the file.
+    pub text: String,
+    /// The fields of its `Config` with their values, in order.
+    pub sizes: Vec<(String, Number)>,
+}
+
 /// The model as one Python file. `spec` is the spec's path as the header names it.
 ///
 /// # Errors
 /// A fault of trafoc: the program breaks a rule, or the text is not Python.
 pub fn source(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<String, Bug> {
+    model(graph, sources, spec).map(|model| model.text)
+}
+
+/// [`source`], with what files around it must know.
+///
+/// # Errors
+/// A fault of trafoc: the program breaks a rule, or the text is not Python.
+pub fn model(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<Model, Bug> {
     let program = program(graph, sources)?;
     let runtime = Runtime::read();
     let file = File::new(&program, &runtime);
@@ -73,6 +90,7 @@ pub fn source(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<Strin
     let needs = Needs::of(&items);
     let mut chosen = runtime.choose(&needs.runtime);
     let used = needs.constants.union(&file.mentioned()).copied().collect();
+    let sizes = config::sizes(&file, &used);
     let mut head = vec![config::class(&file, &used)];
     head.extend(needs.tables.iter().filter_map(|id| config::table(&file, *id)));
     head.extend(chosen.texts.drain(..).map(Item::Runtime));
@@ -95,7 +113,7 @@ pub fn source(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<Strin
         format!("{}\"\"\"{doc}\n\"\"\"\n\n{}\n\n{}", header(spec), written(&imports), printer.finish());
     check::check(&text)
         .map_err(|why| Bug(format!("the Python emitted for {} is wrong: {why}", shown(spec))))?;
-    Ok(text)
+    Ok(Model { text, sizes })
 }
 
 /// What a file refers to that it must define or import.

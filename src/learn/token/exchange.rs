@@ -51,10 +51,15 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
     serde_json::to_string_pretty(&json).ok().map(|text| text + "\n")
 }
 
-/// The content of a `tokenizer_config.json`.
-pub fn config_json(tokenizer: &Tokenizer, longest: u64) -> Json {
+/// The content of a `tokenizer_config.json`, for a model that reads token types or does not.
+pub fn config_json(tokenizer: &Tokenizer, longest: u64, has_types: bool) -> Json {
     let Marks { pad, start, end, unknown, mask, twice: _ } = tokenizer.marks();
     let mut json = json!({ "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": longest });
+    // The library's tokenizers give all three otherwise.
+    json["model_input_names"] = match has_types {
+        true => json!(["input_ids", "token_type_ids", "attention_mask"]),
+        false => json!(["input_ids", "attention_mask"]),
+    };
     let marks = [
         ("bos_token", start),
         ("eos_token", end),

@@ -1,0 +1,257 @@
+//! A directory of Hugging Face's library with code of its own: for a spec that no family can express.
+//!
+//! The model is the Python file that [`crate::emit::pytorch`] emits. The files next to it are Python too, in
+//! this folder, where Python's own tools check them: `configuration_placeholder.py` and `modeling.py` are
+//! given the model's names, and the others, which hold everything that such models share, are written as they
+//! are. The config holds the sizes under the usual names, and the spec itself as text, from which trafoc
+//! reads such a directory ([`read`]).
+
+pub mod read;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::emit::MARK;
+use crate::emit::program::constants::Number;
+use crate::emit::program::name::shown;
+use crate::emit::pytorch;
+use crate::ir::Verified;
+use crate::lower::Bug;
+use crate::parts::Head;
+use crate::source::SourceMap;
+use crate::spec::ModelSpec;
+use crate::spec::expand::expand;
+use crate::syntax::Notation;
+
+/// The key of the config that holds the spec.
+pub const SPEC: &str = "trafo_spec";
+
+/// How the library calls the number of classes.
+const CLASSES: &str = "num_labels";
+
+/// The files of a directory, without its weights.
+#[derive(Clone, Debug)]
+pub struct Code {
+    /// The class of the model with its head: `GbtMulmForCausalLM`.
+    pub architecture: String,
+    /// The config.
+    pub config: Json,
+    /// The names and texts of the files with code.
+    pub files: Vec<(String, String)>,
+}
+
+/// Names of sizes in configs, for the spec's own.
+const USUAL: &[(&str, &str)] = &[
+    ("vocab", "vocab_size"),
+    ("source_vocab", "source_vocab_size"),
+    ("context", "max_position_embeddings"),
+    ("d_model", "hidden_size"),
+    ("embed_dim", "embedding_size"),
+    ("layers", "num_hidden_layers"),
+    ("heads", "num_attention_heads"),
+    ("kv_heads", "num_key_value_heads"),
+    ("value_dim", "v_head_dim"),
+    ("query_rank", "q_lora_rank"),
+    ("kv_rank", "kv_lora_rank"),
+    ("hidden", "intermediate_size"),
+    ("experts", "num_experts"),
+    // The library takes `top_k` for a setting of generation.
+    ("top_k", "num_experts_per_tok"),
+    ("segments", "type_vocab_size"),
+    ("channels", "num_channels"),
+    ("classes", "num_labels"),
+    ("eps", "norm_eps"),
+    ("init_std", "initializer_range"),
+];
+
+/// Names by which the library asks for sizes that are written under others.
+const ALIASES: &[(&str, &str)] =
+    &[("num_hidden_layers", "encoder_layers"), ("num_attention_heads", "encoder_attention_heads")];
+
+/// What a head is in the library.
+struct Task {
+    /// The end of the class, which is also the class of the shared code.
+    class: &'static str,
+    /// The module of the shared code.
+    module: &'static str,
+    /// The class that loads such models.
+    auto: &'static str,
+}
+
+const fn task(class: &'static str, module: &'static str, auto: &'static str) -> Task {
+    Task { class, module, auto }
+}
+
+/// What the spec's head is in the library; `None` if it has no class for it but the one for every model.
+fn task_of(spec: &ModelSpec, reads_image: bool) -> Option<Task> {
+    Some(match &spec.head {
+        Head::Lm(_) => task("CausalLM", "decoding", "AutoModelForCausalLM"),
+        Head::Translate(_) if reads_image => task("Seq2SeqLM", "seq2seq", "AutoModelForImageTextToText"),
+        Head::Translate(_) => task("Seq2SeqLM", "seq2seq", "AutoModelForSeq2SeqLM"),
+        Head::Mlm(_) => task("MaskedLM", "answers", "AutoModelForMaskedLM"),
+        Head::Classify(_) if reads_image => {
+            task("ImageClassification", "answers", "AutoModelForImageClassification")
+        }
+        Head::Classify(_) => task("SequenceClassification", "answers", "AutoModelForSequenceClassification"),
+        Head::Tag(_) => task("TokenClassification", "answers", "AutoModelForTokenClassification"),
+        Head::Span(_) => task("QuestionAnswering", "answers", "AutoModelForQuestionAnswering"),
+        Head::Embed(_) => return None,
+    })
+}
+
+const CONFIGURATION: &str = include_str!("configuration_placeholder.py");
+const MODELING: &str = include_str!("modeling.py");
+const MODELING_EMBEDDING: &str = include_str!("modeling_embedding.py");
+
+/// The shared code by the names of its modules, each with those that it imports.
+const SHARED: &[(&str, &str, &[&str])] = &[
+    ("pretrained", include_str!("pretrained.py"), &[]),
+    ("answers", include_str!("answers.py"), &["pretrained"]),
+    ("decoding", include_str!("decoding.py"), &["pretrained"]),
+    ("seq2seq", include_str!("seq2seq.py"), &["pretrained", "decoding"]),
+];
+
+/// The directory's code and config. `name` is what the header of every file says it was made from.
+///
+/// # Errors
+/// A fault of trafoc: the emitted Python is wrong.
+pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str) -> Result<Code, Bug> {
+    let model = pytorch::model(graph, sources, name)?;
+    let file = pytorch::name::file(&spec.name);
+    let class = class_name(&graph.root().name);
+    let reads_image = graph.root().arguments().iter().any(|input| input.name == "image");
+    let task = task_of(spec, reads_image);
+    let filled = |text: &str| {
+        let text = match &task {
+            Some(Task { class: head, module, .. }) => {
+                text.replace("decoding", module).replace("CausalLM", head)
+            }
+            None => text.to_owned(),
+        };
+        // The class last: it may be any word.
+        text.replace("placeholder", &file)
+            .replace("MODEL_TYPE", &type_of(&file))
+            .replace("PLACEHOLDER", &class)
+    };
+    let header = format!("# @generated{MARK}{}, as `trafoc export` writes it.\n", shown(name));
+    let tables = |text: String| {
+        let aliases = aliases(&model.sizes);
+        let usual: Vec<(&str, &str)> =
+            USUAL.iter().filter(|(own, _)| model.sizes.iter().any(|(n, _)| n == own)).copied().collect();
+        text.replace("USUAL: dict[str, str] = {}", &format!("USUAL: dict[str, str] = {}", dict(&usual, 0)))
+            .replace(
+                "attribute_map: ClassVar[dict[str, str]] = {}",
+                &format!("attribute_map: ClassVar[dict[str, str]] = {}", dict(&aliases, 4)),
+            )
+    };
+    let own = if task.is_some() { MODELING } else { MODELING_EMBEDDING };
+    let first = task.as_ref().map_or("answers", |task| task.module);
+    let needed: &[&str] = SHARED.iter().find(|(name, ..)| *name == first).map_or(&[], |(.., needs)| needs);
+    let mut files = vec![
+        ("model.py".to_owned(), model.text.clone()),
+        (format!("configuration_{file}.py"), header.clone() + &tables(filled(CONFIGURATION))),
+        (format!("modeling_{file}.py"), header.clone() + &filled(own)),
+    ];
+    let shared = SHARED.iter().filter(|(name, ..)| *name == first || needed.contains(name));
+    files.extend(shared.map(|(name, text, _)| (format!("{name}.py"), header.clone() + text)));
+    let architecture =
+        class.clone() + &task.as_ref().map_or("Model".to_owned(), |t| format!("For{}", t.class));
+    let mut auto_map = json!({
+        "AutoConfig": format!("configuration_{file}.{class}Config"),
+        "AutoModel": format!("modeling_{file}.{class}Model"),
+    });
+    if let Some(task) = &task {
+        auto_map[task.auto] = json!(format!("modeling_{file}.{architecture}"));
+    }
+    let mut config = config(spec, &model.sizes);
+    // The library counts the classes by their names.
+    if let Some(classes) = config.remove(CLASSES).and_then(|n| n.as_u64()) {
+        let label = |i: u64| format!("LABEL_{i}");
+        let named: Map<String, Json> = (0..classes).map(|i| (i.to_string(), json!(label(i)))).collect();
+        let numbered: Map<String, Json> = (0..classes).map(|i| (label(i), json!(i))).collect();
+        config.insert("id2label".into(), Json::Object(named));
+        config.insert("label2id".into(), Json::Object(numbered));
+    }
+    config.insert("architectures".into(), json!([architecture]));
+    config.insert("auto_map".into(), auto_map);
+    config.insert("model_type".into(), json!(type_of(&file)));
+    config.insert("dtype".into(), json!("float32"));
+    config.insert(SPEC.into(), json!(expand(&ModelSpec { weights: None, ..spec.clone() }, Notation::Yaml)));
+    Ok(Code { architecture, config: Json::Object(config), files })
+}
+
+fn type_of(file: &str) -> String {
+    format!("trafoc_{file}")
+}
+
+/// A name that Python takes for a class, of the name of the graph's root.
+fn class_name(root: &str) -> String {
+    let plain: String = root.chars().filter(char::is_ascii_alphanumeric).collect();
+    if plain.starts_with(|c: char| c.is_ascii_uppercase()) { plain } else { format!("Model{plain}") }
+}
+
+/// What the config says about the model itself. Trafoc does not read it again, and refuses a directory in
+/// which it contradicts the spec.
+fn config(spec: &ModelSpec, sizes: &[(String, Number)]) -> Map<String, Json> {
+    let mut config = Map::new();
+    for (name, number) in sizes {
+        let value = match number {
+            Number::Int(n) => json!(n),
+            Number::Float(x) => json!(x),
+        };
+        config.insert(usual(name).to_owned(), value);
+    }
+    config.insert("is_encoder_decoder".into(), json!(spec.encoder.is_some() && spec.decoder.is_some()));
+    config.insert("tie_word_embeddings".into(), json!(spec.head.is_tied()));
+    let (classes, problem) = match &spec.head {
+        Head::Classify(head) if head.multi_label => (Some(head.classes), Some("multi_label_classification")),
+        Head::Classify(head) => (Some(head.classes), Some("single_label_classification")),
+        Head::Tag(head) => (Some(head.classes), None),
+        Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Span(_) | Head::Embed(_) => (None, None),
+    };
+    if let Some(problem) = problem {
+        config.insert("problem_type".into(), json!(problem));
+    }
+    if let Some(classes) = classes {
+        config.insert(CLASSES.into(), json!(classes.0));
+    }
+    config
+}
+
+fn usual(name: &str) -> &str {
+    USUAL.iter().find(|(own, _)| *own == name).map_or(name, |(_, usual)| usual)
+}
+
+/// The usual names that no size has, each with the size that it means.
+fn aliases(sizes: &[(String, Number)]) -> Vec<(&'static str, &'static str)> {
+    let has = |wanted: &str| sizes.iter().any(|(name, _)| usual(name) == wanted);
+    ALIASES.iter().filter(|(alias, of)| !has(alias) && has(of)).copied().collect()
+}
+
+/// A dictionary of texts as Python's formatters leave it, in a line that is indented by so many spaces.
+fn dict(entries: &[(&str, &str)], indent: usize) -> String {
+    if entries.is_empty() {
+        return "{}".to_owned();
+    }
+    let space = " ".repeat(indent);
+    let lines: String =
+        entries.iter().map(|(key, value)| format!("{space}    \"{key}\": \"{value}\",\n")).collect();
+    format!("{{\n{lines}{space}}}")
+}
+
+/// Adds what the config of another directory says about the use of the model: the names of classes and the
+/// ids of special tokens.
+pub fn keep(config: &mut Json, own: &Json) {
+    const KEPT: &[&str] =
+        &["pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "decoder_start_token_id"];
+    for key in KEPT {
+        if let Some(value) = own.get(key).filter(|value| !value.is_null()) {
+            config[*key] = value.clone();
+        }
+    }
+    let count = |config: &Json| config["id2label"].as_object().map(Map::len);
+    if count(config).is_some() && count(config) == count(own) {
+        for key in ["id2label", "label2id"] {
+            config[key] = own[key].clone();
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What is known of a model after its config was read.
+
+use serde_json::{Map, Value as Json};
+
+use super::family::Family;
+use super::target::Target;
+use crate::names::Names;
+use crate::names::formula::Scope;
+
+/// An imported model: its family, the values of its config, and the spec.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The family the model belongs to.
+    pub family: Family,
+    /// The class of model, such as `LlamaForCausalLM`.
+    pub architecture: String,
+    /// The head of that class.
+    pub head: String,
+    /// A value for every key of the family.
+    pub values: indexmap::IndexMap<String, Json>,
+    /// Keys that were ignored because they concern only how a model is run.
+    pub passed: Vec<String>,
+    /// The spec as text, without fields that equal their default.
+    pub text: String,
+    /// How a target is derived from the source if none is given.
+    pub target: Option<Target>,
+}
+
+impl Scope for Imported {
+    fn key(&self, name: &str) -> Option<&Json> {
+        self.values.get(name)
+    }
+    fn table(&self, name: &str) -> Option<&Map<String, Json>> {
+        self.family.tables.get(name)
+    }
+}
+
+impl Imported {
+    /// The names of the model's tensors, in the form that a file with these tensors uses.
+    pub fn names<'a>(&self, tensors: impl IntoIterator<Item = &'a str>) -> Names {
+        let prefix = self.family.prefix.as_str();
+        let has_prefix = !prefix.is_empty() && tensors.into_iter().any(|name| name.starts_with(prefix));
+        self.family.tensor_names(&self.head, has_prefix)
+    }
+}
+
+impl Family {
+    /// The names of all tensors of a model with this head, where the body's names may have the prefix.
+    pub fn tensor_names(&self, head: &str, has_prefix: bool) -> Names {
+        let body = if has_prefix { self.names.behind(&self.prefix) } else { self.names.clone() };
+        let names = match self.heads.get(head) {
+            Some(head) => body.and(&head.names),
+            None => body,
+        };
+        Names { older: self.older.clone(), ..names }
+    }
+}

@@ -1,0 +1,151 @@
+//! Directories with code of their own: what is written for every spec, and what is read back. That Hugging
+//! Face's library uses them is tested by `tests/pytorch/hub.py`.
+
+use std::collections::BTreeMap;
+
+use trafoc::emit::MARK;
+use trafoc::hub::code::{Code, SPEC, code};
+use trafoc::hub::mapping::{Header, map, parameters};
+use trafoc::hub::own_names::weights;
+use trafoc::ir::Verified;
+use trafoc::source::SourceMap;
+use trafoc::spec::ModelSpec;
+
+use super::{compiled, imported};
+use crate::compiled::specs;
+use crate::front::Front;
+
+fn fixtures() -> Vec<(String, ModelSpec, Verified, SourceMap)> {
+    let all = specs("specs").into_iter().chain(specs("tests/good"));
+    all.map(|(name, path)| {
+        let front = Front::of_file(&path);
+        let compilation = front.compilation.clone();
+        (name, compilation.spec.unwrap(), compilation.graph.unwrap(), front.sources.clone())
+    })
+    .collect()
+}
+
+fn coded(spec: &ModelSpec, graph: &Verified, sources: &SourceMap) -> Code {
+    code(graph, spec, sources, "spec.yaml").unwrap()
+}
+
+/// Tensors by name and shape.
+struct Listed(BTreeMap<String, Vec<usize>>);
+
+impl Header for Listed {
+    fn names(&self) -> Vec<&str> {
+        self.0.keys().map(String::as_str).collect()
+    }
+    fn tensor(&self, name: &str) -> Option<(&str, &[usize])> {
+        self.0.get(name).map(|shape| ("F32", shape.as_slice()))
+    }
+}
+
+#[test]
+fn every_spec_is_read_back_from_its_config() {
+    for (name, spec, graph, sources) in fixtures() {
+        let made = coded(&spec, &graph, &sources);
+        let model = imported("model", &made.config.to_string()).unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert_eq!(model.architecture, made.architecture, "{name}");
+        let (own, again) = compiled(&model);
+        assert_eq!(own, ModelSpec { weights: None, ..spec.clone() }, "{name}");
+        // The library puts a prefix before the names of what it saves.
+        // Models with more tensors than a file may have are not exported.
+        let Ok(all) = parameters(&again) else { continue };
+        for prefix in ["", "model."] {
+            let there = all.iter().map(|(path, shape)| (format!("{prefix}{path}"), shape.clone())).collect();
+            let there = Listed(there);
+            let mapping = map(&all, &model.names(there.names()), &model, &there);
+            assert!(mapping.misfits.is_empty(), "{name}: {:?}", mapping.misfits);
+            assert_eq!(mapping.origins.len(), all.len(), "{name}");
+            let rows = weights(&model, Some(&there.names()), &again);
+            assert_eq!(rows.entries().is_none_or(<[_]>::is_empty), prefix.is_empty(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_files_are_complete() {
+    for (name, spec, graph, sources) in fixtures() {
+        let made = coded(&spec, &graph, &sources);
+        let files: BTreeMap<&str, &str> = made
+            .files
+            .iter()
+            .map(|(file, text)| (file.strip_suffix(".py").unwrap(), text.as_str()))
+            .collect();
+        for (file, text) in &files {
+            assert!(text.lines().next().unwrap().contains(MARK), "{name}: {file}");
+            for left in ["PLACEHOLDER", "placeholder", "MODEL_TYPE"] {
+                assert!(!text.contains(left), "{name}: {file} has {left}");
+            }
+            for line in text.lines().filter_map(|line| line.strip_prefix("from .")) {
+                let (module, items) = line.split_once(" import ").unwrap();
+                let other = files.get(module).unwrap_or_else(|| panic!("{name}: {file} needs {module}"));
+                for item in items.trim_matches(['(', ')']).split(", ").filter(|item| !item.is_empty()) {
+                    let kinds = ["class ", "def ", ""].map(|kind| format!("\n{kind}{item}"));
+                    assert!(kinds.iter().any(|kind| other.contains(kind)), "{name}: {module} has no {item}");
+                }
+            }
+        }
+        for class in made.config["auto_map"].as_object().unwrap().values() {
+            let (module, class) = class.as_str().unwrap().split_once('.').unwrap();
+            assert!(files[module].contains(&format!("\nclass {class}(")), "{name}: {module} has no {class}");
+        }
+    }
+}
+
+#[test]
+fn a_config_that_contradicts_its_spec_is_refused() {
+    let (_, spec, graph, sources) = fixtures().into_iter().find(|(name, ..)| name == "doc-classify").unwrap();
+    let config = coded(&spec, &graph, &sources).config;
+    let with = |key: &str, value: serde_json::Value| {
+        let mut config = config.clone();
+        config[key] = value;
+        imported("model", &config.to_string())
+    };
+    let why = with("hidden_size", 17.into()).unwrap_err();
+    assert!(why.contains("`hidden_size` is 17, and the spec in `trafo_spec` gives"), "{why}");
+    let why = with("id2label", serde_json::json!({"0": "one"})).unwrap_err();
+    assert!(why.contains("`num_labels` is 1"), "{why}");
+    let why = with(SPEC, serde_json::json!(["a"])).unwrap_err();
+    assert!(why.contains("not the text of a spec"), "{why}");
+    // What concerns only the use of a model may change.
+    let model = with("eos_token_id", 3.into()).unwrap();
+    assert!(model.passed.contains(&"eos_token_id".to_owned()), "{:?}", model.passed);
+    // The reason of a spec with an error is given where it is compiled.
+    assert!(with(SPEC, "trafo: 1".into()).is_ok());
+}
+
+#[test]
+fn names_of_models_cannot_be_mistaken_for_code() {
+    for name in ["placeholder", "class", "import os", "9-lives", "decoding", "\"\"\"", "Müller", "MODEL_TYPE"]
+    {
+        let text = format!(
+            "trafo: 1\nname: {}\nvocab: 32\ncontext: 8\nd_model: 8\n\
+             decoder: {{layers: 1, attention: {{heads: 2}}}}\nhead: lm\n",
+            serde_json::to_string(name).unwrap()
+        );
+        let front = Front::of_text("spec.yaml", &text, "tests");
+        let (Some(spec), Some(graph)) = (front.compilation.spec.clone(), front.compilation.graph.clone())
+        else {
+            continue;
+        };
+        let made = coded(&spec, &graph, &front.sources);
+        let is_word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        for (file, text) in &made.files {
+            let module = file.strip_suffix(".py").unwrap();
+            assert!(
+                is_word(module) && module.starts_with(|c: char| c.is_ascii_lowercase()),
+                "{name}: {file}"
+            );
+            let classes = text.lines().filter_map(|line| line.strip_prefix("class "));
+            for class in classes {
+                let class = class.split(['(', ':']).next().unwrap();
+                assert!(
+                    is_word(class) && class.starts_with(|c: char| c.is_ascii_uppercase()),
+                    "{name}: {class}"
+                );
+            }
+        }
+    }
+}
