@@ -69,7 +69,8 @@ fn python(source: &Source, project: &Project) -> Result<String, String> {
     }
     let text = part::without_unused_imports(&text);
     super::check::check(&text)?;
-    Ok(format!("# @generated{MARK}{}.\n{text}", shown(&project.spec)))
+    // A seal is written after the text, and Python's style has two empty lines between code and such a comment.
+    Ok(format!("# @generated{MARK}{}.\n{text}\n\n", shown(&project.spec)))
 }
 
 fn manifest(project: &Project) -> String {
