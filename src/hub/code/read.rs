@@ -69,7 +69,7 @@ pub fn model(node: &Node, sources: &mut SourceMap, sink: &mut Sink) -> Option<Op
 fn expected(text: &str, sources: &SourceMap) -> Option<Json> {
     let mut sources = sources.clone();
     let id = sources.add(SPEC, text);
-    let tree = parse(&mut sources, id, Notation::Yaml, &mut Sink::new())?;
+    let tree = parse(&sources, id, Notation::Yaml, &mut Sink::new())?;
     let found = compile_tree(&sources, Some(tree), Sink::new()).ok()?;
     let (spec, graph) = (found.spec?, found.graph?);
     if pytorch::refusal(&graph).is_some() {
