@@ -12,6 +12,7 @@ model saves. At the end a table says how many were compared, refused, and wrong.
 """
 
 import json
+import multiprocessing
 import subprocess
 import sys
 import traceback
@@ -85,7 +86,10 @@ def main() -> int:
     for name in emitted:
         wrong[name] += parse(file_of[name])
     folders = [out / "cases" / name for name in emitted]
-    with ThreadPoolExecutor() as threads, ProcessPoolExecutor(initializer=one_thread) as processes:
+    # Processes that begin as copies of this one would keep the pipes of ruff and pyright open.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(mp_context=context, initializer=one_thread)
+    with ThreadPoolExecutor() as threads, pool as processes:
         texts = [threads.submit(judge, files) for judge in (ruff, pyright)]
         found = processes.map(numbers, [program] * len(emitted), [file_of[n] for n in emitted], folders)
         for name, faults in zip(emitted, found, strict=True):

@@ -219,7 +219,7 @@ impl<'a> Printer<'a> {
             return self.line(indent, &line);
         }
         let broken = if matches!(value, Expr::Binary(..) | Expr::Choice { .. }) {
-            self.last_call(head, value, tail, indent).unwrap_or_else(|| {
+            self.right_broken(head, value, tail, indent).unwrap_or_else(|| {
                 let mut lines = vec![format!("{head}(")];
                 lines.extend(self.broken("", value, "", INDENT, indent));
                 lines.push(format!("){tail}"));
@@ -231,15 +231,24 @@ impl<'a> Printer<'a> {
         broken.iter().for_each(|text| self.line(indent, text));
     }
 
-    /// One operator before a call whose arguments are broken, without parentheses around both.
-    fn last_call(&self, head: &str, value: &Expr, tail: &str, indent: usize) -> Option<Vec<String>> {
+    /// One operator, of whose right operand what is in parentheses is broken, without parentheses around both.
+    fn right_broken(&self, head: &str, value: &Expr, tail: &str, indent: usize) -> Option<Vec<String>> {
         let Expr::Binary(sign, left, right) = value else { return None };
-        let is_simple = left.strength() == Strength::Postfix && !matches!(**left, Expr::Call(..));
-        if !is_simple || !matches!(&**right, Expr::Call(_, arguments) if !arguments.is_empty()) {
+        let strength = sign.strength();
+        if left.strength() == strength {
             return None;
         }
-        let head = format!("{head}{} {} ", self.flat(left), sign.text());
-        let lines = self.broken(&head, right, tail, 0, indent);
+        let head = format!("{head}{} {} ", self.at_least(left, strength), sign.text());
+        let lines = if matches!(&**right, Expr::Call(_, arguments) if !arguments.is_empty()) {
+            self.broken(&head, right, tail, 0, indent)
+        } else if right.strength() <= strength {
+            let mut lines = vec![format!("{head}(")];
+            lines.extend(self.broken("", right, "", INDENT, indent));
+            lines.push(format!("){tail}"));
+            lines
+        } else {
+            return None;
+        };
         let fits = |text: &String| indent + text.chars().count() <= WIDTH;
         lines.iter().all(fits).then_some(lines)
     }
