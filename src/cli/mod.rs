@@ -198,7 +198,7 @@ commands! {
     /// Check specs and say what they are
     #[command(visible_alias = "c", before_help = "Example: trafoc check gpt.yaml")]
     Check(check::Check) = "check",
-    /// Check a spec, say what it is, and write it as Rust
+    /// Check and describe a spec, write it as Rust or Python
     #[command(visible_alias = "b", before_help = "Example: trafoc build gpt.yaml")]
     Build(build::Build) = "build",
     /// Print the spec with every default written out
