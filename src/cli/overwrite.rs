@@ -113,11 +113,14 @@ pub fn unsealed(text: &str) -> (&str, Option<u64>) {
     }
 }
 
-/// Whether a file has a seal that is not that of its text.
+/// Whether a file has a seal that is not that of its text, or text after its seal.
 pub fn is_changed(path: &Path) -> bool {
     let bytes = read::bounded(path, limit::SOURCE).unwrap_or_default();
     let text = String::from_utf8(bytes).unwrap_or_default();
-    matches!(unsealed(&text), (own, Some(seal)) if number(own) != seal)
+    match unsealed(&text) {
+        (own, Some(seal)) => number(own) != seal,
+        (all, None) => all.lines().any(|line| line.contains(SEAL)),
+    }
 }
 
 /// Replaces a file by a text that trafoc made, with its seal.

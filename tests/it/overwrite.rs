@@ -58,17 +58,19 @@ fn no_file_is_lost_that_trafoc_did_not_write() {
         (vec!["draw", "@gpt1", "--out", "e.dot"], "e.dot"),
         (vec!["compare", "@gpt1", "@gpt2-small", "--html", "e.html"], "e.html"),
         (vec!["build", "@gpt1", "--out", "e.rs"], "e.rs"),
+        (vec!["build", "@gpt1", "--target", "pytorch", "--out", "e.py"], "e.py"),
         (vec!["build", "@gpt1", "--crate", "crate"], "crate/src/main.rs"),
     ] {
         let path = folder.path().join(file);
         assert_eq!(run(&arguments).code, 0, "{file}");
         let text = std::fs::read_to_string(&path).unwrap();
-        let changed = text.replacen('\n', "\n\n", 1);
-        std::fs::write(&path, &changed).unwrap();
-        let said = run(&arguments);
-        assert_eq!(said.code, 3, "{file}: {}", said.err);
-        assert!(said.err.contains("was changed since trafoc wrote it"), "{}", said.err);
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), changed);
+        for changed in [text.replacen('\n', "\n\n", 1), format!("{text}my own\n")] {
+            std::fs::write(&path, &changed).unwrap();
+            let said = run(&arguments);
+            assert_eq!(said.code, 3, "{file}: {}", said.err);
+            assert!(said.err.contains("was changed since trafoc wrote it"), "{}", said.err);
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), changed);
+        }
         assert_eq!(run(&[&arguments[..], &["--force"]].concat()).code, 0, "{file}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
