@@ -105,7 +105,7 @@ def minilm(program, folder):
     config = transformers.BertConfig(
         hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536
     )
-    peer = transformers.BertModel(config, add_pooling_layer=False)
+    peer = transformers.BertModel(config)
     own = emitted(program, peer, folder)
     ids = tokens(32, 64, config.vocab_size)
     mask = (torch.arange(64) < torch.arange(33, 65)[:, None]).long()
@@ -114,7 +114,7 @@ def minilm(program, folder):
         return own(ids, mask=mask)
 
     def theirs(mask):
-        return peer(ids, attention_mask=mask).last_hidden_state
+        return peer(ids, attention_mask=mask).pooler_output
 
     losses = (
         step(own, lambda: ours(mask).square().mean()),
