@@ -78,7 +78,7 @@ impl Target {
     }
 }
 
-/// The folder that is written to if none is given.
+/// The default output folder.
 const DEFAULT: &str = "generated";
 
 /// Whether a path is meant for one file or for stdout.

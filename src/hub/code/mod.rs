@@ -227,7 +227,7 @@ fn aliases(sizes: &[(String, Number)]) -> Vec<(&'static str, &'static str)> {
     ALIASES.iter().filter(|(alias, of)| !has(alias) && has(of)).copied().collect()
 }
 
-/// A dictionary of texts as Python's formatters leave it, in a line that is indented by so many spaces.
+/// A dictionary of texts in the form of Python's formatters, in a line with this indentation in spaces.
 fn dict(entries: &[(&str, &str)], indent: usize) -> String {
     if entries.is_empty() {
         return "{}".to_owned();

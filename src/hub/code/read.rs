@@ -20,7 +20,7 @@ use crate::source::Span;
 use crate::syntax::tree::Node;
 use crate::syntax::{Notation, parse};
 
-/// What stands for the family of a model whose directory has code of its own.
+/// The name of the family of models whose directories have code of their own.
 pub const FAMILY: &str = "code";
 /// The prefix that the library puts before the names of weights when it saves a model.
 const PREFIX: &str = "model.";
@@ -87,7 +87,7 @@ fn stated_by(key: &str, value: Json) -> (&str, Json) {
     }
 }
 
-/// The names of the tensors are the paths of parameters, behind a prefix where the library saved them.
+/// Tensors are named by the paths of parameters, with a prefix if the library saved them.
 fn family() -> Family {
     Family {
         name: FAMILY.to_owned(),
