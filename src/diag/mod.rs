@@ -60,7 +60,7 @@ impl Diagnostic {
         Self {
             code,
             severity: Severity::Error,
-            message: message.into(),
+            message: brief(message.into()),
             labels: vec![Label { span, text: String::new() }],
             help: Vec::new(),
         }
@@ -74,20 +74,20 @@ impl Diagnostic {
     /// Adds an explanation at the primary place.
     pub fn here(mut self, text: impl Into<String>) -> Self {
         if let Some(first) = self.labels.first_mut() {
-            first.text = text.into();
+            first.text = brief(text.into());
         }
         self
     }
 
     /// Adds another place.
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.labels.push(Label { span, text: text.into() });
+        self.labels.push(Label { span, text: brief(text.into()) });
         self
     }
 
     /// Adds a suggestion that would fix it.
     pub fn help(mut self, text: impl Into<String>) -> Self {
-        self.help.push(text.into());
+        self.help.push(brief(text.into()));
         self
     }
 
@@ -95,6 +95,24 @@ impl Diagnostic {
     pub fn span(&self) -> Span {
         self.labels.first().map(|l| l.span).unwrap_or_default()
     }
+}
+
+/// The longest word of a message in bytes; names and paths are shorter.
+const LONGEST_WORD: usize = 300;
+
+/// A text whose words are short enough to read: of a longer one, which an author wrote or a machine made up, the
+/// beginning and the end are left.
+fn brief(text: String) -> String {
+    if text.split_whitespace().all(|word| word.len() <= LONGEST_WORD) {
+        return text;
+    }
+    let shortened = |word: &str| {
+        let begin = word.floor_char_boundary(LONGEST_WORD / 2);
+        let end = word.ceil_char_boundary(word.len().saturating_sub(LONGEST_WORD / 4));
+        format!("{}…{}", word.get(..begin).unwrap_or(word), word.get(end..).unwrap_or(""))
+    };
+    let pieces = text.split_inclusive(char::is_whitespace);
+    pieces.map(|piece| if piece.len() > LONGEST_WORD { shortened(piece) } else { piece.to_owned() }).collect()
 }
 
 /// Collects diagnostics. A diagnostic with the same code, place and sentence as an earlier one is dropped.

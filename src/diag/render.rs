@@ -17,7 +17,8 @@ use crate::source::{Source, SourceId, SourceMap, steers};
 /// The width used when the terminal's width is not known.
 pub const DEFAULT_WIDTH: usize = 110;
 
-/// How many bytes after the last label are given to the renderer: more than any terminal shows.
+/// How many bytes of a label, and how many after the last one, are given to the renderer: more than any terminal
+/// shows.
 const TAIL: usize = 2_000;
 
 /// All diagnostics in the style of rustc, separated by blank lines.
@@ -148,7 +149,8 @@ fn snippet<'a>(
     // The renderer counts and measures every line it is given, so it gets only those from the first label
     // to the last.
     let start = labels.iter().map(|l| l.span.start as usize).min().unwrap_or(0).min(text.len());
-    let end = labels.iter().map(|l| l.span.end as usize).max().unwrap_or(0).clamp(start, text.len());
+    let ends = labels.iter().map(|l| l.span.end.min(l.span.start.saturating_add(TAIL as u32)) as usize);
+    let end = text.ceil_char_boundary(ends.max().unwrap_or(0).clamp(start, text.len()));
     let begin = text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |i| i.saturating_add(1));
     let finish = text.get(end..).and_then(|t| t.find('\n')).map_or(text.len(), |i| end.saturating_add(i));
     // For the same reason, the rest of a long last line is left out.

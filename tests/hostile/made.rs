@@ -65,6 +65,7 @@ pub fn made() -> Vec<(&'static str, String)> {
         ("ok-long-name.yaml", spec.replace("tiny", &"n".repeat(1_000_000))),
         ("ok-long-quoted-name.yaml", spec.replace("tiny", &format!("\"{}\"", "\\x41".repeat(250_000)))),
         ("too-large-number.yaml", spec.replace("32", &format!("1{}", "+1".repeat(500_000)))),
+        ("unknown-part-long.yaml", spec.replace("head: lm", &format!("head: {}", "l".repeat(500_000)))),
         ("expression-overflow-digits.yaml", spec.replace("32", &"9".repeat(1_000_000))),
         ("too-large-parentheses.yaml", spec.replace("32", &around("(", 10_000, ")"))),
         ("too-deep-signs.yaml", spec.replace("32", &format!("{}1", "-".repeat(900)))),

@@ -19,6 +19,9 @@ const MEMORY: usize = 64 << 10;
 /// times.
 const SECONDS: usize = 1;
 
+/// The most that is said about one text, in bytes: a person reads it.
+const SAID: usize = 16 << 10;
+
 /// A text with its name: `CODE-detail.yaml` or `.trafo`.
 struct Case {
     name: String,
@@ -79,6 +82,9 @@ fn texts_are_refused_with_their_code_or_read_in_little_memory_and_time() {
         let found = errors.map(|(code, _)| code).next();
         if output.status.code() != Some(i32::from(wanted.is_some())) || found != wanted {
             wrong.push(format!("{}: {}, {found:?}\n{}", case.name, output.status, cut(&said)));
+        }
+        if said.len() > SAID {
+            wrong.push(format!("{}: a message of {} bytes", case.name, said.len()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
