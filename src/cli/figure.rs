@@ -15,6 +15,6 @@ pub struct Figure {
 
 /// Metrics with their names.
 #[cfg(feature = "interp")]
-pub fn named(figures: &crate::learn::session::Figures) -> Vec<Figure> {
+pub fn named(figures: &crate::learn::evaluate::Figures) -> Vec<Figure> {
     figures.iter().map(|(metric, value)| Figure { metric: metric.word(), value: *value }).collect()
 }

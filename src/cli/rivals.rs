@@ -20,10 +20,11 @@ use super::training::session;
 use super::ui::Ui;
 use crate::interp::device::Chosen;
 use crate::learn::data::Loader;
+use crate::learn::evaluate::Figures;
 use crate::learn::recipe::Metric;
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::State;
-use crate::learn::session::{self, Clock, Ending, Figures, Watcher};
+use crate::learn::session::{self, Clock, Ending, Watcher};
 use crate::report::compare::learning::{Learning, Run};
 
 /// How the models are trained.

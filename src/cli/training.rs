@@ -25,10 +25,11 @@ use crate::diag::Sink;
 use crate::diag::count::counted;
 use crate::interp::Weights;
 use crate::learn::data::proportions;
+use crate::learn::evaluate::Figures;
 use crate::learn::recipe::Recipe;
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::{self, Checkpoint, RunDir, State};
-use crate::learn::session::{self, Clock, Ending, Figures, Job, Session, Watcher, files};
+use crate::learn::session::{self, Clock, Ending, Job, Session, Watcher, files};
 use crate::read::{self, limit};
 use crate::report::number;
 

@@ -12,11 +12,13 @@ use super::loss::{loss, output};
 use super::metric::{self, answer, bleu};
 use super::prompt;
 use super::recipe::{Metric, Split};
-use super::session::Figures;
 use super::span;
 use super::step::{StepError, forward, number_of};
 use super::token::Tokenizer;
 use crate::interp::{Outputs, Plan, Weights};
+
+/// The metrics of one evaluation.
+pub type Figures = Vec<(Metric, f64)>;
 
 /// The results collected during an evaluation.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use burn::prelude::Device;
 use indexmap::IndexMap;
 
 use super::data::{Dataset, Loader, ORDER};
-use super::evaluate::{Asked, evaluate};
+use super::evaluate::{Asked, Figures, evaluate};
 use super::recipe::{Metric, Recipe, Split};
 use super::record;
 use super::run_dir::{self, Best, Checkpoint, RunDir, RunDirError, State};
@@ -121,9 +121,6 @@ pub struct Job<'a> {
     /// Spec, recipe and codebook as texts, by their file names in a checkpoint.
     pub documents: &'a [(&'static str, String)],
 }
-
-/// The metrics of one evaluation.
-pub type Figures = Vec<(Metric, f64)>;
 
 /// The time that a run has taken so far. Steps and evaluations are measured separately; the writing of
 /// checkpoints is part of neither.

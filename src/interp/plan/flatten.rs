@@ -5,13 +5,11 @@ use std::sync::Mutex;
 
 use indexmap::IndexMap;
 
-use super::captures::names;
 use super::depends::{Depends, lengths_of, uses};
+use super::error::PlanError;
+use super::instruction::{Action, Body, Constant, Input, Lookup};
 use super::registers::{FlatNode, Source, assign};
-use super::{Action, Body, Captures, Constant, Input, Plan, PlanError};
-use crate::interp::room::{Room, Values};
-use crate::interp::weights::{Layout, TensorIndex, layout};
-use crate::ir::op::Sequence;
+use crate::interp::weights::{Layout, TensorIndex};
 use crate::ir::op::meaning::Indices;
 use crate::ir::paths::join;
 use crate::ir::{
@@ -21,142 +19,36 @@ use crate::ir::{
 /// The largest number of instructions that a plan may have.
 const INSTRUCTIONS: usize = 1_000_000;
 
-/// A lookup of positions in a learned table. The largest position, `offset + P + T - 1` in a causal decoder,
-/// must be a row of the table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lookup {
-    /// The sequence whose positions are looked up.
-    pub along: Sequence,
-    /// Added to every position.
-    pub offset: u64,
-    /// The number of rows of the table.
-    pub rows: u64,
-    /// The path of the table.
-    pub path: String,
-}
-
+/// A value of one call of its module.
 #[derive(Clone, Debug)]
-struct FlatValue {
-    ty: Type,
-    depends: Depends,
-    from: Source,
+pub(super) struct FlatValue {
+    pub ty: Type,
+    pub depends: Depends,
+    pub from: Source,
     /// The op that computes it, if it is a constant.
     made: Option<Op>,
     /// The index of the input that it is, or whose integers it contains, as a slice of that input does.
     input: Option<usize>,
 }
 
-struct Flat<'a> {
+/// A graph without modules: each of its calls is unrolled.
+pub(super) struct Flat<'a> {
     graph: &'a Verified,
     layout: &'a Layout,
-    values: Vec<FlatValue>,
-    nodes: Vec<FlatNode>,
-    constants: Vec<Constant>,
+    pub values: Vec<FlatValue>,
+    pub nodes: Vec<FlatNode>,
+    pub constants: Vec<Constant>,
     /// The numbers of the values with each path, one for each time the value is computed.
-    names: IndexMap<String, Vec<usize>>,
+    pub names: IndexMap<String, Vec<usize>>,
     /// The results of each layer, module and block by its path, one for each time it is applied. Thus a
     /// capture can name a part, such as the `norm2` of an equation.
-    parts: IndexMap<String, Vec<usize>>,
-    inputs: Vec<Input>,
-    lookups: Vec<Lookup>,
-    buffers: usize,
+    pub parts: IndexMap<String, Vec<usize>>,
+    pub inputs: Vec<Input>,
+    pub lookups: Vec<Lookup>,
+    pub buffers: usize,
     /// The number of modules applied so far. It counts towards the limit of instructions, since even modules
     /// without instructions take time to unroll.
     applied: usize,
-}
-
-pub(super) fn plan(graph: &Verified, captures: &Captures) -> Result<Plan, PlanError> {
-    let layout = layout(graph).map_err(PlanError::Weights)?;
-    let (flat, results) = whole(graph, &layout)?;
-    let root = graph.root();
-    let mut outputs: IndexMap<String, usize> = IndexMap::new();
-    for (id, value) in root.results.iter().zip(results) {
-        outputs.insert(root.value(*id).name.clone(), value);
-    }
-    let mut captured = Vec::new();
-    let mut shows_attention = false;
-    for (name, value) in captures.resolve(&flat.names, &flat.parts).map_err(PlanError::Capture)? {
-        let is_weights = |node: &FlatNode| {
-            matches!(node.action, Action::Op(Op::Attention(_))) && node.outputs.get(1) == Some(&value)
-        };
-        shows_attention |= flat.nodes.iter().any(is_weights);
-        captured.push(flat.values[value].ty.shape.to_vec());
-        outputs.insert(name, value);
-    }
-    let returned = root.results.iter().map(|id| root.value(*id).ty.shape.to_vec()).collect();
-    let room = Room::new(graph, Values { captured, returned, shows_attention }, captures.reading());
-
-    let kept: Vec<usize> = {
-        let mut read: Vec<usize> = flat
-            .nodes
-            .iter()
-            .filter(|node| !node.memory)
-            .flat_map(|node| &node.inputs)
-            .chain(outputs.values().map(|v| &flat.values[*v].from))
-            .filter_map(|source| match source {
-                Source::Value(value) => Some(*value),
-                Source::Constant(_) => None,
-            })
-            .filter(|value| flat.values[*value].depends.is_memory())
-            .collect();
-        read.sort_unstable();
-        read.dedup();
-        read
-    };
-    let mut constants = flat.constants;
-    let by_step = flat.nodes.iter().filter(|node| !node.memory).flat_map(|node| &node.inputs);
-    let mut wanted: Vec<usize> = by_step
-        .chain(outputs.values().map(|v| &flat.values[*v].from))
-        .filter_map(|source| match source {
-            Source::Value(_) => None,
-            Source::Constant(constant) => Some(*constant),
-        })
-        .collect();
-    while let Some(i) = wanted.pop() {
-        if !constants[i].by_step {
-            constants[i].by_step = true;
-            wanted.extend_from_slice(&constants[i].inputs);
-        }
-    }
-    let shapes = shapes(&flat.names, &flat.values);
-    let arguments: Vec<usize> = (0..flat.inputs.len()).collect();
-    let results: Vec<Source> = outputs.values().map(|v| flat.values[*v].from).collect();
-    let (body, kept) = assign(flat.values.len(), &arguments, flat.nodes, &results, &kept);
-    Ok(Plan {
-        inputs: flat.inputs,
-        constants,
-        body,
-        names: outputs.into_keys().collect(),
-        kept,
-        buffers: flat.buffers,
-        lookups: flat.lookups,
-        decodes: graph.decodes,
-        shapes,
-        room,
-    })
-}
-
-/// Every shape that a value has, with the path of the first such value. Attention weights are included even
-/// if no output needs them, because burn's graphics backends have no kernel for attention with an explicit
-/// scale that does without them.
-fn shapes(names: &IndexMap<String, Vec<usize>>, values: &[FlatValue]) -> IndexMap<Vec<Dim>, String> {
-    let mut shapes = IndexMap::new();
-    for (path, times) in names {
-        for value in times {
-            let shape = &values[*value].ty.shape;
-            if !shapes.contains_key(shape.as_ref()) {
-                shapes.insert(shape.to_vec(), format!("`{path}`"));
-            }
-        }
-    }
-    shapes
-}
-
-pub(super) fn paths(graph: &Verified) -> Result<Vec<(String, Type)>, PlanError> {
-    let layout = layout(graph).map_err(PlanError::Weights)?;
-    let (flat, _) = whole(graph, &layout)?;
-    let each = flat.names.iter().flat_map(|(path, times)| names(path, times));
-    Ok(each.map(|(name, value)| (name, flat.values[value].ty.clone())).collect())
 }
 
 /// The names that an applied layer or module shares with another value than its result, as the table `tokens` of an
@@ -178,7 +70,10 @@ fn taken(module: &Module) -> Vec<&str> {
 }
 
 /// Flattens the whole graph. Returns the numbers of its results, too.
-fn whole<'a>(graph: &'a Verified, layout: &'a Layout) -> Result<(Flat<'a>, Vec<usize>), PlanError> {
+pub(super) fn whole<'a>(
+    graph: &'a Verified,
+    layout: &'a Layout,
+) -> Result<(Flat<'a>, Vec<usize>), PlanError> {
     let mut flat = Flat::new(graph, layout);
     let root = graph.root();
     let mut arguments = Vec::new();

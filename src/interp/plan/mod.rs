@@ -11,131 +11,24 @@
 
 mod captures;
 mod depends;
+mod error;
 mod flatten;
+mod instruction;
 mod registers;
 
 pub use captures::{CaptureError, Captures, Reading};
-pub use flatten::Lookup;
+pub use error::PlanError;
+pub(super) use instruction::{Action, Body, Constant, Instruction, Operand};
+pub use instruction::{Input, Lookup};
 
-use std::fmt;
-use std::sync::Mutex;
-
-use burn::prelude::Device;
 use indexmap::IndexMap;
 
-use super::room::Room;
-use super::value::Value;
-use super::weights::{TensorIndex, WeightsError};
-use crate::ir::{Dim, Lengths, Op, Type, Verified};
-
-/// Why a graph cannot be run.
-#[derive(Debug)]
-pub enum PlanError {
-    /// The parameters are too large or have an unsupported shape.
-    Weights(WeightsError),
-    /// No value has the path of a capture.
-    Capture(CaptureError),
-    /// The graph is too large, or uses something that no device supports.
-    Refused(String),
-}
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PlanError::Weights(error) => write!(f, "{error}"),
-            PlanError::Capture(error) => write!(f, "{error}"),
-            PlanError::Refused(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for PlanError {}
-
-/// Where an instruction reads a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operand {
-    /// A register; `last` if this is the last read of it.
-    Register { index: usize, last: bool },
-    /// The constant with this index.
-    Constant(usize),
-}
-
-/// What an instruction does. Indices refer to the lists of [`Weights`](super::Weights).
-#[derive(Clone, Debug)]
-pub(super) enum Action {
-    /// A projection with a matrix and an optional vector.
-    Linear { weight: usize, bias: Option<usize> },
-    /// Row lookup in a matrix.
-    Embedding { weight: usize },
-    /// Layer norm with an optional weight and bias.
-    LayerNorm { weight: Option<usize>, bias: Option<usize>, eps: f64, unit_offset: bool },
-    /// RMS norm with an optional weight.
-    RmsNorm { weight: Option<usize>, eps: f64, unit_offset: bool },
-    /// Patches of this side length, projected by a kernel `[dim, C, size, size]`.
-    Patches { weight: usize, bias: Option<usize>, size: usize },
-    /// The value of a parameter.
-    Param(TensorIndex),
-    /// Experts, each with its own body for rows `[N, D]`.
-    Experts(Vec<Body>),
-    /// Appends to a buffer of the cache and returns its contents; the identity outside of cached decoding.
-    Cache { slot: usize },
-    /// An op without parameters.
-    Op(Op),
-}
-
-/// One step of a plan.
-#[derive(Clone, Debug)]
-pub(super) struct Instruction {
-    pub action: Action,
-    pub inputs: Vec<Operand>,
-    /// The register of every result; `None` if the result is not used.
-    pub outputs: Vec<Option<usize>>,
-    /// Whether it belongs to the memory, so that it runs only in the first call of cached decoding.
-    pub memory: bool,
-}
-
-/// Instructions with their own registers.
-#[derive(Clone, Debug)]
-pub(super) struct Body {
-    pub registers: usize,
-    /// The register of each argument; `None` if it is not used.
-    pub arguments: Vec<Option<usize>>,
-    pub instructions: Vec<Instruction>,
-    pub results: Vec<Operand>,
-}
-
-/// A value that depends only on lengths.
-#[derive(Debug)]
-pub(super) struct Constant {
-    pub op: Op,
-    /// The indices of other constants.
-    pub inputs: Vec<usize>,
-    /// Which result of the op it is.
-    pub result: usize,
-    /// 1 for each length that the value depends on, else 0.
-    pub depends: Lengths,
-    /// Whether it is needed outside of the memory, directly or by another constant, and so in every call of
-    /// cached decoding.
-    pub by_step: bool,
-    /// The values computed last, by lengths, device and whether autodiff is on.
-    pub known: Mutex<Vec<(Lengths, Device, bool, Value)>>,
-}
-
-/// An input of the graph.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Input {
-    /// The name: `tokens`, `mask`, ...
-    pub name: String,
-    /// Element type and symbolic shape.
-    pub ty: Type,
-    /// Whether it belongs to the memory of cached decoding, so that it is given only in the first call.
-    pub memory: bool,
-    /// Whether it is a padding mask, whose values must be 1 (keep) or 0 (padding).
-    pub keep: bool,
-    /// The number of rows of the smallest table in which its values are looked up, and the path of that
-    /// table.
-    pub rows: Option<(u64, String)>,
-}
+use super::room::{Room, Values};
+use super::weights::layout;
+use crate::ir::{Dim, Op, Type, Verified};
+use captures::names;
+use flatten::{FlatValue, whole};
+use registers::{FlatNode, Source, assign};
 
 /// A graph ready to run.
 #[derive(Debug)]
@@ -165,7 +58,74 @@ impl Plan {
     /// # Errors
     /// The graph is too large to run, or no value has the path of a capture.
     pub fn new(graph: &Verified, captures: &Captures) -> Result<Self, PlanError> {
-        flatten::plan(graph, captures)
+        let layout = layout(graph).map_err(PlanError::Weights)?;
+        let (flat, results) = whole(graph, &layout)?;
+        let root = graph.root();
+        let mut outputs: IndexMap<String, usize> = IndexMap::new();
+        for (id, value) in root.results.iter().zip(results) {
+            outputs.insert(root.value(*id).name.clone(), value);
+        }
+        let mut captured = Vec::new();
+        let mut shows_attention = false;
+        for (name, value) in captures.resolve(&flat.names, &flat.parts).map_err(PlanError::Capture)? {
+            let is_weights = |node: &FlatNode| {
+                matches!(node.action, Action::Op(Op::Attention(_))) && node.outputs.get(1) == Some(&value)
+            };
+            shows_attention |= flat.nodes.iter().any(is_weights);
+            captured.push(flat.values[value].ty.shape.to_vec());
+            outputs.insert(name, value);
+        }
+        let returned = root.results.iter().map(|id| root.value(*id).ty.shape.to_vec()).collect();
+        let room = Room::new(graph, Values { captured, returned, shows_attention }, captures.reading());
+
+        let kept: Vec<usize> = {
+            let mut read: Vec<usize> = flat
+                .nodes
+                .iter()
+                .filter(|node| !node.memory)
+                .flat_map(|node| &node.inputs)
+                .chain(outputs.values().map(|v| &flat.values[*v].from))
+                .filter_map(|source| match source {
+                    Source::Value(value) => Some(*value),
+                    Source::Constant(_) => None,
+                })
+                .filter(|value| flat.values[*value].depends.is_memory())
+                .collect();
+            read.sort_unstable();
+            read.dedup();
+            read
+        };
+        let mut constants = flat.constants;
+        let by_step = flat.nodes.iter().filter(|node| !node.memory).flat_map(|node| &node.inputs);
+        let mut wanted: Vec<usize> = by_step
+            .chain(outputs.values().map(|v| &flat.values[*v].from))
+            .filter_map(|source| match source {
+                Source::Value(_) => None,
+                Source::Constant(constant) => Some(*constant),
+            })
+            .collect();
+        while let Some(i) = wanted.pop() {
+            if !constants[i].by_step {
+                constants[i].by_step = true;
+                wanted.extend_from_slice(&constants[i].inputs);
+            }
+        }
+        let shapes = shapes(&flat.names, &flat.values);
+        let arguments: Vec<usize> = (0..flat.inputs.len()).collect();
+        let results: Vec<Source> = outputs.values().map(|v| flat.values[*v].from).collect();
+        let (body, kept) = assign(flat.values.len(), &arguments, flat.nodes, &results, &kept);
+        Ok(Self {
+            inputs: flat.inputs,
+            constants,
+            body,
+            names: outputs.into_keys().collect(),
+            kept,
+            buffers: flat.buffers,
+            lookups: flat.lookups,
+            decodes: graph.decodes,
+            shapes,
+            room,
+        })
     }
 
     /// Whether the model can decode with a cache, without computing past positions again.
@@ -200,5 +160,24 @@ impl Plan {
 /// # Errors
 /// The graph is too large to run.
 pub fn paths(graph: &Verified) -> Result<Vec<(String, Type)>, PlanError> {
-    flatten::paths(graph)
+    let layout = layout(graph).map_err(PlanError::Weights)?;
+    let (flat, _) = whole(graph, &layout)?;
+    let each = flat.names.iter().flat_map(|(path, times)| names(path, times));
+    Ok(each.map(|(name, value)| (name, flat.values[value].ty.clone())).collect())
+}
+
+/// Every shape that a value has, with the path of the first such value. Attention weights are included even
+/// if no output needs them, because burn's graphics backends have no kernel for attention with an explicit
+/// scale that does without them.
+fn shapes(names: &IndexMap<String, Vec<usize>>, values: &[FlatValue]) -> IndexMap<Vec<Dim>, String> {
+    let mut shapes = IndexMap::new();
+    for (path, times) in names {
+        for value in times {
+            let shape = &values[*value].ty.shape;
+            if !shapes.contains_key(shape.as_ref()) {
+                shapes.insert(shape.to_vec(), format!("`{path}`"));
+            }
+        }
+    }
+    shapes
 }

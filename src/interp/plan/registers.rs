@@ -1,6 +1,6 @@
 //! Assigns registers to values: a register is free again after the last read of its value.
 
-use super::{Action, Body, Instruction, Operand};
+use super::instruction::{Action, Body, Instruction, Operand};
 
 /// A node before registers are assigned; values are numbered.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::form::Form;
 use super::picture::Preparation;
-use super::read::Form;
 use crate::learn::recipe::agree::Task;
 use crate::learn::token::{Marks, Tokenizer};
 use crate::learn::writing::Writing;

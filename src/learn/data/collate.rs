@@ -12,8 +12,8 @@
 
 use super::batch::{Array, Batch, Labels};
 use super::codebook::Codebook;
+use super::dataset::Dataset;
 use super::examples::{NOTHING, Part};
-use super::prepare::Dataset;
 use crate::learn::random::Counter;
 use crate::learn::recipe::{Masking, Split};
 use crate::learn::token::Marks;

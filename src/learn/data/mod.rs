@@ -12,9 +12,11 @@
 pub mod batch;
 mod codebook;
 mod collate;
+mod dataset;
 mod encode;
 mod examples;
 pub mod file;
+mod form;
 mod order;
 pub mod picture;
 mod prepare;
@@ -24,10 +26,11 @@ pub mod store;
 
 pub use batch::{Array, Batch, Labels};
 pub use codebook::Codebook;
+pub use dataset::Dataset;
 pub use examples::{Context, Part, Question, Sequences};
+pub use form::Form;
 pub use order::{Loader, ORDER, Order};
-pub use prepare::{Dataset, positions, prepare, proportions};
-pub use read::Form;
+pub use prepare::{positions, prepare, proportions};
 
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 //! its step, computed without a list of the epoch.
 
 use super::batch::Batch;
-use super::prepare::Dataset;
+use super::dataset::Dataset;
 use crate::learn::random::Counter;
 use crate::learn::recipe::{self, Split};
 

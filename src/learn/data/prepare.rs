@@ -5,11 +5,13 @@ use std::ops::ControlFlow;
 
 use super::Refused;
 use super::codebook::Codebook;
+use super::dataset::Dataset;
 use super::encode::Encoder;
 use super::examples::Part;
 use super::file::Named;
+use super::form::Form;
 use super::order::Loader;
-use super::read::{Faults, Form, Place, Raw, read};
+use super::read::{Faults, Place, Raw, read};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::words::listed;
 use crate::learn::random::Stream;
@@ -19,44 +21,6 @@ use crate::learn::token::{Maker, Tokenizer};
 use crate::parts::{Embed, Head};
 use crate::source::{SourceMap, Span};
 use crate::spec::ModelSpec;
-
-/// The data with which a run trains and evaluates.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Dataset {
-    /// The meaning of ids and classes.
-    pub codebook: Codebook,
-    /// The training data.
-    pub train: Part,
-    /// The validation data, by which the best checkpoint is chosen.
-    pub validation: Option<Part>,
-    /// The data for the final test.
-    pub test: Option<Part>,
-    /// How examples are combined into batches.
-    pub batch: Batch,
-    /// The seed from which the order follows.
-    pub seed: u64,
-    /// Which tokens are masked, for `mlm`.
-    pub masking: Option<Masking>,
-    /// Whether the graph has an input for token types.
-    pub has_types: bool,
-    /// The number of rows of the model's embedding table.
-    pub vocab: u64,
-    /// The number of classes that the model has.
-    pub outputs: usize,
-    /// The number of positions of an image.
-    pub positions: usize,
-}
-
-impl Dataset {
-    /// A part of the data, if there is one.
-    pub fn part(&self, split: Split) -> Option<&Part> {
-        match split {
-            Split::Train => Some(&self.train),
-            Split::Validation => self.validation.as_ref(),
-            Split::Test => self.test.as_ref(),
-        }
-    }
-}
 
 /// Reads the files that a recipe names. The recipe has been checked against the spec before.
 ///

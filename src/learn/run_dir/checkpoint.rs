@@ -1,13 +1,12 @@
-//! The checkpoints of a run: their state, and which of them can be used.
+//! The checkpoints of a run, and which of them can be used.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
+use super::error::{Damaged, RunDirError, io_at};
 use super::list::{STATE, check};
-use super::{RunDirError, io_at};
+use super::state::State;
 use crate::learn::whole::{LIST, MAX_LIST};
 use crate::read;
 
@@ -37,47 +36,6 @@ impl Checkpoint {
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
-}
-
-/// The state of a training in addition to the parameters and the optimizer's state.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct State {
-    /// The number of steps made.
-    pub step: u64,
-    /// The total number of steps.
-    pub steps: u64,
-    /// The seed of everything random. Dropout, order and masking of a step are functions of the seed and
-    /// the step alone, so these two numbers are the random state and the position in the data.
-    pub seed: u64,
-    /// The version of the order in which examples are taken. A state that does not name it is of the first.
-    #[serde(default = "first_order")]
-    pub order: u64,
-    /// The number of target tokens or examples seen.
-    pub targets: u64,
-    /// The best evaluation so far.
-    pub best: Option<Best>,
-    /// The best value of the metric that may end the run early.
-    pub stop: Option<f64>,
-    /// The number of evaluations since that value was reached.
-    pub stale: u64,
-    /// Whether the run is complete.
-    pub finished: bool,
-}
-
-/// The order of states that do not name one.
-fn first_order() -> u64 {
-    1
-}
-
-/// The best evaluation so far.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Best {
-    /// The number of steps before it.
-    pub step: u64,
-    /// The value of the metric.
-    pub value: f64,
 }
 
 /// Name of the mean of several checkpoints.
@@ -164,13 +122,4 @@ pub(super) fn steps(folder: &Path) -> io::Result<Vec<u64>> {
     }
     out.sort_unstable_by(|a, b| b.cmp(a));
     Ok(out)
-}
-
-/// A checkpoint that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damaged {
-    /// The name of the checkpoint.
-    pub name: String,
-    /// The reason, in lower case without a full stop.
-    pub why: String,
 }

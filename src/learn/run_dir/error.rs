@@ -2,9 +2,16 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::Damaged;
+/// A checkpoint that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damaged {
+    /// The name of the checkpoint.
+    pub name: String,
+    /// The reason, in lower case without a full stop.
+    pub why: String,
+}
 
 /// Why a run cannot be opened or written.
 #[derive(Debug)]
@@ -54,3 +61,8 @@ impl fmt::Display for RunDirError {
 }
 
 impl std::error::Error for RunDirError {}
+
+/// Turns an I/O error at a path into an error of the run's folder.
+pub(super) fn io_at(path: &Path) -> impl Fn(io::Error) -> RunDirError + '_ {
+    |error| RunDirError::Io(path.to_owned(), error)
+}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::State;
+use super::state::State;
 use crate::learn::whole::{FileList, MAX_LIST, at};
 use crate::read;
 

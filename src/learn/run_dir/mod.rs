@@ -22,15 +22,18 @@ use crate::learn::whole::{FileList, LIST, to_json};
 use crate::read;
 use crate::write::{self, is_scratch, scratch};
 
-pub use checkpoint::{AVERAGED, Best, Checkpoint, Damaged, State, last, named, newest, planned, step_name};
-pub use error::RunDirError;
+pub use checkpoint::{AVERAGED, Checkpoint, last, named, newest, planned, step_name};
+pub use error::{Damaged, RunDirError};
+pub use state::{Best, State};
 
 use checkpoint::{folder_of, step_of, steps};
+use error::io_at;
 use list::{FORMAT, STATE};
 
 mod checkpoint;
 mod error;
 mod list;
+mod state;
 
 /// The format that `run.json` declares.
 const RUN: &str = "trafoc-run/1";
@@ -50,10 +53,6 @@ pub struct RunDir {
     root: PathBuf,
     // The operating system releases the lock when the process ends, even if it is killed.
     _lock: File,
-}
-
-fn io_at(path: &Path) -> impl Fn(io::Error) -> RunDirError + '_ {
-    |error| RunDirError::Io(path.to_owned(), error)
 }
 
 /// Whether a folder is that of a run.

@@ -15,7 +15,7 @@ use std::path::Path;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
 
-use super::read::Form;
+use super::form::Form;
 use crate::read::{self, limit};
 use resample::Pixels;
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::resample::{Filter, Pixels};
 use crate::diag::suggest::suggest;
-use crate::learn::data::read::Form;
+use crate::learn::data::form::Form;
 
 /// The steps from the pixels of an image to a model's input, in this order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Faults, Place, Raw, Visit};
+use super::raw::{Faults, Place, Raw, Visit};
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
 use crate::read::limit;

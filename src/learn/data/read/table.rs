@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::{Faults, Place, Raw, Visit, each_line};
+use super::raw::{Faults, Place, Raw, Visit, each_line};
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::field::words::listed;

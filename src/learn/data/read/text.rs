@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Faults, Place, Raw, Visit, each_line};
+use super::raw::{Faults, Place, Raw, Visit, each_line};
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
 

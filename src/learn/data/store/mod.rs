@@ -30,8 +30,9 @@ use indexmap::IndexMap;
 
 use super::Refused;
 use super::codebook::Codebook;
+use super::dataset::Dataset;
 use super::examples::Part;
-use super::prepare::{Dataset, Plan};
+use super::prepare::Plan;
 use crate::diag::Sink;
 use crate::learn::recipe::{Recipe, Split};
 use crate::learn::whole::{FileList, LIST, MAX_LIST, at, to_json};

@@ -4,7 +4,7 @@ use super::array::{Failed, NO_CLASS, Reader, Writer};
 use super::manifest::PartEntry;
 use crate::learn::data::codebook::Codebook;
 use crate::learn::data::examples::{Context, Part, Question};
-use crate::learn::data::read::Form;
+use crate::learn::data::form::Form;
 use crate::learn::recipe::agree::Task;
 use crate::learn::token::Tokenizer;
 

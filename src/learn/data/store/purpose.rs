@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::field::Value as _;
 use crate::field::record::entry;
+use crate::learn::data::form::Form;
 use crate::learn::data::prepare::{classes, languages, longest};
-use crate::learn::data::read::Form;
 use crate::learn::data::{Refused, file, shipped};
 use crate::learn::recipe::agree::Task;
 use crate::learn::recipe::{Location, Recipe, Tokens};

@@ -1,0 +1,110 @@
+//! What a plan consists of: instructions, constants, inputs.
+
+use std::sync::Mutex;
+
+use burn::prelude::Device;
+
+use crate::interp::value::Value;
+use crate::interp::weights::TensorIndex;
+use crate::ir::op::Sequence;
+use crate::ir::{Lengths, Op, Type};
+
+/// Where an instruction reads a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::interp) enum Operand {
+    /// A register; `last` if this is the last read of it.
+    Register { index: usize, last: bool },
+    /// The constant with this index.
+    Constant(usize),
+}
+
+/// What an instruction does. Indices refer to the lists of [`Weights`](crate::interp::Weights).
+#[derive(Clone, Debug)]
+pub(in crate::interp) enum Action {
+    /// A projection with a matrix and an optional vector.
+    Linear { weight: usize, bias: Option<usize> },
+    /// Row lookup in a matrix.
+    Embedding { weight: usize },
+    /// Layer norm with an optional weight and bias.
+    LayerNorm { weight: Option<usize>, bias: Option<usize>, eps: f64, unit_offset: bool },
+    /// RMS norm with an optional weight.
+    RmsNorm { weight: Option<usize>, eps: f64, unit_offset: bool },
+    /// Patches of this side length, projected by a kernel `[dim, C, size, size]`.
+    Patches { weight: usize, bias: Option<usize>, size: usize },
+    /// The value of a parameter.
+    Param(TensorIndex),
+    /// Experts, each with its own body for rows `[N, D]`.
+    Experts(Vec<Body>),
+    /// Appends to a buffer of the cache and returns its contents; the identity outside of cached decoding.
+    Cache { slot: usize },
+    /// An op without parameters.
+    Op(Op),
+}
+
+/// One step of a plan.
+#[derive(Clone, Debug)]
+pub(in crate::interp) struct Instruction {
+    pub action: Action,
+    pub inputs: Vec<Operand>,
+    /// The register of every result; `None` if the result is not used.
+    pub outputs: Vec<Option<usize>>,
+    /// Whether it belongs to the memory, so that it runs only in the first call of cached decoding.
+    pub memory: bool,
+}
+
+/// Instructions with their own registers.
+#[derive(Clone, Debug)]
+pub(in crate::interp) struct Body {
+    pub registers: usize,
+    /// The register of each argument; `None` if it is not used.
+    pub arguments: Vec<Option<usize>>,
+    pub instructions: Vec<Instruction>,
+    pub results: Vec<Operand>,
+}
+
+/// A value that depends only on lengths.
+#[derive(Debug)]
+pub(in crate::interp) struct Constant {
+    pub op: Op,
+    /// The indices of other constants.
+    pub inputs: Vec<usize>,
+    /// Which result of the op it is.
+    pub result: usize,
+    /// 1 for each length that the value depends on, else 0.
+    pub depends: Lengths,
+    /// Whether it is needed outside of the memory, directly or by another constant, and so in every call of
+    /// cached decoding.
+    pub by_step: bool,
+    /// The values computed last, by lengths, device and whether autodiff is on.
+    pub known: Mutex<Vec<(Lengths, Device, bool, Value)>>,
+}
+
+/// An input of the graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// The name: `tokens`, `mask`, ...
+    pub name: String,
+    /// Element type and symbolic shape.
+    pub ty: Type,
+    /// Whether it belongs to the memory of cached decoding, so that it is given only in the first call.
+    pub memory: bool,
+    /// Whether it is a padding mask, whose values must be 1 (keep) or 0 (padding).
+    pub keep: bool,
+    /// The number of rows of the smallest table in which its values are looked up, and the path of that
+    /// table.
+    pub rows: Option<(u64, String)>,
+}
+
+/// A lookup of positions in a learned table. The largest position, `offset + P + T - 1` in a causal decoder,
+/// must be a row of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// The sequence whose positions are looked up.
+    pub along: Sequence,
+    /// Added to every position.
+    pub offset: u64,
+    /// The number of rows of the table.
+    pub rows: u64,
+    /// The path of the table.
+    pub path: String,
+}

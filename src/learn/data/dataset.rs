@@ -1,0 +1,43 @@
+//! Data that is ready for training.
+
+use super::codebook::Codebook;
+use super::examples::Part;
+use crate::learn::recipe::{Batch, Masking, Split};
+
+/// The data with which a run trains and evaluates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataset {
+    /// The meaning of ids and classes.
+    pub codebook: Codebook,
+    /// The training data.
+    pub train: Part,
+    /// The validation data, by which the best checkpoint is chosen.
+    pub validation: Option<Part>,
+    /// The data for the final test.
+    pub test: Option<Part>,
+    /// How examples are combined into batches.
+    pub batch: Batch,
+    /// The seed from which the order follows.
+    pub seed: u64,
+    /// Which tokens are masked, for `mlm`.
+    pub masking: Option<Masking>,
+    /// Whether the graph has an input for token types.
+    pub has_types: bool,
+    /// The number of rows of the model's embedding table.
+    pub vocab: u64,
+    /// The number of classes that the model has.
+    pub outputs: usize,
+    /// The number of positions of an image.
+    pub positions: usize,
+}
+
+impl Dataset {
+    /// A part of the data, if there is one.
+    pub fn part(&self, split: Split) -> Option<&Part> {
+        match split {
+            Split::Train => Some(&self.train),
+            Split::Validation => self.validation.as_ref(),
+            Split::Test => self.test.as_ref(),
+        }
+    }
+}
