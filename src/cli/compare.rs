@@ -23,8 +23,8 @@ use crate::report::compare::nearest::{Known, Near, nearest};
 use crate::report::compare::timing::Timing;
 use crate::report::compare::{Comparison, Entry, compare};
 use crate::report::cost::{Cost, cost};
-use crate::report::costs::Scene;
 use crate::report::number;
+use crate::report::scene::Scene;
 use crate::source::SourceMap;
 
 const NAMES: &str = "Costs have names: params, active, embedding, attention, ffn, norm, head,\nbuffers, flops, \

@@ -18,7 +18,7 @@ use crate::learn::recipe::Optimizer;
 use crate::learn::session::measured;
 use crate::learn::step::{Rules, plain, step};
 use crate::learn::update::Updater;
-use crate::report::costs::Element;
+use crate::report::scene::Element;
 use crate::report::{number, tape};
 
 /// The number of steps that are made to measure the duration of one; the first one is slower and not counted.

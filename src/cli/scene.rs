@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::place::Dtype;
 use crate::report::cost::Cost;
-use crate::report::costs::{Element, Scene};
+use crate::report::scene::{Element, Scene};
 
 /// The lengths and the element type for which costs are computed.
 #[derive(Clone, Debug, Args)]

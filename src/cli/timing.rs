@@ -22,9 +22,9 @@ use crate::learn::step::{self, Rules};
 use crate::learn::update::Updater;
 use crate::report::compare::timing::{Spread, Timed, Timing};
 use crate::report::cost::cost;
-use crate::report::costs::{Element, Scene};
 use crate::report::memory::{Memory, memory};
 use crate::report::number;
+use crate::report::scene::{Element, Scene};
 
 /// The smallest number of runs that are counted.
 const RUNS: usize = 10;

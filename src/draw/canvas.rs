@@ -5,8 +5,9 @@
 
 use std::fmt::Write as _;
 
+use super::mark::PICTURE;
 use super::text::{coordinate as n, escape, escape_line};
-use super::{MARK, theme};
+use super::theme;
 
 /// Which point of a text its position refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +72,7 @@ impl Figure {
         let (w, h) = (n(self.width), n(self.height));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" \
-             role=\"img\">\n<metadata>{MARK}</metadata>\n<title>{}</title>\n<desc>{}</desc>\n<style>{}</style>\n\
+             role=\"img\">\n<metadata>{PICTURE}</metadata>\n<title>{}</title>\n<desc>{}</desc>\n<style>{}</style>\n\
              <rect class=\"fill-paper\" width=\"{w}\" height=\"{h}\"/>\n{}</svg>\n",
             escape(&self.title),
             escape(&self.description),

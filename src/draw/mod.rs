@@ -15,6 +15,7 @@ pub mod canvas;
 pub mod chart;
 pub mod comparison;
 pub mod heatmap;
+mod mark;
 pub mod model;
 pub mod page;
 #[cfg(feature = "png")]
@@ -24,11 +25,6 @@ pub mod scale;
 pub mod text;
 pub mod theme;
 
-/// The texts by which pictures and pages of trafoc are recognised: one of them is near the beginning of each.
-pub const MARKS: &[&str] = &[MARK, page::GENERATOR];
-
-/// The mark in pictures.
-const MARK: &str = "drawn by trafoc";
-
 pub use canvas::{Anchor, Canvas, Figure};
+pub use mark::MARKS;
 pub use page::Page;

@@ -7,14 +7,12 @@
 
 use sha2::{Digest as _, Sha256};
 
+use super::mark::PAGE;
 use super::text::{escape, escape_line};
 use super::{Figure, theme};
 
 /// Columns of a table that have room next to each other at the usual size.
 const CLOSE: usize = 7;
-
-/// The mark in pages.
-pub(super) const GENERATOR: &str = "<meta name=\"generator\" content=\"trafoc\">";
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -273,7 +271,7 @@ impl Page {
         let mut out = format!(
             "'\">\n{refresh}<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             {GENERATOR}\n<link rel=\"icon\" href=\"data:,\">\n\
+             {PAGE}\n<link rel=\"icon\" href=\"data:,\">\n\
              <title>{title}</title>\n<style>\n:root{{color-scheme:light dark;{}}}\n\
              @media (prefers-color-scheme:dark){{:root{{{}}}}}\n{}\n{STYLE}</style>\n</head>\n<body>\n",
             theme::variables(false),

@@ -6,7 +6,8 @@
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 
-use super::{Figure, MARK};
+use super::Figure;
+use super::mark::PICTURE;
 
 /// How many pixels of the PNG correspond to one pixel of the figure.
 const SCALE: f32 = 2.0;
@@ -53,7 +54,7 @@ fn encoded(width: u32, height: u32, pixels: &[u8]) -> Result<Vec<u8>, png::Encod
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(png::ColorType::Rgba);
     encoder.set_depth(png::BitDepth::Eight);
-    encoder.add_text_chunk("Software".to_owned(), MARK.to_owned())?;
+    encoder.add_text_chunk("Software".to_owned(), PICTURE.to_owned())?;
     let mut writer = encoder.write_header()?;
     writer.write_image_data(pixels)?;
     writer.finish()?;

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::compare::form::{Form, Wirings};
 use super::cost::cost;
-use super::costs::{Costs, Name, Scene};
+use super::costs::{Costs, Name};
+use super::scene::Scene;
 use crate::diag::Sink;
 use crate::lower::lower;
 use crate::syntax::tree::Node;
@@ -115,7 +116,7 @@ impl Fitter {
 
     /// The paths of those numbers on which a cost depends.
     fn names(&self, all: &[(Vec<String>, u64)]) -> Vec<String> {
-        let scene = Scene { batch: 1, tokens: 1, element: super::costs::Element::F32 };
+        let scene = Scene { batch: 1, tokens: 1, element: super::scene::Element::F32 };
         let wanted = Wanted { cost: Name::TrainMemory, value: 1, scene };
         let counts = |(keys, now): &&(Vec<String>, u64)| {
             let size = Size {

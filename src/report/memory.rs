@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cost::Cost;
-use super::costs::Scene;
+use super::scene::Scene;
 use super::serialize_count;
 use super::tape;
 use super::work::callees;

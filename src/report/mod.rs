@@ -17,6 +17,7 @@ pub mod lesson;
 pub mod memory;
 pub mod number;
 pub mod parameters;
+pub mod scene;
 pub mod scores;
 pub mod summary;
 pub mod table;

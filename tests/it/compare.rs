@@ -12,7 +12,8 @@ use trafoc::report::compare::nearest::{Known, Near, nearest};
 use trafoc::report::compare::timing::{Spread, Timed, Timing};
 use trafoc::report::compare::{Comparison, Entry, Turned, compare};
 use trafoc::report::cost::cost;
-use trafoc::report::costs::{Element, Name, Scene};
+use trafoc::report::costs::Name;
+use trafoc::report::scene::{Element, Scene};
 use trafoc::source::SourceMap;
 use trafoc::spec::ModelSpec;
 

@@ -2,8 +2,9 @@
 //! size is closer.
 
 use trafoc::report::cost::cost;
-use trafoc::report::costs::{Element, Name, Scene};
+use trafoc::report::costs::Name;
 use trafoc::report::fit::{Fitter, Size, Unfit, Wanted};
+use trafoc::report::scene::{Element, Scene};
 
 use crate::compiled::{graph_with, repository};
 use crate::front::Front;

@@ -14,8 +14,8 @@ use trafoc::learn::sample::sample;
 use trafoc::learn::step::{self, Rules};
 use trafoc::learn::update::Updater;
 use trafoc::report::cost::cost;
-use trafoc::report::costs::{Element, Scene};
 use trafoc::report::memory::memory;
+use trafoc::report::scene::{Element, Scene};
 use trafoc::report::tape::{Pass, forward};
 
 use crate::compiled::repository;

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use super::outline::{Flow, Form, From, Outline, Part};
 use crate::diag::render::visible;
-use crate::draw::MARK;
+use crate::draw::mark::PICTURE;
 
 /// A directed graph with a cluster for every block.
 pub fn dot(outline: &Outline) -> String {
-    let mut out = format!("// {MARK}\ndigraph {} {{\n", quoted(&outline.name));
+    let mut out = format!("// {PICTURE}\ndigraph {} {{\n", quoted(&outline.name));
     let _ = writeln!(
         out,
         "  rankdir=BT; fontname=\"Helvetica\";\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, \

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use super::outline::{Flow, Form, From, Outline, Part};
 use crate::diag::render::visible;
-use crate::draw::MARK;
+use crate::draw::mark::PICTURE;
 
 /// A flowchart with a subgraph for every block.
 pub fn mermaid(outline: &Outline) -> String {
     let title = quoted(&format!("{}: {}", outline.name, outline.summary.join(", ")));
     let mut writer = Writer {
-        out: format!("---\ntitle: {title}\n---\nflowchart BT\n  %% {MARK}\n"),
+        out: format!("---\ntitle: {title}\n---\nflowchart BT\n  %% {PICTURE}\n"),
         next: 0,
         memory: None,
     };

@@ -9,6 +9,7 @@
 //! [`verify::verify`] creates a [`Program`], so a target can rely on its rules.
 
 pub mod choice;
+mod code;
 pub mod constants;
 pub mod fold;
 pub mod function;
@@ -20,107 +21,19 @@ pub mod rotary;
 mod split;
 pub mod verify;
 
+pub use code::{Body, Draft, Field, FieldKind, Module, Stack};
 pub use verify::Program;
 
-use constants::{Constants, Scalar, Size};
-use function::{Caches, Extract, Function, function};
+use constants::{Constants, Size};
+use function::{Caches, Extract, function};
 use merge::{Merged, merge};
 use needs::Needs;
 
 use crate::ir::op::quantity::Named;
-use crate::ir::{
-    DType, Graph, Layer, MemberId, MemberKind, ModuleId, Op, Run, Sym, Value, ValueId, Verified, stack_len,
-};
+use crate::ir::{Graph, MemberId, MemberKind, ModuleId, Op, Run, ValueId, Verified, stack_len};
 use crate::lower::Bug;
 use crate::source::{SourceMap, Span};
 use choice::Choice;
-
-/// A program before it is verified.
-#[derive(Clone, Debug)]
-pub struct Draft {
-    /// The modules that are left after merging, with their values, members and nodes.
-    pub graph: Graph,
-    /// The code of each, by module id, children before parents.
-    pub modules: Vec<Module>,
-    /// Its named numbers.
-    pub constants: Constants,
-}
-
-/// The code of one module.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Module {
-    /// Its name, which no other module has: `DecoderBlock`.
-    pub name: String,
-    /// What it computes, a formula or sentence per line.
-    pub doc: Vec<String>,
-    /// Where it comes from: `specs/gpt1.yaml:12`.
-    pub places: Vec<String>,
-    /// Whether it is no more than a function: it owns nothing and is not a block of a stack.
-    pub is_function: bool,
-    /// What it owns, in order.
-    pub fields: Vec<Field>,
-    /// What it computes.
-    pub body: Body,
-}
-
-/// Something a module owns.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Field {
-    /// Its name, the segment of a parameter's path.
-    pub name: String,
-    /// What it is.
-    pub kind: FieldKind,
-}
-
-/// What a module can own.
-#[derive(Clone, Debug, PartialEq)]
-pub enum FieldKind {
-    /// A layer with parameters.
-    Layer(Layer),
-    /// Another module.
-    Module(ModuleId),
-    /// Numbered blocks.
-    Stack(Stack),
-    /// The dropout of that probability.
-    Dropout(Scalar),
-}
-
-/// Numbered blocks that a module owns.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stack {
-    /// The member that holds them.
-    pub member: MemberId,
-    /// How many there are.
-    pub count: Size,
-    /// The modules that are blocks, each once.
-    pub kinds: Vec<ModuleId>,
-    /// Which of them is the block of an index.
-    pub blocks: Choice<ModuleId>,
-}
-
-/// The functions of a module.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Body {
-    /// One, from its arguments to its results.
-    Whole(Function),
-    /// Two, of a model with a source and a target.
-    Translation {
-        /// From the inputs of the source to the memory.
-        encode: Function,
-        /// From the inputs of the target and the memory to the outputs.
-        decode: Function,
-    },
-}
-
-impl Body {
-    /// The functions in order.
-    pub fn functions(&self) -> Vec<&Function> {
-        match self {
-            Body::Whole(one) => vec![one],
-            Body::Translation { encode, decode } => vec![encode, decode],
-        }
-    }
-}
 
 /// The program of a model.
 ///
@@ -245,48 +158,4 @@ fn body(graph: &Graph, all: &[Needs], id: ModuleId, own: &Needs) -> Body {
     let parameters: Vec<ValueId> = (0..module.args).map(ValueId).collect();
     let whole = Extract { nodes: &nodes, parameters: &parameters, results: &module.results, caches };
     Body::Whole(function(graph, all, id, &whole))
-}
-
-impl Draft {
-    /// The code of a module.
-    pub fn code(&self, id: ModuleId) -> Option<&Module> {
-        self.modules.get(id.0)
-    }
-
-    /// The model itself.
-    pub fn model(&self) -> Option<&Module> {
-        self.code(self.graph.root)
-    }
-
-    /// Whether a tensor may be absent where a function takes it: what is optional in the graph, and every
-    /// mask.
-    pub fn may_be_absent(value: &Value) -> bool {
-        value.ty.optional || value.ty.dtype == DType::Bool
-    }
-
-    /// Whether the model reads a source in addition to what it computes.
-    pub fn reads_source(&self) -> bool {
-        let source = crate::ir::Dim::sym(Sym::Source);
-        self.graph.root().arguments().iter().any(|value| value.ty.shape.contains(&source))
-    }
-
-    /// How many caches the whole model fills, as a size: the length of the stack whose blocks fill one each,
-    /// where there is one.
-    pub fn cache_count(&self) -> Size {
-        let caches = self.model().map_or(0, |model| {
-            model.body.functions().iter().map(|function| function.caches.count()).max().unwrap_or(0)
-        });
-        let fills = |module: &Module| {
-            let functions = module.body.functions();
-            let mut statements = functions.iter().flat_map(|function| &function.statements);
-            statements.any(|statement| {
-                let scanned = statement.action.scan().and_then(|scan| scan.caches);
-                scanned.is_some_and(|own| own.count == caches)
-            })
-        };
-        match self.modules.iter().position(fills) {
-            Some(owner) => self.constants.layers(ModuleId(owner), caches),
-            None => Size::Number(caches),
-        }
-    }
 }

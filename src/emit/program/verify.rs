@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
+use super::code::{Body, Draft, FieldKind, Module};
 use super::constants::{ConstantId, Constants, Number, Scalar};
 use super::function::{Action, BlockCall, Caches, Call, Function, Lent, Scan, Statement};
 use super::merge::is_same_type;
+use super::name;
 use super::needs::{Need, Origin};
-use super::{Body, Draft, FieldKind, Module, name};
 use crate::ir::op::Op;
 use crate::ir::verify::Violation;
 use crate::ir::{self, Layer, MemberKind, ModuleId, Sym, Type, ValueId, stack_len};

@@ -23,6 +23,7 @@ mod printer;
 pub mod project;
 mod root;
 pub mod runtime;
+mod statement;
 mod syntax;
 
 use std::collections::BTreeSet;

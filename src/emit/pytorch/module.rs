@@ -1,8 +1,9 @@
 //! A module as a class: members named like the program's, `forward`, and how its own tensors are filled.
 
 use super::file::File;
-use super::function::{parameter as name_of, stack, tensor_type, write as body_of};
+use super::function::{parameter as name_of, tensor_type};
 use super::number::harmless;
+use super::statement::{needs_config, returned, stack, uses_of_config, write as body_of};
 use super::syntax::{Argument, Class, Def, Expr, Item, Parameter, Stmt, Target, parameter};
 use super::{layer, name};
 use crate::emit::program::function::{Caches, Function};
@@ -39,25 +40,6 @@ pub fn write(file: &File<'_>, id: ModuleId) -> Result<Item, Bug> {
     doc.extend(wrapped(&[shapes], 4));
     def.doc = doc;
     Ok(Item::Def(def))
-}
-
-/// Whether a module that is a function reads numbers of `Config`.
-///
-/// # Errors
-/// A fault of trafoc, as in [`write`].
-pub fn needs_config(file: &File<'_>, id: ModuleId) -> Result<bool, Bug> {
-    let Body::Whole(function) = &file.code(id)?.body else { return Ok(false) };
-    let body = body_of(file, id, function, &returned)?;
-    Ok(uses_of_config(&body) > 0)
-}
-
-fn uses_of_config(body: &[Stmt]) -> usize {
-    let mut uses = 0;
-    let mut count = |expr: &Expr| {
-        uses += usize::from(matches!(expr, Expr::Constant(_)) || *expr == Expr::from("config"));
-    };
-    body.iter().for_each(|stmt| stmt.visit(&mut count));
-    uses
 }
 
 /// Lets a method read `Config`: the module keeps it, and a method that reads it more than once has a variable for it.
@@ -265,15 +247,6 @@ fn unbroken(line: &str) -> Vec<String> {
         is_quoted ^= word.matches('`').count() % 2 == 1;
     }
     parts
-}
-
-/// `return a, b`
-pub fn returned(results: Vec<Expr>) -> Vec<Stmt> {
-    let value = match <[Expr; 1]>::try_from(results) {
-        Ok([one]) => one,
-        Err(several) => Expr::Tuple(several),
-    };
-    vec![Stmt::Return(value)]
 }
 
 /// A function over some values of a module, without documentation.

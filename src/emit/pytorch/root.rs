@@ -1,10 +1,11 @@
 //! The model itself: `forward`, `encode` and `decode`, its cache, fresh weights, and the stacks that are sharded.
 
 use super::file::File;
-use super::function::{parameter as name_of, tensor_type, write as body_of};
+use super::function::{parameter as name_of, tensor_type};
 use super::layer::member;
 use super::module::{cache_type, class, keep_config, result_type, shapes, simplified, wrapped};
 use super::number::harmless;
+use super::statement::write as body_of;
 use super::syntax::{Argument, Class, Def, Expr, Item, Parameter, Sign, Stmt, Target, parameter};
 use crate::emit::program::Draft;
 use crate::emit::program::function::{Caches, Function};

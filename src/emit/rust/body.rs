@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::code::{Code, Piece};
+use super::code::{Code, Piece, called, named};
 use super::name;
 use crate::ir::{Module, ValueId};
 use crate::lower::Bug;
@@ -184,42 +184,4 @@ pub fn parameter(value: &str, reserved: &BTreeSet<String>) -> String {
         chosen.push('_');
     }
     chosen
-}
-
-fn called(names: &BTreeMap<ValueId, String>, id: ValueId) -> Result<String, Bug> {
-    names.get(&id).cloned().ok_or_else(|| Bug(format!("value {} has no name in the emitted code", id.0)))
-}
-
-/// The pieces with the names of values in place of the values.
-fn named(pieces: &[Piece], names: &BTreeMap<ValueId, String>) -> Result<Vec<Piece>, Bug> {
-    let mut out = Vec::new();
-    for piece in pieces {
-        match piece {
-            Piece::Text(_) | Piece::Item(..) => out.push(piece.clone()),
-            Piece::Take(value) | Piece::Move(value) | Piece::Name(value) => {
-                out.push(Piece::Text(called(names, *value)?));
-            }
-            Piece::Copy(value) => out.push(Piece::Text(format!("{}.clone()", called(names, *value)?))),
-            Piece::Arms(arms) => {
-                for arm in arms {
-                    out.extend(named(arm, names)?);
-                }
-            }
-        }
-    }
-    Ok(out)
-}
-
-/// The text of code without open values.
-///
-/// # Errors
-/// A fault of trafoc: a value is open.
-pub fn text(code: &Code) -> Result<String, Bug> {
-    let mut out = String::new();
-    for piece in named(&code.pieces, &BTreeMap::new())? {
-        if let Piece::Text(text) | Piece::Item(_, text) = piece {
-            out.push_str(&text);
-        }
-    }
-    Ok(out)
 }

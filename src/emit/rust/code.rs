@@ -5,9 +5,8 @@
 //! decides it. A name that the file must define or import is a separate piece, so what a file needs follows
 //! from its finished text ([`Code::items`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::body::text;
 use crate::emit::program::constants::{ConstantId, TableId};
 use crate::ir::ValueId;
 use crate::lower::Bug;
@@ -279,4 +278,49 @@ fn gather<'a>(pieces: &'a [Piece], items: &mut BTreeSet<&'a Item>) {
             Piece::Text(_) | Piece::Take(_) | Piece::Move(_) | Piece::Copy(_) | Piece::Name(_) => {}
         }
     }
+}
+
+/// The name of a value.
+///
+/// # Errors
+/// A fault of trafoc: it has none.
+pub fn called(names: &BTreeMap<ValueId, String>, id: ValueId) -> Result<String, Bug> {
+    names.get(&id).cloned().ok_or_else(|| Bug(format!("value {} has no name in the emitted code", id.0)))
+}
+
+/// The pieces with the names of values in place of the values.
+///
+/// # Errors
+/// A fault of trafoc: a value has no name.
+pub fn named(pieces: &[Piece], names: &BTreeMap<ValueId, String>) -> Result<Vec<Piece>, Bug> {
+    let mut out = Vec::new();
+    for piece in pieces {
+        match piece {
+            Piece::Text(_) | Piece::Item(..) => out.push(piece.clone()),
+            Piece::Take(value) | Piece::Move(value) | Piece::Name(value) => {
+                out.push(Piece::Text(called(names, *value)?));
+            }
+            Piece::Copy(value) => out.push(Piece::Text(format!("{}.clone()", called(names, *value)?))),
+            Piece::Arms(arms) => {
+                for arm in arms {
+                    out.extend(named(arm, names)?);
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// The text of code without open values.
+///
+/// # Errors
+/// A fault of trafoc: a value is open.
+pub fn text(code: &Code) -> Result<String, Bug> {
+    let mut out = String::new();
+    for piece in named(&code.pieces, &BTreeMap::new())? {
+        if let Piece::Text(text) | Piece::Item(_, text) = piece {
+            out.push_str(&text);
+        }
+    }
+    Ok(out)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::code::{Code, Item, Strength};
 use super::kernel::Library;
-use super::layer::{LinearInit, linear_init};
+use super::linear_init::{LinearInit, linear_init};
 use super::name;
 use super::number::float;
 use crate::emit::program::constants::{ConstantId, Scalar, Size, grouped};

@@ -2,50 +2,11 @@
 
 use super::code::{Code, Helper, Item, code};
 use super::file::File;
+use super::linear_init::LinearInit;
 use super::name;
 use crate::emit::program::constants::{Fresh, Kind};
-use crate::emit::program::{FieldKind, Program};
 use crate::ir::{Extent, Init, Layer};
 use crate::lower::Bug;
-
-/// How `linear(..)`, the helper at the end of a file, is told where weights start.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LinearInit {
-    /// Every projection starts the same way, which the helper knows.
-    Same(Init),
-    /// Normal; the standard deviation is an argument.
-    Normal,
-    /// Normal, cut at that many standard deviations; the standard deviation is an argument.
-    Truncated(f64),
-    /// An `Initializer` is an argument.
-    Any,
-}
-
-/// What suits all projections of a program.
-pub fn linear_init(program: &Program) -> LinearInit {
-    let mut found: Vec<&Init> = Vec::new();
-    for field in program.modules.iter().flat_map(|module| &module.fields) {
-        if let FieldKind::Layer(Layer::Linear { init, .. }) = &field.kind
-            && !found.contains(&init)
-        {
-            found.push(init);
-        }
-    }
-    let cuts: Vec<f64> = found
-        .iter()
-        .filter_map(|init| if let Init::TruncatedNormal { cut, .. } = init { Some(*cut) } else { None })
-        .collect();
-    match found.as_slice() {
-        [one] => LinearInit::Same((*one).clone()),
-        all if all.iter().all(|init| matches!(init, Init::Normal { .. })) => LinearInit::Normal,
-        all => match cuts.split_first() {
-            Some((first, rest)) if cuts.len() == all.len() && rest.iter().all(|c| c == first) => {
-                LinearInit::Truncated(*first)
-            }
-            _ => LinearInit::Any,
-        },
-    }
-}
 
 fn no_parameters() -> Bug {
     Bug("a layer without parameters is a field of the emitted program".to_owned())

@@ -17,11 +17,13 @@ mod function;
 mod kernel;
 mod krate;
 mod layer;
+mod linear_init;
 mod module;
 pub mod name;
 mod number;
 mod op;
 mod root;
+mod statement;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +97,7 @@ fn model(graph: &Verified, sources: &SourceMap, spec: &str, form: Form) -> Resul
         constants(&program, &needs, &file),
         items
     ];
-    let tree = parse(&body::text(&text)?, spec)?;
+    let tree = parse(&code::text(&text)?, spec)?;
     let mut out = header(spec);
     out.push_str(&spaced(&prettyplease::unparse(&tree)));
     if form == Form::Standalone {

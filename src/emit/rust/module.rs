@@ -4,7 +4,8 @@ use codegen::{Block, Enum, Function as Method, Impl, Scope, Struct};
 
 use super::code::{Code, References, code};
 use super::file::File;
-use super::function::{reserved, write as body_of};
+use super::function::reserved;
+use super::statement::write as body_of;
 use super::{body, choice, layer, name};
 use crate::emit::program::function::{Caches, Function};
 use crate::emit::program::needs::Need;

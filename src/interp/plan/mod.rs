@@ -18,7 +18,7 @@ mod registers;
 
 pub use captures::{CaptureError, Captures, Reading};
 pub use error::PlanError;
-pub(super) use instruction::{Action, Body, Constant, Instruction, Operand};
+pub(super) use instruction::{Action, Body, Constant, Operand};
 pub use instruction::{Input, Lookup};
 
 use indexmap::IndexMap;

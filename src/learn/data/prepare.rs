@@ -16,7 +16,7 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::words::listed;
 use crate::learn::random::Stream;
 use crate::learn::recipe::agree::{Task, too_many};
-use crate::learn::recipe::{Batch, Format, Locations, Masking, Recipe, Split, Tokens};
+use crate::learn::recipe::{Format, Locations, Masking, Recipe, Split, Tokens};
 use crate::learn::token::{Maker, Tokenizer};
 use crate::parts::{Embed, Head};
 use crate::source::{SourceMap, Span};

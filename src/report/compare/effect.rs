@@ -12,7 +12,8 @@ use crate::diag::Sink;
 use crate::ir::Verified;
 use crate::lower::lower;
 use crate::report::cost::cost;
-use crate::report::costs::{Costs, Name, Scene};
+use crate::report::costs::{Costs, Name};
+use crate::report::scene::Scene;
 
 /// What turning a knob changes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]

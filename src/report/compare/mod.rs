@@ -21,7 +21,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cost::cost;
-use super::costs::{Costs, Scene};
+use super::costs::Costs;
+use super::scene::Scene;
 use crate::ir::{ModelKind, Verified};
 use crate::spec::ModelSpec;
 use effect::{Effect, KnobEffect};
