@@ -60,7 +60,7 @@ pub fn report(
     };
     let at = |input: &str, b: usize, t: usize| inputs.get(input)?.get(b)?.get(t)?.as_u64();
     // A causal language model needs no mask for padding, so padding is found by its id.
-    let pad = codebook.filter(|_| inputs.get(mask).is_none()).map(|c| u64::from(c.marks().pad));
+    let pad = codebook.filter(|_| inputs.get(mask).is_none()).map(|c| u64::from(c.special_tokens().pad));
     let length = |b: usize| {
         let is_text = |t: &usize| at(ids, b, *t).is_none() || at(ids, b, *t) != pad;
         (1..*time).rev().find(is_text).map_or(1, |last| last + 1)

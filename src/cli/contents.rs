@@ -116,7 +116,7 @@ fn vocabularies(book: &Codebook, parts: &[(Split, &Part)]) -> Vec<Vocabulary> {
 }
 
 fn vocabulary(book: &Codebook, parts: &[(Split, &Part)], own: &[&str], tokenizer: &Tokenizer) -> Vocabulary {
-    let marks = tokenizer.marks();
+    let special = tokenizer.special_tokens();
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     let mut unknown = Vec::new();
     for (split, part) in parts {
@@ -124,12 +124,12 @@ fn vocabulary(book: &Codebook, parts: &[(Split, &Part)], own: &[&str], tokenizer
         let (mut missed, mut all) = (0u64, 0u64);
         for id in texts.flat_map(|(_, _, texts)| texts).flatten() {
             all += 1;
-            missed += u64::from(Some(*id) == marks.unknown);
+            missed += u64::from(Some(*id) == special.unknown);
             if *split == Split::Train {
                 *counts.entry(*id).or_default() += 1;
             }
         }
-        if marks.unknown.is_some() {
+        if special.unknown.is_some() {
             unknown.push((split.word().to_owned(), missed, all));
         }
     }
@@ -137,20 +137,20 @@ fn vocabulary(book: &Codebook, parts: &[(Split, &Part)], own: &[&str], tokenizer
     let mut counts: Vec<(String, u32, u64)> = counts.into_iter().map(|(id, n)| (word(id), id, n)).collect();
     counts.sort_by_key(|(_, id, count)| (std::cmp::Reverse(*count), *id));
     let named = [
-        ("padding", Some(marks.pad)),
-        ("start", marks.start),
-        ("end", marks.end),
-        ("unknown", marks.unknown),
-        ("mask", marks.mask),
+        ("padding", Some(special.pad)),
+        ("start", special.start),
+        ("end", special.end),
+        ("unknown", special.unknown),
+        ("mask", special.mask),
     ];
-    let mut marks: Vec<(String, u32, Vec<&'static str>)> = Vec::new();
+    let mut special: Vec<(String, u32, Vec<&'static str>)> = Vec::new();
     for (what, id) in named.into_iter().filter_map(|(what, id)| Some((what, id?))) {
-        match marks.iter_mut().find(|(_, known, _)| *known == id) {
+        match special.iter_mut().find(|(_, known, _)| *known == id) {
             Some((_, _, uses)) => uses.push(what),
-            None => marks.push((word(id), id, vec![what])),
+            None => special.push((word(id), id, vec![what])),
         }
     }
-    Vocabulary { side: own.join(" and "), size: tokenizer.vocab(), marks, counts, unknown }
+    Vocabulary { side: own.join(" and "), size: tokenizer.vocab(), special, counts, unknown }
 }
 
 /// The number of examples in every class; for tagged texts, the number of tokens.

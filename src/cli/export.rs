@@ -215,9 +215,9 @@ impl Form {
                 (tensors(parameters, &names, &Keys::default()), "the spec".to_owned())
             }
         };
-        found.map_err(|misfits| {
+        found.map_err(|mismatches| {
             let failure = Failure::bug(format!("{of} does not name every parameter"));
-            misfits.into_iter().fold(failure, |f, m| f.help(m.message))
+            mismatches.into_iter().fold(failure, |f, m| f.help(m.message))
         })
     }
 

@@ -58,7 +58,7 @@ impl ExportedRun {
     /// Puts the ids of special tokens into a config.
     pub fn name_tokens(&self, config: &mut Json) {
         let Some(own) = self.writing(0) else {
-            config["pad_token_id"] = json!(self.codebook.marks().pad);
+            config["pad_token_id"] = json!(self.codebook.special_tokens().pad);
             return;
         };
         for key in ["pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"] {
@@ -72,9 +72,9 @@ impl ExportedRun {
     /// if the model writes none. `context` is how many positions it has.
     fn writing(&self, context: u64) -> Option<Json> {
         let codebook = &self.codebook;
-        let marks = codebook.marks();
-        let mut writing = json!({ "pad_token_id": marks.pad });
-        for (key, id) in [("bos_token_id", marks.start), ("eos_token_id", marks.end)] {
+        let special = codebook.special_tokens();
+        let mut writing = json!({ "pad_token_id": special.pad });
+        for (key, id) in [("bos_token_id", special.start), ("eos_token_id", special.end)] {
             if let Some(id) = id {
                 writing[key] = json!(id);
             }

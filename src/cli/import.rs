@@ -18,7 +18,7 @@ use super::subject::OverArgs;
 use super::ui::Ui;
 use crate::field::record::entry;
 use crate::hub::checkpoint::Checkpoint;
-use crate::hub::mapping::{Line, Mapping, Misfit};
+use crate::hub::mapping::{Mapping, Mismatch, TensorGroup};
 use crate::hub::own_names::weights;
 use crate::ir::Graph;
 use crate::source::Span;
@@ -72,9 +72,9 @@ pub enum Data {
     /// With `--dry-run`: the parameter of every tensor.
     Tensors {
         /// The tensors of the files.
-        tensors: Vec<Line>,
+        tensors: Vec<TensorGroup>,
         /// What does not fit.
-        misfits: Vec<Misfit>,
+        mismatches: Vec<Mismatch>,
     },
 }
 
@@ -164,10 +164,10 @@ impl Import {
         let path = self.weights.as_deref().or(own);
         let path = path.ok_or_else(|| Failure::bug("the directory has no model"))?;
         let (_, mapping) = subject.mapping(path)?;
-        let exit = if mapping.misfits.is_empty() { Exit::Ok } else { Exit::Failed };
+        let exit = if mapping.mismatches.is_empty() { Exit::Ok } else { Exit::Failed };
         let text = table(&mapping);
-        let misfits = mapping.misfits.into_iter().collect();
-        Ok(Output::new(text, Data::Tensors { tensors: mapping.lines, misfits }).with_exit(exit))
+        let mismatches = mapping.mismatches.into_iter().collect();
+        Ok(Output::new(text, Data::Tensors { tensors: mapping.tensors, mismatches }).with_exit(exit))
     }
 }
 
@@ -198,15 +198,16 @@ fn converted(text: &str) -> Result<String, Failure> {
 }
 
 fn table(mapping: &Mapping) -> String {
-    let shape = |line: &Line| format!("{} {:?}", line.dtype, line.shape);
-    let name = |line: &Line| match line.count {
+    let shape = |line: &TensorGroup| format!("{} {:?}", line.dtype, line.shape);
+    let name = |line: &TensorGroup| match line.count {
         1 => line.tensor.clone(),
         n => format!("{} ({n})", line.tensor),
     };
-    let width = |of: &dyn Fn(&Line) -> String| mapping.lines.iter().map(|l| of(l).chars().count()).max();
+    let width =
+        |of: &dyn Fn(&TensorGroup) -> String| mapping.tensors.iter().map(|l| of(l).chars().count()).max();
     let (first, second) = (width(&name).unwrap_or(0), width(&shape).unwrap_or(0));
     let mut text = String::new();
-    for line in &mapping.lines {
+    for line in &mapping.tensors {
         let _ = write!(text, "{:first$}  {:second$}", name(line), shape(line));
         let into = line.parameters.join(", ");
         let _ = match (into.as_str(), line.how.as_str()) {
@@ -215,12 +216,12 @@ fn table(mapping: &Mapping) -> String {
             (into, how) => writeln!(text, "  {into}  ({how})"),
         };
     }
-    let _ = match mapping.misfits.len() {
+    let _ = match mapping.mismatches.len() {
         0 => writeln!(text, "\nevery parameter has a tensor"),
         n => writeln!(text, "\n{n} do not match:"),
     };
-    for misfit in &mapping.misfits {
-        let _ = writeln!(text, "  {}: {}", misfit.kind, misfit.message);
+    for mismatch in &mapping.mismatches {
+        let _ = writeln!(text, "  {}: {}", mismatch.kind, mismatch.message);
     }
     text
 }

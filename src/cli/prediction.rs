@@ -162,7 +162,7 @@ fn numbers(outputs: &Outputs, name: &str) -> Result<Vec<f32>, Failure> {
 /// The inputs for texts of one sequence, if the model reads as many tokens.
 fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Result<Vec<(&'static str, Array)>, Failure> {
     let codebook = &trained.codebook;
-    let between = codebook.marks().between() * texts.len().saturating_sub(1);
+    let between = codebook.special_tokens().between() * texts.len().saturating_sub(1);
     let given = texts.iter().map(|text| text.len()).sum::<usize>() + between;
     if given > codebook.room() {
         let message =
@@ -218,8 +218,8 @@ fn of_text(
     let codebook = &trained.codebook;
     let first = pieces(codebook, text)?;
     let second = second.map(|s| pieces(codebook, s)).transpose()?.unwrap_or_default();
-    let marks = if second.is_empty() { 0 } else { codebook.marks().between() };
-    let room = codebook.room().saturating_sub(second.len() + marks);
+    let special = if second.is_empty() { 0 } else { codebook.special_tokens().between() };
+    let room = codebook.room().saturating_sub(second.len() + special);
     if first.len() > room {
         ui.note(&format!("note: a text of {} tokens is cut to {room}", first.len()));
     }
@@ -237,7 +237,7 @@ fn of_text(
         Head::Tag(_) => {
             let scores = numbers(&outputs, "logits")?;
             let width = codebook.classes.len().max(1);
-            let before = usize::from(codebook.marks().start.is_some());
+            let before = usize::from(codebook.special_tokens().start.is_some());
             let rows: Vec<&[f32]> = scores.chunks(width).skip(before).collect();
             Ok(tags(codebook, text, first, &rows))
         }
@@ -272,7 +272,7 @@ fn tags(codebook: &Codebook, text: &str, pieces: &[Piece], rows: &[&[f32]]) -> S
 fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Vec<Shown>, Failure> {
     let codebook = &trained.codebook;
     let tokenizer = tokenizer(codebook)?;
-    let Some(mask) = codebook.marks().mask else {
+    let Some(mask) = codebook.special_tokens().mask else {
         return Err(Failure::usage("the model's tokenizer has no mask token"));
     };
     let written = tokenizer.token(mask).unwrap_or_default();
@@ -293,8 +293,9 @@ fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Ve
         }
         let outputs = run(trained, sequence(trained, vec![&own])?)?;
         let scores = numbers(&outputs, "logits")?;
-        let before = usize::from(codebook.marks().start.is_some());
-        let width = scores.len() / (own.len() + before + usize::from(codebook.marks().end.is_some())).max(1);
+        let before = usize::from(codebook.special_tokens().start.is_some());
+        let width =
+            scores.len() / (own.len() + before + usize::from(codebook.special_tokens().end.is_some())).max(1);
         let (mut line, mut guesses) = (Vec::new(), Vec::new());
         for (at, _) in own.iter().enumerate().filter(|(_, id)| **id == mask) {
             let row = scores.chunks(width.max(1)).nth(before + at).unwrap_or(&[]);
@@ -377,9 +378,9 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure
     let mut out = Vec::new();
     for question in &arguments.question {
         let asked = ids(&pieces(codebook, question)?);
-        let marks = codebook.marks();
-        let before = usize::from(marks.start.is_some()) + asked.len() + marks.between();
-        let room = codebook.longest.saturating_sub(before + usize::from(marks.end.is_some()));
+        let special = codebook.special_tokens();
+        let before = usize::from(special.start.is_some()) + asked.len() + special.between();
+        let room = codebook.longest.saturating_sub(before + usize::from(special.end.is_some()));
         if room == 0 && !all.is_empty() {
             let longest = codebook.longest;
             let message = format!(

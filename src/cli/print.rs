@@ -45,14 +45,14 @@ enum Stage {
 #[serde(untagged)]
 pub enum Data {
     /// The values of the tree or of the spec, in order.
-    Values(Vec<Line>),
+    Values(Vec<PrintedValue>),
     /// The text of the graph.
     Graph(Printed),
 }
 
 /// A value of a tree or of a spec.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Line {
+pub struct PrintedValue {
     /// The path, in the form that `--set` takes.
     path: String,
     /// The value, as it would be written in one line.
@@ -62,7 +62,7 @@ pub struct Line {
     at: Option<String>,
 }
 
-impl Line {
+impl PrintedValue {
     /// `decoder.layers = 12`
     fn text(&self) -> String {
         format!("{} = {}", self.path, self.value)
@@ -107,11 +107,11 @@ impl Command for Print {
 }
 
 /// Every scalar and list of a tree with its path, in order. Paths are in the form that `--set` takes.
-fn lines(tree: &Node, sources: Option<&SourceMap>) -> Vec<Line> {
+fn lines(tree: &Node, sources: Option<&SourceMap>) -> Vec<PrintedValue> {
     let mut out = Vec::new();
     walk(tree, String::new(), &mut |path, node: &Node| {
         let at = sources.map(|sources| sources.place(node.span));
-        out.push(Line { path, value: flow(node), at });
+        out.push(PrintedValue { path, value: flow(node), at });
     });
     out
 }

@@ -53,14 +53,14 @@ pub struct Data {
     /// The message.
     pub message: String,
     /// The places, the primary one first.
-    pub labels: Vec<Place>,
+    pub labels: Vec<LabelData>,
     /// How to fix it.
     pub help: Vec<String>,
 }
 
 /// A place of a diagnostic as data. Lines and columns are counted from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Place {
+pub struct LabelData {
     /// The name of the source.
     pub file: String,
     /// The first byte.
@@ -88,7 +88,7 @@ pub fn data(diagnostic: &Diagnostic, sources: &SourceMap) -> Data {
         let source = sources.get(span.source);
         let at = |offset: u32| source.map_or((0, 0), |s| s.line_column(offset as usize));
         let ((line, column), (end_line, end_column)) = (at(span.start), at(span.end));
-        Place {
+        LabelData {
             file: source.map_or(String::new(), |s| s.name.clone()),
             start: span.start,
             end: span.end,

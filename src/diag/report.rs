@@ -3,7 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::render::{Data, Place};
+use super::render::{Data, LabelData};
 use super::{Code, Severity};
 
 /// What became of a command that gave the diagnostics.
@@ -60,7 +60,7 @@ pub fn github(diagnostics: &[Data], ending: Ending<'_>) -> String {
         properties.push(format!("title={}", property(&data.code)));
         // A source that is not a file is named in the message.
         let named = match (place, data.labels.first()) {
-            (None, Some(Place { file, line, column, .. })) if !file.is_empty() => {
+            (None, Some(LabelData { file, line, column, .. })) if !file.is_empty() => {
                 format!("{file}:{line}:{column}: ")
             }
             (_, _) => String::new(),
@@ -77,7 +77,7 @@ pub fn github(diagnostics: &[Data], ending: Ending<'_>) -> String {
 }
 
 /// Columns are only allowed if the place is in one line.
-fn github_place(place: &Place) -> Vec<String> {
+fn github_place(place: &LabelData) -> Vec<String> {
     let mut all = vec![
         format!("file={}", property(&place.file)),
         format!("line={}", place.line),
@@ -158,7 +158,7 @@ fn result(data: &Data, rules: &[Code]) -> Json {
 }
 
 /// A further place, with what is said there.
-fn related(place: &Place) -> Json {
+fn related(place: &LabelData) -> Json {
     let mut found = location(place);
     if let Json::Object(object) = &mut found {
         object.insert("message".to_owned(), json!({ "text": place.text }));
@@ -166,7 +166,7 @@ fn related(place: &Place) -> Json {
     found
 }
 
-fn location(place: &Place) -> Json {
+fn location(place: &LabelData) -> Json {
     if !is_file(&place.file) {
         return json!({ "logicalLocations": [{ "fullyQualifiedName": place.file }] });
     }

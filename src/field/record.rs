@@ -52,6 +52,11 @@ impl PartialEq for Places {
 }
 
 impl Places {
+    /// The place of a whole that has no fields.
+    pub fn new(whole: Span) -> Self {
+        Self { whole, fields: Vec::new() }
+    }
+
     /// The place of the whole record.
     pub fn whole(&self) -> Span {
         self.whole
@@ -93,7 +98,7 @@ impl<'n> Reader<'n> {
                 return None;
             }
         }
-        let places = Places { whole: node.span, fields: Vec::new() };
+        let places = Places::new(node.span);
         Some(Self { node, title, places, mark: cx.mark() })
     }
 

@@ -4,9 +4,9 @@
 //! transposed. Several parameters can share its rows: one after the other, or alternating in groups, head
 //! by head.
 
-/// The position of a parameter in a tensor.
+/// How the parameters that share a tensor lie in it, and which of them is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Layout {
     /// The length of the stack, and the parameter's index in it.
     pub stack: Option<(usize, usize)>,
     /// The number of rows of each parameter in the tensor.
@@ -21,7 +21,7 @@ pub struct Place {
     pub transpose: bool,
 }
 
-impl Place {
+impl Layout {
     /// A tensor that holds this parameter only.
     pub fn whole(rows: usize, columns: usize) -> Self {
         Self { stack: None, parts: vec![rows], which: 0, groups: 1, columns, transpose: false }

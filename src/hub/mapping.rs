@@ -5,7 +5,7 @@ use indexmap::{IndexMap, IndexSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::arrange::Place;
+use super::arrange::Layout;
 use crate::diag::suggest::{most_path_hints, nearest_paths};
 use crate::ir::Graph;
 use crate::ir::paths::expanded;
@@ -53,7 +53,7 @@ pub struct Candidate {
     /// The shape that the tensor should have.
     pub shape: Vec<usize>,
     /// The position of the parameter in it.
-    pub place: Place,
+    pub layout: Layout,
     /// The number that fills the parameter if the file does not have the tensor.
     pub absent: Option<f32>,
     /// For a parameter that is concatenated from several tensors, numbered from 0, along its first axis: the
@@ -67,16 +67,16 @@ pub struct Candidate {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Origin {
     /// A tensor by name, and the position of the parameter in it.
-    Tensor(String, Place),
+    Tensor(String, Layout),
     /// Several tensors, concatenated along the first axis.
-    Joined(Vec<(String, Place)>),
+    Joined(Vec<(String, Layout)>),
     /// The same number for every element.
     Constant(f32),
 }
 
 /// Something that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
-pub struct Misfit {
+pub struct Mismatch {
     /// `missing`, `extra`, `shape`, `type`, `layout`
     pub kind: &'static str,
     /// One sentence.
@@ -85,7 +85,7 @@ pub struct Misfit {
 
 /// One tensor of the file, or several that differ in their indices alone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
-pub struct Line {
+pub struct TensorGroup {
     /// The name, `*` where it has an index.
     pub tensor: String,
     /// How many there are.
@@ -108,9 +108,9 @@ pub struct Mapping {
     /// Tensors that are copies of a parameter, with its path. Their numbers must be equal to it.
     pub repeats: Vec<(String, String)>,
     /// The tensors of the file and the parameters they are read into, to be printed.
-    pub lines: Vec<Line>,
+    pub tensors: Vec<TensorGroup>,
     /// Everything that does not fit, without repetition.
-    pub misfits: IndexSet<Misfit>,
+    pub mismatches: IndexSet<Mismatch>,
 }
 
 /// All tensors that a parameter may be read from. The first one is the one that an export writes.
@@ -120,7 +120,7 @@ pub fn candidates(
     names: &Names,
     parameters: &Parameters,
     scope: &dyn Scope,
-) -> Result<Vec<Candidate>, Misfit> {
+) -> Result<Vec<Candidate>, Mismatch> {
     let mut found = Vec::new();
     for row in &names.rows {
         for (which, pattern) in row.parameters.iter().enumerate() {
@@ -141,11 +141,11 @@ pub fn candidates(
     }
     if let Some(prefix) = &names.paths {
         let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
-        let place = Place::whole(*rows, rest.iter().product());
+        let layout = Layout::whole(*rows, rest.iter().product());
         found.push(Candidate {
             tensor: format!("{prefix}{path}"),
             shape: shape.to_vec(),
-            place,
+            layout,
             absent: None,
             joined: None,
             row: None,
@@ -167,12 +167,12 @@ fn candidate(
     shape: &[usize],
     parameters: &Parameters,
     scope: &dyn Scope,
-) -> Result<Candidate, Misfit> {
+) -> Result<Candidate, Mismatch> {
     // `last` is `.weight`, `.bias`, or empty if the row's pattern matches the whole path.
     let first = row.join.iter().map(|name| (name.clone(), 0)).chain(bindings.iter().cloned()).collect();
     let tensor = row.tensor.fill(&first) + last;
     let joined = row.join.as_ref().map(|name| (row.tensor.bound(bindings).followed(last), name.clone()));
-    let misfit = |message: String| Misfit { kind: "layout", message };
+    let mismatch = |message: String| Mismatch { kind: "layout", message };
     let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
     let columns: usize = rest.iter().product();
     let mut parts = Vec::new();
@@ -181,14 +181,16 @@ fn candidate(
         match parameters.get(&sibling) {
             _ if i == which => parts.push(*rows),
             Some(shape) => parts.push(shape.first().copied().unwrap_or(1)),
-            None => return Err(misfit(format!("`{tensor}` holds {sibling}, which the model does not have"))),
+            None => {
+                return Err(mismatch(format!("`{tensor}` holds {sibling}, which the model does not have")));
+            }
         }
     }
     let groups = match &row.groups {
         Some(formula) => {
             let value =
                 eval(formula, scope).ok().and_then(|v| v.as_u64()).and_then(|n| usize::try_from(n).ok());
-            value.filter(|n| *n > 0).ok_or_else(|| misfit(format!("`{tensor}` has no number of groups")))?
+            value.filter(|n| *n > 0).ok_or_else(|| mismatch(format!("`{tensor}` has no number of groups")))?
         }
         None => 1,
     };
@@ -222,22 +224,23 @@ fn candidate(
         }
         None => None,
     };
-    let place = Place { stack, parts, which, groups, columns, transpose: row.transpose && shape.len() == 2 };
-    if let Some(why) = place.fault() {
-        return Err(misfit(format!("`{tensor}`: {why}")));
+    let layout =
+        Layout { stack, parts, which, groups, columns, transpose: row.transpose && shape.len() == 2 };
+    if let Some(why) = layout.fault() {
+        return Err(mismatch(format!("`{tensor}`: {why}")));
     }
-    let rows = place.rows().ok_or_else(|| misfit(format!("`{tensor}` is too large")))?;
+    let rows = layout.rows().ok_or_else(|| mismatch(format!("`{tensor}` is too large")))?;
     let mut sizes = vec![1; row.lead];
-    sizes.extend(place.stack.map(|(count, _)| count));
+    sizes.extend(layout.stack.map(|(count, _)| count));
     let rest: Vec<usize> = rest.iter().copied().filter(|n| !row.flat || *n != 1).collect();
-    if place.transpose {
+    if layout.transpose {
         sizes.extend([columns, rows]);
     } else {
         sizes.push(rows);
         sizes.extend(&rest);
     }
     let of_row = row.flat.then_some(rest).filter(|_| joined.is_some());
-    Ok(Candidate { tensor, shape: sizes, place, absent: row.absent, joined, row: of_row })
+    Ok(Candidate { tensor, shape: sizes, layout, absent: row.absent, joined, row: of_row })
 }
 
 /// Maps every parameter of a graph to tensors of a file, or to a number if it may be absent.
@@ -246,13 +249,13 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
     names.ties.retain(|row| holds(row, scope));
     let names = &names;
     let mut mapping = Mapping::default();
-    let mut taken: IndexMap<String, Vec<(String, Place)>> = IndexMap::new();
+    let mut taken: IndexMap<String, Vec<(String, Layout)>> = IndexMap::new();
     let mut missing: Vec<(String, Vec<usize>, Option<String>)> = Vec::new();
     for (path, shape) in parameters {
         let all = match candidates(path, shape, names, parameters, scope) {
             Ok(all) => all,
-            Err(misfit) => {
-                mapping.misfits.insert(misfit);
+            Err(mismatch) => {
+                mapping.mismatches.insert(mismatch);
                 continue;
             }
         };
@@ -261,10 +264,10 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
             match tied(path, names, header) {
                 Some(tensor) => {
                     let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
-                    let place = Place::whole(*rows, rest.iter().product());
+                    let layout = Layout::whole(*rows, rest.iter().product());
                     check(&mut mapping, &tensor, shape, path, header);
-                    taken.entry(tensor.clone()).or_default().push((path.clone(), place.clone()));
-                    mapping.origins.insert(path.clone(), Origin::Tensor(tensor, place));
+                    taken.entry(tensor.clone()).or_default().push((path.clone(), layout.clone()));
+                    mapping.origins.insert(path.clone(), Origin::Tensor(tensor, layout));
                 }
                 None => match all.iter().find_map(|c| c.absent) {
                     Some(value) => {
@@ -279,17 +282,17 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         };
         if let Some((pattern, variable)) = &chosen.joined {
             let parts = parts(&mut mapping, chosen, (pattern, variable), shape, path, header);
-            for (tensor, place) in &parts {
-                taken.entry(tensor.clone()).or_default().push((path.clone(), place.clone()));
+            for (tensor, layout) in &parts {
+                taken.entry(tensor.clone()).or_default().push((path.clone(), layout.clone()));
             }
             mapping.origins.insert(path.clone(), Origin::Joined(parts));
             continue;
         }
         check(&mut mapping, &chosen.tensor, &chosen.shape, path, header);
-        taken.entry(chosen.tensor.clone()).or_default().push((path.clone(), chosen.place.clone()));
-        mapping.origins.insert(path.clone(), Origin::Tensor(chosen.tensor.clone(), chosen.place.clone()));
+        taken.entry(chosen.tensor.clone()).or_default().push((path.clone(), chosen.layout.clone()));
+        mapping.origins.insert(path.clone(), Origin::Tensor(chosen.tensor.clone(), chosen.layout.clone()));
         for other in there {
-            if other.place.is_whole() && chosen.place.is_whole() && other.tensor != chosen.tensor {
+            if other.layout.is_whole() && chosen.layout.is_whole() && other.tensor != chosen.tensor {
                 mapping.repeats.push((other.tensor.clone(), path.clone()));
             }
         }
@@ -318,7 +321,7 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         {
             message += &format!("; the file has `{like}`");
         }
-        mapping.misfits.insert(Misfit { kind: "missing", message });
+        mapping.mismatches.insert(Mismatch { kind: "missing", message });
     }
     // The first missing parameter of each shape.
     let mut missing_shapes: IndexMap<&[usize], &str> = IndexMap::new();
@@ -331,14 +334,14 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         if let Some(like) = missing_shapes.get(shape.as_slice()) {
             message += &format!("; {like}, which is missing, has that shape");
         }
-        mapping.misfits.insert(Misfit { kind: "extra", message });
+        mapping.mismatches.insert(Mismatch { kind: "extra", message });
     }
-    mapping.lines = lines(header, &mapping.origins, &taken, &mapping.repeats, &ignored);
+    mapping.tensors = lines(header, &mapping.origins, &taken, &mapping.repeats, &ignored);
     mapping
 }
 
 /// The tensors that a parameter is concatenated from: all those in the file, numbered from 0 without gaps.
-/// Reports a misfit if their rows do not add up to those of the parameter.
+/// Reports a mismatch if their rows do not add up to those of the parameter.
 fn parts(
     mapping: &mut Mapping,
     chosen: &Candidate,
@@ -346,8 +349,8 @@ fn parts(
     shape: &[usize],
     path: &str,
     header: &dyn Header,
-) -> Vec<(String, Place)> {
-    let transpose = chosen.place.transpose;
+) -> Vec<(String, Layout)> {
+    let transpose = chosen.layout.transpose;
     let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
     let mut parts = Vec::new();
     let mut total = 0usize;
@@ -357,7 +360,7 @@ fn parts(
         if let Some(row) = &chosen.row {
             check(mapping, &tensor, row, path, header);
             total += 1;
-            parts.push((tensor, Place::whole(1, rest.iter().product())));
+            parts.push((tensor, Layout::whole(1, rest.iter().product())));
             continue;
         }
         let own = if transpose { found.last() } else { found.first() }.copied().unwrap_or(0);
@@ -368,13 +371,13 @@ fn parts(
         }
         check(mapping, &tensor, &wanted, path, header);
         total = total.saturating_add(own);
-        parts.push((tensor, Place { transpose, ..Place::whole(own, rest.iter().product()) }));
+        parts.push((tensor, Layout { transpose, ..Layout::whole(own, rest.iter().product()) }));
     }
     if total != *rows {
         let count = parts.len();
         let message =
             format!("the {count} tensors `{pattern}` have {total} rows together, and {path} has {rows}");
-        mapping.misfits.insert(Misfit { kind: "shape", message });
+        mapping.mismatches.insert(Mismatch { kind: "shape", message });
     }
     parts
 }
@@ -382,14 +385,14 @@ fn parts(
 /// Reports a tensor that does not have the given shape, or whose elements are not floats.
 fn check(mapping: &mut Mapping, tensor: &str, shape: &[usize], path: &str, header: &dyn Header) {
     let Some((dtype, found)) = header.tensor(tensor) else { return };
-    let mut misfit = |kind, message| {
-        mapping.misfits.insert(Misfit { kind, message });
+    let mut mismatch = |kind, message| {
+        mapping.mismatches.insert(Mismatch { kind, message });
     };
     if found != shape {
-        misfit("shape", format!("`{tensor}` is {found:?}, and the model needs {shape:?} (for {path})"));
+        mismatch("shape", format!("`{tensor}` is {found:?}, and the model needs {shape:?} (for {path})"));
     }
     if !matches!(dtype, "F32" | "F16" | "BF16" | "F64") {
-        misfit("type", format!("`{tensor}` holds {dtype}, which is not a float type"));
+        mismatch("type", format!("`{tensor}` holds {dtype}, which is not a float type"));
     }
 }
 
@@ -418,15 +421,15 @@ fn folded(name: &str) -> String {
 fn lines(
     header: &dyn Header,
     origins: &IndexMap<String, Origin>,
-    taken: &IndexMap<String, Vec<(String, Place)>>,
+    taken: &IndexMap<String, Vec<(String, Layout)>>,
     repeats: &[(String, String)],
     ignored: &[String],
-) -> Vec<Line> {
+) -> Vec<TensorGroup> {
     let copies: IndexMap<&str, &str> =
         repeats.iter().rev().map(|(n, path)| (n.as_str(), path.as_str())).collect();
     let ignored: IndexSet<&str> = ignored.iter().map(String::as_str).collect();
     // The keys have a count of 1, so that tensors which differ only in their indices have the same key.
-    let mut lines: IndexMap<Line, usize> = IndexMap::new();
+    let mut lines: IndexMap<TensorGroup, usize> = IndexMap::new();
     for name in header.names() {
         let Some((dtype, shape)) = header.tensor(name) else { continue };
         let (parameters, how) = if let Some(all) = taken.get(name) {
@@ -438,7 +441,7 @@ fn lines(
                 }
             }
             let joined = all.iter().any(|(path, _)| matches!(origins.get(path), Some(Origin::Joined(_))));
-            let mut how = all.first().map(|(_, place)| how(place)).unwrap_or_default();
+            let mut how = all.first().map(|(_, layout)| how(layout)).unwrap_or_default();
             if joined {
                 how = if how.is_empty() { "joined".to_owned() } else { format!("{how}, joined") };
             }
@@ -450,7 +453,7 @@ fn lines(
         } else {
             (Vec::new(), "not known".to_owned())
         };
-        let line = Line {
+        let line = TensorGroup {
             tensor: folded(name),
             count: 1,
             dtype: dtype.into(),
@@ -460,22 +463,22 @@ fn lines(
         };
         *lines.entry(line).or_insert(0) += 1;
     }
-    lines.into_iter().map(|(line, count)| Line { count, ..line }).collect()
+    lines.into_iter().map(|(line, count)| TensorGroup { count, ..line }).collect()
 }
 
 /// How a tensor is rearranged to become a parameter, in words; empty if it is not.
-fn how(place: &Place) -> String {
+fn how(layout: &Layout) -> String {
     let mut words = Vec::new();
-    if let Some((count, _)) = place.stack {
+    if let Some((count, _)) = layout.stack {
         words.push(format!("{count} stacked"));
     }
-    if place.transpose {
+    if layout.transpose {
         words.push("transposed".to_owned());
     }
-    if place.parts.len() > 1 {
-        words.push(match place.groups {
-            1 => format!("split in {}", place.parts.len()),
-            n => format!("split in {}, {n} groups", place.parts.len()),
+    if layout.parts.len() > 1 {
+        words.push(match layout.groups {
+            1 => format!("split in {}", layout.parts.len()),
+            n => format!("split in {}, {n} groups", layout.parts.len()),
         });
     }
     words.join(", ")

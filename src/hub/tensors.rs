@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::arrange::Place;
+use super::arrange::Layout;
 use super::checkpoint::{Checkpoint, CheckpointError};
 use super::mapping::{Mapping, Origin};
 
 /// The number of tensors with several parameters that are kept in memory.
 const KEPT: usize = 4;
 
-/// A checkpoint together with a mapping that has no misfits.
+/// A checkpoint together with a mapping that has no mismatches.
 #[derive(Debug)]
 pub struct Tensors {
     checkpoint: Checkpoint,
@@ -56,8 +56,8 @@ impl Tensors {
     /// # Errors
     /// A tensor does not fit, or a tensor that should repeat a parameter has other values.
     pub fn new(checkpoint: Checkpoint, mapping: Mapping) -> Result<Self, TensorsError> {
-        if !mapping.misfits.is_empty() {
-            return Err(TensorsError::Differ(mapping.misfits.into_iter().map(|m| m.message).collect()));
+        if !mapping.mismatches.is_empty() {
+            return Err(TensorsError::Differ(mapping.mismatches.into_iter().map(|m| m.message).collect()));
         }
         let repeats = mapping.repeats.clone();
         let mut tensors = Self { checkpoint, mapping, kept: Vec::new(), not_finite: BTreeMap::new() };
@@ -84,13 +84,13 @@ impl Tensors {
             Origin::Constant(value) => return Ok(vec![value]),
             Origin::Joined(parts) => {
                 let mut values = Vec::new();
-                for (name, place) in parts {
-                    values.extend(self.part(&name, &place)?);
+                for (name, layout) in parts {
+                    values.extend(self.part(&name, &layout)?);
                 }
                 values
             }
-            Origin::Tensor(name, place) if place.is_whole() => self.checkpoint.floats(&name)?,
-            Origin::Tensor(name, place) => self.part(&name, &place)?,
+            Origin::Tensor(name, layout) if layout.is_whole() => self.checkpoint.floats(&name)?,
+            Origin::Tensor(name, layout) => self.part(&name, &layout)?,
         };
         let bad = values.iter().filter(|v| !v.is_finite()).count();
         if bad > 0 {
@@ -111,7 +111,7 @@ impl Tensors {
         }
     }
 
-    fn part(&mut self, name: &str, place: &Place) -> Result<Vec<f32>, TensorsError> {
+    fn part(&mut self, name: &str, layout: &Layout) -> Result<Vec<f32>, TensorsError> {
         let at = self.kept.iter().position(|(n, _)| n == name);
         let tensor = match at {
             Some(at) => self.kept.remove(at),
@@ -122,7 +122,7 @@ impl Tensors {
                 (name.to_owned(), self.checkpoint.floats(name)?)
             }
         };
-        let values = place.take(&tensor.1);
+        let values = layout.take(&tensor.1);
         self.kept.push(tensor);
         values
             .ok_or_else(|| TensorsError::Differ(vec![format!("`{name}` does not have the expected layout")]))

@@ -3,10 +3,10 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
-use super::arrange::Place;
+use super::arrange::Layout;
 use super::export::Exported;
 use super::family::Default;
-use super::mapping::{Candidate, Misfit, Parameters, candidates};
+use super::mapping::{Candidate, Mismatch, Parameters, candidates};
 use super::shelf::Families;
 use crate::diag::Sink;
 use crate::names::Names;
@@ -131,7 +131,7 @@ pub struct Part {
     /// The path of the parameter.
     pub path: String,
     /// The position in the tensor.
-    pub place: Place,
+    pub layout: Layout,
     /// How many of the parameter's numbers are in other tensors before this one.
     pub before: usize,
 }
@@ -140,12 +140,12 @@ impl Part {
     /// Puts this part of the parameter's numbers into the tensor's; `false` if the sizes do not fit.
     pub fn put(&self, numbers: &[f32], tensor: &mut [f32]) -> bool {
         let own = numbers.get(self.before..self.before + self.count());
-        own.is_some_and(|own| self.place.put(own, tensor))
+        own.is_some_and(|own| self.layout.put(own, tensor))
     }
 
     /// How many numbers this part has.
     pub fn count(&self) -> usize {
-        self.place.parts.get(self.place.which).copied().unwrap_or(0) * self.place.columns
+        self.layout.parts.get(self.layout.which).copied().unwrap_or(0) * self.layout.columns
     }
 }
 
@@ -157,34 +157,34 @@ pub fn tensors(
     parameters: &Parameters,
     names: &Names,
     scope: &dyn Scope,
-) -> Result<IndexMap<String, Written>, Vec<Misfit>> {
+) -> Result<IndexMap<String, Written>, Vec<Mismatch>> {
     let mut all: IndexMap<String, Written> = IndexMap::new();
-    let mut misfits = Vec::new();
+    let mut mismatches = Vec::new();
     for (path, shape) in parameters {
         match candidates(path, shape, names, parameters, scope) {
             Ok(found) => match found.into_iter().next() {
-                Some(Candidate { joined: Some((pattern, variable)), row: Some(row), place, .. }) => {
+                Some(Candidate { joined: Some((pattern, variable)), row: Some(row), layout, .. }) => {
                     for index in 0..shape.first().copied().unwrap_or(0) {
                         let tensor = pattern.fill(&vec![(variable.clone(), index)]);
-                        let before = index * place.columns;
-                        let place = Place::whole(1, place.columns);
-                        let parts = vec![Part { path: path.clone(), place, before }];
+                        let before = index * layout.columns;
+                        let layout = Layout::whole(1, layout.columns);
+                        let parts = vec![Part { path: path.clone(), layout, before }];
                         all.insert(tensor, Written { shape: row.clone(), parts });
                     }
                 }
                 Some(c) => {
                     let tensor = all.entry(c.tensor).or_insert(Written { shape: c.shape, parts: Vec::new() });
-                    tensor.parts.push(Part { path: path.clone(), place: c.place, before: 0 });
+                    tensor.parts.push(Part { path: path.clone(), layout: c.layout, before: 0 });
                 }
                 None => {
-                    misfits.push(Misfit {
+                    mismatches.push(Mismatch {
                         kind: "missing",
                         message: format!("{path} has no name in this family"),
                     });
                 }
             },
-            Err(misfit) => misfits.push(misfit),
+            Err(mismatch) => mismatches.push(mismatch),
         }
     }
-    if misfits.is_empty() { Ok(all) } else { Err(misfits) }
+    if mismatches.is_empty() { Ok(all) } else { Err(mismatches) }
 }

@@ -56,7 +56,7 @@ pub struct Vocabulary {
     /// The number of ids.
     pub size: usize,
     /// The special tokens, with their ids and purposes.
-    pub marks: Vec<(String, u32, Vec<&'static str>)>,
+    pub special: Vec<(String, u32, Vec<&'static str>)>,
     /// How often every token occurs in the training data, the most frequent first: token, id, count.
     pub counts: Vec<(String, u32, u64)>,
     /// For every part, the number of unknown tokens, and of all tokens.
@@ -154,11 +154,14 @@ fn histogram(one: &Lengths) -> Figure {
 
 fn vocabulary(one: &Vocabulary) -> Part {
     let total: u64 = one.counts.iter().map(|(_, _, count)| count).sum();
-    let marks: Vec<String> =
-        one.marks.iter().map(|(token, id, uses)| format!("{token} ({id}): {}", uses.join(", "))).collect();
+    let special: Vec<String> =
+        one.special.iter().map(|(token, id, uses)| format!("{token} ({id}): {}", uses.join(", "))).collect();
     let mut facts = vec![
         ("ids".to_owned(), exact(one.size as u128)),
-        ("marks".to_owned(), if marks.is_empty() { "none".to_owned() } else { marks.join("; ") }),
+        (
+            "special tokens".to_owned(),
+            if special.is_empty() { "none".to_owned() } else { special.join("; ") },
+        ),
         ("that occur in training".to_owned(), exact(one.counts.len() as u128)),
     ];
     for (part, unknown, of) in &one.unknown {

@@ -229,7 +229,7 @@ fn answers(
             let (asked, context) = (questions.get(*index)?, part.context(*index)?);
             let before = dataset.before_context(question.get(*index).len());
             // After the part of the context that fits, there are only special tokens and padding.
-            let behind = usize::from(dataset.codebook.marks().end.is_some());
+            let behind = usize::from(dataset.codebook.special_tokens().end.is_some());
             let room = dataset.codebook.longest.saturating_sub(before + behind);
             let range = before..before + context.ids.len().min(room);
             let own = span::best(start, end, range).and_then(|([first, last], _)| {

@@ -27,10 +27,10 @@ pub fn of_text(codebook: &Codebook, text: &str) -> Result<Option<Prompt>, Unknow
         Some(tokenizer) => tokenizer.encode(text)?,
         None => Vec::new(),
     };
-    let marks = codebook.marks();
+    let special = codebook.special_tokens();
     // GPT-2's only special token separates texts; it does not precede a prompt.
-    let between = matches!(codebook.tokenizer, Some(Tokenizer::Subword(_))) && marks.start == marks.end;
-    let start = marks.start.filter(|_| !between || ids.is_empty());
+    let between = matches!(codebook.tokenizer, Some(Tokenizer::Subword(_))) && special.start == special.end;
+    let start = special.start.filter(|_| !between || ids.is_empty());
     let tokens: Vec<u32> = start.into_iter().chain(ids).collect();
     Ok((!tokens.is_empty()).then_some(Prompt { tokens, memory: Vec::new() }))
 }
@@ -56,7 +56,7 @@ pub fn of_source_text(codebook: &Codebook, text: &str, language: Option<u32>) ->
 /// if the model has several.
 pub fn of_source(codebook: &Codebook, source: &[u32], language: Option<u32>) -> Prompt {
     let own = codebook.writing.as_ref().and_then(|writing| writing.ends.first()).copied();
-    let end = own.or(codebook.source_marks().end);
+    let end = own.or(codebook.source_special_tokens().end);
     let source: Vec<u32> = source.iter().copied().chain(end).collect();
     begun(codebook, &source, language)
 }
@@ -89,7 +89,7 @@ pub fn limits(codebook: &Codebook, context: u64, most: Option<usize>) -> Limits 
     };
     let writing = codebook.writing.clone().unwrap_or_default();
     let stop = match writing.ends.is_empty() {
-        true => codebook.marks().end.into_iter().collect(),
+        true => codebook.special_tokens().end.into_iter().collect(),
         false => writing.ends,
     };
     // A given number of new tokens replaces the limit on the length. The last token takes no position,

@@ -52,14 +52,14 @@ pub struct Evaluation {
 /// One line of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Line {
+pub enum Entry {
     /// A step of training.
     Step(Step),
     /// An evaluation after a step.
     Evaluation(Evaluation),
 }
 
-impl Line {
+impl Entry {
     /// Reads a line without its line break.
     ///
     /// # Errors
@@ -68,8 +68,8 @@ impl Line {
         let value: serde_json::Value = read::json(text)?;
         // Only an evaluation is of a part of the data.
         let line = match value.get("split") {
-            Some(_) => serde_json::from_value(value).map(Line::Evaluation),
-            None => serde_json::from_value(value).map(Line::Step),
+            Some(_) => serde_json::from_value(value).map(Entry::Evaluation),
+            None => serde_json::from_value(value).map(Entry::Step),
         };
         line.map_err(|error| read::json_fault(&error))
     }
@@ -120,9 +120,9 @@ impl Record {
             match line.strip_suffix(b"\n") {
                 None if line.len() >= LONGEST => return Err(wrong("it is too long".to_owned())),
                 None => break,
-                Some(text) => match Line::read(text).map_err(wrong)? {
-                    Line::Step(step) => record.steps.push(step),
-                    Line::Evaluation(evaluation) => record.evaluations.push(evaluation),
+                Some(text) => match Entry::read(text).map_err(wrong)? {
+                    Entry::Step(step) => record.steps.push(step),
+                    Entry::Evaluation(evaluation) => record.evaluations.push(evaluation),
                 },
             }
         }

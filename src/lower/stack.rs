@@ -43,7 +43,7 @@ pub fn lower(
         blocks.push(block::lower(of_block, &module, scope, context, &mut known)?);
     }
     let mut b = Builder::new(&scope.arena, camel(name), Role::Norm);
-    b.at(stack.place.0);
+    b.at(stack.places.whole());
     b.part(Part::new(slot, camel(name)));
     b.doc(match stack.layers {
         1 => "A stack of one block.".to_owned(),

@@ -12,7 +12,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field::record::entry;
 use crate::field::rule::{self, Is, Rule};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
-use crate::field::{Context, Size};
+use crate::field::{Context, Places, Size};
 use crate::parts::{Embed, Norm, Position, embed};
 use crate::source::Span;
 use crate::syntax::equation::Equation;
@@ -35,17 +35,7 @@ pub struct Stack {
     /// The embedding, which turns tokens or an image into vectors.
     pub embed: Embed,
     /// The stack's place in the text.
-    pub place: Place,
-}
-
-/// A place that is ignored in comparisons: all places are equal.
-#[derive(Clone, Copy, Debug)]
-pub struct Place(pub Span);
-
-impl PartialEq for Place {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
+    pub places: Places,
 }
 
 /// Consecutive layers that cycle through some blocks.
@@ -214,7 +204,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     }
     let segments = simplify(segments);
     let (layers, final_norm, embed) = (layers?, final_norm?, embed?);
-    Some(Stack { layers, blocks, segments, each, final_norm, embed, place: Place(node.span) })
+    Some(Stack { layers, blocks, segments, each, final_norm, embed, places: Places::new(node.span) })
 }
 
 fn decode_layers(node: &Node, around: &Surroundings<'_>, cx: &mut Context<'_>) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! The tokens of expressions and equations.
 //!
 //! The small languages share numbers, names, marks and comments, so they share this file; formulas have a few marks
-//! more. Comments begin with `#` or `//` and end at the end of the line. Places are byte ranges of the scalar's text.
+//! more. Comments begin with `#` or `//` and end at the end of the line. TextPlaces are byte ranges of the scalar's text.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::source::{SourceMap, Span};
 
 use super::text::MAX_DEPTH;
-use super::tree::{Node, Places};
+use super::tree::{Node, TextPlaces};
 
 /// One token with its place in the scalar's text.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +71,7 @@ pub fn unit_of(text: &str) -> (&str, i128) {
 /// A scalar whose text is parsed: maps every byte range of the text to its place in the source.
 #[derive(Clone)]
 pub struct Text<'a> {
-    places: Places,
+    places: TextPlaces,
     language: Language,
     /// The scalar's text.
     pub text: &'a str,
@@ -81,7 +81,7 @@ impl<'a> Text<'a> {
     /// The text of a scalar node; empty for other nodes.
     pub fn of(sources: &SourceMap, node: &'a Node) -> Self {
         Self {
-            places: Places::of(sources, node),
+            places: TextPlaces::of(sources, node),
             language: Language::Numbers,
             text: node.text().unwrap_or(""),
         }

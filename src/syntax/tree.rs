@@ -232,7 +232,7 @@ impl PartialEq for Node {
 /// Exact where the text is in the source unchanged: plain scalars on one line, quoted ones without
 /// escapes, and block texts line by line. Elsewhere, and for a node that is no scalar, the whole node.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct TextPlaces {
     span: Span,
     exact: Exact,
 }
@@ -243,13 +243,13 @@ enum Exact {
     From(usize),
     /// For each line of the text where it begins in the text, its bytes without blanks at the end, and where those
     /// begin in the source.
-    Lines(Vec<Line>),
+    Lines(Vec<BlockLine>),
     /// No part of the text has a place of its own.
     No,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct BlockLine {
     at: usize,
     /// Of the line, blanks at its end included.
     whole: usize,
@@ -257,7 +257,7 @@ struct Line {
     begin: usize,
 }
 
-impl Places {
+impl TextPlaces {
     /// The places of a node's text.
     pub fn of(sources: &SourceMap, node: &Node) -> Self {
         Self { span: node.span, exact: Exact::of(sources, node).unwrap_or(Exact::No) }
@@ -306,7 +306,7 @@ impl Exact {
             }
             let indent = content.len().saturating_sub(trimmed.len());
             let begin = source_at.saturating_add(indent);
-            lines.push(Line { at, whole: line.len(), trimmed: trimmed.len(), begin });
+            lines.push(BlockLine { at, whole: line.len(), trimmed: trimmed.len(), begin });
             at = at.saturating_add(line.len()).saturating_add(1);
             source_at = source_at.saturating_add(written.len()).saturating_add(1);
         }
@@ -315,7 +315,7 @@ impl Exact {
 }
 
 /// The source offset of a text offset; `end` is where the node ends.
-fn in_lines(lines: &[Line], offset: usize, end: usize) -> Option<usize> {
+fn in_lines(lines: &[BlockLine], offset: usize, end: usize) -> Option<usize> {
     let after = lines.partition_point(|line| line.at <= offset);
     let line = lines.get(after.saturating_sub(1))?;
     if offset <= line.at.saturating_add(line.whole) {

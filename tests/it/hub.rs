@@ -177,7 +177,7 @@ fn parameters_are_as_many_as_the_library_counts() {
 fn every_tensor_has_its_place() {
     for Fixture { name, folder, imported, graph, .. } in models() {
         let (_, mapping) = mapped(imported, graph, folder);
-        assert!(mapping.misfits.is_empty(), "{name}: {:#?}", mapping.misfits);
+        assert!(mapping.mismatches.is_empty(), "{name}: {:#?}", mapping.mismatches);
     }
 }
 
@@ -203,7 +203,7 @@ fn older_ends_of_names_are_read() {
     let checkpoint = Checkpoint::open(&model.folder).unwrap();
     let names = model.imported.names(checkpoint.names());
     let mapping = map(&parameters(&model.graph).unwrap(), &names, &model.imported, &Older(&checkpoint));
-    assert!(mapping.misfits.is_empty(), "{:#?}", mapping.misfits);
+    assert!(mapping.mismatches.is_empty(), "{:#?}", mapping.mismatches);
     let gammas = mapping
         .origins
         .values()

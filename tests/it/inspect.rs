@@ -471,7 +471,7 @@ fn contents_bear_odd_data() {
         vocabularies: vec![Vocabulary {
             side: "source".into(),
             size: 4,
-            marks: vec![("<pad>".into(), 0, vec!["padding", "end"])],
+            special: vec![("<pad>".into(), 0, vec!["padding", "end"])],
             counts: vec![(" ".into(), 2, 5), ("</td>".into(), 3, 1)],
             unknown: vec![("test".into(), 1, 4)],
         }],

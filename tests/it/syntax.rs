@@ -166,7 +166,7 @@ fn places_point_into_texts() {
         let Some(at) = node.text().and_then(|t| t.find("bee")) else { continue };
         let mut sources = SourceMap::new();
         sources.add("spec", text);
-        let span = syntax::tree::Places::of(&sources, node).span(&(at..at + 3));
+        let span = syntax::tree::TextPlaces::of(&sources, node).span(&(at..at + 3));
         let exact = sources.text(span) == "bee";
         assert!(exact || text.contains('>') && span == node.span, "{text}: {}", sources.text(span));
     }

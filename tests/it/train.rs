@@ -43,9 +43,9 @@ seed: 7
 ";
 
 /// A folder with the small spec and its recipe.
-struct Place(TempDir);
+struct Folder(TempDir);
 
-impl Place {
+impl Folder {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("spec.yaml"), SPEC).unwrap();
@@ -133,7 +133,7 @@ fn same(a: &[(String, Vec<u8>)], b: &[(String, Vec<u8>)]) {
 
 #[test]
 fn the_same_run_twice_is_the_same_bytes() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("a", &[]);
     place.trained("b", &[]);
     same(&place.bytes("a", 12), &place.bytes("b", 12));
@@ -148,7 +148,7 @@ fn the_same_run_twice_is_the_same_bytes() {
 /// A run is exported with everything needed to use it, and generates the same texts from there.
 #[test]
 fn an_exported_run_writes_what_the_run_writes() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("run", &[]);
     let told = |arguments: &[&str]| {
         let said = said(place.command(arguments).output().unwrap());
@@ -182,7 +182,7 @@ fn an_exported_run_writes_what_the_run_writes() {
 /// An exported model has the same metrics as its run, with a recipe whose tokens are its own tokenizer's.
 #[test]
 fn an_exported_run_has_the_figures_of_the_run() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("run", &["--set", "vocab=40", "--with", "tokens=characters"]);
     let told = |arguments: &[&str]| {
         let said = said(place.command(arguments).output().unwrap());
@@ -200,7 +200,7 @@ fn an_exported_run_has_the_figures_of_the_run() {
 #[cfg(unix)]
 #[test]
 fn a_signal_saves_and_says_so() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("whole", &["--with", "steps=60"]);
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let child = place.train(signal, &["--with", "steps=60"]).stderr(Stdio::piped()).spawn().unwrap();
@@ -225,7 +225,7 @@ fn a_signal_saves_and_says_so() {
 
 #[test]
 fn a_damaged_checkpoint_is_passed_over() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("run", &[]);
     let good = place.bytes("run", 12);
     let file = place.path("run/checkpoints/step-000000012/optimizer.safetensors");
@@ -246,7 +246,7 @@ fn a_damaged_checkpoint_is_passed_over() {
 /// The averaged checkpoint is preferred, then the best one, then the newest one.
 #[test]
 fn a_run_with_a_damaged_checkpoint_is_used_with_the_next_best() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("run", &["--with", "average=2"]);
     let damage = |name: &str| {
         let file = place.path("run/checkpoints").join(name).join("model.safetensors");
@@ -280,7 +280,7 @@ fn a_run_with_a_damaged_checkpoint_is_used_with_the_next_best() {
 
 #[test]
 fn a_run_that_died_before_its_first_checkpoint_begins_anew() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("run", &[]);
     let good = place.bytes("run", 12);
     for entry in std::fs::read_dir(place.path("run/checkpoints")).unwrap() {
@@ -292,7 +292,7 @@ fn a_run_that_died_before_its_first_checkpoint_begins_anew() {
 
 #[test]
 fn a_finished_run_is_left_as_it_is_and_another_recipe_is_refused() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("run", &[]);
     let good = place.bytes("run", 12);
     place.trained("run", &["--resume"]);
@@ -308,7 +308,7 @@ fn a_finished_run_is_left_as_it_is_and_another_recipe_is_refused() {
 /// A run that was ended before its first checkpoint begins again, with what it was given then or is given now.
 #[test]
 fn a_run_without_a_checkpoint_begins_again() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("good", &[]);
     place.trained("tuned", &["--weights", "good/checkpoints/step-000000012/model.safetensors"]);
     for (good, run) in [("good", "a"), ("good", "b"), ("tuned", "c")] {
@@ -335,7 +335,7 @@ fn a_run_without_a_checkpoint_begins_again() {
 
 #[test]
 fn a_run_is_trained_by_one_process() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("run", &[]);
     let held = trafoc::learn::run_dir::RunDir::open(&place.path("run")).unwrap();
     let second = said(place.train("run", &["--resume"]).output().unwrap());
@@ -347,7 +347,7 @@ fn a_run_is_trained_by_one_process() {
 
 #[test]
 fn a_run_ends_when_it_becomes_no_better_and_averages() {
-    let place = Place::new();
+    let place = Folder::new();
     // A learning rate so high that the second evaluation is worse than the first.
     let more = [
         "--with",
@@ -388,7 +388,7 @@ fn a_run_ends_when_it_becomes_no_better_and_averages() {
 
 #[test]
 fn a_forecast_trains_nothing() {
-    let place = Place::new();
+    let place = Folder::new();
     let output =
         place.command(&["train", "spec.yaml", "--recipe", "recipe.yaml", "--dry-run", "--format", "json"]);
     let forecast = said({ output }.output().unwrap());
@@ -425,7 +425,7 @@ fn a_forecast_trains_nothing() {
 #[test]
 fn evaluations_are_no_training_time() {
     use trafoc::learn::session::Clock;
-    let place = Place::new();
+    let place = Folder::new();
     let recipe = std::fs::read_to_string(place.path("recipe.yaml")).unwrap();
     let (mut sources, mut sink) = (trafoc::spec::load::sources(), trafoc::diag::Sink::new());
     let id = sources.add("recipe.yaml", recipe);
@@ -449,7 +449,7 @@ fn evaluations_are_no_training_time() {
 /// A translation has as many tokens as an example of its data, unless another number is asked for.
 #[test]
 fn a_translation_ends_at_the_limit_of_its_data() {
-    let place = Place::new();
+    let place = Folder::new();
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/numbers-en-fr.txt");
     let stack = "{layers: 1, attention: {heads: 2}, ffn: {expansion: 2}}";
     let spec = format!(
@@ -499,7 +499,7 @@ fn a_translation_ends_at_the_limit_of_its_data() {
 
 #[test]
 fn a_trained_model_is_measured_and_writes() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("run", &["--with", "steps=40"]);
     let measured =
         said(place.command(&["eval", "run", "--format", "json", "--checkpoint", "last"]).output().unwrap());

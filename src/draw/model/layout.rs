@@ -68,7 +68,7 @@ pub struct Panel {
     /// Whether the text is to the left of `x`.
     pub is_left: bool,
     /// The lines with their classes, from top to bottom.
-    pub lines: Vec<(Line, String)>,
+    pub lines: Vec<(LineKind, String)>,
 }
 
 impl Panel {
@@ -493,7 +493,7 @@ fn frames<'a>(part: &'a Part, is_left: bool, drawn: &mut usize, is_long: bool) -
     }
     scene.absorb(inside, 0.0, 0.0);
     scene.height = y;
-    let lines = vec![(Line::Times, part.times.clone())];
+    let lines = vec![(LineKind::Times, part.times.clone())];
     scene.panels.push(Panel { x: at * (spot.w / 2.0 + 12.0), y: y - 12.0, is_left, lines });
     scene.reach.0 = scene.reach.0.max(spot.w / 2.0);
     scene.reach.1 = scene.reach.1.max(spot.w / 2.0);
@@ -527,22 +527,22 @@ fn block<'a>(frame: &'a Frame, times: &str, is_left: bool, is_closed: bool) -> S
 }
 
 fn panel(frame: &Frame, times: &str, x: f64, y: f64, is_left: bool, is_closed: bool) -> Panel {
-    let mut lines: Vec<(Line, String)> = Vec::new();
+    let mut lines: Vec<(LineKind, String)> = Vec::new();
     if !times.is_empty() {
-        lines.push((Line::Times, times.to_owned()));
+        lines.push((LineKind::Times, times.to_owned()));
     }
     if !is_closed {
-        lines.push((Line::Title, super::facts::words(&frame.title)));
-        lines.extend(frame.equations.iter().map(|line| (Line::Equation, line.clone())));
+        lines.push((LineKind::Title, super::facts::words(&frame.title)));
+        lines.extend(frame.equations.iter().map(|line| (LineKind::Equation, line.clone())));
         let each = if times.is_empty() { "" } else { " each" };
-        lines.push((Line::Note, format!("{} parameters{each}", number::count(frame.parameters))));
+        lines.push((LineKind::Note, format!("{} parameters{each}", number::count(frame.parameters))));
     }
     Panel { x: if is_left { -x } else { x }, y, is_left, lines }
 }
 
 /// A line of text next to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum LineKind {
     /// How often the frame is repeated.
     Times,
     /// The name of the block.
@@ -553,31 +553,31 @@ pub enum Line {
     Note,
 }
 
-impl Line {
+impl LineKind {
     /// The class in [`crate::draw::theme`].
     pub fn class(self) -> &'static str {
         match self {
-            Line::Times => "big fill-ink",
-            Line::Title => "strong fill-ink",
-            Line::Equation => "mono fill-ink",
-            Line::Note => "small fill-muted",
+            LineKind::Times => "big fill-ink",
+            LineKind::Title => "strong fill-ink",
+            LineKind::Equation => "mono fill-ink",
+            LineKind::Note => "small fill-muted",
         }
     }
 
     /// The height, and how far above its lower edge the text begins.
     pub fn height(self) -> (f64, f64) {
         match self {
-            Line::Times => (24.0, 9.0),
-            Line::Title | Line::Equation | Line::Note => (15.0, 4.0),
+            LineKind::Times => (24.0, 9.0),
+            LineKind::Title | LineKind::Equation | LineKind::Note => (15.0, 4.0),
         }
     }
 
     fn width(self, text: &str) -> f64 {
         match self {
-            Line::Times => width(text, 18.0) * SLACK,
-            Line::Title => width(text, 12.0) * 1.12,
-            Line::Equation => mono_width(text, 11.0) * 1.02,
-            Line::Note => width(text, 11.0) * SLACK,
+            LineKind::Times => width(text, 18.0) * SLACK,
+            LineKind::Title => width(text, 12.0) * 1.12,
+            LineKind::Equation => mono_width(text, 11.0) * 1.02,
+            LineKind::Note => width(text, 11.0) * SLACK,
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::ir::Run;
 
 /// One case for each place in a stack: for each run, for each position of its cycle; `None` where it does not
 /// matter.
-pub type Places<T> = Vec<Vec<Option<T>>>;
+pub type PerBlock<T> = Vec<Vec<Option<T>>>;
 
 /// A value that depends on the index of a block.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub enum Cycle<T> {
 
 impl<T: Clone + PartialEq> Choice<T> {
     /// The choice for all places of a stack; `None` if no place has a value.
-    pub fn of(runs: &[Run], places: &Places<T>) -> Option<Self> {
+    pub fn of(runs: &[Run], places: &PerBlock<T>) -> Option<Self> {
         let mut ranges: Vec<(std::ops::Range<u64>, Vec<Option<T>>)> = Vec::new();
         let mut start = 0u64;
         for (run, cycle) in runs.iter().zip(places) {

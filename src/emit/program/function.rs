@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::choice::{Choice, Places};
+use super::choice::{Choice, PerBlock};
 use super::needs::{self, Need, Needs, Origin};
 use crate::ir::{
     DType, Graph, Layer, MemberId, MemberKind, Module, ModuleId, Node, Op, Run, ValueId, stack_len,
@@ -447,7 +447,7 @@ impl Writer<'_> {
         let callee = self.graph.module(kind);
         let mut arguments = Vec::new();
         for position in 1..callee.args {
-            let places: Places<ValueId> = runs
+            let places: PerBlock<ValueId> = runs
                 .iter()
                 .zip(args)
                 .map(|(run, cycle)| {

@@ -125,7 +125,7 @@ fn stack(
         true => constants.known("experts", length).unwrap_or(Size::Number(length)),
         false => constants.layers(id, length),
     };
-    let places: choice::Places<ModuleId> =
+    let places: choice::PerBlock<ModuleId> =
         runs.iter().map(|run| run.cycle.iter().copied().map(Some).collect()).collect();
     Some(Stack { member, count, kinds: needs::kinds(runs), blocks: Choice::of(runs, &places)? })
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::form::Form;
 use super::picture::Preparation;
 use crate::learn::recipe::agree::Task;
-use crate::learn::token::{Marks, Tokenizer};
+use crate::learn::token::{SpecialTokens, Tokenizer};
 use crate::learn::writing::Writing;
 
 /// The meaning of a model's inputs and outputs.
@@ -64,28 +64,28 @@ impl Codebook {
     }
 
     /// The special tokens of the sequence, or of the target.
-    pub fn marks(&self) -> Marks {
-        self.tokenizer.as_ref().map_or(Marks::NONE, Tokenizer::marks)
+    pub fn special_tokens(&self) -> SpecialTokens {
+        self.tokenizer.as_ref().map_or(SpecialTokens::NONE, Tokenizer::special_tokens)
     }
 
     /// The special tokens of the source.
-    pub fn source_marks(&self) -> Marks {
-        self.source_tokenizer().map_or(Marks::NONE, Tokenizer::marks)
+    pub fn source_special_tokens(&self) -> SpecialTokens {
+        self.source_tokenizer().map_or(SpecialTokens::NONE, Tokenizer::special_tokens)
     }
 
     /// The most tokens of a text, without special tokens.
     pub fn room(&self) -> usize {
-        let marks = self.marks();
-        let count = |marks: &[Option<u32>]| marks.iter().flatten().count();
+        let special = self.special_tokens();
+        let count = |special: &[Option<u32>]| special.iter().flatten().count();
         match self.task {
-            Task::NextToken => match marks.start {
+            Task::NextToken => match special.start {
                 Some(_) => self.longest.saturating_sub(1),
                 // The first token is only read and the last one only predicted, so one more fits.
                 None => self.longest.saturating_add(1),
             },
             Task::Translate => self.longest.saturating_sub(1),
             Task::HiddenToken | Task::ClassifyText | Task::Tag | Task::Span => {
-                self.longest.saturating_sub(count(&[marks.start, marks.end]))
+                self.longest.saturating_sub(count(&[special.start, special.end]))
             }
             Task::ClassifyImage => 0,
         }

@@ -16,7 +16,7 @@ use super::dataset::Dataset;
 use super::examples::{NOTHING, Part};
 use crate::learn::random::Counter;
 use crate::learn::recipe::{Masking, Split};
-use crate::learn::token::Marks;
+use crate::learn::token::SpecialTokens;
 
 /// Rows of ids, padded to the longest one.
 #[derive(Clone, Debug)]
@@ -80,13 +80,13 @@ fn shifted(ids: &[u32], start: Option<u32>, end: Option<u32>) -> (Vec<u32>, Vec<
 }
 
 /// Texts separated by special tokens, and the index of the text to which each token belongs.
-fn between(texts: &[&[u32]], marks: Marks) -> (Vec<u32>, Vec<u32>) {
-    let mut ids: Vec<u32> = marks.start.into_iter().collect();
+fn between(texts: &[&[u32]], special: SpecialTokens) -> (Vec<u32>, Vec<u32>) {
+    let mut ids: Vec<u32> = special.start.into_iter().collect();
     let mut types = vec![0; ids.len()];
     for (which, text) in (0u32..).zip(texts) {
-        ids.extend(marks.end.filter(|_| marks.twice && which > 0));
-        ids.extend(text.iter().copied().chain(marks.end));
-        types.resize(ids.len(), if marks.twice { 0 } else { which });
+        ids.extend(special.end.filter(|_| special.twice && which > 0));
+        ids.extend(text.iter().copied().chain(special.end));
+        types.resize(ids.len(), if special.twice { 0 } else { which });
     }
     (ids, types)
 }
@@ -96,7 +96,7 @@ const DRAWS: u64 = 3;
 
 /// Masks tokens of a text in place. Returns the original tokens at the selected positions, and [`NOTHING`]
 /// elsewhere.
-fn hide(ids: &mut [u32], masking: &Masking, marks: Marks, vocab: u64, draws: Counter) -> Vec<u32> {
+fn hide(ids: &mut [u32], masking: &Masking, special: SpecialTokens, vocab: u64, draws: Counter) -> Vec<u32> {
     let mut hidden = vec![NOTHING; ids.len()];
     if ids.is_empty() {
         return hidden;
@@ -115,7 +115,7 @@ fn hide(ids: &mut [u32], masking: &Masking, marks: Marks, vocab: u64, draws: Cou
         *was = *id;
         let draw = draws.uniform(first(at).wrapping_add(1));
         if draw < *masking.hide {
-            *id = marks.mask.unwrap_or(marks.pad);
+            *id = special.mask.unwrap_or(special.pad);
         } else if draw < *masking.hide + *masking.replace {
             *id = draws.below(first(at).wrapping_add(2), vocab);
         }
@@ -144,13 +144,17 @@ impl Codebook {
     /// `token_types` if the graph has them.
     pub fn inputs(&self, texts: &[Vec<&[u32]>], has_types: bool) -> Vec<(&'static str, Array)> {
         let mut making = Making::default();
-        self.sequence(&mut making, texts.iter().map(|t| between(t, self.marks())).collect(), has_types);
+        self.sequence(
+            &mut making,
+            texts.iter().map(|t| between(t, self.special_tokens())).collect(),
+            has_types,
+        );
         making.inputs
     }
 
     fn sequence(&self, making: &mut Making, texts: Vec<(Vec<u32>, Vec<u32>)>, has_types: bool) {
         let (ids, types): (Vec<_>, Vec<_>) = texts.into_iter().unzip();
-        making.add("tokens", Some("mask"), &Rows::new(ids, self.marks().pad));
+        making.add("tokens", Some("mask"), &Rows::new(ids, self.special_tokens().pad));
         if has_types {
             making.inputs.push(("token_types", Rows::new(types, 0).ids()));
         }
@@ -164,22 +168,22 @@ impl Codebook {
     }
 
     fn sources(&self, making: &mut Making, sources: &[&[u32]]) {
-        let marks = self.source_marks();
-        let rows = sources.iter().map(|ids| ids.iter().copied().chain(marks.end).collect()).collect();
-        making.add("source", Some("source_mask"), &Rows::new(rows, marks.pad));
+        let special = self.source_special_tokens();
+        let rows = sources.iter().map(|ids| ids.iter().copied().chain(special.end).collect()).collect();
+        making.add("source", Some("source_mask"), &Rows::new(rows, special.pad));
     }
 
     /// The first token of a target: the one another library's model prescribes, or the start token. A
     /// vocabulary without a start token uses padding, as T5 does.
     pub fn first_of_target(&self) -> u32 {
-        let marks = self.marks();
+        let special = self.special_tokens();
         let said = self.writing.as_ref().and_then(|writing| writing.start);
-        said.or(marks.start).unwrap_or(marks.pad)
+        said.or(special.start).unwrap_or(special.pad)
     }
 
     /// The token before a text that is to be continued, if there is one.
     pub fn first_of_text(&self) -> Option<u32> {
-        self.marks().start
+        self.special_tokens().start
     }
 }
 
@@ -204,7 +208,7 @@ impl Dataset {
         epoch: u64,
     ) -> (Labels, usize) {
         let book = &self.codebook;
-        let marks = book.marks();
+        let special = book.special_tokens();
         let each = || indices.iter().copied();
         match part {
             Part::Texts { ids, .. } if self.masking.is_some() => {
@@ -219,22 +223,22 @@ impl Dataset {
                     };
                     let draws = Counter::new(self.seed, purpose, &[epoch, *i as u64]);
                     let mut text = ids.get(*i).to_vec();
-                    let was = hide(&mut text, &masking, marks, self.vocab, draws);
+                    let was = hide(&mut text, &masking, special, self.vocab, draws);
                     let nothing = |mark: Option<u32>| mark.map(|_| NOTHING);
                     hidden.push(
-                        nothing(marks.start).into_iter().chain(was).chain(nothing(marks.end)).collect(),
+                        nothing(special.start).into_iter().chain(was).chain(nothing(special.end)).collect(),
                     );
-                    texts.push(between(&[&text], marks));
+                    texts.push(between(&[&text], special));
                 }
                 book.sequence(making, texts, self.has_types);
                 Rows::new(hidden, 0).labels()
             }
             Part::Texts { ids, whole, .. } => {
-                let (start, end) = if *whole { (marks.start, marks.end) } else { (None, None) };
+                let (start, end) = if *whole { (special.start, special.end) } else { (None, None) };
                 let (read, predicted): (Vec<_>, Vec<_>) =
                     each().map(|i| shifted(ids.get(i), start, end)).unzip();
                 // In a causal model later positions do not change earlier ones, so padding needs no mask.
-                making.add("tokens", None, &Rows::new(read, marks.pad));
+                making.add("tokens", None, &Rows::new(read, special.pad));
                 Rows::new(predicted, 0).labels()
             }
             Part::Pairs { source, target, language, .. } => {
@@ -242,8 +246,8 @@ impl Dataset {
                 book.sources(making, &sources);
                 let start = Some(book.first_of_target());
                 let (read, predicted): (Vec<_>, Vec<_>) =
-                    each().map(|i| shifted(target.get(i), start, marks.end)).unzip();
-                making.add("target", None, &Rows::new(read, marks.pad));
+                    each().map(|i| shifted(target.get(i), start, special.end)).unzip();
+                making.add("target", None, &Rows::new(read, special.pad));
                 if !language.is_empty() {
                     let values = each().map(|i| language.get(i).map_or(0, |l| i64::from(*l))).collect();
                     making.inputs.push(("language", Array::Ints { shape: vec![indices.len()], values }));
@@ -252,8 +256,8 @@ impl Dataset {
             }
             Part::Classes { text, second, labels } => {
                 let texts = each().map(|i| match second.get(i) {
-                    [] => between(&[text.get(i)], marks),
-                    second => between(&[text.get(i), second], marks),
+                    [] => between(&[text.get(i)], special),
+                    second => between(&[text.get(i), second], special),
                 });
                 book.sequence(making, texts.collect(), self.has_types);
                 self.classes(each().map(|i| labels.get(i)))
@@ -269,12 +273,12 @@ impl Dataset {
                 self.classes(each().map(|i| labels.get(i..=i).unwrap_or(&[])))
             }
             Part::Tags { ids, tags } => {
-                let texts = each().map(|i| between(&[ids.get(i)], marks));
+                let texts = each().map(|i| between(&[ids.get(i)], special));
                 book.sequence(making, texts.collect(), self.has_types);
                 let nothing = |mark: Option<u32>| mark.map(|_| NOTHING);
                 let tags = each().map(|i| {
-                    let all = nothing(marks.start).into_iter().chain(tags.get(i).iter().copied());
-                    all.chain(nothing(marks.end)).collect()
+                    let all = nothing(special.start).into_iter().chain(tags.get(i).iter().copied());
+                    all.chain(nothing(special.end)).collect()
                 });
                 Rows::new(tags.collect(), 0).labels()
             }
@@ -285,7 +289,7 @@ impl Dataset {
                     let room = self.room_beside(question.get(i).len());
                     context.get(..room).unwrap_or(context)
                 };
-                let texts = each().map(|i| between(&[question.get(i), context(i)], marks));
+                let texts = each().map(|i| between(&[question.get(i), context(i)], special));
                 book.sequence(making, texts.collect(), self.has_types);
                 let of = |i: usize, end: bool| {
                     let (first, last) = answer.get(i).copied().flatten().unwrap_or((0, 0));
@@ -330,13 +334,13 @@ impl Dataset {
 
     /// The number of tokens before the context, for a question of this length.
     pub fn before_context(&self, question: usize) -> usize {
-        let marks = self.codebook.marks();
-        usize::from(marks.start.is_some()) + question + marks.between()
+        let special = self.codebook.special_tokens();
+        usize::from(special.start.is_some()) + question + special.between()
     }
 
     /// The number of tokens of the context that fit, for a question of this length.
     fn room_beside(&self, question: usize) -> usize {
-        let behind = usize::from(self.codebook.marks().end.is_some());
+        let behind = usize::from(self.codebook.special_tokens().end.is_some());
         self.codebook.longest.saturating_sub(self.before_context(question) + behind)
     }
 

@@ -106,7 +106,7 @@ impl<'a> Encoder<'a> {
                 let of = codebook.labels(&of)?;
                 let other = other.map(|o| encoded(tokenizer, &o)).transpose()?;
                 // A second text is followed by special tokens of its own.
-                let taken = other.as_ref().map_or(0, |o| o.len() + codebook.marks().between());
+                let taken = other.as_ref().map_or(0, |o| o.len() + codebook.special_tokens().between());
                 let Some(first) = fit(encoded(tokenizer, &first)?, room.saturating_sub(taken), too_long)?
                 else {
                     return Ok(());
@@ -184,8 +184,8 @@ impl<'a> Encoder<'a> {
         let Some(known) = contexts.last() else { return Ok(()) };
         let asked = encoded(tokenizer, &text)?;
         // There are special tokens before the question, between it and the context, and after the context.
-        let marks = self.codebook.marks();
-        let behind = marks.between();
+        let special = self.codebook.special_tokens();
+        let behind = special.between();
         let room = self.codebook.room().saturating_sub(behind + asked.len());
         if known.ids.len() > room && self.too_long != TooLong::Cut {
             // A question without room for its context is reported or left out.

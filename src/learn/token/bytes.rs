@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Marks, Piece};
+use super::{Piece, SpecialTokens};
 
-const MARKS: [&str; 3] = ["<pad>", "<bos>", "<eos>"];
+const SPECIAL: [&str; 3] = ["<pad>", "<bos>", "<eos>"];
 
 /// The tokenizer of UTF-8 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,12 +13,12 @@ pub struct Bytes {}
 impl Bytes {
     /// The number of ids.
     pub fn vocab(self) -> usize {
-        256 + MARKS.len()
+        256 + SPECIAL.len()
     }
 
     /// The special tokens.
-    pub fn marks(self) -> Marks {
-        Marks { pad: 256, start: Some(257), end: Some(258), unknown: None, mask: None, twice: false }
+    pub fn special_tokens(self) -> SpecialTokens {
+        SpecialTokens { pad: 256, start: Some(257), end: Some(258), unknown: None, mask: None, twice: false }
     }
 
     /// The tokens of a text, one per byte.
@@ -37,7 +37,7 @@ impl Bytes {
         match u8::try_from(id) {
             Ok(byte) if byte.is_ascii_graphic() || byte == b' ' => Some(char::from(byte).to_string()),
             Ok(byte) => Some(format!("<0x{byte:02X}>")),
-            Err(_) => MARKS.get(id as usize - 256).map(|m| (*m).to_owned()),
+            Err(_) => SPECIAL.get(id as usize - 256).map(|m| (*m).to_owned()),
         }
     }
 }

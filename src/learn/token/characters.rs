@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Marks, Piece, Unknown};
+use super::{Piece, SpecialTokens, Unknown};
 use crate::learn::recipe::tokens::Order;
 
 /// The special tokens of an alphabet without a boundary, ids 0 to 3.
-pub const MARKS: [&str; 4] = ["<unk>", "<pad>", "<bos>", "<eos>"];
+pub const SPECIAL: [&str; 4] = ["<unk>", "<pad>", "<bos>", "<eos>"];
 
 /// The tokenizer of an alphabet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Characters {
 /// An alphabet as a file holds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stored {
-    /// The single special token for start, end and padding, id 0; without it, those of [`MARKS`] come
+    /// The single special token for start, end and padding, id 0; without it, those of [`SPECIAL`] come
     /// first.
     boundary: Option<char>,
     /// Whether text is first converted to lower case.
@@ -79,7 +79,7 @@ impl Collector {
 
 impl Characters {
     fn first(&self) -> usize {
-        self.stored.boundary.map_or(MARKS.len(), |_| 1)
+        self.stored.boundary.map_or(SPECIAL.len(), |_| 1)
     }
 
     /// Whether text becomes lower case first.
@@ -93,14 +93,24 @@ impl Characters {
     }
 
     /// The special tokens.
-    pub fn marks(&self) -> Marks {
+    pub fn special_tokens(&self) -> SpecialTokens {
         match self.stored.boundary {
-            Some(_) => {
-                Marks { pad: 0, start: Some(0), end: Some(0), unknown: None, mask: None, twice: false }
-            }
-            None => {
-                Marks { pad: 1, start: Some(2), end: Some(3), unknown: Some(0), mask: None, twice: false }
-            }
+            Some(_) => SpecialTokens {
+                pad: 0,
+                start: Some(0),
+                end: Some(0),
+                unknown: None,
+                mask: None,
+                twice: false,
+            },
+            None => SpecialTokens {
+                pad: 1,
+                start: Some(2),
+                end: Some(3),
+                unknown: Some(0),
+                mask: None,
+                twice: false,
+            },
         }
     }
 
@@ -117,7 +127,7 @@ impl Characters {
                     let place = self.places.get(at).map_or(0, |(_, place)| *place);
                     u32::try_from(self.first()).unwrap_or(u32::MAX).saturating_add(place)
                 }
-                Err(_) => self.marks().unknown.ok_or_else(|| Unknown { what: c.to_string() })?,
+                Err(_) => self.special_tokens().unknown.ok_or_else(|| Unknown { what: c.to_string() })?,
             };
             pieces.push(Piece { id, bytes: at..at + len });
             Ok(())
@@ -143,8 +153,8 @@ impl Characters {
         let id = id as usize;
         match (self.stored.boundary, id.checked_sub(self.first())) {
             (_, Some(index)) => self.stored.alphabet.get(index).map(char::to_string),
-            (Some(mark), None) => Some(mark.to_string()),
-            (None, None) => MARKS.get(id).map(|m| (*m).to_owned()),
+            (Some(boundary), None) => Some(boundary.to_string()),
+            (None, None) => SPECIAL.get(id).map(|m| (*m).to_owned()),
         }
     }
 }

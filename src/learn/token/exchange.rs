@@ -5,7 +5,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::subword::added;
-use super::{Marks, Tokenizer};
+use super::{SpecialTokens, Tokenizer};
 
 /// The special tokens that frame a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +37,11 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
         Tokenizer::Bytes(_) => {
             let split = json!({ "type": "Sequence", "pretokenizers": [byte_level, every_character()] });
             let mut json = words(tokenizer, Json::Null, split, byte_level.clone());
-            let marks = json["model"]["vocab"].as_object()?.iter().filter(|(_, id)| id.as_u64() > Some(255));
+            let special =
+                json["model"]["vocab"].as_object()?.iter().filter(|(_, id)| id.as_u64() > Some(255));
             let mut vocab: Map<String, Json> =
                 shown_bytes().zip(0..256).map(|(c, id)| (c.to_string(), json!(id))).collect();
-            vocab.extend(marks.map(|(mark, id)| (mark.clone(), id.clone())));
+            vocab.extend(special.map(|(token, id)| (token.clone(), id.clone())));
             json["model"]["vocab"] = Json::Object(vocab);
             json
         }
@@ -53,21 +54,21 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
 
 /// The content of a `tokenizer_config.json`, for a model that reads token types or does not.
 pub fn config_json(tokenizer: &Tokenizer, longest: u64, has_types: bool) -> Json {
-    let Marks { pad, start, end, unknown, mask, twice: _ } = tokenizer.marks();
+    let SpecialTokens { pad, start, end, unknown, mask, twice: _ } = tokenizer.special_tokens();
     let mut json = json!({ "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": longest });
     // The library's tokenizers give all three otherwise.
     json["model_input_names"] = match has_types {
         true => json!(["input_ids", "token_type_ids", "attention_mask"]),
         false => json!(["input_ids", "attention_mask"]),
     };
-    let marks = [
+    let special = [
         ("bos_token", start),
         ("eos_token", end),
         ("pad_token", Some(pad)),
         ("unk_token", unknown),
         ("mask_token", mask),
     ];
-    for (key, id) in marks {
+    for (key, id) in special {
         if let Some(token) = id.and_then(|id| tokenizer.token(id)) {
             json[key] = Json::from(token);
         }
@@ -80,15 +81,16 @@ fn words(tokenizer: &Tokenizer, normalizer: Json, split: Json, decoder: Json) ->
     let ids = 0..u32::try_from(tokenizer.vocab()).unwrap_or(u32::MAX);
     let vocab: Map<String, Json> =
         ids.filter_map(|id| Some((tokenizer.token(id)?, Json::from(id)))).collect();
-    let marks = tokenizer.marks();
-    let mut special: Vec<u32> =
-        [marks.unknown, Some(marks.pad), marks.start, marks.end, marks.mask].into_iter().flatten().collect();
-    special.sort_unstable();
-    special.dedup();
-    let named: Vec<(String, u32)> =
-        special.iter().filter_map(|id| Some((tokenizer.token(*id)?, *id))).collect();
+    let special = tokenizer.special_tokens();
+    let mut ids: Vec<u32> = [special.unknown, Some(special.pad), special.start, special.end, special.mask]
+        .into_iter()
+        .flatten()
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let named: Vec<(String, u32)> = ids.iter().filter_map(|id| Some((tokenizer.token(*id)?, *id))).collect();
     let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
-    let unknown = marks.unknown.and_then(|id| tokenizer.token(id)).unwrap_or_else(|| "<unk>".to_owned());
+    let unknown = special.unknown.and_then(|id| tokenizer.token(id)).unwrap_or_else(|| "<unk>".to_owned());
     json!({
         "version": "1.0", "truncation": null, "padding": null,
         "added_tokens": added(&names, |name| named.iter().find(|(n, _)| n == name).map_or(0, |(_, id)| *id)),
@@ -111,12 +113,12 @@ fn shown_bytes() -> impl Iterator<Item = char> {
 
 /// The special tokens that frame one text, and two texts.
 fn template(tokenizer: &Tokenizer, frame: Frame) -> Json {
-    let marks = tokenizer.marks();
+    let special = tokenizer.special_tokens();
     let named = |id: Option<u32>, is_there: bool| {
         let id = id.filter(|_| is_there)?;
         Some((tokenizer.token(id)?, id))
     };
-    let (start, end) = (named(marks.start, frame.start), named(marks.end, frame.end));
+    let (start, end) = (named(special.start, frame.start), named(special.end, frame.end));
     if start.is_none() && end.is_none() {
         return Json::Null;
     }

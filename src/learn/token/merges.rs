@@ -20,7 +20,7 @@ pub struct Learnt {
 #[derive(Clone, Copy, Debug)]
 pub struct Style<'a> {
     /// Special tokens, which come first and are never part of another token.
-    pub marks: &'a [&'a str],
+    pub special: &'a [&'a str],
     /// The prefix of a token that does not begin its word (`##`).
     pub inside: &'a str,
     /// Characters that are tokens even if they do not occur in the texts.
@@ -57,7 +57,7 @@ impl Pairs {
 }
 
 /// Learns from words with their counts. Pairs are merged until there are `vocab` tokens, but not those that
-/// occur fewer than `min_frequency` times. Marks and single characters are tokens in any case.
+/// occur fewer than `min_frequency` times. Special tokens and single characters are tokens in any case.
 pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, style: Style<'_>) -> Learnt {
     let mut tokens: Vec<String> = Vec::new();
     let mut ids: BTreeMap<String, u32> = BTreeMap::new();
@@ -67,8 +67,8 @@ pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, s
             u32::try_from(tokens.len() - 1).unwrap_or(u32::MAX)
         })
     };
-    for mark in style.marks {
-        id((*mark).to_owned(), &mut tokens);
+    for token in style.special {
+        id((*token).to_owned(), &mut tokens);
     }
     let spelt = |word: &str| -> Vec<String> {
         let inside = |(i, c): (usize, char)| match i {

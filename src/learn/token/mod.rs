@@ -2,7 +2,7 @@
 //!
 //! A [`Tokenizer`] is trained on data or read from a file, and is saved with each checkpoint. It never adds
 //! start and end tokens itself: the code that builds a sequence from a text decides where they go, and
-//! takes them from [`Marks`].
+//! takes them from [`SpecialTokens`].
 //!
 //! To add a kind, add a file here, a variant below and a row in the recipe's `tokens`.
 
@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 /// The special tokens of a vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Marks {
+pub struct SpecialTokens {
     /// The token that fills rows up to the length of the longest one.
     pub pad: u32,
     /// The token before the first one, if any.
@@ -43,9 +43,10 @@ pub struct Marks {
     pub twice: bool,
 }
 
-impl Marks {
+impl SpecialTokens {
     /// No special token except 0 for padding.
-    pub const NONE: Marks = Marks { pad: 0, start: None, end: None, unknown: None, mask: None, twice: false };
+    pub const NONE: SpecialTokens =
+        SpecialTokens { pad: 0, start: None, end: None, unknown: None, mask: None, twice: false };
 
     /// The number of special tokens between two texts.
     pub fn between(&self) -> usize {
@@ -95,12 +96,12 @@ impl Tokenizer {
     }
 
     /// The special tokens.
-    pub fn marks(&self) -> Marks {
+    pub fn special_tokens(&self) -> SpecialTokens {
         match self {
-            Self::Characters(t) => t.marks(),
-            Self::Words(t) => t.marks(),
-            Self::Bytes(t) => t.marks(),
-            Self::Subword(t) => t.marks(),
+            Self::Characters(t) => t.special_tokens(),
+            Self::Words(t) => t.special_tokens(),
+            Self::Bytes(t) => t.special_tokens(),
+            Self::Subword(t) => t.special_tokens(),
         }
     }
 

@@ -13,14 +13,14 @@ use tokenizers::{Normalizer as _, OffsetType, PreTokenizedString, PreTokenizer a
 
 use super::guard::{check, guarded};
 use super::merges::{Learnt, Style, learn};
-use super::{Marks, Piece};
+use super::{Piece, SpecialTokens};
 
 /// A subword tokenizer: BPE, WordPiece, or any other that a `tokenizer.json` can describe.
 #[derive(Clone, Debug)]
 pub struct Subword {
     text: String,
     inner: tokenizers::Tokenizer,
-    marks: Marks,
+    special: SpecialTokens,
     vocab: usize,
 }
 
@@ -44,7 +44,7 @@ impl<'de> Deserialize<'de> for Subword {
     }
 }
 
-// The names of marks (special tokens) in the tokenizers of other libraries. The first that exists is used.
+// The names of special tokens in the tokenizers of other libraries. The first that exists is used.
 
 const PAD: &[&str] = &["<pad>", "[PAD]", "<|pad|>", "<|finetune_right_pad_id|>"];
 const START: &[&str] = &["[CLS]", "<s>", "<bos>", "<|begin_of_text|>", "<|startoftext|>"];
@@ -64,10 +64,10 @@ const PROBES: &[&str] = &[
 /// The number of tokens that are decoded on trial when a tokenizer is read.
 const PROBED: usize = 1_000;
 
-// The marks of vocabularies that are learnt here. Their ids count from 0 in this order.
+// The special tokens of vocabularies that are learnt here. Their ids count from 0 in this order.
 
-const BPE_MARKS: &[&str] = &["<pad>", "<s>", "</s>", "<mask>"];
-const WORDPIECE_MARKS: &[&str] = &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
+const BPE_SPECIAL: &[&str] = &["<pad>", "<s>", "</s>", "<mask>"];
+const WORDPIECE_SPECIAL: &[&str] = &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
 impl Subword {
     /// Reads a `tokenizer.json`. Its settings for padding and truncation are ignored.
@@ -98,17 +98,17 @@ impl Subword {
         }
         let find = |names: &[&str]| names.iter().find_map(|n| inner.token_to_id(n));
         let end = find(END);
-        // GPT-2 has one mark both for the start and for the end of a text.
+        // GPT-2 has one special token both for the start and for the end of a text.
         let start = find(START).or(inner.token_to_id("<|endoftext|>").filter(|id| Some(*id) == end));
         let pad = find(PAD).or(end).unwrap_or(0);
-        // The encoding of a pair of empty texts consists of the template's marks alone.
+        // The encoding of a pair of empty texts consists of the template's special tokens alone.
         let ends =
             |frame: tokenizers::Encoding| frame.get_ids().iter().filter(|id| Some(**id) == end).count();
         let twice = start != end && inner.encode(("", ""), true).is_ok_and(|frame| ends(frame) > 2);
-        let marks = Marks { pad, start, end, unknown: find(UNKNOWN), mask: find(MASK), twice };
+        let special = SpecialTokens { pad, start, end, unknown: find(UNKNOWN), mask: find(MASK), twice };
         let some: Vec<u32> = inner.get_vocab(true).into_values().take(PROBED).collect();
         inner.decode(&some, true).map_err(|e| format!("{e}"))?;
-        Ok(Self { text, inner, marks, vocab })
+        Ok(Self { text, inner, special, vocab })
     }
 
     /// Reads the `encoder.json` and the merges of GPT-2, or those of GPT-1, where `</w>` ends the last token
@@ -134,9 +134,9 @@ impl Subword {
                 "model": { "type": "BPE" },
             }),
         };
-        let marks: Vec<&str> =
+        let special: Vec<&str> =
             ["<|endoftext|>", "<unk>"].into_iter().filter(|m| vocab.contains_key(*m)).collect();
-        set(&mut json, "added_tokens", added(&marks, |m| vocab.get(m).copied().unwrap_or(0)));
+        set(&mut json, "added_tokens", added(&special, |m| vocab.get(m).copied().unwrap_or(0)));
         if let Some(model) = json.get_mut("model") {
             set(model, "vocab", json!(vocab));
             set(model, "merges", json!(merges));
@@ -149,12 +149,12 @@ impl Subword {
         self.vocab
     }
 
-    /// The ids of the marks, as far as their names are known.
-    pub fn marks(&self) -> Marks {
-        self.marks
+    /// The ids of the special tokens, as far as their names are known.
+    pub fn special_tokens(&self) -> SpecialTokens {
+        self.special
     }
 
-    /// The tokens of a text, each with its range of bytes. No marks are added.
+    /// The tokens of a text, each with its range of bytes. No special tokens are added.
     ///
     /// # Errors
     /// The tokenizer cannot encode the text.
@@ -164,7 +164,7 @@ impl Subword {
         Ok(pieces.map(|(id, (start, end))| Piece { id: *id, bytes: *start..*end }).collect())
     }
 
-    /// The ids of a text with the marks that the tokenizer's template puts around it. `None` if the tokenizer
+    /// The ids of a text with the special tokens that the tokenizer's template puts around it. `None` if the tokenizer
     /// has no template.
     ///
     /// # Errors
@@ -182,7 +182,7 @@ impl Subword {
         self.inner.token_to_id(token)
     }
 
-    /// The text of some ids without the marks. It is empty if they cannot be decoded.
+    /// The text of some ids without the special tokens. It is empty if they cannot be decoded.
     pub fn decode(&self, ids: &[u32]) -> String {
         guarded(|| self.inner.decode(ids, true)).unwrap_or_default()
     }
@@ -215,13 +215,13 @@ fn whole(mut json: Json) -> Json {
     json
 }
 
-/// The `added_tokens` of a `tokenizer.json` for these marks, so that no mark is split into pieces.
-pub(super) fn added(marks: &[&str], id: impl Fn(&str) -> u32) -> Json {
-    let mark = |m: &&str| {
+/// The `added_tokens` of a `tokenizer.json` for these special tokens, so that no special token is split into pieces.
+pub(super) fn added(special: &[&str], id: impl Fn(&str) -> u32) -> Json {
+    let token = |m: &&str| {
         json!({ "id": id(m), "content": m, "single_word": false, "lstrip": false, "rstrip": false,
                 "normalized": false, "special": true })
     };
-    marks.iter().map(mark).collect()
+    special.iter().map(token).collect()
 }
 
 fn byte_level() -> Json {
@@ -256,8 +256,8 @@ pub struct Learner {
 impl Learner {
     /// A learner that has seen no text. With `lower`, texts are converted to lower case first.
     pub fn new(kind: Kind, lower: bool) -> Self {
-        let marks = Learnt { tokens: vec!["[UNK]".to_owned()], merges: Vec::new() };
-        let words = assembled(kind, lower, &marks).parse().ok();
+        let special = Learnt { tokens: vec!["[UNK]".to_owned()], merges: Vec::new() };
+        let words = assembled(kind, lower, &special).parse().ok();
         Self { kind, lower, words, counts: BTreeMap::new() }
     }
 
@@ -282,7 +282,7 @@ impl Learner {
     }
 
     /// Learns a tokenizer of `vocab` tokens. It has fewer if no pair is left that occurs `min_frequency`
-    /// times, and more if the marks and single characters alone are more.
+    /// times, and more if the special tokens and single characters alone are more.
     ///
     /// # Errors
     /// The vocabulary is not a valid tokenizer.
@@ -297,8 +297,8 @@ impl Learner {
             Kind::WordPiece => Vec::new(),
         };
         let style = match self.kind {
-            Kind::Bpe => Style { marks: BPE_MARKS, inside: "", alphabet: &alphabet },
-            Kind::WordPiece => Style { marks: WORDPIECE_MARKS, inside: "##", alphabet: &alphabet },
+            Kind::Bpe => Style { special: BPE_SPECIAL, inside: "", alphabet: &alphabet },
+            Kind::WordPiece => Style { special: WORDPIECE_SPECIAL, inside: "##", alphabet: &alphabet },
         };
         let learnt = learn(&self.counts, vocab, min_frequency, style);
         Subword::from_json(&assembled(self.kind, self.lower, &learnt))
@@ -309,16 +309,16 @@ impl Learner {
 fn assembled(kind: Kind, lower: bool, learnt: &Learnt) -> String {
     let vocab: serde_json::Map<String, Json> =
         learnt.tokens.iter().enumerate().map(|(id, token)| (token.clone(), json!(id))).collect();
-    let id = |mark: &str| learnt.tokens.iter().position(|t| t == mark).unwrap_or(0) as u32;
-    let there = |marks: &[&'static str]| -> Vec<&'static str> {
-        marks.iter().copied().filter(|m| vocab.contains_key(*m)).collect()
+    let id = |token: &str| learnt.tokens.iter().position(|t| t == token).unwrap_or(0) as u32;
+    let there = |special: &[&'static str]| -> Vec<&'static str> {
+        special.iter().copied().filter(|m| vocab.contains_key(*m)).collect()
     };
     let json = match kind {
         Kind::Bpe => {
             let normalizer = if lower { json!({ "type": "Lowercase" }) } else { Json::Null };
             let merges: Vec<[&String; 2]> = learnt.merges.iter().map(|(a, b)| [a, b]).collect();
             json!({
-                "added_tokens": added(&there(BPE_MARKS), id),
+                "added_tokens": added(&there(BPE_SPECIAL), id),
                 "normalizer": normalizer,
                 "pre_tokenizer": byte_level(),
                 "decoder": byte_level(),
@@ -326,7 +326,7 @@ fn assembled(kind: Kind, lower: bool, learnt: &Learnt) -> String {
             })
         }
         Kind::WordPiece => json!({
-            "added_tokens": added(&there(WORDPIECE_MARKS), id),
+            "added_tokens": added(&there(WORDPIECE_SPECIAL), id),
             "normalizer": bert_normalizer(lower),
             "pre_tokenizer": { "type": "BertPreTokenizer" },
             "decoder": { "type": "WordPiece", "prefix": "##", "cleanup": true },

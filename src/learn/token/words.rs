@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Marks, Piece};
+use super::{Piece, SpecialTokens};
 
 /// The special tokens, ids 0 to 3.
-pub const MARKS: [&str; 4] = ["<unk>", "<pad>", "<bos>", "<eos>"];
+pub const SPECIAL: [&str; 4] = ["<unk>", "<pad>", "<bos>", "<eos>"];
 
 /// The tokenizer of a vocabulary of words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl From<Words> for Saved {
 
 impl From<Saved> for Words {
     fn from(saved: Saved) -> Self {
-        let first = MARKS.len() as u32;
+        let first = SPECIAL.len() as u32;
         let ids = saved.words.iter().cloned().zip(first..).collect();
         Self { lower: saved.lower, words: saved.words, ids }
     }
@@ -93,7 +93,7 @@ impl Counter {
         // Sorting is stable, and the map is ordered, so equally frequent words stay in alphabetical order.
         counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let most = vocab.and_then(|v| usize::try_from(v).ok()).unwrap_or(usize::MAX);
-        counted.truncate(most.saturating_sub(MARKS.len()));
+        counted.truncate(most.saturating_sub(SPECIAL.len()));
         Saved { lower, words: counted.into_iter().map(|(word, _)| word).collect() }.into()
     }
 }
@@ -101,12 +101,12 @@ impl Counter {
 impl Words {
     /// The number of ids.
     pub fn vocab(&self) -> usize {
-        MARKS.len() + self.words.len()
+        SPECIAL.len() + self.words.len()
     }
 
     /// The special tokens.
-    pub fn marks(&self) -> Marks {
-        Marks { pad: 1, start: Some(2), end: Some(3), unknown: Some(0), mask: None, twice: false }
+    pub fn special_tokens(&self) -> SpecialTokens {
+        SpecialTokens { pad: 1, start: Some(2), end: Some(3), unknown: Some(0), mask: None, twice: false }
     }
 
     /// The words of a text as tokens.
@@ -122,7 +122,7 @@ impl Words {
     pub fn decode(&self, ids: &[u32]) -> String {
         let word = |id: &u32| match id {
             0 => self.token(0),
-            id if (*id as usize) < MARKS.len() => None,
+            id if (*id as usize) < SPECIAL.len() => None,
             id => self.token(*id),
         };
         ids.iter().filter_map(word).collect::<Vec<String>>().join(" ")
@@ -131,9 +131,9 @@ impl Words {
     /// How a token is displayed.
     pub fn token(&self, id: u32) -> Option<String> {
         let id = id as usize;
-        match id.checked_sub(MARKS.len()) {
+        match id.checked_sub(SPECIAL.len()) {
             Some(index) => self.words.get(index).cloned(),
-            None => MARKS.get(id).map(|m| (*m).to_owned()),
+            None => SPECIAL.get(id).map(|m| (*m).to_owned()),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_yaml::granit_parser::{self, Event, Parser, Span as Place, StructureStyle, Tag};
+use serde_yaml::granit_parser::{self, Event, Parser, Span as ParserSpan, StructureStyle, Tag};
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
@@ -86,7 +86,7 @@ struct Survey<'a, 's> {
 
 impl Survey<'_, '_> {
     /// Handles one event, and returns whether to go on.
-    fn event(&mut self, event: &Event<'_>, place: &Place) -> bool {
+    fn event(&mut self, event: &Event<'_>, place: &ParserSpan) -> bool {
         let range = place.byte_range().unwrap_or(0..0);
         let span = Span::within(self.id, self.text, range.start, range.end);
         match event {
@@ -290,7 +290,7 @@ impl Survey<'_, '_> {
     }
 
     /// Refuses every tag except `!delete` and those that state the kind that a node has anyway.
-    fn tag(&mut self, tag: Option<&Tag>, place: &Place) {
+    fn tag(&mut self, tag: Option<&Tag>, place: &ParserSpan) {
         let Some(tag) = tag else { return };
         let core = tag.handle() == "tag:yaml.org,2002:" && matches!(tag.suffix(), "str" | "map" | "seq");
         let own = tag.handle() == "!" && tag.suffix() == "delete";

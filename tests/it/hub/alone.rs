@@ -59,7 +59,7 @@ fn an_imported_spec_reads_the_weights_of_its_directory() {
             let (spec, graph) = (found.spec.unwrap(), found.graph.unwrap());
             let names = spec.weights.as_ref().unwrap().names();
             let mapping = map(&parameters(&graph).unwrap(), names, &spec.keys(), &checkpoint);
-            assert!(mapping.misfits.is_empty(), "{}\n{text}\n{:?}", model.name, mapping.misfits);
+            assert!(mapping.mismatches.is_empty(), "{}\n{text}\n{:?}", model.name, mapping.mismatches);
             assert_eq!(mapping.origins, wanted.origins, "{}\n{text}", model.name);
         }
     }

@@ -1,13 +1,13 @@
 //! Tensors are put into fused and stacked ones and taken out again.
 
-use trafoc::hub::arrange::Place;
+use trafoc::hub::arrange::Layout;
 
 #[test]
 fn what_is_put_is_taken() {
     let layouts =
         [(1, false, None), (2, false, None), (2, true, None), (1, true, Some(3)), (4, true, Some(2))];
     for (groups, transpose, stack) in layouts {
-        let of = |which, index| Place {
+        let of = |which, index| Layout {
             stack: stack.map(|count| (count, index)),
             parts: vec![8, 4, 4],
             which,

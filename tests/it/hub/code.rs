@@ -56,7 +56,7 @@ fn every_spec_is_read_back_from_its_config() {
             let there = all.iter().map(|(path, shape)| (format!("{prefix}{path}"), shape.clone())).collect();
             let there = Listed(there);
             let mapping = map(&all, &model.names(there.names()), &model, &there);
-            assert!(mapping.misfits.is_empty(), "{name}: {:?}", mapping.misfits);
+            assert!(mapping.mismatches.is_empty(), "{name}: {:?}", mapping.mismatches);
             assert_eq!(mapping.origins.len(), all.len(), "{name}");
             let rows = weights(&model, Some(&there.names()), &again);
             assert_eq!(rows.entries().is_none_or(<[_]>::is_empty), prefix.is_empty(), "{name}");

@@ -58,7 +58,7 @@ fn checkpoints_with_names_of_their_own_compute_the_same() {
         let dsl = compiled("spec.trafo", &expand(&spec, Notation::Dsl));
         assert_eq!(dsl.0, spec, "{name}");
         let (checkpoint, mapping) = mapped(&dsl.0, &dsl.1, &folder.join("model.safetensors"));
-        assert!(mapping.misfits.is_empty(), "{name}: {:#?}", mapping.misfits);
+        assert!(mapping.mismatches.is_empty(), "{name}: {:#?}", mapping.mismatches);
         let mut tensors = Tensors::new(checkpoint, mapping).unwrap();
         let weights = Weights::build(&graph, &device, |path, slot| {
             Ok(tensors.sized(path, slot.shape.iter().product()).unwrap())
@@ -68,7 +68,7 @@ fn checkpoints_with_names_of_their_own_compute_the_same() {
         let own = tempfile::tempdir().unwrap();
         let file = own.path().join("model.safetensors");
         weights.save(&file, &indexmap::IndexMap::new()).unwrap();
-        assert!(mapped(&spec, &graph, &file).1.misfits.is_empty(), "{name}");
+        assert!(mapped(&spec, &graph, &file).1.mismatches.is_empty(), "{name}");
         let run = Model::new(graph, weights).unwrap();
         let given = std::fs::read_to_string(folder.join("inputs.json")).unwrap();
         let given: serde_json::Value = serde_json::from_str(&given).unwrap();
@@ -100,18 +100,18 @@ fn what_the_names_leave_out_is_said() {
     let folder = repository("tests/weights/heads");
     let text = std::fs::read_to_string(folder.join("spec.yaml")).unwrap();
     let file = folder.join("model.safetensors");
-    let misfits = |from: &str, to: &str| {
+    let mismatches = |from: &str, to: &str| {
         assert!(text.contains(from), "{from}");
         let (spec, graph) = compiled("spec.yaml", &text.replace(from, to));
-        mapped(&spec, &graph, &file).1.misfits.into_iter().map(|m| m.message).collect::<Vec<_>>()
+        mapped(&spec, &graph, &file).1.mismatches.into_iter().map(|m| m.message).collect::<Vec<_>>()
     };
-    let found = misfits("    norm: norm\n", "");
+    let found = mismatches("    norm: norm\n", "");
     assert_eq!(found.len(), 8, "{found:#?}");
     assert!(
         found[0].contains("decoder.blocks.0.norm.weight [24] is missing; the file has `blocks.0.norm"),
         "{found:#?}"
     );
-    let found = misfits("attention: {heads: 3}", "attention: {heads: 3, head_dim: 9}");
+    let found = mismatches("attention: {heads: 3}", "attention: {heads: 3, head_dim: 9}");
     assert!(
         found
             .iter()
@@ -143,8 +143,8 @@ fn a_file_of_many_other_tensors_is_told_in_full() {
     let text = std::fs::read_to_string(repository("specs/gbt-mulm.yaml")).unwrap();
     let (spec, _) = compiled("spec.yaml", &text);
     let mapping = map(&parameters, &Names::default(), &spec.keys(), &file);
-    assert_eq!(mapping.misfits.len(), 2 * MANY);
-    let last = mapping.misfits.last().unwrap();
+    assert_eq!(mapping.mismatches.len(), 2 * MANY);
+    let last = mapping.mismatches.last().unwrap();
     assert!(last.message.contains(&format!("blocks.{}.weight, which is missing, has that shape", MANY - 1)));
-    assert_eq!(mapping.lines.len(), MANY);
+    assert_eq!(mapping.tensors.len(), MANY);
 }

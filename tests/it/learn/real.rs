@@ -153,5 +153,5 @@ fn gpt2_says_what_it_always_said() {
     let ids = |text| tokenizer.pieces(text).unwrap().into_iter().map(|p| p.id).collect::<Vec<_>>();
     assert_eq!(ids("Hello, world!"), [15_496, 11, 995, 0]);
     assert_eq!(tokenizer.decode(&ids("Hello, world! Çok güzel.")), "Hello, world! Çok güzel.");
-    assert_eq!(tokenizer.marks().end, Some(50_256));
+    assert_eq!(tokenizer.special_tokens().end, Some(50_256));
 }

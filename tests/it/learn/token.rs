@@ -62,11 +62,11 @@ fn tokenizers_are_made_alike_and_read_back_equal() {
 fn marks_have_the_names_others_give_them() {
     let name = |t: &Tokenizer, id: Option<u32>| id.and_then(|id| t.token(id)).unwrap_or_default();
     let bert = made("wordpiece", &TEXTS);
-    let marks = bert.marks();
-    let names =
-        [marks.start, marks.end, marks.mask, marks.unknown, Some(marks.pad)].map(|id| name(&bert, id));
+    let special = bert.special_tokens();
+    let names = [special.start, special.end, special.mask, special.unknown, Some(special.pad)]
+        .map(|id| name(&bert, id));
     assert_eq!(names, ["[CLS]", "[SEP]", "[MASK]", "[UNK]", "[PAD]"]);
-    assert_eq!(made("bpe", &TEXTS).marks().pad, 0);
+    assert_eq!(made("bpe", &TEXTS).special_tokens().pad, 0);
     // A vocabulary does not exceed its limit.
     assert!(made("{wordpiece: {vocab: 60, min_frequency: 1}}", &TEXTS).vocab() <= 60);
     assert_eq!(made("{bpe: {vocab: 264, min_frequency: 1}}", &TEXTS).vocab(), 264);
@@ -85,16 +85,16 @@ fn tokenizers_are_written_as_tokenizer_json() {
             Subword::from_json(&text).unwrap_or_else(|why| panic!("{tokens}: {why}\n{text}"))
         };
         let (both, none) = (read(true, true), read(false, false));
-        let marks = own.marks();
+        let special = own.special_tokens();
         for text in TEXTS.iter().chain(&["newest, low.!", " two  spaces "]) {
             let Ok(ids) = own.encode(text) else { continue };
             let found: Vec<u32> = none.pieces(text).unwrap().iter().map(|p| p.id).collect();
             assert_eq!(found, ids, "{tokens}: {text}");
             assert_eq!(none.framed(text), Ok(None), "{tokens}");
-            let framed: Vec<u32> = marks.start.into_iter().chain(ids.clone()).chain(marks.end).collect();
+            let framed: Vec<u32> = special.start.into_iter().chain(ids.clone()).chain(special.end).collect();
             assert_eq!(both.framed(text).unwrap().unwrap(), framed, "{tokens}: {text}");
             // An unknown word is left out there, but displayed here.
-            if !ids.iter().any(|id| Some(*id) == marks.unknown) {
+            if !ids.iter().any(|id| Some(*id) == special.unknown) {
                 assert_eq!(both.decode(&framed), own.decode(&ids), "{tokens}: {text}");
             }
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use super::{Place, same};
+use super::{Folder, same};
 
 /// Random numbers for the moments at which runs are killed.
 fn noise(seed: u64) -> impl FnMut(u64) -> u64 {
@@ -22,7 +22,7 @@ fn writes(checkpoints: &Path, process: u32) -> bool {
 /// Kills runs `kills` times, at least a quarter of them while a checkpoint is written, and compares every
 /// run that ends in the end with one that was not interrupted.
 fn killed(kills: u32, steps: &str, seed: u64) {
-    let place = Place::new();
+    let place = Folder::new();
     let more = ["--with", steps, "--with", "checkpoint.every=1", "--with", "evaluate.every=5"];
     let last: u64 = steps.trim_start_matches("steps=").parse().unwrap();
     let checkpoints = place.path("killed/checkpoints");

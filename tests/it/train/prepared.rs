@@ -2,9 +2,9 @@
 
 use serde_json::Value as Json;
 
-use super::{Place, Said, said, same};
+use super::{Folder, Said, said, same};
 
-impl Place {
+impl Folder {
     fn prepare(&self, folder: &str, more: &[&str]) -> Said {
         let mut command = self.command(&["data", "spec.yaml", "--recipe", "recipe.yaml", "--out", folder]);
         said(command.args(more).output().unwrap())
@@ -21,7 +21,7 @@ impl Place {
 
 #[test]
 fn a_run_with_prepared_data_is_the_same_to_the_bit() {
-    let place = Place::new();
+    let place = Folder::new();
     place.copy_data("names.txt");
     let first = place.prepare("data", &[]);
     assert_eq!((first.code, first.out.as_str()), (Some(0), "data\n"), "{}", first.err);
@@ -51,7 +51,7 @@ fn a_run_with_prepared_data_is_the_same_to_the_bit() {
 
 #[test]
 fn a_folder_is_only_used_for_what_it_was_prepared_for() {
-    let place = Place::new();
+    let place = Folder::new();
     assert_eq!(place.prepare("data", &[]).code, Some(0));
     let train = |more: &[&str]| {
         let more = [&["--data", "data"], more].concat();
@@ -89,7 +89,7 @@ fn a_folder_is_only_used_for_what_it_was_prepared_for() {
 
 #[test]
 fn a_folder_of_somebody_else_is_not_written_into() {
-    let place = Place::new();
+    let place = Folder::new();
     std::fs::create_dir(place.path("mine")).unwrap();
     std::fs::write(place.path("mine/data.json"), "{\"mine\": true}").unwrap();
     let said = place.prepare("mine", &[]);
@@ -118,7 +118,7 @@ fn a_folder_of_somebody_else_is_not_written_into() {
 /// examples than it would have seen.
 #[test]
 fn an_unfinished_run_of_another_order_is_refused() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("run", &[]);
     let folder = place.path("run/checkpoints/step-000000009");
     std::fs::remove_dir_all(place.path("run/checkpoints/step-000000012")).unwrap();

@@ -9,7 +9,7 @@ fn data(said: &Said) -> Json {
     envelope["data"].clone()
 }
 
-impl Place {
+impl Folder {
     fn say(&self, arguments: &[&str]) -> Said {
         said(self.command(arguments).output().unwrap())
     }
@@ -25,7 +25,7 @@ fn number(text: &Json) -> f64 {
 
 #[test]
 fn a_run_shows_how_it_learned() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("run", &["--page", "live.html"]);
     let page = std::fs::read_to_string(place.path("live.html")).unwrap();
     assert!(page.contains("run: training") && page.contains("12 steps"), "the last page is of the whole run");
@@ -58,7 +58,7 @@ fn a_run_shows_how_it_learned() {
 
 #[test]
 fn a_page_that_cannot_be_written_is_found_before_training() {
-    let place = Place::new();
+    let place = Folder::new();
     std::fs::create_dir(place.path("folder.html")).unwrap();
     let said =
         place.say(&["train", "spec.yaml", "--recipe", "recipe.yaml", "--out", "r", "--page", "page.txt"]);
@@ -75,7 +75,7 @@ fn said_of(mut command: Command) -> Said {
 
 #[test]
 fn the_data_of_a_recipe_is_told() {
-    let place = Place::new();
+    let place = Folder::new();
     let told =
         |more: &[&str]| place.inspected(&[&["data", "spec.yaml", "--recipe", "recipe.yaml"], more].concat());
     let found =
@@ -110,7 +110,7 @@ fn the_data_of_a_recipe_is_told() {
 /// What a head is shown to compute is what the run computed, with a mask, grouped keys and a bias.
 #[test]
 fn a_head_and_a_batch_of_a_run_are_shown() {
-    let place = Place::new();
+    let place = Folder::new();
     place.trained("run", &[]);
     let found = place.inspected(&["steps", "run", "--text", "ankara", "--layer", "1", "--head", "1"]);
     let facts = &found["parts"][4]["facts"];
@@ -166,7 +166,7 @@ head: translate
 
 #[test]
 fn translations_are_listed_with_their_bleu() {
-    let place = Place::new();
+    let place = Folder::new();
     std::fs::write(place.path("spec.yaml"), TRANSLATOR).unwrap();
     let pairs = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/numbers-en-fr.txt");
     let recipe = format!(
@@ -194,7 +194,7 @@ fn translations_are_listed_with_their_bleu() {
     let text = place.say(&["eval", "run", "--each"]).out;
     assert!(text.contains("source     ") && text.contains("reference  ") && text.ends_with('\n'), "{text}");
     // Only translations are listed.
-    let other = Place::new();
+    let other = Folder::new();
     other.trained("run", &["--with", "steps=1"]);
     let said = other.say(&["eval", "run", "--each"]);
     assert_eq!(said.code, Some(2), "{}", said.err);

@@ -88,7 +88,7 @@ pub struct ArrayEntry {
 impl Sequence {
     /// The special tokens of a codebook; `None` if it has no tokens.
     pub fn of(codebook: &Codebook) -> Option<Self> {
-        let marks = codebook.tokenizer.as_ref()?.marks();
+        let special = codebook.tokenizer.as_ref()?.special_tokens();
         let before = match codebook.task {
             Task::Translate => Some(codebook.first_of_target()),
             Task::NextToken
@@ -96,14 +96,14 @@ impl Sequence {
             | Task::ClassifyText
             | Task::ClassifyImage
             | Task::Tag
-            | Task::Span => marks.start,
+            | Task::Span => special.start,
         };
         Some(Self {
-            pad: marks.pad,
+            pad: special.pad,
             before: before.into_iter().collect(),
-            between: marks.end.into_iter().cycle().take(marks.between()).collect(),
-            after: marks.end.into_iter().collect(),
-            mask: marks.mask,
+            between: special.end.into_iter().cycle().take(special.between()).collect(),
+            after: special.end.into_iter().collect(),
+            mask: special.mask,
         })
     }
 }
@@ -113,8 +113,8 @@ impl SourceRow {
     pub fn of(codebook: &Codebook) -> Option<Self> {
         match codebook.task {
             Task::Translate => {
-                let marks = codebook.source_marks();
-                Some(Self { pad: marks.pad, after: marks.end.into_iter().collect() })
+                let special = codebook.source_special_tokens();
+                Some(Self { pad: special.pad, after: special.end.into_iter().collect() })
             }
             Task::NextToken
             | Task::HiddenToken
