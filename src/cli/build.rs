@@ -13,7 +13,6 @@ use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
 use super::subject::{SpecArgs, Subject};
 use super::ui::Ui;
-use crate::emit::program::constants::refusal;
 use crate::emit::pytorch;
 use crate::emit::rust::{self, Form};
 use crate::report::summary::{Summary, summary};
@@ -129,7 +128,7 @@ impl Command for Build {
         self.agree()?;
         let mut subject = self.spec.compile(ui)?;
         let why = match self.target {
-            Target::Rust => refusal(&subject.graph),
+            Target::Rust => None,
             Target::Pytorch => pytorch::refusal(&subject.graph),
         };
         if let Some(why) = why {

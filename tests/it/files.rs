@@ -135,17 +135,23 @@ fn build_absurd(folder: &Path, name: &str, position: &str, attention: &str) -> O
     shell(folder, "ulimit -d 500000; \"$0\" build spec.yaml --out out/")
 }
 
-/// A table with an entry for each of a billion features is not written, and not made either.
+/// The changed angles of a billion features are a formula.
 #[cfg(unix)]
 #[test]
-fn absurd_tables_are_not_emitted() {
-    let folder = tempfile::tempdir().unwrap();
-    let rotary = "{rotary: {scaling: {linear: {factor: 2}}}}";
-    let output = build_absurd(folder.path(), "frequencies", rotary, "{heads: 1, head_dim: 2^30}");
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("the source would list") && said.contains("frequencies"), "{said}");
-    assert!(!folder.path().join("out").exists());
+fn absurd_angles_are_emitted_as_a_formula() {
+    let rules = [
+        ("linear: {factor: 2}", "divided_frequencies"),
+        ("yarn: {factor: 4, original_context: 4}", "ramp_frequencies"),
+        ("llama3: {factor: 8, original_context: 4}", "wavelength_frequencies"),
+    ];
+    for (rule, formula) in rules {
+        let folder = tempfile::tempdir().unwrap();
+        let rotary = format!("{{rotary: {{scaling: {{{rule}}}}}}}");
+        let output = build_absurd(folder.path(), "angles", &rotary, "{heads: 1, head_dim: 2^30}");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let source = std::fs::read_to_string(folder.path().join("out/angles.rs")).unwrap();
+        assert!(source.len() < 50_000 && source.contains(formula), "{rule}: {}", source.len());
+    }
 }
 
 /// The slopes of a billion heads are a formula.

@@ -1,4 +1,4 @@
-//! `Config`: the sizes of the model by the spec's names, and the tables of numbers that follow from no short rule.
+//! `Config`: the sizes of the model by the spec's names, and the lists of numbers that the author gave.
 
 use std::collections::BTreeSet;
 

@@ -29,7 +29,7 @@ mod syntax;
 use std::collections::BTreeSet;
 
 use super::MARK;
-use super::program::constants::{self, ConstantId, Number, TableId};
+use super::program::constants::{ConstantId, Number, TableId};
 use super::program::name::shown;
 use super::program::program;
 use crate::ir::{ModuleId, Verified};
@@ -44,13 +44,12 @@ use syntax::{Expr, Item, Stmt};
 pub fn refusal(graph: &Verified) -> Option<String> {
     let members = graph.modules.iter().flat_map(|module| &module.members);
     let unusable = members.map(|member| &member.name).find(|name| name::is_unusable(name));
-    let unusable = unusable.map(|name| {
+    unusable.map(|name| {
         format!(
             "an instance is called `{name}`, which PyTorch sets on every module, so the target `pytorch` cannot \
              keep the names of its weights; another name for it would do"
         )
-    });
-    unusable.or_else(|| constants::refusal(graph))
+    })
 }
 
 /// A model as a Python file, and what files around it must know.

@@ -309,27 +309,34 @@ fn by_rule(f: &mut Function<'_>, rotary: &RotaryTable, rule: Rule<'_>, along: Se
 fn under(f: &mut Function<'_>, rotary: &RotaryTable, rule: &FrequencyRule) -> Result<Expr, Bug> {
     let theta = f.file.real(Named::Theta, rotary.theta);
     let plain = Expr::Runtime("frequencies").call([theta, f.file.extent(rotary.dim), device(f)]);
+    let file = f.file;
+    let factor = |by: f64| file.real(Named::ScalingFactor, by);
     Ok(match rule {
         FrequencyRule::Plain => plain,
-        FrequencyRule::Divided { by } => plain.over(Expr::Float(*by)),
+        FrequencyRule::Divided { by } => plain.over(factor(*by)),
         FrequencyRule::DividedEach(by) => {
-            let id =
-                f.file.program.constants.table(&crate::emit::program::constants::frequencies(rotary, rule));
+            let id = f.file.program.constants.table(by);
             let id = id.ok_or_else(|| Bug(format!("{} divisors of angles have no name", by.len())))?;
-            Expr::torch("tensor")
+            let divisors = Expr::torch("tensor")
                 .call([Expr::Table(id)])
                 .with("dtype", Expr::torch("float64"))
-                .with("device", device(f))
+                .with("device", device(f));
+            plain.over(divisors)
         }
-        FrequencyRule::Ramp { factor, low, high } => Expr::Runtime("ramp_frequencies").call([
+        FrequencyRule::Ramp { factor: by, low, high } => Expr::Runtime("ramp_frequencies").call([
             plain,
-            Expr::Float(*factor),
-            Expr::Float(*low),
-            Expr::Float(*high),
+            factor(*by),
+            f.file.real(Named::RampLow, *low),
+            f.file.real(Named::RampHigh, *high),
         ]),
-        FrequencyRule::ByWavelength { factor, original, low, high } => {
-            let numbers = [factor, original, low, high].map(|x| Expr::Float(*x));
-            Expr::Runtime("wavelength_frequencies").call(std::iter::once(plain).chain(numbers))
+        FrequencyRule::ByWavelength { factor: by, original, low, high } => {
+            Expr::Runtime("wavelength_frequencies").call([
+                plain,
+                factor(*by),
+                f.file.count(Named::OriginalContext, *original),
+                f.file.real(Named::LowFreqFactor, *low),
+                f.file.real(Named::HighFreqFactor, *high),
+            ])
         }
     })
 }

@@ -3,7 +3,6 @@
 use super::code::{Code, code};
 use super::function::Function;
 use super::number::float;
-use crate::emit::program::constants::frequencies as numbers;
 use crate::emit::program::needs::Need;
 use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary::{self, Frequencies, Rule};
@@ -277,13 +276,8 @@ fn frequencies(f: &Function<'_>, rotary: &RotaryTable, along: Sequence, total: C
     match rotary::frequencies(rotary, along) {
         Frequencies::Same(rule) => Ok(code!["&", by_rule(f, rotary, rule, total)?]),
         Frequencies::ByLength { from, usual, long } => {
-            // Both branches have one type: a list becomes a vector, as formulas give.
-            let branch = |rule: Rule<'_>| -> Result<Code, Bug> {
-                let code = by_rule(f, rotary, rule, total.clone())?;
-                let is_list = matches!(rule, Rule::Fixed(rule) if *rule != FrequencyRule::Plain);
-                Ok(if is_list { code.method("to_vec", []) } else { code })
-            };
-            let (usual, long) = (branch(usual)?, branch(long)?);
+            let long = by_rule(f, rotary, long, total.clone())?;
+            let usual = by_rule(f, rotary, usual, total.clone())?;
             let from = f.file.count(Named::OriginalContext, from);
             Ok(code!["&if ", total, " > ", from, " { ", long, " } else { ", usual, " }"])
         }
@@ -307,13 +301,30 @@ fn by_rule(f: &Function<'_>, rotary: &RotaryTable, rule: Rule<'_>, total: Code) 
     }
 }
 
-/// The frequencies under a rule: `frequencies(theta, dim)` for plain ones, else a table.
+/// The frequencies under a rule: the plain ones, `frequencies(theta, dim)`, and how they are changed.
 fn under(f: &Function<'_>, rotary: &RotaryTable, rule: &FrequencyRule) -> Result<Code, Bug> {
-    if *rule != FrequencyRule::Plain {
-        return f.file.table(&numbers(rotary, rule));
-    }
     let theta = f.file.real(Named::Theta, rotary.theta);
-    Ok(Code::call(Code::kernel("frequencies"), [theta, f.file.extent(rotary.dim)]))
+    let plain = Code::call(Code::kernel("frequencies"), [theta, f.file.extent(rotary.dim)]);
+    let factor = |by: f64| f.file.real(Named::ScalingFactor, by);
+    Ok(match rule {
+        FrequencyRule::Plain => plain,
+        FrequencyRule::Divided { by } => {
+            Code::call(Code::kernel("divided_frequencies"), [plain, factor(*by)])
+        }
+        FrequencyRule::DividedEach(by) => {
+            Code::call(Code::kernel("frequencies_divided_each"), [plain, code!["&", f.file.table(by)?]])
+        }
+        FrequencyRule::Ramp { factor: by, low, high } => {
+            let (low, high) = (f.file.real(Named::RampLow, *low), f.file.real(Named::RampHigh, *high));
+            Code::call(Code::kernel("ramp_frequencies"), [plain, factor(*by), low, high])
+        }
+        FrequencyRule::ByWavelength { factor: by, original, low, high } => {
+            let original = f.file.count(Named::OriginalContext, *original);
+            let low = f.file.real(Named::LowFreqFactor, *low);
+            let high = f.file.real(Named::HighFreqFactor, *high);
+            Code::call(Code::kernel("wavelength_frequencies"), [plain, factor(*by), original, low, high])
+        }
+    })
 }
 
 /// Whether a key is hidden, as a condition on `query` and `key`.

@@ -3,7 +3,7 @@
 use super::meaning::{Given, Indices, Meaning, Note, Picture, Site, Types, rearranges, tabulates};
 use super::quantity::{Named, Quantity};
 use super::training::{Entry, Passing, Training};
-use super::{FrequencyRule, LongRotary, LongRule, RotaryTable, Sequence, SinusoidLayout, Slopes};
+use super::{LongRotary, LongRule, RotaryTable, Sequence, SinusoidLayout, Slopes};
 use crate::ir::infer::fail;
 use crate::ir::text::{optional, thousands};
 use crate::ir::work::Work;
@@ -118,16 +118,14 @@ impl Meaning for Angles<'_> {
     }
     fn quantities(&self) -> Vec<Quantity> {
         let RotaryTable { dim, theta, rule, long, magnitude } = self.rotary;
-        let mut all = vec![Quantity::Size(*dim)];
-        all.extend((*rule == FrequencyRule::Plain).then_some(Quantity::Real(Named::Theta, *theta)));
+        let mut all = vec![Quantity::Size(*dim), Quantity::Real(Named::Theta, *theta)];
         all.extend((*magnitude != 1.0).then_some(Quantity::Real(Named::Magnitude, *magnitude)));
+        all.extend(rule.quantities());
         if let Some(LongRotary { from, rule }) = long {
             all.push(Quantity::Count(Named::OriginalContext, *from));
-            if let LongRule::Dynamic { factor } = rule {
-                all.extend([
-                    Quantity::Real(Named::Theta, *theta),
-                    Quantity::Real(Named::ScalingFactor, *factor),
-                ]);
+            match rule {
+                LongRule::Frequencies(rule) => all.extend(rule.quantities()),
+                LongRule::Dynamic { factor } => all.push(Quantity::Real(Named::ScalingFactor, *factor)),
             }
         }
         all

@@ -45,7 +45,7 @@ named! {
     Prefix = "prefix";
     /// Distances from here on share the last bucket.
     MaxDistance = "max_distance";
-    /// Longer sequences change the rotary angles.
+    /// The length of sequences in training, before rotary angles were changed.
     OriginalContext = "original_context";
     /// Base of the rotary angles.
     Theta = "theta";
@@ -57,6 +57,14 @@ named! {
     AlibiScale = "alibi_scale";
     /// How much longer sequences may be than in training.
     ScalingFactor = "scaling_factor";
+    /// Rotary angles up to this pair of features are kept.
+    RampLow = "ramp_low";
+    /// Rotary angles from this pair of features on are divided by `SCALING_FACTOR`.
+    RampHigh = "ramp_high";
+    /// Wavelengths above `ORIGINAL_CONTEXT / LOW_FREQ_FACTOR` are divided by `SCALING_FACTOR`.
+    LowFreqFactor = "low_freq_factor";
+    /// Wavelengths below `ORIGINAL_CONTEXT / HIGH_FREQ_FACTOR` are kept.
+    HighFreqFactor = "high_freq_factor";
     /// Factor on the sines and cosines of rotary angles.
     Magnitude = "magnitude";
     /// Factor on the scores of attention.

@@ -6,6 +6,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use super::quantity::{Named, Quantity};
 use crate::ir::Extent;
 
 /// Order of sines and cosines in a sinusoidal table.
@@ -60,7 +61,7 @@ pub enum FrequencyRule {
         /// The divisor.
         factor: f64,
         /// The number of positions in training.
-        original: f64,
+        original: u64,
         /// Wavelengths above `original / low` are divided.
         low: f64,
         /// Wavelengths below `original / high` are kept.
@@ -128,6 +129,26 @@ impl RotaryTable {
 }
 
 impl FrequencyRule {
+    /// The numbers of the rule that readers know by a name.
+    pub fn quantities(&self) -> Vec<Quantity> {
+        let real = Quantity::Real;
+        match self {
+            FrequencyRule::Plain | FrequencyRule::DividedEach(_) => Vec::new(),
+            FrequencyRule::Divided { by } => vec![real(Named::ScalingFactor, *by)],
+            FrequencyRule::Ramp { factor, low, high } => vec![
+                real(Named::ScalingFactor, *factor),
+                real(Named::RampLow, *low),
+                real(Named::RampHigh, *high),
+            ],
+            FrequencyRule::ByWavelength { factor, original, low, high } => vec![
+                real(Named::ScalingFactor, *factor),
+                Quantity::Count(Named::OriginalContext, *original),
+                real(Named::LowFreqFactor, *low),
+                real(Named::HighFreqFactor, *high),
+            ],
+        }
+    }
+
     /// A plain frequency, changed according to the rule.
     fn changed(&self, plain: f64, pair: u64) -> f64 {
         match self {
@@ -141,6 +162,7 @@ impl FrequencyRule {
                 plain / factor * ramp + plain * (1.0 - ramp)
             }
             FrequencyRule::ByWavelength { factor, original, low, high } => {
+                let original = *original as f64;
                 let wavelength = 2.0 * std::f64::consts::PI / plain;
                 if wavelength < original / high {
                     plain
@@ -207,7 +229,8 @@ impl Hash for FrequencyRule {
             FrequencyRule::DividedEach(by) => hash_numbers(by, state),
             FrequencyRule::Ramp { factor, low, high } => hash_numbers(&[*factor, *low, *high], state),
             FrequencyRule::ByWavelength { factor, original, low, high } => {
-                hash_numbers(&[*factor, *original, *low, *high], state);
+                original.hash(state);
+                hash_numbers(&[*factor, *low, *high], state);
             }
         }
     }

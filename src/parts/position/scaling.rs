@@ -137,7 +137,7 @@ impl Scaling {
             }
             Self::Llama3(s) => of(FrequencyRule::ByWavelength {
                 factor: *s.factor,
-                original: *s.original_context as f64,
+                original: *s.original_context,
                 low: *s.low_freq_factor,
                 high: *s.high_freq_factor,
             }),
