@@ -30,6 +30,10 @@ fn compiled(name: &str) -> Front {
 /// Compares shipped specs at the length of the shortest context.
 fn comparison(names: &[&str]) -> Comparison {
     let fronts: Vec<Front> = names.iter().map(|name| compiled(name)).collect();
+    compared(names, &fronts)
+}
+
+fn compared(names: &[&str], fronts: &[Front]) -> Comparison {
     let all: Vec<_> = fronts.iter().map(|f| &f.compilation).collect();
     let graphs = all.iter().map(|c| c.graph.as_ref().unwrap());
     let contexts = graphs.clone().map(cost).filter(|c| c.has_time).map(|c| c.context);
@@ -115,6 +119,35 @@ fn effects_by_hand() {
 }
 
 /// Turning every knob gives the other model.
+/// A width that all authors wrote in one way is compared in that way, also where a sweep changes `d_model`.
+#[test]
+fn a_width_is_compared_as_it_was_written() {
+    let spec = |d_model: u64, width: &str| {
+        let text = format!(
+            "name: m\nvocab: 8\ncontext: 8\nd_model: {d_model}\ndecoder: {{layers: 1, attention: {{heads: 2}}, \
+             ffn: {{{width}}}}}\nhead: lm\n"
+        );
+        let front = Front::of_text("m.yaml", &text, ".");
+        assert!(front.codes().is_empty(), "{}", front.rendered());
+        front
+    };
+    let changed = |first: Front, second: Front| -> Vec<(String, bool)> {
+        let knobs = compared(&["a", "b"], &[first, second]).knobs;
+        knobs.into_iter().map(|turned| (turned.knob.path, turned.knob.follows)).collect()
+    };
+    let has =
+        |found: &[(String, bool)], path: &str, follows: bool| found.contains(&(path.to_owned(), follows));
+    let (expansion, hidden) = ("decoder.ffn.expansion", "decoder.ffn.hidden");
+    let by_width = changed(spec(16, "hidden: 32"), spec(32, "hidden: 32"));
+    assert!(has(&by_width, "d_model", false) && has(&by_width, expansion, true), "{by_width:?}");
+    let both = changed(spec(16, "hidden: 32"), spec(32, "hidden: 64"));
+    assert!(has(&both, hidden, false) && !both.iter().any(|(path, _)| path == expansion), "{both:?}");
+    let by_multiple = changed(spec(16, "expansion: 2"), spec(32, "expansion: 2"));
+    assert!(has(&by_multiple, hidden, true) && !has(&by_multiple, expansion, false), "{by_multiple:?}");
+    let mixed = changed(spec(16, "hidden: 32"), spec(16, "expansion: 2"));
+    assert_eq!(mixed, [], "the same model, written in two ways");
+}
+
 #[test]
 fn knobs_together_are_the_whole_difference() {
     let wirings = Wirings::default();

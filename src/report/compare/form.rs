@@ -5,19 +5,23 @@
 //! [`Form::Word::follows`]. Norms that are all equal become one `norm`, and an equation of the prelude
 //! becomes its name. The blocks of a pattern become one block, in which a field that varies holds a value
 //! for [`Form::Each`] of them. [`node`] turns a form into a tree that decodes to the original spec.
+//!
+//! Of two fields that determine each other, such as the width of a feed-forward part and its multiple of
+//! `d_model`, the normal form derives one from the other. [`Wirings::comparable`] derives the other one if
+//! that is what all authors wrote.
 
 use indexmap::IndexMap;
 
 use crate::diag::Sink;
-use crate::field::Context;
 use crate::field::record::entry;
 use crate::field::value::{DefaultDoc, Field, PartDoc, SlotDoc, Value, plain};
+use crate::field::{Context, Places};
 use crate::parts::ffn::mixture::Expert;
 use crate::parts::position::scaling::Scaling;
 use crate::parts::{Attention, Cross, Ffn, Head, Norm, Position, init, mask};
 use crate::source::{SourceMap, Span};
 use crate::spec::wiring::{self, PartKind, Wiring};
-use crate::spec::{Block, ModelSpec, Stack, is_part, load};
+use crate::spec::{Block, ModelSpec, Part, Stack, is_part, load};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
 /// Fields by name, in the order in which they are read.
@@ -64,6 +68,22 @@ impl Form {
         match self {
             Form::Part(_, fields) | Form::Record(fields) => Some(fields),
             Form::Word { .. } | Form::Each(_) => None,
+        }
+    }
+
+    /// Whether the author wrote the word at a path.
+    fn is_written(&self, path: &[String]) -> bool {
+        matches!(self.get(path), Some(Form::Word { node, .. }) if node.span != Span::default())
+    }
+
+    /// Notes which fields of a part the author wrote, by giving their words a place.
+    fn note_written(&mut self, places: &Places) {
+        for (key, field) in self.fields_mut().into_iter().flatten() {
+            if let Form::Word { node, .. } = field
+                && places.has(key)
+            {
+                node.span = places.of(key);
+            }
         }
     }
 
@@ -198,6 +218,27 @@ impl Wirings {
         settled
     }
 
+    /// The normal forms of specs that are compared with each other, by the fields that their authors wrote:
+    /// where all wrote a field with a formula, and none wrote the field in this formula that has a default,
+    /// the latter follows from the former.
+    pub fn comparable(&self, specs: &[&ModelSpec]) -> Vec<Form> {
+        let forms: Vec<Form> = specs.iter().map(|spec| self.normal(spec)).collect();
+        let mut pairs = Vec::new();
+        forms.iter().take(1).for_each(|form| determining(form, &mut Vec::new(), &mut pairs));
+        pairs.retain(|(by_default, by_formula)| {
+            forms.iter().all(|form| form.is_written(by_formula) && !form.is_written(by_default))
+        });
+        let as_written = |(form, spec): (&Form, &&ModelSpec)| {
+            let mut form = form.clone();
+            for (by_default, by_formula) in &pairs {
+                mark(&mut form, std::slice::from_ref(by_formula), false);
+                mark(&mut form, std::slice::from_ref(by_default), true);
+            }
+            (self.decode(&form).as_ref() == Some(*spec)).then_some(form)
+        };
+        forms.iter().zip(specs).map(as_written).collect::<Option<_>>().unwrap_or(forms)
+    }
+
     /// The form with every field written out.
     fn whole(&self, spec: &ModelSpec) -> Form {
         let encoded = spec.encode();
@@ -269,7 +310,7 @@ impl Wirings {
                 .instances
                 .iter()
                 .filter(|i| of_kind(&i.name))
-                .map(|i| (&i.name, Form::from_node(&i.part.encode())))
+                .map(|i| (&i.name, instance(&i.part)))
                 .collect();
             match instances.as_slice() {
                 [] => {}
@@ -281,6 +322,26 @@ impl Wirings {
         }
         fields
     }
+}
+
+/// The form of an instance's part, in which the fields that the author wrote have a place.
+fn instance(part: &Part) -> Form {
+    let mut form = Form::from_node(&part.encode());
+    match part {
+        Part::Norm(part) => form.note_written(part.places()),
+        Part::Attention(part) => form.note_written(part.places()),
+        Part::Cross(part) => form.note_written(&part.places),
+        Part::Ffn(part) => {
+            form.note_written(part.places());
+            if let Ffn::Mixture(mixture) = part
+                && let Some(expert) = form.fields_mut().and_then(|fields| fields.get_mut("expert"))
+            {
+                expert.note_written(mixture.expert.places());
+            }
+        }
+        Part::Gain(part) => form.note_written(&part.places),
+    }
+    form
 }
 
 /// The order of the blocks: a `pattern` if one cycle covers all layers, else `runs`.
@@ -353,6 +414,29 @@ fn formulas(form: &Form, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
             found.push(path.clone());
         }
         formulas(value, path, found);
+        path.pop();
+    }
+}
+
+/// The paths of a field with a default and of one whose formula mentions it, for all such pairs in parts.
+fn determining(form: &Form, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, Vec<String>)>) {
+    let Some(fields) = form.fields() else { return };
+    let known: Vec<Field> = match form {
+        Form::Part(name, _) => part(name).map(|p| (p.fields)()).unwrap_or_default(),
+        Form::Record(_) | Form::Word { .. } | Form::Each(_) => Vec::new(),
+    };
+    let at = |field: &Field| [path.as_slice(), &[field.name.to_owned()]].concat();
+    for field in &known {
+        let DefaultDoc::Formula(formula) = &field.default else { continue };
+        let mentions = |other: &&Field| {
+            matches!(other.default, DefaultDoc::Value(_))
+                && formula.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == other.name)
+        };
+        found.extend(known.iter().filter(mentions).map(|other| (at(other), at(field))));
+    }
+    for (key, value) in fields {
+        path.push(key.clone());
+        determining(value, path, found);
         path.pop();
     }
 }
@@ -455,7 +539,8 @@ fn value(form: &Form, block: Option<&str>) -> Node {
         Node::map(entries.map(|(key, form)| entry(key, value(form, block))).collect(), Span::default())
     };
     match form {
-        Form::Word { node, .. } => node.clone(),
+        // A place would only say that the author wrote the field.
+        Form::Word { node, .. } => Node { span: Span::default(), ..node.clone() },
         Form::Part(name, fields) => Node::map(vec![entry(name, map(fields))], Span::default()),
         Form::Record(fields) => map(fields),
         Form::Each(values) => {

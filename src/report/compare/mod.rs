@@ -88,7 +88,8 @@ pub struct Turned {
 /// Compares specs. Effects are computed only if there are two: with more, each pair would have its own.
 pub fn compare(entries: &[Entry<'_>], scene: Scene) -> Comparison {
     let wirings = Wirings::default();
-    let forms: Vec<Form> = entries.iter().map(|e| wirings.normal(e.spec)).collect();
+    let specs: Vec<&ModelSpec> = entries.iter().map(|e| e.spec).collect();
+    let forms = wirings.comparable(&specs);
     let models: Vec<Model> = entries.iter().map(|e| model(e, &scene)).collect();
     let knobs = knob::knobs(&forms);
     let effects = match (forms.as_slice(), models.first()) {
