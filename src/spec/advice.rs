@@ -117,25 +117,3 @@ fn part(node: &Node) -> Option<String> {
         Kind::Scalar(_) | Kind::List(_) | Kind::Delete => format!("{}({})", only.key, value(&only.value)),
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::converted;
-
-    #[test]
-    fn snippets_become_dsl_and_the_rest_stays() {
-        let said = |text: &str| converted(text, false);
-        assert_eq!(said("add `name: ...`, a text"), "add `name = ...`, a text");
-        assert_eq!(
-            said("add `decoder: {layers: 12, attention: {heads: 12}}`, or `encoder:`"),
-            "add `decoder { layers = 12  attention { heads = 12 } }`, or `encoder:`"
-        );
-        assert_eq!(said("write `norm: {rms_norm: {eps: 1e-6}}`"), "write `norm = rms_norm(eps: 1e-6)`");
-        assert_eq!(said("call it as `attention[local](x)`"), "call it as `attention[local](x)`");
-        assert_eq!(said("did you mean `heads`?"), "did you mean `heads`?");
-        assert_eq!(said("`mask: [{window: 512}, {prefix: 1}]`"), "`mask = [window(512), prefix(1)]`");
-        assert_eq!(said("`freeze: [...]` in the recipe"), "`freeze: [...]` in the recipe");
-        assert_eq!(said("under `blocks: {a: {...}}`"), "under `blocks { a { ... } }`");
-        assert_eq!(converted("add `size: ...`", true), "add `size: ...`");
-    }
-}

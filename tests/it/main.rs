@@ -76,6 +76,8 @@ mod memory;
 #[cfg(test)]
 mod names;
 #[cfg(test)]
+mod notation;
+#[cfg(test)]
 mod numeric;
 #[cfg(test)]
 #[cfg(feature = "interp")]
