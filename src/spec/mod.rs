@@ -16,6 +16,7 @@ pub mod lets;
 pub mod load;
 pub mod model;
 pub mod schema;
+pub mod sites;
 pub mod stack;
 pub mod sweep;
 pub mod used;

@@ -25,6 +25,7 @@ mod root;
 pub mod runtime;
 mod statement;
 mod syntax;
+mod walk;
 
 use std::collections::BTreeSet;
 

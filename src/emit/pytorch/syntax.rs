@@ -407,72 +407,6 @@ impl Expr {
             Expr::Slice(..) | Expr::Each { .. } => Strength::List,
         }
     }
-
-    /// The expressions directly in it.
-    fn parts(&self) -> Vec<&Expr> {
-        match self {
-            Expr::Value(_)
-            | Expr::Constant(_)
-            | Expr::Table(_)
-            | Expr::Runtime(_)
-            | Expr::Import(_)
-            | Expr::Name(_)
-            | Expr::Int(_)
-            | Expr::Float(_)
-            | Expr::Str(_)
-            | Expr::Bool(_)
-            | Expr::None => Vec::new(),
-            Expr::Attr(of, _) | Expr::Minus(of) | Expr::Own(of) => vec![&**of],
-            Expr::Call(function, arguments) => {
-                std::iter::once(&**function).chain(arguments.iter().map(|argument| &argument.value)).collect()
-            }
-            Expr::Index(of, items) => std::iter::once(&**of).chain(items).collect(),
-            Expr::Slice(from, to) => [from, to].into_iter().flatten().map(|end| &**end).collect(),
-            Expr::Binary(_, left, right) => vec![&**left, &**right],
-            Expr::Choice { test, then, other } => vec![&**test, &**then, &**other],
-            Expr::Tuple(items) | Expr::List(items) => items.iter().collect(),
-            Expr::Each { element, source, .. } => vec![&**element, &**source],
-        }
-    }
-
-    fn parts_mut(&mut self) -> Vec<&mut Expr> {
-        match self {
-            Expr::Value(_)
-            | Expr::Constant(_)
-            | Expr::Table(_)
-            | Expr::Runtime(_)
-            | Expr::Import(_)
-            | Expr::Name(_)
-            | Expr::Int(_)
-            | Expr::Float(_)
-            | Expr::Str(_)
-            | Expr::Bool(_)
-            | Expr::None => Vec::new(),
-            Expr::Attr(of, _) | Expr::Minus(of) | Expr::Own(of) => vec![&mut **of],
-            Expr::Call(function, arguments) => {
-                let values = arguments.iter_mut().map(|argument| &mut argument.value);
-                std::iter::once(&mut **function).chain(values).collect()
-            }
-            Expr::Index(of, items) => std::iter::once(&mut **of).chain(items).collect(),
-            Expr::Slice(from, to) => [from, to].into_iter().flatten().map(|end| &mut **end).collect(),
-            Expr::Binary(_, left, right) => vec![&mut **left, &mut **right],
-            Expr::Choice { test, then, other } => vec![&mut **test, &mut **then, &mut **other],
-            Expr::Tuple(items) | Expr::List(items) => items.iter_mut().collect(),
-            Expr::Each { element, source, .. } => vec![&mut **element, &mut **source],
-        }
-    }
-
-    /// Calls `f` with the expression and everything in it.
-    pub fn visit(&self, f: &mut dyn FnMut(&Expr)) {
-        f(self);
-        self.parts().into_iter().for_each(|part| part.visit(f));
-    }
-
-    /// Calls `f` with everything in the expression, then with itself.
-    pub fn change(&mut self, f: &mut dyn FnMut(&mut Expr)) {
-        self.parts_mut().into_iter().for_each(|part| part.change(f));
-        f(self);
-    }
 }
 
 impl Stmt {
@@ -484,83 +418,6 @@ impl Stmt {
     /// `self.name = value`
     pub fn own(target: Expr, value: Expr) -> Self {
         Stmt::Assign { targets: vec![Target::Expr(target)], value, comment: None }
-    }
-
-    /// Its own expressions, and the statements in it.
-    pub fn visit(&self, f: &mut dyn FnMut(&Expr)) {
-        let target = |target: &Target, f: &mut dyn FnMut(&Expr)| match target {
-            Target::Expr(expr) => expr.visit(f),
-            Target::Value(id) => f(&Expr::Value(*id)),
-            Target::Nothing => {}
-        };
-        match self {
-            Stmt::Assign { targets, value, .. } => {
-                targets.iter().for_each(|one| target(one, f));
-                value.visit(f);
-            }
-            Stmt::Add(target, value) => [target, value].into_iter().for_each(|one| one.visit(f)),
-            Stmt::Field { ty, value, .. } => {
-                ty.visit(f);
-                value.iter().for_each(|value| value.visit(f));
-            }
-            Stmt::Expr(value) | Stmt::Return(value) => value.visit(f),
-            Stmt::If(branches) => {
-                for (test, body) in branches {
-                    test.iter().for_each(|test| test.visit(f));
-                    body.iter().for_each(|stmt| stmt.visit(f));
-                }
-            }
-            Stmt::For { source, body, .. } => {
-                source.visit(f);
-                body.iter().for_each(|stmt| stmt.visit(f));
-            }
-            Stmt::Append { targets, caches, cache, inputs } => {
-                targets.iter().for_each(|one| target(one, f));
-                [caches, cache].into_iter().for_each(|one| one.visit(f));
-                inputs.iter().for_each(|input| input.visit(f));
-            }
-        }
-    }
-}
-
-impl Stmt {
-    /// Calls `f` with every expression in it, inner ones first, and turns values that are assigned to into expressions.
-    pub fn change(&mut self, f: &mut dyn FnMut(&mut Expr)) {
-        let target = |target: &mut Target, f: &mut dyn FnMut(&mut Expr)| {
-            if let Target::Value(id) = target {
-                *target = Target::Expr(Expr::Value(*id));
-            }
-            if let Target::Expr(expr) = target {
-                expr.change(f);
-            }
-        };
-        match self {
-            Stmt::Assign { targets, value, .. } => {
-                value.change(f);
-                targets.iter_mut().for_each(|one| target(one, f));
-            }
-            Stmt::Add(one, value) => [one, value].into_iter().for_each(|one| one.change(f)),
-            Stmt::Field { ty, value, .. } => {
-                ty.change(f);
-                value.iter_mut().for_each(|value| value.change(f));
-            }
-            Stmt::Expr(value) | Stmt::Return(value) => value.change(f),
-            Stmt::If(branches) => {
-                for (test, body) in branches {
-                    test.iter_mut().for_each(|test| test.change(f));
-                    body.iter_mut().for_each(|stmt| stmt.change(f));
-                }
-            }
-            Stmt::For { source, body, .. } => {
-                source.change(f);
-                body.iter_mut().for_each(|stmt| stmt.change(f));
-            }
-            Stmt::Append { targets, caches, cache, inputs } => {
-                targets.iter_mut().for_each(|one| target(one, f));
-                [caches, cache].into_iter().for_each(|one| one.change(f));
-                inputs.iter_mut().for_each(|input| input.change(f));
-            }
-        }
     }
 
     /// The values that it assigns to.
@@ -592,29 +449,6 @@ impl Def {
             returns,
             doc: Vec::new(),
             body: Vec::new(),
-        }
-    }
-
-    /// Every expression in it.
-    pub fn visit(&self, f: &mut dyn FnMut(&Expr)) {
-        let types = self.parameters.iter().flat_map(|p| p.ty.iter().chain(&p.default));
-        self.decorators.iter().chain(types).chain([&self.returns]).for_each(|expr| expr.visit(f));
-        self.body.iter().for_each(|stmt| stmt.visit(f));
-    }
-}
-
-impl Item {
-    /// Every expression in it.
-    pub fn visit(&self, f: &mut dyn FnMut(&Expr)) {
-        match self {
-            Item::Class(class) => {
-                class.decorators.iter().chain(&class.base).for_each(|expr| expr.visit(f));
-                class.fields.iter().for_each(|stmt| stmt.visit(f));
-                class.methods.iter().for_each(|def| def.visit(f));
-            }
-            Item::Def(def) => def.visit(f),
-            Item::Stmt(stmt) => stmt.visit(f),
-            Item::Runtime(_) => {}
         }
     }
 }
