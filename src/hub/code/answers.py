@@ -39,20 +39,7 @@ class Answer(Pretrained):
         return_dict: bool | None = None,
     ) -> Any:
         """The logits, and the loss if there are labels."""
-        self.refuse(
-            inputs_embeds=inputs_embeds,
-            output_attentions=output_attentions,
-            output_hidden_states=output_hidden_states,
-        )
-        inputs = self.taken(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            token_type_ids=token_type_ids,
-            pixel_values=pixel_values,
-            language=language,
-            decoder_input_ids=decoder_input_ids,
-            decoder_attention_mask=decoder_attention_mask,
-        )
+        inputs = self.inputs_among(locals())
         logits = self.model(**inputs)
         loss = None
         if labels is not None:
@@ -116,20 +103,7 @@ class QuestionAnswering(Pretrained):
         return_dict: bool | None = None,
     ) -> Any:
         """`start_logits` and `end_logits`, each `[B, T]`; the loss is the mean of both."""
-        self.refuse(
-            inputs_embeds=inputs_embeds,
-            output_attentions=output_attentions,
-            output_hidden_states=output_hidden_states,
-        )
-        inputs = self.taken(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            token_type_ids=token_type_ids,
-            pixel_values=pixel_values,
-            language=language,
-            decoder_input_ids=decoder_input_ids,
-            decoder_attention_mask=decoder_attention_mask,
-        )
+        inputs = self.inputs_among(locals())
         outputs = self.model(**inputs)
         start, end = outputs.start_logits, outputs.end_logits
         loss = None
@@ -163,20 +137,7 @@ class Embedding(Pretrained):
         return_dict: bool | None = None,
     ) -> Any:
         """`last_hidden_state [B, T, D]`, and the vector as `pooler_output [B, E]`."""
-        self.refuse(
-            inputs_embeds=inputs_embeds,
-            output_attentions=output_attentions,
-            output_hidden_states=output_hidden_states,
-        )
-        inputs = self.taken(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            token_type_ids=token_type_ids,
-            pixel_values=pixel_values,
-            language=language,
-            decoder_input_ids=decoder_input_ids,
-            decoder_attention_mask=decoder_attention_mask,
-        )
+        inputs = self.inputs_among(locals())
         embedding, hidden = self.hidden(**inputs)
         output = BaseModelOutputWithPooling(
             last_hidden_state=hidden, pooler_output=embedding

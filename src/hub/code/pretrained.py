@@ -26,6 +26,18 @@ NAMES = {
     "source_mask": "attention_mask",
     "target": "decoder_input_ids",
 }
+# The inputs that `forward` takes, unless the model generates.
+INPUTS = (
+    "input_ids",
+    "attention_mask",
+    "token_type_ids",
+    "pixel_values",
+    "language",
+    "decoder_input_ids",
+    "decoder_attention_mask",
+)
+# What a caller may ask of other models only.
+UNSUPPORTED = ("inputs_embeds", "output_attentions", "output_hidden_states")
 # Labels that do not count.
 IGNORED = -100
 
@@ -110,6 +122,14 @@ class Pretrained(PreTrainedModel):
                 raise ValueError(f"this model does not take `{name}`")
         return taken
 
+    def inputs_among(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The inputs of `model.py` among the arguments of `forward`.
+
+        `Trainer` reads the names in the signature of `forward`, so every `forward` lists them.
+        """
+        self.refuse(**{name: arguments[name] for name in UNSUPPORTED})
+        return self.taken(**{name: arguments[name] for name in INPUTS})
+
     def refuse(self, **given: Any) -> None:
         """Refuses what a caller may ask of other models."""
         for name, value in given.items():
@@ -179,20 +199,7 @@ class Body(Pretrained):
         return_dict: bool | None = None,
     ) -> Any:
         """`input_ids [B, T]` → `last_hidden_state [B, T, D]`"""
-        self.refuse(
-            inputs_embeds=inputs_embeds,
-            output_attentions=output_attentions,
-            output_hidden_states=output_hidden_states,
-        )
-        inputs = self.taken(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            token_type_ids=token_type_ids,
-            pixel_values=pixel_values,
-            language=language,
-            decoder_input_ids=decoder_input_ids,
-            decoder_attention_mask=decoder_attention_mask,
-        )
+        inputs = self.inputs_among(locals())
         _, hidden = self.hidden(**inputs)
         return self.answer(BaseModelOutput(last_hidden_state=hidden), return_dict)
 

@@ -26,7 +26,7 @@ use super::scene::Scene;
 use crate::ir::{ModelKind, Verified};
 use crate::spec::ModelSpec;
 use effect::{Effect, KnobEffect};
-use form::{Form, Wirings};
+use form::Wirings;
 use knob::Knob;
 use learning::Learning;
 use timing::Timing;
