@@ -7,261 +7,152 @@
 /// An idea that no spec and no recipe can express.
 #[derive(Clone, Copy, Debug)]
 pub struct Idea {
-    /// The words people use for it.
-    pub names: &'static [&'static str],
+    /// The words people use for it, with spaces between them.
+    names: &'static str,
     /// What trafoc does not have, after "trafoc has".
     pub lacks: &'static str,
     /// What comes nearest to it.
     pub nearest: &'static str,
 }
 
+impl Idea {
+    /// The words people use for it.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.names.split(' ')
+    }
+}
+
 /// All of them.
 pub const IDEAS: &[Idea] = &[
     Idea {
-        names: &[
-            "mamba",
-            "mamba2",
-            "ssm",
-            "s4",
-            "s5",
-            "h3",
-            "state_space",
-            "selective_scan",
-            "jamba",
-            "zamba",
-        ],
+        names: "mamba mamba2 ssm s4 s5 h3 state_space selective_scan jamba zamba",
         lacks: "no state-space layer",
         nearest: "attention whose cost grows linearly with the text, `mask: {window: 1024}`",
     },
     Idea {
-        names: &[
-            "rwkv",
-            "retnet",
-            "retention",
-            "linear_attention",
-            "gated_linear_attention",
-            "gla",
-            "deltanet",
-            "delta_net",
-            "gated_deltanet",
-            "performer",
-            "linformer",
-            "lightning_attention",
-        ],
+        names: "rwkv retnet retention linear_attention gated_linear_attention gla deltanet delta_net \
+                gated_deltanet performer linformer lightning_attention",
         lacks: "no linear attention",
         nearest: "attention whose cost grows linearly with the text, `mask: {window: 1024}`",
     },
     Idea {
-        names: &["lstm", "gru", "rnn", "xlstm", "recurrent", "bilstm", "minlstm", "mingru"],
+        names: "lstm gru rnn xlstm recurrent bilstm minlstm mingru",
         lacks: "no recurrent layer",
         nearest: "a decoder whose attention sees the last positions, `mask: {window: 128}`",
     },
     Idea {
-        names: &["conv", "conv1d", "conv2d", "convolution", "convnet", "cnn", "conformer", "hyena", "resnet"],
+        names: "conv conv1d conv2d convolution convnet cnn conformer hyena resnet",
         lacks: "no convolution but the one that cuts an image into patches",
         nearest: "`embed: {patches: {size: 16}}`, and attention to neighbours, `mask: {window: 4}`",
     },
     Idea {
-        names: &["mtp", "multi_token_prediction", "multi_token", "medusa", "eagle", "n_future_tokens"],
+        names: "mtp multi_token_prediction multi_token medusa eagle n_future_tokens",
         lacks: "no head that predicts several next tokens",
         nearest: "`head: lm`, which predicts one",
     },
     Idea {
-        names: &[
-            "lora",
-            "qlora",
-            "dora",
-            "adapter",
-            "adapters",
-            "peft",
-            "prefix_tuning",
-            "prompt_tuning",
-            "ia3",
-        ],
+        names: "lora qlora dora adapter adapters peft prefix_tuning prompt_tuning ia3",
         lacks: "no adapters such as LoRA",
         nearest: "training some parameters only, `freeze: [...]` in the recipe with `--weights`",
     },
     Idea {
-        names: &[
-            "gptq",
-            "awq",
-            "bitsandbytes",
-            "quantization",
-            "quantize",
-            "int4",
-            "int8",
-            "fp8",
-            "nf4",
-            "gguf",
-        ],
+        names: "gptq awq bitsandbytes quantization quantize int4 int8 fp8 nf4 gguf",
         lacks: "no quantised weights",
         nearest: "weights of two bytes, `--dtype bf16` where a command computes",
     },
     Idea {
-        names: &[
-            "flash_attention",
-            "flash_attn",
-            "flash",
-            "sdpa",
-            "xformers",
-            "paged_attention",
-            "attn_implementation",
-        ],
+        names: "flash_attention flash_attn flash sdpa xformers paged_attention attn_implementation",
         lacks: "no key for how attention is computed: that changes no number, and the device decides it",
         nearest: "`trafoc doctor`, which lists the devices",
     },
     Idea {
-        names: &["diffusion", "ddpm", "unet", "dit", "vae", "gan", "autoencoder", "vqvae", "flow_matching"],
+        names: "diffusion ddpm unet dit vae gan autoencoder vqvae flow_matching",
         lacks: "no generative image model",
         nearest: "`trafoc new vit`, which classifies images",
     },
     Idea {
-        names: &["clip_model", "siglip", "contrastive", "infonce", "two_tower", "dual_encoder"],
+        names: "clip_model siglip contrastive infonce two_tower dual_encoder",
         lacks: "no pair of models that are trained against each other",
         nearest: "`head: {embed: {pool: mean}}`, which gives one vector for a text or an image",
     },
     Idea {
-        names: &["batch_norm", "batchnorm", "group_norm", "groupnorm", "instance_norm", "weight_norm"],
+        names: "batch_norm batchnorm group_norm groupnorm instance_norm weight_norm",
         lacks: "no norm over a batch or over groups",
         nearest: "`layer_norm` and `rms_norm`, which norm each position",
     },
     Idea {
-        names: &[
-            "deepspeed",
-            "fsdp",
-            "fsdp2",
-            "ddp",
-            "zero",
-            "zero3",
-            "tensor_parallel",
-            "pipeline_parallel",
-            "megatron",
-        ],
+        names: "deepspeed fsdp fsdp2 ddp zero zero3 tensor_parallel pipeline_parallel megatron",
         lacks: "no training on several devices",
         nearest: "`batch: {accumulate: n}` in the recipe, which makes a batch larger than the memory holds",
     },
     Idea {
-        names: &["rlhf", "dpo", "ppo", "grpo", "orpo", "kto", "reward_model", "reinforce"],
+        names: "rlhf dpo ppo grpo orpo kto reward_model reinforce",
         lacks: "no training by preferences or rewards",
         nearest: "training on texts with `head: lm`, or on scores with `head: classify`",
     },
     Idea {
-        names: &[
-            "bigbird",
-            "longformer",
-            "sparse_attention",
-            "dilated_attention",
-            "global_attention",
-            "reformer",
-            "lsh_attention",
-            "native_sparse_attention",
-            "nsa",
-        ],
+        names: "bigbird longformer sparse_attention dilated_attention global_attention reformer \
+                lsh_attention native_sparse_attention nsa",
         lacks: "no mask with chosen or random keys",
         nearest: "`mask: [{window: 512}, {prefix: 1}]`, and layers that see everything in between",
     },
     Idea {
-        names: &[
-            "transformer_xl",
-            "memory_tokens",
-            "compressive",
-            "recurrent_memory",
-            "infini_attention",
-            "perceiver",
-        ],
+        names: "transformer_xl memory_tokens compressive recurrent_memory infini_attention perceiver",
         lacks: "no memory that is kept between texts",
         nearest: "an encoder whose output the decoder attends to, `cross(x, memory)`",
     },
     Idea {
-        names: &["hyper_connections", "mhc", "value_residual", "denseformer", "u_net_skip"],
+        names: "hyper_connections mhc value_residual denseformer u_net_skip",
         lacks: "no residual stream of several lanes",
         nearest: "the block's equation, which may add and scale any values of its own layer",
     },
     Idea {
-        names: &[
-            "mixture_of_depths",
-            "early_exit",
-            "layer_drop",
-            "layerdrop",
-            "stochastic_depth",
-            "drop_path",
-        ],
+        names: "mixture_of_depths early_exit layer_drop layerdrop stochastic_depth drop_path",
         lacks: "no layers that are left out for some inputs",
         nearest: "`dropout` of attention and feed-forward outputs",
     },
     Idea {
-        names: &["expert_choice", "soft_moe", "hash_routing", "aux_loss", "load_balancing_loss", "z_loss"],
+        names: "expert_choice soft_moe hash_routing aux_loss load_balancing_loss z_loss",
         lacks: "no other routing than the best experts of every token, and no loss that balances them",
         nearest: "`ffn: {moe: {experts: 8, top_k: 2}}`",
     },
     Idea {
-        names: &[
-            "xpos",
-            "cope",
-            "fire",
-            "kerple",
-            "shaw",
-            "relative_shaw",
-            "disentangled",
-            "deberta",
-            "mrope",
-        ],
+        names: "xpos cope fire kerple shaw relative_shaw disentangled deberta mrope",
         lacks: "no positions of that kind",
         nearest: "`rotary`, `alibi` and `t5`, which all act on distances",
     },
     Idea {
-        names: &["kan", "maxout", "butterfly", "monarch", "product_key", "pkm"],
+        names: "kan maxout butterfly monarch product_key pkm",
         lacks: "no feed-forward part of that kind",
         nearest: "`ffn: {glu: {...}}`",
     },
     Idea {
-        names: &[
-            "whisper",
-            "wav2vec",
-            "audio",
-            "speech",
-            "mel",
-            "spectrogram",
-            "video",
-            "llava",
-            "multimodal",
-        ],
+        names: "whisper wav2vec audio speech mel spectrogram video llava multimodal",
         lacks: "no input but tokens or one image",
         nearest: "`trafoc new t5` for texts and `trafoc new vit` for images",
     },
     Idea {
-        names: &[
-            "lion",
-            "adafactor",
-            "shampoo",
-            "soap",
-            "sophia",
-            "lamb",
-            "adagrad",
-            "rmsprop",
-            "lbfgs",
-            "prodigy",
-        ],
+        names: "lion adafactor shampoo soap sophia lamb adagrad rmsprop lbfgs prodigy",
         lacks: "no such optimizer",
         nearest: "`adamw`, `adam`, `sgd` and `muon`",
     },
     Idea {
-        names: &["focal_loss", "ctc", "triplet", "mse", "regression", "distillation", "distill", "huber"],
+        names: "focal_loss ctc triplet mse regression distillation distill huber",
         lacks: "no other loss than cross-entropy",
         nearest: "`head: {classify: {...}}`, and `label_smoothing` in the recipe",
     },
     Idea {
-        names: &["speculative", "speculative_decoding", "draft_model", "lookahead_decoding"],
+        names: "speculative speculative_decoding draft_model lookahead_decoding",
         lacks: "no decoding with a second, smaller model",
         nearest: "`trafoc generate`, which keeps keys and values between steps",
     },
     Idea {
-        names: &["unigram", "tiktoken"],
+        names: "unigram tiktoken",
         lacks: "no such tokens of its own making",
         nearest: "`tokens: {bpe: {...}}` in the recipe, or `file` with a `tokenizer.json` there",
     },
     Idea {
-        names: &["wandb", "tensorboard", "mlflow", "neptune", "comet"],
+        names: "wandb tensorboard mlflow neptune comet",
         lacks: "no upload of figures",
         nearest: "`metrics.jsonl` in the folder of a run, a line of JSON an evaluation",
     },
@@ -270,7 +161,7 @@ pub const IDEAS: &[Idea] = &[
 /// The idea of that name.
 pub fn idea(word: &str) -> Option<&'static Idea> {
     let plain = word.to_lowercase().replace(['-', ' '], "_");
-    IDEAS.iter().find(|idea| idea.names.contains(&plain.as_str()))
+    IDEAS.iter().find(|idea| idea.names().any(|name| name == plain))
 }
 
 /// For a word that is an idea outside the language: that it is, and what comes nearest.
