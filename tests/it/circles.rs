@@ -86,16 +86,16 @@ fn imported(tree: &[String], before: &[String], out: &mut Vec<Path>) {
 
 /// What a module says of others.
 #[derive(Default)]
-struct Said {
+struct Paths {
     /// What it offers under its own path.
     exports: Vec<Path>,
     /// What it uses.
     uses: Vec<Path>,
 }
 
-fn said(text: &str) -> Said {
+fn paths_in(text: &str) -> Paths {
     let tokens = tokens(text);
-    let mut said = Said::default();
+    let mut found = Paths::default();
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
         let previous = at.checked_sub(1).and_then(|at| tokens.get(at)).map_or("", String::as_str);
@@ -103,7 +103,7 @@ fn said(text: &str) -> Said {
         if token == "use" && (is_word(next) || next == "{") {
             let end = tokens[at..].iter().position(|token| token == ";").map_or(tokens.len(), |n| at + n);
             let is_export = previous == "pub" || previous == ")";
-            imported(&tokens[at + 1..end], &[], if is_export { &mut said.exports } else { &mut said.uses });
+            imported(&tokens[at + 1..end], &[], if is_export { &mut found.exports } else { &mut found.uses });
             at = end;
         } else if is_word(token) && previous != "::" && next == "::" {
             let path = tokens[at..].chunks(2).take_while(|pair| is_word(&pair[0]));
@@ -114,20 +114,21 @@ fn said(text: &str) -> Said {
                     break;
                 }
             }
-            said.uses.push(words);
+            found.uses.push(words);
             at += 1;
         } else {
             at += 1;
         }
     }
-    said
+    found
 }
 
-struct Modules(BTreeMap<Path, Said>);
+struct Modules(BTreeMap<Path, Paths>);
 
 impl Modules {
-    fn read() -> Self {
-        let root = repository("src");
+    /// Reads the modules of a crate. The file `lib.rs` is the module with an empty path.
+    fn read(folder: &str) -> Self {
+        let root = repository(folder);
         let mut all = BTreeMap::new();
         let mut open = vec![root.clone()];
         while let Some(folder) = open.pop() {
@@ -138,10 +139,10 @@ impl Modules {
                 } else if path.extension().is_some_and(|e| e == "rs") {
                     let name = path.strip_prefix(&root).unwrap().with_extension("");
                     let mut name: Path = name.iter().map(|word| word.to_str().unwrap().to_owned()).collect();
-                    if name.last().is_some_and(|word| word == "mod") {
+                    if name.last().is_some_and(|word| word == "mod") || name == ["lib"] {
                         name.pop();
                     }
-                    all.insert(name, said(&std::fs::read_to_string(&path).unwrap()));
+                    all.insert(name, paths_in(&std::fs::read_to_string(&path).unwrap()));
                 }
             }
         }
@@ -164,7 +165,7 @@ impl Modules {
 
     /// The module that defines what a path leads to, through re-exports.
     fn home(&self, path: &[String], depth: usize) -> Option<Path> {
-        let length = (1..=path.len()).rev().find(|n| self.0.contains_key(&path[..*n]))?;
+        let length = (0..=path.len()).rev().find(|n| self.0.contains_key(&path[..*n]))?;
         let (module, item) = (path[..length].to_vec(), path.get(length));
         let exported = item.and_then(|item| {
             let exports = &self.0[&module].exports;
@@ -192,26 +193,29 @@ impl Modules {
 /// modules below it define.
 #[test]
 fn modules_form_no_circle() {
-    let modules = Modules::read();
-    let mut left: Vec<(Path, BTreeSet<Path>)> =
-        modules.0.keys().map(|module| (module.clone(), modules.used_by(module))).collect();
-    assert!(left.len() > 200 && left.iter().filter(|(_, used)| used.len() > 5).count() > 50);
-    loop {
-        let before = left.len();
-        let open: BTreeSet<Path> = left.iter().map(|(module, _)| module.clone()).collect();
-        let used: BTreeSet<Path> = left.iter().flat_map(|(_, used)| used.iter().cloned()).collect();
-        left.retain(|(module, uses)| {
-            uses.iter().any(|module| open.contains(module)) && used.contains(module)
-        });
-        if left.len() == before {
-            break;
+    for (folder, least) in [("src", 300), ("kernels/src", 30)] {
+        let modules = Modules::read(folder);
+        let mut left: Vec<(Path, BTreeSet<Path>)> =
+            modules.0.keys().map(|module| (module.clone(), modules.used_by(module))).collect();
+        let uses = left.iter().map(|(_, used)| used.len()).sum::<usize>();
+        assert!(left.len() > least && uses > least, "{folder}: {} modules, {uses} uses", left.len());
+        loop {
+            let before = left.len();
+            let open: BTreeSet<Path> = left.iter().map(|(module, _)| module.clone()).collect();
+            let used: BTreeSet<Path> = left.iter().flat_map(|(_, used)| used.iter().cloned()).collect();
+            left.retain(|(module, uses)| {
+                uses.iter().any(|module| open.contains(module)) && used.contains(module)
+            });
+            if left.len() == before {
+                break;
+            }
         }
+        let open: BTreeSet<&Path> = left.iter().map(|(module, _)| module).collect();
+        let lines = left.iter().map(|(module, used)| {
+            let used: Vec<String> = used.iter().filter(|m| open.contains(m)).map(|m| m.join("::")).collect();
+            format!("{} uses {}", module.join("::"), used.join(", "))
+        });
+        let lines: Vec<String> = lines.collect();
+        assert!(lines.is_empty(), "{folder}: these are part of a circle:\n{}", lines.join("\n"));
     }
-    let open: BTreeSet<&Path> = left.iter().map(|(module, _)| module).collect();
-    let lines = left.iter().map(|(module, used)| {
-        let used: Vec<String> = used.iter().filter(|m| open.contains(m)).map(|m| m.join("::")).collect();
-        format!("{} uses {}", module.join("::"), used.join(", "))
-    });
-    let lines: Vec<String> = lines.collect();
-    assert!(lines.is_empty(), "these are part of a circle or use one:\n{}", lines.join("\n"));
 }
