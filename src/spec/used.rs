@@ -88,12 +88,14 @@ impl Used {
 
     /// Reports the keys of the stack and of its blocks that have no effect.
     pub fn report_rest(&self, node: &Node, title: &str, cx: &mut Context<'_>) {
+        let with_layers = with_layers(node);
+        let may_have_layers = |name: &str| with_layers.as_ref().is_none_or(|names| names.contains(name));
         for e in node.entries().unwrap_or(&[]) {
             match e.key.as_str() {
                 "blocks" | "ranges" => {
                     // A block that no layer has is left out here. If the pattern does not name it,
                     // `super::layers` reports it as a whole.
-                    let is_in_use = |b: &&Entry| e.key == "ranges" || may_have_layers(node, &b.key);
+                    let is_in_use = |b: &&Entry| e.key == "ranges" || may_have_layers(&b.key);
                     for tree in e.value.entries().unwrap_or(&[]).iter().filter(is_in_use) {
                         tree.value.entries().unwrap_or(&[]).iter().for_each(|e| self.report_inner(e, cx));
                     }
@@ -141,17 +143,21 @@ impl Used {
     }
 }
 
-/// Whether any layer may have the block with this name: `pattern` or `runs` names it, or there is neither.
-fn may_have_layers(stack: &Node, name: &str) -> bool {
-    let lists = |node: &Node| match &node.kind {
-        Kind::List(items) => items.iter().any(|item| item.text() == Some(name)),
-        Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => false,
-    };
-    let runs = match stack.get("runs").map(|runs| &runs.kind) {
-        Some(Kind::List(runs)) => runs.iter().filter_map(|run| run.get("cycle")).any(lists),
-        Some(Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete) | None => false,
-    };
-    runs || stack.get("pattern").map_or(stack.get("runs").is_none(), lists)
+/// The names of the blocks that layers may have, those in `pattern` and `runs`; `None` if there is neither, so
+/// that any block may have layers.
+fn with_layers(stack: &Node) -> Option<BTreeSet<&str>> {
+    fn items(node: &Node) -> &[Node] {
+        match &node.kind {
+            Kind::List(items) => items.as_slice(),
+            Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => &[],
+        }
+    }
+    let (pattern, runs) = (stack.get("pattern"), stack.get("runs"));
+    if pattern.is_none() && runs.is_none() {
+        return None;
+    }
+    let cycles = runs.into_iter().flat_map(items).filter_map(|run| run.get("cycle"));
+    Some(cycles.chain(pattern).flat_map(items).filter_map(Node::text).collect())
 }
 
 fn each(node: &Node, visit: &mut dyn FnMut(Span)) {
