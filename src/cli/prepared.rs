@@ -53,7 +53,7 @@ impl Prepared {
     }
 }
 
-/// A recipe that fits its spec, with the name that messages give it, and what is to be said about it.
+/// A recipe that fits its spec, with the name that messages give it, and its warnings.
 pub struct Fitting {
     /// The recipe.
     pub recipe: Recipe,
@@ -87,8 +87,8 @@ impl Fitting {
         }
     }
 
-    /// Says what there is to say, and returns the recipe.
-    pub fn said(self, subject: &Subject, ui: &mut Ui) -> Recipe {
+    /// Prints the warnings, and returns the recipe.
+    pub fn warned(self, subject: &Subject, ui: &mut Ui) -> Recipe {
         ui.diagnose(&self.sink.into_sorted(), &subject.sources);
         self.recipe
     }
@@ -108,7 +108,7 @@ pub fn prepare_all(
     let Fitting { recipe, name, mut sink } = Fitting::read(&mut subject, recipe, with, ui)?;
     match data(&recipe, &subject, source, &mut sink, ui) {
         Ok((dataset, folder)) => {
-            // What a run's data is warned of was said when the run began.
+            // The warnings about a run's data were printed when the run began.
             if !matches!(source, Source::Run(_)) {
                 ui.diagnose(&sink.into_sorted(), &subject.sources);
             }

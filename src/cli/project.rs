@@ -20,7 +20,7 @@ pub fn files(
     with: &[String],
     ui: &mut Ui,
 ) -> Result<Vec<(String, String)>, Failure> {
-    let read = Fitting::read(subject, recipe, with, ui)?.said(subject, ui);
+    let read = Fitting::read(subject, recipe, with, ui)?.warned(subject, ui);
     let named = arguments.as_written(&subject.name);
     let project = project(&subject.graph, &subject.spec, &read, &named).map_err(|why| {
         Failure::new(Exit::Refused, format!("the recipe cannot be written for PyTorch: {why}"))

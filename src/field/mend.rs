@@ -13,7 +13,7 @@ use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 
 /// The map with every key reported that is neither a field nor one of `more`. A key that was probably a
-/// slip stands for the field it was meant for, so that nothing else is said about it; others are gone.
+/// slip is taken as the field it was meant for, so that nothing else is reported about it; others are left out.
 pub fn mended<'n>(
     node: &'n Node,
     title: &str,

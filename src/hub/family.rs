@@ -88,12 +88,12 @@ pub struct Head {
     /// The values that keys must have with this head, with the place in the family file.
     pub only: Vec<(String, Formula, Span)>,
     /// How Hugging Face's library derives a target from the source if none is given.
-    pub target: Option<MadeTarget>,
+    pub target: Option<TargetRule>,
 }
 
 /// How a family describes [`super::target::Target`].
 #[derive(Clone, Debug)]
-pub struct MadeTarget {
+pub struct TargetRule {
     /// The key of the first token and its usual value; `None` if it is the source's last token.
     pub begins: Option<(String, i64)>,
     /// The key and the usual value of the token at whose position the result is read.
@@ -258,13 +258,13 @@ impl Reading<'_, '_> {
     }
 
     /// `{begins: {key: usual}, ends: {key: usual}}`, or `begins: last`.
-    fn target(&mut self, node: &Node) -> Option<MadeTarget> {
+    fn target(&mut self, node: &Node) -> Option<TargetRule> {
         let node = &*mended(node, "target", &["begins", "ends"].map(|name| field(name, any)), &[], self.cx);
         let token = |node: &Node| {
             let e = node.entries()?.first()?;
             Some((e.key.clone(), json::of(&e.value).as_i64()?))
         };
-        Some(MadeTarget {
+        Some(TargetRule {
             begins: node.get("begins").and_then(token),
             ends: node.get("ends").and_then(token)?,
         })

@@ -47,7 +47,7 @@ impl Imported {
 impl Family {
     /// The names of all tensors of a model with this head, where the body's names may have the prefix.
     pub fn tensor_names(&self, head: &str, has_prefix: bool) -> Names {
-        let body = if has_prefix { self.names.behind(&self.prefix) } else { self.names.clone() };
+        let body = if has_prefix { self.names.with_prefix(&self.prefix) } else { self.names.clone() };
         let names = match self.heads.get(head) {
             Some(head) => body.and(&head.names),
             None => body,

@@ -162,6 +162,7 @@ fn shared<'t>(tensor: &'t str, paths: &'t [String]) -> Option<Shared<'t>> {
     fits.then(|| ((name, into), key, parts.iter().map(|(_, rest)| (*rest).to_owned()).collect()))
 }
 
+/// The value of a row in `weights`: a path, or a map if there is more to say.
 fn laid_out(row: &Row, paths: &[String], groups: Option<&Json>) -> Node {
     let mut entries = Vec::new();
     let is_fused = paths.len() > 1;

@@ -130,7 +130,7 @@ pub struct Written {
 pub struct Part {
     /// The path of the parameter.
     pub path: String,
-    /// The position in the tensor.
+    /// How the parameter lies in the tensor.
     pub layout: Layout,
     /// How many of the parameter's numbers are in other tensors before this one.
     pub before: usize,

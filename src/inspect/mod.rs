@@ -51,7 +51,7 @@ impl Matrix {
     }
 
     /// The transposed matrix.
-    pub fn turned(&self) -> Matrix {
+    pub fn transposed(&self) -> Matrix {
         let values = (0..self.columns).flat_map(|c| (0..self.rows).map(move |r| self.at(r, c)));
         Matrix { rows: self.columns, columns: self.rows, values: values.collect() }
     }

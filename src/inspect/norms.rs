@@ -47,7 +47,7 @@ pub fn layer_norm(rows: &Matrix, eps: f64) -> Matrix {
 /// Subtracts the mean of each column and divides by its standard deviation, as in training, where both are
 /// those of the batch.
 pub fn batch_norm(rows: &Matrix, eps: f64) -> Matrix {
-    layer_norm(&rows.turned(), eps).turned()
+    layer_norm(&rows.transposed(), eps).transposed()
 }
 
 impl Batch {
@@ -74,7 +74,7 @@ pub fn norms(name: &str, batch: &Batch) -> Report {
     let header = ["", "a token's mean", "a token's deviation", "a feature's mean", "a feature's deviation"];
     let rows = all.iter().map(|(name, matrix)| {
         let [token_mean, token_spread] = ranges(matrix);
-        let [feature_mean, feature_spread] = ranges(&matrix.turned());
+        let [feature_mean, feature_spread] = ranges(&matrix.transposed());
         vec![(*name).to_owned(), token_mean, token_spread, feature_mean, feature_spread]
     });
     let table = Some((header.map(str::to_owned).to_vec(), rows.collect()));

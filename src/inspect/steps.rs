@@ -69,7 +69,7 @@ pub fn computed(head: &Head) -> Steps {
     };
     let op = &head.site.op;
     let products = match op.score {
-        Score::Dot => head.queries.times(&head.keys.turned()),
+        Score::Dot => head.queries.times(&head.keys.transposed()),
         Score::Additive => additive(&head.queries, &head.keys, &head.score),
     };
     let scaled = map(&products, &|_, v| v * *op.scale);

@@ -117,7 +117,7 @@ impl Past {
     }
 
     /// The tokens that the model needs as its input, given the new ones.
-    fn behind<'t>(&'t mut self, tokens: &'t [Vec<u32>]) -> &'t [Vec<u32>] {
+    fn input<'t>(&'t mut self, tokens: &'t [Vec<u32>]) -> &'t [Vec<u32>] {
         match self {
             Self::Kept(_) => tokens,
             Self::Again(rows) => {
@@ -235,7 +235,7 @@ impl<'a> Decoder<'a> {
         past: &mut Past,
         device: &Device,
     ) -> Result<Vec<Vec<f32>>, StepError> {
-        let given = past.behind(tokens);
+        let given = past.input(tokens);
         let (rows, length) = (given.len(), given.first().map_or(0, Vec::len));
         let ids: Vec<i64> = given.iter().flatten().map(|id| i64::from(*id)).collect();
         let ids = Tensor::<2, Int>::from_data(TensorData::new(ids, [rows, length]), device);

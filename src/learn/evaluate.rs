@@ -229,8 +229,8 @@ fn answers(
             let (asked, context) = (questions.get(*index)?, part.context(*index)?);
             let before = dataset.before_context(question.get(*index).len());
             // After the part of the context that fits, there are only special tokens and padding.
-            let behind = usize::from(dataset.codebook.special_tokens().end.is_some());
-            let room = dataset.codebook.longest.saturating_sub(before + behind);
+            let after = usize::from(dataset.codebook.special_tokens().end.is_some());
+            let room = dataset.codebook.longest.saturating_sub(before + after);
             let range = before..before + context.ids.len().min(room);
             let own = span::best(start, end, range).and_then(|([first, last], _)| {
                 let (from, _) = context.bytes.get(first - before)?;

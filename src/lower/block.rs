@@ -31,7 +31,7 @@ enum Prepared<'a> {
 
 /// The modules of parts that call sites of a stack share, each built once.
 #[derive(Default)]
-pub struct Known<'a> {
+pub struct BuiltModules<'a> {
     /// By the part's place in memory and, where initial values depend on paths, the name of the call site; with the
     /// positional scheme, which is part of an attention's module.
     modules: BTreeMap<(*const Part, &'a str), Vec<(&'a Position, PartModule)>>,
@@ -39,7 +39,7 @@ pub struct Known<'a> {
 
 type PartModule = crate::parts::scope::Lowered;
 
-impl<'a> Known<'a> {
+impl<'a> BuiltModules<'a> {
     /// The module of a part that is one.
     fn module(
         &mut self,
@@ -74,7 +74,7 @@ pub fn lower<'a>(
     name: &str,
     scope: &'a Scope,
     context: u64,
-    known: &mut Known<'a>,
+    known: &mut BuiltModules<'a>,
 ) -> Result<Lowered, Mismatch> {
     let mut prepared = Vec::with_capacity(block.instances.len());
     for instance in &block.instances {

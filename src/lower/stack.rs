@@ -36,7 +36,7 @@ pub fn lower(
     context: u64,
 ) -> Result<Lowered, Mismatch> {
     let mut blocks = Vec::new();
-    let mut known = block::Known::default();
+    let mut known = block::BuiltModules::default();
     for of_block in &stack.blocks {
         let kind = of_block.name.as_deref().filter(|_| stack.blocks.len() > 1).map(camel).unwrap_or_default();
         let module = format!("{}{kind}Block", scope.prefix);

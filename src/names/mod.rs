@@ -36,7 +36,7 @@ pub struct Names {
     pub ties: Vec<Row>,
     /// The tensors that mean nothing for the model.
     pub ignore: Vec<Pattern>,
-    /// If no row leads to a tensor of the file, a parameter is looked for under its own path behind this
+    /// If no row leads to a tensor of the file, a parameter is looked for under its own path after this
     /// prefix.
     pub paths: Option<String>,
     /// Ends of names, each with the one that older files have instead.
@@ -222,7 +222,7 @@ impl Pattern {
     }
 
     /// The pattern after a prefix.
-    pub fn behind(&self, prefix: &str) -> Self {
+    pub fn with_prefix(&self, prefix: &str) -> Self {
         let mut pieces = vec![Piece::Text(prefix.to_owned())];
         pieces.extend(self.pieces.iter().cloned());
         Self { pieces }
@@ -244,12 +244,12 @@ fn after<'p>(text: &str, path: &'p str, is_first: bool) -> Option<&'p str> {
 
 impl Names {
     /// The same rows with a prefix before the name of every tensor.
-    pub fn behind(&self, prefix: &str) -> Self {
-        let row = |row: &Row| Row { tensor: row.tensor.behind(prefix), ..row.clone() };
+    pub fn with_prefix(&self, prefix: &str) -> Self {
+        let row = |row: &Row| Row { tensor: row.tensor.with_prefix(prefix), ..row.clone() };
         Self {
             rows: self.rows.iter().map(row).collect(),
             ties: self.ties.iter().map(row).collect(),
-            ignore: self.ignore.iter().map(|p| p.behind(prefix)).collect(),
+            ignore: self.ignore.iter().map(|p| p.with_prefix(prefix)).collect(),
             paths: self.paths.as_ref().map(|own| format!("{prefix}{own}")),
             older: self.older.clone(),
         }

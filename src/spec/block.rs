@@ -121,19 +121,19 @@ pub struct Site<'a> {
 pub const MAX_CALLS: usize = 4_096;
 
 /// A tree and the part that it describes; `None` after an error, which has been reported.
-type KnownPart = (Node, Option<Arc<Part>>);
+type DecodedPart = (Node, Option<Arc<Part>>);
 
 /// The parts of a stack that have been decoded, so that a text that describes many call sites is decoded once.
 #[derive(Default)]
-pub struct Known {
+pub struct DecodedParts {
     /// By kind, place and digest of the tree.
-    parts: BTreeMap<(PartKind, Span, u64), Vec<KnownPart>>,
+    parts: BTreeMap<(PartKind, Span, u64), Vec<DecodedPart>>,
     /// The digests of what parts are when they are written in full, by their places in memory, which they keep as long
     /// as `parts` has them.
     digests: BTreeMap<*const Part, u64>,
 }
 
-impl Known {
+impl DecodedParts {
     fn part(
         &mut self,
         kind: PartKind,
@@ -178,7 +178,7 @@ pub fn decode(
     name: Option<&str>,
     site: Site<'_>,
     cx: &mut Context<'_>,
-    (used, known): (&mut Used, &mut Known),
+    (used, known): (&mut Used, &mut DecodedParts),
 ) -> Decoded {
     let default = Node::plain("pre_norm", tree.span);
     let equation = tree.get("block").unwrap_or(&default);

@@ -179,7 +179,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
         Some(runs) => Some(decode_blocks(runs, site, cx, &mut used)),
         None => {
             // Which block each layer has is not known, but every block can still be checked.
-            let mut parts = block::Known::default();
+            let mut parts = block::DecodedParts::default();
             for (name, tree) in &plan.trees {
                 block::decode(tree, name.as_deref(), site, cx, (&mut used, &mut parts));
             }
@@ -252,7 +252,7 @@ fn decode_blocks(
     // Indices into `decoded` and into `all.blocks`, by digest.
     let mut trees: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     let mut twins: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    let mut parts = block::Known::default();
+    let mut parts = block::DecodedParts::default();
     let mut calls = 0usize;
     for run in runs {
         let mut cycle = Vec::new();

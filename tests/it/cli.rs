@@ -12,17 +12,17 @@ use serde_json::Value as Json;
 mod written;
 
 /// The output of a run.
-pub struct Said {
+pub struct Printed {
     pub code: i32,
     pub out: String,
     pub err: String,
 }
 
-impl From<Output> for Said {
+impl From<Output> for Printed {
     fn from(output: Output) -> Self {
         let output = kept(output);
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Said { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+        Printed { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
     }
 }
 
@@ -69,15 +69,15 @@ fn program() -> Command {
     command
 }
 
-pub fn trafoc(arguments: &[&str]) -> Said {
+pub fn trafoc(arguments: &[&str]) -> Printed {
     program().args(arguments).output().unwrap().into()
 }
 
-pub fn trafoc_in(folder: &Path, arguments: &[&str]) -> Said {
+pub fn trafoc_in(folder: &Path, arguments: &[&str]) -> Printed {
     program().current_dir(folder).args(arguments).output().unwrap().into()
 }
 
-fn trafoc_given(stdin: &str, arguments: &[&str]) -> Said {
+fn trafoc_given(stdin: &str, arguments: &[&str]) -> Printed {
     let mut command = program();
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -192,7 +192,7 @@ fn every_command_speaks_json() {
             _ => vec!["@gpt2-small"],
         };
         let said = program().arg(&name).args(&arguments).args(["--format", "json"]).output().unwrap();
-        let said = Said::from(said);
+        let said = Printed::from(said);
         let envelope: Json =
             serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{name}: {e}\n{}", said.err));
         let is_absent = matches!(name.as_str(), "run" | "train" | "data") && cfg!(not(feature = "interp"));
@@ -453,7 +453,7 @@ fn colour_follows_flag_then_variables_then_terminal() {
             .args(["check", "@gpt1", "--set", "vocab=many"])
             .args(arguments)
             .envs(variables.iter().copied());
-        Said::from(command.output().unwrap()).err.contains('\x1b')
+        Printed::from(command.output().unwrap()).err.contains('\x1b')
     };
     assert!(!is_coloured(&[], &[]));
     assert!(is_coloured(&["--color", "always"], &[("NO_COLOR", "1")]));

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use crate::cli::{Said, commands, trafoc, trafoc_in};
+use crate::cli::{Printed, commands, trafoc, trafoc_in};
 
 /// `PATH` with the program's folder first.
 fn path() -> OsString {
@@ -18,10 +18,10 @@ fn path() -> OsString {
 #[test]
 fn examples_in_the_help_can_be_pasted() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |script: &str| -> Said {
+    let run = |script: &str| -> Printed {
         let mut command = Command::new("bash");
         command.args(["--norc", "-c", script]).current_dir(folder.path());
-        Said::from(command.env("PATH", path()).env("HOME", folder.path()).output().unwrap())
+        Printed::from(command.env("PATH", path()).env("HOME", folder.path()).output().unwrap())
     };
     let said = run(
         "trafoc new gpt gpt.yaml --small && trafoc new recipe recipe.yaml && sed -i 's/^steps: .*/steps: 3/; s/warmup: [0-9]*/warmup: 1/' recipe.yaml && echo '{\"tokens\": [[1, 2]]}' > in.json",
@@ -123,7 +123,7 @@ fn bash_completes_commands_options_and_names() {
         );
         let mut command = Command::new("bash");
         command.args(["--norc", "-c", &script]).env("PATH", path());
-        let said = Said::from(command.output().unwrap());
+        let said = Printed::from(command.output().unwrap());
         assert!(said.code == 0 && said.err.is_empty(), "{typed}: {}", said.err);
         said.out.trim_end().to_owned()
     };

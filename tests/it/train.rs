@@ -75,7 +75,7 @@ impl Folder {
         command
     }
 
-    fn trained(&self, run: &str, more: &[&str]) -> Said {
+    fn trained(&self, run: &str, more: &[&str]) -> Printed {
         let said = said(self.train(run, more).output().unwrap());
         assert_eq!(said.code, Some(0), "{}", said.err);
         said
@@ -107,16 +107,16 @@ impl Folder {
     }
 }
 
-struct Said {
+struct Printed {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-fn said(output: Output) -> Said {
+fn said(output: Output) -> Printed {
     let output = crate::cli::kept(output);
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    Printed { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
 fn same(a: &[(String, Vec<u8>)], b: &[(String, Vec<u8>)]) {

@@ -14,7 +14,7 @@ from .pretrained import Pretrained, token_loss
 
 
 def ends_in_padding(mask: Tensor | None) -> bool:
-    """Whether padding is behind the tokens of every sequence, if there is any: `mask [B, T]`."""
+    """Whether padding, if there is any, follows the tokens of every sequence: `mask [B, T]`."""
     return mask is None or bool((mask[:, 1:] <= mask[:, :-1]).all())
 
 

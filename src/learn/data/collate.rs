@@ -340,8 +340,8 @@ impl Dataset {
 
     /// The number of tokens of the context that fit, for a question of this length.
     fn room_beside(&self, question: usize) -> usize {
-        let behind = usize::from(self.codebook.special_tokens().end.is_some());
-        self.codebook.longest.saturating_sub(self.before_context(question) + behind)
+        let after = usize::from(self.codebook.special_tokens().end.is_some());
+        self.codebook.longest.saturating_sub(self.before_context(question) + after)
     }
 
     fn classes<'a>(&self, labels: impl Iterator<Item = &'a [u32]>) -> (Labels, usize) {

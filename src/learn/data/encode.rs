@@ -185,8 +185,8 @@ impl<'a> Encoder<'a> {
         let asked = encoded(tokenizer, &text)?;
         // There are special tokens before the question, between it and the context, and after the context.
         let special = self.codebook.special_tokens();
-        let behind = special.between();
-        let room = self.codebook.room().saturating_sub(behind + asked.len());
+        let after = special.between();
+        let room = self.codebook.room().saturating_sub(after + asked.len());
         if known.ids.len() > room && self.too_long != TooLong::Cut {
             // A question without room for its context is reported or left out.
             return fit(known.ids.clone(), room, self.too_long).map(drop);

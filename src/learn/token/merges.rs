@@ -134,9 +134,9 @@ fn join(ids: &[u32], pair: Pair, new: u32) -> Vec<u32> {
     let mut rest = ids;
     while let [first, tail @ ..] = rest {
         rest = match tail {
-            [second, behind @ ..] if (*first, *second) == pair => {
+            [second, rest @ ..] if (*first, *second) == pair => {
                 out.push(new);
-                behind
+                rest
             }
             tail => {
                 out.push(*first);

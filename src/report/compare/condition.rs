@@ -74,13 +74,13 @@ impl Condition {
         let Some((at, mark, holds)) = found.min_by_key(|(at, mark, _)| (*at, usize::MAX - mark.len())) else {
             return Err(wrong(id, 0, argument.len(), "a condition must compare two numbers"));
         };
-        let behind = at + mark.len();
-        if let Some(next) = argument.get(behind..).and_then(|rest| rest.find(['<', '>', '=', '!'])) {
-            let (start, end) = (behind + next, behind + next + 1);
+        let after = at + mark.len();
+        if let Some(next) = argument.get(after..).and_then(|rest| rest.find(['<', '>', '=', '!'])) {
+            let (start, end) = (after + next, after + next + 1);
             return Err(wrong(id, start, end, "a condition can compare only two numbers"));
         }
         let left = side(sources, id, argument, 0..at)?;
-        let right = side(sources, id, argument, behind..argument.len())?;
+        let right = side(sources, id, argument, after..argument.len())?;
         let condition = Condition { text: argument.trim().to_owned(), left, right, holds };
         // Names are looked up once before any model is measured, so that a misspelt one is reported early.
         let none = Costs::default();

@@ -27,7 +27,7 @@ use crate::spec::ModelSpec;
 const WORD: f64 = 4.0;
 /// What a number weighs.
 const NUMBER: f64 = 1.0;
-/// How much what specs say counts, beside what their parameters are for.
+/// The weight of what specs say, next to that of what their parameters are for.
 const SAID: f64 = 2.0 / 3.0;
 
 /// A spec that another one may be close to.

@@ -95,8 +95,8 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
 /// their line.
 pub fn fence(rest: &str) -> Option<&str> {
     let run = rest.len().saturating_sub(rest.trim_start_matches('"').len());
-    let behind = rest.get(run..)?.trim_start_matches([' ', '\t', '\r']);
-    let marks = if behind.starts_with('\n') { run } else { run.min(3) };
+    let after = rest.get(run..)?.trim_start_matches([' ', '\t', '\r']);
+    let marks = if after.starts_with('\n') { run } else { run.min(3) };
     rest.get(..marks).filter(|marks| marks.len() >= 3)
 }
 

@@ -152,8 +152,8 @@ impl Survey<'_, '_> {
 
     /// Inside of brackets a comma ends a value, so `max(1, 2)` would become two values.
     fn cut(&mut self, value: &str, span: Span) {
-        let behind = self.text.get(span.end as usize..).unwrap_or("").trim_start();
-        if value.matches('(').count() <= value.matches(')').count() || !behind.starts_with(',') {
+        let after = self.text.get(span.end as usize..).unwrap_or("").trim_start();
+        if value.matches('(').count() <= value.matches(')').count() || !after.starts_with(',') {
             return;
         }
         let message = format!("the value `{value}` ends at the comma, before its bracket is closed");

@@ -2,10 +2,10 @@
 
 use serde_json::Value as Json;
 
-use super::{Folder, Said, said, same};
+use super::{Folder, Printed, said, same};
 
 impl Folder {
-    fn prepare(&self, folder: &str, more: &[&str]) -> Said {
+    fn prepare(&self, folder: &str, more: &[&str]) -> Printed {
         let mut command = self.command(&["data", "spec.yaml", "--recipe", "recipe.yaml", "--out", folder]);
         said(command.args(more).output().unwrap())
     }

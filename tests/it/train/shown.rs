@@ -3,14 +3,14 @@
 use super::*;
 
 /// A folder with the data that a command gives as JSON.
-fn data(said: &Said) -> Json {
+fn data(said: &Printed) -> Json {
     assert_eq!(said.code, Some(0), "{}", said.err);
     let envelope: Json = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}", said.out));
     envelope["data"].clone()
 }
 
 impl Folder {
-    fn say(&self, arguments: &[&str]) -> Said {
+    fn say(&self, arguments: &[&str]) -> Printed {
         said(self.command(arguments).output().unwrap())
     }
 
@@ -69,7 +69,7 @@ fn a_page_that_cannot_be_written_is_found_before_training() {
     assert!(!place.path("r/metrics.jsonl").exists(), "{}", said.err);
 }
 
-fn said_of(mut command: Command) -> Said {
+fn said_of(mut command: Command) -> Printed {
     said(command.output().unwrap())
 }
 
