@@ -1,7 +1,8 @@
 //! How attention carries information to one position: layer by layer, and multiplied over all layers.
 //!
 //! Rollout (Abnar and Zuidema 2020): a layer mixes positions by `(A + I) / 2`, the mean of its heads and
-//! the residual path, where `A` is the mean over attentions that the layer adds up in parallel; the product over layers says how much of every input position arrives.
+//! the residual path, where `A` is the mean over attentions that the layer adds up in parallel; the product
+//! over layers says how much of every input position arrives.
 
 use super::attention::Heads;
 use super::{Matrix, Part, Report};

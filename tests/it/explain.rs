@@ -97,7 +97,8 @@ fn explanations_are_sentences() {
     }
 }
 
-/// What a page says is below is below, and what is above is above; what both stacks have is said of both.
+/// What a page calls "below" follows it, and what it calls "above" came before; what both stacks have is
+/// explained for both.
 #[test]
 fn pages_list_what_they_refer_to() {
     let names: BTreeSet<String> = catalogue().into_iter().map(|t| t.name).collect();

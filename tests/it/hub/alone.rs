@@ -1,5 +1,5 @@
-//! What comes in stays whole: a spec reads its directory's weights without the directory, and names of classes go
-//! out again.
+//! Nothing is lost on the way in and out: a spec reads the weights of an imported directory without its config, and
+//! an export has the names of classes again.
 
 use serde_json::{Value as Json, json};
 use trafoc::compile::compile;
@@ -123,8 +123,8 @@ fn an_export_keeps_what_the_config_said() {
         // A model with another number of classes does not get the names of those it had.
         if matches!(name, "bert-classify" | "roberta-classify") {
             let mut changed = before.clone();
-            let fewer = count + 3;
-            changed["num_labels"] = json!(fewer);
+            let other = count + 3;
+            changed["num_labels"] = json!(other);
             keep(&mut changed, &own, &families);
             assert!(changed["id2label"].is_null() && changed["label2id"].is_null(), "{name}: {changed}");
             assert_eq!(changed["task_specific_params"], own["task_specific_params"], "{name}");
