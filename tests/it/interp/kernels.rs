@@ -1,7 +1,12 @@
 //! Kernels that go by the backend against their plain form, which is the same on all backends.
 
 use burn::tensor::ops::AttentionModuleOptions;
-use trafoc_kernels::{attention, gelu, reference};
+use trafoc::ir::Extent;
+use trafoc::ir::op::{FrequencyRule, RotaryTable};
+use trafoc_kernels::{
+    attention, divided_frequencies, frequencies, frequencies_divided_each, gelu, ramp_frequencies, reference,
+    wavelength_frequencies,
+};
 
 use super::*;
 
@@ -68,5 +73,34 @@ fn attention_and_its_gradients_are_those_of_the_reference() {
         for (kernel, plain) in gradients(kernel).into_iter().zip(gradients(plain)) {
             assert_close(kernel, plain, &format!("{what}: a gradient"));
         }
+    }
+}
+
+/// Emitted Rust computes rotary angles with the formulas of the kernels, the interpreter with those of the graph.
+#[test]
+fn formulas_of_rotary_angles_give_the_bits_of_the_graph() {
+    let (theta, dim) = (10_000.0, 64u32);
+    let each: Vec<f64> = (0..dim / 2).map(|i| 1.0 + 0.37 * f64::from(i)).collect();
+    let plain = || frequencies(theta, dim as usize);
+    let cases = [
+        (FrequencyRule::Plain, plain()),
+        (FrequencyRule::Divided { by: 3.3 }, divided_frequencies(plain(), 3.3)),
+        (FrequencyRule::DividedEach(each.clone()), frequencies_divided_each(plain(), &each)),
+        (
+            FrequencyRule::Ramp { factor: 4.7, low: 5.0, high: 19.5 },
+            ramp_frequencies(plain(), 4.7, 5.0, 19.5),
+        ),
+        (
+            FrequencyRule::ByWavelength { factor: 8.0, original: 500, low: 1.0, high: 4.0 },
+            wavelength_frequencies(plain(), 8.0, 500, 1.0, 4.0),
+        ),
+    ];
+    for (rule, found) in cases {
+        let size = Extent::from(u64::from(dim));
+        let table = RotaryTable { dim: size, theta, rule, long: None, magnitude: 1.0 };
+        let wanted: Vec<u64> =
+            (0..u64::from(dim) / 2).map(|i| table.inverse_frequency(i).to_bits()).collect();
+        let found: Vec<u64> = found.into_iter().map(f64::to_bits).collect();
+        assert_eq!(found, wanted, "{:?}", table.rule);
     }
 }
