@@ -264,10 +264,7 @@ impl Embed {
             .chain(added.iter().filter(|(on, _)| *on).map(|(_, w)| *w))
             .collect();
         let sum = sum.join(" + ");
-        match self.norm {
-            Norm::None(_) => format!("Vectors `{sum}`."),
-            Norm::LayerNorm(_) | Norm::RmsNorm(_) | Norm::DynamicTanh(_) => format!("Vectors `norm({sum})`."),
-        }
+        if self.norm.is_none() { format!("Vectors `{sum}`.") } else { format!("Vectors `norm({sum})`.") }
     }
 
     /// Width of the table.

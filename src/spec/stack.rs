@@ -417,8 +417,7 @@ fn final_norm(node: &Node, base: &Node, used: &mut Used, cx: &mut Context<'_>) -
     let default = Node::plain("layer_norm", node.span);
     base.get("norm").filter(|_| own.is_none()).into_iter().for_each(|norm| used.note(norm));
     let norm = Norm::decode(own.or(base.get("norm")).unwrap_or(&default), cx)?;
-    let is_none = matches!(norm, Norm::None(_));
-    Some((!is_none).then_some(norm))
+    Some((!norm.is_none()).then_some(norm))
 }
 
 /// The number of times in a row that every block is applied. If layers share parameters, the segments become

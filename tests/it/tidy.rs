@@ -161,6 +161,26 @@ fn a_new_op_needs_an_arm_in_four_files() {
     assert_eq!(arms, ARMS);
 }
 
+/// A norm is a file and a row of its slot, whether it is a layer or made of ops: elsewhere at most one is named, which
+/// is a default or the absent one.
+#[test]
+fn a_new_norm_needs_a_file_and_a_row() {
+    const SLOT: &str = "src/parts/norm/mod.rs";
+    let slot = std::fs::read_to_string(repository(SLOT)).unwrap();
+    let row = |line: &str| {
+        Some(line.trim().strip_prefix('"')?.split_once("\" => ")?.1.split_once('(')?.0.to_owned())
+    };
+    let norms: BTreeSet<String> = slot.lines().filter_map(row).collect();
+    assert!(norms.len() > 3 && norms.contains("DynamicTanh"), "{norms:?}");
+    for (name, text) in sources(&["src"]) {
+        let after = text.split("Norm::").skip(1);
+        let words = after.filter_map(|rest| rest.split(|c: char| !c.is_alphanumeric()).next());
+        let named: BTreeSet<&str> = words.filter(|word| norms.contains(*word)).collect();
+        assert!(name == SLOT || named.len() <= 1, "{name} names {named:?}: that is for a method of the slot");
+        assert!(name == SLOT || !named.contains("DynamicTanh"), "{name} names a norm that is made of ops");
+    }
+}
+
 /// What a program is not to know: the languages and libraries of targets, and the crates that write one.
 const LANGUAGES: &[&str] = &["rust", "burn", "python", "torch", "codegen", "syn::", "prettyplease"];
 

@@ -52,6 +52,11 @@ pub struct Weights {
 }
 
 impl Norm {
+    /// Whether there is no norm.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Norm::None(_))
+    }
+
     /// The norm without its learned weights, and which weights it had.
     pub fn without_weights(&self) -> (Norm, Weights) {
         let plain = |factor, summand, unit_offset| Weights { factor, summand, unit_offset };
