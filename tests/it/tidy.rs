@@ -37,7 +37,7 @@ const ORDER: &[&[&str]] = &[
 ];
 
 /// The most lines of a file.
-const LINES: usize = 700;
+const LINES: usize = 600;
 
 fn files(folder: &Path, out: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
