@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+#[cfg(feature = "interp")]
+use super::beginning::Beginning;
 use super::outcome::{Exit, Failure};
 use super::shelf::recipe_text;
 use super::subject::Subject;
@@ -27,12 +29,16 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
         }
     }
     let id = text::decode(&mut subject.sources, &name, &bytes, &mut sink);
-    let read = id.and_then(|id| recipe::read(&subject.sources, id, &settings, &mut sink));
+    let mut read = id.and_then(|id| recipe::read(&subject.sources, id, &settings, &mut sink));
+    let beginning = match &mut read {
+        Some(read) => begun(read, subject, ui)?,
+        None => Beginning::default(),
+    };
     if let Some(read) = &read {
-        agree::check(read, &subject.spec, &subject.graph, &mut sink);
+        agree::check(read, &subject.spec, &subject.graph, beginning.body(), &mut sink);
     }
     let no_file = match read.filter(|_| !sink.has_errors()) {
-        Some(read) => unreadable(&read, subject, recipe, &mut sink),
+        Some(read) => unreadable(&read, subject, &beginning, recipe, &mut sink),
         None => None,
     };
     let found = sink.into_sorted();
@@ -46,11 +52,43 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
     }
 }
 
+/// What training would start with.
+#[cfg(feature = "interp")]
+fn begun(read: &mut Recipe, subject: &Subject, ui: &mut Ui) -> Result<Beginning, Failure> {
+    Beginning::of(&super::beginning::Choice::default(), read, subject, ui)
+}
+
+/// Runs cannot be read in a build without the interpreter, so what training would start with is not known.
+#[cfg(not(feature = "interp"))]
+fn begun(_: &mut Recipe, _: &Subject, _: &mut Ui) -> Result<Beginning, Failure> {
+    Ok(Beginning::default())
+}
+
+#[cfg(not(feature = "interp"))]
+#[derive(Default)]
+struct Beginning {
+    #[cfg(feature = "learn")]
+    inherited: crate::learn::data::Inherited,
+}
+
+#[cfg(not(feature = "interp"))]
+impl Beginning {
+    fn body(&self) -> agree::Body<'_> {
+        agree::Body::default()
+    }
+}
+
 /// Reads the data; a file that cannot be read is a failure of its own.
 #[cfg(feature = "learn")]
-fn unreadable(read: &Recipe, subject: &Subject, recipe: &str, sink: &mut Sink) -> Option<Failure> {
+fn unreadable(
+    read: &Recipe,
+    subject: &Subject,
+    beginning: &Beginning,
+    recipe: &str,
+    sink: &mut Sink,
+) -> Option<Failure> {
     use crate::learn::data::{Refused, prepare};
-    match prepare(read, &subject.spec, &subject.sources, sink) {
+    match prepare(read, &subject.spec, &beginning.inherited, &subject.sources, sink) {
         Err(Refused::File { path, why }) => Some(no_data(&path, &why, recipe)),
         Err(Refused::Data) | Ok(_) => None,
     }
@@ -58,7 +96,7 @@ fn unreadable(read: &Recipe, subject: &Subject, recipe: &str, sink: &mut Sink) -
 
 /// Data cannot be read in a build without its readers.
 #[cfg(not(feature = "learn"))]
-fn unreadable(_: &Recipe, _: &Subject, _: &str, _: &mut Sink) -> Option<Failure> {
+fn unreadable(_: &Recipe, _: &Subject, _: &Beginning, _: &str, _: &mut Sink) -> Option<Failure> {
     None
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::beginning::Choice;
 use super::inspect::DataArgs;
 use super::outcome::Failure;
 use super::prepared::{Prepared, Source, prepare_all};
@@ -32,7 +33,8 @@ pub fn contents(arguments: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
     };
     let subject = arguments.spec.compile(ui)?;
     let source = if own.is_some() { Source::Run(&root) } else { Source::Files };
-    let prepared = prepare_all(subject, &recipe, &arguments.with, source, ui)?;
+    let choice = Choice { families: arguments.spec.families(), ..Choice::default() };
+    let prepared = prepare_all(subject, &recipe, &arguments.with, source, &choice, ui)?;
     let Prepared { recipe, dataset, .. } = &prepared;
     let all = [Split::Train, Split::Validation, Split::Test];
     let parts: Vec<(Split, &Part)> = all.into_iter().filter_map(|s| Some((s, dataset.part(s)?))).collect();

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::format::FormatArg;
+use super::new_head::StartArgs;
 use super::overwrite::ForceArg;
 use super::subject::OverArgs;
 
@@ -19,6 +20,9 @@ pub struct Prepare {
     /// Changes to the spec.
     #[command(flatten)]
     pub over: OverArgs,
+    /// What training starts from.
+    #[command(flatten)]
+    pub start: StartArgs,
     /// The recipe, which names the data: a file, or a shipped recipe such as `@gbt-mulm`
     #[arg(long, short, value_name = "RECIPE")]
     pub recipe: PathBuf,

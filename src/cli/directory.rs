@@ -6,8 +6,9 @@ use super::file;
 use super::outcome::{Exit, Failure};
 use super::ui::{Ui, counted};
 use crate::diag::Sink;
+use crate::hub::new_head::NewHead;
 use crate::hub::shelf::Families;
-use crate::hub::{Imported, import};
+use crate::hub::{Imported, import_with};
 use crate::read;
 use crate::spec::load;
 use crate::syntax::text;
@@ -44,11 +45,16 @@ pub fn families(folder: Option<&Path>) -> Result<Families, Failure> {
 }
 
 impl HubModel {
-    /// Imports a config.
+    /// Imports a config, with another head if one is given and the model's family has it.
     ///
     /// # Errors
     /// It cannot be read, or its family does not know all of it.
-    pub fn open(config: &Path, folder_of_families: Option<&Path>, ui: &mut Ui) -> Result<Self, Failure> {
+    pub fn open(
+        config: &Path,
+        folder_of_families: Option<&Path>,
+        head: Option<&NewHead>,
+        ui: &mut Ui,
+    ) -> Result<Self, Failure> {
         let named = config.display().to_string();
         let families = families(folder_of_families)?;
         let bytes = read::spec(config)
@@ -57,7 +63,8 @@ impl HubModel {
         let mut sink = Sink::new();
         let folder = config.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let id = text::decode(&mut sources, &named, &bytes, &mut sink);
-        let imported = id.and_then(|id| import(&families, &name_of(folder), id, &mut sources, &mut sink));
+        let name = name_of(folder);
+        let imported = id.and_then(|id| import_with(&families, &name, id, head, &mut sources, &mut sink));
         let found = sink.into_sorted();
         ui.diagnose(&found, &sources);
         match imported {

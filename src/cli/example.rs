@@ -3,6 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
+use super::beginning::Choice;
 use super::failures::step_failure;
 use super::language::language;
 use super::outcome::{Exit, Failure};
@@ -70,8 +71,15 @@ pub fn of_data(trained: &Trained, count: u64, ui: &mut Ui) -> Result<Json, Failu
         return Err(Failure::usage("a run needs inputs").help("`--inputs FILE` or `--text TEXT`"));
     };
     let subject = trained.again(&found.file(files::SPEC).display().to_string(), ui)?;
-    let prepared = prepare_all(subject, &found.file(files::RECIPE), &[], Source::Run(found.root()), ui)
-        .map_err(|f| f.help("with `--text TEXT` or `--inputs FILE` no data is needed"))?;
+    let prepared = prepare_all(
+        subject,
+        &found.file(files::RECIPE),
+        &[],
+        Source::Run(found.root()),
+        &Choice::default(),
+        ui,
+    )
+    .map_err(|f| f.help("with `--text TEXT` or `--inputs FILE` no data is needed"))?;
     let split = session::measured(&prepared.recipe, &prepared.dataset);
     let batch = Loader::new(&prepared.dataset).part(split, Some(count)).next();
     let batch = batch.ok_or_else(|| Failure::new(Exit::Failed, "the run's data has no example"))?;

@@ -51,6 +51,9 @@ pub struct Export {
     /// Write a directory with Python code of its own, as is also done if no family can express the spec
     #[arg(long, conflicts_with = "family")]
     pub code: bool,
+    /// Write what a run added to a trained body alone, as the library peft has it
+    #[arg(long, conflicts_with_all = ["code", "weights"])]
+    pub adapter: bool,
     /// Whether existing files are overwritten.
     #[command(flatten)]
     pub force: ForceArg,
@@ -63,6 +66,10 @@ pub struct Export {
 const CONFIG: &str = "config.json";
 /// The file with the parameters of the model.
 const WEIGHTS: &str = "model.safetensors";
+
+/// The files of an adapter.
+const ADAPTER_CONFIG: &str = "adapter_config.json";
+const ADAPTER: &str = "adapter_model.safetensors";
 
 /// The other files of a directory, which are copied unchanged.
 const COPIED: &[&str] = &[
@@ -112,6 +119,9 @@ impl Command for Export {
         self.permit(form.code().iter().map(|(name, _)| name.as_str()), Mark::Emitted)?;
         let tensors = form.tensors(&parameters)?;
         let run = self.run_of(ui)?;
+        if self.adapter {
+            return self.alone(run.as_ref(), &form, &tensors);
+        }
         let mut weights = self.weights(&subject, run.as_ref(), &parameters)?;
         let mut json = form.config(&subject, &families);
         if let Some(run) = &run {
@@ -264,12 +274,42 @@ impl ExportedRun {
         match *self {}
     }
 
+    fn write_adapter(&self, _: &IndexMap<String, Written>, _: &Path) -> Result<usize, Failure> {
+        match *self {}
+    }
+
     fn write(&self, _: &Path, _: &Graph, _: &Ui) -> Result<Vec<String>, Failure> {
         match *self {}
     }
 }
 
 impl Export {
+    /// Writes what a run added to a trained body.
+    fn alone(
+        &self,
+        run: Option<&ExportedRun>,
+        form: &Form,
+        tensors: &IndexMap<String, Written>,
+    ) -> Result<Output<Data>, Failure> {
+        let Some(run) = run else {
+            return Err(Failure::usage("`--adapter` is for a run, which may have added something to a body"));
+        };
+        self.permit([ADAPTER_CONFIG, ADAPTER].into_iter(), Mark::Unmarked)?;
+        let staged = Staged::begin(&self.to)?;
+        let count = run.write_adapter(tensors, staged.folder())?;
+        staged.finish(ADAPTER_CONFIG)?;
+        let data = Data {
+            path: self.to.clone(),
+            family: form.family(),
+            architecture: form.architecture().to_owned(),
+            tensors: count,
+            not_kept: Vec::new(),
+            code: Vec::new(),
+            others: Vec::new(),
+        };
+        Ok(Output::new(format!("{} (an adapter)\n", self.to.display()), data))
+    }
+
     /// Checks that these files of the directory may be written.
     fn permit<'n>(&self, mut names: impl Iterator<Item = &'n str>, mark: Mark) -> Result<(), Failure> {
         names

@@ -3,15 +3,19 @@
 
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
 use super::directory::PREPROCESSOR;
+use super::exported_adapter;
 use super::file;
 use super::outcome::Failure;
 use super::run_folder::{pick, read_codebook, report_damage, run_failure};
 use super::ui::Ui;
+use crate::hub::written::Written;
 use crate::ir::Graph;
 use crate::learn::data::Codebook;
+use crate::learn::data::picture::Preparation;
 use crate::learn::recipe::agree::Task;
 use crate::learn::run_dir;
 use crate::learn::session::files;
@@ -19,6 +23,7 @@ use crate::learn::token::exchange::{Frame, config_json, tokenizer_json};
 
 /// The checkpoint of a run that is exported.
 pub struct ExportedRun {
+    folder: PathBuf,
     weights: PathBuf,
     codebook: Codebook,
 }
@@ -35,7 +40,18 @@ impl ExportedRun {
         let found = pick(path, None).map_err(run_failure)?;
         report_damage(&found, ui);
         let codebook = read_codebook(&found.file(files::CODEBOOK))?;
-        Ok(Some(Self { weights: found.file(files::MODEL), codebook }))
+        let weights = found.file(files::MODEL);
+        let folder = weights.parent().unwrap_or(Path::new(".")).to_owned();
+        Ok(Some(Self { folder, weights, codebook }))
+    }
+
+    /// Writes what the run added to a trained body alone, under these names of the model's tensors. Returns the number
+    /// of tensors.
+    ///
+    /// # Errors
+    /// It added nothing, or to parts of larger tensors.
+    pub fn write_adapter(&self, tensors: &IndexMap<String, Written>, to: &Path) -> Result<usize, Failure> {
+        exported_adapter::write(&self.folder, tensors, to)
     }
 
     /// The path of its weights.
@@ -130,11 +146,12 @@ impl ExportedRun {
         }
         if let Some(form) = codebook.image {
             let size = json!({ "height": form.side, "width": form.side });
-            let preprocessor = json!({
+            let plain = json!({
                 "image_processor_type": "ViTImageProcessor", "do_resize": true, "size": size, "resample": 2,
                 "do_rescale": true, "rescale_factor": 1.0 / 255.0, "do_normalize": false,
             });
-            put(PREPROCESSOR, pretty(&preprocessor)?)?;
+            let own = codebook.preparation.as_ref().map(Preparation::config);
+            put(PREPROCESSOR, pretty(&own.unwrap_or(plain))?)?;
         }
         Ok(written)
     }

@@ -7,7 +7,7 @@ use super::outcome::{Exit, Failure};
 use super::ui::{Ui, counted};
 use crate::compile::compile;
 use crate::diag::{Diagnostic, Severity, Sink};
-use crate::learn::data::{Dataset, Refused, prepare};
+use crate::learn::data::{Dataset, Inherited, Refused, prepare};
 use crate::learn::recipe;
 use crate::source::SourceMap;
 use crate::spec::load::{self, NoFiles};
@@ -104,7 +104,7 @@ fn read(spec: &str, draft: &Draft<'_>) -> Result<Attempt, Failure> {
     let id = sources.add(draft.path.display().to_string(), draft.recipe);
     let mut sink = Sink::new();
     let outcome = match recipe::read(&sources, id, &[], &mut sink) {
-        Some(recipe) => prepare(&recipe, &spec, &sources, &mut sink),
+        Some(recipe) => prepare(&recipe, &spec, &Inherited::default(), &sources, &mut sink),
         None => Err(Refused::Data),
     };
     Ok(Attempt { sources, found: sink.into_sorted(), outcome })

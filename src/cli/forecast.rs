@@ -12,6 +12,7 @@ use super::ui::{Ui, shown_duration};
 use crate::interp::weights;
 use crate::interp::{Captures, Plan, Weights};
 use crate::ir::{Lengths, Sym};
+use crate::learn::adapt;
 use crate::learn::data::{Batch, Loader};
 use crate::learn::evaluate::{Asked, evaluate};
 use crate::learn::recipe::Optimizer;
@@ -72,22 +73,38 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
     let layout = weights::layout(graph).map_err(|e| refused(e.to_string()))?;
     let plan = Plan::new(graph, &Captures::none()).map_err(|e| refused(e.to_string()))?;
     let elements = |shape: &[usize]| shape.iter().map(|n| *n as u128).product::<u128>();
-    let parameters = layout.values().map(|slot| elements(&slot.shape)).sum();
-    let is_trained = |path: &str, trained: bool| trained && !recipe.freeze.matches(path);
+    let own: u128 = layout.values().map(|slot| elements(&slot.shape)).sum();
+    let is_trained = |path: &str, trained: bool| trained && !recipe.is_frozen(path);
     let trained = layout.iter().filter(|(path, slot)| is_trained(path, slot.trained));
     let trained: u128 = trained.map(|(_, slot)| elements(&slot.shape)).sum();
+    // What is added to a projection, and the sum that a step computes of both.
+    let (mut added, mut sums) = (0u128, 0u128);
+    for adapter in adapt::adapters(recipe, &layout) {
+        let Some([output, input]) = layout.get(&adapter.path).map(|slot| slot.shape.as_slice()) else {
+            continue;
+        };
+        added += adapter.rank as u128 * (*output as u128 + *input as u128);
+        sums += *output as u128 * *input as u128;
+    }
+    let (parameters, trained) = (own + added, trained + added);
     let remembered = match &recipe.optimizer {
         Optimizer::Adam(_) | Optimizer::AdamW(_) | Optimizer::Muon(_) => 2 * trained,
         Optimizer::Sgd(o) if *o.momentum > 0.0 => trained,
         Optimizer::Sgd(_) => 0,
     };
     let loader = Loader::new(dataset);
+    // The gradient of what is added to a projection passes through that of the whole.
+    let is_frozen =
+        |path: &str| recipe.is_frozen(path) && !recipe.lora().is_some_and(|lora| lora.is_on(path));
+    let is_whole = recipe.freeze.0.is_empty() && recipe.adapt.is_none();
+    let frozen: Option<&dyn Fn(&str) -> bool> = if is_whole { None } else { Some(&is_frozen) };
     let (mut most, mut seen) = (0, BTreeSet::new());
     for at in 0..SEEN.min(loader.steps_of_epoch()) {
         for batch in loader.step(at) {
             let at = lengths(&plan, &batch);
             if seen.insert((at.batch, at.time, at.source)) {
-                most = most.max(tape::activation_memory(graph, &at, Element::F32.bytes()));
+                let bytes = Element::F32.bytes();
+                most = most.max(tape::activation_memory_of(graph, &at, bytes, frozen));
             }
         }
     }
@@ -95,7 +112,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
     Ok(Needs {
         parameters,
         trained,
-        model: 4 * (parameters + trained + remembered),
+        model: 4 * (parameters + trained + remembered + 2 * sums),
         activations: most,
         checkpoint,
         // Also the best one, and the one that is being written.
@@ -166,7 +183,9 @@ pub fn forecast(
     let device = chosen.device.clone().autodiff();
     let mut weights =
         Weights::init(&subject.graph, &device, *recipe.seed).map_err(|e| failed(e.to_string()))?;
-    let mut updater = Updater::new(&recipe.optimizer, &recipe.freeze, &weights);
+    let adapters = adapt::adapters(recipe, weights.layout());
+    weights = weights.adapted(&adapters, *recipe.seed).map_err(|e| failed(e.to_string()))?;
+    let mut updater = Updater::new(&recipe.optimizer, |path| recipe.is_frozen(path), &weights);
     weights = updater.freeze(weights);
     let rules = Rules::of(recipe, *recipe.seed);
     let mut begun = std::time::Instant::now();
@@ -216,6 +235,7 @@ pub fn forecast(
     );
     let small = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
     let needs = Forecast {
+        start: None,
         parameters: small(needs.parameters),
         trained: small(needs.trained),
         examples: dataset.train.len(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 
+use super::beginning::Choice;
 use super::command::Command;
 use super::failures::step_failure;
 use super::file;
@@ -301,7 +302,14 @@ fn data_texts(trained: &Trained, ui: &mut Ui) -> Result<DataTexts, Failure> {
     };
     let spec = found.file(files::SPEC).display().to_string();
     let subject = trained.again(&spec, ui)?;
-    let prepared = prepare_all(subject, &found.file(files::RECIPE), &[], Source::Run(found.root()), ui)?;
+    let prepared = prepare_all(
+        subject,
+        &found.file(files::RECIPE),
+        &[],
+        Source::Run(found.root()),
+        &Choice::default(),
+        ui,
+    )?;
     let mut all = Vec::new();
     for split in [Split::Train, Split::Validation, Split::Test] {
         let texts = match (prepared.dataset.part(split), &trained.codebook.tokenizer) {

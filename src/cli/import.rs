@@ -111,7 +111,7 @@ impl Command for Import {
         let notation = self.over.lang().map(Notation::from).or(named_notation).unwrap_or(Notation::Yaml);
         // It is compiled too, so that what is written is known to be valid.
         let subject = self.over.compile(&named, ui)?;
-        let model = HubModel::open(&config, self.over.families(), ui)?;
+        let model = HubModel::open(&config, self.over.families(), None, ui)?;
         let imported = &model.imported;
         let spec =
             if self.over.changes() { expand(&subject.spec, Notation::Yaml) } else { imported.text.clone() };

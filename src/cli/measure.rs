@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::beginning::Choice;
 use super::command::Command;
 use super::eval::{Data, Eval, Translation};
 use super::failures::step_failure;
@@ -46,7 +47,8 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     // Early stopping does not matter for metrics.
     let with: Vec<String> = arguments.with.iter().cloned().chain(["stop=none".to_owned()]).collect();
     let source = own.map_or(Source::Files, |f| Source::Run(f.root()));
-    let mut prepared = prepare_all(subject, &recipe, &with, source, ui)?;
+    let choice = Choice { families: arguments.model.over.families(), ..Choice::default() };
+    let mut prepared = prepare_all(subject, &recipe, &with, source, &choice, ui)?;
     let before = &trained.codebook;
     if before.image.is_some() && trained.subject.model.is_some() {
         let message = "the images of a recipe are preprocessed as in training with trafoc, which differs \

@@ -17,11 +17,17 @@ use serde_json::Value as Json;
 mod agreement;
 #[cfg(feature = "interp")]
 mod batch;
+#[cfg(feature = "interp")]
+mod beginning;
+#[cfg(feature = "interp")]
+mod body;
 pub mod build;
 #[cfg(feature = "interp")]
 mod captured;
 pub mod check;
 pub mod command;
+#[cfg(feature = "interp")]
+mod companions;
 pub mod compare;
 pub mod completions;
 #[cfg(feature = "interp")]
@@ -40,6 +46,8 @@ mod execute;
 pub mod expand;
 pub mod explain;
 pub mod export;
+#[cfg(feature = "interp")]
+mod exported_adapter;
 #[cfg(feature = "interp")]
 mod exported_run;
 mod extends;
@@ -71,6 +79,7 @@ pub mod man;
 mod measure;
 pub mod model;
 pub mod new;
+pub mod new_head;
 mod next_step;
 #[cfg(feature = "interp")]
 mod observe;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::beginning::Choice;
 use super::command::Command;
 use super::data::{Data, Part, Prepare};
 use super::failures::store_failure;
@@ -28,8 +29,15 @@ impl Command for Prepare {
     /// Writes the folder; the last line is its path.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         permit(&self.out, self.force)?;
-        let subject = self.over.compile(&self.spec, ui)?;
-        let prepared = prepare_all(subject, &self.recipe, &self.with, Source::Files, ui)?;
+        let over = self.start.over(&self.over)?;
+        let subject = over.compile(&self.spec, ui)?;
+        let choice = Choice {
+            from_scratch: self.start.from_scratch,
+            has_new_head: self.start.head.is_some(),
+            families: over.families(),
+            ..Choice::default()
+        };
+        let prepared = prepare_all(subject, &self.recipe, &self.with, Source::Files, &choice, ui)?;
         let documents = documents(&prepared)?;
         let Prepared { subject, recipe, dataset, .. } = &prepared;
         let written = store::write(&self.out, dataset, recipe, &subject.spec, &subject.sources, &documents)
@@ -58,7 +66,7 @@ impl Command for Prepare {
         }
         ui.note(&format!("{} in {} files", number::bytes(u128::from(written.bytes)), written.files));
         if self.spec != "-" && self.with.is_empty() {
-            let changes = self.over.as_options();
+            let changes = self.over.as_options() + &self.start.as_options();
             let recipe = quoted(&self.recipe.display().to_string());
             let (spec, folder) = (quoted(&self.spec), quoted(&folder));
             ui.next(&format!("trafoc train {spec}{changes} --recipe {recipe} --data {folder} --out run"));

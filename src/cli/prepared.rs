@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::agreement::no_data;
+use super::beginning::{Beginning, Choice};
+use super::body::Started;
 use super::failures::store_failure;
 use super::outcome::{Exit, Failure};
 use super::run_folder::data_of_run;
@@ -13,7 +15,7 @@ use crate::diag::Sink;
 use crate::field::Value as _;
 use crate::interp::device::Chosen;
 use crate::learn::data::store::{self, StoreError};
-use crate::learn::data::{Dataset, Refused, prepare};
+use crate::learn::data::{Dataset, Inherited, Refused, prepare};
 use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
 use crate::learn::session::{Job, files};
 use crate::spec::expand::expand;
@@ -30,6 +32,8 @@ pub struct Prepared {
     pub dataset: Dataset,
     /// The folder of prepared data from which it was read, if it was.
     pub folder: Option<PathBuf>,
+    /// The weights with which training starts; `None` if all are fresh, or those of a checkpoint.
+    pub started: Option<Started>,
 }
 
 /// Where the data comes from.
@@ -57,6 +61,8 @@ impl Prepared {
 pub struct Fitting {
     /// The recipe.
     pub recipe: Recipe,
+    /// What training starts with.
+    pub beginning: Beginning,
     name: String,
     sink: Sink,
 }
@@ -66,7 +72,13 @@ impl Fitting {
     ///
     /// # Errors
     /// It has errors, which have been reported.
-    pub fn read(subject: &mut Subject, recipe: &Path, with: &[String], ui: &mut Ui) -> Result<Self, Failure> {
+    pub fn read(
+        subject: &mut Subject,
+        recipe: &Path,
+        with: &[String],
+        choice: &Choice<'_>,
+        ui: &mut Ui,
+    ) -> Result<Self, Failure> {
         let (name, bytes) = recipe_text(recipe)?;
         let mut sink = Sink::new();
         let mut settings = Vec::new();
@@ -78,12 +90,12 @@ impl Fitting {
         }
         let id = text::decode(&mut subject.sources, &name, &bytes, &mut sink);
         let read = id.and_then(|id| recipe::read(&subject.sources, id, &settings, &mut sink));
-        if let Some(recipe) = &read {
-            agree::check(recipe, &subject.spec, &subject.graph, &mut sink);
-        }
-        match read {
-            Some(recipe) if !sink.has_errors() => Ok(Self { recipe, name, sink }),
-            Some(_) | None => Err(refused(sink, subject, &name, ui)),
+        let Some(mut recipe) = read else { return Err(refused(sink, subject, &name, ui)) };
+        let beginning = Beginning::of(choice, &mut recipe, subject, ui)?;
+        agree::check(&recipe, &subject.spec, &subject.graph, beginning.body(), &mut sink);
+        match sink.has_errors() {
+            true => Err(refused(sink, subject, &name, ui)),
+            false => Ok(Self { recipe, beginning, name, sink }),
         }
     }
 
@@ -103,16 +115,24 @@ pub fn prepare_all(
     recipe: &Path,
     with: &[String],
     source: Source<'_>,
+    choice: &Choice<'_>,
     ui: &mut Ui,
 ) -> Result<Prepared, Failure> {
-    let Fitting { recipe, name, mut sink } = Fitting::read(&mut subject, recipe, with, ui)?;
-    match data(&recipe, &subject, source, &mut sink, ui) {
+    let used = match source {
+        Source::Run(root) => Some(root),
+        Source::Files | Source::Folder(_) => None,
+    };
+    let choice = Choice { run: choice.run.or(used), ..*choice };
+    let read = Fitting::read(&mut subject, recipe, with, &choice, ui)?;
+    let Fitting { recipe, beginning, name, mut sink } = read;
+    match data(&recipe, &subject, &beginning.inherited, source, &mut sink, ui) {
         Ok((dataset, folder)) => {
+            beginning.agree(&dataset, ui)?;
             // The warnings about a run's data were printed when the run began.
             if !matches!(source, Source::Run(_)) {
                 ui.diagnose(&sink.into_sorted(), &subject.sources);
             }
-            Ok(Prepared { subject, recipe, dataset, folder })
+            Ok(Prepared { subject, recipe, dataset, folder, started: beginning.started })
         }
         Err(StoreError::Refused(Refused::Data)) => Err(refused(sink, &subject, &name, ui)),
         Err(error) => {
@@ -129,6 +149,7 @@ pub fn prepare_all(
 fn data(
     recipe: &Recipe,
     subject: &Subject,
+    inherited: &Inherited,
     source: Source<'_>,
     sink: &mut Sink,
     ui: &Ui,
@@ -140,7 +161,7 @@ fn data(
         Source::Run(root) => data_of_run(root).filter(|folder| store::is_prepared(folder)),
     };
     if let Some(folder) = folder {
-        match (store::open(&folder, recipe, spec, sources, sink), source) {
+        match (store::open(&folder, recipe, spec, inherited, sources, sink), source) {
             (Ok(dataset), _) => {
                 let whole = folder.canonicalize().unwrap_or(folder);
                 return Ok((dataset, Some(whole)));
@@ -154,7 +175,7 @@ fn data(
             (Err(error), _) => return Err(error),
         }
     }
-    Ok((prepare(recipe, spec, sources, sink)?, None))
+    Ok((prepare(recipe, spec, inherited, sources, sink)?, None))
 }
 
 fn refused(sink: Sink, subject: &Subject, name: &str, ui: &mut Ui) -> Failure {
@@ -184,6 +205,9 @@ pub fn texts(subject: &Subject, recipe: &Recipe) -> Vec<(&'static str, String)> 
     if let Some(recipe::Tokens::File(from)) = &mut recipe.tokens {
         absolute_one(&mut from.path, subject);
         from.merges.iter_mut().for_each(|merges| absolute_one(merges, subject));
+    }
+    if let Some(from) = recipe.start.as_mut().and_then(|start| start.from.as_mut()) {
+        absolute_one(from, subject);
     }
     vec![(files::SPEC, expand(&subject.spec, Notation::Yaml)), (files::RECIPE, print::yaml(&recipe.encode()))]
 }

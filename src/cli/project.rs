@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::beginning::Choice;
 use super::outcome::{Exit, Failure};
 use super::prepared::{Fitting, texts};
 use super::subject::{SpecArgs, Subject};
@@ -20,7 +21,17 @@ pub fn files(
     with: &[String],
     ui: &mut Ui,
 ) -> Result<Vec<(String, String)>, Failure> {
-    let read = Fitting::read(subject, recipe, with, ui)?.warned(subject, ui);
+    let choice = Choice { families: arguments.families(), ..Choice::default() };
+    let read = Fitting::read(subject, recipe, with, &choice, ui)?;
+    if let Some(started) = &read.beginning.started {
+        let message = format!(
+            "the recipe cannot be written for PyTorch: `start`, because a project begins with fresh weights, and \
+             training would start from those of {}",
+            started.body.name
+        );
+        return Err(Failure::new(Exit::Refused, message).help("`trafoc train` starts from trained weights"));
+    }
+    let read = read.warned(subject, ui);
     let named = arguments.as_written(&subject.name);
     let project = project(&subject.graph, &subject.spec, &read, &named).map_err(|why| {
         Failure::new(Exit::Refused, format!("the recipe cannot be written for PyTorch: {why}"))

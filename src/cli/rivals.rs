@@ -9,6 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::beginning::Choice;
+use super::body::Started;
 use super::execute::choose;
 use super::failures::session_failure;
 use super::outcome::{Exit, Failure};
@@ -110,7 +112,8 @@ fn compete(
         with.extend(seed.map(|seed| format!("seed={seed}")));
         let mut all = Vec::new();
         for subject in subjects.drain(..) {
-            let mut prepared = prepare_all(subject, contest.recipe, &with, Source::Files, ui)?;
+            let mut prepared =
+                prepare_all(subject, contest.recipe, &with, Source::Files, &Choice::default(), ui)?;
             let metrics = &mut prepared.recipe.evaluate.metrics;
             if !metrics.contains(&Metric::Loss) {
                 metrics.push(Metric::Loss);
@@ -120,13 +123,14 @@ fn compete(
         (outcome.steps, outcome.split) = alike(&names, &all)?;
         let seed = all.first().map_or(0, |p| *p.recipe.seed);
         first = first.or(Some(seed));
-        for (i, (prepared, (name, runs))) in all.iter().zip(runs.iter_mut()).enumerate() {
+        for (i, (prepared, (name, runs))) in all.iter_mut().zip(runs.iter_mut()).enumerate() {
             if runs.iter().any(|run| run.failed.is_some()) {
                 continue;
             }
             let folder = root.join(format!("{}-{}", i + 1, slug(name))).join(format!("seed-{seed}"));
             let what = format!("{name}, seed {seed} ({} of {})", index + 1, contest.seeds);
-            match train(prepared, &folder, chosen, (&what, signals), ui) {
+            let started = prepared.started.take();
+            match train(prepared, started, &folder, chosen, (&what, signals), ui) {
                 Ok(is_whole) => {
                     outcome.is_whole = is_whole;
                     runs.push(read(&folder, seed, is_whole)?);
@@ -186,6 +190,7 @@ fn slug(name: &str) -> String {
 /// Trains one model, or continues its run. Returns whether the run came to its end.
 fn train(
     prepared: &Prepared,
+    started: Option<Started>,
     root: &Path,
     chosen: &Chosen,
     (what, signals): (&str, &Signals),
@@ -194,7 +199,7 @@ fn train(
     let documents = documents(prepared)?;
     let found = newest(root)?;
     let job = prepared.job(chosen, &documents);
-    let mut session = session(job, prepared, root, found.as_ref(), None, || Ok(None), ui)?;
+    let mut session = session(job, prepared, root, found.as_ref(), (started, false), ui)?;
     ui.note(&format!("trains {what}"));
     let mut watch = Watch { ui, signals, what, shown: Instant::now() };
     let ending = session.run(&mut watch).map_err(session_failure)?;

@@ -38,7 +38,7 @@ macro_rules! recipes {
 /// The recipes, by name.
 pub const RECIPES: &[Shipped] = recipes! {
     "bert-classify" "bert-classify.reuters" "bert-qa" "bert-qa.people" "d2l-nmt" "d2l-nmt-light-dropout" "doc-classify"
-    "doc-classify.reports" "gbt-mulm" "gpt1" "gpt1.sentences" "multilingual-nmt" "transformer" "transformer-heavy-dropout"
+    "doc-classify.reports" "finetune-classify" "finetune-classify.reuters" "finetune-qa" "finetune-tag" "gbt-mulm" "gpt1" "gpt1.sentences" "multilingual-nmt" "transformer" "transformer-heavy-dropout"
     "transformer.numbers" "vit" "vit.mnist"
 };
 

@@ -18,12 +18,13 @@ use crate::compile::{Compilation, compile_tree};
 use crate::diag::suggest::{did_you_mean, suggest, suggest_several};
 use crate::diag::{Diagnostic, Severity, Sink};
 use crate::field::Context;
+use crate::hub::new_head::{NewHead, part_of};
 use crate::ir::Verified;
 use crate::read;
 use crate::source::{SourceId, SourceMap};
 use crate::spec::load;
 use crate::spec::{ModelSpec, Parts, advice, sweep};
-use crate::syntax::set::{self, Setting, parse_set};
+use crate::syntax::set::{self, Setting, parse_set, parse_setting};
 use crate::syntax::text;
 use crate::syntax::tree::Node;
 use crate::syntax::{Notation, parse};
@@ -52,6 +53,9 @@ pub struct OverArgs {
     families: Option<PathBuf>,
     #[command(flatten)]
     lang: LangArg,
+    /// A new head in place of the spec's.
+    #[arg(skip)]
+    head: Option<NewHead>,
 }
 
 /// `--lang`.
@@ -149,6 +153,17 @@ impl Opened {
 /// # Errors
 /// It cannot be read, or no spec has this name.
 pub fn open(spec: &str, lang: Option<Lang>, families: Option<&Path>, ui: &mut Ui) -> Result<Opened, Failure> {
+    open_with(spec, lang, families, None, ui)
+}
+
+/// As [`open`], of a Hugging Face model with another head if one is given and the model's family has it.
+fn open_with(
+    spec: &str,
+    lang: Option<Lang>,
+    families: Option<&Path>,
+    head: Option<&NewHead>,
+    ui: &mut Ui,
+) -> Result<Opened, Failure> {
     if let Some(own) = spec_of_run(Path::new(spec))? {
         let opened = open(&own.display().to_string(), lang, families, ui)?;
         return Ok(Opened { name: spec.to_owned(), ..opened });
@@ -156,7 +171,7 @@ pub fn open(spec: &str, lang: Option<Lang>, families: Option<&Path>, ui: &mut Ui
     let mut sources = load::sources();
     let mut sink = Sink::new();
     if let Some(config) = config_of(Path::new(spec)) {
-        let model = HubModel::open(&config, families, ui)?;
+        let model = HubModel::open(&config, families, head, ui)?;
         let id = sources.add(format!("{} as a spec", config.display()), model.imported.text.clone());
         let (notation, origin, name) = (Notation::Yaml, Origin::Elsewhere, spec.to_owned());
         return Ok(Opened { sources, id, notation, name, model: Some(model), origin });
@@ -307,6 +322,21 @@ impl OverArgs {
         settings.chain(variant).collect()
     }
 
+    /// No changes, with a folder of family files.
+    pub fn with_families(families: Option<&Path>) -> Self {
+        Self { families: families.map(Path::to_owned), ..Self::default() }
+    }
+
+    /// The same changes with a new head, which is set before them.
+    pub fn with_head(&self, head: NewHead) -> Self {
+        Self { head: Some(head), ..self.clone() }
+    }
+
+    /// The new head, if there is one.
+    pub fn head(&self) -> Option<&NewHead> {
+        self.head.as_ref()
+    }
+
     /// Whether there are any changes: a setting or a variant.
     pub fn changes(&self) -> bool {
         !self.set.is_empty() || self.variant.is_some()
@@ -317,7 +347,7 @@ impl OverArgs {
     /// # Errors
     /// It cannot be read, or has an error.
     pub fn compile(&self, spec: &str, ui: &mut Ui) -> Result<Subject, Failure> {
-        let mut opened = open(spec, self.lang.lang, self.families(), ui)?;
+        let mut opened = open_with(spec, self.lang.lang, self.families(), self.head.as_ref(), ui)?;
         let mut sink = Sink::new();
         let tree = self.tree(&mut opened, &mut sink, ui)?;
         let Compilation { diagnostics, tree, spec, graph } = compile_tree(&opened.sources, tree, sink)?;
@@ -343,7 +373,14 @@ impl OverArgs {
             .filter_map(|argument| parse_set(sources, argument).map_err(|d| sink.push(d)).ok())
             .collect();
         let Some(variant) = &self.variant else {
-            return Ok(load::tree(sources, *id, *notation, &settings, origin, sink));
+            let Some(head) = &self.head else {
+                return Ok(load::tree(sources, *id, *notation, &settings, origin, sink));
+            };
+            let tree = load::tree(sources, *id, *notation, &[], origin, sink);
+            return Ok(tree.map(|tree| {
+                let tree = with_head(tree, head, sources, sink);
+                set::apply(tree, &settings, &Parts, sink)
+            }));
         };
         let Some(tree) = load::tree(sources, *id, *notation, &[], origin, sink) else { return Ok(None) };
         let variants = sweep::variants(&tree, &mut Context::new(sources, sink));
@@ -368,7 +405,12 @@ impl OverArgs {
                 None => failure.help(format!("there are {}", names.join(", "))),
             });
         };
-        Ok(Some(set::apply(found.tree.clone(), &settings, &Parts, sink)))
+        let tree = found.tree.clone();
+        let tree = match &self.head {
+            Some(head) => with_head(tree, head, sources, sink),
+            None => tree,
+        };
+        Ok(Some(set::apply(tree, &settings, &Parts, sink)))
     }
 }
 
@@ -401,6 +443,33 @@ impl Subject {
             all.push((variant.name, subject));
         }
         Ok(all)
+    }
+}
+
+/// A tree with a new head. One of the same part keeps its other fields. Another one pools what its stack gives for a
+/// whole sequence: the last position of a decoder, which alone has seen all others, and the mean of patches that have
+/// no class token.
+fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sink) -> Node {
+    let NewHead { part, classes } = head;
+    let mut fields: Vec<String> = classes.iter().map(|count| format!("classes: {count}")).collect();
+    if part_of(&tree) != Some(part) && part == "classify" {
+        let stack = tree.get("decoder").filter(|_| tree.get("encoder").is_none());
+        let embed = tree.get("encoder").and_then(|stack| stack.get("embed")).or(tree.get("embed"));
+        let has_token = embed.and_then(|e| e.get("class_token")).and_then(Node::text) != Some("false");
+        let has_patches = embed.is_some_and(|e| e.get("patches").is_some());
+        if stack.is_some() {
+            fields.push("pool: last".to_owned());
+        } else if has_patches && !has_token {
+            fields.push("pool: mean".to_owned());
+        }
+    }
+    let argument = format!("head={{{part}: {{{}}}}}", fields.join(", "));
+    match parse_setting(sources, ("--head", "classify"), &argument) {
+        Ok(setting) => set::apply(tree, &[setting], &Parts, sink),
+        Err(diagnostic) => {
+            sink.push(diagnostic);
+            tree
+        }
     }
 }
 

@@ -15,8 +15,8 @@ use crate::interp::device::Chosen;
 use crate::interp::{Captures, Inputs, Plan, Weights};
 use crate::ir::Verified;
 use crate::learn::data::Batch;
+use crate::learn::recipe::Optimizer;
 use crate::learn::recipe::agree::Task;
-use crate::learn::recipe::{Optimizer, Patterns};
 use crate::learn::sample::sample;
 use crate::learn::step::{self, Rules};
 use crate::learn::update::Updater;
@@ -201,7 +201,7 @@ fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Re
     let mut ready = Vec::new();
     for one in trained.iter().filter_map(|i| all.get(*i)) {
         let weights = Weights::init(one.graph, &device, SEED).map_err(weights_failure)?;
-        let updater = Updater::new(&Optimizer::usual(), &Patterns::default(), &weights);
+        let updater = Updater::new(&Optimizer::usual(), |_| false, &weights);
         ready.push((one, Some(weights), updater, 0u64));
     }
     let rules = Rules::plain(SEED);

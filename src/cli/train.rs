@@ -8,18 +8,23 @@ use serde::Serialize;
 
 use super::figure::Figure;
 use super::format::FormatArg;
+use super::new_head::StartArgs;
 use super::overwrite::ForceArg;
 use super::subject::OverArgs;
 
 /// Arguments of `train`.
 #[derive(Debug, Args)]
 pub struct Train {
-    /// A spec file, `-` for stdin, or a shipped spec such as `@gpt1`; not needed with --resume
+    /// A spec file, `-` for stdin, a shipped spec such as `@gpt1`, or a run or Hugging Face model directory, from
+    /// whose weights it starts; not needed with --resume
     #[arg(value_name = "SPEC", required_unless_present = "resume")]
     pub spec: Option<String>,
     /// Changes to the spec.
     #[command(flatten)]
     pub over: OverArgs,
+    /// What it starts from.
+    #[command(flatten)]
+    pub start: StartArgs,
     /// How it is trained: a recipe file, or a shipped recipe such as `@gbt-mulm`; not needed with --resume
     #[arg(long, short, value_name = "RECIPE", required_unless_present = "resume")]
     pub recipe: Option<PathBuf>,
@@ -38,9 +43,13 @@ pub struct Train {
     /// Compute what it would need, and whether it would fit; train nothing
     #[arg(long, conflicts_with = "resume")]
     pub dry_run: bool,
-    /// Weights to begin with, safetensors named by the paths of parameters; random ones if not given
-    #[arg(long, short, value_name = "FILE", conflicts_with = "resume")]
+    /// Weights to start from, safetensors named by the paths of parameters; if not given, those of a run or a
+    /// model directory, or random ones
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["resume", "from_scratch"])]
     pub weights: Option<PathBuf>,
+    /// List every tensor that it starts from, and every one that is fresh
+    #[arg(long, short)]
+    pub verbose: bool,
     /// A page of the learning curve, .html, updated every few seconds during training
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run", value_parser = page)]
     pub page: Option<PathBuf>,
@@ -80,6 +89,8 @@ pub enum Data {
 pub struct Trained {
     /// The folder of the run.
     pub run: String,
+    /// The trained model that it started from; null if it started from random weights, or was continued.
+    pub start: Option<StartedFrom>,
     /// The number of steps made.
     pub step: u64,
     /// The number of steps of the whole run.
@@ -92,6 +103,19 @@ pub struct Trained {
     pub best: Option<Best>,
     /// Why it ended.
     pub ending: Ending,
+}
+
+/// A trained model that training starts from.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StartedFrom {
+    /// Its path.
+    pub from: String,
+    /// The paths of the parameters that were taken over.
+    pub loaded: Vec<String>,
+    /// The paths of the parameters that started fresh.
+    pub fresh: Vec<String>,
+    /// The paths of its parameters that were not used.
+    pub unused: Vec<String>,
 }
 
 /// Why a run ended.
@@ -119,6 +143,8 @@ pub struct Best {
 /// What a run would need.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Forecast {
+    /// The trained model that it would start from; null if it would start from random weights.
+    pub start: Option<StartedFrom>,
     /// The parameters of the model.
     pub parameters: u64,
     /// Those that are trained.

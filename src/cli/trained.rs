@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::directory::{PREPROCESSOR, config_of};
+use super::companions::codebook_of;
+use super::directory::config_of;
 use super::execute::{choose_place, load};
 use super::failures::plan_failure;
-use super::file;
 use super::model::ModelArgs;
 use super::outcome::{Exit, Failure};
 use super::run_folder::{pick, read_codebook, report_damage, run_failure};
@@ -14,15 +14,9 @@ use super::subject::{OverArgs, Subject};
 use super::ui::Ui;
 use crate::interp::device::Chosen;
 use crate::interp::{Captures, Plan, Weights};
-use crate::learn::data::picture::Preparation;
-use crate::learn::data::{Array, Codebook, Form};
-use crate::learn::recipe::agree::Task;
+use crate::learn::data::{Array, Codebook};
 use crate::learn::run_dir::{self, AVERAGED, Checkpoint};
 use crate::learn::session::files;
-use crate::learn::token::{Fault, Tokenizer, from_files};
-use crate::learn::writing::Writing;
-use crate::parts::Head;
-use crate::read::{self, limit};
 
 /// A trained model that has been opened.
 pub struct Trained {
@@ -130,123 +124,21 @@ impl Trained {
         let plan = Plan::new(&subject.graph, &Captures::none()).map_err(plan_failure)?;
         let codebook = match &arguments.codebook {
             Some(path) => read_codebook(path)?,
-            None => codebook_of(&subject, &model.folder, root, ui)?,
+            None => {
+                let codebook = codebook_of(&subject, &model.folder, root, ui)?;
+                if codebook.tokenizer.is_none() && subject.spec.vocab.is_some() {
+                    let message = format!(
+                        "`{}` has no tokenizer.json and no vocabulary, so the meaning of its tokens is unknown",
+                        root.display()
+                    );
+                    return Err(Failure::new(Exit::File, message).help("`trafoc run` takes ids"));
+                }
+                codebook
+            }
         };
         let over = arguments.over.clone();
         Ok(Self { subject, plan, weights, codebook, device, found: None, over })
     }
-}
-
-/// The meaning of ids and classes, from the files next to a Hugging Face model.
-fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result<Codebook, Failure> {
-    let path = folder.join("tokenizer.json");
-    let tokenizer = match path.is_file() {
-        true => {
-            let read = from_files(&path, None).map_err(|fault| {
-                let why = match fault {
-                    Fault::Bad(why) => why,
-                    Fault::Refused(_) => "it cannot be read".to_owned(),
-                };
-                Failure::new(Exit::File, format!("`{}`: {why}", path.display()))
-            })?;
-            Some(Tokenizer::Subword(Box::new(read)))
-        }
-        false if subject.spec.vocab.is_some() => {
-            let message = format!(
-                "`{}` has no tokenizer.json, so the meaning of its tokens is unknown",
-                root.display()
-            );
-            return Err(Failure::new(Exit::File, message).help("`trafoc run` takes ids"));
-        }
-        false => None,
-    };
-    let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
-    let config: serde_json::Value = config.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
-    let mut classes: Vec<(usize, String)> = Vec::new();
-    // A config has two names of classes even if the model has no classes.
-    let has_classes = matches!(&subject.spec.head, Head::Classify(_) | Head::Tag(_));
-    for (id, name) in config["id2label"].as_object().filter(|_| has_classes).into_iter().flatten() {
-        if let (Ok(id), Some(name)) = (id.parse(), name.as_str()) {
-            classes.push((id, name.to_owned()));
-        }
-    }
-    classes.sort();
-    let image = Form::of(&subject.spec);
-    let task = Task::of(&subject.spec).unwrap_or(Task::ClassifyText);
-    Ok(Codebook {
-        task,
-        tokenizer,
-        source: None,
-        classes: classes.into_iter().map(|(_, name)| name).collect(),
-        languages: Vec::new(),
-        several: matches!(&subject.spec.head, Head::Classify(head) if head.multi_label),
-        image,
-        preparation: match image {
-            Some(_) => {
-                let usual = subject.model.as_ref().and_then(|m| m.imported.family.processor.as_deref());
-                preparation_of(folder, usual)?
-            }
-            None => None,
-        },
-        writing: match task {
-            Task::NextToken | Task::Translate => {
-                Some(writing_of(folder, &config, subject.spec.vocab.unwrap_or(0), ui)?)
-            }
-            Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => None,
-        },
-        longest: usize::try_from(subject.graph.context).unwrap_or(usize::MAX),
-    })
-}
-
-/// The tokens with which a text of a Hugging Face model begins and ends: those of its
-/// `generation_config.json`, or of its config if it has none.
-fn writing_of(folder: &Path, config: &serde_json::Value, vocab: u64, ui: &Ui) -> Result<Writing, Failure> {
-    let path = folder.join("generation_config.json");
-    let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
-    let own: Option<serde_json::Value> = if path.is_file() {
-        let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
-        Some(read::json(&bytes).map_err(failed)?)
-    } else {
-        None
-    };
-    let aside = own.as_ref().map(Writing::left_aside).unwrap_or_default();
-    if !aside.is_empty() {
-        let aside = aside.join(", ");
-        ui.note(&format!("note: generation_config.json sets {aside}, which is ignored: options choose how tokens are selected"));
-    }
-    Writing::of(own.as_ref().unwrap_or(config), vocab).map_err(|faults| match &own {
-        Some(_) => first_of(faults, failed),
-        None => first_of(faults, |why| Failure::new(Exit::File, format!("the config: {why}"))),
-    })
-}
-
-/// A failure from several sentences: the first is its message, the others are its help.
-fn first_of(faults: Vec<String>, failed: impl Fn(String) -> Failure) -> Failure {
-    let mut faults = faults.into_iter();
-    let first = failed(faults.next().unwrap_or_default());
-    faults.fold(first, Failure::help)
-}
-
-/// How images become numbers for a Hugging Face model, if a file next to it describes that.
-fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparation>, Failure> {
-    // The newer file holds the processors of all kinds of input, the older one that of images alone.
-    for (name, inside) in [("processor_config.json", Some("image_processor")), (PREPROCESSOR, None)] {
-        let path = folder.join(name);
-        if !path.is_file() {
-            continue;
-        }
-        let failed =
-            |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
-        let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
-        let json: serde_json::Value = read::json(&bytes).map_err(failed)?;
-        let own = match inside {
-            Some(key) => json.get(key),
-            None => Some(&json),
-        };
-        let Some(own) = own else { continue };
-        return Preparation::of(own, usual).map(Some).map_err(|faults| first_of(faults, failed));
-    }
-    Ok(None)
 }
 
 /// The checkpoint with this name. If there is none, the error lists those that exist.

@@ -1,12 +1,14 @@
 //! Trains a model for `trafoc train`: its folder, progress, and interruptions.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
 
+use super::beginning::Choice;
+use super::body::Started;
 use super::command::Command;
-use super::execute::{choose, load};
+use super::execute::choose;
 use super::failures::session_failure;
 use super::figure::named;
 use super::file;
@@ -19,11 +21,10 @@ use super::overwrite::Mark;
 use super::prepared::{Prepared, Source, documents, prepare_all};
 use super::run_folder::{newest, report_damage, run_failure};
 use super::signals::{SIGTERM, Signals};
-use super::train::{self, Best, Data, Train, Trained};
+use super::train::{self, Best, Data, Forecast, Train, Trained};
 use super::ui::{Ui, shown_duration};
 use crate::diag::Sink;
 use crate::diag::count::counted;
-use crate::interp::Weights;
 use crate::learn::data::proportions;
 use crate::learn::evaluate::Figures;
 use crate::learn::recipe::Recipe;
@@ -34,7 +35,7 @@ use crate::read::{self, limit};
 use crate::report::number;
 
 /// A session that continues from a checkpoint, or begins in a new folder or in that of a run that was ended before its
-/// first checkpoint. It begins with the weights of the file `from`, if there is one.
+/// first checkpoint. It says what it starts from, tensor by tensor if that is asked for.
 ///
 /// # Errors
 /// The folder is not that of a run, or the run would not fit into memory.
@@ -43,8 +44,7 @@ pub fn session<'a>(
     prepared: &Prepared,
     root: &Path,
     found: Option<&Checkpoint>,
-    from: Option<&Path>,
-    weights: impl FnOnce() -> Result<Option<Weights>, Failure>,
+    (started, is_verbose): (Option<Started>, bool),
     ui: &Ui,
 ) -> Result<Session<'a>, Failure> {
     if let Some(found) = found {
@@ -52,14 +52,18 @@ pub fn session<'a>(
         report_damage(found, ui);
         let run = RunDir::open(root).map_err(run_failure)?;
         ui.note(&format!("continues from step {}", found.state.step));
-        return Session::resume(job, run, found).map_err(session_failure);
+        let base = match started.filter(|_| job.recipe.adapt.is_some()) {
+            Some(mut started) => {
+                let device = job.device.clone().autodiff();
+                Some(started.weights(job.graph, &device, *job.recipe.seed, ui)?)
+            }
+            None => None,
+        };
+        return Session::resume(job, run, found, base).map_err(session_failure);
     }
     refuse_what_does_not_fit(prepared)?;
     let start = |folder: &Path| {
         session::write_documents(folder, job.documents)?;
-        let from = from.map(|path| path.canonicalize()).transpose()?;
-        let text = json!({ "weights": from }).to_string();
-        crate::write::create(&folder.join(files::FROM), text.as_bytes())?;
         let text = json!({ "folder": prepared.folder }).to_string();
         crate::write::create(&folder.join(files::PREPARED), text.as_bytes())
     };
@@ -70,7 +74,15 @@ pub fn session<'a>(
         RunDir::create(root, &prepared.subject.spec.name, start)
     };
     let run = run.map_err(run_failure)?;
-    Session::begin(job, run, weights()?).map_err(session_failure)
+    let weights = match started {
+        Some(mut started) => {
+            started.say(is_verbose, ui);
+            let device = job.device.clone().autodiff();
+            Some(started.weights(job.graph, &device, *job.recipe.seed, ui)?)
+        }
+        None => None,
+    };
+    Session::begin(job, run, weights).map_err(session_failure)
 }
 
 impl Command for Train {
@@ -112,21 +124,35 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let Some(recipe) = arguments.recipe.clone().or_else(|| own(files::RECIPE)) else {
         return Err(nothing_to_resume(arguments.out.as_deref()));
     };
-    let subject = arguments.over.compile(&spec, ui)?;
+    let over = arguments.start.over(&arguments.over)?;
+    let subject = over.compile(&spec, ui)?;
     let source = match (&arguments.data, &arguments.out) {
         (Some(folder), _) => Source::Folder(folder),
         (None, Some(root)) if arguments.resume => Source::Run(root),
         (None, _) => Source::Files,
     };
-    let prepared = prepare_all(subject, &recipe, &arguments.with, source, ui)?;
+    let choice = Choice {
+        run: arguments.out.as_deref().filter(|root| arguments.resume && run_dir::is_run(root)),
+        weights: arguments.weights.as_deref(),
+        from_scratch: arguments.start.from_scratch,
+        has_new_head: arguments.start.head.is_some(),
+        trains: true,
+        families: over.families(),
+    };
+    let mut prepared = prepare_all(subject, &recipe, &arguments.with, source, &choice, ui)?;
+    let started = prepared.started.take();
+    let from = started.as_ref().map(Started::data);
     if found.is_none() {
         let mut sink = Sink::new();
         proportions(&prepared.recipe, &prepared.dataset, &mut sink);
         ui.diagnose(&sink.into_sorted(), &prepared.subject.sources);
     }
     if arguments.dry_run {
+        if let Some(started) = &started {
+            started.say(arguments.verbose, ui);
+        }
         let (text, needs) = forecast(&prepared, arguments.device.as_deref(), ui)?;
-        return Ok(Output::new(text, Data::Forecast(needs)));
+        return Ok(Output::new(text, Data::Forecast(Forecast { start: from, ..needs })));
     }
     let Some(root) = &arguments.out else {
         return Err(Failure::usage("training needs a folder for the run: `--out DIR`"));
@@ -135,17 +161,8 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let documents = documents(&prepared)?;
     let Prepared { subject, dataset, .. } = &prepared;
     let job = prepared.job(&chosen, &documents);
-    let from = match (&arguments.weights, &found) {
-        (Some(path), _) => Some(path.clone()),
-        (None, None) => own(files::FROM).map(|path| began_with(&path)).transpose()?.flatten(),
-        (None, Some(_)) => None,
-    };
-    let weights = || match &from {
-        Some(path) => load(subject, path, &chosen.device.clone().autodiff(), ui).map(Some),
-        None => Ok(None),
-    };
     let known = found.as_ref();
-    let mut session = session(job, &prepared, root, known, from.as_deref(), weights, ui)?;
+    let mut session = session(job, &prepared, root, known, (started, arguments.verbose), ui)?;
     let signals = Signals::listen();
     let state = session.state();
     let examples = dataset.train.len();
@@ -173,6 +190,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let root = session.root().display().to_string();
     let data = Data::Trained(Trained {
         run: root.clone(),
+        start: from,
         step: state.step,
         steps: state.steps,
         loss,
@@ -227,14 +245,6 @@ fn same_documents(found: &Checkpoint, documents: &[(&'static str, String)]) -> R
         }
     }
     Ok(())
-}
-
-/// The weights with which a run began that has no checkpoint.
-fn began_with(path: &Path) -> Result<Option<PathBuf>, Failure> {
-    let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
-    let bytes = read::bounded(path, limit::SPEC).map_err(|e| failed(file::reason(&e)))?;
-    let json: serde_json::Value = read::json(&bytes).map_err(failed)?;
-    Ok(json["weights"].as_str().map(PathBuf::from))
 }
 
 fn nothing_to_resume(root: Option<&Path>) -> Failure {

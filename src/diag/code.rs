@@ -390,6 +390,14 @@ codes! {
         wrong: "recipe: 1\ndata: {format: lines, train: names.txt}\ntokens: bytes\nsteps: 100\n",
         right: "recipe: 1\ndata: {format: lines, train: names.txt}\ntokens: {bpe: {vocab: 32}}\nsteps: 100\n"
     }
+    /// Parameters that are frozen with fresh numbers.
+    FrozenFresh = "frozen-fresh" {
+        why: "`freeze` keeps parameters as they are when training starts. Those of a trained model are worth \
+            keeping; a parameter that starts fresh would keep random numbers for ever. The examples are recipes \
+            for a spec without trained weights.",
+        wrong: "recipe: 1\ndata: {format: lines, train: names.txt}\ntokens: {bpe: {vocab: 32}}\nfreeze: [\"embed.*\"]\nsteps: 100\n",
+        right: "recipe: 1\ndata: {format: lines, train: names.txt}\ntokens: {bpe: {vocab: 32}}\nsteps: 100\n"
+    }
     /// A line of a data file that cannot be used.
     BadData = "bad-data" {
         why: "A file that does not hold what the recipe says is refused before training begins, and the \

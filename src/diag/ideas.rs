@@ -51,9 +51,9 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`head: lm`, which predicts one",
     },
     Idea {
-        names: "lora qlora dora adapter adapters peft prefix_tuning prompt_tuning ia3",
-        lacks: "no adapters such as LoRA",
-        nearest: "training some parameters only, `freeze: [...]` in the recipe with `--weights`",
+        names: "qlora dora adapter adapters peft prefix_tuning prompt_tuning ia3",
+        lacks: "no adapters but low-rank changes of projections",
+        nearest: "`adapt: {lora: {on: [\"*.query\"]}}` in the recipe, or `freeze: [...]`",
     },
     Idea {
         names: "gptq awq bitsandbytes quantization quantize int4 int8 fp8 nf4 gguf",

@@ -111,6 +111,8 @@ pub struct Mapping {
     pub tensors: Vec<TensorGroup>,
     /// Everything that does not fit, without repetition.
     pub mismatches: IndexSet<Mismatch>,
+    /// The paths of parameters whose tensors do not fit: of another shape, or not of floats.
+    pub unfit: IndexSet<String>,
 }
 
 /// All tensors that a parameter may be read from. The first one is the one that an export writes.
@@ -378,6 +380,7 @@ fn parts(
         let message =
             format!("the {count} tensors `{pattern}` have {total} rows together, and {path} has {rows}");
         mapping.mismatches.insert(Mismatch { kind: "shape", message });
+        mapping.unfit.insert(path.to_owned());
     }
     parts
 }
@@ -387,6 +390,7 @@ fn check(mapping: &mut Mapping, tensor: &str, shape: &[usize], path: &str, heade
     let Some((dtype, found)) = header.tensor(tensor) else { return };
     let mut mismatch = |kind, message| {
         mapping.mismatches.insert(Mismatch { kind, message });
+        mapping.unfit.insert(path.to_owned());
     };
     if found != shape {
         mismatch("shape", format!("`{tensor}` is {found:?}, and the model needs {shape:?} (for {path})"));

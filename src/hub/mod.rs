@@ -20,6 +20,7 @@ pub mod family;
 pub mod import;
 pub mod imported;
 pub mod mapping;
+pub mod new_head;
 pub mod own_names;
 pub mod shelf;
 pub mod target;
@@ -32,6 +33,7 @@ pub use imported::Imported;
 use serde_json::Value as Json;
 
 use config::{Config, model_type};
+use new_head::NewHead;
 use shelf::Families;
 use target::Target;
 
@@ -46,6 +48,18 @@ pub fn import(
     families: &Families,
     name: &str,
     id: SourceId,
+    sources: &mut SourceMap,
+    sink: &mut Sink,
+) -> Option<Imported> {
+    import_with(families, name, id, None, sources, sink)
+}
+
+/// As [`import()`], with another head if one is given and the family has a class of models with it.
+pub fn import_with(
+    families: &Families,
+    name: &str,
+    id: SourceId,
+    head: Option<&NewHead>,
     sources: &mut SourceMap,
     sink: &mut Sink,
 ) -> Option<Imported> {
@@ -72,6 +86,7 @@ pub fn import(
         });
         return None;
     };
+    let node = head.and_then(|head| head.in_config(&family, &node)).unwrap_or(node);
     let config = Config::read(&family, &node, sink)?;
     // An export of trafoc stores the model's name.
     let own = node.get("trafo_name").and_then(crate::syntax::tree::Node::text);

@@ -73,6 +73,37 @@ impl Tensors {
         if lines.is_empty() { Ok(tensors) } else { Err(TensorsError::Differ(lines)) }
     }
 
+    /// Joins a checkpoint with a mapping for those parameters alone that the checkpoint holds as they are: tensors
+    /// that are missing, unknown or of another shape are left aside.
+    ///
+    /// # Errors
+    /// A tensor that should repeat a parameter has other values.
+    pub fn of_those_that_fit(checkpoint: Checkpoint, mut mapping: Mapping) -> Result<Self, TensorsError> {
+        mapping.mismatches.clear();
+        let unfit = std::mem::take(&mut mapping.unfit);
+        mapping.origins.retain(|path, _| !unfit.contains(path));
+        let origins = &mapping.origins;
+        mapping.repeats.retain(|(_, path)| origins.contains_key(path));
+        Self::new(checkpoint, mapping)
+    }
+
+    /// The paths of the parameters that can be read.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.mapping.origins.keys().map(String::as_str)
+    }
+
+    /// The tensors that hold a parameter, in words; empty if a number fills it.
+    pub fn origin(&self, path: &str) -> String {
+        match self.mapping.origins.get(path) {
+            Some(Origin::Tensor(name, _)) => name.clone(),
+            Some(Origin::Joined(parts)) => {
+                let first = parts.first().map_or("", |(name, _)| name.as_str());
+                format!("{first} and {} more", parts.len().saturating_sub(1))
+            }
+            Some(Origin::Constant(_)) | None => String::new(),
+        }
+    }
+
     /// A parameter's numbers, in its own order and shape.
     ///
     /// # Errors

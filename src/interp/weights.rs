@@ -108,6 +108,30 @@ pub struct Weights {
     /// The path and index of every parameter.
     #[module(skip)]
     layout: Arc<Layout>,
+    /// The low-rank changes of matrices, which plans do not know: they run [`Weights::merged`].
+    #[module(skip)]
+    changes: Arc<Vec<Change>>,
+}
+
+/// A low-rank change of a projection: `W + scale * B A` (Hu et al. 2021).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Adapter {
+    /// The path of the projection's weight, `[out, in]`.
+    pub path: String,
+    /// The paths of `A`, `[rank, in]`, and `B`, `[out, rank]`.
+    pub added: [String; 2],
+    /// The rank.
+    pub rank: usize,
+    /// The factor on `B A`.
+    pub scale: f64,
+}
+
+/// Where an adapter's matrices are among those of [`Weights`].
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    base: usize,
+    added: [usize; 2],
+    scale: f64,
 }
 
 /// What is unusual about the values that were read from a file.
@@ -160,6 +184,16 @@ pub fn layout(graph: &Verified) -> Result<Layout, WeightsError> {
     Ok(out)
 }
 
+/// The initial values of one parameter by its path, in the order and shape of files.
+pub fn fresh(path: &str, slot: &Slot, seed: u64) -> Vec<f32> {
+    let mut values = init::start(&slot.init, &slot.shape, seed, path);
+    let width = slot.shape.last().copied().unwrap_or(1);
+    if let Some(row) = slot.padding.and_then(|row| values.get_mut(row * width..(row + 1) * width)) {
+        row.fill(0.0);
+    }
+    values
+}
+
 impl Weights {
     /// Initialises every parameter as the graph prescribes. All streams of random numbers follow from one
     /// seed.
@@ -167,14 +201,7 @@ impl Weights {
     /// # Errors
     /// The model is too large for any memory, or one of its tensors for the device.
     pub fn init(graph: &Verified, device: &Device, seed: u64) -> Result<Self, WeightsError> {
-        Self::build(graph, device, |path, slot| {
-            let mut values = init::start(&slot.init, &slot.shape, seed, path);
-            let width = slot.shape.last().copied().unwrap_or(1);
-            if let Some(row) = slot.padding.and_then(|row| values.get_mut(row * width..(row + 1) * width)) {
-                row.fill(0.0);
-            }
-            Ok(values)
-        })
+        Self::build(graph, device, |path, slot| Ok(fresh(path, slot, seed)))
     }
 
     /// Creates every parameter from numbers in the order and shape of files.
@@ -217,7 +244,99 @@ impl Weights {
                 _ => kernels.push(parameter(path, Tensor::from_data(data, device), slot.trained)),
             }
         }
-        Ok(Self { vectors, matrices, cubes, kernels, layout: Arc::new(layout) })
+        Ok(Self { vectors, matrices, cubes, kernels, layout: Arc::new(layout), changes: Arc::default() })
+    }
+
+    /// The same parameters with low-rank changes of some: `A` starts uniform in `±1/sqrt(in)` and `B` with zeros, so
+    /// that nothing changes at first.
+    ///
+    /// # Errors
+    /// One of them is not the weight of a projection.
+    pub fn adapted(mut self, adapters: &[Adapter], seed: u64) -> Result<Self, WeightsError> {
+        let Some(device) = self.device() else { return Ok(self) };
+        let mut layout = Layout::clone(&self.layout);
+        let mut changes = Vec::new();
+        for Adapter { path, added, rank, scale } in adapters {
+            let found = layout.get(path).filter(|slot| slot.transposed);
+            let Some((base, [output, input])) = found
+                .and_then(|slot| Some((slot.place.index, <[usize; 2]>::try_from(slot.shape.clone()).ok()?)))
+            else {
+                return Err(WeightsError::Size(format!("{path} is not the weight of a projection")));
+            };
+            let third = Init::KaimingUniform { gain: (1.0f64 / 3.0).sqrt() };
+            let parts = [([*rank, input], third), ([output, *rank], Init::Zeros)];
+            let mut indices = [0; 2];
+            for ((([rows, columns], init), path), at) in parts.into_iter().zip(added).zip(&mut indices) {
+                *at = self.matrices.len();
+                let place = TensorIndex { rank: 2, index: *at };
+                let shape = vec![rows, columns];
+                let slot = Slot { place, shape, init, trained: true, transposed: true, padding: None };
+                let numbers = transpose(&fresh(path, &slot, seed), rows, columns);
+                let data = TensorData::new(numbers, [columns, rows]);
+                self.matrices.push(parameter(path, Tensor::from_data(data, &device), true));
+                layout.insert(path.clone(), slot);
+            }
+            changes.push(Change { base, added: indices, scale: *scale });
+        }
+        self.layout = Arc::new(layout);
+        self.changes = Arc::new(changes);
+        Ok(self)
+    }
+
+    /// The parameters that a plan runs: those with low-rank changes with their changes added. Gradients reach `A` and
+    /// `B` through them.
+    pub fn merged(&self) -> Self {
+        let mut whole = self.clone();
+        let Some(first) = self.changes.iter().flat_map(|change| change.added).min() else { return whole };
+        for Change { base, added: [a, b], scale } in self.changes.iter() {
+            let of = |index: &usize| self.matrices.get(*index).map(Param::val);
+            if let (Some(w), Some(a), Some(b), Some(slot)) =
+                (of(base), of(a), of(b), whole.matrices.get_mut(*base))
+            {
+                // In memory both factors are transposed, as the projection is.
+                *slot = Param::initialized(slot.id, w + a.matmul(b).mul_scalar(*scale));
+            }
+        }
+        whole.matrices.truncate(first);
+        let is_own = |slot: &Slot| slot.place.rank != 2 || slot.place.index < first;
+        whole.layout = Arc::new(
+            self.layout
+                .iter()
+                .filter(|(_, slot)| is_own(slot))
+                .map(|(p, s)| (p.clone(), s.clone()))
+                .collect(),
+        );
+        whole.changes = Arc::default();
+        whole
+    }
+
+    /// The same parameters with other numbers for those that `values` gives, in the order and shape of files.
+    ///
+    /// # Errors
+    /// The number of values is not that of the shape.
+    pub fn replaced(mut self, values: &IndexMap<String, Vec<f32>>) -> Result<Self, WeightsError> {
+        let Some(device) = self.device() else { return Ok(self) };
+        for (path, values) in values {
+            let slot = self.layout.get(path).filter(|slot| slot.place.rank == 2);
+            let Some((slot, [rows, columns])) =
+                slot.and_then(|slot| Some((slot, <[usize; 2]>::try_from(slot.shape.clone()).ok()?)))
+            else {
+                return Err(WeightsError::Size(format!("{path} is not a matrix of the model")));
+            };
+            if values.len() != rows * columns {
+                return Err(WeightsError::Size(format!("{path} has {} numbers in the file", values.len())));
+            }
+            let (numbers, shape) = match slot.transposed {
+                true => (transpose(values, rows, columns), [columns, rows]),
+                false => (values.clone(), [rows, columns]),
+            };
+            let (index, trained) = (slot.place.index, slot.trained);
+            if let Some(place) = self.matrices.get_mut(index) {
+                *place =
+                    parameter(path, Tensor::from_data(TensorData::new(numbers, shape), &device), trained);
+            }
+        }
+        Ok(self)
     }
 
     /// Reads every parameter from a safetensors file: names are paths, shapes are those of files, element

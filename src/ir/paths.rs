@@ -150,6 +150,35 @@ fn walk_layers<'a>(graph: &'a Graph, module: &'a Module, prefix: &str, out: &mut
     }
 }
 
+/// The path of a layer that is given by its members from the root down; after a stack comes the index of a block.
+/// `None` if there is no such layer.
+pub fn of_members(graph: &Graph, members: &[u64]) -> Option<String> {
+    let mut module = graph.root();
+    let mut path = String::new();
+    let mut rest = members.iter();
+    while let Some(id) = rest.next() {
+        let member = module.members.get(usize::try_from(*id).ok()?)?;
+        path = join(&path, &member.name);
+        match &member.kind {
+            MemberKind::Layer(_) => return rest.next().is_none().then_some(path),
+            MemberKind::Module(child) => module = graph.module(*child),
+            MemberKind::Stack(runs) => {
+                let block = *rest.next()?;
+                let mut index = block;
+                let run = runs.iter().find(|run| {
+                    let is_in = index < run.count;
+                    index = if is_in { index } else { index - run.count };
+                    is_in
+                })?;
+                let at = index.checked_rem(run.cycle.len() as u64)?;
+                module = graph.module(*run.cycle.get(usize::try_from(at).ok()?)?);
+                path = join(&path, &block.to_string());
+            }
+        }
+    }
+    None
+}
+
 /// Joins two parts of a path with a dot; an empty part is left out.
 pub fn join(prefix: &str, name: &str) -> String {
     match (prefix.is_empty(), name.is_empty()) {

@@ -11,6 +11,8 @@
 //! other libraries' models. `sample` is a batch without data.
 
 #[cfg(feature = "interp")]
+pub mod adapt;
+#[cfg(feature = "interp")]
 pub mod choose;
 #[cfg(feature = "learn")]
 pub mod data;
@@ -37,6 +39,7 @@ pub mod sample;
 pub mod session;
 #[cfg(feature = "interp")]
 pub mod span;
+pub mod start;
 #[cfg(feature = "interp")]
 pub mod step;
 #[cfg(feature = "learn")]

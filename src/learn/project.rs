@@ -28,6 +28,15 @@ pub fn project(graph: &Verified, spec: &ModelSpec, recipe: &Recipe, named: &str)
     {
         return Err("PyTorch's SGD has no `dampening` with `nesterov`".to_owned());
     }
+    if recipe.optimizer.rates().iter().any(|rates| !rates.0.is_empty()) {
+        return Err("`rates`, because a project has one learning rate for all parameters".to_owned());
+    }
+    if recipe.adapt.is_some() {
+        return Err("`adapt`, because a project begins with fresh weights".to_owned());
+    }
+    if recipe.start.is_some() {
+        return Err("`start`, because a project begins with fresh weights".to_owned());
+    }
     let needs = Needs::of(recipe, spec, task);
     let mut words = BTreeSet::new();
     task_words(task, &needs, &mut words);

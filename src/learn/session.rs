@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use burn::prelude::Device;
 use indexmap::IndexMap;
 
+use super::adapt;
 use super::data::{Dataset, Loader, ORDER};
 use super::evaluate::{Asked, Figures, evaluate};
 use super::recipe::{Metric, Recipe, Split};
@@ -36,8 +37,6 @@ pub mod files {
     pub const RECIPE: &str = "recipe.yaml";
     /// The meaning of ids and classes.
     pub const CODEBOOK: &str = "codebook.json";
-    /// The path of the weights that the run began with, if they were not random.
-    pub const FROM: &str = "weights.json";
     /// The path of the folder of prepared data that the run began with, if it did.
     pub const PREPARED: &str = "prepared.json";
 }
@@ -193,6 +192,8 @@ impl<'a> Session<'a> {
             Some(weights) => weights,
             None => Weights::init(job.graph, &device, seed)?,
         };
+        let adapters = adapt::adapters(job.recipe, weights.layout());
+        let weights = weights.adapted(&adapters, seed)?;
         let steps = job.recipe.total_steps(Loader::new(job.dataset).steps_of_epoch());
         let state = State {
             step: 0,
@@ -208,17 +209,29 @@ impl<'a> Session<'a> {
         Self::new(job, run, weights, state)
     }
 
-    /// Continues from a checkpoint.
+    /// Continues from a checkpoint. A run that adapts a trained model needs that model's weights, `base`: its
+    /// checkpoints have them with the changes added, and the changes alone.
     ///
     /// # Errors
     /// Its files belong to another model or optimizer, or the run is not finished and follows the order of
     /// another version.
-    pub fn resume(job: Job<'a>, run: RunDir, found: &Checkpoint) -> Result<Self, SessionError> {
+    pub fn resume(
+        job: Job<'a>,
+        run: RunDir,
+        found: &Checkpoint,
+        base: Option<Weights>,
+    ) -> Result<Self, SessionError> {
         if found.state.order != ORDER && !found.state.finished {
             return Err(SessionError::Order { own: found.state.order });
         }
         let device = job.device.clone().autodiff();
         let (weights, _) = Weights::load(job.graph, &found.file(files::MODEL), &device)?;
+        let weights = match base {
+            Some(base) => {
+                adapt::load(&found.file(adapt::MODEL), job.recipe, &base, weights, found.state.seed)?
+            }
+            None => weights,
+        };
         run.rewind(found.state.step)?;
         let mut session = Self::new(job, run, weights, found.state.clone())?;
         let optimizer = found.file(files::OPTIMIZER);
@@ -229,7 +242,8 @@ impl<'a> Session<'a> {
     fn new(job: Job<'a>, run: RunDir, weights: Weights, state: State) -> Result<Self, SessionError> {
         let none = crate::interp::Captures::none();
         let plan = Plan::new(job.graph, &none).map_err(|e| StepError::Labels(e.to_string()))?;
-        let updater = Updater::new(&job.recipe.optimizer, &job.recipe.freeze, &weights);
+        let is_frozen = |path: &str| job.recipe.is_frozen(path);
+        let updater = Updater::new(&job.recipe.optimizer, is_frozen, &weights);
         let weights = updater.freeze(weights);
         Ok(Self { job, plan, weights: Some(weights), updater, run, state })
     }
@@ -375,11 +389,13 @@ impl<'a> Session<'a> {
 
     fn save(&mut self, watcher: &mut dyn Watcher) -> Result<(), SessionError> {
         let Some(weights) = &self.weights else { return Ok(()) };
-        let (documents, updater) = (self.job.documents, &self.updater);
+        let (documents, updater, recipe) = (self.job.documents, &self.updater, self.job.recipe);
         let keep = *self.job.recipe.checkpoint.keep;
         let path = self.run.save(&self.state, keep, |folder| {
             write_documents(folder, documents)?;
-            weights.save(&folder.join(files::MODEL), &IndexMap::new()).map_err(refusal)?;
+            let whole = plain(weights);
+            whole.save(&folder.join(files::MODEL), &IndexMap::new()).map_err(refusal)?;
+            adapt::save(folder, recipe, weights)?;
             updater.save(&folder.join(files::OPTIMIZER)).map_err(|e| refusal(WeightsError::File(e)))
         })?;
         watcher.saved(&self.state, &path);

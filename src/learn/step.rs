@@ -138,7 +138,7 @@ pub fn step(
     for (i, batch) in batches.iter().enumerate() {
         let stream = number.wrapping_mul(1 << 20).wrapping_add(i as u64);
         device.seed(Stream::new(rules.seed, "dropout", stream).bits());
-        let outputs = plan.run(&weights, &inputs(batch, &device)?, true)?;
+        let outputs = plan.run(&weights.merged(), &inputs(batch, &device)?, true)?;
         let sum = loss(&outputs, &batch.labels, rules.smoothing).map_err(StepError::Labels)?;
         let count = counted.max(1) as f64;
         let judged = match rules.reduction {
@@ -192,7 +192,7 @@ pub fn forward(plan: &Plan, weights: &Weights, batch: &Batch) -> Result<Outputs,
 
 /// The parameters on the device without autodiff, for evaluation and decoding.
 pub fn plain(weights: &Weights) -> Weights {
-    weights.valid()
+    weights.valid().merged()
 }
 
 /// The value of a tensor with one element.

@@ -20,8 +20,8 @@ use indexmap::IndexMap;
 
 use crate::interp::tensor_file::{self, FileError, Saved, TensorFile};
 use crate::interp::weights::{Slot, Weights};
-use crate::learn::recipe::Patterns;
 use crate::learn::recipe::optimizer::{self as recipe, Adjust, Optimizer};
+use crate::learn::recipe::value::{Decay, Rates};
 
 /// How one parameter is updated, and its optimizer state.
 struct Entry {
@@ -55,39 +55,39 @@ fn l2(decay: f64) -> Option<WeightDecayConfig> {
     (decay > 0.0).then(|| WeightDecayConfig::new(decay as f32))
 }
 
-fn adam(o: &recipe::Adam, decay: f64) -> Rule {
+fn adam(o: &recipe::Adam, rate: f64, decay: f64) -> Rule {
     let config = AdamConfig::new()
         .with_beta_1(o.betas.0 as f32)
         .with_beta_2(o.betas.1 as f32)
         .with_epsilon(*o.eps as f32)
         .with_weight_decay(l2(decay));
-    Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate }
+    Rule { optimizer: Box::new(config.build()), rate }
 }
 
-fn adamw(o: &recipe::AdamW, decay: f64) -> Rule {
+fn adamw(o: &recipe::AdamW, rate: f64, decay: f64) -> Rule {
     let config = AdamWConfig::new()
         .with_beta_1(o.betas.0 as f32)
         .with_beta_2(o.betas.1 as f32)
         .with_epsilon(*o.eps as f32)
         .with_weight_decay(decay as f32);
-    Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate }
+    Rule { optimizer: Box::new(config.build()), rate }
 }
 
-fn sgd(o: &recipe::Sgd, decay: f64) -> Rule {
+fn sgd(o: &recipe::Sgd, rate: f64, decay: f64) -> Rule {
     let momentum = (*o.momentum > 0.0).then(|| MomentumConfig {
         momentum: *o.momentum,
         dampening: *o.dampening,
         nesterov: o.nesterov,
     });
     let config = SgdConfig::new().with_weight_decay(l2(decay)).with_momentum(momentum);
-    Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate }
+    Rule { optimizer: Box::new(config.build()), rate }
 }
 
 /// burn takes the first size of a matrix for its outputs, but in memory a projection has its inputs first.
 /// With `adjust: original`, burn would scale by `sqrt(max(1, inputs / outputs))` instead of `sqrt(max(1,
 /// outputs / inputs))`; `turned` is the factor that corrects this. Weight decay uses the learning rate
 /// without the factor.
-fn muon(o: &recipe::Muon, decay: f64, turned: f64) -> Rule {
+fn muon(o: &recipe::Muon, rate: f64, decay: f64, turned: f64) -> Rule {
     let adjust = match o.adjust {
         Adjust::Original => AdjustLrFn::Original,
         Adjust::MatchRmsAdamW => AdjustLrFn::MatchRmsAdamW,
@@ -98,7 +98,7 @@ fn muon(o: &recipe::Muon, decay: f64, turned: f64) -> Rule {
         .with_ns_steps(usize::try_from(*o.iterations).unwrap_or(usize::MAX))
         .with_epsilon(*o.eps as f32)
         .with_adjust_lr_fn(adjust);
-    Rule { optimizer: Box::new(config.build()), rate: *o.learning_rate * turned }
+    Rule { optimizer: Box::new(config.build()), rate: rate * turned }
 }
 
 /// The factor that corrects burn's scaling of the learning rate for a projection of this shape.
@@ -114,40 +114,46 @@ fn is_inner(path: &str, slot: &Slot) -> bool {
     slot.place.rank == 2 && slot.transposed && path.contains(".blocks.")
 }
 
-/// The rule of one parameter, and the key by which parameters share rules: the weight decay and, for Muon,
-/// the factor that the shape determines.
-fn rule_of(optimizer: &Optimizer, path: &str, slot: &Slot) -> (Rule, (f64, Option<f64>)) {
+/// What distinguishes rules that parameters share: the learning rate, the weight decay and, for Muon, the factor that
+/// the shape determines.
+type Key = (f64, f64, Option<f64>);
+
+/// The rule of one parameter, and the key by which parameters share rules.
+fn rule_of(optimizer: &Optimizer, path: &str, slot: &Slot) -> (Rule, Key) {
+    let numbers =
+        |rates: &Rates, rate: f64, decays: &Decay, decay: f64| (rates.of(path, rate), decays.of(path, decay));
     match optimizer {
         Optimizer::Adam(o) => {
-            let decay = o.decay.of(path, *o.weight_decay);
-            (adam(o, decay), (decay, None))
+            let (rate, decay) = numbers(&o.rates, *o.learning_rate, &o.decay, *o.weight_decay);
+            (adam(o, rate, decay), (rate, decay, None))
         }
         Optimizer::AdamW(o) => {
-            let decay = o.decay.of(path, *o.weight_decay);
-            (adamw(o, decay), (decay, None))
+            let (rate, decay) = numbers(&o.rates, *o.learning_rate, &o.decay, *o.weight_decay);
+            (adamw(o, rate, decay), (rate, decay, None))
         }
         Optimizer::Sgd(o) => {
-            let decay = o.decay.of(path, *o.weight_decay);
-            (sgd(o, decay), (decay, None))
+            let (rate, decay) = numbers(&o.rates, *o.learning_rate, &o.decay, *o.weight_decay);
+            (sgd(o, rate, decay), (rate, decay, None))
         }
         Optimizer::Muon(o) if is_inner(path, slot) => {
-            let decay = o.decay.of(path, *o.weight_decay);
+            let (rate, decay) = numbers(&o.rates, *o.learning_rate, &o.decay, *o.weight_decay);
             let turned = turned(o.adjust, slot);
-            (muon(o, decay, turned), (decay, Some(turned)))
+            (muon(o, rate, decay, turned), (rate, decay, Some(turned)))
         }
         Optimizer::Muon(o) => {
-            let decay = o.others.decay.of(path, *o.others.weight_decay);
-            (adamw(&o.others, decay), (decay, None))
+            let o = &o.others;
+            let (rate, decay) = numbers(&o.rates, *o.learning_rate, &o.decay, *o.weight_decay);
+            (adamw(o, rate, decay), (rate, decay, None))
         }
     }
 }
 
 impl Updater {
-    /// An updater for these weights; parameters that `freeze` matches are not updated.
-    pub fn new(optimizer: &Optimizer, freeze: &Patterns, weights: &Weights) -> Self {
+    /// An updater for these weights; frozen parameters are not updated.
+    pub fn new(optimizer: &Optimizer, is_frozen: impl Fn(&str) -> bool, weights: &Weights) -> Self {
         let ids = ids(weights);
         let mut rules: Vec<Rule> = Vec::new();
-        let mut known: Vec<(f64, Option<f64>)> = Vec::new();
+        let mut known: Vec<Key> = Vec::new();
         let mut entries = IndexMap::new();
         for (path, slot) in weights.layout() {
             let Some(id) = ids.get(&(slot.place.rank, slot.place.index)) else { continue };
@@ -157,7 +163,7 @@ impl Updater {
                 rules.push(rule);
                 rules.len() - 1
             });
-            let trained = slot.trained && !freeze.matches(path);
+            let trained = slot.trained && !is_frozen(path);
             let entry = Entry { path: path.clone(), rank: slot.place.rank, trained, rule: at, state: None };
             entries.insert(*id, entry);
         }

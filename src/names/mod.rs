@@ -221,6 +221,16 @@ impl Pattern {
         self
     }
 
+    /// The rest of the pattern after a prefix; `None` if it does not begin with it.
+    pub fn without(&self, prefix: &str) -> Option<Self> {
+        let (first, rest) = self.pieces.split_first()?;
+        let Piece::Text(text) = first else { return None };
+        let text = text.strip_prefix(prefix)?;
+        let mut pieces = vec![Piece::Text(text.to_owned())];
+        pieces.extend(rest.iter().cloned());
+        Some(Self { pieces })
+    }
+
     /// The pattern after a prefix.
     pub fn with_prefix(&self, prefix: &str) -> Self {
         let mut pieces = vec![Piece::Text(prefix.to_owned())];
@@ -253,6 +263,12 @@ impl Names {
             paths: self.paths.as_ref().map(|own| format!("{prefix}{own}")),
             older: self.older.clone(),
         }
+    }
+
+    /// The rows whose tensors' names begin with a prefix, without it.
+    pub fn without(&self, prefix: &str) -> Self {
+        let row = |row: &Row| Some(Row { tensor: row.tensor.without(prefix)?, ..row.clone() });
+        Self { rows: self.rows.iter().filter_map(row).collect(), ..Self::default() }
     }
 
     /// These rows followed by those of `other`. `paths` and `older` are those of `self`.

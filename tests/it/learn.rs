@@ -5,6 +5,7 @@ use std::path::Path;
 use trafoc::compile::{Compilation, compile_tree};
 use trafoc::diag::{Diagnostic, Sink, render};
 use trafoc::field::{Context, Value};
+use trafoc::learn::data::Inherited;
 use trafoc::learn::recipe::{self, Recipe, agree};
 use trafoc::source::{SourceId, SourceMap};
 use trafoc::spec::load::{self, Files};
@@ -44,7 +45,10 @@ impl Pair {
         let id = sources.add(name, text);
         let recipe = recipe::read(&sources, id, &over, &mut sink);
         if let Some(recipe) = &recipe {
-            agree::check(recipe, &spec, &graph, &mut sink);
+            // A recipe for any trained body takes its tokenizer.
+            let has_tokenizer = text.contains("trafoc train DIR ");
+            let body = agree::Body { has_tokenizer, ..agree::Body::default() };
+            agree::check(recipe, &spec, &graph, body, &mut sink);
         }
         Pair {
             sources,
@@ -63,14 +67,26 @@ impl Pair {
         let words: Vec<&str> = command.split(' ').collect();
         let after = |flag: &str| words.iter().position(|w| *w == flag).map(|i| words[i + 1]);
         assert_eq!(after("--recipe"), Some(format!("specs/recipes/{name}.yaml").as_str()));
-        Pair::of_text(path.to_str().unwrap(), &text, &repository(words[0]), after("--variant"), over)
+        let spec = match (words[0], after("--head")) {
+            ("DIR", Some("span")) => "specs/bert-qa.yaml",
+            ("DIR", Some("tag")) => "tests/good/head-tag.yaml",
+            ("DIR", _) => "specs/bert-classify.yaml",
+            (spec, _) => spec,
+        };
+        Pair::of_text(path.to_str().unwrap(), &text, &repository(spec), after("--variant"), over)
     }
 
     /// Reads the data, which may report more errors.
     #[cfg(feature = "learn")]
     pub fn read(&mut self) {
         let recipe = self.recipe.clone().unwrap();
-        let read = trafoc::learn::data::prepare(&recipe, &self.spec, &self.sources, &mut self.sink);
+        let read = trafoc::learn::data::prepare(
+            &recipe,
+            &self.spec,
+            &Inherited::default(),
+            &self.sources,
+            &mut self.sink,
+        );
         assert_eq!(read.err(), Some(trafoc::learn::data::Refused::Data));
     }
 

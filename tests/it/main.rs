@@ -122,6 +122,9 @@ mod tidy;
 #[cfg(feature = "interp")]
 mod train;
 #[cfg(test)]
+#[cfg(feature = "interp")]
+mod tune;
+#[cfg(test)]
 mod typos;
 #[cfg(test)]
 #[cfg(feature = "interp")]

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use trafoc::interp::{Cache, Captures, Plan, Weights, device::device};
 use trafoc::ir::Lengths;
+use trafoc::learn::recipe::Optimizer;
 use trafoc::learn::recipe::agree::Task;
-use trafoc::learn::recipe::{Optimizer, Patterns};
 use trafoc::learn::sample::sample;
 use trafoc::learn::step::{self, Rules};
 use trafoc::learn::update::Updater;
@@ -78,7 +78,7 @@ fn one_point() {
     let learning = device("flex").unwrap().device.autodiff();
     let train = |steps| {
         let mut weights = Weights::init(&graph, &learning, 0).unwrap();
-        let mut updater = Updater::new(&Optimizer::usual(), &Patterns::default(), &weights);
+        let mut updater = Updater::new(&Optimizer::usual(), |_| false, &weights);
         let rules = Rules::plain(0);
         for number in 1..=steps {
             let batches = std::slice::from_ref(&batch);

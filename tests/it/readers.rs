@@ -378,7 +378,14 @@ mod learn {
             count += 1;
             ControlFlow::Continue(())
         };
-        let done = read::read(&recipe.data.format, &files, form, None, &mut faults, &mut visit);
+        let done = read::read(
+            &recipe.data.format,
+            &files,
+            form.map(|form| (form, None)),
+            None,
+            &mut faults,
+            &mut visit,
+        );
         if let Err(Refused::File { why, .. }) = done {
             assert!(!why.is_empty());
         }

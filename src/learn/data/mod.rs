@@ -17,6 +17,7 @@ mod encode;
 mod examples;
 pub mod file;
 mod form;
+mod inherited;
 mod order;
 pub mod picture;
 mod prepare;
@@ -29,6 +30,7 @@ pub use codebook::Codebook;
 pub use dataset::Dataset;
 pub use examples::{Context, Part, Question, Sequences};
 pub use form::Form;
+pub use inherited::Inherited;
 pub use order::{Loader, ORDER, Order};
 pub use prepare::{positions, prepare, proportions};
 

@@ -10,6 +10,7 @@ use super::encode::Encoder;
 use super::examples::Part;
 use super::file::Named;
 use super::form::Form;
+use super::inherited::Inherited;
 use super::order::Loader;
 use super::read::{Faults, Place, Raw, read};
 use crate::diag::{Code, Diagnostic, Sink};
@@ -22,17 +23,19 @@ use crate::parts::{Embed, Head};
 use crate::source::{SourceMap, Span};
 use crate::spec::ModelSpec;
 
-/// Reads the files that a recipe names. The recipe has been checked against the spec before.
+/// Reads the files that a recipe names. The recipe has been checked against the spec before. Training that starts
+/// from a trained model takes over what it brings along.
 ///
 /// # Errors
 /// A file cannot be read, or does not hold what the task needs; the diagnostics are in the sink.
 pub fn prepare(
     recipe: &Recipe,
     spec: &ModelSpec,
+    inherited: &Inherited,
     sources: &SourceMap,
     sink: &mut Sink,
 ) -> Result<Dataset, Refused> {
-    let plan = Plan::new(recipe, spec, sources)?;
+    let plan = Plan::new(recipe, spec, inherited, sources)?;
     let membership = plan.membership(sink)?;
     let codebook = plan.codebook(&membership, sink)?;
     let [train, validation, test] = plan.parts(&codebook, &membership, sink)?;
@@ -81,6 +84,7 @@ fn nothing_to_learn(recipe: &Recipe) -> Diagnostic {
 pub(super) struct Plan<'a> {
     recipe: &'a Recipe,
     spec: &'a ModelSpec,
+    inherited: &'a Inherited,
     sources: &'a SourceMap,
     pub(super) task: Task,
 }
@@ -130,10 +134,11 @@ impl<'a> Plan<'a> {
     pub(super) fn new(
         recipe: &'a Recipe,
         spec: &'a ModelSpec,
+        inherited: &'a Inherited,
         sources: &'a SourceMap,
     ) -> Result<Self, Refused> {
         let task = Task::of(spec).ok_or(Refused::Data)?;
-        Ok(Self { recipe, spec, sources, task })
+        Ok(Self { recipe, spec, inherited, sources, task })
     }
 
     /// The data set of these parts.
@@ -187,7 +192,8 @@ impl Plan<'_> {
         let mut index = 0;
         let mut faults = Faults::new(sink);
         let files = self.files(locations);
-        let (format, form, limit) = (&self.recipe.data.format, self.form(), self.limit());
+        let (format, limit) = (&self.recipe.data.format, self.limit());
+        let form = self.form().map(|form| (form, self.inherited.preparation.as_ref()));
         read(format, &files, form, limit, &mut faults, &mut |raw, place, faults| {
             // Questions about the same paragraph belong to the same part.
             let group = if let Raw::Question { paragraph, .. } = &raw { *paragraph } else { index };
@@ -270,16 +276,20 @@ impl Plan<'_> {
             return Err(Refused::Data);
         }
         let [classes, languages] = names;
-        let (tokenizer, source) = makers.finish(self, sink)?;
+        let (tokenizer, source) = match &self.recipe.tokens {
+            Some(_) => makers.finish(self, sink)?,
+            None => (self.inherited.tokenizer.clone(), self.inherited.source.clone()),
+        };
+        let classes = self.named(classes, sink);
         let codebook = Codebook {
             task: self.task,
             tokenizer,
             source,
-            classes: sorted(classes),
+            classes,
             languages: sorted(languages),
             several: matches!(&self.spec.head, Head::Classify(c) if c.multi_label),
             image: self.form(),
-            preparation: None,
+            preparation: self.inherited.preparation.clone(),
             writing: None,
             longest,
         };
@@ -288,6 +298,29 @@ impl Plan<'_> {
             true => Err(Refused::Data),
             false => Ok(codebook),
         }
+    }
+
+    /// The names of the classes by index: those of the head that training continues with, else those of the data.
+    fn named(&self, found: BTreeSet<String>, sink: &mut Sink) -> Vec<String> {
+        let own = &self.inherited.classes;
+        if own.is_empty() || classes(self.spec).is_none() {
+            return sorted(found);
+        }
+        let mut other = found.iter().filter(|name| !own.contains(name));
+        if let Some(first) = other.next() {
+            let shown: Vec<&str> = own.iter().take(12).map(String::as_str).collect();
+            let message = format!("the data has the class `{first}`, which the trained head does not have");
+            let head = self.spec.head.part();
+            sink.push(
+                Diagnostic::error(Code::DataMismatch, self.recipe.data.places.of("train"), message)
+                    .help(format!("its classes are {}", listed(&shown)))
+                    .help(format!(
+                        "`--head {head} --classes {}` begins with a new head for those of the data",
+                        found.len()
+                    )),
+            );
+        }
+        own.clone()
     }
 
     /// Compares the rows, classes and languages of the spec with those of the data.
@@ -310,7 +343,7 @@ impl Plan<'_> {
                 );
             } else if found > size {
                 sink.push(too_many(found, place, key, size, self.spec));
-            } else if found < size {
+            } else if found < size && self.recipe.tokens.is_some() {
                 let message = format!("the data has {found} tokens, but `{key}` has {size} rows");
                 sink.push(
                     Diagnostic::warning(Code::VocabMismatch, place, message)

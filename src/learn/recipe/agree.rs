@@ -12,9 +12,11 @@ use super::value::Pattern;
 use serde::{Deserialize, Serialize};
 
 use super::Recipe;
+use crate::diag::suggest::nearest_paths;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::words::listed;
-use crate::ir::{Graph, paths};
+use crate::ir::{Graph, Layer, paths};
+use crate::learn::start::Origins;
 use crate::parts::Head;
 use crate::parts::init::matches;
 use crate::source::Span;
@@ -94,8 +96,29 @@ impl Task {
     }
 }
 
+/// What is known of the trained model from which training starts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Body<'a> {
+    /// Whether it has a tokenizer.
+    pub has_tokenizer: bool,
+    /// The weights with which training starts.
+    pub start: Weights<'a>,
+}
+
+/// The weights with which training starts.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Weights<'a> {
+    /// All parameters start fresh.
+    #[default]
+    Fresh,
+    /// Those of a trained model, except for some.
+    Trained(&'a Origins),
+    /// Those of a checkpoint of the same run.
+    Checkpoint,
+}
+
 /// Reports every disagreement between a recipe and a spec.
-pub fn check(recipe: &Recipe, spec: &ModelSpec, graph: &Graph, sink: &mut Sink) {
+pub fn check(recipe: &Recipe, spec: &ModelSpec, graph: &Graph, body: Body<'_>, sink: &mut Sink) {
     let head = spec.places.of("head");
     let Some(task) = Task::of(spec) else {
         let message = format!("a model with the head `{}` has no target to be trained on", spec.head.part());
@@ -105,7 +128,7 @@ pub fn check(recipe: &Recipe, spec: &ModelSpec, graph: &Graph, sink: &mut Sink) 
         );
         return;
     };
-    let agreement = Agreement { recipe, spec, graph, task, head };
+    let agreement = Agreement { recipe, spec, graph, body, task, head };
     agreement.format(sink);
     agreement.tokens(sink);
     agreement.figures(sink);
@@ -117,6 +140,7 @@ struct Agreement<'a> {
     recipe: &'a Recipe,
     spec: &'a ModelSpec,
     graph: &'a Graph,
+    body: Body<'a>,
     task: Task,
     head: Span,
 }
@@ -223,6 +247,7 @@ impl Agreement<'_> {
                 sink.push(Diagnostic::error(Code::UnusedKey, place, message).help("remove it"));
                 return;
             }
+            (None, _) if self.body.has_tokenizer => return,
             (None, _) => {
                 let message = "the recipe does not say how text becomes tokens";
                 sink.push(
@@ -318,16 +343,20 @@ impl Agreement<'_> {
             Ok(all) => all.into_iter().map(|(path, _)| path).collect(),
             Err(_) => paths::folded(self.graph).into_iter().map(|p| p.path).collect(),
         };
-        let decays = self.recipe.optimizer.decays();
-        let rules = decays.iter().flat_map(|d| d.0.iter().map(|(pattern, _)| pattern));
+        let rules = self.recipe.optimizer.patterns();
+        let excepted = self.recipe.start.iter().flat_map(|start| &start.except.0);
         let idle = |p: &&Pattern| !known.iter().any(|path| matches(&p.text, path));
-        for pattern in rules.chain(&self.recipe.freeze.0).filter(idle) {
+        for pattern in rules.chain(&self.recipe.freeze.0).chain(excepted).filter(idle) {
             let message = format!("no parameter's path matches `{}`", pattern.text);
-            sink.push(
-                Diagnostic::error(Code::UnusedRule, pattern.span, message)
-                    .help("`trafoc show SPEC` lists the paths; `*` matches any text"),
-            );
+            let diagnostic = Diagnostic::error(Code::UnusedRule, pattern.span, message);
+            let diagnostic = match nearest(&pattern.text, known.iter()) {
+                Some(near) => diagnostic.help(format!("there is `{near}`")),
+                None => diagnostic,
+            };
+            sink.push(diagnostic.help("`trafoc show SPEC` lists the paths; `*` matches any text"));
         }
+        self.frozen(&known, sink);
+        self.adapted(sink);
         let all_frozen = known.iter().all(|path| self.recipe.freeze.matches(path));
         if all_frozen && !self.recipe.freeze.0.is_empty() {
             let place = self.recipe.places.of("freeze");
@@ -335,6 +364,94 @@ impl Agreement<'_> {
             sink.push(Diagnostic::error(Code::OutOfRange, place, message).help("freeze fewer parameters"));
         }
     }
+}
+
+impl Agreement<'_> {
+    /// Reports an adaptation of nothing: patterns that match no projection, and a model that is not trained yet.
+    fn adapted(&self, sink: &mut Sink) {
+        let Some(lora) = self.recipe.lora() else { return };
+        if matches!(self.body.start, Weights::Fresh) {
+            let message = "`adapt` keeps the weights of a trained model, and here all parameters start fresh";
+            sink.push(
+                Diagnostic::error(Code::FrozenFresh, self.recipe.places.of("adapt"), message)
+                    .help("`start: {from: DIR}` starts from the weights of a trained model"),
+            );
+        }
+        let projections: Vec<String> = paths::layers(self.graph)
+            .into_iter()
+            .filter(|(_, layer)| matches!(layer, Layer::Linear { .. }))
+            .map(|(path, _)| path)
+            .collect();
+        let is_of = |pattern: &Pattern, layer: &String| {
+            matches(&pattern.text, layer) || matches(&pattern.text, &paths::join(layer, "weight"))
+        };
+        for pattern in lora.on.0.iter().filter(|p| !projections.iter().any(|layer| is_of(p, layer))) {
+            let message = format!("no projection's path matches `{}`", pattern.text);
+            let diagnostic = Diagnostic::error(Code::UnusedRule, pattern.span, message);
+            let diagnostic = match nearest(&pattern.text, projections.iter()) {
+                Some(near) => diagnostic.help(format!("there is `{near}`")),
+                None => diagnostic,
+            };
+            sink.push(diagnostic.help("`trafoc show SPEC` lists the paths; `*` matches any text"));
+        }
+    }
+
+    /// Reports parameters that are frozen and start fresh, so that they keep random numbers.
+    fn frozen(&self, known: &BTreeSet<String>, sink: &mut Sink) {
+        let freeze = &self.recipe.freeze;
+        let place = self.recipe.places.of("freeze");
+        let start = match self.body.start {
+            Weights::Trained(start) => start,
+            Weights::Checkpoint => return,
+            Weights::Fresh => {
+                if known.iter().any(|path| freeze.matches(path)) {
+                    let message = "all parameters start fresh, so those that are frozen keep random numbers";
+                    sink.push(
+                        Diagnostic::warning(Code::FrozenFresh, place, message)
+                            .help("`start: {from: DIR}` starts from the weights of a trained model"),
+                    );
+                }
+                return;
+            }
+        };
+        let mut fresh = start.fresh.iter().filter(|path| freeze.matches(path));
+        if let Some(first) = fresh.next() {
+            let more = match fresh.count() {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            let message =
+                format!("`{first}`{more} would start fresh and never be trained, because it is frozen");
+            sink.push(
+                Diagnostic::error(Code::FrozenFresh, place, message)
+                    .help("freeze only what is taken over from the trained model"),
+            );
+        }
+    }
+}
+
+/// The pattern that is most similar to one that matches nothing, and matches a path. Of a pattern with `*` only what comes
+/// before the first is compared with the beginnings of paths, or what comes after the last with their ends.
+fn nearest<'p>(pattern: &str, known: impl Iterator<Item = &'p String>) -> Option<String> {
+    let words: Vec<&str> = pattern.split('.').collect();
+    let is_open = |word: &&str| word.contains('*');
+    let (Some(first), Some(last)) = (words.iter().position(is_open), words.iter().rposition(is_open)) else {
+        return nearest_paths(pattern, known.map(String::as_str), 1).first().map(|near| (*near).to_owned());
+    };
+    let part = |path: &String| {
+        let own: Vec<&str> = path.split('.').collect();
+        let skipped = own.len().checked_sub(words.len() - last - 1)?;
+        let part = if first > 0 { own.get(..first) } else { own.get(skipped..) };
+        part.map(|part| part.join("."))
+    };
+    let parts: BTreeSet<String> = known.filter_map(part).collect();
+    let (wanted, before, after) = match first {
+        0 => (words.get(last + 1..)?, words.get(..=last)?, &[][..]),
+        _ => (words.get(..first)?, &[][..], words.get(first..)?),
+    };
+    let near = *nearest_paths(&wanted.join("."), parts.iter().map(String::as_str), 1).first()?;
+    let all = before.iter().copied().chain([near]).chain(after.iter().copied());
+    Some(all.collect::<Vec<_>>().join("."))
 }
 
 /// The diagnostic for a tokenizer with more tokens than the spec's embedding table has rows.

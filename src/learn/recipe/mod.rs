@@ -15,18 +15,22 @@
 //!
 //! To add an optimizer, a schedule, a data format or a tokenizer, add a record and a row in its slot.
 
+pub mod adapt;
 pub mod agree;
 pub mod data;
 pub mod optimizer;
 pub mod run;
 pub mod schedule;
+pub mod start;
 pub mod tokens;
 pub mod value;
 
+pub use adapt::{Adapt, Lora};
 pub use data::{Data, Format};
 pub use optimizer::Optimizer;
 pub use run::{Batch, Checkpoint, Evaluate, Masking, Metric, Reduction, Split, Stop};
 pub use schedule::Schedule;
+pub use start::Start;
 pub use tokens::Tokens;
 pub use value::{Decay, Location, Locations, Pattern, Patterns};
 
@@ -56,8 +60,12 @@ record! {
         recipe: Count = value(Count(VERSION));
         /// The data the model is trained on.
         data: Data = required;
-        /// How text is divided into tokens. Required unless the input is an image.
+        /// How text is divided into tokens. Required unless the input is an image, or training starts from a
+        /// model that has a tokenizer.
         tokens: Option<Tokens> = absent;
+        /// The trained model from whose weights training starts. A run or a Hugging Face model directory starts
+        /// from its own weights unless `--from-scratch` is given, any other spec from random ones.
+        start: Option<Start> = absent;
         /// How gradients change parameters.
         optimizer: Optimizer = value(Optimizer::usual());
         /// How the learning rate changes over the steps.
@@ -79,6 +87,8 @@ record! {
         label_smoothing: Probability = value(Probability(0.0));
         /// Which tokens are masked; for the head `mlm`.
         masking: Option<Masking> = absent;
+        /// How the trained model is adapted, without changing its own weights.
+        adapt: Option<Adapt> = absent;
         /// Parameters that are not trained, by path; `*` matches any text.
         freeze: Patterns = value(Patterns::default());
         /// When a checkpoint is written, and how many are kept.
@@ -95,6 +105,10 @@ record! {
         ("epochs", Is::Given),
         ("steps", Is::Given),
         "`steps` and `epochs` both set how long training lasts",
+    ), Rule::excludes(
+        ("freeze", Is::NotEmpty),
+        ("adapt", Is::Given),
+        "`adapt` freezes all weights of the trained model, so `freeze` would have no effect",
     )]; pairs Self::pairs; check Self::check;
 }
 
@@ -154,6 +168,18 @@ impl Recipe {
         ok
     }
 
+    /// Whether a parameter is not trained: one that `freeze` matches, or with `adapt` one of the trained model.
+    pub fn is_frozen(&self, path: &str) -> bool {
+        let is_fresh = || self.start.as_ref().is_some_and(|start| start.except.matches(path));
+        let is_kept = self.adapt.is_some() && !adapt::is_added(path) && !is_fresh();
+        is_kept || self.freeze.matches(path)
+    }
+
+    /// The low-rank adaptation, if there is one.
+    pub fn lora(&self) -> Option<&Lora> {
+        self.adapt.as_ref().map(|Adapt::Lora(lora)| lora)
+    }
+
     /// The number of steps, given the number of steps in one epoch.
     pub fn total_steps(&self, steps_of_epoch: u64) -> u64 {
         match (self.steps, self.epochs) {
@@ -179,7 +205,9 @@ pub fn schema() -> serde_json::Value {
 
 /// Whether a word names a part. The code that applies settings to a recipe needs to know this.
 pub fn is_part(word: &str) -> bool {
-    [Optimizer::PARTS, Schedule::PARTS, Format::PARTS, Tokens::PARTS].iter().any(|p| p.contains(&word))
+    [Optimizer::PARTS, Schedule::PARTS, Format::PARTS, Tokens::PARTS, Adapt::PARTS]
+        .iter()
+        .any(|p| p.contains(&word))
 }
 
 /// Decodes one source with settings applied to it. Returns `None` if there is any error; the errors are in

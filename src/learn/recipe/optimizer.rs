@@ -1,6 +1,6 @@
 //! How gradients change parameters. The defaults are PyTorch's.
 
-use super::value::{Betas, Decay};
+use super::value::{Betas, Decay, Pattern, Rates};
 use crate::field::record::{Places, choice, record, slot};
 use crate::field::rule::{Is, Rule};
 use crate::field::{NotNegative, Positive, Share, Size};
@@ -10,6 +10,9 @@ record! {
     pub struct Adam as "adam" {
         /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
+        /// Other learning rates by parameter path, before the schedule's factor; the last pattern that matches
+        /// applies.
+        rates: Rates = value(Rates::default());
         /// The decay rates of the running mean and of the running square.
         betas: Betas = value(Betas(0.9, 0.999));
         /// Added to the root, so that nothing is divided by zero.
@@ -26,6 +29,9 @@ record! {
     pub struct AdamW as "adamw" {
         /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
+        /// Other learning rates by parameter path, before the schedule's factor; the last pattern that matches
+        /// applies.
+        rates: Rates = value(Rates::default());
         /// The decay rates of the running mean and of the running square.
         betas: Betas = value(Betas(0.9, 0.999));
         /// Added to the root, so that nothing is divided by zero.
@@ -41,6 +47,9 @@ record! {
     pub struct Sgd as "sgd" {
         /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
+        /// Other learning rates by parameter path, before the schedule's factor; the last pattern that matches
+        /// applies.
+        rates: Rates = value(Rates::default());
         /// The factor on the running sum of gradients (momentum) in each step.
         momentum: Share = value(Share(0.0));
         /// The share by which a new gradient is reduced as it is added to the momentum.
@@ -77,6 +86,9 @@ record! {
     pub struct Muon as "muon" {
         /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
+        /// Other learning rates by parameter path, before the schedule's factor; the last pattern that matches
+        /// applies.
+        rates: Rates = value(Rates::default());
         /// The factor on the running sum of gradients (momentum) in each step.
         momentum: Share = value(Share(0.95));
         /// Whether Nesterov's momentum is used, which looks one step ahead.
@@ -101,6 +113,7 @@ impl AdamW {
     pub fn usual() -> Self {
         Self {
             learning_rate: Positive(1e-3),
+            rates: Rates::default(),
             betas: Betas(0.9, 0.999),
             eps: Positive(1e-8),
             weight_decay: NotNegative(0.01),
@@ -148,5 +161,21 @@ impl Optimizer {
             Self::Sgd(o) => vec![&o.decay],
             Self::Muon(o) => vec![&o.decay, &o.others.decay],
         }
+    }
+
+    /// The learning rates by path; `muon` has a second list for its other parameters.
+    pub fn rates(&self) -> Vec<&Rates> {
+        match self {
+            Self::Adam(o) => vec![&o.rates],
+            Self::AdamW(o) => vec![&o.rates],
+            Self::Sgd(o) => vec![&o.rates],
+            Self::Muon(o) => vec![&o.rates, &o.others.rates],
+        }
+    }
+
+    /// All patterns of parameter paths.
+    pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        let decays = self.decays().into_iter().flat_map(|decay| decay.patterns());
+        decays.chain(self.rates().into_iter().flat_map(|rates| rates.patterns()))
     }
 }

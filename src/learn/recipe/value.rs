@@ -1,11 +1,12 @@
-//! Types of values that occur only in recipes: paths of files, patterns of parameter paths, rules of weight
-//! decay.
+//! Types of values that occur only in recipes: paths of files, patterns of parameter paths, numbers by
+//! path.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use crate::field::record::entry;
 use crate::field::value::{Shape, plain, wrong_kind};
-use crate::field::{Context, NotNegative, Share, Value};
+use crate::field::{Context, NotNegative, Positive, Share, Value};
 use crate::source::{SourceMap, Span};
 use crate::syntax::tree::{Kind, Node};
 
@@ -139,40 +140,58 @@ impl Value for Patterns {
     }
 }
 
-/// Weight decay by parameter path; the last pattern that matches applies.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Decay(pub Vec<(Pattern, NotNegative)>);
+/// Numbers by parameter path; the last pattern that matches applies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByPath<T>(pub Vec<(Pattern, T)>);
 
-impl Decay {
-    /// The weight decay of a parameter; `otherwise` is the optimizer's own, which applies if no pattern
-    /// matches.
-    pub fn of(&self, path: &str, otherwise: f64) -> f64 {
-        let mut hits = self.0.iter().filter(|(p, _)| crate::parts::init::matches(&p.text, path));
-        hits.next_back().map_or(otherwise, |(_, decay)| **decay)
+/// Weight decay by parameter path.
+pub type Decay = ByPath<NotNegative>;
+
+/// Learning rates by parameter path.
+pub type Rates = ByPath<Positive>;
+
+impl<T> Default for ByPath<T> {
+    fn default() -> Self {
+        Self(Vec::new())
     }
 }
 
-impl Value for Decay {
+impl<T: Deref<Target = f64>> ByPath<T> {
+    /// The number of a parameter; `otherwise` is the optimizer's own, which applies if no pattern matches.
+    pub fn of(&self, path: &str, otherwise: f64) -> f64 {
+        let mut hits = self.0.iter().filter(|(p, _)| crate::parts::init::matches(&p.text, path));
+        hits.next_back().map_or(otherwise, |(_, number)| **number)
+    }
+}
+
+impl<T> ByPath<T> {
+    /// The patterns, in the order in which they apply.
+    pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.0.iter().map(|(pattern, _)| pattern)
+    }
+}
+
+impl<T: Value> Value for ByPath<T> {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         let Some(entries) = node.entries() else {
             wrong_kind(node, "a map from path patterns to numbers", cx);
             return None;
         };
-        let rules: Vec<Option<(Pattern, NotNegative)>> = entries
+        let rules: Vec<Option<(Pattern, T)>> = entries
             .iter()
             .map(|e| {
                 let pattern = Pattern { text: e.key.clone(), span: e.key_span };
-                NotNegative::decode(&e.value, cx).map(|decay| (pattern, decay))
+                T::decode(&e.value, cx).map(|number| (pattern, number))
             })
             .collect();
         rules.into_iter().collect::<Option<_>>().map(Self)
     }
     fn encode(&self) -> Node {
-        let entries = self.0.iter().map(|(p, decay)| entry(&p.text, decay.encode())).collect();
+        let entries = self.0.iter().map(|(p, number)| entry(&p.text, number.encode())).collect();
         Node::map(entries, Span::default())
     }
     fn describe() -> Shape {
-        Shape::Map(NotNegative::describe)
+        Shape::Map(T::describe)
     }
 }
 

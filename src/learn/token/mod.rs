@@ -13,6 +13,7 @@ mod guard;
 mod maker;
 pub mod merges;
 pub mod subword;
+pub mod vocabulary;
 pub mod words;
 
 pub use bytes::Bytes;

@@ -117,31 +117,7 @@ impl Subword {
     /// # Errors
     /// `encoder` is not a map from tokens to ids, or the two do not form a tokenizer.
     pub fn from_gpt(encoder: &str, merges: &str) -> Result<Self, String> {
-        let vocab: BTreeMap<String, u32> = serde_json::from_str(encoder).map_err(|e| e.to_string())?;
-        let lines = merges.lines().filter(|l| !l.starts_with("#version") && !l.trim().is_empty());
-        let merges: Vec<&str> = lines.collect();
-        let ends_words = merges.iter().any(|m| m.ends_with("</w>"));
-        let mut json = match ends_words {
-            true => json!({
-                "normalizer": bert_normalizer(true),
-                "pre_tokenizer": { "type": "BertPreTokenizer" },
-                "decoder": { "type": "BPEDecoder", "suffix": "</w>" },
-                "model": { "type": "BPE", "unk_token": "<unk>", "end_of_word_suffix": "</w>" },
-            }),
-            false => json!({
-                "pre_tokenizer": byte_level(),
-                "decoder": byte_level(),
-                "model": { "type": "BPE" },
-            }),
-        };
-        let special: Vec<&str> =
-            ["<|endoftext|>", "<unk>"].into_iter().filter(|m| vocab.contains_key(*m)).collect();
-        set(&mut json, "added_tokens", added(&special, |m| vocab.get(m).copied().unwrap_or(0)));
-        if let Some(model) = json.get_mut("model") {
-            set(model, "vocab", json!(vocab));
-            set(model, "merges", json!(merges));
-        }
-        Self::from_json(&whole(json).to_string())
+        Self::from_json(&whole(bpe(encoder, merges, false)?).to_string())
     }
 
     /// The size of the vocabulary: the highest id plus one.
@@ -198,14 +174,46 @@ impl Subword {
     }
 }
 
-fn set(json: &mut Json, key: &str, value: Json) {
+/// The parts of a `tokenizer.json` for the vocabulary and the merges of GPT-2, or of GPT-1, where `</w>` ends the last
+/// token of a word. With `prefix`, a space is put before a text.
+pub(super) fn bpe(encoder: &str, merges: &str, prefix: bool) -> Result<Json, String> {
+    let vocab: BTreeMap<String, u32> = serde_json::from_str(encoder).map_err(|e| e.to_string())?;
+    let lines = merges.lines().filter(|l| !l.starts_with("#version") && !l.trim().is_empty());
+    let merges: Vec<&str> = lines.collect();
+    let ends_words = merges.iter().any(|m| m.ends_with("</w>"));
+    let mut split = byte_level();
+    set(&mut split, "add_prefix_space", json!(prefix));
+    let mut json = match ends_words {
+        true => json!({
+            "normalizer": bert_normalizer(true),
+            "pre_tokenizer": { "type": "BertPreTokenizer" },
+            "decoder": { "type": "BPEDecoder", "suffix": "</w>" },
+            "model": { "type": "BPE", "unk_token": "<unk>", "end_of_word_suffix": "</w>" },
+        }),
+        false => json!({
+            "pre_tokenizer": split,
+            "decoder": byte_level(),
+            "model": { "type": "BPE" },
+        }),
+    };
+    let special: Vec<&str> =
+        ["<|endoftext|>", "<unk>"].into_iter().filter(|m| vocab.contains_key(*m)).collect();
+    set(&mut json, "added_tokens", added(&special, |m| vocab.get(m).copied().unwrap_or(0)));
+    if let Some(model) = json.get_mut("model") {
+        set(model, "vocab", json!(vocab));
+        set(model, "merges", json!(merges));
+    }
+    Ok(json)
+}
+
+pub(super) fn set(json: &mut Json, key: &str, value: Json) {
     if let Some(map) = json.as_object_mut() {
         map.insert(key.to_owned(), value);
     }
 }
 
 /// Adds the keys that every `tokenizer.json` must have; those that are not given become `null`.
-fn whole(mut json: Json) -> Json {
+pub(super) fn whole(mut json: Json) -> Json {
     set(&mut json, "version", json!("1.0"));
     for key in ["truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder"] {
         if json.get(key).is_none() {
@@ -228,7 +236,7 @@ fn byte_level() -> Json {
     json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true })
 }
 
-fn bert_normalizer(lower: bool) -> Json {
+pub(super) fn bert_normalizer(lower: bool) -> Json {
     json!({ "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
             "strip_accents": null, "lowercase": lower })
 }

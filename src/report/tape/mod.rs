@@ -15,12 +15,23 @@ pub use forward::{Pass, forward};
 use std::collections::BTreeMap;
 
 use crate::ir::op::training::Passing;
-use crate::ir::{DType, Graph, Lengths, Type, ValueId, Verified};
+use crate::ir::{DType, Graph, Lengths, Type, ValueId, Verified, paths};
 
 /// Activation memory: the largest number of bytes that a training step holds in addition to parameters,
 /// gradients and the optimizer's state.
 pub fn activation_memory(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
-    let mut tape = Tape::new(graph, element, true);
+    activation_memory_of(graph, lengths, element, None)
+}
+
+/// As [`activation_memory`], where parameters with these paths are frozen: they get no gradient, and what is computed
+/// from them and from inputs alone keeps nothing.
+pub fn activation_memory_of(
+    graph: &Verified,
+    lengths: &Lengths,
+    element: u128,
+    is_frozen: Option<&dyn Fn(&str) -> bool>,
+) -> u128 {
+    let mut tape = Tape { is_frozen, ..Tape::new(graph, element, true) };
     let root = graph.module(graph.root);
     let arguments: Vec<Tracked> = (0..root.args)
         .map(|i| {
@@ -80,9 +91,10 @@ struct Parameter {
     bytes: u128,
 }
 
-#[derive(Debug)]
 struct Tape<'a> {
     graph: &'a Graph,
+    /// Whether the parameter with a path is frozen; `None` if none is.
+    is_frozen: Option<&'a dyn Fn(&str) -> bool>,
     /// Whether gradients are computed afterwards. Without them nothing is kept, attention is one fused operation,
     /// and what is computed feature by feature takes the place of its input.
     is_training: bool,
@@ -112,6 +124,7 @@ impl<'a> Tape<'a> {
     fn new(graph: &'a Graph, element: u128, is_training: bool) -> Self {
         Self {
             graph,
+            is_frozen: None,
             is_training,
             is_cached: false,
             shows_attention: false,
@@ -179,6 +192,12 @@ impl<'a> Tape<'a> {
     fn gradient(&mut self) -> usize {
         self.gradients.push(None);
         self.gradients.len() - 1
+    }
+
+    /// Whether the layer with these members from the root down has a parameter of this name that is frozen.
+    fn is_frozen(&self, path: &[u64], name: &str) -> bool {
+        let Some(is_frozen) = self.is_frozen else { return false };
+        paths::of_members(self.graph, path).is_some_and(|path| is_frozen(&paths::join(&path, name)))
     }
 
     /// The gradient of a parameter that consists of one or more tensors.
@@ -289,7 +308,8 @@ impl<'a> Tape<'a> {
     ) -> Tracked {
         const ENDS: u64 = 2;
         let between = times.saturating_sub(2 * ENDS);
-        if between == 0 {
+        // Patterns may name single blocks, which then are not alike.
+        if between == 0 || self.is_frozen.is_some() {
             return (0..times).fold(x, |x, i| one(self, x, i));
         }
         let first = one(self, x, 0);

@@ -4,7 +4,9 @@ use super::{Tape, Tracked};
 use crate::ir::op::meaning::Site;
 use crate::ir::op::training::{Entry, Operand, Passing, Training};
 use crate::ir::paths::elements;
-use crate::ir::{Lengths, Member, MemberKind, Module, ModuleId, Node, Op, Run, ValueId, stack_len};
+use crate::ir::{
+    Graph, Lengths, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Run, ValueId, stack_len,
+};
 
 impl Tape<'_> {
     /// What comes of running a module: its results, each held once.
@@ -113,6 +115,12 @@ impl Tape<'_> {
             let path: Vec<u64> = path.iter().copied().chain(members.iter().map(|m| m.0 as u64)).collect();
             let bytes: Vec<u128> =
                 node.outputs.iter().map(|id| self.bytes(&module.value(*id).ty, lengths)).collect();
+            if self.is_frozen(&path, name_of(module, self.graph, members)) {
+                return bytes
+                    .into_iter()
+                    .map(|bytes| Tracked { buffer: None, bytes, gradient: None, is_strided: false })
+                    .collect();
+            }
             let (gradient, bytes) = self.parameter(&path, &bytes);
             return vec![Tracked { buffer: None, bytes, gradient: Some(gradient), is_strided: false }];
         }
@@ -138,7 +146,7 @@ impl Tape<'_> {
         let Some(id) = node.op.meaning().member() else { return Tracked::default() };
         let MemberKind::Layer(layer) = &module.member(id).kind else { return Tracked::default() };
         let path: Vec<u64> = path.iter().copied().chain([id.0 as u64]).collect();
-        let trained = layer.parameters().into_iter().filter(|p| p.trained);
+        let trained = layer.parameters().into_iter().filter(|p| p.trained && !self.is_frozen(&path, p.name));
         let tensors: Vec<u128> = trained.map(|p| elements(&p.shape).saturating_mul(self.element)).collect();
         let (gradient, bytes) = self.parameter(&path, &tensors);
         Tracked { buffer: None, bytes, gradient: (bytes > 0).then_some(gradient), is_strided: false }
@@ -262,6 +270,16 @@ impl Tape<'_> {
             first = first.saturating_add(run.count);
         }
         sum
+    }
+}
+
+/// The name of the parameter that `Op::Weight` reads: the first of the layer at these members.
+fn name_of(module: &Module, graph: &Graph, members: &[MemberId]) -> &'static str {
+    let Some((first, rest)) = members.split_first() else { return "" };
+    match &module.member(*first).kind {
+        MemberKind::Layer(layer) => layer.parameters().first().map_or("", |p| p.name),
+        MemberKind::Module(child) => name_of(graph.module(*child), graph, rest),
+        MemberKind::Stack(_) => "",
     }
 }
 

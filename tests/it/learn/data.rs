@@ -1,13 +1,13 @@
 //! From the data in the repository, and from texts of the tests, to batches.
 
 use super::Pair;
-use trafoc::learn::data::{Array, Dataset, Labels, Loader, prepare};
+use trafoc::learn::data::{Array, Dataset, Inherited, Labels, Loader, prepare};
 use trafoc::learn::recipe::Split;
 
 /// The data of a recipe without errors.
 pub fn prepared(pair: &mut Pair) -> Dataset {
     let recipe = pair.recipe.clone().unwrap_or_else(|| panic!("{}", pair.rendered()));
-    let data = prepare(&recipe, &pair.spec, &pair.sources, &mut pair.sink);
+    let data = prepare(&recipe, &pair.spec, &Inherited::default(), &pair.sources, &mut pair.sink);
     data.unwrap_or_else(|e| panic!("{e:?}\n{}", pair.rendered()))
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use trafoc::learn::data::store::{self, StoreError};
-use trafoc::learn::data::{Dataset, prepare};
+use trafoc::learn::data::{Dataset, Inherited, prepare};
 use trafoc::learn::random::Stream;
 use trafoc::learn::whole::{FileList, LIST};
 
@@ -57,7 +57,7 @@ fn pairs() -> Vec<(String, Pair)> {
 
 fn read(pair: &mut Pair) -> Dataset {
     let recipe = pair.recipe.clone().unwrap_or_else(|| panic!("{}", pair.rendered()));
-    let data = prepare(&recipe, &pair.spec, &pair.sources, &mut pair.sink);
+    let data = prepare(&recipe, &pair.spec, &Inherited::default(), &pair.sources, &mut pair.sink);
     data.unwrap_or_else(|e| panic!("{e:?}\n{}", pair.rendered()))
 }
 
@@ -69,7 +69,7 @@ fn write(pair: &Pair, data: &Dataset, folder: &Path) -> store::Written {
 
 fn open(pair: &mut Pair, folder: &Path) -> Result<Dataset, StoreError> {
     let recipe = pair.recipe.clone().unwrap();
-    store::open(folder, &recipe, &pair.spec, &pair.sources, &mut pair.sink)
+    store::open(folder, &recipe, &pair.spec, &Inherited::default(), &pair.sources, &mut pair.sink)
 }
 
 #[test]

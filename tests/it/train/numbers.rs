@@ -132,7 +132,7 @@ impl Training {
     fn new(graph: &Verified, recipe: &str) -> Self {
         let weights = Weights::init(graph, &device().autodiff(), 3).unwrap();
         let (optimizer, freeze) = optimizer(recipe);
-        let updater = Updater::new(&optimizer, &freeze, &weights);
+        let updater = Updater::new(&optimizer, |path| freeze.matches(path), &weights);
         let weights = Some(updater.freeze(weights));
         let plan = Plan::new(graph, &Captures::none()).unwrap();
         Self { plan, weights, updater, rules: Rules::plain(1) }

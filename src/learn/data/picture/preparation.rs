@@ -2,7 +2,7 @@
 //! model.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use super::resample::{Filter, Pixels};
 use crate::diag::suggest::suggest;
@@ -72,6 +72,10 @@ struct Processor {
     std: [f64; 3],
 }
 
+/// The filters by the numbers that Pillow gives them.
+const FILTERS: [Filter; 6] =
+    [Filter::Nearest, Filter::Lanczos, Filter::Bilinear, Filter::Bicubic, Filter::Box, Filter::Hamming];
+
 /// Keys that do not change any number.
 const IDLE: &[&str] = &[
     "image_processor_type",
@@ -123,6 +127,34 @@ impl Preparation {
         }
     }
 
+    /// The `preprocessor_config.json` that describes these steps.
+    pub fn config(&self) -> Json {
+        let whole = |[height, width]: [usize; 2]| json!({ "height": height, "width": width });
+        let mut config = json!({
+            "image_processor_type": "DeiTImageProcessor", "do_resize": self.resize.is_some(),
+            "do_center_crop": self.crop.is_some(), "do_rescale": true, "rescale_factor": self.factor,
+            "do_normalize": self.normal.is_some(),
+        });
+        if let Some((size, filter)) = self.resize {
+            config["size"] = match size {
+                Size::Whole(size) => whole(size),
+                Size::Shorter(side) => json!({ "shortest_edge": side }),
+            };
+            config["resample"] = json!(FILTERS.iter().position(|known| *known == filter));
+            if matches!(size, Size::Shorter(_)) {
+                config["image_processor_type"] = json!("BitImageProcessor");
+            }
+        }
+        if let Some(size) = self.crop {
+            config["crop_size"] = whole(size);
+        }
+        if let Some((mean, std)) = &self.normal {
+            config["image_mean"] = json!(mean);
+            config["image_std"] = json!(std);
+        }
+        config
+    }
+
     /// The numbers of an image, `[C, H, W]`.
     ///
     /// # Errors
@@ -147,13 +179,18 @@ impl Preparation {
         }
         let mut values = Vec::with_capacity(form.size());
         for channel in 0..form.channels {
-            let of = |all: &[f64]| all.get(channel).or(all.first()).copied();
-            let normal = self.normal.as_ref().and_then(|(mean, std)| of(mean).zip(of(std)));
-            let (mean, std) = normal.unwrap_or((0.0, 1.0));
             let own = pixels.bytes.iter().skip(channel).step_by(form.channels);
-            values.extend(own.map(|byte| ((f64::from(*byte) * self.factor - mean) / std) as f32));
+            values.extend(own.map(|byte| self.value(channel, f64::from(*byte))));
         }
         Ok(values)
+    }
+
+    /// The number for a byte of a channel, 0 to 255.
+    pub fn value(&self, channel: usize, byte: f64) -> f32 {
+        let of = |all: &[f64]| all.get(channel).or(all.first()).copied();
+        let normal = self.normal.as_ref().and_then(|(mean, std)| of(mean).zip(of(std)));
+        let (mean, std) = normal.unwrap_or((0.0, 1.0));
+        ((byte * self.factor - mean) / std) as f32
     }
 }
 
@@ -270,16 +307,8 @@ impl Reading<'_> {
     }
 
     fn filter(&mut self) -> Option<Filter> {
-        let by_number = [
-            Filter::Nearest,
-            Filter::Lanczos,
-            Filter::Bilinear,
-            Filter::Bicubic,
-            Filter::Box,
-            Filter::Hamming,
-        ];
         let given = self.get("resample")?;
-        let found = given.as_u64().and_then(|n| by_number.get(usize::try_from(n).ok()?).copied());
+        let found = given.as_u64().and_then(|n| FILTERS.get(usize::try_from(n).ok()?).copied());
         let named = || serde_json::from_value(Json::from(given.as_str()?.to_ascii_lowercase())).ok();
         found.or_else(named).or_else(|| self.fault("resample", "a filter's number, from 0 to 5"))
     }

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use super::raw::{Faults, Place, Raw, Visit, each_line};
+use crate::diag::{Code, Diagnostic};
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
 use crate::learn::data::form::Form;
@@ -17,12 +18,18 @@ const RESIZE: &str = "`{images: {resize: true}}` brings it to the model's size";
 pub fn folders(
     images: &Images,
     files: &[Named],
-    form: Option<Form>,
+    form: Option<(Form, Option<&Preparation>)>,
     faults: &mut Faults<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<(), Refused> {
-    let Some(form) = form else { return Ok(()) };
-    let preparation = Preparation::plain(form, images.resize);
+    let Some((form, own)) = form else { return Ok(()) };
+    if own.is_some() && images.resize {
+        let message = "the trained model says how images are resized, so `resize` would have no effect";
+        let place = images.places.of("resize");
+        faults.push(Diagnostic::error(Code::UnusedKey, place, message).help("remove it"));
+        return Ok(());
+    }
+    let preparation = own.cloned().unwrap_or_else(|| Preparation::plain(form, images.resize));
     for root in files {
         for folder in file::entries(&root.path)?.into_iter().filter(|p| p.is_dir()) {
             let label = file::name(&folder);
@@ -36,7 +43,7 @@ pub fn folders(
                 let flow = match picture(&path, form, &preparation) {
                     Ok(pixels) => visit(Raw::Image { pixels, label: label.clone() }, place, faults),
                     Err(why) => {
-                        let is_size = why.starts_with("an image of") && !images.resize;
+                        let is_size = why.starts_with("an image of") && !images.resize && own.is_none();
                         faults.line(place, &why, is_size.then_some(RESIZE))
                     }
                 };
@@ -53,11 +60,11 @@ pub fn folders(
 pub fn pixels(
     pixels: &Pixels,
     files: &[Named],
-    form: Option<Form>,
+    form: Option<(Form, Option<&Preparation>)>,
     faults: &mut Faults<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<(), Refused> {
-    let Some(form) = form else { return Ok(()) };
+    let Some((form, own)) = form else { return Ok(()) };
     each_line(files, faults, &mut |line, place, faults| {
         if line.trim().is_empty() {
             return ControlFlow::Continue(());
@@ -85,12 +92,20 @@ pub fn pixels(
                 Some("`white` is the largest"),
             ),
             Ok(values) => {
-                let pixels = values.iter().map(|v| v / white).collect();
+                let pixels = prepared(values.iter().map(|v| v / white).collect(), own);
                 visit(Raw::Image { pixels, label: label.trim().to_owned() }, place, faults)
             }
         }
     })
     .map(|_| ())
+}
+
+/// The values of a grey image, 0 to 1, as a trained model takes them if it says how.
+fn prepared(pixels: Vec<f32>, own: Option<&Preparation>) -> Vec<f32> {
+    match own {
+        Some(own) => pixels.into_iter().map(|value| own.value(0, f64::from(value) * 255.0)).collect(),
+        None => pixels,
+    }
 }
 
 /// Reads the header of an IDX file of bytes: its sizes.
@@ -107,11 +122,11 @@ fn header(reader: &mut dyn Read, dimensions: u8) -> Result<Vec<usize>, String> {
 /// The images of one file with the classes of another.
 pub fn idx(
     files: &[Named],
-    form: Option<Form>,
+    form: Option<(Form, Option<&Preparation>)>,
     faults: &mut Faults<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<(), Refused> {
-    let (Some(form), [images, classes]) = (form, files) else { return Ok(()) };
+    let (Some((form, own)), [images, classes]) = (form, files) else { return Ok(()) };
     let (mut pixels, mut labels) = (file::open(&images.path)?, file::open(&classes.path)?);
     match images_with_classes(&mut pixels, &mut labels, form) {
         Err((of, why)) => {
@@ -127,7 +142,7 @@ pub fn idx(
                     let _ = faults.line(place, "it is cut off, or its classes are", None);
                     break;
                 }
-                let pixels = bytes.iter().map(|b| f32::from(*b) / 255.0).collect();
+                let pixels = prepared(bytes.iter().map(|b| f32::from(*b) / 255.0).collect(), own);
                 let [class] = label;
                 if visit(Raw::Image { pixels, label: class.to_string() }, place, faults).is_break() {
                     break;

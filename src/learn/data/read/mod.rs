@@ -15,17 +15,18 @@ use std::ops::ControlFlow;
 use super::Refused;
 use super::file::Named;
 use super::form::Form;
+use super::picture::Preparation;
 use crate::learn::recipe::Format;
 
 /// Calls `visit` with every example of some files, at most `limit` of them. `form` is the required form of
-/// images.
+/// images, and how they are preprocessed if not as in training with trafoc.
 ///
 /// # Errors
 /// A file cannot be read. Bad lines are in `faults`.
 pub fn read(
     format: &Format,
     files: &[Named],
-    form: Option<Form>,
+    form: Option<(Form, Option<&Preparation>)>,
     limit: Option<u64>,
     faults: &mut Faults<'_>,
     visit: &mut Visit<'_>,

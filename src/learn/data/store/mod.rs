@@ -32,6 +32,7 @@ use super::Refused;
 use super::codebook::Codebook;
 use super::dataset::Dataset;
 use super::examples::Part;
+use super::inherited::Inherited;
 use super::prepare::Plan;
 use crate::diag::Sink;
 use crate::learn::recipe::{Recipe, Split};
@@ -225,6 +226,7 @@ pub fn open(
     folder: &Path,
     recipe: &Recipe,
     spec: &ModelSpec,
+    inherited: &Inherited,
     sources: &SourceMap,
     sink: &mut Sink,
 ) -> Result<Dataset, StoreError> {
@@ -247,7 +249,7 @@ pub fn open(
     if manifest.format != FORMAT {
         return Err(damaged(format!("{MANIFEST} has the format `{}`", manifest.format)));
     }
-    let plan = Plan::new(recipe, spec, sources)?;
+    let plan = Plan::new(recipe, spec, inherited, sources)?;
     if let Some((key, there, here)) = manifest.spec.difference(&Needs::of(recipe, spec, plan.task)) {
         return Err(StoreError::OtherSpec { folder: folder.to_owned(), key, there, here });
     }

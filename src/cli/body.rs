@@ -1,0 +1,304 @@
+//! The trained model from which training starts: its parameters by path, and what it brings along.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use burn::tensor::Device;
+
+use super::companions::codebook_of;
+use super::directory::config_of;
+use super::execute::refuse_what_does_not_fit;
+use super::failures::weights_failure;
+use super::outcome::{Exit, Failure};
+use super::run_folder::{pick, read_codebook, report_damage, run_failure};
+use super::subject::{OverArgs, Subject, is_run};
+use super::tensors::tensors_failure;
+use super::train::StartedFrom;
+use super::ui::Ui;
+use crate::diag::count::counted;
+use crate::hub::checkpoint::Checkpoint;
+use crate::hub::mapping::{Mapping, parameters};
+use crate::hub::new_head::{NewHead, part_of};
+use crate::hub::tensors::Tensors;
+use crate::interp::Weights;
+use crate::interp::weights::{WeightsError, fresh};
+use crate::ir::Verified;
+use crate::learn::data::Inherited;
+use crate::learn::session::files;
+use crate::learn::start::{HEAD, Origins, SCORES, Shapes, Wish};
+use crate::parts::Head;
+use crate::report::number;
+use crate::tensor_file::TensorFile;
+
+/// The most paths that a note lists.
+const SHOWN: usize = 6;
+
+/// A trained model.
+pub struct Body {
+    /// Its path.
+    pub name: String,
+    /// What it brings along.
+    pub inherited: Inherited,
+    /// The shapes of the parameters that can be taken over, by path.
+    shapes: Shapes,
+    source: Source,
+}
+
+enum Source {
+    /// A file that trafoc has written, whose names are paths.
+    File(TensorFile),
+    /// A checkpoint with other names.
+    Named(Box<Tensors>),
+}
+
+/// A trained model, and what of it a model training starts with.
+pub struct Started {
+    /// The trained model.
+    pub body: Body,
+    /// Where each parameter comes from.
+    pub origins: Origins,
+    /// The shapes of the parameters of the model that is trained.
+    own: Shapes,
+}
+
+impl Body {
+    /// Opens the trained model at a path for a model with another graph, which may have another head.
+    ///
+    /// # Errors
+    /// There is none, or its weights are not those of its own config.
+    pub fn open(
+        from: &Path,
+        target: &Subject,
+        families: Option<&Path>,
+        ui: &mut Ui,
+    ) -> Result<Self, Failure> {
+        if is_run(from) {
+            return Self::of_run(from, target, ui);
+        }
+        if config_of(from).is_some() {
+            return Self::of_directory(from, target, families, ui);
+        }
+        if from.is_file() {
+            return Self::of_file(from, target);
+        }
+        let message = format!(
+            "`{}` is neither a run nor a Hugging Face model directory nor a file of weights",
+            from.display()
+        );
+        Err(Failure::new(Exit::File, message).help("training starts from one of these"))
+    }
+
+    fn of_run(from: &Path, target: &Subject, ui: &mut Ui) -> Result<Self, Failure> {
+        let found = pick(from, None).map_err(run_failure)?;
+        report_damage(&found, ui);
+        let spec = found.file(files::SPEC).display().to_string();
+        let own = OverArgs::default().compile(&spec, ui)?;
+        let file = TensorFile::open(&found.file(files::MODEL))
+            .map_err(|error| Failure::new(Exit::File, error.to_string()))?;
+        let mut shapes = shapes_of(&file);
+        if own.spec.head.part() != target.spec.head.part() {
+            shapes.retain(|path, _| !path.starts_with(HEAD));
+        }
+        let inherited = Inherited::of(read_codebook(&found.file(files::CODEBOOK))?);
+        let name = format!("{}, checkpoint {}", from.display(), found.name());
+        Ok(Self { name, inherited, shapes, source: Source::File(file) })
+    }
+
+    fn of_file(from: &Path, target: &Subject) -> Result<Self, Failure> {
+        let (name, inherited) = (from.display().to_string(), Inherited::default());
+        if target.model.is_some() || target.spec.weights.is_some() {
+            let (checkpoint, mapping) = target.mapping(from)?;
+            let (shapes, tensors) = fitting(target, checkpoint, mapping, |_| false)?;
+            return Ok(Self { name, inherited, shapes, source: Source::Named(Box::new(tensors)) });
+        }
+        let file = TensorFile::open(from).map_err(|error| {
+            let failure = Failure::new(Exit::File, error.to_string());
+            error.advice().into_iter().fold(failure, Failure::help)
+        })?;
+        Ok(Self { name, inherited, shapes: shapes_of(&file), source: Source::File(file) })
+    }
+
+    fn of_directory(
+        from: &Path,
+        target: &Subject,
+        families: Option<&Path>,
+        ui: &mut Ui,
+    ) -> Result<Self, Failure> {
+        let over = OverArgs::with_families(families);
+        let name = from.display().to_string();
+        let own = over.compile(&name, ui)?;
+        let Some(model) = &own.model else {
+            return Err(Failure::bug(format!("`{name}` has no config")));
+        };
+        let folder = model.folder.clone();
+        let inherited = Inherited::of(codebook_of(&own, &folder, from, ui)?);
+        let part = target.spec.head.part();
+        let is_same = own.spec.head.part() == part;
+        // A family may have a class of models with the other head, whose names then hold for what a head has besides
+        // its scores, such as BERT's pooler.
+        let other = match is_same {
+            true => None,
+            false => {
+                let head = NewHead { part: part.to_owned(), classes: classes_of(&target.spec.head) };
+                Some(over.with_head(head).compile(&name, ui)?).filter(|other| has_in_family(other, part))
+            }
+        };
+        let has_head = is_same || other.is_some();
+        let source = other.unwrap_or(own);
+        let (checkpoint, mapping) = source.mapping(&folder)?;
+        let is_other = |path: &str| !is_same && path.starts_with(HEAD);
+        let (mut shapes, tensors) = fitting(&source, checkpoint, mapping, is_other)?;
+        shapes.retain(|path, _| is_same || !path.starts_with(if has_head { SCORES } else { HEAD }));
+        Ok(Self { name, inherited, shapes, source: Source::Named(Box::new(tensors)) })
+    }
+
+    /// What of it a model starts with.
+    ///
+    /// # Errors
+    /// A parameter would be fresh although nobody asked for it.
+    pub fn start(self, target: &Subject, wish: Wish<'_>) -> Result<Started, Failure> {
+        let own = parameters(&target.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
+        match Origins::of(&own, &self.shapes, wish) {
+            Ok(origins) => Ok(Started { body: self, origins, own }),
+            Err(lines) => {
+                let message = format!("`{}` does not hold all parameters of the model", self.name);
+                let failure = Failure::new(Exit::Failed, message);
+                let failure = lines.iter().take(SHOWN).fold(failure, |f, line| f.help(line.clone()));
+                let failure = match lines.len().saturating_sub(SHOWN) {
+                    0 => failure,
+                    more => failure.help(format!("and {more} more")),
+                };
+                let head = target.spec.head.part();
+                Err(match lines.iter().all(|line| line.starts_with(HEAD)) {
+                    true => failure.help(format!("`--head {head}` begins with a new head")),
+                    false => failure,
+                }
+                .help("`start: {except: [\"PATH\"]}` in the recipe lets parameters start fresh, and `--from-scratch` all of them"))
+            }
+        }
+    }
+}
+
+impl Started {
+    /// The parameters on a device: those that are taken over, and fresh ones by the seed.
+    ///
+    /// # Errors
+    /// The weights cannot be read, or are too large.
+    pub fn weights(
+        &mut self,
+        graph: &Verified,
+        device: &Device,
+        seed: u64,
+        ui: &Ui,
+    ) -> Result<Weights, Failure> {
+        refuse_what_does_not_fit(graph)?;
+        let loaded: BTreeSet<&str> = self.origins.loaded.iter().map(String::as_str).collect();
+        let source = &mut self.body.source;
+        let mut failure = None;
+        let built = Weights::build(graph, device, |path, slot| {
+            if !loaded.contains(path) {
+                return Ok(fresh(path, slot, seed));
+            }
+            let values = match source {
+                Source::File(file) => file.floats(path)?,
+                Source::Named(tensors) => {
+                    tensors.sized(path, slot.shape.iter().product()).map_err(|error| {
+                        let text = error.to_string();
+                        failure = Some(tensors_failure(error));
+                        WeightsError::Size(text)
+                    })?
+                }
+            };
+            let bad = values.iter().filter(|value| !value.is_finite()).count();
+            if bad > 0 {
+                ui.note(&format!("note: {bad} numbers of {path} are NaN or infinite"));
+            }
+            Ok(values)
+        });
+        built.map_err(|error| failure.unwrap_or_else(|| weights_failure(error)))
+    }
+
+    /// What is taken over and what is fresh, in JSON.
+    pub fn data(&self) -> StartedFrom {
+        let Origins { loaded, fresh, unused } = self.origins.clone();
+        StartedFrom { from: self.body.name.clone(), loaded, fresh, unused }
+    }
+
+    /// Says what is taken over and what is fresh, tensor by tensor if that is asked for.
+    pub fn say(&self, is_verbose: bool, ui: &Ui) {
+        let Self { body, origins, own } = self;
+        let size = |paths: &[String], shapes: &Shapes| -> u128 {
+            let elements = |path: &String| shapes.get(path)?.iter().map(|n| *n as u128).reduce(|a, b| a * b);
+            paths.iter().filter_map(elements).sum()
+        };
+        let tensors = |paths: &[String]| counted(paths.len().to_string(), "tensor");
+        let parameters = |n: u128| counted(number::exact(n), "parameter");
+        let loaded = parameters(size(&origins.loaded, own));
+        ui.note(&format!("starts from {}: {} with {loaded}", body.name, tensors(&origins.loaded)));
+        if is_verbose {
+            origins.loaded.iter().for_each(|path| ui.note(&format!("  {path}  {}", self.origin(path))));
+        }
+        let lists = [("fresh", &origins.fresh, own), ("not used of it", &origins.unused, &body.shapes)];
+        for (word, paths, shapes) in lists.into_iter().filter(|(_, paths, _)| !paths.is_empty()) {
+            let all = parameters(size(paths, shapes));
+            let shown = paths.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let more = if paths.len() > SHOWN { ", ..." } else { "" };
+            match is_verbose {
+                true => {
+                    ui.note(&format!("{word}: {} with {all}", tensors(paths)));
+                    paths.iter().for_each(|path| ui.note(&format!("  {path}")));
+                }
+                false => ui.note(&format!("{word}: {shown}{more} ({all})")),
+            }
+        }
+    }
+
+    /// The tensor of the trained model that holds a parameter, if it has another name.
+    fn origin(&self, path: &str) -> String {
+        match &self.body.source {
+            Source::File(_) => String::new(),
+            Source::Named(tensors) => tensors.origin(path),
+        }
+    }
+}
+
+/// The number of classes that a head distinguishes.
+fn classes_of(head: &Head) -> Option<u64> {
+    match head {
+        Head::Classify(classify) => Some(*classify.classes),
+        Head::Tag(tag) => Some(*tag.classes),
+        Head::Lm(_) | Head::Mlm(_) | Head::Translate(_) | Head::Span(_) | Head::Embed(_) => None,
+    }
+}
+
+/// Whether the head of a model is one of its family.
+fn has_in_family(subject: &Subject, part: &str) -> bool {
+    let Some(model) = &subject.model else { return false };
+    let imported = &model.imported;
+    imported.family.heads.get(&imported.head).is_some_and(|head| part_of(&head.spec) == Some(part))
+}
+
+fn shapes_of(file: &TensorFile) -> Shapes {
+    file.entries().iter().map(|(path, entry)| (path.clone(), entry.shape.clone())).collect()
+}
+
+/// The parameters that a checkpoint holds as they are. Of those that `may_differ`, others are left aside.
+fn fitting(
+    subject: &Subject,
+    checkpoint: Checkpoint,
+    mapping: Mapping,
+    may_differ: impl Fn(&str) -> bool,
+) -> Result<(Shapes, Tensors), Failure> {
+    let unfit = mapping.unfit.iter().any(|path| !may_differ(path));
+    if unfit {
+        let failure = Failure::new(Exit::File, "the weights are not those of the config next to them");
+        let lines =
+            mapping.mismatches.iter().filter(|mismatch| !matches!(mismatch.kind, "missing" | "extra"));
+        return Err(lines.take(SHOWN).fold(failure, |f, mismatch| f.help(mismatch.message.clone())));
+    }
+    let tensors = Tensors::of_those_that_fit(checkpoint, mapping).map_err(tensors_failure)?;
+    let mut shapes = parameters(&subject.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
+    let there: BTreeSet<&str> = tensors.paths().collect();
+    shapes.retain(|path, _| there.contains(path.as_str()));
+    Ok((shapes, tensors))
+}

@@ -1,0 +1,180 @@
+//! The files next to the weights of a Hugging Face model: its tokenizer, the names of its classes, its special tokens
+//! and the preprocessing of its images.
+
+use std::path::Path;
+
+use super::directory::{PREPROCESSOR, config_of};
+use super::file;
+use super::outcome::{Exit, Failure};
+use super::subject::Subject;
+use super::ui::Ui;
+use crate::learn::data::picture::Preparation;
+use crate::learn::data::{Codebook, Form};
+use crate::learn::recipe::agree::Task;
+use crate::learn::token::vocabulary::Files;
+use crate::learn::token::{Fault, Tokenizer, from_files};
+use crate::learn::writing::Writing;
+use crate::parts::Head;
+use crate::read::{self, limit};
+
+/// The meaning of ids and classes, from the files next to a Hugging Face model. It has no tokenizer if there is no file
+/// of one.
+///
+/// # Errors
+/// A file cannot be read, or says what is not supported.
+pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result<Codebook, Failure> {
+    let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
+    let config: serde_json::Value = config.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
+    let tokenizer = tokenizer_of(folder, config["model_type"].as_str().unwrap_or_default())?;
+    let mut classes: Vec<(usize, String)> = Vec::new();
+    // A config has two names of classes even if the model has no classes.
+    let has_classes = matches!(&subject.spec.head, Head::Classify(_) | Head::Tag(_));
+    for (id, name) in config["id2label"].as_object().filter(|_| has_classes).into_iter().flatten() {
+        if let (Ok(id), Some(name)) = (id.parse(), name.as_str()) {
+            classes.push((id, name.to_owned()));
+        }
+    }
+    classes.sort();
+    let image = Form::of(&subject.spec);
+    let task = Task::of(&subject.spec).unwrap_or(Task::ClassifyText);
+    Ok(Codebook {
+        task,
+        tokenizer,
+        source: None,
+        classes: classes.into_iter().map(|(_, name)| name).collect(),
+        languages: Vec::new(),
+        several: matches!(&subject.spec.head, Head::Classify(head) if head.multi_label),
+        image,
+        preparation: match image {
+            Some(_) => {
+                let usual = subject.model.as_ref().and_then(|m| m.imported.family.processor.as_deref());
+                preparation_of(folder, usual)?
+            }
+            None => None,
+        },
+        writing: match task {
+            Task::NextToken | Task::Translate => {
+                Some(writing_of(folder, &config, subject.spec.vocab.unwrap_or(0), ui)?)
+            }
+            Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => None,
+        },
+        longest: usize::try_from(subject.graph.context).unwrap_or(usize::MAX),
+    })
+}
+
+/// Models of SentencePiece by the names that the library's tokenizers give them.
+const SENTENCEPIECE: &[&str] =
+    &["spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model", "source.spm"];
+
+/// The tokenizer of a directory: its `tokenizer.json`, or what the library would make of its vocabulary. `None` if there
+/// is neither.
+fn tokenizer_of(folder: &Path, model: &str) -> Result<Option<Tokenizer>, Failure> {
+    let whole = folder.join("tokenizer.json");
+    if whole.is_file() {
+        let read = from_files(&whole, None).map_err(|fault| {
+            let why = match fault {
+                Fault::Bad(why) => why,
+                Fault::Refused(_) => "it cannot be read".to_owned(),
+            };
+            Failure::new(Exit::File, format!("`{}`: {why}", whole.display()))
+        })?;
+        return Ok(Some(Tokenizer::Subword(Box::new(read))));
+    }
+    let text = |name: &str| -> Result<Option<String>, Failure> {
+        let path = folder.join(name);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let failed =
+            |why: String| Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display()));
+        let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+        String::from_utf8(bytes).map(Some).map_err(|_| failed("it is not UTF-8 text".to_owned()))
+    };
+    let json = |name: &str| -> Result<serde_json::Value, Failure> {
+        let Some(text) = text(name)? else { return Ok(serde_json::Value::Null) };
+        let path = folder.join(name);
+        let failed = |why| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
+        read::json(text.as_bytes()).map_err(failed)
+    };
+    let (words, ids) = (text("vocab.txt")?, text("vocab.json")?);
+    let help =
+        "the library writes a tokenizer.json: `AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)`";
+    if words.is_none() && ids.is_none() {
+        return match SENTENCEPIECE.iter().find(|name| folder.join(name).is_file()) {
+            Some(name) => {
+                let path = folder.join(name);
+                let message = format!("`{}` is a model of SentencePiece, which is not read", path.display());
+                Err(Failure::new(Exit::File, message).help(help))
+            }
+            None => Ok(None),
+        };
+    }
+    if folder.join("added_tokens.json").is_file() {
+        let path = folder.join("added_tokens.json");
+        let message = format!("the tokens of `{}` are not read without a tokenizer.json", path.display());
+        return Err(Failure::new(Exit::File, message).help(help));
+    }
+    let files = Files {
+        words,
+        ids,
+        merges: text("merges.txt")?,
+        config: json("tokenizer_config.json")?,
+        special: json("special_tokens_map.json")?,
+        model: model.to_owned(),
+    };
+    let made = files.tokenizer().map_err(|why| {
+        Failure::new(Exit::File, format!("the tokenizer of `{}`: {why}", folder.display())).help(help)
+    })?;
+    Ok(Some(Tokenizer::Subword(Box::new(made))))
+}
+
+/// The tokens with which a text of a Hugging Face model begins and ends: those of its
+/// `generation_config.json`, or of its config if it has none.
+fn writing_of(folder: &Path, config: &serde_json::Value, vocab: u64, ui: &Ui) -> Result<Writing, Failure> {
+    let path = folder.join("generation_config.json");
+    let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
+    let own: Option<serde_json::Value> = if path.is_file() {
+        let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+        Some(read::json(&bytes).map_err(failed)?)
+    } else {
+        None
+    };
+    let aside = own.as_ref().map(Writing::left_aside).unwrap_or_default();
+    if !aside.is_empty() {
+        let aside = aside.join(", ");
+        ui.note(&format!("note: generation_config.json sets {aside}, which is ignored: options choose how tokens are selected"));
+    }
+    Writing::of(own.as_ref().unwrap_or(config), vocab).map_err(|faults| match &own {
+        Some(_) => first_of(faults, failed),
+        None => first_of(faults, |why| Failure::new(Exit::File, format!("the config: {why}"))),
+    })
+}
+
+/// A failure from several sentences: the first is its message, the others are its help.
+fn first_of(faults: Vec<String>, failed: impl Fn(String) -> Failure) -> Failure {
+    let mut faults = faults.into_iter();
+    let first = failed(faults.next().unwrap_or_default());
+    faults.fold(first, Failure::help)
+}
+
+/// How images become numbers for a Hugging Face model, if a file next to it describes that.
+fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparation>, Failure> {
+    // The newer file holds the processors of all kinds of input, the older one that of images alone.
+    for (name, inside) in [("processor_config.json", Some("image_processor")), (PREPROCESSOR, None)] {
+        let path = folder.join(name);
+        if !path.is_file() {
+            continue;
+        }
+        let failed =
+            |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
+        let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+        let json: serde_json::Value = read::json(&bytes).map_err(failed)?;
+        let own = match inside {
+            Some(key) => json.get(key),
+            None => Some(&json),
+        };
+        let Some(own) = own else { continue };
+        return Preparation::of(own, usual).map(Some).map_err(|faults| first_of(faults, failed));
+    }
+    Ok(None)
+}

@@ -1,0 +1,59 @@
+//! What training starts from on the command line: a new head, or random weights.
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use super::next_step::quoted;
+use super::outcome::Failure;
+use super::subject::OverArgs;
+use crate::hub::new_head::NewHead;
+use crate::parts::Head;
+
+/// The options with which training starts from a model that is trained already.
+#[derive(Clone, Debug, Default, Args)]
+pub struct StartArgs {
+    /// A new head for another task, whose parameters start fresh: classify, tag, span, lm, mlm, ...
+    #[arg(long, value_name = "PART", value_parser = PossibleValuesParser::new(Head::PARTS), hide_possible_values = true)]
+    pub head: Option<String>,
+    /// The number of classes of the new head
+    #[arg(long, value_name = "N", requires = "head")]
+    pub classes: Option<u64>,
+    /// Start from random weights although the model has weights of its own
+    #[arg(long)]
+    pub from_scratch: bool,
+}
+
+/// Whether a head distinguishes classes.
+fn has_classes(part: &str) -> bool {
+    let slot = Head::documentation();
+    let found = slot.parts.iter().find(|known| known.name == part);
+    found.is_some_and(|known| (known.fields)().iter().any(|field| field.name == "classes"))
+}
+
+impl StartArgs {
+    /// The changes to a spec with the new head, if one is asked for.
+    ///
+    /// # Errors
+    /// The number of classes is missing, or the head has none.
+    pub fn over(&self, over: &OverArgs) -> Result<OverArgs, Failure> {
+        let Some(part) = &self.head else { return Ok(over.clone()) };
+        match (has_classes(part), self.classes) {
+            (true, None) => {
+                let message = format!("the head `{part}` needs its number of classes");
+                Err(Failure::usage(message).help(format!("`--head {part} --classes 8`")))
+            }
+            (false, Some(_)) => Err(Failure::usage(format!(
+                "the head `{part}` has no classes, so `--classes` would have no effect"
+            ))),
+            (_, classes) => Ok(over.with_head(NewHead { part: part.clone(), classes })),
+        }
+    }
+
+    /// The options as they would be written on a command line, each after a space.
+    pub fn as_options(&self) -> String {
+        let head = self.head.iter().map(|head| format!(" --head {}", quoted(head)));
+        let classes = self.classes.iter().map(|count| format!(" --classes {count}"));
+        let scratch = self.from_scratch.then(|| " --from-scratch".to_owned());
+        head.chain(classes).chain(scratch).collect()
+    }
+}

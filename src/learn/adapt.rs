@@ -1,0 +1,123 @@
+//! Low-rank adaptation (Hu et al. 2021): which projections are adapted, and what is added to them as files in the layout
+//! of the library peft.
+
+use std::io;
+use std::path::Path;
+
+use indexmap::IndexMap;
+use serde_json::json;
+
+use super::recipe::Recipe;
+use super::recipe::adapt::ADDED;
+use crate::interp::Weights;
+use crate::interp::weights::{Adapter, Layout, WeightsError};
+use crate::tensor_file::{self, Saved, TensorFile};
+
+/// The file of what is added, in a checkpoint.
+pub const MODEL: &str = "adapter_model.safetensors";
+/// The file that describes it.
+pub const CONFIG: &str = "adapter_config.json";
+/// What peft puts before the names of tensors.
+pub const PREFIX: &str = "base_model.model.";
+
+/// The layer of a weight.
+fn layer(path: &str) -> &str {
+    path.strip_suffix(".weight").unwrap_or(path)
+}
+
+/// What a recipe adds to the projections of a model.
+pub fn adapters(recipe: &Recipe, layout: &Layout) -> Vec<Adapter> {
+    let Some(lora) = recipe.lora() else { return Vec::new() };
+    let on = layout.iter().filter(|(path, slot)| slot.transposed && lora.is_on(path));
+    let adapter = |path: &String| Adapter {
+        path: path.clone(),
+        added: ADDED.map(|name| format!("{}.{name}", layer(path))),
+        rank: usize::try_from(*lora.rank).unwrap_or(usize::MAX),
+        scale: lora.scale(),
+    };
+    on.map(|(path, _)| adapter(path)).collect()
+}
+
+/// The name in peft's files of what is added.
+fn name(path: &str) -> String {
+    let layer = |end: &str| path.strip_suffix(end);
+    match (layer(".lora_a"), layer(".lora_b")) {
+        (Some(layer), _) => format!("{PREFIX}{layer}.lora_A.weight"),
+        (_, Some(layer)) => format!("{PREFIX}{layer}.lora_B.weight"),
+        (None, None) => format!("{PREFIX}{path}"),
+    }
+}
+
+/// Writes what is added to projections, and what started fresh and was trained with it, alone.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn save(folder: &Path, recipe: &Recipe, weights: &Weights) -> io::Result<()> {
+    let Some(lora) = recipe.lora() else { return Ok(()) };
+    let layout = weights.layout();
+    let adapters = adapters(recipe, layout);
+    let trained: Vec<(&String, Vec<usize>)> = layout
+        .iter()
+        .filter(|(path, slot)| slot.trained && !recipe.is_frozen(path))
+        .map(|(path, slot)| (path, slot.shape.clone()))
+        .collect();
+    let shapes: Vec<_> = trained.iter().map(|(path, shape)| (name(path), "F32", shape.clone())).collect();
+    let metadata = IndexMap::from([("format".to_owned(), "pt".to_owned())]);
+    tensor_file::write(&folder.join(MODEL), &shapes, &metadata, |i| {
+        let lost = || io::Error::other("a tensor could not be read back from the device");
+        let (path, shape) = trained.get(i).ok_or_else(lost)?;
+        Ok(Saved::floats(shape.clone(), weights.values(path).ok_or_else(lost)?))
+    })
+    .map_err(io::Error::other)?;
+    let fresh = trained.iter().filter(|(path, _)| !super::recipe::adapt::is_added(path));
+    let mut modules: Vec<&str> =
+        fresh.map(|(path, _)| path.rsplit_once('.').map_or(path.as_str(), |(module, _)| module)).collect();
+    modules.dedup();
+    let from = recipe.start.as_ref().and_then(|start| start.from.as_ref()).map(|from| from.text.clone());
+    let config = json!({
+        "peft_type": "LORA", "r": *lora.rank, "lora_alpha": *lora.alpha, "lora_dropout": 0.0, "bias": "none",
+        "fan_in_fan_out": false, "inference_mode": true, "base_model_name_or_path": from,
+        "target_modules": adapters.iter().map(|adapter| layer(&adapter.path)).collect::<Vec<_>>(),
+        "modules_to_save": modules,
+    });
+    let text = serde_json::to_string_pretty(&config)?;
+    crate::write::create(&folder.join(CONFIG), (text + "\n").as_bytes())
+}
+
+/// The weights of a checkpoint with what was added apart again: those of the trained model, to which the numbers in
+/// the checkpoint's file are added. `merged` are the checkpoint's own.
+///
+/// # Errors
+/// The file is not one of this model, or the trained model is no longer the one that training started from.
+pub fn load(
+    file: &Path,
+    recipe: &Recipe,
+    base: &Weights,
+    merged: Weights,
+    seed: u64,
+) -> Result<Weights, WeightsError> {
+    let adapters = adapters(recipe, merged.layout());
+    let mut file = TensorFile::open(file)?;
+    let mut values = IndexMap::new();
+    for Adapter { path, added, .. } in &adapters {
+        let lost = || WeightsError::Size(format!("the trained model has no {path}"));
+        values.insert(path.clone(), base.values(path).ok_or_else(lost)?);
+        for path in added {
+            values.insert(path.clone(), file.floats(&name(path))?);
+        }
+    }
+    let before: Vec<Option<Vec<f32>>> = adapters.iter().map(|adapter| merged.values(&adapter.path)).collect();
+    let weights = merged.adapted(&adapters, seed)?.replaced(&values)?;
+    let whole = weights.merged();
+    for (adapter, before) in adapters.iter().zip(before) {
+        let (now, before) = (whole.values(&adapter.path).unwrap_or_default(), before.unwrap_or_default());
+        let is_near = |(now, before): (&f32, &f32)| (now - before).abs() <= 1e-4 * before.abs().max(1.0);
+        if now.len() != before.len() || !now.iter().zip(&before).all(is_near) {
+            return Err(WeightsError::Size(format!(
+                "{} of the trained model is no longer the one that training started from",
+                adapter.path
+            )));
+        }
+    }
+    Ok(weights)
+}

@@ -1,0 +1,84 @@
+//! Which parameters of a model training starts with come from one that is trained already, and which start fresh.
+//!
+//! Parameters are found by path, and only in their own shape. Those that are missing or of another shape start fresh
+//! where someone asked for that: by a pattern, or by asking for a new head. Anything else is an obstacle, because a
+//! parameter that is fresh without anyone knowing makes a worse model that looks like a good one.
+
+use std::collections::BTreeSet;
+
+use indexmap::IndexMap;
+
+use crate::diag::suggest::{most_path_hints, nearest_paths};
+
+/// The prefix of the paths of a head's parameters.
+pub const HEAD: &str = "head.";
+
+/// The prefix of the parameters with which a head gives its scores. They belong to its task: the classes of words are
+/// not those of texts, even where there are equally many.
+pub const SCORES: &str = "head.output.";
+
+/// The shapes of parameters by path, in the order of files.
+pub type Shapes = IndexMap<String, Vec<usize>>;
+
+/// Where the parameters of a model come from. Each of them is in one of the first two lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins {
+    /// The paths of parameters whose numbers are taken over.
+    pub loaded: Vec<String>,
+    /// The paths of parameters that start fresh.
+    pub fresh: Vec<String>,
+    /// The paths of the trained model's parameters that are not used.
+    pub unused: Vec<String>,
+}
+
+/// What may start fresh.
+#[derive(Clone, Copy)]
+pub struct Wish<'a> {
+    /// Whether someone asked for it by a pattern.
+    pub is_excepted: &'a dyn Fn(&str) -> bool,
+    /// Whether a new head was asked for.
+    pub has_new_head: bool,
+}
+
+impl Origins {
+    /// The start of a model with parameters of these shapes from one with those `there`.
+    ///
+    /// # Errors
+    /// Parameters that would be fresh although nobody asked for it: one line each.
+    pub fn of(own: &Shapes, there: &Shapes, wish: Wish<'_>) -> Result<Self, Vec<String>> {
+        let mut origins = Self::default();
+        let mut obstacles = Vec::new();
+        for (path, shape) in own {
+            let found = there.get(path).filter(|_| !(wish.is_excepted)(path));
+            if found == Some(shape) {
+                origins.loaded.push(path.clone());
+            } else if (wish.is_excepted)(path) || (wish.has_new_head && path.starts_with(HEAD)) {
+                origins.fresh.push(path.clone());
+            } else if let Some(found) = found {
+                obstacles.push(format!("{path} is {found:?} there, and the model needs {shape:?}"));
+            } else {
+                let mut line = format!("{path} {shape:?} is missing there");
+                let others = there.keys().filter(|other| !own.contains_key(*other));
+                if obstacles.len() < most_path_hints(there.len())
+                    && let Some(near) = nearest_paths(path, others.map(String::as_str), 1).first()
+                {
+                    line += &format!("; there is {near}");
+                }
+                obstacles.push(line);
+            }
+        }
+        let loaded: BTreeSet<&String> = origins.loaded.iter().collect();
+        origins.unused = there.keys().filter(|path| !loaded.contains(path)).cloned().collect();
+        if obstacles.is_empty() { Ok(origins) } else { Err(obstacles) }
+    }
+
+    /// Whether the scores of the head are taken over, and with them the meaning of its classes.
+    pub fn has_scores(&self) -> bool {
+        self.loaded.iter().any(|path| path.starts_with(SCORES))
+    }
+
+    /// Whether a table of tokens is taken over, and with it the meaning of their ids.
+    pub fn has_tokens(&self) -> bool {
+        self.loaded.iter().any(|path| path.ends_with("embed.tokens.weight"))
+    }
+}

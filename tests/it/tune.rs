@@ -1,0 +1,217 @@
+//! Fine-tuning: a trained body, and a new head, as PyTorch computes it (`tests/tune/make.py`), and every way in which
+//! it could silently be something else.
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+use trafoc::learn::token::vocabulary::Files;
+use trafoc::tensor_file::TensorFile;
+
+use crate::cli::trafoc_in;
+use crate::compiled::repository;
+
+fn body() -> String {
+    repository("tests/tune/bert").display().to_string()
+}
+
+fn recipe() -> String {
+    repository("tests/tune/recipe.yaml").display().to_string()
+}
+
+fn expected() -> Json {
+    let text = std::fs::read_to_string(repository("tests/tune/expected.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Trains in a folder and returns what was said.
+fn train(folder: &Path, more: &[&str]) -> String {
+    let (body, recipe) = (body(), recipe());
+    let all = [&["train", &body, "--recipe", &recipe, "--out", "run"], more].concat();
+    let said = trafoc_in(folder, &all);
+    assert_eq!(said.code, 0, "{}", said.err);
+    said.err
+}
+
+fn losses(run: &Path) -> Vec<f64> {
+    let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
+    lines.filter(|line| line.get("rate").is_some()).map(|line| line["loss"].as_f64().unwrap()).collect()
+}
+
+const NEW: [&str; 4] = ["--head", "classify", "--classes", "3"];
+
+/// The first 20 losses are those of PyTorch, from the same start and in the same order.
+#[test]
+fn losses_are_those_of_pytorch() {
+    let cases: [(&str, &[&str]); 4] = [
+        ("head", &[]),
+        ("frozen", &["--with", "freeze=[\"embed.*\", \"encoder.blocks.0.*\"]"]),
+        ("rates", &["--with", "optimizer.adamw.rates={\"head.*\": 1e-2, \"encoder.blocks.0.*\": 1e-4}"]),
+        ("lora", &["--with", LORA]),
+    ];
+    let expected = expected();
+    for (name, more) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        train(folder.path(), &[&NEW[..], more].concat());
+        let (own, there) = (losses(&folder.path().join("run")), expected[name].as_array().unwrap());
+        assert_eq!((own.len(), there.len()), (20, 20), "{name}");
+        for (step, (own, there)) in own.iter().zip(there).enumerate() {
+            let there = there.as_f64().unwrap();
+            assert!((own - there).abs() < 1e-4, "{name}, step {}: {own} and {there}", step + 1);
+        }
+    }
+}
+
+/// Rank 4 on queries and values.
+const LORA: &str = "adapt={lora: {rank: 4, alpha: 8, on: [\"*.query\", \"*.value\"]}}";
+
+/// What is added to a body is in a file of its own, as peft has it, a checkpoint's weights have it added already, and a
+/// run that was interrupted goes on as if it had not been.
+#[test]
+fn what_is_added_is_saved_alone_and_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = [&NEW[..], &["--with", LORA, "--with", "checkpoint.every=10"]].concat();
+    let said = train(folder.path(), &more);
+    assert!(said.contains("fresh: head.output.weight"), "{said}");
+    let at = |step: u32, name: &str| folder.path().join(format!("run/checkpoints/step-{step:09}/{name}"));
+    let file = TensorFile::open(&at(20, "adapter_model.safetensors")).unwrap();
+    let shape = |name: &str| file.entries().get(name).map(|entry| entry.shape.clone());
+    assert_eq!(shape("base_model.model.encoder.blocks.1.attention.value.lora_A.weight"), Some(vec![4, 32]));
+    assert_eq!(shape("base_model.model.encoder.blocks.0.attention.query.lora_B.weight"), Some(vec![32, 4]));
+    assert_eq!(shape("base_model.model.head.output.weight"), Some(vec![3, 32]));
+    assert_eq!(file.entries().len(), 4 * 2 + 2);
+    let config: Json =
+        serde_json::from_slice(&std::fs::read(at(20, "adapter_config.json")).unwrap()).unwrap();
+    assert_eq!((&config["r"], &config["lora_alpha"]), (&serde_json::json!(4), &serde_json::json!(8.0)));
+    let mut own = TensorFile::open(&at(20, "model.safetensors")).unwrap();
+    let mut there = TensorFile::open(&repository("tests/tune/bert/model.safetensors")).unwrap();
+    let pairs = [("query", true), ("key", false), ("value", true)];
+    for (part, is_changed) in pairs {
+        let own = own.floats(&format!("encoder.blocks.0.attention.{part}.weight")).unwrap();
+        let there = there.floats(&format!("encoder.layer.0.attention.self.{part}.weight")).unwrap();
+        assert_eq!(own != there, is_changed, "{part}");
+    }
+    // Without the last checkpoint, it continues from the one before.
+    let whole = std::fs::read(at(20, "model.safetensors")).unwrap();
+    std::fs::remove_dir_all(at(20, "")).unwrap();
+    let said = trafoc_in(folder.path(), &["train", "--resume", "--out", "run"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("continues from step 10"), "{}", said.err);
+    assert!(std::fs::read(at(20, "model.safetensors")).unwrap() == whole);
+}
+
+/// Ids from `vocab.txt` are those of the reference library, special tokens included.
+#[test]
+fn a_vocabulary_gives_the_ids_of_its_library() {
+    let read = |name: &str| std::fs::read_to_string(repository("tests/tune").join(name)).unwrap();
+    let files = Files { words: Some(read("bert/vocab.txt")), model: "bert".to_owned(), ..Files::default() };
+    let tokenizer = files.tokenizer().unwrap();
+    let expected = expected();
+    let (texts, all) = (expected["texts"].as_array().unwrap(), expected["ids"].as_array().unwrap());
+    for (text, ids) in texts.iter().zip(all) {
+        let (text, ids): (&str, Vec<u32>) =
+            (text.as_str().unwrap(), serde_json::from_value(ids.clone()).unwrap());
+        assert_eq!(tokenizer.framed(text).unwrap(), Some(ids), "{text}");
+    }
+    assert_eq!(all.len(), 36);
+}
+
+/// What is taken over and what is fresh is said, and the result is a model like any other: it is evaluated, predicts
+/// with the names of its classes, and is exported with them.
+#[test]
+fn a_new_head_is_said_used_and_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = train(folder.path(), &[&NEW[..], &["--verbose"]].concat());
+    assert!(said.contains("tests/tune/bert: 39 tensors with"), "{said}");
+    assert!(said.contains("  head.hidden.weight  pooler.dense.weight"), "{said}");
+    assert!(
+        said.contains("fresh: 2 tensors with 99 parameters\n  head.output.weight\n  head.output.bias"),
+        "{said}"
+    );
+    let run = |arguments: &[&str]| {
+        let said = trafoc_in(folder.path(), arguments);
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.out
+    };
+    let text = "Wheat prices rose in Genève";
+    let predicted = run(&["predict", "run", "--text", text]);
+    assert!(["ship", "trade", "wheat"].iter().any(|class| predicted.contains(class)), "{predicted}");
+    assert!(run(&["eval", "run"]).contains("accuracy"));
+    run(&["export", "run", "--to", "exported"]);
+    let config = std::fs::read_to_string(folder.path().join("exported/config.json")).unwrap();
+    let config: Json = serde_json::from_str(&config).unwrap();
+    assert_eq!(config["architectures"][0], "BertForSequenceClassification");
+    assert_eq!(config["id2label"], serde_json::json!({ "0": "ship", "1": "trade", "2": "wheat" }));
+    assert_eq!(run(&["predict", "exported", "--text", text]), predicted);
+    // A run goes on as a new one, with its own head.
+    let said = trafoc_in(folder.path(), &["train", "run", "--recipe", &recipe(), "--out", "again"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("starts from run, checkpoint") && !said.err.contains("fresh:"), "{}", said.err);
+}
+
+/// `--from-scratch` starts from other weights than the directory's, and an interrupted start begins the same again.
+#[test]
+fn from_scratch_is_another_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = train(folder.path(), &[&NEW[..], &["--from-scratch"]].concat());
+    assert!(!said.contains("starts from"), "{said}");
+    let first = losses(&folder.path().join("run"))[0];
+    let there = expected()["head"][0].as_f64().unwrap();
+    assert!((first - there).abs() > 1e-4, "{first}");
+}
+
+/// `tests/tune/refused`: command lines that must not train, each in a file; what they say is a snapshot. Of several
+/// that follow one another, only the last one fails.
+#[test]
+fn what_would_be_silently_wrong_is_refused() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(repository("tests/snap/tune"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let mut paths: Vec<_> =
+        std::fs::read_dir(repository("tests/tune/refused")).unwrap().map(|e| e.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        let folder = tempfile::tempdir().unwrap();
+        let root = repository("").display().to_string();
+        let other = folder.path().join("other.csv");
+        std::fs::write(&other, "text,label\nwheat fields,wheat\nsteel tea,gold\n").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let commands: Vec<&str> = text.trim().split(" && ").collect();
+        for (i, command) in commands.iter().enumerate() {
+            let words = words(command).into_iter().map(|word| {
+                let word = word.replace("BERT", &body()).replace("RECIPE", &recipe());
+                word.replace("OTHER", other.to_str().unwrap())
+            });
+            let words: Vec<String> = words.collect();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let said = trafoc_in(folder.path(), &words);
+            let is_last = i + 1 == commands.len();
+            assert_eq!(said.code != 0, is_last, "{}: {}", path.display(), said.err);
+            if is_last {
+                let name = path.file_stem().unwrap().to_str().unwrap();
+                let shown = said.err.replace(&root, "").replace(folder.path().to_str().unwrap(), "TMP");
+                settings.set_description(text.trim());
+                settings.bind(|| insta::assert_snapshot!(name, shown));
+                assert!(!folder.path().join("again").exists(), "{name}");
+            }
+        }
+    }
+}
+
+/// The words of a command line. A value of an option may have spaces inside of brackets.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut depth) = (vec![String::new()], 0);
+    for c in command.chars() {
+        match c {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth -= 1,
+            _ => {}
+        }
+        match c {
+            ' ' if depth == 0 => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    words
+}
