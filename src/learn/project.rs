@@ -22,12 +22,6 @@ pub fn project(graph: &Verified, spec: &ModelSpec, recipe: &Recipe, named: &str)
     let Some(task) = Task::of(spec) else {
         return Err(format!("a model with the head `{}` has no target to be trained on", spec.head.part()));
     };
-    if let Optimizer::Sgd(sgd) = &recipe.optimizer
-        && sgd.nesterov
-        && *sgd.dampening > 0.0
-    {
-        return Err("PyTorch's SGD has no `dampening` with `nesterov`".to_owned());
-    }
     if recipe.optimizer.rates().iter().any(|rates| !rates.0.is_empty()) {
         return Err("`rates`, because a project has one learning rate for all parameters".to_owned());
     }
@@ -102,7 +96,12 @@ fn recipe_words(recipe: &Recipe, words: &mut BTreeSet<&'static str>) {
         Schedule::Linear(_) | Schedule::Cosine(_) | Schedule::Noam(_) | Schedule::InverseSqrt(_) => true,
     };
     let is_constant = matches!(recipe.schedule, Schedule::Constant(_));
+    let looks_ahead = match &recipe.optimizer {
+        Optimizer::Sgd(sgd) => sgd.nesterov,
+        Optimizer::Adam(_) | Optimizer::AdamW(_) | Optimizer::Muon(_) => false,
+    };
     let holds = [
+        ("sgd_nesterov", looks_ahead),
         ("bucket", *recipe.batch.bucket > 0),
         ("decay", recipe.optimizer.decays().iter().any(|decay| !decay.0.is_empty())),
         ("warmup", warms_up),
@@ -224,7 +223,6 @@ fn optimizer(optimizer: &Optimizer) -> Vec<(&'static str, Value)> {
             rate,
             ("momentum", Value::Float(*o.momentum)),
             ("dampening", Value::Float(*o.dampening)),
-            ("nesterov", Value::Bool(o.nesterov)),
             ("weight_decay", Value::Float(*o.weight_decay)),
             ("decay", rules(&o.decay)),
         ],

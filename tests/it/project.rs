@@ -4,6 +4,7 @@
 use std::fs;
 
 use crate::cli::trafoc_in;
+use crate::pytorch::outside_strings;
 
 const BUILD: [&str; 4] = ["build", "--target", "pytorch", "--recipe"];
 
@@ -122,9 +123,6 @@ fn what_a_project_cannot_have_is_refused() {
         let said = trafoc_in(folder.path(), &[&BUILD[..], &["@gbt-mulm", "@gbt-mulm"], more].concat());
         (said.code, said.err)
     };
-    let sgd = ["momentum=0.9", "dampening=0.5", "nesterov=true"].map(|s| format!("optimizer.sgd.{s}"));
-    let (code, said) = run(&["--with", &sgd[0], "--with", &sgd[1], "--with", &sgd[2]]);
-    assert!(code == 3 && said.contains("`dampening` with `nesterov`"), "{said}");
     let (code, said) = run(&["--out", "names.py"]);
     assert!(code == 2 && said.contains("is not a folder"), "{said}");
     let said = trafoc_in(folder.path(), &["build", "@gbt-mulm", "--recipe", "@gbt-mulm"]);
@@ -135,4 +133,35 @@ fn what_a_project_cannot_have_is_refused() {
     let (code, said) = run(&["--out", "mine"]);
     assert!(code == 3 && said.contains("trafoc did not write it"), "{said}");
     assert_eq!(fs::read_dir(folder.path().join("mine")).unwrap().count(), 1);
+}
+
+/// What an author may name freely stays in strings and comments of all files.
+#[test]
+fn hostile_names_stay_in_strings() {
+    const SPEC: &str = "trafo: 1\nname: NAME\nvocab: 30\ncontext: 31\nd_model: 8\n\
+        decoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n";
+    const RECIPE: &str = "recipe: 1\ndata: {format: lines, train: NAME}\ntokens: {characters: {boundary: '.'}}\n\
+        freeze: ['embed.*']\nsteps: 2\n";
+    let written = |name: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let quoted = serde_json::to_string(name).unwrap();
+        for (file, text) in [("spec.yaml", SPEC), ("recipe.yaml", RECIPE)] {
+            fs::write(folder.path().join(file), text.replace("NAME", &quoted)).unwrap();
+        }
+        let said = trafoc_in(
+            folder.path(),
+            &["build", "spec.yaml", "--target", "pytorch", "--recipe", "recipe.yaml", "--out", "out"],
+        );
+        assert_eq!(said.code, 0, "{name:?}: {}", said.err);
+        let files = ["train.py", "data.py", "metrics.py", "parallel.py", "run_folder.py", "requirements.txt"];
+        files.map(|file| fs::read_to_string(folder.path().join("out").join(file)).unwrap())
+    };
+    let plain = written("plain");
+    for name in
+        ["class", "import os", "\"\"\"", "\" + __import__('os').name + \"", "a\\", "# {0} %s \\N{DIGIT ONE}"]
+    {
+        for (wanted, text) in plain.iter().zip(written(name)) {
+            assert_eq!(outside_strings(wanted), outside_strings(&text), "{name:?}");
+        }
+    }
 }

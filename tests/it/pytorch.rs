@@ -45,6 +45,29 @@ fn files_do_not_grow_with_layers() {
     assert_eq!(lines("decoder.layers=1000"), lines("decoder.layers=2"));
 }
 
+/// The text of Python without what is in strings and comments.
+pub fn outside_strings(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(['"', '#']) {
+        let (before, found) = rest.split_at(at);
+        out.push_str(before);
+        if found.starts_with('#') {
+            rest = found.split_once('\n').map_or("", |(_, rest)| rest);
+            out.push('\n');
+            continue;
+        }
+        let end = if found.starts_with("\"\"\"") { "\"\"\"" } else { "\"" };
+        let mut within = found.strip_prefix(end).unwrap();
+        while !within.starts_with(end) {
+            let escaped = within.starts_with('\\');
+            within = within.split_at(within.char_indices().nth(1 + usize::from(escaped)).unwrap().0).1;
+        }
+        out.push_str("\"\"");
+        rest = within.strip_prefix(end).unwrap();
+    }
+    out + rest
+}
+
 /// A small spec with a name of the author's in every place where there may be one.
 fn named(name: &str, instance: &str) -> String {
     let quoted = serde_json::to_string(name).unwrap();

@@ -19,6 +19,8 @@ import time
 import zlib
 from pathlib import Path
 
+from safetensors.torch import load_file
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 STEPS = int(os.environ.get("STEPS", "50"))
@@ -151,6 +153,43 @@ OTHERS = {
     ),
 }
 
+SGD = ["optimizer.sgd.learning_rate=0.1", "optimizer.sgd.momentum=0.9"]
+# What a recipe can say about a step, as changes to one recipe with the same spec, data and first weights: 8 steps each.
+RECIPES = {
+    "adam": ["optimizer.adam.weight_decay=0.1", "optimizer.adam.betas=[0.8, 0.9]", "optimizer.adam.eps=1e-4"],
+    "adam, decay": ["optimizer.adam.weight_decay=0.1", "optimizer.adam.decay={'*.bias': 0, '*.norm1.*': 0.5}"],
+    "adamw": ["optimizer.adamw.weight_decay=0.5", "optimizer.adamw.learning_rate=0.01"],
+    "adamw, decay": ["optimizer.adamw.weight_decay=0.5", "optimizer.adamw.decay={'embed.*': 0}"],
+    "sgd": ["optimizer.sgd.learning_rate=0.1"],
+    "sgd, weight decay": ["optimizer.sgd.learning_rate=0.1", "optimizer.sgd.weight_decay=0.1"],
+    "sgd, momentum": ["optimizer.sgd.learning_rate=0.1", "optimizer.sgd.momentum=0.9"],
+    "sgd, dampening": [*SGD, "optimizer.sgd.dampening=0.5"],
+    "sgd, nesterov": [*SGD, "optimizer.sgd.nesterov=true"],
+    "sgd, nesterov, dampening": [*SGD, "optimizer.sgd.nesterov=true", "optimizer.sgd.dampening=0.5"],
+    "muon": ["optimizer.muon.learning_rate=0.01"],
+    "muon, no nesterov": ["optimizer.muon.nesterov=false", "optimizer.muon.iterations=3"],
+    "muon, adjusted": ["optimizer.muon.adjust=match_rms_adamw", "optimizer.muon.decay={'*.query.weight': 0.5}"],
+    "muon, others": ["optimizer.muon.others={learning_rate: 0.01, betas: [0.8, 0.9], decay: {'*.bias': 0}}"],
+    "warm-up": ["schedule.constant.warmup=5"],
+    "linear": ["schedule.linear={warmup: 3, floor: 0.2}"],
+    "linear, no warm-up": ["schedule=linear"],
+    "cosine": ["schedule.cosine={warmup: 3, floor: 0.2}"],
+    "noam": ["schedule.noam.warmup=4", "optimizer.adam.learning_rate=1"],
+    "inverse_sqrt": ["schedule.inverse_sqrt.warmup=4"],
+    "smoothing": ["label_smoothing=0.1"],
+    "clip": ["clip=0.1"],
+    "clip, sgd": ["optimizer.sgd.learning_rate=0.1", "clip=0.1"],
+    "sum": ["reduction=sum", "optimizer.sgd.learning_rate=1e-4"],
+    "sum, clip": ["reduction=sum", "clip=1"],
+    "accumulate": ["batch.size=4", "batch.accumulate=4"],
+    "accumulate, sum": ["batch.size=4", "batch.accumulate=4", "reduction=sum", "optimizer.sgd.learning_rate=1e-4"],
+    "bucket": ["batch.bucket=3"],
+    "freeze": ["freeze=['embed.*', '*.query.weight']", "optimizer.sgd.learning_rate=0.1"],
+    "average": ["average=3", "checkpoint.every=2", "checkpoint.keep=4"],
+    "stop": ["stop.patience=1", "evaluate.every=2", "optimizer.adamw.learning_rate=0.3"],
+    "metrics": ["evaluate.metrics=[loss, perplexity, bits_per_character]", "evaluate.every=3"],
+}
+
 
 def run(*words: object, ok: bool = True) -> str:
     done = subprocess.run([str(word) for word in words], check=False, capture_output=True, text=True, cwd=ROOT)
@@ -200,10 +239,11 @@ class Case:
             raise AssertionError(f"{self.name}/{name}: {done.stderr[-4000:]}")
         return out
 
-    def trafoc(self) -> Path:
+    def trafoc(self, name: str = "trafoc", *changes: str) -> Path:
         """A run of trafoc's with the same weights."""
-        out = self.folder / "trafoc"
+        out = self.folder / name
         words = ["--data", self.data, "--weights", self.weights, "--out", out]
+        words += [word for change in changes for word in ("--with", change)]
         run(TRAFOC, "train", *self.spec, *self.recipe, *words)
         return out
 
@@ -413,6 +453,42 @@ def tasks() -> None:
             same(f"{name}, {count}", trafoc, of.torch(f"p{count}", count, "--weights", of.first), least=3)
 
 
+def recipes() -> None:
+    """Everything that a recipe can say about a step changes losses and weights as in trafoc."""
+    changes = ["evaluate.limit=32", "steps=8"]
+    of = Case("recipes", "specs/gbt-mulm.yaml", [], "specs/recipes/gbt-mulm.yaml", changes)
+    plain, first = weights(of.torch("plain", 1, "--weights", of.first)), load_file(of.weights)
+    wrong = []
+    for name, changes in RECIPES.items():
+        try:
+            trafoc = of.trafoc(f"trafoc {name}", *changes)
+            ours = of.torch(f"p1 {name}", 1, "--weights", of.first, project=of.build(name, *changes))
+            same(name, trafoc, ours, least=2)
+            wanted, found = weights(trafoc), weights(ours)
+            assert wanted.keys() == found.keys(), f"{name}: other weights"
+            # Relative to what training has changed.
+            off, moved = distance(wanted, found), distance(wanted, first)
+            assert off < 1e-3 * moved, f"{name}: weights differ by {off}, and have moved by {moved}"
+            # Otherwise the change would not have been tested.
+            is_plain = all(plain[key].equal(found[key]) for key in plain)
+            assert is_plain == (name == "metrics"), f"{name}: the weights are those without it"
+        except AssertionError as error:
+            print(f"  {error}", flush=True)
+            wrong.append(name)
+    assert not wrong, ", ".join(wrong)
+
+
+def distance(a: dict, b: dict) -> float:
+    return sum(float((a[key] - b[key]).square().sum()) for key in a) ** 0.5
+
+
+def weights(out: Path) -> dict:
+    """The weights with which a run ended."""
+    averaged = out / "checkpoints" / "averaged"
+    last = max((out / "checkpoints").glob("step-*"))
+    return load_file((averaged if averaged.exists() else last) / "model.safetensors")
+
+
 def text() -> None:
     """Projects have no fault for ruff and pyright, whatever the recipe says."""
     folders = []
@@ -442,6 +518,7 @@ CHECKS = {
     "sigterm": sigterm,
     "killed": killed,
     "tasks": tasks,
+    "recipes": recipes,
     "taken": taken,
 }
 MADE: dict[str, Case] = {}

@@ -65,7 +65,7 @@ class Settings:
     # only: sgd
     dampening: float = 0.0
     # end
-    # only: sgd muon
+    # only: muon
     nesterov: bool = False
     # end
     # only: adam adamw muon
@@ -204,8 +204,12 @@ def optimizers_of(model: nn.Module) -> list[torch.optim.Optimizer]:
     return [torch.optim.AdamW(groups, s.learning_rate, s.betas, s.eps)]
     # end
     # only: sgd
+    # only: sgd_nesterov
+    # The constructor refuses `nesterov` with `dampening`, with which a step works.
+    groups = [{**group, "nesterov": True} for group in groups]
+    # end
     sgd = partial(torch.optim.SGD, momentum=s.momentum, dampening=s.dampening)
-    return [sgd(groups, s.learning_rate, nesterov=s.nesterov)]
+    return [sgd(groups, s.learning_rate)]
     # end
     # only: muon
     # only: decay
