@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::directory::{PREPROCESSOR, config_of};
+use super::directory::{PREPROCESSOR, TARGET_TOKENIZER, TOKENIZER, config_of};
 use super::file;
 use super::outcome::{Exit, Failure};
 use super::subject::Subject;
@@ -25,7 +25,12 @@ use crate::read::{self, limit};
 pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result<Codebook, Failure> {
     let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
     let config: serde_json::Value = config.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
-    let tokenizer = tokenizer_of(folder, config["model_type"].as_str().unwrap_or_default())?;
+    let first = tokenizer_of(folder, config["model_type"].as_str().unwrap_or_default())?;
+    // With a file for the target, the usual one is that of the source.
+    let (source, tokenizer) = match file_of_tokenizer(folder, TARGET_TOKENIZER)? {
+        Some(target) => (first, Some(target)),
+        None => (None, first),
+    };
     let mut classes: Vec<(usize, String)> = Vec::new();
     // A config has two names of classes even if the model has no classes.
     let has_classes = matches!(&subject.spec.head, Head::Classify(_) | Head::Tag(_));
@@ -35,13 +40,20 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
         }
     }
     classes.sort();
+    let mut classes: Vec<String> = classes.into_iter().map(|(_, name)| name).collect();
+    if let (Head::Classify(head), [one]) = (&subject.spec.head, classes.as_slice())
+        && head.multi_label
+    {
+        // A single sigmoid is the probability of one class and against it.
+        classes = vec![format!("not {one}"), one.clone()];
+    }
     let image = Form::of(&subject.spec);
     let task = Task::of(&subject.spec).unwrap_or(Task::ClassifyText);
     Ok(Codebook {
         task,
         tokenizer,
-        source: None,
-        classes: classes.into_iter().map(|(_, name)| name).collect(),
+        source,
+        classes,
         languages: Vec::new(),
         several: matches!(&subject.spec.head, Head::Classify(head) if head.multi_label),
         image,
@@ -66,19 +78,27 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
 const SENTENCEPIECE: &[&str] =
     &["spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model", "source.spm"];
 
+/// The tokenizer in a `tokenizer.json`, or a file like it, if it is there.
+fn file_of_tokenizer(folder: &Path, name: &str) -> Result<Option<Tokenizer>, Failure> {
+    let path = folder.join(name);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let read = from_files(&path, None).map_err(|fault| {
+        let why = match fault {
+            Fault::Bad(why) => why,
+            Fault::Refused(_) => "it cannot be read".to_owned(),
+        };
+        Failure::new(Exit::File, format!("`{}`: {why}", path.display()))
+    })?;
+    Ok(Some(Tokenizer::Subword(Box::new(read))))
+}
+
 /// The tokenizer of a directory: its `tokenizer.json`, or what the library would make of its vocabulary. `None` if there
 /// is neither.
 fn tokenizer_of(folder: &Path, model: &str) -> Result<Option<Tokenizer>, Failure> {
-    let whole = folder.join("tokenizer.json");
-    if whole.is_file() {
-        let read = from_files(&whole, None).map_err(|fault| {
-            let why = match fault {
-                Fault::Bad(why) => why,
-                Fault::Refused(_) => "it cannot be read".to_owned(),
-            };
-            Failure::new(Exit::File, format!("`{}`: {why}", whole.display()))
-        })?;
-        return Ok(Some(Tokenizer::Subword(Box::new(read))));
+    if let Some(read) = file_of_tokenizer(folder, TOKENIZER)? {
+        return Ok(Some(read));
     }
     let text = |name: &str| -> Result<Option<String>, Failure> {
         let path = folder.join(name);

@@ -13,6 +13,10 @@ use crate::read;
 use crate::spec::load;
 use crate::syntax::text;
 
+/// The file with the tokenizer of a model, or of its source.
+pub const TOKENIZER: &str = "tokenizer.json";
+/// The file with the tokenizer of the target, if that has a vocabulary of its own.
+pub const TARGET_TOKENIZER: &str = "target_tokenizer.json";
 /// The file of a Hugging Face model that describes how images become numbers.
 pub const PREPROCESSOR: &str = "preprocessor_config.json";
 

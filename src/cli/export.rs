@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::command::Command;
-use super::directory::{HubModel, families};
+use super::directory::{HubModel, TARGET_TOKENIZER, TOKENIZER, families};
 #[cfg(feature = "interp")]
 use super::exported_run::ExportedRun;
 use super::file::{self, Staged};
@@ -73,7 +73,9 @@ const ADAPTER: &str = "adapter_model.safetensors";
 
 /// The other files of a directory, which are copied unchanged.
 const COPIED: &[&str] = &[
-    "tokenizer.json",
+    TOKENIZER,
+    TARGET_TOKENIZER,
+    "tokenization.py",
     "tokenizer_config.json",
     "special_tokens_map.json",
     "vocab.txt",
@@ -116,12 +118,14 @@ impl Command for Export {
         let families = families(self.spec.families())?;
         let parameters = parameters(&subject.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
         let form = self.form(&subject, &families, ui)?;
-        self.permit(form.code().iter().map(|(name, _)| name.as_str()), Mark::Emitted)?;
-        let tensors = form.tensors(&parameters)?;
         let run = self.run_of(ui)?;
+        let tensors = form.tensors(&parameters)?;
         if self.adapter {
             return self.alone(run.as_ref(), &form, &tensors);
         }
+        let mut code = form.code().to_vec();
+        code.extend(run.as_ref().and_then(|run| run.code(&subject.name)));
+        self.permit(code.iter().map(|(name, _)| name.as_str()), Mark::Emitted)?;
         let mut weights = self.weights(&subject, run.as_ref(), &parameters)?;
         let mut json = form.config(&subject, &families);
         if let Some(run) = &run {
@@ -134,7 +138,7 @@ impl Command for Export {
         let staged = Staged::begin(&self.to)?;
         let folder = staged.folder();
         file::write(&folder.join(CONFIG), &(text + "\n"))?;
-        for (name, text) in form.code() {
+        for (name, text) in &code {
             file::write(&folder.join(name), text)?;
         }
         write(&folder.join(WEIGHTS), &tensors, &mut weights)?;
@@ -168,7 +172,7 @@ impl Command for Export {
             architecture,
             tensors: tensors.len(),
             not_kept: lost.to_vec(),
-            code: form.code().iter().map(|(name, _)| name.clone()).collect(),
+            code: code.into_iter().map(|(name, _)| name).collect(),
             others,
         };
         Ok(Output::new(text, data))
@@ -275,6 +279,10 @@ impl ExportedRun {
     }
 
     fn write_adapter(&self, _: &IndexMap<String, Written>, _: &Path) -> Result<usize, Failure> {
+        match *self {}
+    }
+
+    fn code(&self, _: &str) -> Option<(String, String)> {
         match *self {}
     }
 

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use super::directory::PREPROCESSOR;
+use super::directory::{PREPROCESSOR, TARGET_TOKENIZER, TOKENIZER};
 use super::exported_adapter;
 use super::file;
 use super::outcome::Failure;
 use super::run_folder::{pick, read_codebook, report_damage, run_failure};
 use super::ui::Ui;
+use crate::hub::code::{TOKENIZATION, tokenization};
 use crate::hub::written::Written;
 use crate::ir::Graph;
 use crate::learn::data::Codebook;
@@ -19,6 +20,7 @@ use crate::learn::data::picture::Preparation;
 use crate::learn::recipe::agree::Task;
 use crate::learn::run_dir;
 use crate::learn::session::files;
+use crate::learn::token::Tokenizer;
 use crate::learn::token::exchange::{Frame, config_json, tokenizer_json};
 
 /// The checkpoint of a run that is exported.
@@ -61,8 +63,12 @@ impl ExportedRun {
 
     /// Puts the names of the classes into a config with the same number of classes.
     pub fn name_classes(&self, config: &mut Json) {
-        let classes = &self.codebook.classes;
         let count = config["num_labels"].as_u64().or(config["id2label"].as_object().map(|o| o.len() as u64));
+        let classes = match self.codebook.classes.as_slice() {
+            // A single sigmoid is the probability of the second class.
+            [_, of_one] if count == Some(1) => std::slice::from_ref(of_one),
+            all => all,
+        };
         if classes.is_empty() || count != Some(classes.len() as u64) {
             return;
         }
@@ -109,6 +115,12 @@ impl ExportedRun {
         Some(writing)
     }
 
+    /// The name and the text of the tokenizer's code, if it has code, for a model that is called `name`.
+    pub fn code(&self, name: &str) -> Option<(String, String)> {
+        let codebook = &self.codebook;
+        (codebook.source.is_some() && codebook.tokenizer.is_some()).then(|| tokenization(name))
+    }
+
     /// Writes the files next to the weights and returns their names.
     ///
     /// # Errors
@@ -131,15 +143,24 @@ impl ExportedRun {
                 Frame { start: true, end: true }
             }
         };
-        if codebook.source.is_some() {
-            ui.note("note: source and target have separate vocabularies, which do not fit into one file");
-        } else if let Some(tokenizer) = &codebook.tokenizer {
+        let json = |tokenizer: &Tokenizer| {
             let text = tokenizer_json(tokenizer, frame);
-            put("tokenizer.json", text.ok_or_else(|| Failure::bug("a tokenizer cannot be written"))?)?;
-            put(
-                "tokenizer_config.json",
-                pretty(&config_json(tokenizer, codebook.longest as u64, has_types))?,
-            )?;
+            text.ok_or_else(|| Failure::bug("a tokenizer cannot be written"))
+        };
+        if let Some(tokenizer) = codebook.source_tokenizer() {
+            put(TOKENIZER, json(tokenizer)?)?;
+            let mut config = config_json(tokenizer, codebook.longest as u64, has_types);
+            if let (Some(target), Some(_)) = (&codebook.tokenizer, &codebook.source) {
+                put(TARGET_TOKENIZER, json(target)?)?;
+                let (file, class) = TOKENIZATION;
+                config["tokenizer_class"] = json!(class);
+                config["auto_map"] = json!({ "AutoTokenizer": [null, format!("{file}.{class}")] });
+                ui.note(
+                    "note: source and target have vocabularies of their own, so the tokenizer has code of its \
+                    own, which `trust_remote_code=True` allows to run",
+                );
+            }
+            put("tokenizer_config.json", pretty(&config)?)?;
         }
         if let Some(writing) = self.writing(graph.context) {
             put("generation_config.json", pretty(&writing)?)?;

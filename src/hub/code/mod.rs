@@ -110,6 +110,19 @@ const SHARED: &[(&str, &str, &[&str])] = &[
     ("seq2seq", include_str!("seq2seq.py"), &["pretrained", "decoding"]),
 ];
 
+/// The file, without its ending, and the class of the tokenizer of two vocabularies.
+pub const TOKENIZATION: (&str, &str) = ("tokenization", "TranslationTokenizer");
+
+/// The name and the text of the code of a tokenizer of two vocabularies, for a directory made from `name`.
+pub fn tokenization(name: &str) -> (String, String) {
+    (format!("{}.py", TOKENIZATION.0), header(name) + include_str!("tokenization.py"))
+}
+
+/// The first line of every file.
+fn header(name: &str) -> String {
+    format!("# @generated{MARK}{}, as `trafoc export` writes it.\n", shown(name))
+}
+
 /// The directory's code and config. `name` is what the header of every file says it was made from.
 ///
 /// # Errors
@@ -132,7 +145,7 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
             .replace("MODEL_TYPE", &type_of(&file))
             .replace("PLACEHOLDER", &class)
     };
-    let header = format!("# @generated{MARK}{}, as `trafoc export` writes it.\n", shown(name));
+    let header = header(name);
     let tables = |text: String| {
         let aliases = aliases(&model.sizes);
         let usual: Vec<(&str, &str)> =
@@ -153,6 +166,9 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
     ];
     let shared = SHARED.iter().filter(|(name, ..)| *name == first || needed.contains(name));
     files.extend(shared.map(|(name, text, _)| (format!("{name}.py"), header.clone() + text)));
+    for (name, text) in &files {
+        pytorch::check::check(text).map_err(|why| Bug(format!("{name}: {why}")))?;
+    }
     let architecture =
         class.clone() + &task.as_ref().map_or("Model".to_owned(), |t| format!("For{}", t.class));
     let mut auto_map = json!({

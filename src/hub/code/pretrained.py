@@ -98,6 +98,16 @@ class Pretrained(PreTrainedModel):
                 block.__dict__["forward"] = MethodType(recomputed, block)
         self.gradient_checkpointing = enable
 
+    def get_submodule(self, target: str) -> nn.Module:
+        """A module by its path, also one whose name is an attribute of every module."""
+        module: nn.Module = self
+        for name in filter(None, target.split(".")):
+            child = module._modules.get(name)
+            if child is None:
+                raise AttributeError(f"{target}: there is no module `{name}`")
+            module = child
+        return module
+
     def name_of(self, name: str) -> str:
         """What an input of `model.py` is called here."""
         if name == "mask":

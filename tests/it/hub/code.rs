@@ -14,6 +14,7 @@ use trafoc::spec::ModelSpec;
 use super::{compiled, imported};
 use crate::compiled::specs;
 use crate::front::Front;
+use crate::pytorch::outside_strings;
 
 fn fixtures() -> Vec<(String, ModelSpec, Verified, SourceMap)> {
     let all = specs("specs").into_iter().chain(specs("tests/good"));
@@ -146,6 +147,46 @@ fn names_of_models_cannot_be_mistaken_for_code() {
                     "{name}: {class}"
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn hostile_names_stay_in_strings_and_comments() {
+    let made = |name: &str, file: &str| {
+        let quoted = serde_json::to_string(name).unwrap();
+        let text = format!(
+            "trafo: 1\nname: {quoted}\nvocab: 11\ncontext: 8\nd_model: 8\ndecoder: {{layers: 2, attention: {{heads: 2}}}}\nhead: lm\n"
+        );
+        let front = Front::of_text("spec.yaml", &text, "specs");
+        let compilation = front.compilation.clone();
+        code(&compilation.graph.unwrap(), &compilation.spec.unwrap(), &front.sources, file).unwrap()
+    };
+    let plain = made("plain", "spec.yaml");
+    for name in [
+        "class",
+        "import os",
+        "\"\"\"",
+        "x\"\"\" + __import__('os').name + \"\"\"",
+        "a\\",
+        "# {0} %s \\N{DIGIT ONE}",
+    ] {
+        // The name of a file may have line breaks too.
+        let hostile = made(name, &format!("{name}\nimport os"));
+        assert_eq!(plain.files.len(), hostile.files.len(), "{name:?}");
+        for ((_, wanted), (file, text)) in plain.files.iter().zip(&hostile.files) {
+            let (wanted, text) = (outside_strings(wanted), outside_strings(text));
+            assert_eq!(wanted.lines().count(), text.lines().count(), "{name:?}: {file}");
+            // What Python calls the model and its files are words made of the name.
+            let is_named = |line: &str| {
+                let starts = ["class ", "Model = ", "from .configuration_", "    config_class = "];
+                let is_word = |c: char| c.is_ascii_alphanumeric() || " _.=():".contains(c);
+                starts.iter().any(|start| line.starts_with(start)) && line.chars().all(is_word)
+            };
+            for (wanted, line) in wanted.lines().zip(text.lines()) {
+                assert!(wanted == line || is_named(line), "{name:?}: {file}: {line}");
+            }
+            assert!(file.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.')), "{file:?}");
         }
     }
 }
