@@ -105,9 +105,16 @@ class Cache:
             layer.select(rows)
 
 
-def padding_mask(keep: Tensor | None) -> Tensor | None:
-    """The keys that are not padding, for attention: `[B, K]` → `[B, 1, 1, K]`"""
-    return None if keep is None else keep.bool()[:, None, None, :]
+def causal_mask(keep: Tensor | None, queries: int) -> Tensor | None:
+    """The keys up to each query that are not padding: `[B, K]` → `[B, 1, T, K]`
+
+    Without padding there is none, and attention itself is causal.
+    """
+    if keep is None:
+        return None
+    keys = keep.shape[1]
+    past = torch.ones(queries, keys, dtype=torch.bool, device=keep.device)
+    return past.tril(keys - queries) & keep.bool()[:, None, None, :]
 
 
 def frequencies(theta: float, dim: int, device: torch.device) -> Tensor:
@@ -274,7 +281,7 @@ class LatentAttention(nn.Module):
         cache: KVCache | None,
     ) -> Tensor:
         """`x [B, T, d_model]`, `cos [T, rotary_dim / 2]`, `sin [T, rotary_dim / 2]`,
-        `mask [B, 1, 1, P+T]` → `[B, T, d_model]`
+        `mask [B, 1, T, P+T]` → `[B, T, d_model]`
         """
         config = self.config
         q = split_heads(
@@ -294,7 +301,8 @@ class LatentAttention(nn.Module):
         q = torch.cat((q.narrow(-1, 0, config.content_dim), q_2), dim=-1)
         k_rotary = k_rotary.repeat_interleave(config.heads, dim=1)
         k = torch.cat((kv.narrow(-1, 0, config.content_dim), k_rotary), dim=-1)
-        return self.output(merge_heads(attention(q, k, v, mask, causal=True)))
+        y = merge_heads(attention(q, k, v, mask, causal=mask is None))
+        return self.output(y)
 
 
 class FeedForward(nn.Module):
@@ -339,7 +347,7 @@ class Block(nn.Module):
         cache: KVCache | None,
     ) -> Tensor:
         """`x [B, T, d_model]`, `cos [T, rotary_dim / 2]`, `sin [T, rotary_dim / 2]`,
-        `mask [B, 1, 1, P+T]` → `[B, T, d_model]`
+        `mask [B, 1, T, P+T]` → `[B, T, d_model]`
         """
         attention = self.attention(self.norm1(x), cos, sin, mask, cache)
         x = x + attention  # [B, T, d_model]
@@ -449,7 +457,7 @@ class Block2(nn.Module):
         cache: KVCache | None,
     ) -> Tensor:
         """`x [B, T, d_model]`, `cos [T, rotary_dim / 2]`, `sin [T, rotary_dim / 2]`,
-        `mask [B, 1, 1, P+T]` → `[B, T, d_model]`
+        `mask [B, 1, T, P+T]` → `[B, T, d_model]`
         """
         attention = self.attention(self.norm1(x), cos, sin, mask, cache)
         x = x + attention  # [B, T, d_model]
@@ -478,7 +486,7 @@ class Decoder(nn.Module):
         time = x.shape[1]
         angles = frequencies(config.theta, config.rotary_dim, x.device)
         cos, sin = rotary_table(angles, past, time)
-        padding = padding_mask(mask)
+        padding = causal_mask(mask, time)
         for i, block in enumerate(self.blocks):
             x = block(x, cos, sin, padding, cache and cache[i])
         return self.final_norm(x)

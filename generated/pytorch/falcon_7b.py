@@ -96,9 +96,16 @@ class Cache:
             layer.select(rows)
 
 
-def padding_mask(keep: Tensor | None) -> Tensor | None:
-    """The keys that are not padding, for attention: `[B, K]` → `[B, 1, 1, K]`"""
-    return None if keep is None else keep.bool()[:, None, None, :]
+def causal_mask(keep: Tensor | None, queries: int) -> Tensor | None:
+    """The keys up to each query that are not padding: `[B, K]` → `[B, 1, T, K]`
+
+    Without padding there is none, and attention itself is causal.
+    """
+    if keep is None:
+        return None
+    keys = keep.shape[1]
+    past = torch.ones(queries, keys, dtype=torch.bool, device=keep.device)
+    return past.tril(keys - queries) & keep.bool()[:, None, None, :]
 
 
 def frequencies(theta: float, dim: int, device: torch.device) -> Tensor:
@@ -134,7 +141,7 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(2)
 
 
-def attention(
+def grouped_attention(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -144,13 +151,18 @@ def attention(
     scale: float | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """`softmax(scale q kᵀ + bias) v`: `[B, H, T, D]`, `[B, H, K, D]`, `[B, H, K, V]`
+    """`softmax(scale q kᵀ + bias) v`: `[B, H, T, D]`, `[B, G, K, D]`, `[B, G, K, V]`
 
-    A key is seen where `mask` is True and, if `causal`, up to the query; the last
-    query sees the last key. A query that sees no key gets zeros.
+    Each of `G` heads of keys and values serves `H / G` of queries. A key is seen where
+    `mask` is True and, if `causal`, up to the query; the last query sees the last key.
+    A query that sees no key gets zeros.
     """
     queries, keys = q.shape[2], k.shape[2]
-    is_plain = mask is None and bias is None and queries == keys
+    is_plain = mask is None and bias is None and (not causal or queries in (1, keys))
+    if not is_plain:
+        # The fast kernels of PyTorch share heads only without a mask.
+        times = q.shape[1] // k.shape[1]
+        k, v = k.repeat_interleave(times, dim=1), v.repeat_interleave(times, dim=1)
     if causal and queries > 1 and not is_plain:
         past = torch.ones(queries, keys, dtype=torch.bool, device=q.device)
         past = past.tril(keys - queries)
@@ -160,7 +172,7 @@ def attention(
         mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
     is_causal = causal and queries > 1 and is_plain
     return F.scaled_dot_product_attention(
-        q, k, v, mask, dropout, is_causal, scale=scale
+        q, k, v, mask, dropout, is_causal, scale=scale, enable_gqa=is_plain
     )
 
 
@@ -214,7 +226,7 @@ class Attention(nn.Module):
         cache: KVCache | None,
     ) -> Tensor:
         """`x [B, T, d_model]`, `cos [T, head_dim / 2]`, `sin [T, head_dim / 2]`,
-        `mask [B, 1, 1, P+T]` → `[B, T, d_model]`
+        `mask [B, 1, T, P+T]` → `[B, T, d_model]`
         """
         config = self.config
         v = split_heads(self.value(x), config.kv_heads)  # [B, kv_heads, T, head_dim]
@@ -222,9 +234,8 @@ class Attention(nn.Module):
         k = rotate_half(split_heads(self.key(x), config.kv_heads), cos, sin)
         if cache is not None:
             k, v = cache.append(k, v)
-        k = k.repeat_interleave(config.heads // config.kv_heads, dim=1)
-        v = v.repeat_interleave(config.heads // config.kv_heads, dim=1)
-        return self.output(merge_heads(attention(q, k, v, mask, causal=True)))
+        y = merge_heads(grouped_attention(q, k, v, mask, causal=mask is None))
+        return self.output(y)
 
 
 class FeedForward(nn.Module):
@@ -267,7 +278,7 @@ class Block(nn.Module):
         cache: KVCache | None,
     ) -> Tensor:
         """`x [B, T, d_model]`, `cos [T, head_dim / 2]`, `sin [T, head_dim / 2]`,
-        `mask [B, 1, 1, P+T]` → `[B, T, d_model]`
+        `mask [B, 1, T, P+T]` → `[B, T, d_model]`
         """
         h = self.norm(x)  # [B, T, d_model]
         x = x + self.attention(h, cos, sin, mask, cache)  # [B, T, d_model]
@@ -294,7 +305,7 @@ class Decoder(nn.Module):
         time = x.shape[1]
         angles = frequencies(config.theta, config.head_dim, x.device)
         cos, sin = rotary_table(angles, past, time)
-        padding = padding_mask(mask)
+        padding = causal_mask(mask, time)
         for i, block in enumerate(self.blocks):
             x = block(x, cos, sin, padding, cache and cache[i])
         return self.final_norm(x)

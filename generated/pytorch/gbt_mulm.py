@@ -106,9 +106,16 @@ class Cache:
             layer.select(rows)
 
 
-def padding_mask(keep: Tensor | None) -> Tensor | None:
-    """The keys that are not padding, for attention: `[B, K]` → `[B, 1, 1, K]`"""
-    return None if keep is None else keep.bool()[:, None, None, :]
+def causal_mask(keep: Tensor | None, queries: int) -> Tensor | None:
+    """The keys up to each query that are not padding: `[B, K]` → `[B, 1, T, K]`
+
+    Without padding there is none, and attention itself is causal.
+    """
+    if keep is None:
+        return None
+    keys = keep.shape[1]
+    past = torch.ones(queries, keys, dtype=torch.bool, device=keep.device)
+    return past.tril(keys - queries) & keep.bool()[:, None, None, :]
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
@@ -189,14 +196,15 @@ class Attention(nn.Module):
         self.output = Linear(config.heads * config.head_dim, config.d_model, init)
 
     def forward(self, x: Tensor, mask: Tensor | None, cache: KVCache | None) -> Tensor:
-        """`x [B, T, d_model]`, `mask [B, 1, 1, P+T]` → `[B, T, d_model]`"""
+        """`x [B, T, d_model]`, `mask [B, 1, T, P+T]` → `[B, T, d_model]`"""
         config = self.config
         q = split_heads(self.query(x), config.heads)  # [B, heads, T, head_dim]
         k = split_heads(self.key(x), config.heads)  # [B, heads, T, head_dim]
         v = split_heads(self.value(x), config.heads)  # [B, heads, T, head_dim]
         if cache is not None:
             k, v = cache.append(k, v)
-        return self.output(merge_heads(attention(q, k, v, mask, causal=True)))
+        y = merge_heads(attention(q, k, v, mask, causal=mask is None))
+        return self.output(y)
 
 
 class FeedForward(nn.Module):
@@ -232,7 +240,7 @@ class Block(nn.Module):
         self.ffn = FeedForward(config)
 
     def forward(self, x: Tensor, mask: Tensor | None, cache: KVCache | None) -> Tensor:
-        """`x [B, T, d_model]`, `mask [B, 1, 1, P+T]` → `[B, T, d_model]`"""
+        """`x [B, T, d_model]`, `mask [B, 1, T, P+T]` → `[B, T, d_model]`"""
         x = x + self.attention(self.norm1(x), mask, cache)  # [B, T, d_model]
         return x + self.ffn(self.norm2(x))
 
@@ -252,7 +260,7 @@ class Decoder(nn.Module):
         self, x: Tensor, mask: Tensor | None, cache: list[KVCache] | None
     ) -> Tensor:
         """`x [B, T, d_model]`, `mask [B, P+T]` → `[B, T, d_model]`"""
-        padding = padding_mask(mask)
+        padding = causal_mask(mask, x.shape[1])
         for i, block in enumerate(self.blocks):
             x = block(x, padding, cache and cache[i])
         return self.final_norm(x)

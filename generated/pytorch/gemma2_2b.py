@@ -126,9 +126,16 @@ def positions(
     return query[:, None], torch.arange(keys, device=device)
 
 
-def padding_mask(keep: Tensor | None) -> Tensor | None:
-    """The keys that are not padding, for attention: `[B, K]` → `[B, 1, 1, K]`"""
-    return None if keep is None else keep.bool()[:, None, None, :]
+def causal_mask(keep: Tensor | None, queries: int) -> Tensor | None:
+    """The keys up to each query that are not padding: `[B, K]` → `[B, 1, T, K]`
+
+    Without padding there is none, and attention itself is causal.
+    """
+    if keep is None:
+        return None
+    keys = keep.shape[1]
+    past = torch.ones(queries, keys, dtype=torch.bool, device=keep.device)
+    return past.tril(keys - queries) & keep.bool()[:, None, None, :]
 
 
 def both_masks(a: Tensor | None, b: Tensor | None) -> Tensor | None:
@@ -285,7 +292,7 @@ class Attention(nn.Module):
             q,
             k,
             mask,
-            causal=True,
+            causal=mask is None,
             softcap=config.attention_softcap,
             scale=config.score_scale,
         )
@@ -364,10 +371,9 @@ class Decoder(nn.Module):
         time = x.shape[1]
         angles = frequencies(config.theta, config.head_dim, x.device)
         cos, sin = rotary_table(angles, past, time)
-        padding = padding_mask(mask)
+        padding = causal_mask(mask, time)
         query, key = positions(past, time, past + time, x.device)
-        mask = (key > query - config.window) & (key < query + config.window)
-        mask = both_masks(mask, padding)
+        mask = both_masks((key <= query) & (key > query - config.window), padding)
         for i, block in enumerate(self.blocks):
             block_mask = mask if i % 2 == 0 else padding
             x = block(x, cos, sin, block_mask, cache and cache[i])

@@ -98,9 +98,16 @@ class Cache:
             layer.select(rows)
 
 
-def padding_mask(keep: Tensor | None) -> Tensor | None:
-    """The keys that are not padding, for attention: `[B, K]` → `[B, 1, 1, K]`"""
-    return None if keep is None else keep.bool()[:, None, None, :]
+def causal_mask(keep: Tensor | None, queries: int) -> Tensor | None:
+    """The keys up to each query that are not padding: `[B, K]` → `[B, 1, T, K]`
+
+    Without padding there is none, and attention itself is causal.
+    """
+    if keep is None:
+        return None
+    keys = keep.shape[1]
+    past = torch.ones(queries, keys, dtype=torch.bool, device=keep.device)
+    return past.tril(keys - queries) & keep.bool()[:, None, None, :]
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
@@ -189,7 +196,7 @@ class Attention(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None, cache: KVCache | None) -> Tensor:
-        """`x [B, T, d_model]`, `mask [B, 1, 1, P+T]` → `[B, T, d_model]`"""
+        """`x [B, T, d_model]`, `mask [B, 1, T, P+T]` → `[B, T, d_model]`"""
         config = self.config
         q = split_heads(self.query(x), config.heads)  # [B, heads, T, head_dim]
         k = split_heads(self.key(x), config.heads)  # [B, heads, T, head_dim]
@@ -197,8 +204,8 @@ class Attention(nn.Module):
         if cache is not None:
             k, v = cache.append(k, v)
         p = self.dropout.p if self.training else 0.0
-        y = merge_heads(attention(q, k, v, mask, causal=True, dropout=p))
-        return self.dropout(self.output(y))
+        y = attention(q, k, v, mask, causal=mask is None, dropout=p)
+        return self.dropout(self.output(merge_heads(y)))
 
 
 class FeedForward(nn.Module):
@@ -235,7 +242,7 @@ class Block(nn.Module):
         self.norm2 = nn.LayerNorm(config.d_model, config.eps)
 
     def forward(self, x: Tensor, mask: Tensor | None, cache: KVCache | None) -> Tensor:
-        """`x [B, T, d_model]`, `mask [B, 1, 1, P+T]` → `[B, T, d_model]`"""
+        """`x [B, T, d_model]`, `mask [B, 1, T, P+T]` → `[B, T, d_model]`"""
         x = self.norm1(x + self.attention(x, mask, cache))  # [B, T, d_model]
         return self.norm2(x + self.ffn(x))
 
@@ -254,7 +261,7 @@ class Decoder(nn.Module):
         self, x: Tensor, mask: Tensor | None, cache: list[KVCache] | None
     ) -> Tensor:
         """`x [B, T, d_model]`, `mask [B, P+T]` → `[B, T, d_model]`"""
-        padding = padding_mask(mask)
+        padding = causal_mask(mask, x.shape[1])
         for i, block in enumerate(self.blocks):
             x = block(x, padding, cache and cache[i])
         return x

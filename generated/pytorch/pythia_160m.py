@@ -99,9 +99,16 @@ class Cache:
             layer.select(rows)
 
 
-def padding_mask(keep: Tensor | None) -> Tensor | None:
-    """The keys that are not padding, for attention: `[B, K]` → `[B, 1, 1, K]`"""
-    return None if keep is None else keep.bool()[:, None, None, :]
+def causal_mask(keep: Tensor | None, queries: int) -> Tensor | None:
+    """The keys up to each query that are not padding: `[B, K]` → `[B, 1, T, K]`
+
+    Without padding there is none, and attention itself is causal.
+    """
+    if keep is None:
+        return None
+    keys = keep.shape[1]
+    past = torch.ones(queries, keys, dtype=torch.bool, device=keep.device)
+    return past.tril(keys - queries) & keep.bool()[:, None, None, :]
 
 
 def frequencies(theta: float, dim: int, device: torch.device) -> Tensor:
@@ -209,7 +216,7 @@ class Attention(nn.Module):
         cache: KVCache | None,
     ) -> Tensor:
         """`x [B, T, d_model]`, `cos [T, rotary_dim / 2]`, `sin [T, rotary_dim / 2]`,
-        `mask [B, 1, 1, P+T]` → `[B, T, d_model]`
+        `mask [B, 1, T, P+T]` → `[B, T, d_model]`
         """
         config = self.config
         v = split_heads(self.value(x), config.heads)  # [B, heads, T, head_dim]
@@ -217,7 +224,8 @@ class Attention(nn.Module):
         k = rotate_half(split_heads(self.key(x), config.heads), cos, sin)
         if cache is not None:
             k, v = cache.append(k, v)
-        return self.output(merge_heads(attention(q, k, v, mask, causal=True)))
+        y = merge_heads(attention(q, k, v, mask, causal=mask is None))
+        return self.output(y)
 
 
 class FeedForward(nn.Module):
@@ -259,7 +267,7 @@ class Block(nn.Module):
         cache: KVCache | None,
     ) -> Tensor:
         """`x [B, T, d_model]`, `cos [T, rotary_dim / 2]`, `sin [T, rotary_dim / 2]`,
-        `mask [B, 1, 1, P+T]` → `[B, T, d_model]`
+        `mask [B, 1, T, P+T]` → `[B, T, d_model]`
         """
         attention = self.attention(self.norm1(x), cos, sin, mask, cache)
         return x + attention + self.ffn(self.norm2(x))
@@ -285,7 +293,7 @@ class Decoder(nn.Module):
         time = x.shape[1]
         angles = frequencies(config.theta, config.rotary_dim, x.device)
         cos, sin = rotary_table(angles, past, time)
-        padding = padding_mask(mask)
+        padding = causal_mask(mask, time)
         for i, block in enumerate(self.blocks):
             x = block(x, cos, sin, padding, cache and cache[i])
         return self.final_norm(x)

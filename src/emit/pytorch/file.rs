@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::name;
 use super::runtime::Runtime;
 use super::syntax::{Expr, Sign};
+use super::{causal, name};
 use crate::emit::program::constants::{ConstantId, Constants, Scalar, Size};
 use crate::emit::program::name::{Names, snake};
 use crate::emit::program::{Module, Program};
 use crate::ir::op::quantity::Named;
-use crate::ir::{self, Dim, ModuleId, Type};
+use crate::ir::{self, Dim, ModuleId, Sym, Type, ValueId};
 use crate::lower::Bug;
 
 /// The names of one emitted file.
@@ -21,6 +21,8 @@ pub struct File<'a> {
     pub runtime: &'a Runtime,
     classes: Vec<String>,
     functions: BTreeMap<ModuleId, String>,
+    /// The masks that hide the future too.
+    causal: BTreeSet<(ModuleId, ValueId)>,
     /// Numbers that the documentation names, which `Config` then has too.
     mentioned: RefCell<BTreeSet<ConstantId>>,
 }
@@ -41,7 +43,8 @@ impl<'a> File<'a> {
             (ModuleId(id), called)
         });
         let functions = functions.collect();
-        Self { program, runtime, classes, functions, mentioned: RefCell::default() }
+        let causal = causal::masks(&program.graph);
+        Self { program, runtime, classes, functions, causal, mentioned: RefCell::default() }
     }
 
     /// The code of a module.
@@ -73,6 +76,23 @@ impl<'a> File<'a> {
     /// The names of all functions, which a variable must not hide.
     pub fn functions(&self) -> impl Iterator<Item = &str> {
         self.functions.values().map(String::as_str)
+    }
+
+    /// Whether a value is a mask that hides the future too.
+    pub fn is_causal(&self, id: ModuleId, value: ValueId) -> bool {
+        self.causal.contains(&(id, value))
+    }
+
+    /// The shape of a value as documentation has it. A mask that hides the future differs from query to query.
+    pub fn shape_of(&self, id: ModuleId, value: ValueId) -> String {
+        let ty = &self.values(id).value(value).ty;
+        match ty.shape.as_slice() {
+            [batch, heads, _, keys] if self.is_causal(id, value) => {
+                let dims = [batch.clone(), heads.clone(), Dim::sym(Sym::Time), keys.clone()];
+                self.shape(&Type { shape: dims.to_vec().into(), ..ty.clone() })
+            }
+            _ => self.shape(ty),
+        }
     }
 
     fn constants(&self) -> &'a Constants {

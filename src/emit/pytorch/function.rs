@@ -7,7 +7,7 @@ use super::layer::member;
 use super::name;
 use super::syntax::{Expr, Stmt, Target};
 use crate::emit::program::function as program;
-use crate::emit::program::needs::{Need, Origin};
+use crate::emit::program::needs::{Need, Origin, origin};
 use crate::emit::program::{Draft, FieldKind};
 use crate::ir::{DType, Module, ModuleId, Op, ValueId};
 
@@ -29,6 +29,10 @@ pub struct Function<'a> {
     pub(super) variables: Vec<(Vec<String>, Expr)>,
     /// The names of its parameters.
     pub(super) parameters: BTreeMap<ValueId, String>,
+    /// Keys and values with fewer heads than queries, which attention takes as they are.
+    pub(super) grouped: BTreeSet<ValueId>,
+    /// The value that is being computed, if it is one.
+    pub(super) result: Option<ValueId>,
 }
 
 /// The name of a parameter, which hides no function of the file.
@@ -80,6 +84,37 @@ impl Function<'_> {
 
     pub(super) fn is_parameter(&self, name: &str) -> bool {
         self.parameters.values().any(|parameter| parameter == name)
+    }
+
+    /// Whether attention repeats the heads of these keys or values itself.
+    pub fn is_grouped(&self, id: ValueId) -> bool {
+        self.grouped.contains(&id)
+    }
+
+    /// Whether the value that is being computed are such keys or values.
+    pub fn repeats_later(&self) -> bool {
+        self.result.is_some_and(|id| self.is_grouped(id))
+    }
+
+    /// Whether a value is a mask that hides the future too.
+    pub fn is_causal(&self, id: ValueId) -> bool {
+        self.file.is_causal(self.id, id)
+    }
+
+    /// Whether the value that is being computed is such a mask.
+    pub fn makes_causal(&self) -> bool {
+        self.result.is_some_and(|id| self.is_causal(id))
+    }
+
+    /// The number of queries, if the function knows it.
+    pub fn queries(&self) -> Option<Expr> {
+        if self.function.locals.iter().any(|(need, _)| *need == Need::Time) {
+            return Some(Need::Time.variable().into());
+        }
+        let Some(Origin::Axis(id, axis)) = origin(Need::Time, self.module, &self.function.parameters) else {
+            return None;
+        };
+        Some(Expr::Value(id).attr("shape").index([Expr::Int(axis as u64)]))
     }
 
     /// The device that new tensors are created on.

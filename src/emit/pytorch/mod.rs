@@ -9,11 +9,13 @@
 //! it: no date, no version, no folder of this machine.
 
 mod body;
+mod causal;
 pub mod check;
 mod choice;
 mod config;
 mod file;
 mod function;
+mod grouped;
 mod layer;
 mod module;
 pub mod name;

@@ -322,7 +322,7 @@ pub fn shapes(file: &File<'_>, id: ModuleId, parameters: &[ValueId], results: &[
     let module = file.values(id);
     let inputs: Vec<String> = parameters
         .iter()
-        .map(|id| format!("`{} {}`", name_of(file, module, *id), file.shape(&module.value(*id).ty)))
+        .map(|value| format!("`{} {}`", name_of(file, module, *value), file.shape_of(id, *value)))
         .collect();
     let several = results.len() > 1;
     let outputs: Vec<String> = results

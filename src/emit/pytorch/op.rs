@@ -61,11 +61,14 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let device = device(f);
             let value = runtime("positions", vec![start, length, keys, device]);
             let [query, key] = f.locals(["query", "key"], value);
-            visible(f, rule, &query, &key)
+            visible(f, rule, &query, &key, f.makes_causal())
         }
         Op::PaddingMask => {
             let [mask] = wanted.inputs(op)?;
-            runtime("padding_mask", vec![f.operand(mask)])
+            match f.queries().filter(|_| f.makes_causal()) {
+                Some(queries) => runtime("causal_mask", vec![f.operand(mask), queries]),
+                None => runtime("padding_mask", vec![f.operand(mask)]),
+            }
         }
         Op::EitherMask => {
             let [a, b] = wanted.inputs(op)?;
@@ -114,6 +117,9 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let [x] = wanted.inputs(op)?;
             let times = f.file.extent(*times);
             let x = f.operand(x);
+            if f.repeats_later() {
+                return Ok(x);
+            }
             x.attr("repeat_interleave").call([times]).with("dim", Expr::Int(1))
         }
         Op::Rotate { pairing } => {
@@ -341,9 +347,15 @@ fn under(f: &mut Function<'_>, rotary: &RotaryTable, rule: &FrequencyRule) -> Re
     })
 }
 
-/// Whether a key is seen, as a condition on `query` and `key`.
-fn visible(f: &Function<'_>, rule: &MaskRule, query: &Expr, key: &Expr) -> Expr {
-    let all = rule.conditions().map(|condition| seen(f, condition, query.clone(), key.clone()));
+/// Whether a key is seen, as a condition on `query` and `key`; with `causal` none after the query.
+fn visible(f: &Function<'_>, rule: &MaskRule, query: &Expr, key: &Expr, causal: bool) -> Expr {
+    let past = causal.then_some(Hidden::Later { prefix: 0 });
+    // The future is hidden as a whole already.
+    let is_told =
+        |condition: &Hidden| causal && matches!(condition, Hidden::Later { .. } | Hidden::Ahead { .. });
+    let others = rule.conditions().filter(|condition| !is_told(condition));
+    let all = past.into_iter().chain(others);
+    let all = all.map(|condition| seen(f, condition, query.clone(), key.clone()));
     let compare = |sign: &'static str| key.clone().binary(Sign::Compare(sign), query.clone());
     // A rule without conditions hides nothing.
     all.reduce(|a, b| a.binary(Sign::Both, b)).unwrap_or_else(|| compare(">=").binary(Sign::Or, compare("<")))
@@ -378,16 +390,24 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Operand
     let is_usual = scale.root().is_some_and(|root| root.is_inverse && Some(root.of) == width);
     let scale = (!is_usual).then(|| f.file.scalar(&f.file.program.constants.score_scale(*scale)));
     let mut rest = rest.iter().copied();
+    let is_grouped = f.is_grouped(*k);
     let (q, k, v) = (f.operand(*q), f.operand(*k), f.operand(*v));
+    // A mask that hides the future is all that attention needs, where there is one.
+    let mut is_causal = causal.then_some(Expr::Bool(true));
     let mut given: Vec<(&str, Expr)> = Vec::new();
     for (name, is_there) in [("mask", *has_mask), ("bias", *has_bias), ("sinks", *has_sinks)] {
         if is_there {
             let id = rest.next().ok_or_else(too_few)?;
-            given.push((name, f.operand(id)));
+            let hides_future = name == "mask" && *causal && f.is_causal(id);
+            let value = if hides_future { f.named(id) } else { f.operand(id) };
+            if hides_future {
+                is_causal = f.may_be_absent(id).then(|| is_none(value.clone()));
+            }
+            given.push((name, value));
         }
     }
     let flags = [
-        causal.then(|| ("causal", Expr::Bool(true))),
+        is_causal.map(|is_causal| ("causal", is_causal)),
         softcap.map(|cap| ("softcap", f.file.real(Named::Softcap, cap))),
         scale.map(|scale| ("scale", scale)),
     ];
@@ -403,7 +423,8 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Operand
     };
     let wants_weights = wanted.results > 1;
     if !wants_weights && !attention.is_composed() && softcap.is_none() {
-        let call = Expr::Runtime("attention").call([q, k, v]);
+        let function = if is_grouped { "grouped_attention" } else { "attention" };
+        let call = Expr::Runtime(function).call([q, k, v]);
         let call = with(call, given.into_iter().chain(flags.into_iter().flatten()).collect());
         if *dropout > 0.0 {
             let p = Expr::own(wanted.dropout(op)?).attr("p");

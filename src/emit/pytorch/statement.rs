@@ -11,7 +11,7 @@ use super::function::{Function, parameter, reserved};
 use super::layer::member;
 use super::printer::Printer;
 use super::syntax::{Argument, Expr, Sign, Stmt, Target};
-use super::{choice, layer, name, op};
+use super::{choice, grouped, layer, name, op};
 use crate::emit::program::fold::too_long;
 use crate::emit::program::function::{self as program, Action, BlockCall, Caches, Call, Lent, Scan};
 use crate::emit::program::needs::{Need, Origin};
@@ -40,6 +40,8 @@ pub fn write(
         statements: Vec::new(),
         variables: Vec::new(),
         parameters: function.parameters.iter().map(|id| (*id, parameter(file, module, *id))).collect(),
+        grouped: grouped::repeated(module),
+        result: None,
     };
     for statement in &function.statements {
         writer.statement(statement)?;
@@ -119,6 +121,7 @@ impl Function<'_> {
 
     fn statement(&mut self, statement: &program::Statement) -> Result<(), Bug> {
         self.settle_long_operands(&statement.action);
+        self.result = if let [Some(one)] = statement.outputs.as_slice() { Some(*one) } else { None };
         let value = match &statement.action {
             Action::Append { cache, inputs } => {
                 let cache = self.cache(*cache);
@@ -154,7 +157,7 @@ impl Function<'_> {
             }
         };
         match statement.outputs.as_slice() {
-            [Some(one)] if statement.folds => {
+            [Some(one)] if statement.folds || self.is_grouped(*one) => {
                 self.pending.insert(*one, value);
             }
             [Some(one)] => self.set(*one, value),

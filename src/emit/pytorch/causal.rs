@@ -1,0 +1,101 @@
+//! Which masks also hide the future, so that it is hidden once in a forward pass and not by every attention.
+//!
+//! Attention in the graph is causal on its own, next to its mask. A mask that only causal attention reads may
+//! hide the future itself: where a stack makes it of the padding, or a rule makes it of positions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::emit::program::needs::{Need, origin};
+use crate::ir::op::Attention;
+use crate::ir::{Graph, MemberKind, Module, ModuleId, Node, Op, ValueId};
+
+/// A value of a module.
+type Place = (ModuleId, ValueId);
+
+/// The place of the mask among the inputs of attention, after queries, keys and values.
+const MASK: usize = 3;
+
+/// The masks of a graph that hide the future wherever they hide anything.
+pub fn masks(graph: &Graph) -> BTreeSet<Place> {
+    let others = others(graph);
+    let mut found: BTreeSet<Place> = BTreeSet::new();
+    // For each parameter, whether all that is passed for it hides the future.
+    let mut passed: BTreeMap<Place, bool> = BTreeMap::new();
+    // Modules come before those that call them.
+    for (index, module) in graph.modules.iter().enumerate().rev() {
+        let id = ModuleId(index);
+        let parameters = (0..module.args).map(|at| (id, ValueId(at)));
+        found.extend(parameters.filter(|place| passed.get(place) == Some(&true)));
+        for node in &module.nodes {
+            let hides = match &node.op {
+                // The functions of the root have other parameters than the root.
+                Op::PaddingMask => id != graph.root && has_length(module),
+                Op::Mask { .. } => true,
+                Op::EitherMask => node.inputs.iter().all(|input| found.contains(&(id, *input))),
+                _ => false,
+            };
+            let outputs = node.outputs.iter().map(|output| (id, *output));
+            found.extend(outputs.filter(|place| hides && !others.contains(place)));
+            for (input, parameter) in arguments(module, node) {
+                *passed.entry(parameter).or_insert(true) &= found.contains(&(id, input));
+            }
+        }
+    }
+    found
+}
+
+/// Values that something else reads than causal attention, as its mask.
+fn others(graph: &Graph) -> BTreeSet<Place> {
+    let mut others: BTreeSet<Place> = BTreeSet::new();
+    for (index, module) in graph.modules.iter().enumerate() {
+        let id = ModuleId(index);
+        others.extend(module.results.iter().map(|result| (id, *result)));
+        for node in module.nodes.iter().rev() {
+            let passed: BTreeMap<ValueId, bool> =
+                arguments(module, node).into_iter().fold(BTreeMap::new(), |mut all, (input, parameter)| {
+                    *all.entry(input).or_insert(true) &= !others.contains(&parameter);
+                    all
+                });
+            for (at, input) in node.inputs.iter().enumerate() {
+                let is_mask = match &node.op {
+                    Op::Attention(Attention { causal: true, has_mask: true, .. }) => at == MASK,
+                    Op::EitherMask => node.outputs.iter().all(|output| !others.contains(&(id, *output))),
+                    _ => passed.get(input) == Some(&true),
+                };
+                others.extend((!is_mask).then_some((id, *input)));
+            }
+        }
+    }
+    others
+}
+
+/// Whether a module knows how many queries there are.
+fn has_length(module: &Module) -> bool {
+    let parameters: Vec<ValueId> = (0..module.args).map(ValueId).collect();
+    origin(Need::Time, module, &parameters).is_some()
+}
+
+/// What a node passes to which parameters of the modules it calls.
+fn arguments(module: &Module, node: &Node) -> Vec<(ValueId, Place)> {
+    let (Op::Call { member } | Op::Scan { member, .. }) = &node.op else { return Vec::new() };
+    match (&node.op, module.members.get(member.0).map(|member| &member.kind)) {
+        (Op::Call { .. }, Some(MemberKind::Module(callee))) => {
+            let inputs = node.inputs.iter().copied().enumerate();
+            inputs.map(|(at, input)| (input, (*callee, ValueId(at)))).collect()
+        }
+        (Op::Scan { args, .. }, Some(MemberKind::Stack(runs))) => {
+            let calls = runs.iter().zip(args).flat_map(|(run, args)| run.cycle.iter().zip(args));
+            let of_call = |(callee, args): (&ModuleId, &Vec<usize>)| {
+                let inputs = args.iter().map(|at| node.inputs.get(*at).copied());
+                let callee = *callee;
+                // The first argument of a block is what is folded.
+                inputs
+                    .enumerate()
+                    .filter_map(move |(at, input)| Some((input?, (callee, ValueId(at + 1)))))
+                    .collect::<Vec<_>>()
+            };
+            calls.flat_map(of_call).collect()
+        }
+        (_, _) => Vec::new(),
+    }
+}
