@@ -72,6 +72,8 @@ pub const READERS: &[Reader] = &[
     #[cfg(feature = "learn")]
     Reader { name: "data", run: learn::data, seeds: &[("data", ""), ("tests/regressions/data", "")] },
     #[cfg(feature = "learn")]
+    Reader { name: "prepared", run: learn::prepared, seeds: &[("tests/regressions/prepared", "")] },
+    #[cfg(feature = "learn")]
     Reader {
         name: "image",
         run: learn::image,
@@ -277,7 +279,9 @@ fn safetensors(bytes: &[u8]) {
 mod learn {
     use std::ops::ControlFlow;
     use std::path::PathBuf;
+    use std::sync::Mutex;
 
+    use trafoc::compile::compile;
     use trafoc::diag::Sink;
     use trafoc::hub::family::{self, Library};
     use trafoc::hub::import;
@@ -285,11 +289,14 @@ mod learn {
     use trafoc::learn::data::file::Named;
     use trafoc::learn::data::picture::{Preparation, picture};
     use trafoc::learn::data::read::{self, Faults};
-    use trafoc::learn::data::{Form, Refused};
-    use trafoc::learn::recipe;
+    use trafoc::learn::data::store::{self, CODEBOOK, FORMAT, MANIFEST};
+    use trafoc::learn::data::{Form, Refused, prepare};
+    use trafoc::learn::recipe::{self, Recipe, Split};
     use trafoc::learn::token::Subword;
-    use trafoc::source::Span;
-    use trafoc::spec::load;
+    use trafoc::learn::whole::{FileList, LIST};
+    use trafoc::source::{SourceMap, Span};
+    use trafoc::spec::{ModelSpec, load};
+    use trafoc::syntax::Notation;
 
     use super::{shown, source};
 
@@ -392,6 +399,82 @@ mod learn {
         assert!(count <= 4 * rest.len() + 1_000_000, "more examples than bytes");
         shown(&sink.into_sorted(), &sources);
         std::fs::remove_file(path).unwrap();
+    }
+
+    /// Prepared data of a small spec, whose files are replaced one at a time.
+    struct Folder {
+        path: PathBuf,
+        spec: ModelSpec,
+        recipe: Recipe,
+        sources: SourceMap,
+    }
+
+    impl Folder {
+        const FILES: [&str; 5] = [MANIFEST, CODEBOOK, LIST, "train.ids.i32", "train.ids.offsets.i64"];
+
+        fn new() -> Self {
+            let path = std::env::temp_dir().join(format!("trafoc-prepared-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            let mut sources = load::sources();
+            let mut sink = Sink::new();
+            let text = "trafo: 1\nname: small\nvocab: 3\ncontext: 8\nd_model: 8\nembed: {position: learned}\n\
+                decoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n";
+            let id = sources.add("spec.yaml", text);
+            let compiled = compile(&mut sources, id, Notation::Yaml, &[], &mut load::NoFiles);
+            let spec = compiled.unwrap_or_else(|bug| panic!("{}", bug.0)).spec.expect("a spec");
+            let names = path.join("names.txt");
+            std::fs::write(&names, "ab\nba\nabba\nbb\n").unwrap();
+            let text = format!(
+                "recipe: 1\ndata: {{format: lines, train: {:?}, split: {{validation: 0.25}}}}\n\
+                tokens: {{characters: {{boundary: '.'}}}}\nsteps: 1\n",
+                names
+            );
+            let id = sources.add("recipe.yaml", text);
+            let recipe = recipe::read(&sources, id, &[], &mut sink).expect("a recipe");
+            let data = prepare(&recipe, &spec, &sources, &mut sink);
+            let data = data.unwrap_or_else(|e| panic!("{e:?} {:?}", sink.into_sorted()));
+            let documents = [(CODEBOOK, data.codebook.to_json().unwrap())];
+            store::write(&path, &data, &recipe, &spec, &sources, &documents).unwrap();
+            std::fs::remove_file(names).unwrap();
+            Self { path, spec, recipe, sources }
+        }
+
+        /// Replaces a file, lists all files anew as who changes one would, and reads the folder.
+        fn read(&self, name: &str, bytes: &[u8]) {
+            let all = || std::fs::read_dir(&self.path).unwrap().map(|e| e.unwrap().file_name());
+            let path = self.path.join(name);
+            let before = std::fs::read(&path).unwrap();
+            std::fs::write(&path, bytes).unwrap();
+            let list = self.path.join(LIST);
+            let listed = std::fs::read(&list).unwrap();
+            if name != LIST {
+                let names = all().map(|name| name.to_string_lossy().into_owned());
+                let names: Vec<String> = names.filter(|name| name != LIST).collect();
+                std::fs::remove_file(&list).unwrap();
+                FileList::of(&self.path, FORMAT, names).unwrap().write(&self.path).unwrap();
+            }
+            let mut sink = Sink::new();
+            match store::open(&self.path, &self.recipe, &self.spec, &self.sources, &mut sink) {
+                Ok(data) => {
+                    for index in 0..data.train.len() {
+                        let _ = data.collate(Split::Train, &[index], 1);
+                    }
+                }
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+            shown(&sink.into_sorted(), &self.sources);
+            std::fs::write(&list, if name == LIST { &before } else { &listed }).unwrap();
+            std::fs::write(&path, before).unwrap();
+        }
+    }
+
+    /// The first byte says as which file of a folder of prepared data the rest is read.
+    pub fn prepared(bytes: &[u8]) {
+        static FOLDER: Mutex<Option<Folder>> = Mutex::new(None);
+        let Some((first, rest)) = bytes.split_first() else { return };
+        let mut folder = FOLDER.lock().unwrap();
+        let name = Folder::FILES[usize::from(*first) % Folder::FILES.len()];
+        folder.get_or_insert_with(Folder::new).read(name, rest);
     }
 
     pub fn image(bytes: &[u8]) {
