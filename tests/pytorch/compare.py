@@ -3,7 +3,7 @@
     python tests/pytorch/compare.py TRAFOC FOLDER [NAME ...]
 
 TRAFOC is the program, FOLDER what the test `interp::pytorch` wrote with `TRAFOC_PYTORCH=FOLDER`; `.ci/run pytorch` does
-both. Names restrict it to some of the specs. Needs torch, safetensors, ruff and pyright.
+both. Names, in which `*` is any text, restrict it to some of the specs. Needs torch, safetensors, ruff and pyright.
 
 For each spec: the file parses, imports torch alone, and has no fault for ruff and pyright. It loads the weights as they
 are in the file, computes the outputs of the interpreter for several masks, at once and step by step, and its gradients;
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import traceback
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import torch
@@ -64,7 +65,8 @@ def main() -> int:
     program, out = sys.argv[1], Path(sys.argv[2])
     cases = {path.parent.name: json.loads(path.read_text()) for path in sorted(out.glob("cases/*/case.json"))}
     if sys.argv[3:]:
-        cases = {name: case for name, case in cases.items() if name in sys.argv[3:]}
+        wanted = sys.argv[3:]
+        cases = {name: case for name, case in cases.items() if any(fnmatchcase(name, of) for of in wanted)}
     if not cases:
         raise SystemExit(f"{out} has no cases")
     files = out / "files"

@@ -3,8 +3,8 @@
     python tests/pytorch/hub.py TRAFOC FOLDER [NAME ...]
 
 TRAFOC is the program, FOLDER what the test `interp::pytorch` wrote with `TRAFOC_PYTORCH=FOLDER`; `.ci/run
-pytorch` does both. Names restrict it to some of the specs. Needs torch, transformers, accelerate and
-safetensors.
+pytorch` does both. Names, in which `*` is any text, restrict it to some of the specs. Needs torch,
+transformers, accelerate and safetensors.
 
 For each spec: the directory loads with nothing missing and nothing left over, computes the outputs of the
 interpreter, also on the meta device first; greedy decoding gives the tokens that whole passes give, with and
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 # The code of each directory is copied to a folder of this run.
@@ -331,7 +332,7 @@ def main() -> int:
     program, out = sys.argv[1], Path(sys.argv[2])
     cases = sorted(path.parent for path in out.glob("cases/*/case.json"))
     if sys.argv[3:]:
-        cases = [case for case in cases if case.name in sys.argv[3:]]
+        cases = [case for case in cases if any(fnmatchcase(case.name, name) for name in sys.argv[3:])]
     cases = [case for case in cases if json.loads((case / "case.json").read_text())["runs"] > 0]
     if not cases:
         raise SystemExit(f"{out} has no cases")
