@@ -27,13 +27,11 @@ pub fn masks(graph: &Graph) -> BTreeSet<Place> {
         let parameters = (0..module.args).map(|at| (id, ValueId(at)));
         found.extend(parameters.filter(|place| passed.get(place) == Some(&true)));
         for node in &module.nodes {
-            let hides = match &node.op {
+            let of_hiding = || node.inputs.iter().all(|input| found.contains(&(id, *input)));
+            let hides = matches!(node.op, Op::Mask { .. })
                 // The functions of the root have other parameters than the root.
-                Op::PaddingMask => id != graph.root && has_length(module),
-                Op::Mask { .. } => true,
-                Op::EitherMask => node.inputs.iter().all(|input| found.contains(&(id, *input))),
-                _ => false,
-            };
+                || node.op == Op::PaddingMask && id != graph.root && has_length(module)
+                || node.op == Op::EitherMask && of_hiding();
             let outputs = node.outputs.iter().map(|output| (id, *output));
             found.extend(outputs.filter(|place| hides && !others.contains(place)));
             for (input, parameter) in arguments(module, node) {
@@ -57,11 +55,12 @@ fn others(graph: &Graph) -> BTreeSet<Place> {
                     all
                 });
             for (at, input) in node.inputs.iter().enumerate() {
-                let is_mask = match &node.op {
-                    Op::Attention(Attention { causal: true, has_mask: true, .. }) => at == MASK,
-                    Op::EitherMask => node.outputs.iter().all(|output| !others.contains(&(id, *output))),
-                    _ => passed.get(input) == Some(&true),
-                };
+                let is_causal =
+                    matches!(node.op, Op::Attention(Attention { causal: true, has_mask: true, .. }));
+                let is_joined = node.op == Op::EitherMask;
+                let is_mask = is_causal && at == MASK
+                    || is_joined && node.outputs.iter().all(|output| !others.contains(&(id, *output)))
+                    || passed.get(input) == Some(&true);
                 others.extend((!is_mask).then_some((id, *input)));
             }
         }
