@@ -290,7 +290,7 @@ mod learn {
     use trafoc::learn::data::picture::{Preparation, picture};
     use trafoc::learn::data::read::{self, Faults};
     use trafoc::learn::data::store::{self, CODEBOOK, FORMAT, MANIFEST};
-    use trafoc::learn::data::{Form, Refused, prepare};
+    use trafoc::learn::data::{Form, Inherited, Refused, prepare};
     use trafoc::learn::recipe::{self, Recipe, Split};
     use trafoc::learn::token::Subword;
     use trafoc::learn::whole::{FileList, LIST};
@@ -431,7 +431,7 @@ mod learn {
             );
             let id = sources.add("recipe.yaml", text);
             let recipe = recipe::read(&sources, id, &[], &mut sink).expect("a recipe");
-            let data = prepare(&recipe, &spec, &sources, &mut sink);
+            let data = prepare(&recipe, &spec, &Inherited::default(), &sources, &mut sink);
             let data = data.unwrap_or_else(|e| panic!("{e:?} {:?}", sink.into_sorted()));
             let documents = [(CODEBOOK, data.codebook.to_json().unwrap())];
             store::write(&path, &data, &recipe, &spec, &sources, &documents).unwrap();
@@ -454,7 +454,14 @@ mod learn {
                 FileList::of(&self.path, FORMAT, names).unwrap().write(&self.path).unwrap();
             }
             let mut sink = Sink::new();
-            match store::open(&self.path, &self.recipe, &self.spec, &self.sources, &mut sink) {
+            match store::open(
+                &self.path,
+                &self.recipe,
+                &self.spec,
+                &Inherited::default(),
+                &self.sources,
+                &mut sink,
+            ) {
                 Ok(data) => {
                     for index in 0..data.train.len() {
                         let _ = data.collate(Split::Train, &[index], 1);
