@@ -7,13 +7,12 @@
 use burn::module::Param;
 use burn::nn::Initializer;
 use burn::prelude::*;
-use burn::tensor::activation::silu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
     Cache, Heap, KvCache, attention, frequencies, limit_groups, load_safetensors,
     merge_heads, mix_experts, normal, padding_mask, project, repeat_heads, rotary_table,
-    rotate_interleaved, route_sigmoid, split_heads,
+    rotate_interleaved, route_sigmoid, silu, split_heads,
 };
 
 /// Token ids the model knows.

@@ -5,13 +5,12 @@
 //! Shapes: `B` sequences, `T` tokens, `P` tokens in the cache.
 
 use burn::prelude::*;
-use burn::tensor::activation::gelu_approximate;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, OffsetRmsNorm, attention, either_mask, frequencies, load_safetensors,
-    mask_by, merge_heads, normal, padding_mask, project, repeat_heads, rotary_table,
-    rotate_half, split_heads, unembed,
+    Cache, KvCache, OffsetRmsNorm, attention, either_mask, frequencies, gelu_tanh,
+    load_safetensors, mask_by, merge_heads, normal, padding_mask, project, repeat_heads,
+    rotary_table, rotate_half, split_heads, unembed,
 };
 
 /// Token ids the model knows.
@@ -143,7 +142,7 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let h = gelu_approximate(project(&self.gate, x.clone()));
+        let h = gelu_tanh(project(&self.gate, x.clone()));
         project(&self.down, h * project(&self.up, x))
     }
 }

@@ -6,12 +6,11 @@
 
 use burn::nn::Initializer;
 use burn::prelude::*;
-use burn::tensor::activation::gelu_approximate;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, load_safetensors, merge_heads, normal,
-    padding_mask, position_ids, project, split_heads, unembed,
+    Cache, KvCache, attention_with_dropout, gelu_tanh, load_safetensors, merge_heads,
+    normal, padding_mask, position_ids, project, split_heads, unembed,
 };
 
 /// Token ids the model knows.
@@ -140,7 +139,7 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let down = project(&self.down, gelu_approximate(project(&self.up, x)));
+        let down = project(&self.down, gelu_tanh(project(&self.up, x)));
         self.dropout.forward(down)
     }
 }

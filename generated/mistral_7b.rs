@@ -5,13 +5,12 @@
 //! Shapes: `B` sequences, `T` tokens, `P` tokens in the cache.
 
 use burn::prelude::*;
-use burn::tensor::activation::silu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
     Cache, KvCache, attention, either_mask, frequencies, load_safetensors, mask_by,
     merge_heads, normal, padding_mask, project, repeat_heads, rotary_table, rotate_half,
-    split_heads,
+    silu, split_heads,
 };
 
 /// Token ids the model knows.

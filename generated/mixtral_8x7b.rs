@@ -5,13 +5,12 @@
 //! Shapes: `B` sequences, `T` tokens, `P` tokens in the cache.
 
 use burn::prelude::*;
-use burn::tensor::activation::silu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
     Cache, KvCache, attention, frequencies, load_safetensors, merge_heads, mix_experts,
     normal, padding_mask, project, repeat_heads, rotary_table, rotate_half,
-    route_softmax, split_heads,
+    route_softmax, silu, split_heads,
 };
 
 /// Token ids the model knows.

@@ -6,12 +6,12 @@
 
 use burn::nn::Initializer;
 use burn::prelude::*;
-use burn::tensor::activation::silu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
     Cache, KvCache, attention, frequencies, load_safetensors, merge_heads, normal,
-    padding_mask, project, repeat_heads, rotary_table, rotate_half, split_heads, unembed,
+    padding_mask, project, repeat_heads, rotary_table, rotate_half, silu, split_heads,
+    unembed,
 };
 
 /// Token ids the model knows.

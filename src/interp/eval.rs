@@ -10,10 +10,10 @@ use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
     additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, dropout, either_mask, gelu,
-    layer_norm_of, limit_groups, linear_of, mask_by, merge_heads, mix_experts, padding_mask, pool_first,
-    pool_last, pool_max, pool_mean, position_ids, prepend, quick_gelu, relative_buckets, repeat_heads,
-    rms_norm_of, rotary_table, rotate_half, rotate_interleaved, route_sigmoid, route_softmax,
-    route_softmax_of_chosen, sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
+    gelu_tanh, layer_norm_of, limit_groups, linear_of, mask_by, merge_heads, mix_experts, padding_mask,
+    pool_first, pool_last, pool_max, pool_mean, position_ids, prepend, quick_gelu, relative_buckets,
+    repeat_heads, rms_norm_of, rotary_table, rotate_half, rotate_interleaved, route_sigmoid, route_softmax,
+    route_softmax_of_chosen, silu, sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
 use super::Fault;
@@ -456,15 +456,15 @@ fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_w
     Ok(vec![dropped.matmul(v).into(), weights.into()])
 }
 
-/// Burn's activations, except for gelu and quick gelu, which are functions of [`trafoc_kernels`].
+/// Burn's activations, except for those that are functions of [`trafoc_kernels`].
 fn activate<const D: usize>(activation: Activation, x: Tensor<D>) -> Tensor<D> {
     match activation {
         Activation::Relu => activation::relu(x),
         Activation::Relu2 => activation::relu(x).square(),
         Activation::Gelu => gelu(x),
-        Activation::GeluTanh => activation::gelu_approximate(x),
+        Activation::GeluTanh => gelu_tanh(x),
         Activation::QuickGelu => quick_gelu(x),
-        Activation::Silu => activation::silu(x),
+        Activation::Silu => silu(x),
         Activation::Tanh => activation::tanh(x),
         Activation::Sigmoid => activation::sigmoid(x),
     }

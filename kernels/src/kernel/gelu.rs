@@ -1,10 +1,10 @@
-//! Gelu, with the forward and backward pass that suits the backend.
+//! Gelu (Hendrycks and Gimpel 2016).
 
 use burn::prelude::*;
 
-use crate::backend;
+use crate::backend::{self, Activation};
 
-/// `x/2 (1 + erf(x / sqrt(2)))` (Hendrycks and Gimpel 2016).
+/// `x/2 (1 + erf(x / sqrt(2)))`
 pub fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    backend::gelu(x)
+    backend::activate(x, Activation::Gelu)
 }

@@ -2,6 +2,8 @@
 
 use burn::prelude::*;
 
+use crate::backend;
+
 /// `x weight + bias`: `[.., in]`, weight `[in, out]`, bias `[out]` → `[.., out]`. All rows are multiplied as
 /// one matrix. Burn's own layer may multiply sequence by sequence; in training, the weight then has a
 /// gradient for each sequence, `[B, in, out]`, until these are added up (burn-dispatch 0.22.1 leaves `linear`
@@ -11,7 +13,7 @@ pub fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<T
     let [width, features] = weight.dims();
     let rows = shape.iter().take(D - 1).product();
     shape[D - 1] = features;
-    let y = x.reshape([rows, width]).matmul(weight);
+    let y = backend::product(x.reshape([rows, width]), weight);
     let y = match bias {
         Some(bias) => y + bias.unsqueeze(),
         None => y,

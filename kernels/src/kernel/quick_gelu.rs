@@ -1,9 +1,10 @@
-//! An approximation of gelu by the logistic function.
+//! An approximation of gelu by the logistic function (Hendrycks and Gimpel 2016).
 
 use burn::prelude::*;
-use burn::tensor::activation;
 
-/// `x sigmoid(1.702 x)` (Hendrycks and Gimpel 2016).
+use crate::backend::{self, Activation};
+
+/// `x sigmoid(1.702 x)`
 pub fn quick_gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    x.clone() * activation::sigmoid(x * 1.702)
+    backend::activate(x, Activation::QuickGelu)
 }

@@ -3,6 +3,11 @@
 
 pub mod attention;
 pub mod gelu;
+pub mod gelu_tanh;
+pub mod linear;
+pub mod quick_gelu;
+pub mod silu;
+pub mod unembed;
 
 // Kernels that are not replaced, where the files of this folder expect them.
 pub(crate) use crate::kernel::single_precision;

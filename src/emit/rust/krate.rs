@@ -77,8 +77,8 @@ fn manifest(module: &str, spec: &str, form: Form) -> String {
 fn readme(graph: &Verified, module: &str, spec: &str, form: Form) -> String {
     let needs = match form {
         Form::Kernels => {
-            "`kernels/` is the crate of the ops it calls, the same that trafoc itself calls. Both depend on \
-             [burn](https://burn.dev) alone."
+            "`kernels/` is the crate of the ops it calls, the same that trafoc itself calls. They depend on \
+             [burn](https://burn.dev) and on parts of it alone."
         }
         Form::Standalone => "It depends on [burn](https://burn.dev) alone.",
     };

@@ -421,9 +421,9 @@ fn activate(activation: Activation, x: Code) -> Code {
         Activation::Relu => burn("burn::tensor::activation::relu", x),
         Activation::Relu2 => burn("burn::tensor::activation::relu", x).method("square", []),
         Activation::Gelu => Code::call(Code::kernel("gelu"), [x]),
-        Activation::GeluTanh => burn("burn::tensor::activation::gelu_approximate", x),
+        Activation::GeluTanh => Code::call(Code::kernel("gelu_tanh"), [x]),
         Activation::QuickGelu => Code::call(Code::kernel("quick_gelu"), [x]),
-        Activation::Silu => burn("burn::tensor::activation::silu", x),
+        Activation::Silu => Code::call(Code::kernel("silu"), [x]),
         Activation::Tanh => burn("burn::tensor::activation::tanh", x),
         Activation::Sigmoid => burn("burn::tensor::activation::sigmoid", x),
     }

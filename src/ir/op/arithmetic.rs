@@ -90,14 +90,16 @@ impl Meaning for Activation {
         Picture::step(self.name())
     }
     fn training(&self, _: &Site<'_>) -> Training {
-        // What burn's implementation of each activation keeps, and how it passes the gradient on.
+        // What the implementation of each activation keeps, and how it passes the gradient on.
         let (own, passing) = match self {
-            Activation::Relu | Activation::Gelu | Activation::Sigmoid => (0, Passing::InPlace),
+            Activation::Relu
+            | Activation::Gelu
+            | Activation::GeluTanh
+            | Activation::QuickGelu
+            | Activation::Silu
+            | Activation::Sigmoid => (0, Passing::InPlace),
             Activation::Tanh => (0, Passing::Fresh),
-            Activation::Silu => (1, Passing::InPlace),
             Activation::Relu2 => (1, Passing::Fresh),
-            Activation::QuickGelu => (2, Passing::InPlace),
-            Activation::GeluTanh => (2, Passing::Fresh),
         };
         Entry { own, ..Entry::of_input(passing).keeping([Operand::Input(0)]) }.alone()
     }

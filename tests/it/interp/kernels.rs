@@ -1,11 +1,12 @@
 //! Kernels that go by the backend against their plain form, which is the same on all backends.
 
+use burn::tensor::DType;
 use burn::tensor::ops::AttentionModuleOptions;
 use trafoc::ir::Extent;
 use trafoc::ir::op::{FrequencyRule, RotaryTable};
 use trafoc_kernels::{
-    attention, divided_frequencies, frequencies, frequencies_divided_each, gelu, ramp_frequencies, reference,
-    wavelength_frequencies,
+    attention, divided_frequencies, frequencies, frequencies_divided_each, gelu, gelu_tanh, linear_of,
+    quick_gelu, ramp_frequencies, reference, silu, unembed, wavelength_frequencies,
 };
 
 use super::*;
@@ -24,14 +25,133 @@ fn assert_close<const D: usize>(a: Tensor<D>, b: Tensor<D>, what: &str) {
     assert!(off <= bounds().ways * largest, "{what}: off by {off} of {largest}");
 }
 
+/// The activations that are kernels, and their plain form.
+const ACTIVATIONS: [(&str, Activation, Activation); 4] = [
+    ("gelu", gelu::<2>, reference::gelu::gelu::<2>),
+    ("gelu_tanh", gelu_tanh::<2>, reference::gelu_tanh::gelu_tanh::<2>),
+    ("quick_gelu", quick_gelu::<2>, reference::quick_gelu::quick_gelu::<2>),
+    ("silu", silu::<2>, reference::silu::silu::<2>),
+];
+
+type Activation = fn(Tensor<2>) -> Tensor<2>;
+
 #[test]
-fn gelu_and_its_gradient_are_those_of_the_reference() {
+fn activations_and_their_gradients_are_those_of_the_reference() {
     let device = device().autodiff();
-    let x = tensor([7, 33], 1, &device).require_grad();
-    let (kernel, plain) = (gelu(x.clone()), reference::gelu::gelu(x.clone()));
-    assert_close(kernel.clone().inner(), plain.clone().inner(), "gelu");
-    let gradient = |y: Tensor<2>| x.grad(&(y.clone() * y).sum().backward()).unwrap();
-    assert_close(gradient(kernel), gradient(plain), "its gradient");
+    for (name, kernel, plain) in ACTIVATIONS {
+        let x = tensor([7, 33], 1, &device).require_grad();
+        let (kernel, plain) = (kernel(x.clone()), plain(x.clone()));
+        assert_close(kernel.clone().inner(), plain.clone().inner(), name);
+        let gradient = |y: Tensor<2>| x.grad(&(y.clone() * y).sum().backward()).unwrap();
+        assert_close(gradient(kernel), gradient(plain), &format!("the gradient of {name}"));
+    }
+}
+
+/// Numbers of every size, and those that are no numbers, so many that threads share them.
+fn hostile() -> Vec<f32> {
+    let special =
+        [0.0, 1e-45, 1e-38, 1e-10, 14.5, 15.5, 87.0, 89.0, 105.0, 1e4, 1e30, f32::MAX, f32::INFINITY];
+    let mut all: Vec<f32> = special.iter().flat_map(|x| [*x, -x]).chain([f32::NAN]).collect();
+    all.extend((-20_000..20_001).map(|i| i as f32 * 1e-3));
+    all
+}
+
+#[test]
+fn activations_are_those_of_double_precision_for_all_numbers() {
+    let device = Device::flex().autodiff();
+    let numbers = hostile();
+    let all = [1, numbers.len()];
+    for (name, kernel, plain) in ACTIVATIONS {
+        let x = Tensor::<2>::from_data(TensorData::new(numbers.clone(), all), &device).require_grad();
+        let exact = Tensor::<2>::from_data(TensorData::new(numbers.clone(), all), (&device, DType::F64));
+        let exact = exact.require_grad();
+        let (y, wanted) = (kernel(x.clone()), plain(exact.clone()));
+        let slopes = x.grad(&y.clone().sum().backward()).unwrap();
+        let wanted_slopes = exact.grad(&wanted.clone().sum().backward()).unwrap();
+        for (what, got, wanted) in
+            [(name, y.inner(), wanted.inner()), ("its derivative", slopes, wanted_slopes)]
+        {
+            let got: Vec<f32> = got.into_data().iter().collect();
+            let wanted: Vec<f64> = wanted.into_data().iter().collect();
+            for ((x, got), wanted) in numbers.iter().zip(got).zip(wanted) {
+                // The derivative at infinity is a limit, which formulas do not give.
+                if wanted.is_nan() && x.is_infinite() && what != name {
+                    let limit = if *x > 0.0 { 1.0 } else { 0.0 };
+                    assert!((got - limit).abs() < 1e-30, "{name}: {what} at {x} is {got}");
+                    continue;
+                }
+                let off = (f64::from(got) - wanted).abs();
+                let is_same = got.is_nan() && wanted.is_nan() || f64::from(got) == wanted;
+                let bound = 1e-6 * wanted.abs() + 3e-7;
+                assert!(is_same || off <= bound, "{name}: {what} at {x} is {got}, not {wanted}");
+            }
+        }
+    }
+}
+
+#[test]
+fn activations_do_not_depend_on_how_many_numbers_there_are() {
+    let device = Device::flex();
+    let numbers = hostile();
+    let tensor = |numbers: &[f32]| {
+        Tensor::<2>::from_data(TensorData::new(numbers.to_vec(), [1, numbers.len()]), &device)
+    };
+    let bits = |x: Tensor<2>| x.into_data().iter::<f32>().map(f32::to_bits).collect::<Vec<u32>>();
+    for (name, kernel, _) in ACTIVATIONS {
+        let all = bits(kernel(tensor(&numbers)));
+        // Memory that something else still uses is not overwritten.
+        let kept = tensor(&numbers);
+        assert_eq!(bits(kernel(kept.clone())), all, "{name}");
+        assert_eq!(bits(kept), bits(tensor(&numbers)), "{name}");
+        for length in [0, 1, 2, 15, 16, 17, 31, 33, 100] {
+            let few = bits(kernel(tensor(&numbers[..length])));
+            assert_eq!(few, all[..length], "{name} of {length} numbers");
+        }
+        // Numbers that do not follow each other in memory.
+        let square = tensor(&numbers[..10_000]).reshape([100, 100]).transpose();
+        let turned = bits(kernel(square.clone()).transpose());
+        assert_eq!(turned, all[..10_000], "{name} of a transposed tensor");
+    }
+}
+
+#[test]
+fn products_with_one_row_are_those_of_double_precision() {
+    let device = Device::flex();
+    let exact = |x: &Tensor<2>| x.clone().cast(DType::F64);
+    let numbers = |x: Tensor<2>| x.into_data().iter::<f64>().collect::<Vec<f64>>();
+    // Sizes around those of vectors, of strips of rows and of what is worth several threads.
+    for [k, n] in [[1, 1], [3, 2], [5, 7], [16, 16], [95, 33], [97, 64], [200, 17], [1030, 300], [64, 5000]] {
+        let x = tensor([1, k], 1, &device);
+        let weight = tensor([k, n], 2, &device);
+        let table = tensor([n, k], 3, &device);
+        let bias = tensor([1, n], 4, &device);
+        let products = [
+            ("linear", linear_of(x.clone(), weight.clone(), None), exact(&x).matmul(exact(&weight))),
+            (
+                "linear with a bias",
+                linear_of(x.clone(), weight.clone(), Some(bias.clone().reshape([n]))),
+                exact(&x).matmul(exact(&weight)) + exact(&bias),
+            ),
+            ("unembed", unembed(x.clone(), table.clone()), exact(&x).matmul(exact(&table).transpose())),
+            // Matrices whose numbers are in another order.
+            (
+                "transposed",
+                linear_of(x.clone(), table.clone().transpose(), None),
+                exact(&x).matmul(exact(&table).transpose()),
+            ),
+        ];
+        for (name, got, wanted) in products {
+            assert_eq!(got.dims(), [1, n], "{name}");
+            for (got, wanted) in numbers(got).into_iter().zip(numbers(wanted)) {
+                // Each of the sums has k terms of up to 9.
+                let bound = 1e-6 * 9.0 * (k as f64).sqrt() + 1e-6 * wanted.abs();
+                assert!((got - wanted).abs() <= bound, "{name} of {k} x {n}: {got}, not {wanted}");
+            }
+        }
+        let bad = x.clone() * f32::NAN;
+        let all = [linear_of(bad.clone(), weight, None), unembed(bad, table)];
+        assert!(all.into_iter().flat_map(numbers).all(f64::is_nan), "{k} x {n}");
+    }
 }
 
 #[test]
