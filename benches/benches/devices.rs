@@ -14,7 +14,7 @@ use trafoc::interp::{Captures, Inputs, Plan, Weights, device};
 use trafoc::learn::choose::Sampling;
 use trafoc::learn::data::{Array, Batch, Labels};
 use trafoc::learn::decode::{Decoder, Limits, Prompt};
-use trafoc::learn::recipe::{Optimizer, Patterns};
+use trafoc::learn::recipe::Optimizer;
 use trafoc::learn::step::{Rules, step};
 use trafoc::learn::update::Updater;
 use trafoc::spec::load::{self, NoFiles};
@@ -62,7 +62,7 @@ fn timed(device: &Device, spec: &str, vocab: usize, work: Work, runs: usize) -> 
     let is_training = matches!(work, Work::Train { .. });
     let device = if is_training { device.clone().autodiff() } else { device.clone() };
     let Ok(weights) = Weights::init(&graph, &device, 0) else { panic!("no weights") };
-    let mut updater = Updater::new(&Optimizer::usual(), &Patterns::default(), &weights);
+    let mut updater = Updater::new(&Optimizer::usual(), |_| false, &weights);
     let mut weights = Some(weights);
     let mut run = |number: usize| match work {
         Work::Forward { batch, time } => {

@@ -54,7 +54,7 @@ fn main() {
     let Some(recipe) = recipe::read(&sources, id, &[], &mut Sink::new()) else { panic!("no recipe") };
     let Ok(plan) = Plan::new(&graph, &Captures::none()) else { panic!("no plan") };
     let Ok(weights) = Weights::init(&graph, &device, 0) else { panic!("no weights") };
-    let mut updater = Updater::new(&recipe.optimizer, &recipe.freeze, &weights);
+    let mut updater = Updater::new(&recipe.optimizer, |path| recipe.is_frozen(path), &weights);
     let mut weights = Some(updater.freeze(weights));
     let rules = Rules::plain(0);
     let mut own = |round: usize| {

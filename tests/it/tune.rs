@@ -149,6 +149,61 @@ fn a_new_head_is_said_used_and_exported() {
     assert!(said.err.contains("starts from run, checkpoint") && !said.err.contains("fresh:"), "{}", said.err);
 }
 
+/// A spec of one's own starts from a body by the paths of its parameters, and is then the same training.
+#[test]
+fn a_spec_of_ones_own_starts_from_a_body() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let said = trafoc_in(folder.path(), arguments);
+        assert_eq!(said.code, 0, "{}", said.err);
+        said
+    };
+    let spec = run(&["expand", &body()]).out;
+    std::fs::write(folder.path().join("own.yaml"), spec).unwrap();
+    let head = "head={classify: {pool: cls, hidden: [32], activation: tanh, classes: 3}}";
+    let from = format!("start={{from: {}, except: [\"head.output.*\"]}}", body());
+    let all = ["train", "own.yaml", "--set", head, "--recipe", &recipe(), "--with", &from, "--out", "run"];
+    let said = run(&all).err;
+    assert!(said.contains("fresh: head.output.weight, head.output.bias (99 parameters)"), "{said}");
+    let there = expected();
+    for (own, there) in losses(&folder.path().join("run")).iter().zip(there["head"].as_array().unwrap()) {
+        assert!((own - there.as_f64().unwrap()).abs() < 1e-4, "{own} and {there}");
+    }
+}
+
+/// Frozen parameters keep their numbers and no state of the optimizer, and a forecast counts neither their gradients nor
+/// what a backward pass would keep for them.
+#[test]
+fn what_is_frozen_costs_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let frozen = ["--with", "freeze=[\"embed.*\", \"encoder.*\"]"];
+    train(folder.path(), &[&NEW[..], &frozen].concat());
+    let at = |name: &str| folder.path().join("run/checkpoints/step-000000020").join(name);
+    let optimizer = TensorFile::open(&at("optimizer.safetensors")).unwrap();
+    assert!(optimizer.entries().keys().all(|name| name.starts_with("head.")), "{:?}", optimizer.entries());
+    assert!(!optimizer.entries().is_empty());
+    let (mut own, mut there) = (
+        TensorFile::open(&at("model.safetensors")).unwrap(),
+        TensorFile::open(&repository("tests/tune/bert/model.safetensors")).unwrap(),
+    );
+    let name = "embeddings.word_embeddings.weight";
+    assert!(own.floats("embed.tokens.weight").unwrap() == there.floats(name).unwrap());
+    let forecast = |more: &[&str]| {
+        let (body, recipe) = (body(), recipe());
+        let all = [&["train", &body, "--recipe", &recipe, "--dry-run"], &NEW[..], more].concat();
+        let said = trafoc_in(folder.path(), &all);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let line =
+            |start: &str| said.out.lines().find(|line| line.trim().starts_with(start)).unwrap().to_owned();
+        (line("trained"), line("memory"))
+    };
+    let (whole, part) = (forecast(&[]), forecast(&frozen));
+    assert!(whole.0.contains("23,587"), "{whole:?}");
+    assert!(part.0.contains("1,155"), "{part:?}");
+    let of_batch = |line: &str| line.split(", ").nth(1).unwrap().to_owned();
+    assert_ne!(of_batch(&whole.1), of_batch(&part.1));
+}
+
 /// `--from-scratch` starts from other weights than the directory's, and an interrupted start begins the same again.
 #[test]
 fn from_scratch_is_another_start() {
