@@ -193,12 +193,12 @@ impl Modules {
 /// modules below it define.
 #[test]
 fn modules_form_no_circle() {
-    for (folder, least) in [("src", 300), ("kernels/src", 20)] {
+    for (folder, least, least_uses) in [("src", 300, 2_000), ("kernels/src", 30, 5)] {
         let modules = Modules::read(folder);
         let mut left: Vec<(Path, BTreeSet<Path>)> =
             modules.0.keys().map(|module| (module.clone(), modules.used_by(module))).collect();
         let uses = left.iter().map(|(_, used)| used.len()).sum::<usize>();
-        assert!(left.len() > least && uses > least, "{folder}: {} modules, {uses} uses", left.len());
+        assert!(left.len() > least && uses > least_uses, "{folder}: {} modules, {uses} uses", left.len());
         loop {
             let before = left.len();
             let open: BTreeSet<Path> = left.iter().map(|(module, _)| module.clone()).collect();
