@@ -61,7 +61,7 @@ named! {
     RampLow = "ramp_low";
     /// Rotary angles from this pair of features on are divided by `SCALING_FACTOR`.
     RampHigh = "ramp_high";
-    /// Wavelengths above `ORIGINAL_CONTEXT / LOW_FREQ_FACTOR` are divided by `SCALING_FACTOR`.
+    /// Wavelengths above `ORIGINAL_CONTEXT / LOW_FREQ_FACTOR` are divided.
     LowFreqFactor = "low_freq_factor";
     /// Wavelengths below `ORIGINAL_CONTEXT / HIGH_FREQ_FACTOR` are kept.
     HighFreqFactor = "high_freq_factor";
