@@ -5,6 +5,7 @@ use std::path::Path;
 use trafoc::compile::{Compilation, compile_tree};
 use trafoc::diag::{Diagnostic, Sink, render};
 use trafoc::field::{Context, Value};
+#[cfg(feature = "learn")]
 use trafoc::learn::data::Inherited;
 use trafoc::learn::recipe::{self, Recipe, agree};
 use trafoc::source::{SourceId, SourceMap};
