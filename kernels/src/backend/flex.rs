@@ -53,14 +53,14 @@ impl Kernels for Flex {
     }
 
     fn kernel_product(x: FloatTensor<Self>, weight: FloatTensor<Self>) -> FloatTensor<Self> {
-        if !(is_one_row(&x) && is_ours(&x) && is_ours(&weight) && weight.is_contiguous()) {
+        if !is_small_product(&x, &weight) {
             return Flex::float_matmul(x, weight);
         }
         row_product(x, &weight, 1, product::sum_of_rows)
     }
 
     fn kernel_unembed(x: FloatTensor<Self>, table: FloatTensor<Self>) -> FloatTensor<Self> {
-        if !(is_one_row(&x) && is_ours(&x) && is_ours(&table) && table.is_contiguous()) {
+        if !is_small_product(&x, &table) {
             return Flex::float_matmul(x, Flex::float_transpose(table));
         }
         row_product(x, &table, 0, product::dots)
@@ -97,8 +97,17 @@ impl Kernels for Flex {
     }
 }
 
-fn is_one_row(x: &FlexTensor) -> bool {
+/// The most numbers of a matrix that is multiplied with a row here. Of 64 x 512 the kernel takes 0.6 of the time of
+/// burn's product, of 768 x 768 more than burn's.
+const LARGEST_MATRIX: usize = 1 << 16;
+
+/// Whether one row is multiplied with a small matrix, where calling burn's product costs more than the product.
+fn is_small_product(x: &FlexTensor, matrix: &FlexTensor) -> bool {
     x.shape().first() == Some(&1)
+        && matrix.shape().iter().product::<usize>() <= LARGEST_MATRIX
+        && matrix.is_contiguous()
+        && is_ours(x)
+        && is_ours(matrix)
 }
 
 /// The product of one row with a matrix, whose axis `axis` is that of the result.
