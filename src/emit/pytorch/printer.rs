@@ -152,7 +152,7 @@ impl<'a> Printer<'a> {
                 } else if indent + whole.chars().count() <= WIDTH {
                     self.line(indent, &whole);
                 } else {
-                    self.line(indent, &format!("# {doc}"));
+                    self.comment(indent, doc);
                     self.line(indent, &text);
                 }
             }
@@ -201,6 +201,20 @@ impl<'a> Printer<'a> {
             Target::Expr(expr) => self.flat(expr),
             Target::Nothing => "_".to_owned(),
         }
+    }
+
+    /// A comment on lines of its own, as many as it needs.
+    fn comment(&mut self, indent: usize, text: &str) {
+        let mut line = "#".to_owned();
+        for word in text.split(' ') {
+            if line.len() > 1 && indent + line.chars().count() + 1 + word.chars().count() > WIDTH {
+                self.line(indent, &line);
+                line.truncate(1);
+            }
+            line.push(' ');
+            line.push_str(word);
+        }
+        self.line(indent, &line);
     }
 
     /// A line that consists of `head`, an expression and `tail`, or several if it is too long for one.
