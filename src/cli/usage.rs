@@ -11,6 +11,7 @@ use super::outcome::{Exit, Failure};
 use super::ui::{Color, Program, Ui};
 use crate::diag::ideas;
 use crate::diag::suggest::suggest;
+use crate::field::words::listed;
 
 /// The names that other tools give to commands, each with the command of trafoc that does the same.
 const OTHER_NAMES: &[(&str, &str)] = &[
@@ -91,8 +92,14 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 .collect();
             error.remove(ContextKind::SuggestedArg);
             error.remove(ContextKind::Suggested);
-            if let Some(near) = suggest(&word, &flags) {
-                error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
+            match (suggest(&word, &flags), of_others(&word, command, grammar)) {
+                (Some(near), _) => {
+                    error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
+                }
+                (None, Some(tip)) => {
+                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+                }
+                (None, None) => {}
             }
         }
         ErrorKind::InvalidValue => {
@@ -113,6 +120,16 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
         _ => {}
     }
     error
+}
+
+/// Which other commands have an option; `None` if no command has it.
+fn of_others(flag: &str, command: &clap::Command, grammar: &clap::Command) -> Option<String> {
+    let long = flag.strip_prefix("--")?;
+    let has = |c: &&clap::Command| c.get_arguments().any(|a| a.get_long() == Some(long) && !a.is_hide_set());
+    let others = grammar.get_subcommands().filter(|c| c.get_name() != command.get_name());
+    let names: Vec<&str> = others.filter(has).map(clap::Command::get_name).collect();
+    let have = if names.len() == 1 { "has" } else { "have" };
+    (!names.is_empty()).then(|| format!("{} {have} `{flag}`", listed(&names)))
 }
 
 /// Prints help, the version, or what is wrong with the arguments.

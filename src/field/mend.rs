@@ -95,9 +95,30 @@ fn unknown_key(
             diagnostic.help(format!("it belongs at `{}`", path.join(".")))
         }
         None if ours.is_some() => diagnostic.help(format!("trafoc calls this `{wanted}`, elsewhere")),
+        None if let Some(help) = slip_elsewhere(entry, map, (given, other), somewhere, cx) => {
+            diagnostic.help(help)
+        }
         None if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
         None => diagnostic.help(format!("it has {}", listed(names))),
     }
+}
+
+/// What is suggested for a word that is misspelled and in the wrong place as well.
+fn slip_elsewhere(
+    entry: &Entry,
+    map: &Node,
+    (given, other): (&[Field], &[Field]),
+    somewhere: &BTreeSet<&'static str>,
+    cx: &Context<'_>,
+) -> Option<String> {
+    let words: Vec<&str> = somewhere.iter().copied().collect();
+    let near = suggest(&entry.key, &words)?;
+    let Destination { path, part } = deeper(&near, entry, map, (given, other), cx)?;
+    let path = path.join(".");
+    Some(match part {
+        Some(part) => format!("did you mean `{part}` as the value of `{path}`?"),
+        None => format!("did you mean `{near}`, at `{path}`?"),
+    })
 }
 
 /// The names of all fields and parts in some fields and below them.

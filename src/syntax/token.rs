@@ -68,6 +68,18 @@ pub fn unit_of(text: &str) -> (&str, i128) {
     found.unwrap_or((text, 1))
 }
 
+/// The amount that was probably meant by one whose unit is in other letters, or is that of another system: `350m`, `3GB`.
+fn meant_amount(text: &str) -> Option<String> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text.strip_prefix(number)?.to_ascii_lowercase();
+    let is_meant = |ours: &str| {
+        let ours = ours.to_ascii_lowercase();
+        ours == unit || ours.replace('i', "") == unit
+    };
+    let (ours, _) = UNITS.iter().find(|(ours, _)| is_meant(ours))?;
+    Some(format!("{number}{ours}"))
+}
+
 /// A scalar whose text is parsed: maps every byte range of the text to its place in the source.
 #[derive(Clone)]
 pub struct Text<'a> {
@@ -176,6 +188,8 @@ impl<'a> Text<'a> {
     /// Refuses numbers whose value readers could disagree about.
     fn check_number(&self, code: Code, text: &str, range: &Range<usize>) -> Result<(), Box<Diagnostic>> {
         let fail = |message: String| Diagnostic::error(code, self.span(range), message);
+        // With its unit, which is no part of the number.
+        let written = self.text.get(range.clone()).unwrap_or(text);
         let digits = text.replace('_', "");
         let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, Some(exponent.trim_start_matches(['+', '-']))),
@@ -190,12 +204,16 @@ impl<'a> Text<'a> {
             let hex = digits.strip_prefix("0x").and_then(|h| u128::from_str_radix(h, 16).ok());
             let help = match hex {
                 Some(value) => format!("numbers are decimal: write {value}"),
+                None if self.language == Language::Amounts => match meant_amount(written) {
+                    Some(amount) => format!("write {amount}"),
+                    None => "an amount is written like 12, 350M, 1.5B or 24GiB".to_owned(),
+                },
                 None => {
                     "a number is written like 12, 40_000, 0.5 or 1e-5, and a name does not begin with a digit"
                         .to_owned()
                 }
             };
-            return Err(Box::new(fail(format!("`{text}` is neither a number nor a name")).help(help)));
+            return Err(Box::new(fail(format!("`{written}` is neither a number nor a name")).help(help)));
         }
         if whole.len() > 1 && whole.starts_with('0') {
             let plain = whole.trim_start_matches('0');

@@ -58,6 +58,12 @@ fn advice(help: &str) -> Option<Advice> {
     let path = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<String>>();
     match quoted.as_slice() {
         [name] if help.starts_with("did you mean") => Some(Advice::Rename(name.clone())),
+        [_, at] if help.starts_with("did you mean") && help.contains("`, at `") => {
+            Some(Advice::Move { path: path(at), from_root: false })
+        }
+        [part, at] if help.starts_with("did you mean") && help.contains("as the value of") => {
+            Some(Advice::Choose { part: part.clone(), path: path(at) })
+        }
         [name] if help.starts_with("trafoc calls this") && help.ends_with('`') => {
             Some(Advice::Move { path: path(name), from_root: false })
         }
@@ -182,6 +188,35 @@ fn tree_of(path: &std::path::Path, is_recipe: bool) -> Option<(SourceMap, Node)>
 
 fn is_yaml(path: &std::path::Path) -> bool {
     path.extension().is_some_and(|e| e == "yaml")
+}
+
+/// What help quotes as YAML is quoted in the DSL to those who write that.
+#[test]
+fn snippets_become_dsl_and_the_rest_stays() {
+    let mut sources = load::sources();
+    let text = "window(sinks: 4)";
+    let id = sources.add("a.trafo", text);
+    let said = |code: Code, help: &str| {
+        let d = Diagnostic::error(code, Span::new(id, 0, text.len()), "").help(help);
+        spec::advice::in_dsl(vec![d], &sources, id)[0].help.concat()
+    };
+    for (yaml, dsl) in [
+        ("add `name: ...`, a text", "add `name = ...`, a text"),
+        (
+            "add `decoder: {layers: 12, attention: {heads: 12}}`, or `encoder:`",
+            "add `decoder { layers = 12  attention { heads = 12 } }`, or `encoder:`",
+        ),
+        ("write `norm: {rms_norm: {eps: 1e-6}}`", "write `norm = rms_norm(eps: 1e-6)`"),
+        ("call it as `attention[local](x)`", "call it as `attention[local](x)`"),
+        ("did you mean `heads`?", "did you mean `heads`?"),
+        ("`mask: [{window: 512}, {prefix: 1}]`", "`mask = [window(512), prefix(1)]`"),
+        ("`freeze: [...]` in the recipe", "`freeze: [...]` in the recipe"),
+        ("under `blocks: {a: {...}}`", "under `blocks { a { ... } }`"),
+    ] {
+        assert_eq!(said(Code::UnknownKey, yaml), dsl);
+    }
+    // Fields in parentheses are written as in YAML.
+    assert_eq!(said(Code::MissingKey, "add `size: ...`"), "add `size: ...`");
 }
 
 #[test]

@@ -132,6 +132,16 @@ fn scripts_ask_one_spec_and_are_told_when_nothing_fits() {
     assert_eq!((short.code, &short.out), (0, &long.out), "{}", short.err);
     let far = fit("900B");
     assert_eq!(far.code, 1, "{}{}", far.out, far.err);
+    for (wrong, right) in
+        [("350m", "write 350M"), ("3gb", "write 3GiB"), ("3GB", "write 3GiB"), ("3x", "like 12")]
+    {
+        let said = fit(wrong);
+        let names = format!("`{wrong}` is neither");
+        assert!(said.code == 2 && said.err.contains(right) && said.err.contains(&names), "{}", said.err);
+    }
+    // An option of another command is known.
+    let said = trafoc(&["check", "@gpt1", "--fail-if", "params > 1M"]);
+    assert!(said.err.contains("tip: `compare` has `--fail-if`"), "{}", said.err);
 }
 
 #[test]
