@@ -41,13 +41,51 @@ impl Command for Schema {
             None if self.recipe => (recipe::schema(), Some("the recipe")),
             None => (schema(), Some("the spec")),
         };
-        let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::bug(e.to_string()))? + "\n";
+        let mut text = String::new();
+        lay_out(&schema, 0, &mut text);
+        text.push('\n');
         if let Some(which) = note {
             ui.note(&format!(
                 "to use it in an editor, begin {which} with: # yaml-language-server: $schema=FILE"
             ));
         }
         Ok(Output::new(text, schema))
+    }
+}
+
+/// The columns that a value may take to be on one line.
+const WIDE: usize = 110;
+/// How deep a value may be inside of others to have more than one line: a definition, its parts, and those of them.
+const DEEP: usize = 4;
+
+/// Writes a schema so that it can be read in an editor, and is not three times as long for its indentation.
+fn lay_out(value: &Json, depth: usize, out: &mut String) {
+    let line = value.to_string();
+    let inner = "  ".repeat(depth.saturating_add(1));
+    let fits = line.len().saturating_add(inner.len()) <= WIDE || depth >= DEEP;
+    let mut lines = |open: char, close: char, parts: Vec<(String, &Json)>| {
+        out.push(open);
+        for (i, (key, part)) in parts.into_iter().enumerate() {
+            out.push_str(if i == 0 { "\n" } else { ",\n" });
+            out.push_str(&inner);
+            out.push_str(&key);
+            lay_out(part, depth.saturating_add(1), out);
+        }
+        out.push('\n');
+        out.push_str(&"  ".repeat(depth));
+        out.push(close);
+    };
+    match value {
+        Json::Object(entries) if !fits => {
+            let entries = entries.iter().map(|(key, part)| (format!("{}: ", Json::from(key.as_str())), part));
+            lines('{', '}', entries.collect());
+        }
+        Json::Array(items) if !fits => {
+            lines('[', ']', items.iter().map(|part| (String::new(), part)).collect())
+        }
+        Json::Object(_) | Json::Array(_) | Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {
+            out.push_str(&line);
+        }
     }
 }
 

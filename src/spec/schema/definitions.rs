@@ -48,8 +48,10 @@ impl Definitions {
             Shape::Integer(least) => {
                 self.expression();
                 let expression = self.shared("whole-expression", |_| texts::whole_expression());
-                let number = json!({ "type": "integer", "minimum": least, "maximum": MAX_SIZE });
-                json!({ "anyOf": [number, expression] })
+                self.shared(&format!("whole-from-{least}"), |_| {
+                    let number = json!({ "type": "integer", "minimum": least, "maximum": MAX_SIZE });
+                    json!({ "anyOf": [number, expression] })
+                })
             }
             Shape::Number(range) => {
                 let mut number = Map::from_iter([("type".to_owned(), json!("number"))]);
