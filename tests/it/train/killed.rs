@@ -1,7 +1,7 @@
 //! Runs that are killed, again and again, end like one that was not.
 
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::{Folder, same};
@@ -90,4 +90,57 @@ fn a_killed_run_ends_like_one_that_was_not() {
 #[ignore = "takes minutes"]
 fn a_run_killed_fifty_times_ends_like_one_that_was_not() {
     killed(50, "steps=400", 2);
+}
+
+/// Interrupts and terminates runs at random moments, `signals` times, and resumes each: it says by its exit code what
+/// ended it, and a run that ends in the end is like one that was never signalled.
+fn signalled(signals: u32, steps: &str, seed: u64) {
+    let place = Place::new();
+    let more = ["--with", steps];
+    let last: u64 = steps.trim_start_matches("steps=").parse().unwrap();
+    let start = std::time::Instant::now();
+    place.trained("whole", &more);
+    let most = (start.elapsed().as_millis() as u64).max(1);
+    let mut random = noise(seed);
+    // Signals while training, and those before anything could be saved.
+    let (mut saved, mut early) = (0, 0);
+    while saved < signals {
+        assert!(early < 5 * signals, "{saved} signals of {signals} met a training");
+        let mut command = place.train("cut", &more);
+        let child = command.arg("--resume").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(random(most)));
+        let (signal, code) = if random(2) == 0 { ("-INT", 130) } else { ("-TERM", 143) };
+        // It may have ended meanwhile.
+        let _ = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        match output.status.code() {
+            Some(0) => {
+                same(&place.bytes("whole", last), &place.bytes("cut", last));
+                std::fs::remove_dir_all(place.path("cut")).unwrap();
+                early += 1;
+            }
+            Some(found) => {
+                assert_eq!(found, code, "{said}");
+                saved += 1;
+            }
+            // The program was still starting, and the signal ended it as it ends any program.
+            None => early += 1,
+        }
+    }
+    place.trained("cut", &[&more[..], &["--resume"]].concat());
+    same(&place.bytes("whole", last), &place.bytes("cut", last));
+    println!("{saved} signals while training, {early} before or after");
+}
+
+#[test]
+fn a_signalled_run_ends_like_one_that_was_not() {
+    signalled(4, "steps=24", 3);
+}
+
+/// The same for much longer: `cargo test -- --ignored`.
+#[test]
+#[ignore = "takes minutes"]
+fn a_run_signalled_a_hundred_times_ends_like_one_that_was_not() {
+    signalled(100, "steps=120", 4);
 }
