@@ -26,12 +26,13 @@ pub mod draw;
 pub mod emit;
 #[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::match_bool)]
 pub mod field;
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod hub;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod inspect;
 #[cfg(feature = "interp")]
 pub mod interp;
-#[warn(clippy::wildcard_enum_match_arm)]
+#[warn(clippy::wildcard_enum_match_arm, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod ir;
 pub mod learn;
 #[warn(clippy::wildcard_enum_match_arm, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
@@ -40,11 +41,11 @@ pub mod lower;
 pub mod memory;
 #[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::match_bool)]
 pub mod names;
-#[warn(clippy::wildcard_enum_match_arm)]
+#[warn(clippy::wildcard_enum_match_arm, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod parts;
 #[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod read;
-#[warn(clippy::wildcard_enum_match_arm)]
+#[warn(clippy::wildcard_enum_match_arm, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod report;
 #[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::match_bool)]
 pub mod source;
@@ -54,4 +55,5 @@ pub mod spec;
 pub mod syntax;
 #[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod tensor_file;
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod write;

@@ -4,6 +4,10 @@
 //! transposed. Several parameters can share its rows: one after the other, or alternating in groups, head
 //! by head.
 
+use std::ops::Range;
+
+use crate::diag::count::counted;
+
 /// How the parameters that share a tensor lie in it, and which of them is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -51,31 +55,41 @@ impl Layout {
     /// The reason why the rows cannot be divided into these groups, if they cannot.
     pub fn fault(&self) -> Option<String> {
         let uneven = self.parts.iter().find(|rows| self.groups == 0 || !rows.is_multiple_of(self.groups));
-        uneven.map(|rows| format!("{rows} rows cannot be divided into {} groups", self.groups))
+        uneven.map(|rows| {
+            format!("{} cannot be divided into {}", counted(rows, "row"), counted(self.groups, "group"))
+        })
     }
 
-    /// Visits the runs of numbers that are contiguous in both: the index in the parameter, the index in the
-    /// tensor, and the length.
-    fn runs(&self, mut visit: impl FnMut(usize, usize, usize)) {
-        let total = self.rows().unwrap_or(0);
-        let own = self.parts.get(self.which).copied().unwrap_or(0);
-        let before: usize = self.parts.iter().take(self.which).sum();
+    /// Visits the runs of numbers that are contiguous in both: their range in the parameter, and that in the tensor.
+    /// `None` if a visit gives that, or an index overflows.
+    fn runs(&self, mut visit: impl FnMut(Range<usize>, Range<usize>) -> Option<()>) -> Option<()> {
+        let total = self.rows()?;
+        let own = *self.parts.get(self.which)?;
+        let before = self.parts.iter().take(self.which).try_fold(0usize, |n, rows| n.checked_add(*rows))?;
         let groups = self.groups.max(1);
-        let (of_group, of_part, offset) = (total / groups, own / groups, before / groups);
-        let base = self.stack.map_or(0, |(_, index)| index * total * self.columns);
+        let (of_group, of_part) = (total.checked_div(groups)?, own.checked_div(groups)?);
+        let offset = before.checked_div(groups)?;
+        let index = self.stack.map_or(0, |(_, index)| index);
+        let base = index.checked_mul(total)?.checked_mul(self.columns)?;
         for group in 0..groups {
-            let row = group * of_group + offset;
+            let row = group.checked_mul(of_group)?.checked_add(offset)?;
+            let own_row = group.checked_mul(of_part)?;
             if !self.transpose {
-                let length = of_part * self.columns;
-                visit(group * of_part * self.columns, base + row * self.columns, length);
+                let length = of_part.checked_mul(self.columns)?;
+                let from = base.checked_add(row.checked_mul(self.columns)?)?;
+                visit(range(own_row.checked_mul(self.columns)?, length)?, range(from, length)?)?;
                 continue;
             }
             for r in 0..of_part {
+                let at = own_row.checked_add(r)?.checked_mul(self.columns)?;
+                let from = base.checked_add(row)?.checked_add(r)?;
                 for c in 0..self.columns {
-                    visit((group * of_part + r) * self.columns + c, base + c * total + row + r, 1);
+                    let from = from.checked_add(c.checked_mul(total)?)?;
+                    visit(range(at.checked_add(c)?, 1)?, range(from, 1)?)?;
                 }
             }
         }
+        Some(())
     }
 
     /// Takes the parameter's numbers out of the tensor's; `None` if the tensor has another size.
@@ -85,25 +99,22 @@ impl Layout {
         }
         let own = self.parts.get(self.which)?.checked_mul(self.columns)?;
         let mut values = vec![0.0; own];
-        let mut fits = true;
-        self.runs(|at, from, length| {
-            match (values.get_mut(at..at + length), tensor.get(from..from + length)) {
-                (Some(to), Some(numbers)) => to.copy_from_slice(numbers),
-                _ => fits = false,
-            }
-        });
-        fits.then_some(values)
+        self.runs(|at, from| copied(tensor.get(from)?, values.get_mut(at)?))?;
+        Some(values)
     }
 
     /// Puts the parameter's numbers into the tensor's; `false` if the sizes do not fit.
     pub fn put(&self, values: &[f32], tensor: &mut [f32]) -> bool {
-        let mut fits = self.len() == Some(tensor.len());
-        self.runs(|at, from, length| {
-            match (values.get(at..at + length), tensor.get_mut(from..from + length)) {
-                (Some(numbers), Some(to)) => to.copy_from_slice(numbers),
-                _ => fits = false,
-            }
-        });
-        fits
+        let fits = self.len() == Some(tensor.len());
+        fits && self.runs(|at, from| copied(values.get(at)?, tensor.get_mut(from)?)).is_some()
     }
+}
+
+fn range(from: usize, length: usize) -> Option<Range<usize>> {
+    Some(from..from.checked_add(length)?)
+}
+
+/// Copies numbers to where there are equally many.
+fn copied(from: &[f32], to: &mut [f32]) -> Option<()> {
+    (from.len() == to.len()).then(|| to.copy_from_slice(from))
 }

@@ -191,7 +191,9 @@ struct Candidate {
 
 impl Candidate {
     fn distance(&self) -> usize {
-        self.difference.as_ref().map_or(usize::MAX, |d| d.len() * 1000 + self.lost.len())
+        self.difference
+            .as_ref()
+            .map_or(usize::MAX, |d| d.len().saturating_mul(1000).saturating_add(self.lost.len()))
     }
 }
 
@@ -451,9 +453,8 @@ impl<'a> Attempt<'a> {
         for run in &runs {
             let cycle = run.get("cycle")?.as_array()?;
             let count = run.get("count")?.as_u64().filter(|n| *n <= 10_000)? as usize;
-            for i in 0..count {
-                all.push(kind_of(cycle.get(i % cycle.len().max(1))?.as_str()?)?);
-            }
+            let kinds = cycle.iter().map(|name| kind_of(name.as_str()?)).collect::<Option<Vec<_>>>()?;
+            all.extend(kinds.iter().cycle().take(count).cloned());
         }
         Some(Json::Array(all))
     }

@@ -141,7 +141,7 @@ fn extended(
     let (_, tree) = open(name, library, sources, sink)?;
     let Some(base) = tree.entry("extends") else { return Some(tree) };
     let other = base.value.text().filter(|_| depth < 4);
-    let below = other.and_then(|other| extended(other, library, sources, sink, depth + 1));
+    let below = other.and_then(|other| extended(other, library, sources, sink, depth.saturating_add(1)));
     let Some(below) = below else {
         let message = format!("there is no family {} that could be extended", base.value.describe());
         sink.push(Diagnostic::error(Code::ExtendsMissing, base.value.span, message));

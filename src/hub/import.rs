@@ -236,19 +236,33 @@ fn with_pattern(stack: &Node, sink: &mut Sink) -> Node {
     Node::map(all, stack.span)
 }
 
+/// The length of the shortest list that gives this one if it is repeated, where the last repetition may be cut. It takes
+/// time linear in the list: it knows for each beginning how long its longest end is that is a beginning too.
+fn period(list: &[String]) -> usize {
+    let mut borders: Vec<usize> = Vec::with_capacity(list.len());
+    for (i, name) in list.iter().enumerate() {
+        let mut border = borders.last().copied().unwrap_or(0);
+        while border > 0 && list.get(border) != Some(name) {
+            border = border.checked_sub(1).and_then(|before| borders.get(before)).copied().unwrap_or(0);
+        }
+        let is_longer = i > 0 && list.get(border) == Some(name);
+        borders.push(border.saturating_add(usize::from(is_longer)));
+    }
+    list.len().saturating_sub(borders.last().copied().unwrap_or(0))
+}
+
 fn shortest(list: &[String]) -> (&'static str, Node) {
     let of = |items: Vec<Node>| Node { kind: Kind::List(items), span: Span::default() };
     let names = |list: &[String]| of(list.iter().map(plain).collect());
-    let period = (1..=list.len()).find(|p| (0..list.len()).all(|i| list.get(i) == list.get(i % p)));
-    let period = period.unwrap_or(list.len());
+    let period = period(list);
     let mut runs: Vec<(&String, usize)> = Vec::new();
     for name in list {
         match runs.last_mut() {
-            Some((last, count)) if *last == name => *count += 1,
+            Some((last, count)) if *last == name => *count = count.saturating_add(1),
             _ => runs.push((name, 1)),
         }
     }
-    if period <= runs.len() * 2 || period < list.len() {
+    if period <= runs.len().saturating_mul(2) || period < list.len() {
         return ("pattern", names(list.get(..period).unwrap_or(list)));
     }
     let run = |(name, count): &(&String, usize)| {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::arrange::Layout;
+use crate::diag::count::counted;
 use crate::diag::suggest::{most_path_hints, nearest_paths};
 use crate::ir::Graph;
 use crate::ir::paths::expanded;
@@ -209,20 +210,20 @@ fn candidate(
             };
             // Experts are numbered without gaps, so their count is the first number that does not exist. It
             // is found by doubling the step and then halving it.
-            let mut count = index + 1;
-            let mut step = 1;
-            while exists(&(count - 1 + step)) {
-                count += step;
-                step *= 2;
+            let mut last = index;
+            let mut step = 1usize;
+            while exists(&last.saturating_add(step)) {
+                last = last.saturating_add(step);
+                step = step.saturating_mul(2);
             }
             while step > 0 {
-                if exists(&(count - 1 + step)) {
-                    count += step;
+                if exists(&last.saturating_add(step)) {
+                    last = last.saturating_add(step);
                 } else {
                     step /= 2;
                 }
             }
-            Some((count, index))
+            Some((last.saturating_add(1), index))
         }
         None => None,
     };
@@ -361,7 +362,7 @@ fn parts(
         let Some((_, found)) = header.tensor(&tensor) else { break };
         if let Some(row) = &chosen.row {
             check(mapping, &tensor, row, path, header);
-            total += 1;
+            total = total.saturating_add(1);
             parts.push((tensor, Layout::whole(1, rest.iter().product())));
             continue;
         }
@@ -377,8 +378,11 @@ fn parts(
     }
     if total != *rows {
         let count = parts.len();
-        let message =
-            format!("the {count} tensors `{pattern}` have {total} rows together, and {path} has {rows}");
+        let have = match count {
+            1 => format!("the only tensor `{pattern}` has"),
+            _ => format!("the {count} tensors `{pattern}` together have"),
+        };
+        let message = format!("{have} {}, and {path} has {rows}", counted(total, "row"));
         mapping.mismatches.insert(Mismatch { kind: "shape", message });
         mapping.unfit.insert(path.to_owned());
     }
@@ -465,7 +469,8 @@ fn lines(
             parameters,
             how,
         };
-        *lines.entry(line).or_insert(0) += 1;
+        let count: &mut usize = lines.entry(line).or_insert(0);
+        *count = count.saturating_add(1);
     }
     lines.into_iter().map(|(line, count)| TensorGroup { count, ..line }).collect()
 }
@@ -482,7 +487,7 @@ fn how(layout: &Layout) -> String {
     if layout.parts.len() > 1 {
         words.push(match layout.groups {
             1 => format!("split in {}", layout.parts.len()),
-            n => format!("split in {}, {n} groups", layout.parts.len()),
+            n => format!("split in {}, {}", layout.parts.len(), counted(n, "group")),
         });
     }
     words.join(", ")

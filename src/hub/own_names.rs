@@ -150,9 +150,8 @@ type Shared<'t> = ((&'t str, &'t str), &'t str, Vec<String>);
 /// differ, or if they do not end in the same variable as that of the name.
 fn shared<'t>(tensor: &'t str, paths: &'t [String]) -> Option<Shared<'t>> {
     let split = |text: &'t str| {
-        let end = text.find('}')? + 1;
-        let rest = text.get(end..)?.strip_prefix('.')?;
-        Some((text.get(..end)?, rest))
+        let (begin, rest) = text.split_once('}')?;
+        Some((text.get(..begin.len().checked_add(1)?)?, rest.strip_prefix('.')?))
     };
     let (name, key) = split(tensor)?;
     let parts = paths.iter().map(|path| split(path)).collect::<Option<Vec<_>>>()?;

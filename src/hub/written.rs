@@ -139,13 +139,14 @@ pub struct Part {
 impl Part {
     /// Puts this part of the parameter's numbers into the tensor's; `false` if the sizes do not fit.
     pub fn put(&self, numbers: &[f32], tensor: &mut [f32]) -> bool {
-        let own = numbers.get(self.before..self.before + self.count());
+        let own = numbers.get(self.before..).and_then(|rest| rest.get(..self.count()));
         own.is_some_and(|own| self.layout.put(own, tensor))
     }
 
     /// How many numbers this part has.
     pub fn count(&self) -> usize {
-        self.layout.parts.get(self.layout.which).copied().unwrap_or(0) * self.layout.columns
+        let rows = self.layout.parts.get(self.layout.which).copied().unwrap_or(0);
+        rows.saturating_mul(self.layout.columns)
     }
 }
 
@@ -166,7 +167,7 @@ pub fn tensors(
                 Some(Candidate { joined: Some((pattern, variable)), row: Some(row), layout, .. }) => {
                     for index in 0..shape.first().copied().unwrap_or(0) {
                         let tensor = pattern.fill(&vec![(variable.clone(), index)]);
-                        let before = index * layout.columns;
+                        let before = index.saturating_mul(layout.columns);
                         let layout = Layout::whole(1, layout.columns);
                         let parts = vec![Part { path: path.clone(), layout, before }];
                         all.insert(tensor, Written { shape: row.clone(), parts });

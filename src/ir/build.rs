@@ -194,8 +194,9 @@ impl Builder {
                 .flat_map(|p| &p.shape)
                 .for_each(|n| self.check_size(&name, u128::from(*n)));
         }
+        let id = MemberId(self.module.members.len());
         self.module.members.push(Member { name, kind });
-        MemberId(self.module.members.len() - 1)
+        id
     }
 
     /// The name of a member, which has a number if the requested name was in use.
@@ -216,8 +217,9 @@ impl Builder {
             self.check_size(name, dim.largest());
         }
         let unique = self.values.take(name, |n| format!("{name}_{n}"));
+        let id = ValueId(self.module.values.len());
         self.module.values.push(Value { ty, name: unique, variable: name.to_owned() });
-        ValueId(self.module.values.len() - 1)
+        id
     }
 
     /// The type of a value.

@@ -231,15 +231,17 @@ fn shorten(sum: &mut [Product], by: &mut Product) {
     }
     by.1 = kept;
     let shared = sum.iter().fold(by.0, |divisor, (times, _)| common(divisor, *times));
-    if shared > 1 {
-        by.0 /= shared;
-        sum.iter_mut().for_each(|(times, _)| *times /= shared);
-    }
+    let divided = |n: u64| n.checked_div(shared).unwrap_or(n);
+    by.0 = divided(by.0);
+    sum.iter_mut().for_each(|(times, _)| *times = divided(*times));
 }
 
 /// The greatest common divisor.
 fn common(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { common(b, a % b) }
+    match a.checked_rem(b) {
+        Some(rest) => common(b, rest),
+        None => a,
+    }
 }
 
 /// Adds products, combining those of the same fields; `None` if a number overflows.

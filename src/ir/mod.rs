@@ -231,10 +231,10 @@ impl Run {
     /// The number of blocks that use `cycle[i]`: blocks `i`, `i + cycle.len()`, ...
     pub fn blocks(&self, i: usize) -> u64 {
         let cycle = self.cycle.len() as u64;
-        if cycle == 0 {
+        let (Some(whole), Some(rest)) = (self.count.checked_div(cycle), self.count.checked_rem(cycle)) else {
             return 0;
-        }
-        self.count / cycle + u64::from((i as u64) < self.count % cycle)
+        };
+        whole.saturating_add(u64::from((i as u64) < rest))
     }
 }
 
@@ -510,6 +510,7 @@ impl PartialEq for Node {
 
 impl Graph {
     /// The module with this id, which must come from this graph.
+    #[expect(clippy::indexing_slicing, reason = "an id is a place in the graph that gave it")]
     pub fn module(&self, id: ModuleId) -> &Module {
         &self.modules[id.0]
     }
@@ -522,18 +523,20 @@ impl Graph {
 
 impl Module {
     /// The member with this id, which must come from this module.
+    #[expect(clippy::indexing_slicing, reason = "an id is a place in the module that gave it")]
     pub fn member(&self, id: MemberId) -> &Member {
         &self.members[id.0]
     }
 
     /// The value with this id, which must come from this module.
+    #[expect(clippy::indexing_slicing, reason = "an id is a place in the module that gave it")]
     pub fn value(&self, id: ValueId) -> &Value {
         &self.values[id.0]
     }
 
     /// The values that are the arguments of the module.
     pub fn arguments(&self) -> &[Value] {
-        &self.values[..self.args]
+        self.values.get(..self.args).unwrap_or(&self.values)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The parameters of a graph by path, folded or one by one.
 
-use super::{Graph, Layer, Member, MemberKind, Module, ModuleId, Parameter, Role, stack_len};
+use super::{Graph, Layer, Member, MemberKind, Module, ModuleId, Parameter, Role};
 use crate::tensor_file::TENSORS;
 
 /// A parameter, or the corresponding parameters of all equal blocks in a stack.
@@ -136,15 +136,13 @@ fn walk_layers<'a>(graph: &'a Graph, module: &'a Module, prefix: &str, out: &mut
             MemberKind::Layer(layer) => out.push((path, layer)),
             MemberKind::Module(id) => walk_layers(graph, graph.module(*id), &path, out),
             MemberKind::Stack(runs) => {
-                let mut index = 0u64;
-                for run in runs {
-                    for i in 0..run.count {
-                        let id = run.cycle[(i % run.cycle.len() as u64) as usize];
-                        walk_layers(graph, graph.module(id), &format!("{path}.{index}"), out);
-                        index += 1;
-                    }
+                let blocks = runs.iter().flat_map(|run| {
+                    let count = usize::try_from(run.count).unwrap_or(usize::MAX);
+                    run.cycle.iter().cycle().take(count)
+                });
+                for (index, id) in blocks.enumerate() {
+                    walk_layers(graph, graph.module(*id), &format!("{path}.{index}"), out);
                 }
-                debug_assert_eq!(index, stack_len(runs));
             }
         }
     }

@@ -19,9 +19,9 @@ pub fn factor(by: f64) -> String {
 /// Digits in groups of three: `124,439,808`.
 pub fn thousands(n: u128) -> String {
     let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+        if i > 0 && digits.len().saturating_sub(i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

@@ -4,6 +4,7 @@
 use super::init::InitPlan;
 use super::norm::{self, NoNorm, Norm};
 use super::position::{EmbedSite, Position};
+use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{choice, record};
 use crate::field::rule::{Is, Rule};
@@ -57,7 +58,7 @@ record! {
 impl Patches {
     /// The number of patches.
     fn patches(&self) -> Extent {
-        let side = *self.image / *self.size;
+        let side = self.image.checked_div(*self.size).unwrap_or(0);
         Extent::by_rule("patches", side.saturating_mul(side))
     }
 
@@ -156,7 +157,7 @@ impl Embed {
             let message = format!("the padding row {} is not in a table of {vocab}", *padding);
             found.push(
                 Diagnostic::error(Code::OutOfRange, self.places.of("padding"), message)
-                    .label(place, format!("{vocab} rows here"))
+                    .label(place, format!("{} here", counted(vocab, "row")))
                     .help(format!("rows are counted from 0, so the last one is {}", vocab.saturating_sub(1))),
             );
         }
@@ -438,7 +439,7 @@ impl Patches {
             None,
         );
         let registers = b.param("registers", registers)?;
-        let first = u64::from(self.class_token) + u64::from(self.distillation_token);
+        let first = u64::from(self.class_token).saturating_add(u64::from(self.distillation_token));
         if first == 0 {
             return b.op("x", Op::Prepend, &[registers, x]);
         }

@@ -346,8 +346,8 @@ pub fn matches(pattern: &str, path: &str) -> bool {
     let parts: Vec<&str> = parts.collect();
     let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
     for part in middle {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
+        match rest.split_once(part) {
+            Some((_, after)) => rest = after,
             None => return false,
         }
     }

@@ -107,8 +107,8 @@ impl Mask {
                         .here("seen from the middle, so odd")
                         .help(format!(
                             "{} or {} would do: the query and as many on each side",
-                            *w.size - 1,
-                            *w.size + 1
+                            w.size.saturating_sub(1),
+                            w.size.saturating_add(1)
                         )),
                 )
             }

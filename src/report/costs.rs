@@ -182,7 +182,7 @@ fn value(
         Name::Head => of_role(Role::Head),
         Name::Buffers => Some(cost.parameters.buffers),
         Name::Flops => Some(whole().full),
-        Name::FlopsPerToken => cost.has_time.then(|| whole().full / tokens),
+        Name::FlopsPerToken => whole().full.checked_div(tokens).filter(|_| cost.has_time),
         Name::AttentionFlops => Some(whole().attention),
         Name::VisibleFlops => Some(whole().visible),
         Name::TrainingFlops => Some(whole().training),

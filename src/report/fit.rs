@@ -137,10 +137,10 @@ impl Fitter {
     fn step(&self, size: &Size) -> u64 {
         let grain = if size.now < WIDE { 1 } else { 1u64 << size.now.trailing_zeros().min(6) };
         let works = |step: u64| {
-            let above = [size.now.saturating_add(step), size.now.saturating_add(2 * step)];
+            let above = [size.now.saturating_add(step), size.now.saturating_add(step.saturating_mul(2))];
             above.iter().all(|n| self.measure(&[size], &[*n], None).is_some())
         };
-        (1..=64).map(|k| k * grain).find(|step| works(*step)).unwrap_or(grain)
+        (1..=64).map(|k| grain.saturating_mul(k)).find(|step| works(*step)).unwrap_or(grain)
     }
 
     /// The cost with these sizes (0 if no cost is wanted); `None` if they do not give a valid spec.
@@ -238,13 +238,14 @@ fn whole(node: &Node) -> Option<u64> {
 /// Values from about an eighth of a size to eight times it.
 fn candidates(size: &Size) -> Vec<u64> {
     let step = size.step.max(1);
-    let offset = size.now % step;
-    let first = (size.now / 8 / step).max(u64::from(offset == 0));
-    let last = size.now.saturating_mul(8) / step;
-    let every = ((last - first.min(last)) / 512).max(1);
+    let steps = |n: u64| n.checked_div(step).unwrap_or(n);
+    let offset = size.now.saturating_sub(steps(size.now).saturating_mul(step));
+    let first = steps(size.now / 8).max(u64::from(offset == 0));
+    let last = steps(size.now.saturating_mul(8));
+    let every = (last.saturating_sub(first) / 512).max(1);
     (first..=last)
         .step_by(usize::try_from(every).unwrap_or(1))
-        .map(|k| k * step + offset)
+        .map(|k| k.saturating_mul(step).saturating_add(offset))
         .filter(|n| *n > 0)
         .collect()
 }
@@ -256,7 +257,8 @@ fn combinations(sizes: &[&Size]) -> Vec<Vec<u64>> {
         let every = candidates(size);
         let step = every.len().div_ceil(each).max(1);
         // The present value is always among those chosen.
-        let offset = every.iter().position(|n| *n == size.now).unwrap_or(0) % step;
+        let at = every.iter().position(|n| *n == size.now).unwrap_or(0);
+        let offset = at.checked_rem(step).unwrap_or(0);
         let chosen: Vec<u64> = every.into_iter().skip(offset).step_by(step).collect();
         let longer = |values: &Vec<u64>, n: u64| values.iter().copied().chain([n]).collect();
         all.iter().flat_map(|values| chosen.iter().map(move |n| longer(values, *n))).collect()
@@ -275,7 +277,7 @@ fn around(
 ) -> Vec<(u64, u128)> {
     // A value that does not give a valid spec is skipped in favour of the next one that does.
     let at = |from: usize| {
-        (from..values.len().min(from + 16)).find_map(|i| {
+        (from..values.len().min(from.saturating_add(16))).find_map(|i| {
             let n = *values.get(i)?;
             of(n).map(|cost| (i, n, cost))
         })
@@ -296,15 +298,17 @@ fn around(
             }
         };
         let from = match guess {
-            Some(n) => values.partition_point(|v| (*v as f64) < n.floor()).clamp(low, high - 1),
-            None => (low + high) / 2,
+            Some(n) => values
+                .partition_point(|v| (*v as f64) < n.floor())
+                .clamp(low, high.saturating_sub(1).max(low)),
+            None => low.midpoint(high),
         };
         match at(from) {
             Some((i, n, cost)) => {
                 tried.push((n, cost));
                 if cost <= wanted {
                     below = Some((n, cost));
-                    low = i + 1;
+                    low = i.saturating_add(1);
                 } else {
                     above = Some((n, cost));
                     high = from;

@@ -12,6 +12,7 @@ use super::parameters::{self, Count, Parameters, active_experts};
 use super::table::{Column, Table};
 use super::work::{self, Work, callees, of_node};
 use super::{number, serialize_count};
+use crate::diag::count::counted;
 use crate::ir::op::Runs;
 use crate::ir::{Graph, Layer, Lengths, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Verified};
 
@@ -143,7 +144,7 @@ impl Default for Position {
 impl Position {
     fn member(&self, name: &str) -> Position {
         let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
-        Position { path, label: name.to_owned(), depth: self.depth + 1, ..self.clone() }
+        Position { path, label: name.to_owned(), depth: self.depth.saturating_add(1), ..self.clone() }
     }
 
     /// The work of all copies, from that of one run.
@@ -204,7 +205,7 @@ impl Walk<'_> {
                         callees(node, module).into_iter().nth(position).map(|callee| callee.runs)
                     })
                     .collect();
-                position += 1;
+                position = position.saturating_add(1);
                 if blocks == 0 {
                     continue;
                 }
@@ -218,7 +219,7 @@ impl Walk<'_> {
                     let (n, of) = at.active;
                     at.active = (n.saturating_mul(u128::from(active)), of.saturating_mul(u128::from(all)));
                 } else if let Some(each) = nodes.iter().find_map(|node| applied(node)) {
-                    at.label += &format!(", run {each} times");
+                    at.label += &format!(", run {}", counted(each, "time"));
                 }
                 at.copies = at.copies.saturating_mul(u128::from(blocks));
                 at.calls.push(calls);
@@ -271,7 +272,7 @@ impl Walk<'_> {
             r#type,
             shape,
             parameters,
-            active: one.active.saturating_mul(at.copies).saturating_mul(active) / of.max(1),
+            active: one.active.saturating_mul(at.copies).saturating_mul(active).checked_div(of).unwrap_or(0),
             share: if self.whole == 0 { 0.0 } else { parameters as f64 / self.whole as f64 },
             formula: work.operations().to_string(),
             operations: work.operations().eval(&self.lengths),
@@ -309,11 +310,12 @@ pub fn shape_text(ty: &crate::ir::Type) -> String {
 /// Blocks `first, first + step, ...` as `3`, `0..11` or `0,2..10`.
 fn indices(first: u64, step: u64, count: u64) -> String {
     let at = |i: u64| first.saturating_add(step.saturating_mul(i));
+    let last = at(count.saturating_sub(1));
     match (count, step) {
         (1, _) => first.to_string(),
-        (_, 1) => format!("{first}..{}", at(count - 1)),
+        (_, 1) => format!("{first}..{last}"),
         (2, _) => format!("{first},{}", at(1)),
-        _ => format!("{first},{}..{}", at(1), at(count - 1)),
+        _ => format!("{first},{}..{last}", at(1)),
     }
 }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::layers::shape_text;
 use super::parameters::{self, Parameters};
 use super::{number, serialize_count};
+use crate::diag::count::counted;
 use crate::ir::paths::elements;
 use crate::ir::print::{layer_text, op_text};
 use crate::ir::{Graph, Layer, Member, MemberKind, Module, ModuleId, Node, ValueId, Verified, stack_len};
@@ -204,7 +205,7 @@ impl fmt::Display for Lesson {
             writeln!(f, "\nWords")?;
             let widest = self.words.keys().map(|w| w.chars().count()).max().unwrap_or(0);
             for (word, meaning) in &self.words {
-                let mut lines = wrapped(meaning, WIDTH.saturating_sub(widest + 4)).into_iter();
+                let mut lines = wrapped(meaning, WIDTH.saturating_sub(widest).saturating_sub(4)).into_iter();
                 writeln!(f, "  {word:widest$}  {}", lines.next().unwrap_or_default())?;
                 for line in lines {
                     writeln!(f, "  {:widest$}  {line}", "")?;
@@ -223,16 +224,16 @@ impl fmt::Display for Section {
         } else {
             format!("{}: {}", self.path, self.r#type)
         };
-        let each = number::exact(self.parameters);
+        let each = counted(number::exact(self.parameters), "parameter");
         let said = match self.copies {
-            1 => format!("{each} parameters"),
+            1 => each,
             n => format!(
-                "{each} parameters × {} = {}",
+                "{each} × {} = {}",
                 number::exact(n),
                 number::exact(self.parameters.saturating_mul(n))
             ),
         };
-        let gap = WIDTH.saturating_sub(title.chars().count() + said.chars().count()).max(2);
+        let gap = WIDTH.saturating_sub(title.chars().count()).saturating_sub(said.chars().count()).max(2);
         writeln!(f, "{title}{}{said}", " ".repeat(gap))?;
         for line in self.doc.iter().flat_map(|line| wrapped(line, WIDTH - 2)) {
             writeln!(f, "  {}", line.trim_matches('`'))?;

@@ -65,15 +65,18 @@ fn term(syms: &[Sym], n: u128) -> String {
 /// a unit; beyond the largest unit, powers of ten are used.
 fn prefixed(n: f64, base: f64, units: &[&str]) -> String {
     let mut value = n;
-    let mut unit = 0;
+    let mut larger = units.iter().copied();
+    let mut name = larger.next().unwrap_or_default();
+    let mut is_plain = true;
     // A value that would be rounded up to the base takes the next unit.
-    while value >= base - 0.05 && unit + 1 < units.len() {
+    while value >= base - 0.05
+        && let Some(next) = larger.next()
+    {
         value /= base;
-        unit += 1;
+        (name, is_plain) = (next, false);
     }
-    let name = units.get(unit).copied().unwrap_or_default();
-    let number = match (unit, value) {
-        (0, _) => format!("{value:.0}"),
+    let number = match (is_plain, value) {
+        (true, _) => format!("{value:.0}"),
         (_, v) if v >= base * 1000.0 => format!("{v:.1e}"),
         (_, v) if v >= 9.995 => format!("{v:.1}"),
         (_, v) => format!("{v:.2}"),

@@ -9,6 +9,7 @@ use super::cost::{Cost, Formulas, Operations, cost};
 use super::layers::At;
 use super::parameters::{Count, word};
 use super::{number, serialize_count};
+use crate::diag::count::counted;
 use crate::ir::{Dim, MemberKind, ModelKind, Op, Role, Sym, ValueId, Verified};
 
 /// The facts on the page.
@@ -278,19 +279,19 @@ impl Summary {
         if let Some(cache) = self.cache {
             let Bytes { f32, bf16 } = cache.bytes_per_token;
             let text = format!(
-                "{} values per token: {} in f32, {} in bf16",
-                number::exact(cache.per_token),
+                "{} per token: {} in f32, {} in bf16",
+                counted(number::exact(cache.per_token), "value"),
                 number::bytes(f32),
                 number::bytes(bf16)
             );
             page.line("KV cache", &text);
             let of_cross = [(cache.per_source_token, "token of the source"), (cache.per_image, "image")];
             for (values, of) in of_cross.iter().filter(|(values, _)| *values > 0) {
-                page.line("  cross", &format!("{} values per {of}", number::exact(*values)));
+                page.line("  cross", &format!("{} per {of}", counted(number::exact(*values), "value")));
             }
             if let Some(context) = self.context {
                 let (at, whole) = (Bytes::of(cache.at_context), number::exact(u128::from(context)));
-                let text = format!("{} in bf16 at {whole} tokens", number::bytes(at.bf16));
+                let text = format!("{} in bf16 at {}", number::bytes(at.bf16), counted(whole, "token"));
                 page.line("", &text);
             }
         }
@@ -313,7 +314,7 @@ fn wrapped(formula: &str) -> Vec<String> {
     for (i, term) in formula.split(" + ").enumerate() {
         let term = if i == 0 { term.to_owned() } else { format!("+ {term}") };
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + term.chars().count() <= 80 - LABEL => {
+            Some(line) if line.chars().chain(term.chars()).count() < 80usize.saturating_sub(LABEL) => {
                 if !line.is_empty() {
                     line.push(' ');
                 }

@@ -67,7 +67,7 @@ impl Table {
                 .filter(|(spare, _)| *spare > 0)
                 .max_by_key(|(spare, _)| *spare);
             match widest {
-                Some((_, w)) => *w -= 1,
+                Some((_, w)) => *w = w.saturating_sub(1),
                 None => break,
             }
         }
@@ -154,7 +154,8 @@ impl Table {
 }
 
 fn total_width(widths: &[usize]) -> usize {
-    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+    let gaps = widths.len().saturating_sub(1).saturating_mul(GAP);
+    widths.iter().sum::<usize>().saturating_add(gaps)
 }
 
 fn length(text: &str) -> usize {

@@ -339,8 +339,23 @@ fn nothing_after_the_spec_decides_by_a_name() {
 }
 
 /// The modules that neither index nor calculate with numbers that may overflow; `src/lib.rs` has clippy check them.
-const CAREFUL: &[&str] =
-    &["diag", "field", "lower", "memory", "names", "read", "source", "spec", "syntax", "tensor_file"];
+const CAREFUL: &[&str] = &[
+    "diag",
+    "field",
+    "hub",
+    "ir",
+    "lower",
+    "memory",
+    "names",
+    "parts",
+    "read",
+    "report",
+    "source",
+    "spec",
+    "syntax",
+    "tensor_file",
+    "write",
+];
 
 #[test]
 fn what_reads_a_text_neither_indexes_nor_overflows() {
@@ -355,8 +370,10 @@ fn what_reads_a_text_neither_indexes_nor_overflows() {
         let inside = format!("src/{module}");
         let own = sources(&["src"]).into_iter().filter(|(path, _)| path.starts_with(&inside));
         for (path, text) in own {
-            for lint in ["allow(clippy::indexing_slicing", "allow(clippy::arithmetic_side_effects"] {
-                assert!(!text.contains(lint), "{path} switches a lint off");
+            for lint in ["(clippy::indexing_slicing", "(clippy::arithmetic_side_effects"] {
+                // What has an id in a graph was given it by that graph.
+                let most = if path == "src/ir/mod.rs" { 3 } else { 0 };
+                assert!(text.matches(lint).count() <= most, "{path} switches a lint off");
             }
         }
     }

@@ -171,12 +171,11 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
     }
     let architecture =
         class.clone() + &task.as_ref().map_or("Model".to_owned(), |t| format!("For{}", t.class));
-    let mut auto_map = json!({
-        "AutoConfig": format!("configuration_{file}.{class}Config"),
-        "AutoModel": format!("modeling_{file}.{class}Model"),
-    });
+    let mut auto_map = Map::new();
+    auto_map.insert("AutoConfig".into(), json!(format!("configuration_{file}.{class}Config")));
+    auto_map.insert("AutoModel".into(), json!(format!("modeling_{file}.{class}Model")));
     if let Some(task) = &task {
-        auto_map[task.auto] = json!(format!("modeling_{file}.{architecture}"));
+        auto_map.insert(task.auto.into(), json!(format!("modeling_{file}.{architecture}")));
     }
     let mut config = config(spec, &model.sizes);
     // The library counts the classes by their names.
@@ -188,7 +187,7 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
         config.insert("label2id".into(), Json::Object(numbered));
     }
     config.insert("architectures".into(), json!([architecture]));
-    config.insert("auto_map".into(), auto_map);
+    config.insert("auto_map".into(), Json::Object(auto_map));
     config.insert("model_type".into(), json!(type_of(&file)));
     config.insert("dtype".into(), json!("float32"));
     config.insert(SPEC.into(), json!(expand(&ModelSpec { weights: None, ..spec.clone() }, Notation::Yaml)));
@@ -259,15 +258,13 @@ fn dict(entries: &[(&str, &str)], indent: usize) -> String {
 pub fn keep(config: &mut Json, own: &Json) {
     const KEPT: &[&str] =
         &["pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "decoder_start_token_id"];
-    for key in KEPT {
+    let count = |config: &Json| config.get("id2label").and_then(Json::as_object).map(Map::len);
+    let is_as_many = count(config).is_some() && count(config) == count(own);
+    let names = ["id2label", "label2id"].iter().filter(|_| is_as_many);
+    let Json::Object(config) = config else { return };
+    for key in KEPT.iter().chain(names) {
         if let Some(value) = own.get(key).filter(|value| !value.is_null()) {
-            config[*key] = value.clone();
-        }
-    }
-    let count = |config: &Json| config["id2label"].as_object().map(Map::len);
-    if count(config).is_some() && count(config) == count(own) {
-        for key in ["id2label", "label2id"] {
-            config[key] = own[key].clone();
+            config.insert((*key).to_owned(), value.clone());
         }
     }
 }

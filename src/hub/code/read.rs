@@ -50,7 +50,8 @@ pub fn model(node: &Node, sources: &mut SourceMap, sink: &mut Sink) -> Option<Op
     if sink.has_errors() {
         return Some(None);
     }
-    let architecture = node.get("architectures").and_then(|n| json::of(n)[0].as_str().map(str::to_owned));
+    let architecture =
+        node.get("architectures").and_then(|n| json::of(n).get(0)?.as_str().map(str::to_owned));
     let passed = given.iter().map(|e| e.key.to_string());
     let passed = passed.filter(|key| stated.as_ref().is_none_or(|all| all.get(key).is_none())).collect();
     Some(Some(Imported {

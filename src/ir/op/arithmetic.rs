@@ -215,6 +215,13 @@ pub(super) struct Clamp {
     pub max: Option<f64>,
 }
 
+impl Clamp {
+    /// How many bounds there are.
+    fn bounds(&self) -> u64 {
+        [self.min, self.max].iter().flatten().count() as u64
+    }
+}
+
 impl Meaning for Clamp {
     fn text(&self, _: &Module) -> String {
         let bound = |value: Option<f64>| value.map(|v| format!("{v:?}"));
@@ -223,13 +230,12 @@ impl Meaning for Clamp {
     fn sentence(&self) -> &'static str {
         "kept between two bounds"
     }
-    each_element!(|self| u64::from(self.min.is_some()) + u64::from(self.max.is_some()));
+    each_element!(|self| self.bounds());
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("clamp")
     }
     fn training(&self, _: &Site<'_>) -> Training {
-        let flags = u64::from(self.min.is_some()) + u64::from(self.max.is_some());
-        Entry { flags, ..Entry::of_input(Passing::InPlace) }.alone()
+        Entry { flags: self.bounds(), ..Entry::of_input(Passing::InPlace) }.alone()
     }
 }
 

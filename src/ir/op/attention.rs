@@ -44,34 +44,42 @@ pub enum Score {
 }
 
 impl Attention {
-    /// The places of the optional inputs: mask, bias, sinks and the weights of additive scores.
-    fn optional(&self) -> [Option<usize>; 4] {
-        let mut next = 3;
-        [self.has_mask, self.has_bias, self.has_sinks, self.score == Score::Additive].map(|is_there| {
-            let at = is_there.then_some(next);
-            next += usize::from(is_there);
-            at
-        })
+    /// Whether there are the optional inputs: mask, bias, sinks and the weights of additive scores. They follow
+    /// queries, keys and values.
+    fn optional(&self) -> [bool; 4] {
+        [self.has_mask, self.has_bias, self.has_sinks, self.score == Score::Additive]
+    }
+
+    /// The number of inputs.
+    fn inputs(&self) -> usize {
+        self.optional().iter().filter(|is_there| **is_there).count().saturating_add(3)
+    }
+
+    /// The place of one of the optional inputs, if it is there.
+    fn place(&self, which: usize) -> Option<usize> {
+        let optional = self.optional();
+        let before = optional.iter().take(which).filter(|is_there| **is_there).count();
+        optional.get(which).filter(|is_there| **is_there).map(|_| before.saturating_add(3))
     }
 
     /// The place of the mask among the inputs.
     pub fn mask(&self) -> Option<usize> {
-        self.optional()[0]
+        self.place(0)
     }
 
     /// The place of the bias among the inputs.
     pub fn bias(&self) -> Option<usize> {
-        self.optional()[1]
+        self.place(1)
     }
 
     /// The place of the sinks among the inputs.
     pub fn sinks(&self) -> Option<usize> {
-        self.optional()[2]
+        self.place(2)
     }
 
     /// The place of the weights of additive scores among the inputs.
     pub fn score_weights(&self) -> Option<usize> {
-        self.optional()[3]
+        self.place(3)
     }
 
     /// Whether it is always computed in separate operations, because the fused one has no sinks or additive
@@ -136,7 +144,7 @@ impl Meaning for Attention {
         }
     }
     fn infer(&self, given: &Given<'_>) -> Types {
-        let expected = 3 + self.optional().iter().flatten().count();
+        let expected = self.inputs();
         if given.inputs.len() != expected {
             return fail(format!("attention takes {expected} inputs, not {}", given.inputs.len()));
         }
@@ -173,10 +181,8 @@ impl Meaning for Attention {
     }
     fn work(&self, site: &Site<'_>) -> Work {
         let scores = size(site.output(1));
-        let mut steps = 5 + u64::from(self.scale != 1.0) + u64::from(self.has_bias);
-        if self.softcap.is_some() {
-            steps += 3;
-        }
+        let softcap = if self.softcap.is_some() { 3 } else { 0 };
+        let steps = [5, u64::from(self.scale != 1.0), u64::from(self.has_bias), softcap].iter().sum::<u64>();
         // Additive scores add a query and a key and take tanh, feature by feature. No fused kernel exists for
         // them, so the sums `[B,H,T,K,D]` are stored.
         let sums = match self.score {
@@ -185,7 +191,8 @@ impl Meaning for Attention {
         };
         Work {
             attention: &scores * &Self::per_pair(site),
-            elementwise: &scores * &Dim::of(steps) + &sums * &Dim::of(1 + Activation::Tanh.operations()),
+            elementwise: &scores * &Dim::of(steps)
+                + &sums * &Dim::of(Activation::Tanh.operations().saturating_add(1)),
             attention_weights: scores,
             ..Work::computed(&(site.out() + sums))
         }
@@ -212,20 +219,22 @@ impl Meaning for Attention {
         let from: Vec<Operand> = factors.iter().copied().chain(extras).collect();
         let scores = Entry {
             size_of: 1,
-            own: 2 + u64::from(self.softcap.is_some()),
+            own: if self.softcap.is_some() { 3 } else { 2 },
             flags: u64::from(is_composed && self.has_mask && self.causal),
             needs_halves: 4,
             ..Entry::new(Passing::Product, from).keeping(factors)
         };
+        let weights = entries.len();
         entries.push(scores);
-        let weights = entries.len() - 1;
+        let mut last = weights;
         if self.dropout > 0.0 {
             let dropped = Entry::new(Passing::InPlace, [Operand::Entry(weights)]);
+            last = entries.len();
             entries.push(Entry { size_of: 1, own: 1, ..dropped });
         }
-        let factors = [Operand::Entry(entries.len() - 1), Operand::Input(2)];
+        let factors = [Operand::Entry(last), Operand::Input(2)];
+        let results = vec![entries.len(), weights];
         entries.push(Entry::new(Passing::Product, factors).keeping(factors));
-        let results = vec![entries.len() - 1, weights];
         Training::Computed { entries, results }
     }
     fn quantities(&self) -> Vec<Quantity> {

@@ -46,8 +46,8 @@ impl Meaning for Merge {
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         match given.inputs {
-            [Type { shape, .. }] if shape.len() == 4 => {
-                Ok(vec![Type::float([shape[0].clone(), shape[2].clone(), &shape[1] * &shape[3]])])
+            [Type { shape, .. }] if let [b, heads, t, width] = shape.as_slice() => {
+                Ok(vec![Type::float([b.clone(), t.clone(), heads * width])])
             }
             _ => fail("heads are merged from `[B, H, T, D]`"),
         }
@@ -77,9 +77,9 @@ impl Meaning for Repeat {
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         match given.inputs {
-            [Type { shape, .. }] if shape.len() == 4 => {
-                let heads = &shape[1] * &Dim::from(self.times);
-                Ok(vec![Type::float([shape[0].clone(), heads, shape[2].clone(), shape[3].clone()])])
+            [Type { shape, .. }] if let [b, heads, t, width] = shape.as_slice() => {
+                let heads = heads * &Dim::from(self.times);
+                Ok(vec![Type::float([b.clone(), heads, t.clone(), width.clone()])])
             }
             _ => fail("heads are repeated in `[B, H, T, D]`"),
         }

@@ -78,8 +78,10 @@ pub(super) fn work(layer: &Layer, site: &Site<'_>) -> Work {
             }
         }
         Layer::Embedding { .. } => Work::computed(out),
-        Layer::LayerNorm { affine, bias, .. } => per_input(5 + u64::from(*affine) + u64::from(*bias)),
-        Layer::RmsNorm { affine, .. } => per_input(3 + u64::from(*affine)),
+        Layer::LayerNorm { affine, bias, .. } => {
+            per_input([5, u64::from(*affine), u64::from(*bias)].iter().sum())
+        }
+        Layer::RmsNorm { affine, .. } => per_input(if *affine { 4 } else { 3 }),
         Layer::Param { .. } => Work::default(),
     }
 }

@@ -21,9 +21,9 @@ impl Meaning for Lookup {
     fn infer(&self, given: &Given<'_>) -> Types {
         match given.inputs {
             [table, Type { dtype: DType::Int, shape, optional: false }]
-                if table.shape.len() == 2 && shape.len() == 2 =>
+                if let ([_, width], [b, t]) = (table.shape.as_slice(), shape.as_slice()) =>
             {
-                Ok(vec![Type::float([shape[0].clone(), shape[1].clone(), table.shape[1].clone()])])
+                Ok(vec![Type::float([b.clone(), t.clone(), width.clone()])])
             }
             _ => fail("rows of a table are looked up by `[B, T]` of indices"),
         }

@@ -67,9 +67,9 @@ impl Meaning for Padding {
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         match given.inputs {
-            [Type { dtype: DType::Int, shape, optional }] if shape.len() == 2 => {
+            [Type { dtype: DType::Int, shape, optional }] if let [b, keys] = shape.as_slice() => {
                 let one = Dim::of(1u64);
-                let mut ty = Type::bool([shape[0].clone(), one.clone(), one, shape[1].clone()]);
+                let mut ty = Type::bool([b.clone(), one.clone(), one, keys.clone()]);
                 ty.optional = *optional;
                 Ok(vec![ty])
             }

@@ -133,7 +133,7 @@ impl Hidden {
         let moving = |offset| End::Query { offset, least: 0 };
         match self {
             Hidden::Later { prefix } => [End::START, End::Query { offset: 1, least: clamped(prefix) }],
-            Hidden::Behind { window } => [moving(1 - clamped(window)), End::NEVER],
+            Hidden::Behind { window } => [moving(1i64.saturating_sub(clamped(window))), End::NEVER],
             Hidden::Ahead { window } => [End::START, moving(clamped(window))],
             Hidden::OtherChunk { chunk } => {
                 let size = clamped(chunk).max(1);
@@ -143,11 +143,16 @@ impl Hidden {
     }
 }
 
-/// Larger than any position, and small enough that a sum of three does not overflow.
+/// Larger than any position, and small enough that a sum of three does not saturate.
 const FAR: i64 = 1 << 60;
 
 fn clamped(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(FAR).min(FAR)
+}
+
+/// The first position of the chunk of that size that has this position.
+fn start_of_chunk(position: i64, size: i64) -> i64 {
+    position.saturating_sub(position.checked_rem(size).unwrap_or(0))
 }
 
 /// One end of the range of keys that a query sees, as a function of the query's position.
@@ -165,15 +170,15 @@ impl End {
 
     fn at(self, query: i64) -> i64 {
         match self {
-            End::Query { offset, least } => (query + offset).max(least),
-            End::Chunk { size, offset } => query - query % size + offset,
+            End::Query { offset, least } => query.saturating_add(offset).max(least),
+            End::Chunk { size, offset } => start_of_chunk(query, size).saturating_add(offset),
         }
     }
 
     /// Whether it increases by one from this query to the next.
     fn moves(self, query: i64) -> bool {
         match self {
-            End::Query { offset, least } => query + offset >= least,
+            End::Query { offset, least } => query.saturating_add(offset) >= least,
             End::Chunk { .. } => false,
         }
     }
@@ -181,8 +186,8 @@ impl End {
     /// The next query after this one at which it jumps, or begins to increase.
     fn bend(self, query: i64) -> Option<i64> {
         match self {
-            End::Query { offset, least } => Some(least - offset).filter(|bend| *bend > query),
-            End::Chunk { size, .. } => Some(query - query % size + size),
+            End::Query { offset, least } => Some(least.saturating_sub(offset)).filter(|bend| *bend > query),
+            End::Chunk { size, .. } => Some(start_of_chunk(query, size).saturating_add(size)),
         }
     }
 }
@@ -207,7 +212,7 @@ pub fn reach(rules: &[MaskRule]) -> Option<u64> {
 pub fn visible_pairs(rules: &[MaskRule], from: u128, queries: u128, keys: u128) -> u128 {
     let clamped = |n: u128| clamped(u64::try_from(n).unwrap_or(u64::MAX));
     let (start, keys) = (clamped(from), clamped(keys));
-    let end = (start + clamped(queries)).min(FAR);
+    let end = start.saturating_add(clamped(queries)).min(FAR);
     let conditions: Vec<Hidden> = rules.iter().flat_map(MaskRule::conditions).collect();
     let mut sizes: Vec<i64> = conditions.iter().filter_map(|hidden| hidden.chunk()).collect();
     sizes.sort_unstable();
@@ -215,7 +220,7 @@ pub fn visible_pairs(rules: &[MaskRule], from: u128, queries: u128, keys: u128) 
     // size.
     let mut chunks: Vec<i64> = Vec::new();
     for size in sizes {
-        if !chunks.iter().any(|smaller| size % smaller == 0) {
+        if !chunks.iter().any(|smaller| size.checked_rem(*smaller) == Some(0)) {
             chunks.push(size);
         }
     }
@@ -247,14 +252,15 @@ impl Pairs<'_> {
         let mut at = start;
         while at < stop {
             let next = cuts.iter().copied().filter(|cut| *cut > at).min().unwrap_or(stop);
-            let repeats = if at % period == 0 { (next - at) / period } else { 0 };
-            let (end, repeats) = match repeats {
-                0 => ((at - at % period).saturating_add(period).min(stop), 1),
-                repeats => (at + period, repeats),
+            let is_whole = at.checked_rem(period) == Some(0);
+            let whole = next.saturating_sub(at).checked_div(period).filter(|n| is_whole && *n > 0);
+            let (end, repeats) = match whole {
+                None => (start_of_chunk(at, period).saturating_add(period).min(stop), 1),
+                Some(repeats) => (at.saturating_add(period), repeats),
             };
             let pairs = self.chunk_by_chunk(chunks, at, end);
             total = total.saturating_add(pairs.saturating_mul(u128::from(repeats.unsigned_abs())));
-            at += (end - at) * repeats;
+            at = at.saturating_add(end.saturating_sub(at).saturating_mul(repeats));
         }
         total
     }
@@ -265,7 +271,7 @@ impl Pairs<'_> {
         let mut total = 0u128;
         let mut at = start;
         while at < stop {
-            let end = (at - at % size).saturating_add(*size).min(stop);
+            let end = start_of_chunk(at, *size).saturating_add(*size).min(stop);
             total = total.saturating_add(self.within(smaller, at, end));
             at = end;
         }
@@ -275,10 +281,10 @@ impl Pairs<'_> {
 
 fn least_common_multiple(a: i64, b: i64) -> i64 {
     let (mut x, mut y) = (a, b);
-    while y != 0 {
-        (x, y) = (y, x % y);
+    while let Some(rest) = x.checked_rem(y) {
+        (x, y) = (y, rest);
     }
-    (a / x.max(1)).saturating_mul(b).min(FAR)
+    a.checked_div(x).unwrap_or(a).saturating_mul(b).min(FAR)
 }
 
 /// The visible pairs of the queries `start..stop`. Between a few bends, both ends of the range of keys that a
@@ -290,7 +296,7 @@ fn pairs_in(conditions: &[Hidden], start: i64, stop: i64, keys: i64) -> u128 {
     let seen = |query: i64| {
         let from = ends.iter().map(|[from, _]| from.at(query)).max().unwrap_or(0);
         let to = ends.iter().map(|[_, to]| to.at(query)).min().unwrap_or(0);
-        i128::from((to - from).max(0))
+        i128::from(to.saturating_sub(from).max(0))
     };
     let mut total = 0i128;
     let mut at = start;
@@ -301,10 +307,12 @@ fn pairs_in(conditions: &[Hidden], start: i64, stop: i64, keys: i64) -> u128 {
         let moving = ends.iter().flatten().filter(|end| end.moves(at));
         let crossings = moving.flat_map(|moving| {
             let still = ends.iter().flatten().filter(|end| !end.moves(at));
-            still.map(move |still| at + still.at(at) - moving.at(at))
+            still.map(move |still| at.saturating_add(still.at(at)).saturating_sub(moving.at(at)))
         });
         let next = bends.chain(crossings).filter(|cut| *cut > at).fold(stop, i64::min);
-        total = total.saturating_add((seen(at) + seen(next - 1)).saturating_mul(i128::from(next - at)) / 2);
+        let both = seen(at).saturating_add(seen(next.saturating_sub(1)));
+        let queries = i128::from(next.saturating_sub(at));
+        total = total.saturating_add(both.saturating_mul(queries) / 2);
         at = next;
     }
     total.unsigned_abs()

@@ -105,7 +105,9 @@ impl Meaning for Weight<'_> {
         for (i, id) in self.path.iter().enumerate() {
             match at.members.get(id.0).map(|member| &member.kind) {
                 Some(MemberKind::Module(child)) => at = given.callee(child.0)?,
-                Some(MemberKind::Layer(Layer::Embedding { rows, dim, .. })) if i + 1 == self.path.len() => {
+                Some(MemberKind::Layer(Layer::Embedding { rows, dim, .. }))
+                    if i.saturating_add(1) == self.path.len() =>
+                {
                     return Ok(vec![Type::float([Dim::from(*rows), Dim::from(*dim)])]);
                 }
                 Some(MemberKind::Layer(_) | MemberKind::Stack(_)) | None => {

@@ -255,8 +255,8 @@ impl Meaning for BiasFromTable {
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         match given.inputs {
-            [Type { shape, dtype: DType::Float, .. }] if shape.len() == 3 => {
-                Ok(vec![Type::float([Dim::of(1u64), shape[2].clone(), shape[0].clone(), shape[1].clone()])])
+            [Type { shape, dtype: DType::Float, .. }] if let [t, keys, heads] = shape.as_slice() => {
+                Ok(vec![Type::float([Dim::of(1u64), heads.clone(), t.clone(), keys.clone()])])
             }
             _ => fail("a table of biases is `[T, K, H]`"),
         }

@@ -87,7 +87,7 @@ impl Meaning for Router {
         };
         let normalize = if self.normalize { 2 } else { 0 };
         let scale = u64::from(self.scale != 1.0);
-        site.per_element(score + u64::from(self.has_correction) + normalize + scale)
+        site.per_element([score, u64::from(self.has_correction), normalize, scale].iter().sum())
     }
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("route")

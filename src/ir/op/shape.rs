@@ -16,7 +16,7 @@ pub(super) struct Slice {
 impl Meaning for Slice {
     fn text(&self, _: &Module) -> String {
         let Self { axis_from_last, start, len } = self;
-        format!("slice axis=-{} {start}..{}", axis_from_last + 1, *start + *len)
+        format!("slice axis=-{} {start}..{}", axis_from_last.saturating_add(1), *start + *len)
     }
     fn sentence(&self) -> &'static str {
         "some of the features"
@@ -67,7 +67,7 @@ pub(super) struct Concat {
 
 impl Meaning for Concat {
     fn text(&self, _: &Module) -> String {
-        format!("concat axis=-{}", self.axis_from_last + 1)
+        format!("concat axis=-{}", self.axis_from_last.saturating_add(1))
     }
     fn sentence(&self) -> &'static str {
         "joined along an axis"

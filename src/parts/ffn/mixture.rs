@@ -2,6 +2,7 @@
 //! outputs, weighted (Shazeer et al. 2017; Mixtral, DeepSeek, Qwen, GPT-OSS).
 
 use super::{Glu, Mlp, Site};
+use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{choice, record, slot};
 use crate::field::rule::{Is, Rule};
@@ -124,17 +125,21 @@ impl Mixture {
         };
         if let Some(groups) = &self.groups {
             let places = &groups.places;
-            if *groups.score_of > *self.experts / *groups.count {
-                let size = *self.experts / *groups.count;
-                let message = format!("a group of {size} experts has fewer than {}", *groups.score_of);
+            let size = self.experts.checked_div(*groups.count).unwrap_or(0);
+            let left = groups.keep.saturating_mul(size);
+            if *groups.score_of > size {
+                let message =
+                    format!("a group of {} has fewer than {}", counted(size, "expert"), *groups.score_of);
                 report(
                     Diagnostic::error(Code::OutOfRange, places.of("score_of"), message)
                         .help(format!("at most {size}")),
                 );
-            } else if *self.top_k > *groups.keep * (*self.experts / *groups.count) {
-                let left = *groups.keep * (*self.experts / *groups.count);
-                let message =
-                    format!("top_k ({}) is more than the {left} experts of the kept groups", *self.top_k);
+            } else if *self.top_k > left {
+                let message = format!(
+                    "top_k ({}) is more than the kept groups have: {}",
+                    *self.top_k,
+                    counted(left, "expert")
+                );
                 report(Diagnostic::error(Code::OutOfRange, self.places.of("top_k"), message));
             }
         }
@@ -169,8 +174,9 @@ impl Mixture {
         b.at(self.places.whole());
         b.part(self.described(scope.d_model));
         b.doc(format!(
-            "Sends every token to {} of {} experts and adds their weighted outputs.",
-            *self.top_k, *self.experts
+            "Sends every token to {} of {} and adds their weighted outputs.",
+            *self.top_k,
+            counted(*self.experts, "expert")
         ));
         let x = b.argument("x", site.input());
         let path = |member: &str| format!("{}.{member}", site.path);

@@ -85,7 +85,7 @@ impl Scheme for Rotary {
             let message = format!("rotary positions rotate pairs of features, but {features} is odd");
             let near = match features {
                 1 => "2".to_owned(),
-                n => format!("{} or {}", n - 1, n.saturating_add(1)),
+                n => format!("{} or {}", n.saturating_sub(1), n.saturating_add(1)),
             };
             Diagnostic::error(Code::OddRotary, self.places.whole(), message)
                 .label(place, label)
@@ -95,7 +95,7 @@ impl Scheme for Rotary {
                 "rotary positions rotate pairs of features, but {} of {features} is {rotated}",
                 *self.fraction
             );
-            let even = (rotated + 1).min(features / 2 * 2);
+            let even = rotated.saturating_add(1).min(features.saturating_sub(features % 2));
             Diagnostic::error(Code::OddRotary, fraction, message)
                 .label(place, label)
                 .help(format!("`fraction: {even}/{features}` would rotate {even} of them"))

@@ -3,6 +3,7 @@
 //! Each scaling is a rule for the inverse frequencies and a factor on sines and cosines. The definitions
 //! are those of `modeling_rope_utils` in Hugging Face's library, for which published checkpoints were made.
 
+use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{record, slot};
 use crate::field::rule::Rule;
@@ -162,12 +163,15 @@ impl Scaling {
                 for (name, list) in [("short_factor", &s.short_factor), ("long_factor", &s.long_factor)] {
                     if list.len() as u64 != dim / 2 {
                         let message = format!(
-                            "`{name}` has {} numbers, but there are {} frequencies",
-                            list.len(),
+                            "`{name}` has {}, but a head needs {}",
+                            counted(list.len(), "number"),
                             dim / 2
                         );
                         found.push(Diagnostic::error(Code::LengthMismatch, s.places.of(name), message).help(
-                            format!("one number for each of the {} pairs of rotated features", dim / 2),
+                            format!(
+                                "one number for each pair of rotated features, of which there are {}",
+                                dim / 2
+                            ),
                         ));
                     }
                 }

@@ -2,6 +2,7 @@
 //! Half of the buckets are exact distances, the others grow logarithmically up to `max_distance`.
 
 use super::{Geometry, Scheme};
+use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic};
 use crate::field::Size;
 use crate::field::record::record;
@@ -92,11 +93,12 @@ impl Scheme for T5 {
 
     fn check(&self, _features: (u64, Span), is_causal: bool) -> Vec<Diagnostic> {
         let two_sided = self.bidirectional.unwrap_or(!is_causal);
-        let exact = *self.buckets / if two_sided { 4 } else { 2 };
+        let exact = if two_sided { *self.buckets / 4 } else { *self.buckets / 2 };
         if exact == 0 || *self.max_distance <= exact {
             let message = format!(
-                "{} buckets up to distance {} leave none for exact distances",
-                *self.buckets, *self.max_distance
+                "with {} up to distance {} no distance has a bucket of its own",
+                counted(*self.buckets, "bucket"),
+                *self.max_distance
             );
             return vec![
                 Diagnostic::error(Code::OutOfRange, self.places.whole(), message)

@@ -6,7 +6,7 @@
 //! Sums are the expressions of specs, whose numbers may have units here: `350M`, `24 GiB`. Their names are those of [`Name`]: a cost of the model that is
 //! checked, or with the prefix `first.` a cost of the first model. Whole numbers are exact.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -62,8 +62,8 @@ impl Condition {
     /// The argument is not a condition, or names an unknown cost; the diagnostic shows the place in the
     /// argument.
     pub fn parse(sources: &mut SourceMap, argument: &str) -> Result<Condition, Diagnostic> {
-        let number = 1 + sources.iter().filter(|(_, s)| s.name.starts_with("--fail-if #")).count();
-        let id = sources.add(format!("--fail-if #{number}"), argument);
+        let before = sources.iter().filter(|(_, s)| s.name.starts_with("--fail-if #")).count();
+        let id = sources.add(format!("--fail-if #{}", before.saturating_add(1)), argument);
         let mut sink = crate::diag::Sink::new();
         if !text::check(sources, id, &mut sink) {
             let found = sink.into_sorted().into_iter().next();
@@ -71,13 +71,18 @@ impl Condition {
         }
         let found = MARKS.iter().filter_map(|(mark, holds)| Some((argument.find(mark)?, *mark, *holds)));
         // The first operator; of several that begin there, the longest, which comes first in the table.
-        let Some((at, mark, holds)) = found.min_by_key(|(at, mark, _)| (*at, usize::MAX - mark.len())) else {
+        let Some((at, mark, holds)) = found.min_by_key(|(at, mark, _)| (*at, Reverse(mark.len()))) else {
             return Err(wrong(id, 0, argument.len(), "a condition must compare two numbers"));
         };
-        let after = at + mark.len();
+        let after = at.saturating_add(mark.len());
         if let Some(next) = argument.get(after..).and_then(|rest| rest.find(['<', '>', '=', '!'])) {
-            let (start, end) = (after + next, after + next + 1);
-            return Err(wrong(id, start, end, "a condition can compare only two numbers"));
+            let start = after.saturating_add(next);
+            return Err(wrong(
+                id,
+                start,
+                start.saturating_add(1),
+                "a condition can compare only two numbers",
+            ));
         }
         let left = side(sources, id, argument, 0..at)?;
         let right = side(sources, id, argument, after..argument.len())?;
@@ -122,11 +127,12 @@ fn side(
     let trimmed = whole.trim();
     if trimmed.is_empty() {
         let place = range.start.min(text.len().saturating_sub(1));
-        let place = sources.inside(Span::new(id, place, place + 1)).range();
+        let place = sources.inside(Span::new(id, place, place.saturating_add(1))).range();
         return Err(wrong(id, place.start, place.end, "one side of the comparison is empty"));
     }
-    let start = range.start + (whole.len() - whole.trim_start().len());
-    let node = Node::plain(trimmed, Span::new(id, start, start + trimmed.len()));
+    let blank = whole.len().saturating_sub(whole.trim_start().len());
+    let start = range.start.saturating_add(blank);
+    let node = Node::plain(trimmed, Span::new(id, start, start.saturating_add(trimmed.len())));
     expr::parse_amount(sources, &node)
 }
 

@@ -259,8 +259,8 @@ impl Wirings {
         let mut fields = Fields::new();
         fields.insert("embed".into(), Form::from_node(&stack.embed.encode()));
         fields.insert("layers".into(), Form::word(stack.layers.to_string()));
-        if stack.each > 1 {
-            fields.insert("share".into(), Form::word((stack.layers / stack.each).to_string()));
+        if let Some(share) = stack.layers.checked_div(stack.each).filter(|_| stack.each > 1) {
+            fields.insert("share".into(), Form::word(share.to_string()));
         }
         let names: Vec<String> = (0..stack.blocks.len()).map(|i| stack.block_name(i)).collect();
         if let Some((key, order)) = order(stack, &names) {

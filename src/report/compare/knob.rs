@@ -267,7 +267,7 @@ fn words(node: &Node) -> String {
             match (text.parse::<u64>(), text.parse::<f64>()) {
                 (Ok(n), _) => number::exact(u128::from(n)),
                 (Err(_), Ok(n)) if text.len() > 8 && (1e-4..1e4).contains(&n.abs()) => {
-                    let digits = 3 - n.abs().log10().floor() as i32;
+                    let digits = 3i32.saturating_sub(n.abs().log10().floor() as i32);
                     format!("{n:.*}", digits.max(0).unsigned_abs() as usize)
                 }
                 (Err(_), _) => text.lines().map(str::trim).collect::<Vec<_>>().join("; "),

@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::diag::count::counted;
 use crate::report::number;
 use crate::report::table::{Align, Column, Table};
 use crate::spec::explain::wrapped;
@@ -158,12 +159,13 @@ pub fn curve(runs: &[Run]) -> Vec<Point> {
     let wide = last.div_ceil(POINTS as u64).max(1);
     let mean_of = |run: &Run, from: u64, to: u64| {
         let inside = run.steps.iter().filter(|(step, _)| (from..=to).contains(step));
-        let (sum, count) = inside.fold((0.0, 0u64), |(sum, n), (_, loss)| (sum + loss, n + 1));
+        let (sum, count) = inside.fold((0.0, 0u64), |(sum, n), (_, loss)| (sum + loss, n.saturating_add(1)));
         (count > 0).then(|| sum / count as f64)
     };
     (0..last.div_ceil(wide))
         .filter_map(|i| {
-            let (from, to) = (i * wide + 1, ((i + 1) * wide).min(last));
+            let before = i.saturating_mul(wide);
+            let (from, to) = (before.saturating_add(1), before.saturating_add(wide).min(last));
             let values: Vec<f64> = runs.iter().filter_map(|run| mean_of(run, from, to)).collect();
             over(to, &values)
         })
@@ -183,10 +185,11 @@ fn student(freedom: usize) -> f64 {
 fn difference(name: &str, than: &str, pairs: &[(f64, f64)]) -> Option<Difference> {
     let apart: Vec<f64> = pairs.iter().map(|(own, other)| own - other).collect();
     let n = apart.len();
-    let mean = apart.iter().sum::<f64>() / n.checked_sub(1).map(|_| n as f64)?;
-    let interval = (n > 1).then(|| {
-        let square = apart.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
-        let reach = student(n - 1) * (square / n as f64).sqrt();
+    let degrees = n.checked_sub(1)?;
+    let mean = apart.iter().sum::<f64>() / n as f64;
+    let interval = (degrees > 0).then(|| {
+        let square = apart.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / degrees as f64;
+        let reach = student(degrees) * (square / n as f64).sqrt();
         [mean - reach, mean + reach]
     });
     let noise = interval.map(|[low, high]| low <= 0.0 && 0.0 <= high);
@@ -203,7 +206,8 @@ fn stopped(runs: &[&(String, Vec<Run>)], finished: &[u64]) -> Option<Stopped> {
     let last = |steps: &[(u64, f64)]| steps.last().map_or(0, |(step, _)| *step);
     let step = made.iter().map(|(_, steps)| last(steps)).filter(|step| *step > 0).min()?;
     let models = made.iter().map(|(name, steps)| {
-        let inside = steps.iter().filter(|(s, _)| (step.saturating_sub(LAST) + 1..=step).contains(s));
+        let first = step.saturating_sub(LAST).saturating_add(1);
+        let inside = steps.iter().filter(|(s, _)| (first..=step).contains(s));
         let losses: Vec<f64> = inside.map(|(_, loss)| *loss).collect();
         let training_loss = over(step, &losses).map(|point| point.mean);
         Part { name: (*name).clone(), steps: last(steps), training_loss }
@@ -220,7 +224,7 @@ fn listed(seeds: &[u64]) -> String {
             Some(_) | None => spans.push((*seed, *seed)),
         }
     }
-    let said = |(first, last): &(u64, u64)| match last - first {
+    let said = |(first, last): &(u64, u64)| match last.saturating_sub(*first) {
         0 => first.to_string(),
         1 => format!("{first}, {last}"),
         _ => format!("{first} to {last}"),
@@ -314,8 +318,8 @@ impl Learning {
         });
         let failed = self.models.iter().filter_map(|m| Some((&m.name, m.failed.as_ref()?)));
         let failed = failed.map(|(name, Failed { seed, steps, why })| {
-            let steps = number::exact((*steps).into());
-            format!("{name} failed with seed {seed} after {steps} steps: {why}")
+            let steps = counted(number::exact((*steps).into()), "step");
+            format!("{name} failed with seed {seed} after {steps}: {why}")
         });
         said.chain(failed).collect()
     }
@@ -351,15 +355,15 @@ impl Learning {
             let loss = part.training_loss.map_or("–".to_owned(), |loss| format!("{loss:.4}"));
             vec![part.name.clone(), number::exact(part.steps.into()), loss]
         };
-        let (first, step) = (step.saturating_sub(LAST) + 1, *step);
+        let (first, step) = (step.saturating_sub(LAST).saturating_add(1), *step);
         let mean = if first == step {
             format!("at step {step}")
         } else {
             format!("mean of steps {first} to {step}")
         };
-        let all = number::exact(self.steps.into());
+        let all = counted(number::exact(self.steps.into()), "step");
         let about = format!(
-            "seed {seed} was stopped before all models had made their {all} steps; \
+            "seed {seed} was stopped before all models had made their {all}; \
             losses {mean}"
         );
         Some((columns, models.iter().map(row).collect(), about))

@@ -118,7 +118,12 @@ impl Comparison {
     /// Differences as rows and specs as columns, split into several tables if they do not fit the width.
     fn matrix(&self, knobs: &[&Turned], width: usize) -> String {
         let mut out = String::new();
-        let label = knobs.iter().map(|t| t.knob.path.chars().count()).max().unwrap_or(0).min(width * 2 / 5);
+        let label = knobs
+            .iter()
+            .map(|t| t.knob.path.chars().count())
+            .max()
+            .unwrap_or(0)
+            .min(width.saturating_mul(2) / 5);
         let of = |i: usize| -> usize {
             let name = self.models.get(i).map_or(0, |m| m.name.chars().count());
             let cells =
@@ -129,15 +134,19 @@ impl Comparison {
         while from < self.models.len() {
             let mut to = from;
             let mut used = label;
-            while to < self.models.len() && (to == from || used + 2 + of(to) <= width) {
-                used += 2 + of(to);
-                to += 1;
+            while to < self.models.len() {
+                let with = used.saturating_add(of(to)).saturating_add(2);
+                if to > from && with > width {
+                    break;
+                }
+                used = with;
+                to = to.saturating_add(1);
             }
             let models = self.models.get(from..to).unwrap_or(&[]);
             let titles = models
                 .iter()
                 .enumerate()
-                .map(|(i, m)| heading(&m.name, Align::Left, Some(of(from + i).min(20))));
+                .map(|(i, m)| heading(&m.name, Align::Left, Some(of(from.saturating_add(i)).min(20))));
             let columns = std::iter::once(heading("", Align::Left, Some(label))).chain(titles).collect();
             let row = |turned: &&Turned| {
                 let cells = (from..to)
@@ -185,8 +194,8 @@ fn line(out: &mut String, turned: &Turned, width: usize) {
     let (wide, right) = (what.chars().count(), effect.chars().count());
     if effect.is_empty() {
         let _ = writeln!(out, "{what}");
-    } else if wide + 2 + right <= width {
-        let _ = writeln!(out, "{what}{}{effect}", " ".repeat(width - wide - right));
+    } else if let Some(gap) = width.checked_sub(wide.saturating_add(right)).filter(|gap| *gap >= 2) {
+        let _ = writeln!(out, "{what}{}{effect}", " ".repeat(gap));
     } else {
         let _ = writeln!(out, "{what}\n{}{effect}", " ".repeat(width.saturating_sub(right)));
     }

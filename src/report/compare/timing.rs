@@ -95,7 +95,7 @@ impl Spread {
             runs,
             median: quantile(&sorted, 0.5)?,
             quartiles: [quantile(&sorted, 0.25)?, quantile(&sorted, 0.75)?],
-            interval: [at(outer)?, at(runs.saturating_sub(outer + 1))?],
+            interval: [at(outer)?, at(runs.saturating_sub(outer.saturating_add(1)))?],
         })
     }
 
@@ -127,7 +127,7 @@ fn rank(n: usize) -> usize {
             break;
         }
         found = r;
-        chance *= (n - r) as f64 / (r + 1) as f64;
+        chance *= n.saturating_sub(r) as f64 / r.saturating_add(1) as f64;
     }
     found
 }

@@ -157,7 +157,7 @@ impl Tape<'_> {
             Training::Member => self.forward_member(module, node, lengths, inputs, out),
             Training::Table => {
                 if let Op::AlibiBias { slopes, .. } = &node.op {
-                    let distances = out / u128::from(slopes.heads.get().max(1));
+                    let distances = out.checked_div(u128::from(slopes.heads.get())).unwrap_or(out);
                     self.briefly(out.saturating_add(distances.saturating_mul(2)));
                 }
                 let sizes: Vec<u128> = (0..node.outputs.len()).map(|i| bytes(self, i)).collect();
@@ -259,7 +259,7 @@ impl Tape<'_> {
         (out, scores, tile): (u128, u128, u128),
         sums: u128,
     ) -> Vec<Tracked> {
-        let elements = scores / self.element.max(1);
+        let elements = scores.checked_div(self.element).unwrap_or(scores);
         let (q_k_v, mut others) = inputs.split_at(inputs.len().min(3));
         // What comes from a cache, with room for more positions in between, is copied twice.
         let copied = |value: &Tracked| match (value.is_strided, value.buffer) {

@@ -151,10 +151,11 @@ impl<'a> Tape<'a> {
 
     /// Allocates a buffer with one holder.
     fn take(&mut self, bytes: u128) -> usize {
+        let id = self.buffers.len();
         self.buffers.push((bytes, 1));
         self.live = self.live.saturating_add(bytes);
         self.most = self.most.max(self.live);
-        self.buffers.len() - 1
+        id
     }
 
     /// Allocates a buffer for a value that is computed in this way.
@@ -172,7 +173,7 @@ impl<'a> Tape<'a> {
 
     fn hold(&mut self, buffer: Option<usize>) {
         if let Some((_, holders)) = buffer.and_then(|id| self.buffers.get_mut(id)) {
-            *holders += 1;
+            *holders = holders.saturating_add(1);
         }
     }
 
@@ -190,8 +191,9 @@ impl<'a> Tape<'a> {
     }
 
     fn gradient(&mut self) -> usize {
+        let id = self.gradients.len();
         self.gradients.push(None);
-        self.gradients.len() - 1
+        id
     }
 
     /// Whether the layer with these members from the root down has a parameter of this name that is frozen.
@@ -307,7 +309,7 @@ impl<'a> Tape<'a> {
         mut one: impl FnMut(&mut Self, Tracked, u64) -> Tracked,
     ) -> Tracked {
         const ENDS: u64 = 2;
-        let between = times.saturating_sub(2 * ENDS);
+        let between = times.saturating_sub(ENDS).saturating_sub(ENDS);
         // Patterns may name single blocks, which then are not alike.
         if between == 0 || self.is_frozen.is_some() {
             return (0..times).fold(x, |x, i| one(self, x, i));
@@ -318,7 +320,7 @@ impl<'a> Tape<'a> {
         let kept = self.live.saturating_sub(live).saturating_mul(u128::from(between));
         let staying = self.parameter_bytes.saturating_sub(parameters).saturating_mul(u128::from(between));
         let after = self.skipped(second, kept, staying);
-        (times - ENDS..times).fold(after, |x, i| one(self, x, i))
+        (times.saturating_sub(ENDS)..times).fold(after, |x, i| one(self, x, i))
     }
 
     /// A value after repetitions that are not walked. They keep `kept` bytes for the backward pass and

@@ -132,7 +132,13 @@ impl Tape<'_> {
         }
         if let Op::Experts { active, .. } = &node.op {
             let rows = node.inputs.first().map_or(0, |id| module.value(*id).ty.rows().eval(lengths));
-            return vec![self.experts(member, rows * u128::from(*active), lengths, inputs, &at)];
+            return vec![self.experts(
+                member,
+                rows.saturating_mul(u128::from(*active)),
+                lengths,
+                inputs,
+                &at,
+            )];
         }
         match &member.kind {
             MemberKind::Module(child) => self.module(*child, lengths, inputs, &at),
@@ -173,7 +179,8 @@ impl Tape<'_> {
             let size = sizes.get(entry.size_of).copied().unwrap_or_default();
             let size = size.saturating_mul(u128::from(entry.times));
             let times = |n: u64| size.saturating_mul(u128::from(n));
-            let flags = u128::from(entry.flags).saturating_mul(size / self.element);
+            let flags =
+                u128::from(entry.flags).saturating_mul(size.checked_div(self.element).unwrap_or(size));
             self.briefly(times(entry.briefly));
             let value =
                 self.computed(size, &from, &kept, times(entry.own).saturating_add(flags), entry.passing);
@@ -234,7 +241,7 @@ impl Tape<'_> {
             (0..blocks).zip(0..).fold(x, |x, (i, at)| one(tape, x, at, start.saturating_add(i)))
         };
         let whole = self.repeated(cycles, x, |tape, x, n| part(tape, x, n.saturating_mul(cycle), cycle));
-        part(self, whole, cycles.saturating_mul(cycle), run.count % cycle)
+        part(self, whole, cycles.saturating_mul(cycle), run.count.checked_rem(cycle).unwrap_or(0))
     }
 
     /// Every expert has its rows picked for it, and its results weighted and added to the sum.
