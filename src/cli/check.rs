@@ -11,6 +11,7 @@ use super::next_step::{after_check, quoted};
 use super::outcome::{Exit, Failure, Output};
 use super::subject::{OverArgs, Subject};
 use super::ui::Ui;
+use crate::diag::count::counted;
 use crate::report::number;
 use crate::report::summary::{Summary, summary};
 
@@ -148,6 +149,6 @@ impl Check {
 }
 
 fn line(spec: &str, summary: &Summary) -> String {
-    let parameters = number::count_with_short(summary.parameters.total);
-    format!("{spec}: ok, {}, {parameters} parameters\n", summary.kind.words())
+    let parameters = counted(number::count_with_short(summary.parameters.total), "parameter");
+    format!("{spec}: ok, {}, {parameters}\n", summary.kind.words())
 }

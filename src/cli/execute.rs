@@ -18,6 +18,7 @@ use super::run_folder::weights_of_run;
 use super::subject::{Subject, is_run};
 use super::tensors::tensors_failure;
 use super::ui::Ui;
+use crate::diag::count::counted;
 use crate::interp::device::{self, Chosen, DeviceError};
 use crate::interp::run::save_outputs;
 use crate::interp::weights::WeightsError;
@@ -145,7 +146,8 @@ pub(super) fn load(subject: &Subject, path: &Path, device: &Device, ui: &Ui) -> 
 }
 
 fn note_not_finite(path: &str, count: usize, ui: &Ui) {
-    ui.note(&format!("note: {count} numbers of {path} are NaN or infinite"));
+    let are = if count == 1 { "is" } else { "are" };
+    ui.note(&format!("note: {} of {path} {are} NaN or infinite", counted(count, "number")));
 }
 
 /// The device of a name, in single precision.

@@ -14,6 +14,7 @@ use super::outcome::{Exit, Failure, Output};
 use super::prepared::{Source, prepare_all};
 use super::trained::Trained;
 use super::ui::{Ui, print};
+use crate::diag::count::counted;
 use crate::learn::choose::Sampling;
 use crate::learn::data::{Codebook, Part};
 use crate::learn::decode::{Beam, Decoded, Decoder, Prompt};
@@ -65,8 +66,11 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
     for (text, prompt) in texts.iter().zip(&begun) {
         let length = prompt.tokens.len();
         if length > limits.context {
-            let message =
-                format!("the prompt `{}` has {length} tokens, the model's context {context}", cut(text));
+            let message = format!(
+                "the prompt `{}` has {}, the model's context {context}",
+                cut(text),
+                counted(length, "token")
+            );
             return Err(Failure::usage(message));
         }
     }
@@ -138,10 +142,10 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
     if cut > 0 && task == Task::Translate && arguments.max_tokens.is_none() {
         let whose = if codebook.writing.is_some() { "its model" } else { "an example of its data" };
         ui.note(&format!(
-            "note: {cut} of {} translations did not end within {} tokens, the most that {whose} has; \
+            "note: {cut} of {} did not end within {}, the most that {whose} has; \
              `--max-tokens N` sets another limit",
-            written.len(),
-            limits.most
+            counted(written.len(), "translation"),
+            counted(limits.most, "token")
         ));
     }
     let mut shown = Vec::new();
@@ -176,7 +180,7 @@ fn refuse_sampling_options(arguments: &Generate, temperature: f64) -> Result<(),
     if arguments.count > 1 && temperature == 0.0 {
         let count = arguments.count;
         let message = format!(
-            "`-n {count}` would give the same text {count} times: at temperature 0 the best token is taken"
+            "`-n {count}` would give the same text again and again: at temperature 0 the best token is taken"
         );
         return Err(Failure::usage(message)
             .help(format!("`--beam {count}` finds {count} different ones, `--temperature 1` samples them")));

@@ -85,7 +85,7 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let all = prepared.dataset.part(split).map_or(0, |part| part.len() as u64);
     if let Some(limit) = limit.filter(|limit| *limit < all) {
         ui.note(&format!(
-            "note: only the first {limit} of {all} examples of `{}` are used; `--with \
+            "note: `evaluate.limit` uses {limit} of the {all} examples of `{}`, the first ones; `--with \
                 evaluate.limit=none` uses all",
             split.word()
         ));

@@ -14,6 +14,7 @@ use super::outcome::{Exit, Failure, Output};
 use super::predict::{Class, Data, Guess, Predict, Prediction, Tag};
 use super::trained::Trained;
 use super::ui::Ui;
+use crate::diag::count::counted;
 use crate::interp::{Inputs, Outputs};
 use crate::learn::data::picture::{Preparation, picture};
 use crate::learn::data::{Array, Codebook};
@@ -165,8 +166,11 @@ fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Result<Vec<(&'static str, 
     let between = codebook.special_tokens().between() * texts.len().saturating_sub(1);
     let given = texts.iter().map(|text| text.len()).sum::<usize>() + between;
     if given > codebook.room() {
-        let message =
-            format!("the input has {given} tokens, but the model reads at most {}", codebook.room());
+        let message = format!(
+            "the input has {}, but the model reads at most {}",
+            counted(given, "token"),
+            codebook.room()
+        );
         return Err(Failure::usage(message).help("give it a shorter text"));
     }
     Ok(trained.inputs(texts))
@@ -221,7 +225,7 @@ fn of_text(
     let special = if second.is_empty() { 0 } else { codebook.special_tokens().between() };
     let room = codebook.room().saturating_sub(second.len() + special);
     if first.len() > room {
-        ui.note(&format!("note: a text of {} tokens is cut to {room}", first.len()));
+        ui.note(&format!("note: a text of {} is cut to {room}", counted(first.len(), "token")));
     }
     let first = first.get(..room).unwrap_or(&first);
     let (own, following) = (ids(first), ids(&second));
@@ -384,7 +388,8 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure
         if room == 0 && !all.is_empty() {
             let longest = codebook.longest;
             let message = format!(
-                "the question `{question}` leaves no room for the text: the model reads {longest} tokens"
+                "the question `{question}` leaves no room for the text: the model reads {}",
+                counted(longest, "token")
             );
             return Err(Failure::usage(message).help("ask a shorter one"));
         }

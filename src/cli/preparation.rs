@@ -14,6 +14,7 @@ use super::outcome::{Exit, Failure, Output};
 use super::overwrite::ForceArg;
 use super::prepared::{Prepared, Source, documents, prepare_all};
 use super::ui::Ui;
+use crate::diag::count::counted;
 use crate::learn::data::store;
 use crate::learn::recipe::Split;
 use crate::learn::token::Tokenizer;
@@ -59,12 +60,16 @@ impl Command for Prepare {
         };
         for Part { part, examples, tokens } in &data.parts {
             let tokens = match book.tokenizer {
-                Some(_) => format!(", {} tokens", number::exact(*tokens as u128)),
+                Some(_) => format!(", {}", counted(number::exact(*tokens as u128), "token")),
                 None => String::new(),
             };
-            ui.note(&format!("{part}: {} examples{tokens}", number::exact(*examples as u128)));
+            ui.note(&format!("{part}: {}{tokens}", counted(number::exact(*examples as u128), "example")));
         }
-        ui.note(&format!("{} in {} files", number::bytes(u128::from(written.bytes)), written.files));
+        ui.note(&format!(
+            "{} in {}",
+            number::bytes(u128::from(written.bytes)),
+            counted(written.files, "file")
+        ));
         if self.spec != "-" && self.with.is_empty() {
             let changes = self.over.as_options() + &self.start.as_options();
             let recipe = quoted(&self.recipe.display().to_string());

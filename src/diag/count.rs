@@ -1,9 +1,12 @@
 //! Numbers with what they count.
 
-/// `1 step`, `2 steps`, `1,000 steps`: a number of things, whose name takes an `s` for several. The number may be written
-/// with digits in groups.
+/// `1 step`, `2 steps`, `1,000 steps`: a number of things, whose name takes an `s` for several, or `es` (`2 classes`). The
+/// number may be written with digits in groups.
 pub fn counted(number: impl std::fmt::Display, thing: &str) -> String {
     let number = number.to_string();
-    let end = if number == "1" { "" } else { "s" };
-    format!("{number} {thing}{end}")
+    if number == "1" {
+        return format!("{number} {thing}");
+    }
+    let hisses = ["s", "x", "ch", "sh"].iter().any(|end| thing.ends_with(end));
+    format!("{number} {thing}{}", if hisses { "es" } else { "s" })
 }

@@ -9,6 +9,7 @@ use super::chart::{Axis, Chart, Series};
 use super::model::{Changes, Outline, changes, side_by_side};
 use super::page::{Cell, Column, Section, Table};
 use super::scale;
+use crate::diag::count::counted;
 use crate::report::compare::knob::Class;
 use crate::report::compare::learning::Learning;
 use crate::report::compare::text::{amount, difference, percent};
@@ -28,7 +29,7 @@ pub fn page(comparison: &Comparison, outlines: &[Outline]) -> Page {
         _ if names.len() < 2 => String::new(),
         0 => "They are the same model.".to_owned(),
         1 => "They differ in one place.".to_owned(),
-        n => format!("They differ in {n} places, not counting what follows from them."),
+        n => format!("They differ in {}, not counting what follows from them.", counted(n, "place")),
     };
     let page = Page::new(&listed(&names), &lead).with(summary(comparison));
     let page = differences(comparison).into_iter().fold(page, Page::with);
@@ -65,7 +66,7 @@ fn summary(comparison: &Comparison) -> Section {
         if let Some(context) = model.context {
             line += &format!(", context {}", number::exact(u128::from(context)));
         }
-        line + &format!(", {} parameters", number::count_with_short(model.costs.of(Name::Params)))
+        line + &format!(", {}", counted(number::count_with_short(model.costs.of(Name::Params)), "parameter"))
     };
     section.list(&comparison.models.iter().map(line).collect::<Vec<_>>())
 }

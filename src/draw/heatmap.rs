@@ -4,6 +4,7 @@ use super::raster::{self, HIDDEN, LEVELS};
 use super::scale::{Colors, Scale};
 use super::text::{fit, width};
 use super::{Anchor, Canvas, Figure};
+use crate::diag::count::counted;
 
 /// Matrices with more rows or columns than this are averaged before they are drawn.
 const MOST: usize = 256;
@@ -158,8 +159,13 @@ impl Heatmap {
         let height = if self.has_legend { end.max(y + h.clamp(70.0, 200.0) + 34.0) } else { end };
         let right = (x + w + legend + 14.0).max(left + width(&title, 13.0) * 1.1 + 8.0);
         let description = format!(
-            "Heatmap of {rows} rows ({}) and {columns} columns ({}), values from {:.3} to {:.3}.",
-            self.row_title, self.column_title, self.range.0, self.range.1
+            "Heatmap of {} ({}) and {} ({}), values from {:.3} to {:.3}.",
+            counted(rows, "row"),
+            self.row_title,
+            counted(columns, "column"),
+            self.column_title,
+            self.range.0,
+            self.range.1
         );
         Figure::new(canvas, (right, height), &self.title, &description)
     }

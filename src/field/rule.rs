@@ -5,6 +5,7 @@
 //! code, is a function named by `check` in a `record!`.
 
 use super::context::Context;
+use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
@@ -236,8 +237,8 @@ impl Rule {
             RuleKind::AsLong => {
                 let (mine, its) = (length(value)?, length(other?)?);
                 (mine != its).then(|| Fault {
-                    message: format!("{field} has {mine} items, but {over} has {its}"),
-                    label: format!("{its} items here"),
+                    message: format!("{field} has {}, but {over} has {its}", counted(mine, "item")),
+                    label: format!("{} here", counted(its, "item")),
                     help: "both have the same number of items".to_owned(),
                 })
             }

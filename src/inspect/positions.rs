@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::{Part, Report};
+use crate::diag::count::counted;
 use crate::draw::Figure;
 use crate::draw::bars::Bars;
 use crate::draw::chart::{Axis, Chart, Series, Style};
@@ -418,8 +419,9 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     Part {
         text: format!(
             "Queries and keys are turned by their position, pair by pair of features, so that a score \
-             depends on the distance alone. {beyond} of {pairs} pairs do not make a full turn within the \
-             context."
+             depends on the distance alone. A full turn within the context is not made by \
+             {beyond} of {}.",
+            counted(pairs, "pair")
         ),
         facts: vec![
             ("pairs".into(), exact(u128::from(pairs))),

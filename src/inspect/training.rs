@@ -5,6 +5,7 @@
 //! steps, with a band from the smallest to the largest of them.
 
 use super::{Part, Report};
+use crate::diag::count::counted;
 use crate::draw::chart::{Axis, Chart, Series};
 use crate::report::number::{count, exact};
 
@@ -136,7 +137,7 @@ pub fn training(name: &str, course: &Course) -> Report {
         Some(planned) if planned > made => {
             format!("step {} of {}", exact(u128::from(made)), exact(u128::from(planned)))
         }
-        Some(_) | None => format!("{} steps", exact(u128::from(made))),
+        Some(_) | None => counted(exact(u128::from(made)), "step"),
     };
     Report { title: format!("{name}: training"), lead, parts }
 }

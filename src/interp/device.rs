@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use burn::prelude::*;
 use burn::tensor::FloatDType;
 
+use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
 
 /// A family of devices.
@@ -79,7 +80,8 @@ impl Chosen {
         let (bytes, most) = (elements.saturating_mul(element as u128), self.largest?);
         (bytes > u128::from(most)).then(|| {
             format!(
-                "{tensor} takes {bytes} bytes, but on `{}` a single tensor can have at most {most}",
+                "{tensor} takes {}, but on `{}` a single tensor can have at most {most}",
+                counted(bytes, "byte"),
                 self.name
             )
         })

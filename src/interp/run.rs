@@ -17,6 +17,7 @@ use super::plan::{Captures, Plan, PlanError};
 use super::room::TooMuch;
 use super::value::{Ranked, Value};
 use super::weights::Weights;
+use crate::diag::count::counted;
 use crate::ir::op::Sequence;
 use crate::ir::{Dim, Lengths, Sym, Verified};
 use crate::report::number;
@@ -303,8 +304,10 @@ impl Plan {
             let most = lookup.rows.saturating_sub(lookup.offset);
             if length > most {
                 errors.push(format!(
-                    "the sequence has {length} positions, but `{}` has only {most} rows",
-                    lookup.path
+                    "the sequence has {}, but `{}` has only {}",
+                    counted(length, "position"),
+                    lookup.path,
+                    counted(most, "row")
                 ));
             }
         }

@@ -8,6 +8,7 @@ use burn::prelude::*;
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{DType, FloatDType};
 
+use crate::diag::count::counted;
 use crate::interp::Outputs;
 use crate::learn::data::Labels;
 
@@ -59,11 +60,15 @@ fn cross_entropy(
     let device = logits.device();
     let [rows, width] = logits.dims();
     if classes.len() != rows {
-        return Err(format!("there are {} labels, but {rows} rows of scores", classes.len()));
+        return Err(format!(
+            "for {} of scores there must be as many labels, not {}",
+            counted(rows, "row"),
+            classes.len()
+        ));
     }
     let known = 0..i64::try_from(width).unwrap_or(i64::MAX);
     if let Some(class) = classes.iter().find(|class| !known.contains(class)) {
-        return Err(format!("the label {class} is not one of the {width} classes"));
+        return Err(format!("the label {class} is not below {width}, the number of classes"));
     }
     let index = Tensor::<2, Int>::from_data(TensorData::new(classes.to_vec(), [rows, 1]), &device);
     let logs = log_softmax(logits, 1);
@@ -81,7 +86,10 @@ fn cross_entropy(
 fn binary(logits: Tensor<2>, values: &[f32]) -> Result<Tensor<1>, String> {
     let [rows, width] = logits.dims();
     if values.len() != rows * width {
-        return Err(format!("there are {} labels, but {rows} rows of {width} scores", values.len()));
+        return Err(format!(
+            "for {rows} × {width} scores there must be as many labels, not {}",
+            values.len()
+        ));
     }
     let values = Tensor::<2>::from_data(TensorData::new(values.to_vec(), [rows, width]), &logits.device());
     let soft = logits.clone().abs().neg().exp().add_scalar(1.0).log();

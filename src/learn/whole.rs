@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::diag::count::counted;
 use crate::{read, write};
 
 /// The name of the list's file, without which a folder is not complete.
@@ -72,7 +73,7 @@ impl FileList {
             let file = folder.join(name);
             let length = fs::metadata(&file).map_err(|e| at(name, &e))?.len();
             if length != expected.bytes {
-                return Err(format!("{name} has {length} bytes instead of {}", expected.bytes));
+                return Err(format!("{name} has {} instead of {}", counted(length, "byte"), expected.bytes));
             }
             if Sum::of_file(&file).map_err(|e| at(name, &e))? != *expected {
                 return Err(format!("{name} is damaged: its checksum is wrong"));

@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json};
 
 use super::formula::{Formula, Scope, eval};
 use super::{Names, Pattern, Row};
+use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::Graph;
@@ -77,7 +78,11 @@ impl Check<'_> {
                 rows.copied().find(|rows| !rows.is_multiple_of(n)).map(|rows| (n, rows))
             });
             if let Some((n, rows)) = uneven {
-                let message = format!("{rows} rows of `{pattern}` cannot be divided into {n} groups");
+                let message = format!(
+                    "{} of `{pattern}` cannot be divided into {}",
+                    counted(rows, "row"),
+                    counted(n, "group")
+                );
                 sink.push(Diagnostic::error(Code::NotDivisible, *place, message));
             }
         }

@@ -6,6 +6,7 @@ use super::used::Used;
 use super::version;
 use super::weights::Weights;
 use super::wiring;
+use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic};
 use crate::field::mend::{mended, mended_deep};
 use crate::field::record::{Reader, entry};
@@ -435,8 +436,8 @@ impl Form<'_> {
             let message = "a shared table has one vocabulary, and source and target have two";
             cx.report(
                 Diagnostic::error(Code::KeysExclude, place.span, message)
-                    .label(source_vocab.1, format!("{} words of the source", source_vocab.0))
-                    .label(vocab.1, format!("{} words of the target", vocab.0))
+                    .label(source_vocab.1, format!("{} of the source", counted(source_vocab.0, "word")))
+                    .label(vocab.1, format!("{} of the target", counted(vocab.0, "word")))
                     .help("remove `source_vocab` or `shared`"),
             );
         }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::facts;
 use super::outline::{Column, Flow, Form, Frame, From, Item, Outline, Part, SpecLine, Tint};
+use crate::diag::count::counted;
 use crate::ir::op::Op;
 use crate::ir::op::meaning::{Note, Picture, Site};
 use crate::ir::paths::{elements, join};
@@ -59,7 +60,7 @@ pub fn outline(graph: &Verified, sources: &SourceMap) -> Outline {
     let results = build.body(root, arguments, "", true);
     build.outputs(root, &results);
     let all = cost.parameters.all();
-    let mut summary = vec![cost.kind.words().to_owned(), format!("{} parameters", number::count(all.total))];
+    let mut summary = vec![cost.kind.words().to_owned(), counted(number::count(all.total), "parameter")];
     if all.active < all.total {
         summary.push(format!("{} active", number::count(all.active)));
     }
@@ -283,7 +284,7 @@ impl Build<'_> {
         let n: u128 = layer.parameters().iter().map(|p| elements(&p.shape)).sum();
         item.details = vec![path.clone(), facts::layer_line(layer)];
         item.details.extend(shapes(module, node));
-        item.details.push(format!("{} parameters", number::exact(n)));
+        item.details.push(counted(number::exact(n), "parameter"));
         let is_source = inputs.iter().all(|v| matches!(v, Drawn::Side { .. }));
         if is_source {
             return self.add_aside(item);
@@ -319,7 +320,7 @@ impl Build<'_> {
         item.details = vec![path];
         item.details.extend(inner.doc.iter().map(|line| line.replace('`', "")));
         item.details.extend(shapes(module, node));
-        item.details.push(format!("{} parameters", number::exact(count)));
+        item.details.push(counted(number::exact(count), "parameter"));
         item.details.extend(facts::members(self.model.graph, inner));
         let value = self.add_with(inputs, item);
         vec![value; node.outputs.len()]
@@ -381,11 +382,12 @@ impl Build<'_> {
             frames.push((self.frame(*block, std::iter::once(Drawn::Start).chain(steering), &path), 1));
         }
         let is_cycle = frames.len() > 1;
-        let shared = if each > 1 { format!(", each run {each} times in a row") } else { String::new() };
+        let shared =
+            if each > 1 { format!(", each run {} in a row", counted(each, "time")) } else { String::new() };
         let all = if is_cycle {
             match run.count % of {
                 0 => times(run.count / of),
-                _ => format!("{} layers in turn", run.count),
+                _ => counted(run.count, "layer") + " in turn",
             }
         } else {
             times(run.count)

@@ -1,6 +1,7 @@
 //! The text on boxes: what a layer or a module is, in the few words that fit into a picture.
 
 use super::outline::Tint;
+use crate::diag::count::counted;
 use crate::ir::op::meaning::Note;
 use crate::ir::op::{Op, Score};
 use crate::ir::text::factor;
@@ -34,7 +35,7 @@ pub fn layer(layer: &Layer, name: &str) -> (String, Vec<String>) {
         Layer::LayerNorm { .. } => ("LayerNorm".into(), Vec::new()),
         Layer::RmsNorm { .. } => ("RMSNorm".into(), Vec::new()),
         Layer::Patches { channels, size: side, .. } => {
-            let note = format!("{channels} channels, {side} × {side} pixels");
+            let note = format!("{}, {side} × {side} pixels", counted(channels, "channel"));
             ("Patch embedding".into(), vec![note])
         }
         Layer::Param { shape, .. } => {

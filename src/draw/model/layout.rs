@@ -6,6 +6,7 @@
 //! `Scene::flipped` converts this to pixels.
 
 use super::outline::{Flow, Form, Frame, From, Item, Outline, Part};
+use crate::diag::count::counted;
 use crate::draw::text::{mono_width, width};
 use crate::report::number;
 
@@ -535,7 +536,10 @@ fn panel(frame: &Frame, times: &str, x: f64, y: f64, is_left: bool, is_closed: b
         lines.push((LineKind::Title, super::facts::words(&frame.title)));
         lines.extend(frame.equations.iter().map(|line| (LineKind::Equation, line.clone())));
         let each = if times.is_empty() { "" } else { " each" };
-        lines.push((LineKind::Note, format!("{} parameters{each}", number::count(frame.parameters))));
+        lines.push((
+            LineKind::Note,
+            format!("{}{each}", counted(number::count(frame.parameters), "parameter")),
+        ));
     }
     Panel { x: if is_left { -x } else { x }, y, is_left, lines }
 }

@@ -2,6 +2,7 @@
 
 use super::outline::Outline;
 use super::svg::picture;
+use crate::diag::count::counted;
 use crate::draw::page::{Cell, Column, Page, Section, Table};
 use crate::ir::Verified;
 use crate::report::cost::cost;
@@ -30,7 +31,10 @@ fn table(graph: &Verified) -> Section {
     let lengths = cost(graph).whole_context();
     let all = layers(graph, usize::MAX, &lengths);
     let mut table = Table::new(
-        &format!("Operations of one sequence of {} positions", number::exact(u128::from(lengths.time))),
+        &format!(
+            "Operations of one sequence of {}",
+            counted(number::exact(u128::from(lengths.time)), "position")
+        ),
         vec![
             Column::words("path"),
             Column::words("type"),

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::codebook::Codebook;
 use super::examples::{Context, NOTHING, Part, Question, Sequences};
 use super::read::{Faults, Place, Raw};
+use crate::diag::count::counted;
 use crate::learn::recipe::agree::Task;
 use crate::learn::recipe::data::TooLong;
 use crate::learn::token::{Piece, Tokenizer, Unknown};
@@ -220,9 +221,10 @@ impl Codebook {
         let all = all?;
         match (self.several, all.as_slice()) {
             (false, [_]) | (true, _) => Ok(all),
-            (false, more) => {
-                Err((format!("the example has {} classes, but exactly one is expected", more.len()), None))
-            }
+            (false, more) => Err((
+                format!("the example has {}, but exactly one is expected", counted(more.len(), "class")),
+                None,
+            )),
         }
     }
 }
@@ -255,7 +257,8 @@ fn fit(mut ids: Vec<u32>, room: usize, too_long: TooLong) -> Result<Option<Vec<u
         }
         TooLong::Skip => Ok(None),
         TooLong::Refuse => {
-            let message = format!("the example has {} tokens, but only {room} fit", ids.len());
+            let message =
+                format!("the example has {}, and there is room for {room}", counted(ids.len(), "token"));
             Err((
                 message,
                 Some("raise `longest` or the spec's `context`, or write `too_long: cut` or `too_long: skip`"),

@@ -13,6 +13,7 @@ use super::form::Form;
 use super::inherited::Inherited;
 use super::order::Loader;
 use super::read::{Faults, Place, Raw, read};
+use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::words::listed;
 use crate::learn::random::Stream;
@@ -65,7 +66,10 @@ pub fn proportions(recipe: &Recipe, dataset: &Dataset, sink: &mut Sink) {
     let total = recipe.total_steps(Loader::new(dataset).steps_of_epoch());
     let warmup = recipe.schedule.warmup();
     if warmup > total {
-        let message = format!("the learning rate rises for {warmup} steps, but training ends after {total}");
+        let message = format!(
+            "the learning rate rises for {}, but training ends after {total}",
+            counted(warmup, "step")
+        );
         sink.push(
             Diagnostic::warning(Code::DataMismatch, recipe.places.of("schedule"), message)
                 .help(format!("write `warmup: {}`, or train for longer", (total / 10).max(1))),
@@ -336,7 +340,8 @@ impl Plan<'_> {
             if let Some((asked, at)) = self.recipe.tokens.as_ref().and_then(Tokens::asked)
                 && found > asked
             {
-                let message = format!("`vocab` is {asked}, but the data needs at least {found} tokens");
+                let message =
+                    format!("`vocab` is {asked}, but the data needs at least {}", counted(found, "token"));
                 sink.push(
                     Diagnostic::error(Code::VocabMismatch, at, message)
                         .help(format!("write `vocab: {found}`")),
@@ -344,7 +349,11 @@ impl Plan<'_> {
             } else if found > size {
                 sink.push(too_many(found, place, key, size, self.spec));
             } else if found < size && self.recipe.tokens.is_some() {
-                let message = format!("the data has {found} tokens, but `{key}` has {size} rows");
+                let message = format!(
+                    "the data has {}, but `{key}` has {}",
+                    counted(found, "token"),
+                    counted(size, "row")
+                );
                 sink.push(
                     Diagnostic::warning(Code::VocabMismatch, place, message)
                         .label(self.spec.places.of(key), "the remaining rows are never trained")

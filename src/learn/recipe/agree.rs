@@ -12,6 +12,7 @@ use super::value::Pattern;
 use serde::{Deserialize, Serialize};
 
 use super::Recipe;
+use crate::diag::count::counted;
 use crate::diag::suggest::nearest_paths;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::words::listed;
@@ -190,7 +191,8 @@ impl Agreement<'_> {
         }
         let (Some(longest), Some(context)) = (data.longest, self.spec.context) else { return };
         if *longest > context {
-            let message = format!("examples of {} tokens do not fit a context of {context}", *longest);
+            let message =
+                format!("examples of {} do not fit a context of {context}", counted(*longest, "token"));
             sink.push(
                 Diagnostic::error(Code::DataMismatch, data.places.of("longest"), message)
                     .label(self.spec.places.of("context"), "the spec's context")
@@ -456,7 +458,7 @@ fn nearest<'p>(pattern: &str, known: impl Iterator<Item = &'p String>) -> Option
 
 /// The diagnostic for a tokenizer with more tokens than the spec's embedding table has rows.
 pub fn too_many(found: u64, place: Span, key: &str, size: u64, spec: &ModelSpec) -> Diagnostic {
-    let message = format!("{found} tokens do not fit a `{key}` of {size}");
+    let message = format!("`{key}` is {size}, too small for {}", counted(found, "token"));
     Diagnostic::error(Code::VocabMismatch, place, message)
         .label(spec.places.of(key), format!("{key} is {size} here"))
         .help(format!("write `{key}: {found}` in the spec, or `--set {key}={found}`"))

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use super::raw::{Faults, Place, Raw, Visit, each_line};
+use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic};
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
@@ -82,7 +83,8 @@ pub fn pixels(
             Err(_) => faults.line(place, "a pixel is not a number", None),
             Ok(values) if values.len() != form.size() => {
                 let (found, wanted) = (values.len(), form.size());
-                let message = format!("the line has {found} pixels, but the model's image has {wanted}");
+                let message =
+                    format!("the line has {}, but the model's image has {wanted}", counted(found, "pixel"));
                 let help = "the spec's `embed.patches` has `image` and `channels`";
                 faults.line(place, &message, Some(help))
             }
@@ -114,7 +116,7 @@ fn header(reader: &mut dyn Read, dimensions: u8) -> Result<Vec<usize>, String> {
     let mut next = || reader.read_exact(&mut word).map(|()| word).map_err(|_| "it is cut off".to_owned());
     let magic = next()?;
     if magic != [0, 0, 8, dimensions] {
-        return Err(format!("it is not an IDX file of bytes with {dimensions} dimensions"));
+        return Err(format!("it is not an IDX file of bytes with {}", counted(dimensions, "dimension")));
     }
     (0..dimensions).map(|_| next().map(|size| u32::from_be_bytes(size) as usize)).collect()
 }
@@ -170,7 +172,7 @@ fn images_with_classes(
     let classes = header(labels, 1).map_err(|why| (Of::Classes, why))?;
     match (sizes.as_slice(), classes.as_slice()) {
         ([count, ..], [found]) if count != found => {
-            Err((Of::Classes, format!("there are {found} classes, but {count} images")))
+            Err((Of::Classes, format!("it has {} for {}", counted(found, "label"), counted(count, "image"))))
         }
         ([_, height, width], _) if (*height, *width, 1) != (form.side, form.side, form.channels) => {
             Err((Of::Images, form.mismatch(*height, *width)))

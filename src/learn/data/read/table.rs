@@ -8,6 +8,7 @@ use std::rc::Rc;
 use serde_json::Value as Json;
 
 use super::raw::{Faults, Place, Raw, Visit, each_line};
+use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::field::words::listed;
@@ -44,7 +45,7 @@ impl Row<'_> {
         values
             .map(|values| match values.as_slice() {
                 [only] => Ok(only.clone()),
-                more => Err(format!("{} values, and one is expected", more.len())),
+                more => Err(format!("{}, and one is expected", counted(more.len(), "value"))),
             })
             .transpose()
     }
@@ -237,7 +238,7 @@ fn columns(
         }
         if record.len() > limit::COLUMNS {
             let (found, most) = (record.len(), limit::COLUMNS);
-            let why = format!("the row has {found} columns, and {most} is the most");
+            let why = format!("the row has {}, and {most} is the most", counted(found, "column"));
             let _ =
                 faults.line(place, &why, Some("`separator` of the table says what is between its columns"));
             return Ok(ControlFlow::Break(()));

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::raw::{Faults, Place, Raw, Visit, each_line};
+use crate::diag::count::counted;
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
 
@@ -54,8 +55,8 @@ pub fn pairs(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) ->
             [source, target] => pair(source, target, place, faults, visit),
             [_] => faults.line(place, "expected a source, a tab and a target, but there is no tab", None),
             more => {
-                let found = more.len();
-                let message = format!("expected a source, a tab and a target, but there are {found} columns");
+                let found = counted(more.len(), "column");
+                let message = format!("expected a source, a tab and a target, but found {found}");
                 let help = "`{table: {header: 0, source: 1, target: 2}}` reads selected columns";
                 faults.line(place, &message, Some(help))
             }
@@ -94,8 +95,11 @@ pub fn parallel(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>)
     let [first, second] = files else { return Ok(()) };
     let (sources, targets) = (count(first)?, count(second)?);
     if sources != targets {
-        let message =
-            format!("the file has {targets} lines, but `{}` has {sources}", file::name(&first.path));
+        let message = format!(
+            "the file has {}, but `{}` has {sources}",
+            counted(targets, "line"),
+            file::name(&first.path)
+        );
         let place = Place { file: second, line: 0 };
         let _ = faults.line(place, &message, Some("corresponding lines of the files belong together"));
         return Ok(());

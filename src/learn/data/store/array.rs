@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::manifest::{ArrayEntry, PartEntry};
+use crate::diag::count::counted;
 use crate::learn::data::examples::{NOTHING, Sequences};
 use crate::learn::whole::{FileList, at};
 use crate::{read, write};
@@ -169,7 +170,11 @@ impl<'f> Reader<'f> {
         let path = self.folder.join(&file);
         let length = fs::metadata(&path).map_err(|e| at(&file, &e))?.len();
         if bytes != Some(length) {
-            return Err(format!("{file} has {length} bytes, which do not fit the shape {:?}", found.shape));
+            return Err(format!(
+                "{file} has {}, and its shape {:?} takes another number of them",
+                counted(length, "byte"),
+                found.shape
+            ));
         }
         let mut from =
             io::BufReader::with_capacity(1 << 16, read::regular(&path).map_err(|e| at(&file, &e))?);
