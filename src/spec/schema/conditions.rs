@@ -30,7 +30,9 @@ const LAYERS: &[u64] = &[
 pub fn narrow(properties: &mut Map<String, Json>) {
     let mut all_of = |key: &str, more: Json| {
         if let Some(Json::Object(field)) = properties.get_mut(key) {
-            field.insert("allOf".to_owned(), json!([more]));
+            // Next to a reference nothing else would count.
+            let shared = field.shift_remove("$ref").map(|name| json!({ "$ref": name }));
+            field.insert("allOf".to_owned(), shared.into_iter().chain([more]).collect());
         }
     };
     all_of("trafo", json!({ "const": model::VERSION }));

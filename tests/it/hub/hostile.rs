@@ -152,3 +152,26 @@ fn odd_configs_are_read_or_refused() {
         imported("odd", "").is_err() && imported("odd", "[1, 2").is_err() && imported("odd", "3").is_err()
     );
 }
+
+/// A list of the kinds of layers is made short in time that grows with its length, not with the square.
+#[test]
+fn a_long_list_of_layers_is_read_in_linear_time() {
+    let text = std::fs::read_to_string(repository("tests/hub/gemma2/config.json")).unwrap();
+    let took = |layers: usize| {
+        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        // Only the last differs, so no shorter list repeats.
+        let mut kinds = vec!["full_attention"; layers - 1];
+        kinds.push("sliding_attention");
+        json["num_hidden_layers"] = layers.into();
+        json["layer_types"] = kinds.into();
+        let once = || {
+            let start = std::time::Instant::now();
+            let model = imported("long", &json.to_string()).unwrap();
+            assert!(model.text.len() < 2_000, "{}", model.text.len());
+            start.elapsed()
+        };
+        once().min(once())
+    };
+    let (short, long) = (took(4_000), took(16_000));
+    assert!(long < 9 * short, "{short:?} for 4,000 layers, {long:?} for 16,000");
+}
