@@ -15,7 +15,6 @@ use half::{bf16, f16};
 use indexmap::IndexMap;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
-use crate::diag::count::counted;
 use crate::read::{self, limit};
 
 /// The number of bytes that are read at a time while a tensor is decoded.
@@ -179,9 +178,7 @@ impl TensorFile {
         // The data begins after the 8 bytes of the header's size and the header itself.
         let begin = size.saturating_add(8);
         let Some(data) = length.checked_sub(begin) else {
-            return Err(
-                file.corrupt(format!("its header claims {}, the file has {length}", counted(size, "byte")))
-            );
+            return Err(file.corrupt(format!("its header claims {size} bytes, the file has {length}")));
         };
         let text = file.read_at(8, size as usize)?;
         let header: Header = match serde_json::from_slice(&text) {
@@ -334,10 +331,7 @@ fn entries(raw: Vec<(String, RawEntry)>, start: u64, data: u64) -> Result<IndexM
             .try_fold(element.bytes(), |size, n| size.checked_mul(*n))
             .ok_or_else(|| format!("the sizes of `{name}` overflow"))?;
         if to.checked_sub(from) != Some(size as u64) || to > data {
-            return Err(format!(
-                "`{name}` has {}, its place is {from}..{to} of {data}",
-                counted(size, "byte")
-            ));
+            return Err(format!("`{name}` has {size} bytes, its place is {from}..{to} of {data}"));
         }
         ranges.push((from, to, name.clone()));
         let at = (start.saturating_add(from), size);
