@@ -163,10 +163,12 @@ pub fn of_members(graph: &Graph, members: &[u64]) -> Option<String> {
             MemberKind::Stack(runs) => {
                 let block = *rest.next()?;
                 let mut index = block;
-                let run = runs.iter().find(|run| {
-                    let is_in = index < run.count;
-                    index = if is_in { index } else { index - run.count };
-                    is_in
+                let run = runs.iter().find(|run| match index.checked_sub(run.count) {
+                    Some(after) => {
+                        index = after;
+                        false
+                    }
+                    None => true,
                 })?;
                 let at = index.checked_rem(run.cycle.len() as u64)?;
                 module = graph.module(*run.cycle.get(usize::try_from(at).ok()?)?);
