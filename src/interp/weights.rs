@@ -16,7 +16,6 @@ use indexmap::IndexMap;
 use super::device;
 use super::init;
 use super::random::Stream;
-use crate::diag::count::counted;
 use crate::diag::suggest::{most_path_hints, nearest_paths};
 use crate::ir::paths::{counted, elements, folded, layers};
 use crate::ir::{Init, Layer, Verified};
@@ -229,7 +228,7 @@ impl Weights {
             let mut numbers = values(path, slot)?;
             let wanted: usize = slot.shape.iter().product();
             if numbers.len() != wanted {
-                let why = format!("{path} takes {}, not {}", counted(wanted, "number"), numbers.len());
+                let why = format!("{path} has {wanted} numbers, but {} are given", numbers.len());
                 return Err(WeightsError::Size(why));
             }
             let mut shape = slot.shape.clone();
