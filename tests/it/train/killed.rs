@@ -95,18 +95,18 @@ fn a_run_killed_fifty_times_ends_like_one_that_was_not() {
 /// Interrupts and terminates runs at random moments, `signals` times, and resumes each: it says by its exit code what
 /// ended it, and a run that ends in the end is like one that was never signalled.
 fn signalled(signals: u32, steps: &str, seed: u64) {
-    let place = Place::new();
+    let folder = Folder::new();
     let more = ["--with", steps];
     let last: u64 = steps.trim_start_matches("steps=").parse().unwrap();
     let start = std::time::Instant::now();
-    place.trained("whole", &more);
+    folder.trained("whole", &more);
     let most = (start.elapsed().as_millis() as u64).max(1);
     let mut random = noise(seed);
     // Signals while training, and those before anything could be saved.
     let (mut saved, mut early) = (0, 0);
     while saved < signals {
         assert!(early < 5 * signals, "{saved} signals of {signals} met a training");
-        let mut command = place.train("cut", &more);
+        let mut command = folder.train("cut", &more);
         let child = command.arg("--resume").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(random(most)));
         let (signal, code) = if random(2) == 0 { ("-INT", 130) } else { ("-TERM", 143) };
@@ -116,8 +116,8 @@ fn signalled(signals: u32, steps: &str, seed: u64) {
         let said = String::from_utf8_lossy(&output.stderr);
         match output.status.code() {
             Some(0) => {
-                same(&place.bytes("whole", last), &place.bytes("cut", last));
-                std::fs::remove_dir_all(place.path("cut")).unwrap();
+                same(&folder.bytes("whole", last), &folder.bytes("cut", last));
+                std::fs::remove_dir_all(folder.path("cut")).unwrap();
                 early += 1;
             }
             Some(found) => {
@@ -128,8 +128,8 @@ fn signalled(signals: u32, steps: &str, seed: u64) {
             None => early += 1,
         }
     }
-    place.trained("cut", &[&more[..], &["--resume"]].concat());
-    same(&place.bytes("whole", last), &place.bytes("cut", last));
+    folder.trained("cut", &[&more[..], &["--resume"]].concat());
+    same(&folder.bytes("whole", last), &folder.bytes("cut", last));
     println!("{saved} signals while training, {early} before or after");
 }
 
