@@ -12,8 +12,8 @@ use crate::diag::{Code, Diagnostic, ideas};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 
-/// The map with every key reported that is neither a field nor one of `more`. A key that was probably a
-/// slip is taken as the field it was meant for, so that nothing else is reported about it; others are left out.
+/// The map with every key reported that is neither a field nor one of `more`. A key that was probably a slip
+/// is taken as the field it was meant for, so that nothing else is reported about it; others are left out.
 pub fn mended<'n>(
     node: &'n Node,
     title: &str,
@@ -32,7 +32,10 @@ pub fn mended<'n>(
     // What is nowhere need not be looked for.
     let somewhere = names_below(fields);
     let (given, other): (Vec<Field>, Vec<Field>) = fields.iter().partition(|f| node.get(f.name).is_some());
-    for e in entries.iter().filter(|e| !known(&e.key)) {
+    let unknown = entries.iter().filter(|e| !known(&e.key));
+    let has_slips = unknown.clone().count() <= MOST_SLIPS;
+    let names_of = Names { here: &names, below: &somewhere, has_slips };
+    for e in unknown {
         if cx.is_full() {
             break;
         }
@@ -42,8 +45,7 @@ pub fn mended<'n>(
         let deeper =
             is_somewhere && (1..=3).any(|depth| there.below(&given, node, depth, Part::Any).next().is_some());
         let meant = meant(&e.key, &names).filter(|_| !deeper);
-        let diagnostic =
-            unknown_key(e, title, node, (&given, &other), (&names, &somewhere), meant.as_deref(), cx);
+        let diagnostic = unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
         cx.report(diagnostic);
         if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
             kept.push(Entry { key, ..e.clone() });
@@ -58,14 +60,28 @@ fn meant(key: &str, names: &[&str]) -> Option<String> {
     ours.or_else(|| suggest(key, names).filter(|_| foreign(key).is_none()))
 }
 
+/// The most unknown keys of a map that are looked for elsewhere although they are misspelled: where there are more,
+/// the map is something else, and each search takes time.
+const MOST_SLIPS: usize = 20;
+
+/// The names that are known where an unknown key is.
+#[derive(Clone, Copy)]
+struct Names<'a> {
+    /// Those of these fields.
+    here: &'a [&'a str],
+    /// Those of all fields and parts below them.
+    below: &'a BTreeSet<&'static str>,
+    /// Whether a misspelled one is looked for below.
+    has_slips: bool,
+}
+
 fn unknown_key(
     entry: &Entry,
     title: &str,
     map: &Node,
     // Fields that are written come before those that could be.
     (given, other): (&[Field], &[Field]),
-    // The names of these fields, and of all fields and parts below them.
-    (names, somewhere): (&[&str], &BTreeSet<&'static str>),
+    names: Names<'_>,
     meant: Option<&str>,
     cx: &Context<'_>,
 ) -> Diagnostic {
@@ -82,7 +98,7 @@ fn unknown_key(
         return diagnostic.help(format!("{help} `{name}`{end}"));
     }
     let wanted = ours.unwrap_or(key);
-    let is_somewhere = wanted.rsplit('.').next().is_some_and(|last| somewhere.contains(last));
+    let is_somewhere = wanted.rsplit('.').next().is_some_and(|last| names.below.contains(last));
     let place = if is_somewhere { deeper(wanted, entry, map, (given, other), cx) } else { None };
     match place {
         Some(Destination { path, part: Some(part) }) => {
@@ -95,11 +111,11 @@ fn unknown_key(
             diagnostic.help(format!("it belongs at `{}`", path.join(".")))
         }
         None if ours.is_some() => diagnostic.help(format!("trafoc calls this `{wanted}`, elsewhere")),
-        None if let Some(help) = slip_elsewhere(entry, map, (given, other), somewhere, cx) => {
+        None if let Some(help) = slip_elsewhere(entry, map, (given, other), names, cx) => {
             diagnostic.help(help)
         }
-        None if names.is_empty() => diagnostic.help("it has no fields".to_owned()),
-        None => diagnostic.help(format!("it has {}", listed(names))),
+        None if names.here.is_empty() => diagnostic.help("it has no fields".to_owned()),
+        None => diagnostic.help(format!("it has {}", listed(names.here))),
     }
 }
 
@@ -108,10 +124,13 @@ fn slip_elsewhere(
     entry: &Entry,
     map: &Node,
     (given, other): (&[Field], &[Field]),
-    somewhere: &BTreeSet<&'static str>,
+    names: Names<'_>,
     cx: &Context<'_>,
 ) -> Option<String> {
-    let words: Vec<&str> = somewhere.iter().copied().collect();
+    if !names.has_slips {
+        return None;
+    }
+    let words: Vec<&str> = names.below.iter().copied().collect();
     let near = suggest(&entry.key, &words)?;
     let Destination { path, part } = deeper(&near, entry, map, (given, other), cx)?;
     let path = path.join(".");
@@ -162,7 +181,8 @@ fn names_below(fields: &[Field]) -> BTreeSet<&'static str> {
     names
 }
 
-/// How far below a map a key is looked for in the parts that it has: that of an expert of a mixture in a stack.
+/// How far below a map a key is looked for in the parts that it has: that of an expert of a mixture in a
+/// stack.
 const DEEPEST: usize = 6;
 
 /// How far below a map a key is looked for in all parts.
@@ -171,9 +191,9 @@ const DEEPEST_OF_OTHERS: usize = 4;
 /// The most places that are tried before one is suggested.
 const TRIALS: usize = 6;
 
-/// Where below a map a key belongs. Places of the parts that the map has come first, then those of parts that it would
-/// have by default, then those of other parts; of each, the nearest first, and first of all places that take the value.
-/// Of these the first that the checker accepts is taken.
+/// Where below a map a key belongs. Places of the parts that the map has come first, then those of parts that
+/// it would have by default, then those of other parts; of each, the nearest first, and first of all places
+/// that take the value. Of these the first that the checker accepts is taken.
 fn deeper(
     wanted: &str,
     entry: &Entry,
@@ -368,7 +388,8 @@ fn written_part(slot: &SlotDoc, node: &Node) -> Option<(&'static str, bool)> {
     }
 }
 
-/// Whether a value may be meant for a field of that shape: a word is one that the field takes, and a part too.
+/// Whether a value may be meant for a field of that shape: a word is one that the field takes, and a part
+/// too.
 fn fits(shape: Shape, value: &Node) -> bool {
     match (shape, value.text(), &value.kind) {
         (Shape::Slot(doc), Some(word), _) => doc().parts.iter().any(|p| p.name == word),
@@ -437,8 +458,8 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
     }
 }
 
-/// A tree of that shape with misspelled keys and parts, which are reported, put right: for what is read before
-/// it is decoded.
+/// A tree of that shape with misspelled keys and parts, which are reported, put right: for what is read
+/// before it is decoded.
 pub fn mended_deep(node: &Node, shape: Shape, cx: &mut Context<'_>) -> Node {
     let below = |node: &Node, title: &str, fields: &[Field], cx: &mut Context<'_>| {
         let mut node = mended(node, title, fields, &[], cx).into_owned();
