@@ -1,5 +1,5 @@
-//! What is emitted for PyTorch, as text: `tests/pytorch` runs it. Hostile names stay in strings and comments, and
-//! what Python could not read is refused before it is written.
+//! What is emitted for PyTorch, as text: `tests/pytorch` runs it. Hostile names stay in strings and comments,
+//! and what Python could not read is refused before it is written.
 
 use std::collections::BTreeSet;
 
@@ -46,6 +46,7 @@ fn files_do_not_grow_with_layers() {
 }
 
 /// The text of Python without what is in strings and comments.
+#[cfg(feature = "learn")]
 pub fn outside_strings(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find(['"', '#']) {

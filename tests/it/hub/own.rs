@@ -115,7 +115,7 @@ fn what_the_names_leave_out_is_said() {
     assert!(
         found
             .iter()
-            .any(|m| m.contains("the 3 tensors `blocks.0.heads.{h}.W_query.weight` have 24 rows together")),
+            .any(|m| m.contains("the 3 tensors `blocks.0.heads.{h}.W_query.weight` together have 24 rows")),
         "{found:#?}"
     );
 }
