@@ -1,8 +1,8 @@
 //! Files opened for reading: which may be opened, and how much of each is read.
 //!
-//! Every file a user names comes through here. What is read once may come through a pipe; what is read twice, or
-//! from its end, must be an ordinary file, or a link to one: a model's directory in the cache of Hugging Face holds
-//! nothing but links. Nothing is read without a bound, and all bounds are in [`limit`].
+//! Every file a user names comes through here. What is read once may come through a pipe; what is read twice,
+//! or from its end, must be an ordinary file, or a link to one: a model's directory in the cache of Hugging
+//! Face holds nothing but links. Nothing is read without a bound, and all bounds are in [`limit`].
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -27,8 +27,8 @@ pub mod limit {
     pub const TEXTS: usize = 256 << 20;
     /// The inputs of a model as JSON, and a record of figures.
     pub const FIGURES: usize = 1 << 30;
-    /// A line of a data file, and a row of a table: far above any text, so that a file without line breaks does
-    /// not fill memory.
+    /// A line of a data file, and a row of a table: far above any text, so that a file without line breaks
+    /// does not fill memory.
     pub const LINE: usize = 16 << 20;
     /// Columns of a table.
     pub const COLUMNS: usize = 10_000;
@@ -46,7 +46,8 @@ pub mod limit {
 /// Opens an ordinary file, or a link to one.
 ///
 /// # Errors
-/// The system refuses, or it is a folder, a pipe or a device. A pipe is not opened, which would wait for a writer.
+/// The system refuses, or it is a folder, a pipe or a device. A pipe is not opened, which would wait for a
+/// writer.
 pub fn regular(path: &Path) -> io::Result<File> {
     ordinary(&fs::metadata(path)?)?;
     let file = File::open(path)?;
@@ -62,7 +63,8 @@ pub fn bounded(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     all(regular(path)?, most)
 }
 
-/// A file in which the system says something about itself, such as `/proc/meminfo`; `None` if it does not have it.
+/// A file in which the system says something about itself, such as `/proc/meminfo`; `None` if it does not
+/// have it.
 pub fn system(path: &str) -> Option<String> {
     let mut text = String::new();
     File::open(path).ok()?.take(limit::SOURCE as u64).read_to_string(&mut text).ok()?;
@@ -114,7 +116,8 @@ pub fn json_fault(error: &serde_json::Error) -> String {
     what + &place
 }
 
-/// The bytes of a spec, of stdin for `-`. One more than allowed is read, so that its decoding can say it is too long.
+/// The bytes of a spec, of stdin for `-`. One more than allowed is read, so that its decoding can say it is
+/// too long.
 ///
 /// # Errors
 /// The system refuses, or it is a folder.

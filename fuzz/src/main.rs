@@ -1,6 +1,6 @@
 //! Feeds mutated files to every reader of trafoc, on stable Rust and with nothing but the standard library's
-//! processes: a worker mutates and reads, and writes down what it is about to read; whatever ends it, a panic, a
-//! stack that overflows, memory beyond its limit or time, the file it has written is the find.
+//! processes: a worker mutates and reads, and writes down what it is about to read; whatever ends it, a
+//! panic, a stack that overflows, memory beyond its limit or time, the file it has written is the find.
 //!
 //! ```text
 //! cargo run --release -p trafoc-fuzz                        every reader for two minutes
@@ -87,8 +87,8 @@ fn once(name: &str, path: &Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Reads mutants, as many of each reader, prints the slowest and the largest of each, and keeps the slowest among the
-/// temporary files. The seed is always the same, so that figures can be compared.
+/// Reads mutants, as many of each reader, prints the slowest and the largest of each, and keeps the slowest
+/// among the temporary files. The seed is always the same, so that figures can be compared.
 fn measured(count: Option<usize>, names: &[&str]) -> ExitCode {
     let chosen: Vec<&Reader> =
         READERS.iter().filter(|r| names.is_empty() || names.contains(&r.name)).collect();

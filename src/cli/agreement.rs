@@ -1,4 +1,5 @@
-//! Whether a recipe fits a spec, and whether its data can be used: what training would say, before anything is trained.
+//! Whether a recipe fits a spec, and whether its data can be used: what training would say, before anything
+//! is trained.
 
 use std::path::Path;
 
@@ -13,8 +14,8 @@ use crate::learn::recipe::{self, Recipe, agree};
 use crate::syntax::set::parse_setting;
 use crate::syntax::text;
 
-/// Checks a recipe with settings such as `steps=100`, whether it fits a spec, and whether its data can be used. Returns
-/// the number of warnings.
+/// Checks a recipe with settings such as `steps=100`, whether it fits a spec, and whether its data can be
+/// used. Returns the number of warnings.
 ///
 /// # Errors
 /// It does not, for reasons that have been reported.
@@ -100,8 +101,8 @@ fn unreadable(_: &Recipe, _: &Subject, _: &Beginning, _: &str, _: &mut Sink) -> 
     None
 }
 
-/// Why the data of a recipe, as the user named it, cannot be read. A recipe that comes with trafoc names a copy that the
-/// user may have elsewhere.
+/// Why the data of a recipe, as the user named it, cannot be read. A recipe that comes with trafoc names a
+/// copy that the user may have elsewhere.
 #[cfg(feature = "learn")]
 pub fn no_data(path: &Path, why: &str, recipe: &str) -> Failure {
     let failure = Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display()));

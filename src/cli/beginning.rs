@@ -59,8 +59,8 @@ impl Beginning {
         agree::Body { has_tokenizer: self.inherited.tokenizer.is_some(), start }
     }
 
-    /// Decides with which weights training starts, and writes that into the recipe, from which it starts again if it
-    /// is interrupted before its first checkpoint.
+    /// Decides with which weights training starts, and writes that into the recipe, from which it starts
+    /// again if it is interrupted before its first checkpoint.
     ///
     /// # Errors
     /// The trained model cannot be read, or does not hold what the model needs.
@@ -137,8 +137,8 @@ impl Beginning {
         Ok(Self { inherited, ..Self::default() })
     }
 
-    /// Checks that the ids of the data mean to the model what they meant to the trained one whose table of tokens it
-    /// takes over.
+    /// Checks that the ids of the data mean to the model what they meant to the trained one whose table of
+    /// tokens it takes over.
     ///
     /// # Errors
     /// They do not.
@@ -197,8 +197,8 @@ fn recorded(root: &Path) -> Option<Start> {
     recipe::read(&sources, id, &[], &mut sink)?.start
 }
 
-/// The start as a run records it: the whole path of the trained model, and every parameter that is fresh because the
-/// head is new.
+/// The start as a run records it: the whole path of the trained model, and every parameter that is fresh
+/// because the head is new.
 fn written(start: Start, from: &Path, started: &Started) -> Start {
     let text = from.canonicalize().unwrap_or_else(|_| from.to_owned()).display().to_string();
     let span = start.from.as_ref().map_or(Span::default(), |from| from.span);

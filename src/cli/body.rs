@@ -134,8 +134,8 @@ impl Body {
         let inherited = Inherited::of(codebook_of(&own, &folder, from, ui)?);
         let part = target.spec.head.part();
         let is_same = own.spec.head.part() == part;
-        // A family may have a class of models with the other head, whose names then hold for what a head has besides
-        // its scores, such as BERT's pooler.
+        // A family may have a class of models with the other head, whose names then hold for what a head has
+        // besides its scores, such as BERT's pooler.
         let other = match is_same {
             true => None,
             false => {

@@ -25,8 +25,8 @@ pub struct Build {
     /// The language: Rust for burn, or Python for PyTorch
     #[arg(long, value_enum, default_value_t = Target::Rust)]
     target: Target,
-    /// The file to write, the folder to write `NAME.rs` or `NAME.py` to [default: generated], or `-` for stdout;
-    /// with --recipe the folder of the project [default: generated/NAME]
+    /// The file to write, the folder to write `NAME.rs` or `NAME.py` to [default: generated], or `-` for
+    /// stdout; with --recipe the folder of the project [default: generated/NAME]
     #[arg(long, short, value_name = "PATH", conflicts_with = "krate")]
     out: Option<PathBuf>,
     /// With `--target pytorch`: write a project that trains the model as this recipe says, on many processes
@@ -38,8 +38,8 @@ pub struct Build {
     /// Write a whole crate into this folder; `cargo run` in it runs the model
     #[arg(long = "crate", value_name = "DIR")]
     krate: Option<PathBuf>,
-    /// Write what the model calls of the crate `trafoc-kernels` into the file, which then needs burn alone; the
-    /// numbers are the same up to rounding
+    /// Write what the model calls of the crate `trafoc-kernels` into the file, which then needs burn alone;
+    /// the numbers are the same up to rounding
     #[arg(long)]
     standalone: bool,
     #[command(flatten)]
@@ -238,8 +238,8 @@ impl Build {
         Ok(Output::new(text, Data { summary, path: Some(folder), files: Some(files), text: None }))
     }
 
-    /// Checks that the files may be written. If the manifest of a crate or of a project is trafoc's, so is all of it,
-    /// but for files that were changed since.
+    /// Checks that the files may be written. If the manifest of a crate or of a project is trafoc's, so is
+    /// all of it, but for files that were changed since.
     fn permit<'p>(
         &self,
         project: Option<&Path>,

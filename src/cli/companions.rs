@@ -1,5 +1,5 @@
-//! The files next to the weights of a Hugging Face model: its tokenizer, the names of its classes, its special tokens
-//! and the preprocessing of its images.
+//! The files next to the weights of a Hugging Face model: its tokenizer, the names of its classes, its
+//! special tokens and the preprocessing of its images.
 
 use std::path::Path;
 
@@ -17,8 +17,8 @@ use crate::learn::writing::Writing;
 use crate::parts::Head;
 use crate::read::{self, limit};
 
-/// The meaning of ids and classes, from the files next to a Hugging Face model. It has no tokenizer if there is no file
-/// of one.
+/// The meaning of ids and classes, from the files next to a Hugging Face model. It has no tokenizer if there
+/// is no file of one.
 ///
 /// # Errors
 /// A file cannot be read, or says what is not supported.
@@ -94,8 +94,8 @@ fn file_of_tokenizer(folder: &Path, name: &str) -> Result<Option<Tokenizer>, Fai
     Ok(Some(Tokenizer::Subword(Box::new(read))))
 }
 
-/// The tokenizer of a directory: its `tokenizer.json`, or what the library would make of its vocabulary. `None` if there
-/// is neither.
+/// The tokenizer of a directory: its `tokenizer.json`, or what the library would make of its vocabulary.
+/// `None` if there is neither.
 fn tokenizer_of(folder: &Path, model: &str) -> Result<Option<Tokenizer>, Failure> {
     if let Some(read) = file_of_tokenizer(folder, TOKENIZER)? {
         return Ok(Some(read));

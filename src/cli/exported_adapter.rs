@@ -1,5 +1,5 @@
-//! What a run added to a trained body, alone: the directory of an adapter as the library peft has it, with the names of
-//! the body's own library.
+//! What a run added to a trained body, alone: the directory of an adapter as the library peft has it, with
+//! the names of the body's own library.
 
 use std::path::Path;
 
@@ -37,8 +37,8 @@ fn module(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(module, _)| module)
 }
 
-/// Writes the adapter of a checkpoint into a directory, under these names of the model's tensors. Returns the number of
-/// tensors.
+/// Writes the adapter of a checkpoint into a directory, under these names of the model's tensors. Returns the
+/// number of tensors.
 ///
 /// # Errors
 /// The checkpoint has none, or its projections are parts of larger tensors.

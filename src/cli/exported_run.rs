@@ -47,8 +47,8 @@ impl ExportedRun {
         Ok(Some(Self { folder, weights, codebook }))
     }
 
-    /// Writes what the run added to a trained body alone, under these names of the model's tensors. Returns the number
-    /// of tensors.
+    /// Writes what the run added to a trained body alone, under these names of the model's tensors. Returns
+    /// the number of tensors.
     ///
     /// # Errors
     /// It added nothing, or to parts of larger tensors.

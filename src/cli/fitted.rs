@@ -38,8 +38,8 @@ struct Attempt {
     outcome: Result<Dataset, Refused>,
 }
 
-/// The text of the spec with the vocabulary, the number of classes and the context that the data needs, where these
-/// follow from the data.
+/// The text of the spec with the vocabulary, the number of classes and the context that the data needs, where
+/// these follow from the data.
 ///
 /// # Errors
 /// The data cannot be read, or is of another kind.

@@ -141,7 +141,8 @@ fn refuse(needs: &Needs) -> Result<(), Failure> {
 }
 
 /// The seconds that one evaluation takes: some of its examples are measured, and the others take as long. A
-/// model at its start rarely ends a text before its limit, so texts that are written take a little less later.
+/// model at its start rarely ends a text before its limit, so texts that are written take a little less
+/// later.
 fn evaluation(prepared: &Prepared, plan: &Plan, weights: &Weights) -> Result<f64, Failure> {
     let Prepared { recipe, dataset, .. } = prepared;
     let split = measured(recipe, dataset);

@@ -4,8 +4,9 @@
 //! tensors are needed, the implementation is in a file of its own, and `without` has the one for a program
 //! without the interpreter. A new command is a file and a row in [`Commands`].
 //!
-//! The files depend on each other in one direction: [`outcome`] and [`mod@format`] first, then [`file`], [`ui`],
-//! [`command`], then what several commands share, then the commands, then this file. A test checks it.
+//! The files depend on each other in one direction: [`outcome`] and [`mod@format`] first, then [`file`],
+//! [`ui`], [`command`], then what several commands share, then the commands, then this file. A test checks
+//! it.
 
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};

@@ -1,8 +1,8 @@
 //! `--force`: no file is lost that trafoc did not write.
 //!
-//! What trafoc draws and emits carries a mark, by which it is recognised and replaced the next time, and at its end a
-//! seal: a number that follows from the text, by which a file is recognised that was changed since. Everything else that
-//! exists is only replaced with `--force`.
+//! What trafoc draws and emits carries a mark, by which it is recognised and replaced the next time, and at
+//! its end a seal: a number that follows from the text, by which a file is recognised that was changed since.
+//! Everything else that exists is only replaced with `--force`.
 
 use std::fs;
 use std::io::Read as _;

@@ -43,8 +43,8 @@ pub enum Source<'p> {
     Files,
     /// A folder of prepared data.
     Folder(&'p Path),
-    /// That of the run in this folder: the prepared data with which it began, if that is still there and fits,
-    /// else the files that the recipe names.
+    /// That of the run in this folder: the prepared data with which it began, if that is still there and
+    /// fits, else the files that the recipe names.
     Run(&'p Path),
 }
 
@@ -193,7 +193,8 @@ pub fn documents(prepared: &Prepared) -> Result<Vec<(&'static str, String)>, Fai
     Ok(documents)
 }
 
-/// The spec and the recipe with all defaults written out and with absolute paths, by their names in a checkpoint.
+/// The spec and the recipe with all defaults written out and with absolute paths, by their names in a
+/// checkpoint.
 pub fn texts(subject: &Subject, recipe: &Recipe) -> Vec<(&'static str, String)> {
     let mut recipe = recipe.clone();
     let data = &mut recipe.data;

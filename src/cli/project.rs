@@ -10,7 +10,8 @@ use super::ui::Ui;
 use crate::emit::pytorch::{self, project};
 use crate::learn::project::project;
 
-/// The files of a project by name: the model, the programs that train it, and the spec and the recipe for its run.
+/// The files of a project by name: the model, the programs that train it, and the spec and the recipe for its
+/// run.
 ///
 /// # Errors
 /// The recipe does not fit the spec, or says what PyTorch cannot do.

@@ -45,8 +45,8 @@ pub fn weights_of_run(root: &Path, ui: &Ui) -> Result<PathBuf, Failure> {
     Ok(found.file(files::MODEL))
 }
 
-/// The checkpoint with this name. If no name is given, the first that is not damaged of: the average, the best, the
-/// newest.
+/// The checkpoint with this name. If no name is given, the first that is not damaged of: the average, the
+/// best, the newest.
 ///
 /// # Errors
 /// There is none that can be used.

@@ -55,7 +55,8 @@ impl Command for Schema {
 
 /// The columns that a value may take to be on one line.
 const WIDE: usize = 110;
-/// How deep a value may be inside of others to have more than one line: a definition, its parts, and those of them.
+/// How deep a value may be inside of others to have more than one line: a definition, its parts, and those of
+/// them.
 const DEEP: usize = 4;
 
 /// Writes a schema so that it can be read in an editor, and is not three times as long for its indentation.

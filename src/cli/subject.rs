@@ -132,8 +132,8 @@ impl Opened {
 }
 
 impl Opened {
-    /// Writes `@` before the name of the shipped spec that this shipped spec extends, so that its text means the same
-    /// in any folder.
+    /// Writes `@` before the name of the shipped spec that this shipped spec extends, so that its text means
+    /// the same in any folder.
     pub fn name_shipped_base(&mut self) {
         let Origin::Shelf = self.origin else { return };
         let tree = parse(&self.sources, self.id, self.notation, &mut Sink::new());
@@ -446,9 +446,9 @@ impl Subject {
     }
 }
 
-/// A tree with a new head. One of the same part keeps its other fields. Another one pools what its stack gives for a
-/// whole sequence: the last position of a decoder, which alone has seen all others, and the mean of patches that have
-/// no class token.
+/// A tree with a new head. One of the same part keeps its other fields. Another one pools what its stack
+/// gives for a whole sequence: the last position of a decoder, which alone has seen all others, and the mean
+/// of patches that have no class token.
 fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sink) -> Node {
     let NewHead { part, classes } = head;
     let mut fields: Vec<String> = classes.iter().map(|count| format!("classes: {count}")).collect();

@@ -15,8 +15,8 @@ use super::subject::OverArgs;
 /// Arguments of `train`.
 #[derive(Debug, Args)]
 pub struct Train {
-    /// A spec file, `-` for stdin, a shipped spec such as `@gpt1`, or a run or Hugging Face model directory, from
-    /// whose weights it starts; not needed with --resume
+    /// A spec file, `-` for stdin, a shipped spec such as `@gpt1`, or a run or Hugging Face model directory,
+    /// from whose weights it starts; not needed with --resume
     #[arg(value_name = "SPEC", required_unless_present = "resume")]
     pub spec: Option<String>,
     /// Changes to the spec.

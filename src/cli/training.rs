@@ -34,8 +34,8 @@ use crate::learn::session::{self, Clock, Ending, Job, Session, Watcher, files};
 use crate::read::{self, limit};
 use crate::report::number;
 
-/// A session that continues from a checkpoint, or begins in a new folder or in that of a run that was ended before its
-/// first checkpoint. It says what it starts from, tensor by tensor if that is asked for.
+/// A session that continues from a checkpoint, or begins in a new folder or in that of a run that was ended
+/// before its first checkpoint. It says what it starts from, tensor by tensor if that is asked for.
 ///
 /// # Errors
 /// The folder is not that of a run, or the run would not fit into memory.
@@ -253,7 +253,8 @@ fn nothing_to_resume(root: Option<&Path>) -> Failure {
         .help("with SPEC and --recipe, training begins from the start")
 }
 
-/// Shows the progress: in one line on a terminal that is updated, otherwise a line for every twentieth of the steps.
+/// Shows the progress: in one line on a terminal that is updated, otherwise a line for every twentieth of the
+/// steps.
 struct Progress<'u> {
     ui: &'u Ui,
     signals: Signals,

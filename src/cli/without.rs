@@ -1,5 +1,5 @@
-//! The commands that run models, in a program that was built without the interpreter: each reports the missing
-//! feature.
+//! The commands that run models, in a program that was built without the interpreter: each reports the
+//! missing feature.
 
 use super::command::Command;
 use super::data::{self, Prepare};

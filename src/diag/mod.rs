@@ -100,8 +100,8 @@ impl Diagnostic {
 /// The longest word of a message in bytes; names and paths are shorter.
 const LONGEST_WORD: usize = 300;
 
-/// A text whose words are short enough to read: of a longer one, which an author wrote or a machine made up, the
-/// beginning and the end are left.
+/// A text whose words are short enough to read: of a longer one, which an author wrote or a machine made up,
+/// the beginning and the end are left.
 fn brief(text: String) -> String {
     if text.split_whitespace().all(|word| word.len() <= LONGEST_WORD) {
         return text;

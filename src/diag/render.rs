@@ -17,8 +17,8 @@ use crate::source::{Source, SourceId, SourceMap, steers};
 /// The width used when the terminal's width is not known.
 pub const DEFAULT_WIDTH: usize = 110;
 
-/// How many bytes of a label, and how many after the last one, are given to the renderer: more than any terminal
-/// shows.
+/// How many bytes of a label, and how many after the last one, are given to the renderer: more than any
+/// terminal shows.
 const TAIL: usize = 2_000;
 
 /// All diagnostics in the style of rustc, separated by blank lines.

@@ -1,8 +1,9 @@
 //! From an unknown word to the word that was probably meant.
 //!
-//! It tries, in this order: the same letters in another case, a foreign spelling ([`FOREIGN`]), a word that differs by
-//! a typing error (`slip`), a foreign spelling with a typing error. If nothing is similar enough, nothing is suggested.
-//! Every "did you mean" of trafoc comes from here, including those for tensor names and the command line.
+//! It tries, in this order: the same letters in another case, a foreign spelling ([`FOREIGN`]), a word that
+//! differs by a typing error (`slip`), a foreign spelling with a typing error. If nothing is similar enough,
+//! nothing is suggested. Every "did you mean" of trafoc comes from here, including those for tensor names and
+//! the command line.
 
 /// Words of other libraries and papers, each with the word of a spec. They are not accepted, only recognised.
 pub const FOREIGN: &[(&str, &str)] = &[
@@ -236,8 +237,8 @@ pub fn are_neighbours(a: char, b: char) -> bool {
     }
 }
 
-/// The distance of a typed word from the word that was meant: the smallest total cost of missing, added, wrong and
-/// exchanged letters (the Damerau distance in which no letter is part of two errors).
+/// The distance of a typed word from the word that was meant: the smallest total cost of missing, added,
+/// wrong and exchanged letters (the Damerau distance in which no letter is part of two errors).
 fn slip(typed: &[char], meant: &[char]) -> usize {
     let exchange = |a: char, b: char| match a {
         _ if a == b => 0,
@@ -288,8 +289,8 @@ fn plain(word: &str) -> String {
     word.to_lowercase().replace('-', "_")
 }
 
-/// The distance of a candidate from a word, if it is near enough to be suggested. The second number decides between
-/// candidates at the same distance: more equal letters at the beginning and the end are better.
+/// The distance of a candidate from a word, if it is near enough to be suggested. The second number decides
+/// between candidates at the same distance: more equal letters at the beginning and the end are better.
 fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     let near = plain(candidate);
     let (typed, meant): (Vec<char>, Vec<char>) = (wanted.chars().collect(), near.chars().collect());
@@ -368,8 +369,8 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
 /// The most candidates that are suggested where several are as near.
 const SEVERAL: usize = 4;
 
-/// The candidates that were probably meant by `word`, which are as near as each other: `bert-base` and `bert-qa` for
-/// `bert`. The first is that of [`suggest`].
+/// The candidates that were probably meant by `word`, which are as near as each other: `bert-base` and
+/// `bert-qa` for `bert`. The first is that of [`suggest`].
 pub fn suggest_several<S: AsRef<str>>(word: &str, candidates: &[S]) -> Vec<String> {
     let Some(best) = suggest(word, candidates) else { return Vec::new() };
     let wanted = plain(word);
@@ -395,15 +396,15 @@ fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Optio
     scored.min_by_key(|(score, _)| *score).map(|(_, c)| c)
 }
 
-/// The most missing paths for which [`nearest_paths`] is called. Each call examines every candidate, so there are fewer
-/// if there are very many candidates.
+/// The most missing paths for which [`nearest_paths`] is called. Each call examines every candidate, so there
+/// are fewer if there are very many candidates.
 pub fn most_path_hints(candidates: usize) -> usize {
     const MOST_COMPARISONS: usize = 100_000;
     MOST_COMPARISONS.checked_div(candidates).unwrap_or(MOST_COMPARISONS).clamp(1, 64)
 }
 
-/// The paths that are most similar to a path such as `decoder.blocks.0.norm2`, the best first. Paths are compared
-/// segment by segment; at least half of their segments, and the last one, have something in common.
+/// The paths that are most similar to a path such as `decoder.blocks.0.norm2`, the best first. Paths are
+/// compared segment by segment; at least half of their segments, and the last one, have something in common.
 pub fn nearest_paths<'a>(path: &str, candidates: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let wanted: Vec<String> = path.split('.').map(plain).collect();
     let mut scored: Vec<(usize, &str)> = candidates

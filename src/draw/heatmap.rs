@@ -34,8 +34,8 @@ pub struct Heatmap {
     pub colors: Colors,
     /// Whether the picture has a legend.
     pub has_legend: bool,
-    /// What is written into hidden cells where the others have their values written into them, as far as there
-    /// are few enough.
+    /// What is written into hidden cells where the others have their values written into them, as far as
+    /// there are few enough.
     pub numbers: Option<&'static str>,
     /// The largest width and height of all cells together, in pixels.
     pub room: (f64, f64),

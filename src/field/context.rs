@@ -101,8 +101,8 @@ impl<'a> Context<'a> {
         Self { trial: Some(trial).filter(|t| t.tree.has_at_most(LARGEST_TRIAL)), ..self }
     }
 
-    /// Whether the checker would say nothing new if an entry of the document were in another place: with `value` at
-    /// `path` below the map that has it now. Also true where that cannot be tried.
+    /// Whether the checker would say nothing new if an entry of the document were in another place: with
+    /// `value` at `path` below the map that has it now. Also true where that cannot be tried.
     pub fn would_accept(&self, entry: &Entry, path: &[String], value: &Node) -> bool {
         let Some(trial) = self.trial.filter(|_| self.trials.get() < MOST_TRIALS) else { return true };
         self.trials.set(self.trials.get().saturating_add(1));
@@ -267,8 +267,8 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The tree with an entry, which is found by its place, moved: `value`, if there is one, is at `path` below the map that
-/// had it. `None` if the tree has no such entry.
+/// The tree with an entry, which is found by its place, moved: `value`, if there is one, is at `path` below
+/// the map that had it. `None` if the tree has no such entry.
 fn moved(
     tree: &Node,
     entry: &Entry,

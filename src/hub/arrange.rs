@@ -60,7 +60,8 @@ impl Layout {
         })
     }
 
-    /// Visits the runs of numbers that are contiguous in both: their range in the parameter, and that in the tensor.
+    /// Visits the runs of numbers that are contiguous in both: their range in the parameter, and that in the
+    /// tensor.
     /// `None` if a visit gives that, or an index overflows.
     fn runs(&self, mut visit: impl FnMut(Range<usize>, Range<usize>) -> Option<()>) -> Option<()> {
         let total = self.rows()?;

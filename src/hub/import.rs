@@ -236,8 +236,9 @@ fn with_pattern(stack: &Node, sink: &mut Sink) -> Node {
     Node::map(all, stack.span)
 }
 
-/// The length of the shortest list that gives this one if it is repeated, where the last repetition may be cut. It takes
-/// time linear in the list: it knows for each beginning how long its longest end is that is a beginning too.
+/// The length of the shortest list that gives this one if it is repeated, where the last repetition may be
+/// cut. It takes time linear in the list: it knows for each beginning how long its longest end is that is a
+/// beginning too.
 fn period(list: &[String]) -> usize {
     let mut borders: Vec<usize> = Vec::with_capacity(list.len());
     for (i, name) in list.iter().enumerate() {

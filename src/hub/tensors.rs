@@ -73,8 +73,8 @@ impl Tensors {
         if lines.is_empty() { Ok(tensors) } else { Err(TensorsError::Differ(lines)) }
     }
 
-    /// Joins a checkpoint with a mapping for those parameters alone that the checkpoint holds as they are: tensors
-    /// that are missing, unknown or of another shape are left aside.
+    /// Joins a checkpoint with a mapping for those parameters alone that the checkpoint holds as they are:
+    /// tensors that are missing, unknown or of another shape are left aside.
     ///
     /// # Errors
     /// A tensor that should repeat a parameter has other values.

@@ -26,8 +26,8 @@ struct Step {
     mean: Matrix,
 }
 
-/// The steps of a stack. Attentions of one layer that do not read each other's results are one step; those that do
-/// follow each other.
+/// The steps of a stack. Attentions of one layer that do not read each other's results are one step; those
+/// that do follow each other.
 fn steps(layers: &[Heads]) -> Vec<Step> {
     let place = |heads: &Heads| (heads.site.layer, heads.site.round);
     let mut sorted: Vec<&Heads> = layers.iter().collect();
@@ -42,8 +42,8 @@ fn steps(layers: &[Heads]) -> Vec<Step> {
     sorted.chunk_by(|a, b| place(a) == place(b)).map(step).collect()
 }
 
-/// How much of every input position has reached every position after each step, from first to last. A step is a
-/// layer, unless attentions of one layer follow each other.
+/// How much of every input position has reached every position after each step, from first to last. A step is
+/// a layer, unless attentions of one layer follow each other.
 pub fn rollout(layers: &[Heads]) -> Vec<Matrix> {
     rolled(&steps(layers))
 }

@@ -99,8 +99,8 @@ pub struct Site {
     pub sizes: [Option<u64>; 2],
     /// The index of the layer in its stack, counted from 0.
     pub layer: u64,
-    /// How many self-attentions of its layer its inputs went through: those of one layer with the same number are
-    /// parallel.
+    /// How many self-attentions of its layer its inputs went through: those of one layer with the same number
+    /// are parallel.
     pub round: u64,
     /// Its place in the layer, such as `attention.near`, if the layer has several of its kind.
     pub among: Option<String>,
@@ -118,8 +118,8 @@ pub struct Site {
 }
 
 impl Site {
-    /// What it is called in a heading: `decoder attention, layer 3`, followed by its place in the layer if the layer
-    /// has several.
+    /// What it is called in a heading: `decoder attention, layer 3`, followed by its place in the layer if
+    /// the layer has several.
     pub fn title(&self) -> String {
         let among = self.among.as_ref().map(|among| format!(", {among}")).unwrap_or_default();
         format!("{} attention, layer {}{among}", self.kind.word(), self.layer)

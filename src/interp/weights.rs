@@ -247,8 +247,8 @@ impl Weights {
         Ok(Self { vectors, matrices, cubes, kernels, layout: Arc::new(layout), changes: Arc::default() })
     }
 
-    /// The same parameters with low-rank changes of some: `A` starts uniform in `±1/sqrt(in)` and `B` with zeros, so
-    /// that nothing changes at first.
+    /// The same parameters with low-rank changes of some: `A` starts uniform in `±1/sqrt(in)` and `B` with
+    /// zeros, so that nothing changes at first.
     ///
     /// # Errors
     /// One of them is not the weight of a projection.
@@ -283,8 +283,8 @@ impl Weights {
         Ok(self)
     }
 
-    /// The parameters that a plan runs: those with low-rank changes with their changes added. Gradients reach `A` and
-    /// `B` through them.
+    /// The parameters that a plan runs: those with low-rank changes with their changes added. Gradients reach
+    /// `A` and `B` through them.
     pub fn merged(&self) -> Self {
         let mut whole = self.clone();
         let Some(first) = self.changes.iter().flat_map(|change| change.added).min() else { return whole };

@@ -287,8 +287,8 @@ impl Builder {
     }
 }
 
-/// A hash of a module without its name and spans, which makes equal modules quick to find. Of the types only those of
-/// the arguments take part, from which the others follow.
+/// A hash of a module without its name and spans, which makes equal modules quick to find. Of the types only
+/// those of the arguments take part, from which the others follow.
 fn digest(module: &Module) -> u64 {
     let Module { name: _, doc, span: _, role, part, members, args, values, nodes, results } = module;
     let mut hasher = DefaultHasher::new();
@@ -317,8 +317,8 @@ fn digest(module: &Module) -> u64 {
     hasher.finish()
 }
 
-/// A number that is equal for modules whose documentation, members and nodes are equal, whatever the types of their
-/// values, and that few others have.
+/// A number that is equal for modules whose documentation, members and nodes are equal, whatever the types of
+/// their values, and that few others have.
 pub fn code_digest(module: &Module) -> u64 {
     let Module { name: _, doc, span: _, role, part: _, members, args, values: _, nodes, results } = module;
     let nodes = computed(nodes);

@@ -79,7 +79,8 @@ pub struct Dim {
     words: Option<Arc<Extent>>,
 }
 
-/// A product of symbols: how often each occurs, in the order of [`SYMS`]. No sum of costs comes near 255 times.
+/// A product of symbols: how often each occurs, in the order of [`SYMS`]. No sum of costs comes near 255
+/// times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Powers([u8; SYMS.len()]);
 
@@ -121,8 +122,8 @@ impl Ord for Powers {
     }
 }
 
-/// The terms of a polynomial. A graph has several sizes for each value, and nearly all of them have one term, which
-/// needs no memory of its own.
+/// The terms of a polynomial. A graph has several sizes for each value, and nearly all of them have one term,
+/// which needs no memory of its own.
 #[derive(Clone, Debug)]
 enum Terms {
     One((Powers, u128)),

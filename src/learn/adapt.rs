@@ -1,5 +1,5 @@
-//! Low-rank adaptation (Hu et al. 2021): which projections are adapted, and what is added to them as files in the layout
-//! of the library peft.
+//! Low-rank adaptation (Hu et al. 2021): which projections are adapted, and what is added to them as files in
+//! the layout of the library peft.
 
 use std::io;
 use std::path::Path;
@@ -84,8 +84,8 @@ pub fn save(folder: &Path, recipe: &Recipe, weights: &Weights) -> io::Result<()>
     crate::write::create(&folder.join(CONFIG), (text + "\n").as_bytes())
 }
 
-/// The weights of a checkpoint with what was added apart again: those of the trained model, to which the numbers in
-/// the checkpoint's file are added. `merged` are the checkpoint's own.
+/// The weights of a checkpoint with what was added apart again: those of the trained model, to which the
+/// numbers in the checkpoint's file are added. `merged` are the checkpoint's own.
 ///
 /// # Errors
 /// The file is not one of this model, or the trained model is no longer the one that training started from.

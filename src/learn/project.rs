@@ -1,7 +1,7 @@
 //! What of a training project for PyTorch follows from a spec and its recipe.
 //!
-//! [`crate::emit::pytorch::project`] has the files and the words by which their parts are chosen; here each word and each
-//! setting is said for a recipe. What a recipe can say and PyTorch cannot is refused by name.
+//! [`crate::emit::pytorch::project`] has the files and the words by which their parts are chosen; here each
+//! word and each setting is said for a recipe. What a recipe can say and PyTorch cannot is refused by name.
 
 use std::collections::BTreeSet;
 

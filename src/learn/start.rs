@@ -1,8 +1,10 @@
-//! Which parameters of a model training starts with come from one that is trained already, and which start fresh.
+//! Which parameters of a model training starts with come from one that is trained already, and which start
+//! fresh.
 //!
-//! Parameters are found by path, and only in their own shape. Those that are missing or of another shape start fresh
-//! where someone asked for that: by a pattern, or by asking for a new head. Anything else is an obstacle, because a
-//! parameter that is fresh without anyone knowing makes a worse model that looks like a good one.
+//! Parameters are found by path, and only in their own shape. Those that are missing or of another shape
+//! start fresh where someone asked for that: by a pattern, or by asking for a new head. Anything else is an
+//! obstacle, because a parameter that is fresh without anyone knowing makes a worse model that looks like a
+//! good one.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +15,8 @@ use crate::diag::suggest::{most_path_hints, nearest_paths};
 /// The prefix of the paths of a head's parameters.
 pub const HEAD: &str = "head.";
 
-/// The prefix of the parameters with which a head gives its scores. They belong to its task: the classes of words are
-/// not those of texts, even where there are equally many.
+/// The prefix of the parameters with which a head gives its scores. They belong to its task: the classes of
+/// words are not those of texts, even where there are equally many.
 pub const SCORES: &str = "head.output.";
 
 /// The shapes of parameters by path, in the order of files.

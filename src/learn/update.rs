@@ -114,8 +114,8 @@ fn is_inner(path: &str, slot: &Slot) -> bool {
     slot.place.rank == 2 && slot.transposed && path.contains(".blocks.")
 }
 
-/// What distinguishes rules that parameters share: the learning rate, the weight decay and, for Muon, the factor that
-/// the shape determines.
+/// What distinguishes rules that parameters share: the learning rate, the weight decay and, for Muon, the
+/// factor that the shape determines.
 type Key = (f64, f64, Option<f64>);
 
 /// The rule of one parameter, and the key by which parameters share rules.

@@ -32,8 +32,8 @@ enum Prepared<'a> {
 /// The modules of parts that call sites of a stack share, each built once.
 #[derive(Default)]
 pub struct BuiltModules<'a> {
-    /// By the part's place in memory and, where initial values depend on paths, the name of the call site; with the
-    /// positional scheme, which is part of an attention's module.
+    /// By the part's place in memory and, where initial values depend on paths, the name of the call site;
+    /// with the positional scheme, which is part of an attention's module.
     modules: BTreeMap<(*const Part, &'a str), Vec<(&'a Position, PartModule)>>,
 }
 

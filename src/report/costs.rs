@@ -101,7 +101,8 @@ names! {
     Norm = "norm", "  norm", Parameters;
     /// Parameters of the head
     Head = "head", "  head", Parameters;
-    /// Numbers that training does not change, such as the bias of a router's choice; parameters leave them out
+    /// Numbers that training does not change, such as the bias of a router's choice; parameters leave them
+    /// out
     Buffers = "buffers", "buffers", Parameters;
     /// Operations of one forward pass, with attention over all pairs
     Flops = "flops", "FLOPs", Operations;

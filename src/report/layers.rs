@@ -27,8 +27,8 @@ pub struct Layers {
     pub rows: Vec<Row>,
     /// The row of the whole model.
     pub total: Row,
-    /// Elements of tensors that training does not change. They are not among the parameters, and files of weights
-    /// hold them all the same.
+    /// Elements of tensors that training does not change. They are not among the parameters, and files of
+    /// weights hold them all the same.
     #[serde(serialize_with = "serialize_count")]
     pub buffers: u128,
 }

@@ -147,7 +147,8 @@ fn during(
     found: &mut Peaks,
 ) -> u128 {
     if let Op::Attention(attention) = &node.op {
-        // Attention scores are computed even if nothing reads them, additive ones from the sums of queries and keys.
+        // Attention scores are computed even if nothing reads them, additive ones from the sums of queries
+        // and keys.
         let scores = node.outputs.get(1).map_or(0, |id| size(module, *id, lengths));
         let width = node.inputs.first().and_then(|id| module.value(*id).ty.last());
         let sums = match attention.score {

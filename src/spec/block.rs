@@ -116,20 +116,22 @@ pub struct Site<'a> {
     pub embedding: Option<&'a Position>,
 }
 
-/// The most call sites that the different blocks of a stack may have together: several times those of the largest models,
-/// whose layers are nearly all alike, and few enough that a spec is checked in a tenth of a second.
+/// The most call sites that the different blocks of a stack may have together: several times those of the
+/// largest models, whose layers are nearly all alike, and few enough that a spec is checked in a tenth of a
+/// second.
 pub const MAX_CALLS: usize = 4_096;
 
 /// A tree and the part that it describes; `None` after an error, which has been reported.
 type DecodedPart = (Node, Option<Arc<Part>>);
 
-/// The parts of a stack that have been decoded, so that a text that describes many call sites is decoded once.
+/// The parts of a stack that have been decoded, so that a text that describes many call sites is decoded
+/// once.
 #[derive(Default)]
 pub struct DecodedParts {
     /// By kind, place and digest of the tree.
     parts: BTreeMap<(PartKind, Span, u64), Vec<DecodedPart>>,
-    /// The digests of what parts are when they are written in full, by their places in memory, which they keep as long
-    /// as `parts` has them.
+    /// The digests of what parts are when they are written in full, by their places in memory, which they
+    /// keep as long as `parts` has them.
     digests: BTreeMap<*const Part, u64>,
 }
 
@@ -172,7 +174,8 @@ pub enum Decoded {
     Equation,
 }
 
-/// Decodes one kind of block from its merged tree. `used` collects what has an effect, `known` what was decoded.
+/// Decodes one kind of block from its merged tree. `used` collects what has an effect, `known` what was
+/// decoded.
 pub fn decode(
     tree: &Node,
     name: Option<&str>,

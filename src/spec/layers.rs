@@ -53,8 +53,8 @@ struct Range {
 pub struct Plan {
     /// The runs, which together are all layers; `None` after an error.
     pub runs: Option<Vec<Run>>,
-    /// Without runs, the trees of all named blocks, or the base if there are none, and for each range the first of
-    /// these trees with the changes of the range.
+    /// Without runs, the trees of all named blocks, or the base if there are none, and for each range the
+    /// first of these trees with the changes of the range.
     pub trees: Vec<(Option<String>, Node)>,
 }
 
@@ -83,8 +83,8 @@ pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>
     }
 }
 
-/// The trees of all named blocks, or the base if there are none, and for each range the first of these trees with the
-/// changes of the range.
+/// The trees of all named blocks, or the base if there are none, and for each range the first of these trees
+/// with the changes of the range.
 fn trees(
     named: Option<Vec<(&str, Span, &Node)>>,
     ranges: &[Range],
@@ -202,8 +202,8 @@ fn pattern(
     Some(cycle)
 }
 
-/// Reports the blocks that no layer has. Called only if all names that are `called` are known, because a misspelled
-/// name may be that of such a block.
+/// Reports the blocks that no layer has. Called only if all names that are `called` are known, because a
+/// misspelled name may be that of such a block.
 fn report_idle(
     blocks: &[(&str, Span, &Node)],
     called: &[&str],

@@ -71,8 +71,8 @@ pub fn calls(node: &Node, wirings: &[Equation], has_memory: bool, sources: &Sour
     }
 }
 
-/// What looks like a call in a text that is no equation, `norm(` or `attention[local](`, under every name that the call
-/// may have.
+/// What looks like a call in a text that is no equation, `norm(` or `attention[local](`, under every name
+/// that the call may have.
 fn calls_in(text: &str) -> Vec<(String, PartKind)> {
     let mut names = Vec::new();
     let mut met: BTreeMap<&str, usize> = BTreeMap::new();

@@ -143,8 +143,8 @@ impl Used {
     }
 }
 
-/// The names of the blocks that layers may have, those in `pattern` and `runs`; `None` if there is neither, so
-/// that any block may have layers.
+/// The names of the blocks that layers may have, those in `pattern` and `runs`; `None` if there is neither,
+/// so that any block may have layers.
 fn with_layers(stack: &Node) -> Option<BTreeSet<&str>> {
     fn items(node: &Node) -> &[Node] {
         match &node.kind {

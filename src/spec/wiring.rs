@@ -469,8 +469,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     /// Reports assigned values that are never read, because their parts would have no effect.
     fn report_unused(&mut self, equation: &Equation, stream: &str) {
-        // From the last statement to the first: the names that a later one reads before it assigns them, and those
-        // that a later one assigns.
+        // From the last statement to the first: the names that a later one reads before it assigns them, and
+        // those that a later one assigns.
         let mut read: BTreeSet<&str> = BTreeSet::new();
         let mut assigned: BTreeSet<&str> = BTreeSet::new();
         let mut unused = Vec::new();

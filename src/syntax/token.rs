@@ -1,7 +1,8 @@
 //! The tokens of expressions and equations.
 //!
-//! The small languages share numbers, names, marks and comments, so they share this file; formulas have a few marks
-//! more. Comments begin with `#` or `//` and end at the end of the line. TextPlaces are byte ranges of the scalar's text.
+//! The small languages share numbers, names, marks and comments, so they share this file; formulas have a few
+//! marks more. Comments begin with `#` or `//` and end at the end of the line. TextPlaces are byte ranges of
+//! the scalar's text.
 
 use std::ops::Range;
 
@@ -44,7 +45,8 @@ pub enum Language {
     Numbers,
     /// Those of numbers, which may end in a unit (see [`UNITS`]): amounts on the command line.
     Amounts,
-    /// Those of formulas: comparisons, texts in quotes, and names with any letters and with numbers after a dot.
+    /// Those of formulas: comparisons, texts in quotes, and names with any letters and with numbers after a
+    /// dot.
     Formulas,
 }
 
@@ -68,7 +70,8 @@ pub fn unit_of(text: &str) -> (&str, i128) {
     found.unwrap_or((text, 1))
 }
 
-/// The amount that was probably meant by one whose unit is in other letters, or is that of another system: `350m`, `3GB`.
+/// The amount that was probably meant by one whose unit is in other letters, or is that of another system:
+/// `350m`, `3GB`.
 fn meant_amount(text: &str) -> Option<String> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = text.strip_prefix(number)?.to_ascii_lowercase();

@@ -161,8 +161,8 @@ impl Node {
         self.span == other.span && same_kind
     }
 
-    /// A number that is equal for trees that decode alike ([`Node::is_written_as`]), so that equal ones among many
-    /// are found without comparing each with each.
+    /// A number that is equal for trees that decode alike ([`Node::is_written_as`]), so that equal ones among
+    /// many are found without comparing each with each.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         match &self.kind {
@@ -241,8 +241,8 @@ pub struct TextPlaces {
 enum Exact {
     /// The text begins at this offset of the source and is unchanged there.
     From(usize),
-    /// For each line of the text where it begins in the text, its bytes without blanks at the end, and where those
-    /// begin in the source.
+    /// For each line of the text where it begins in the text, its bytes without blanks at the end, and where
+    /// those begin in the source.
     Lines(Vec<BlockLine>),
     /// No part of the text has a place of its own.
     No,
@@ -263,8 +263,8 @@ impl TextPlaces {
         Self { span: node.span, exact: Exact::of(sources, node).unwrap_or(Exact::No) }
     }
 
-    /// The place of a byte range of the text. A range that ends where the text ends may be empty; it is then the
-    /// place after the last character.
+    /// The place of a byte range of the text. A range that ends where the text ends may be empty; it is then
+    /// the place after the last character.
     pub fn span(&self, range: &Range<usize>) -> Span {
         let found = match &self.exact {
             Exact::From(base) => Some((base.saturating_add(range.start), base.saturating_add(range.end))),

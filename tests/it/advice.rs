@@ -1,5 +1,5 @@
-//! Suggestions are followed by a program: what `help:` says to rename or to move is renamed or moved, and the checker
-//! must accept it there.
+//! Suggestions are followed by a program: what `help:` says to rename or to move is renamed or moved, and the
+//! checker must accept it there.
 
 use std::collections::BTreeSet;
 
@@ -261,8 +261,8 @@ fn without(tree: &Node, path: &[String]) -> Option<(Node, Entry)> {
     Some((Node::map(entries, tree.span), e))
 }
 
-/// Every key of every valid file, written at the top of the file instead of in its place: the suggestion leads to a
-/// place where it is accepted.
+/// Every key of every valid file, written at the top of the file instead of in its place: the suggestion
+/// leads to a place where it is accepted.
 #[test]
 fn a_key_at_the_top_is_led_to_a_place_that_takes_it() {
     let (mut count, mut all, mut wrong) = (0, 0, Vec::new());

@@ -1,5 +1,5 @@
-//! What a beginner meets: suggestions for commands and names, ideas that lie outside the language, and recipes
-//! that come with trafoc.
+//! What a beginner meets: suggestions for commands and names, ideas that lie outside the language, and
+//! recipes that come with trafoc.
 
 use std::path::Path;
 

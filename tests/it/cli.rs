@@ -26,8 +26,8 @@ impl From<Output> for Printed {
     }
 }
 
-/// Keeps the JSON that the program has printed for `cargo test -p trafoc-schema`, which validates all of it. What an
-/// earlier build has printed is removed.
+/// Keeps the JSON that the program has printed for `cargo test -p trafoc-schema`, which validates all of it.
+/// What an earlier build has printed is removed.
 pub fn kept(output: Output) -> Output {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let is_kept = |start: &&str| output.stdout.starts_with(start.as_bytes());

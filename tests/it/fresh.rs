@@ -1,9 +1,9 @@
 //! What is emitted for `specs/` equals what is in `generated/`. A file that differs is written again, so
 //! that the next run passes; on CI the test only fails.
 //!
-//! `generated/` has one file for each architecture. Specs of the same architecture differ in dropout and in where
-//! weights start only, so their files would be nearly the same text; the first by name is there. `tests/emitted`
-//! compiles and runs what is emitted for all of them.
+//! `generated/` has one file for each architecture. Specs of the same architecture differ in dropout and in
+//! where weights start only, so their files would be nearly the same text; the first by name is there.
+//! `tests/emitted` compiles and runs what is emitted for all of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,8 +1,8 @@
-//! Large specs that are valid: the memory that checking one takes grows with its text and stays small, and what many
-//! call sites share is decoded and lowered once.
+//! Large specs that are valid: the memory that checking one takes grows with its text and stays small, and
+//! what many call sites share is decoded and lowered once.
 //!
-//! The heap is that of a process, so every text is compiled in one of its own: this test program starts itself again,
-//! with a variable that names the text. Without the variable, [`one_text`] does nothing.
+//! The heap is that of a process, so every text is compiled in one of its own: this test program starts
+//! itself again, with a variable that names the text. Without the variable, [`one_text`] does nothing.
 
 use std::fmt::Write;
 use std::process::Command;

@@ -2,7 +2,8 @@
 
 use crate::cli::trafoc_in;
 
-/// Every option that names a file to write: what trafoc wrote is replaced, and nothing else without `--force`.
+/// Every option that names a file to write: what trafoc wrote is replaced, and nothing else without
+/// `--force`.
 #[test]
 fn no_file_is_lost_that_trafoc_did_not_write() {
     let folder = tempfile::tempdir().unwrap();

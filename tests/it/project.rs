@@ -1,5 +1,5 @@
-//! Projects that train with PyTorch: what is written for a recipe, and what is refused. `tests/pytorch/project.py` runs
-//! them.
+//! Projects that train with PyTorch: what is written for a recipe, and what is refused.
+//! `tests/pytorch/project.py` runs them.
 
 use std::fs;
 
@@ -8,7 +8,8 @@ use crate::pytorch::outside_strings;
 
 const BUILD: [&str; 4] = ["build", "--target", "pytorch", "--recipe"];
 
-/// A project has the files of its README, the settings of its recipe, and nothing that only other recipes need.
+/// A project has the files of its README, the settings of its recipe, and nothing that only other recipes
+/// need.
 #[test]
 fn a_project_has_what_its_recipe_needs() {
     let folder = tempfile::tempdir().unwrap();

@@ -88,8 +88,8 @@ fn dependencies_run_one_way() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Calls that open a file. Those that read are in `src/read.rs`, which refuses pipes and devices and bounds what is
-/// read; those that write are in `src/write.rs`, which replaces files as a whole.
+/// Calls that open a file. Those that read are in `src/read.rs`, which refuses pipes and devices and bounds
+/// what is read; those that write are in `src/write.rs`, which replaces files as a whole.
 const OPENING: &[&str] = &[
     "File::open(",
     "File::create(",
@@ -161,8 +161,8 @@ fn a_new_op_needs_an_arm_in_four_files() {
     assert_eq!(arms, ARMS);
 }
 
-/// A norm is a file and a row of its slot, whether it is a layer or made of ops: elsewhere at most one is named, which
-/// is a default or the absent one.
+/// A norm is a file and a row of its slot, whether it is a layer or made of ops: elsewhere at most one is
+/// named, which is a default or the absent one.
 #[test]
 fn a_new_norm_needs_a_file_and_a_row() {
     const SLOT: &str = "src/parts/norm/mod.rs";
@@ -338,7 +338,8 @@ fn nothing_after_the_spec_decides_by_a_name() {
     assert!(idle.is_empty(), "no longer there: {idle:?}");
 }
 
-/// The modules that neither index nor calculate with numbers that may overflow; `src/lib.rs` has clippy check them.
+/// The modules that neither index nor calculate with numbers that may overflow; `src/lib.rs` has clippy check
+/// them.
 const CAREFUL: &[&str] = &[
     "diag",
     "field",

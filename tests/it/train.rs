@@ -305,7 +305,8 @@ fn a_finished_run_is_left_as_it_is_and_another_recipe_is_refused() {
     assert!(again.err.contains("is already the folder of a run"), "{}", again.err);
 }
 
-/// A run that was ended before its first checkpoint begins again, with what it was given then or is given now.
+/// A run that was ended before its first checkpoint begins again, with what it was given then or is given
+/// now.
 #[test]
 fn a_run_without_a_checkpoint_begins_again() {
     let place = Folder::new();

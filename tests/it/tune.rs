@@ -1,5 +1,5 @@
-//! Fine-tuning: a trained body, and a new head, as PyTorch computes it (`tests/tune/make.py`), and every way in which
-//! it could silently be something else.
+//! Fine-tuning: a trained body, and a new head, as PyTorch computes it (`tests/tune/make.py`), and every way
+//! in which it could silently be something else.
 
 use std::path::Path;
 
@@ -65,8 +65,8 @@ fn losses_are_those_of_pytorch() {
 /// Rank 4 on queries and values.
 const LORA: &str = "adapt={lora: {rank: 4, alpha: 8, on: [\"*.query\", \"*.value\"]}}";
 
-/// What is added to a body is in a file of its own, as peft has it, a checkpoint's weights have it added already, and a
-/// run that was interrupted goes on as if it had not been.
+/// What is added to a body is in a file of its own, as peft has it, a checkpoint's weights have it added
+/// already, and a run that was interrupted goes on as if it had not been.
 #[test]
 fn what_is_added_is_saved_alone_and_merged() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,8 +116,8 @@ fn a_vocabulary_gives_the_ids_of_its_library() {
     assert_eq!(all.len(), 36);
 }
 
-/// What is taken over and what is fresh is said, and the result is a model like any other: it is evaluated, predicts
-/// with the names of its classes, and is exported with them.
+/// What is taken over and what is fresh is said, and the result is a model like any other: it is evaluated,
+/// predicts with the names of its classes, and is exported with them.
 #[test]
 fn a_new_head_is_said_used_and_exported() {
     let folder = tempfile::tempdir().unwrap();
@@ -171,8 +171,8 @@ fn a_spec_of_ones_own_starts_from_a_body() {
     }
 }
 
-/// Frozen parameters keep their numbers and no state of the optimizer, and a forecast counts neither their gradients nor
-/// what a backward pass would keep for them.
+/// Frozen parameters keep their numbers and no state of the optimizer, and a forecast counts neither their
+/// gradients nor what a backward pass would keep for them.
 #[test]
 fn what_is_frozen_costs_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -204,7 +204,8 @@ fn what_is_frozen_costs_nothing() {
     assert_ne!(of_batch(&whole.1), of_batch(&part.1));
 }
 
-/// `--from-scratch` starts from other weights than the directory's, and an interrupted start begins the same again.
+/// `--from-scratch` starts from other weights than the directory's, and an interrupted start begins the same
+/// again.
 #[test]
 fn from_scratch_is_another_start() {
     let folder = tempfile::tempdir().unwrap();
@@ -215,8 +216,8 @@ fn from_scratch_is_another_start() {
     assert!((first - there).abs() > 1e-4, "{first}");
 }
 
-/// `tests/tune/refused`: command lines that must not train, each in a file; what they say is a snapshot. Of several
-/// that follow one another, only the last one fails.
+/// `tests/tune/refused`: command lines that must not train, each in a file; what they say is a snapshot. Of
+/// several that follow one another, only the last one fails.
 #[test]
 fn what_would_be_silently_wrong_is_refused() {
     let mut settings = insta::Settings::clone_current();

@@ -97,11 +97,12 @@ impl Kernels for Flex {
     }
 }
 
-/// The most numbers of a matrix that is multiplied with a row here. Of 64 x 512 the kernel takes 0.6 of the time of
-/// burn's product, of 768 x 768 more than burn's.
+/// The most numbers of a matrix that is multiplied with a row here. Of 64 x 512 the kernel takes 0.6 of the
+/// time of burn's product, of 768 x 768 more than burn's.
 const LARGEST_MATRIX: usize = 1 << 16;
 
-/// Whether one row is multiplied with a small matrix, where calling burn's product costs more than the product.
+/// Whether one row is multiplied with a small matrix, where calling burn's product costs more than the
+/// product.
 fn is_small_product(x: &FlexTensor, matrix: &FlexTensor) -> bool {
     x.shape().first() == Some(&1)
         && matrix.shape().iter().product::<usize>() <= LARGEST_MATRIX

@@ -25,7 +25,8 @@ pub fn merge(graph: &Graph) -> Merged {
     let mut names: Vec<Vec<String>> = Vec::new();
     let mut origins: Vec<Vec<Span>> = Vec::new();
     let mut ids: BTreeMap<usize, ModuleId> = BTreeMap::new();
-    // Places in `kept` by digest: comparing every module with every other one would take minutes for thousands of blocks.
+    // Places in `kept` by digest: comparing every module with every other one would take minutes for
+    // thousands of blocks.
     let mut known: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     let new_id = |ids: &BTreeMap<usize, ModuleId>, id: ModuleId| ids.get(&id.0).copied().unwrap_or(id);
     for (index, module) in graph.modules.iter().enumerate() {
@@ -112,8 +113,8 @@ fn is_same_code(a: &Module, b: &Module) -> bool {
         && a.results == b.results
 }
 
-/// Whether code that works on one type works on the other. Types differ by rank and by fixed sizes; a mask may
-/// always be absent, and its axes of length 1 stretch.
+/// Whether code that works on one type works on the other. Types differ by rank and by fixed sizes; a mask
+/// may always be absent, and its axes of length 1 stretch.
 pub fn is_same_type(a: &Type, b: &Type) -> bool {
     let is_mask = a.dtype == DType::Bool;
     let same_dims = a
@@ -137,8 +138,8 @@ fn widen(module: &mut Module, other: &Module) {
     }
 }
 
-/// A merged module is called by the words that all its names end in, if no other module has that name. The model
-/// keeps its name, whose digits are the author's.
+/// A merged module is called by the words that all its names end in, if no other module has that name. The
+/// model keeps its name, whose digits are the author's.
 fn rename(modules: &mut [Module], names: &[Vec<String>], root: ModuleId) {
     for (at, all) in names.iter().enumerate().filter(|(at, _)| *at != root.0) {
         let [first, rest @ ..] = all.as_slice() else { continue };

@@ -1,7 +1,7 @@
 //! The names of values in a body.
 //!
-//! Values keep the author's variable name, which later values may take again (`x = ...`) if the earlier one is no
-//! longer needed; otherwise the value's own unique name is used.
+//! Values keep the author's variable name, which later values may take again (`x = ...`) if the earlier one
+//! is no longer needed; otherwise the value's own unique name is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use super::syntax::{Expr, Stmt, Target};
 use crate::ir::{Module, ValueId};
 use crate::lower::Bug;
 
-/// Gives every value of a body its name. `names` are those of its parameters; the body uses the names in `reserved`
-/// for other things.
+/// Gives every value of a body its name. `names` are those of its parameters; the body uses the names in
+/// `reserved` for other things.
 ///
 /// # Errors
 /// A fault of trafoc: a value is used that has no name.

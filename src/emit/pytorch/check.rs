@@ -1,5 +1,6 @@
-//! Checks the text of a file as Python's tokenizer would, before it is written: strings end, brackets match, lines are
-//! indented in whole steps, and nothing but a name, a number or a sign is outside of strings and comments.
+//! Checks the text of a file as Python's tokenizer would, before it is written: strings end, brackets match,
+//! lines are indented in whole steps, and nothing but a name, a number or a sign is outside of strings and
+//! comments.
 
 /// Reads a file token by token.
 ///

@@ -83,7 +83,8 @@ impl<'a> File<'a> {
         self.causal.contains(&(id, value))
     }
 
-    /// The shape of a value as documentation has it. A mask that hides the future differs from query to query.
+    /// The shape of a value as documentation has it. A mask that hides the future differs from query to
+    /// query.
     pub fn shape_of(&self, id: ModuleId, value: ValueId) -> String {
         let ty = &self.values(id).value(value).ty;
         match ty.shape.as_slice() {

@@ -1,4 +1,5 @@
-//! Layers: the expression that creates them, how their fresh weights are drawn, and the one that applies them.
+//! Layers: the expression that creates them, how their fresh weights are drawn, and the one that applies
+//! them.
 
 use super::file::File;
 use super::name;
@@ -73,8 +74,8 @@ pub fn build(layer: &Layer, file: &File<'_>, init: &dyn Fn(&Init, usize) -> Expr
     })
 }
 
-/// The distributions of a layer's fresh weights, each with the number of axes that it fills. Those of norms are
-/// torch's own.
+/// The distributions of a layer's fresh weights, each with the number of axes that it fills. Those of norms
+/// are torch's own.
 pub fn inits(layer: &Layer) -> Vec<(&Init, usize)> {
     match layer {
         Layer::Linear { bias, init, bias_init, .. } => std::iter::once((init, 2))
@@ -88,8 +89,8 @@ pub fn inits(layer: &Layer) -> Vec<(&Init, usize)> {
     }
 }
 
-/// How a tensor is filled: the function, and its arguments after the tensor. `width` is the length of a tensor with
-/// one axis, which counts as both of its fans.
+/// How a tensor is filled: the function, and its arguments after the tensor. `width` is the length of a
+/// tensor with one axis, which counts as both of its fans.
 fn fill(init: &Init, file: &File<'_>, width: Option<u64>) -> (Expr, Vec<(&'static str, Expr)>) {
     let nn_init = |name: &str| Expr::nn("init").attr(name);
     let number = Expr::Float;

@@ -42,7 +42,8 @@ pub fn write(file: &File<'_>, id: ModuleId) -> Result<Item, Bug> {
     Ok(Item::Def(def))
 }
 
-/// Lets a method read `Config`: the module keeps it, and a method that reads it more than once has a variable for it.
+/// Lets a method read `Config`: the module keeps it, and a method that reads it more than once has a variable
+/// for it.
 pub fn keep_config(class: &mut Class, body: &mut Vec<Stmt>) {
     let uses = uses_of_config(body);
     if uses == 0 {

@@ -1,8 +1,9 @@
 //! Names: from the program's to Python's, in one place.
 //!
-//! A name of the program becomes one of Python here, and only this file knows which names Python, PyTorch and the
-//! emitted file need for themselves. Members keep their names in any case, because these are the keys of weights in
-//! files: what cannot be an attribute is registered under its name and read by it ([`is_attribute`]).
+//! A name of the program becomes one of Python here, and only this file knows which names Python, PyTorch and
+//! the emitted file need for themselves. Members keep their names in any case, because these are the keys of
+//! weights in files: what cannot be an attribute is registered under its name and read by it
+//! ([`is_attribute`]).
 
 use crate::emit::program::name::bounded;
 

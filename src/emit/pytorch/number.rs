@@ -27,8 +27,8 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// A line of an author's text that may be in a docstring or a comment: without characters that end a line, turn the
-/// direction of the text around, or end the string.
+/// A line of an author's text that may be in a docstring or a comment: without characters that end a line,
+/// turn the direction of the text around, or end the string.
 pub fn harmless(line: &str) -> String {
     let is_hidden = |c: char| {
         c.is_control()

@@ -1,6 +1,7 @@
 //! Every op as an expression.
 //!
-//! Masks are True where a key is seen, as PyTorch has them; those of the graph are true where a key is hidden.
+//! Masks are True where a key is seen, as PyTorch has them; those of the graph are true where a key is
+//! hidden.
 
 use super::function::Function;
 use super::layer::is_none;
@@ -19,7 +20,8 @@ use crate::lower::Bug;
 /// The expression of an op.
 ///
 /// # Errors
-/// A fault of trafoc: the op has other inputs than it takes, or is one for which a program has another action.
+/// A fault of trafoc: the op has other inputs than it takes, or is one for which a program has another
+/// action.
 pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr, Bug> {
     let runtime = |name: &'static str, arguments: Vec<Expr>| Expr::Runtime(name).call(arguments);
     Ok(match op {
@@ -130,8 +132,8 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let [x, cos, sin] = wanted.inputs(op)?;
             runtime(name, vec![f.operand(x), f.operand(cos), f.operand(sin)])
         }
-        // Appending to a cache is another action of the program. A model that does not decode step by step has no
-        // caches, so nothing comes before these keys and values.
+        // Appending to a cache is another action of the program. A model that does not decode step by step
+        // has no caches, so nothing comes before these keys and values.
         Op::Cache => {
             let [x] = wanted.inputs(op)?;
             f.operand(x)
@@ -379,8 +381,8 @@ fn seen(f: &Function<'_>, condition: Hidden, query: Expr, key: Expr) -> Expr {
     }
 }
 
-/// `attention(q, k, v, mask, causal=True)`. Where its weights are wanted, or it has a softcap, sinks or additive
-/// scores, the weights are computed apart from the sum.
+/// `attention(q, k, v, mask, causal=True)`. Where its weights are wanted, or it has a softcap, sinks or
+/// additive scores, the weights are computed apart from the sum.
 fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Operands<'_>) -> Result<Expr, Bug> {
     let Attention { score, scale, softcap, causal, dropout, has_mask, has_bias, has_sinks } = attention;
     let too_few = || Bug("attention has too few inputs in the emitted program".to_owned());

@@ -1,7 +1,8 @@
-//! Prints Python as `ruff format` leaves it: 88 columns, and brackets that are opened only where a line is too long.
+//! Prints Python as `ruff format` leaves it: 88 columns, and brackets that are opened only where a line is
+//! too long.
 //!
-//! What is too long is broken in the order of ruff's rules: the arguments of a call go to a line of their own, then to
-//! one line each with a comma at the end; operators go to the beginning of lines in parentheses.
+//! What is too long is broken in the order of ruff's rules: the arguments of a call go to a line of their
+//! own, then to one line each with a comma at the end; operators go to the beginning of lines in parentheses.
 
 use super::number::{float, quoted};
 use super::syntax::{Argument, Class, Def, Expr, Item, Parameter, Sign, Stmt, Strength, Target};
@@ -245,7 +246,8 @@ impl<'a> Printer<'a> {
         broken.iter().for_each(|text| self.line(indent, text));
     }
 
-    /// One operator, of whose right operand what is in parentheses is broken, without parentheses around both.
+    /// One operator, of whose right operand what is in parentheses is broken, without parentheses around
+    /// both.
     fn right_broken(&self, head: &str, value: &Expr, tail: &str, indent: usize) -> Option<Vec<String>> {
         let Expr::Binary(sign, left, right) = value else { return None };
         let strength = sign.strength();
@@ -267,8 +269,8 @@ impl<'a> Printer<'a> {
         lines.iter().all(fits).then_some(lines)
     }
 
-    /// An expression over several lines. `inner` is the indentation of the first, in addition to `indent`, from which
-    /// lines are not indented here.
+    /// An expression over several lines. `inner` is the indentation of the first, in addition to `indent`,
+    /// from which lines are not indented here.
     fn broken<'e>(
         &self,
         head: &str,

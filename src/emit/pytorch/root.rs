@@ -1,4 +1,5 @@
-//! The model itself: `forward`, `encode` and `decode`, its cache, fresh weights, and the stacks that are sharded.
+//! The model itself: `forward`, `encode` and `decode`, its cache, fresh weights, and the stacks that are
+//! sharded.
 
 use super::file::File;
 use super::function::{parameter as name_of, tensor_type};
@@ -103,7 +104,8 @@ fn returns(file: &File<'_>, results: &[ValueId]) -> Expr {
     result_type(file, id, results)
 }
 
-/// The parameters of a function of the model: those that must be given, then the others, each with its default.
+/// The parameters of a function of the model: those that must be given, then the others, each with its
+/// default.
 fn signature(file: &File<'_>, parameters: &[ValueId]) -> Vec<Parameter> {
     let root = file.program.graph.root();
     let (optional, required): (Vec<&ValueId>, Vec<&ValueId>) =

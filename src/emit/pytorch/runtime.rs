@@ -1,5 +1,5 @@
-//! The Python that emitted models call, as files that Python's own tools check: the names each defines, what it needs
-//! of the others, and the text of those that a model uses.
+//! The Python that emitted models call, as files that Python's own tools check: the names each defines, what
+//! it needs of the others, and the text of those that a model uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! The body of one function: statements of the program in, statements of Python out.
 //!
-//! A statement that may be folded becomes part of the expression that uses its value, as long as the line stays
-//! readable; any other gets a variable.
+//! A statement that may be folded becomes part of the expression that uses its value, as long as the line
+//! stays readable; any other gets a variable.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! Python as data: the expressions and statements that an emitted file consists of.
 //!
 //! Names of the program are not text yet: a value is a [`Expr::Value`] until the whole body is known and
-//! `body` chooses its name, and a number of `Config` is an [`Expr::Constant`] until it is known where it is read.
-//! What a file must import or define follows from its finished tree ([`Expr::visit`]).
+//! `body` chooses its name, and a number of `Config` is an [`Expr::Constant`] until it is known where it is
+//! read. What a file must import or define follows from its finished tree ([`Expr::visit`]).
 
 use crate::emit::program::constants::{ConstantId, TableId};
 use crate::ir::ValueId;

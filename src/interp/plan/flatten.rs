@@ -51,8 +51,8 @@ pub(super) struct Flat<'a> {
     applied: usize,
 }
 
-/// The names that an applied layer or module shares with another value than its result, as the table `tokens` of an
-/// embedding does with the ids `tokens` that it looks up.
+/// The names that an applied layer or module shares with another value than its result, as the table `tokens`
+/// of an embedding does with the ids `tokens` that it looks up.
 fn taken(module: &Module) -> Vec<&str> {
     let applied = |op: &Op| match op {
         Op::Layer { member } | Op::Call { member } => Some(module.member(*member).name.as_str()),

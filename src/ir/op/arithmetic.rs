@@ -66,7 +66,8 @@ impl Activation {
     }
 }
 
-/// What follows from computing each element of a tensor with this number of operations, from the element alone.
+/// What follows from computing each element of a tensor with this number of operations, from the element
+/// alone.
 macro_rules! each_element {
     (|$self:ident| $operations:expr) => {
         fn infer(&$self, given: &Given<'_>) -> Types {

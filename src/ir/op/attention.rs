@@ -44,8 +44,8 @@ pub enum Score {
 }
 
 impl Attention {
-    /// Whether there are the optional inputs: mask, bias, sinks and the weights of additive scores. They follow
-    /// queries, keys and values.
+    /// Whether there are the optional inputs: mask, bias, sinks and the weights of additive scores. They
+    /// follow queries, keys and values.
     fn optional(&self) -> [bool; 4] {
         [self.has_mask, self.has_bias, self.has_sinks, self.score == Score::Additive]
     }

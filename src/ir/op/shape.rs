@@ -45,7 +45,8 @@ impl Meaning for Slice {
     }
 }
 
-/// What follows from joining inputs in new memory: each gets its share of the gradient, and a picture shows a step.
+/// What follows from joining inputs in new memory: each gets its share of the gradient, and a picture shows a
+/// step.
 macro_rules! joins {
     ($label:literal) => {
         fn work(&self, site: &Site<'_>) -> Work {

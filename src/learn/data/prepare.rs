@@ -24,8 +24,8 @@ use crate::parts::{Embed, Head};
 use crate::source::{SourceMap, Span};
 use crate::spec::ModelSpec;
 
-/// Reads the files that a recipe names. The recipe has been checked against the spec before. Training that starts
-/// from a trained model takes over what it brings along.
+/// Reads the files that a recipe names. The recipe has been checked against the spec before. Training that
+/// starts from a trained model takes over what it brings along.
 ///
 /// # Errors
 /// A file cannot be read, or does not hold what the task needs; the diagnostics are in the sink.
@@ -304,7 +304,8 @@ impl Plan<'_> {
         }
     }
 
-    /// The names of the classes by index: those of the head that training continues with, else those of the data.
+    /// The names of the classes by index: those of the head that training continues with, else those of the
+    /// data.
     fn named(&self, found: BTreeSet<String>, sink: &mut Sink) -> Vec<String> {
         let own = &self.inherited.classes;
         if own.is_empty() || classes(self.spec).is_none() {

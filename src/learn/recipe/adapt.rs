@@ -43,8 +43,8 @@ impl Lora {
 }
 
 slot! {
-    /// How a trained model is adapted. Its own weights stay as they are; trained is what is added to them, and
-    /// what starts fresh, such as a new head.
+    /// How a trained model is adapted. Its own weights stay as they are; trained is what is added to them,
+    /// and what starts fresh, such as a new head.
     pub enum Adapt as "adapt" {
         /// Low-rank changes of projections.
         "lora" => Lora(Lora),

@@ -369,7 +369,8 @@ impl Agreement<'_> {
 }
 
 impl Agreement<'_> {
-    /// Reports an adaptation of nothing: patterns that match no projection, and a model that is not trained yet.
+    /// Reports an adaptation of nothing: patterns that match no projection, and a model that is not trained
+    /// yet.
     fn adapted(&self, sink: &mut Sink) {
         let Some(lora) = self.recipe.lora() else { return };
         if matches!(self.body.start, Weights::Fresh) {
@@ -432,8 +433,9 @@ impl Agreement<'_> {
     }
 }
 
-/// The pattern that is most similar to one that matches nothing, and matches a path. Of a pattern with `*` only what comes
-/// before the first is compared with the beginnings of paths, or what comes after the last with their ends.
+/// The pattern that is most similar to one that matches nothing, and matches a path. Of a pattern with `*`
+/// only what comes before the first is compared with the beginnings of paths, or what comes after the last
+/// with their ends.
 fn nearest<'p>(pattern: &str, known: impl Iterator<Item = &'p String>) -> Option<String> {
     let words: Vec<&str> = pattern.split('.').collect();
     let is_open = |word: &&str| word.contains('*');

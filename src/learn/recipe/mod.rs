@@ -63,8 +63,8 @@ record! {
         /// How text is divided into tokens. Required unless the input is an image, or training starts from a
         /// model that has a tokenizer.
         tokens: Option<Tokens> = absent;
-        /// The trained model from whose weights training starts. A run or a Hugging Face model directory starts
-        /// from its own weights unless `--from-scratch` is given, any other spec from random ones.
+        /// The trained model from whose weights training starts. A run or a Hugging Face model directory
+        /// starts from its own weights unless `--from-scratch` is given, any other spec from random ones.
         start: Option<Start> = absent;
         /// How gradients change parameters.
         optimizer: Optimizer = value(Optimizer::usual());
@@ -79,8 +79,8 @@ record! {
         /// The largest norm of the gradient of all parameters together; a larger gradient is scaled down to
         /// it.
         clip: Option<Positive> = absent;
-        /// Whether a step goes down the gradient of the mean or of the sum of its losses. What is recorded and
-        /// measured is the mean either way.
+        /// Whether a step goes down the gradient of the mean or of the sum of its losses. What is recorded
+        /// and measured is the mean either way.
         reduction: Reduction = value(Reduction::Mean);
         /// The share of the probability that is spread over all classes except the right one (Szegedy et
         /// al. 2016).
@@ -168,7 +168,8 @@ impl Recipe {
         ok
     }
 
-    /// Whether a parameter is not trained: one that `freeze` matches, or with `adapt` one of the trained model.
+    /// Whether a parameter is not trained: one that `freeze` matches, or with `adapt` one of the trained
+    /// model.
     pub fn is_frozen(&self, path: &str) -> bool {
         let is_fresh = || self.start.as_ref().is_some_and(|start| start.except.matches(path));
         let is_kept = self.adapt.is_some() && !adapt::is_added(path) && !is_fresh();

@@ -10,8 +10,8 @@ record! {
     pub struct Adam as "adam" {
         /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
-        /// Other learning rates by parameter path, before the schedule's factor; the last pattern that matches
-        /// applies.
+        /// Other learning rates by parameter path, before the schedule's factor; the last pattern that
+        /// matches applies.
         rates: Rates = value(Rates::default());
         /// The decay rates of the running mean and of the running square.
         betas: Betas = value(Betas(0.9, 0.999));
@@ -29,8 +29,8 @@ record! {
     pub struct AdamW as "adamw" {
         /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
-        /// Other learning rates by parameter path, before the schedule's factor; the last pattern that matches
-        /// applies.
+        /// Other learning rates by parameter path, before the schedule's factor; the last pattern that
+        /// matches applies.
         rates: Rates = value(Rates::default());
         /// The decay rates of the running mean and of the running square.
         betas: Betas = value(Betas(0.9, 0.999));
@@ -47,8 +47,8 @@ record! {
     pub struct Sgd as "sgd" {
         /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
-        /// Other learning rates by parameter path, before the schedule's factor; the last pattern that matches
-        /// applies.
+        /// Other learning rates by parameter path, before the schedule's factor; the last pattern that
+        /// matches applies.
         rates: Rates = value(Rates::default());
         /// The factor on the running sum of gradients (momentum) in each step.
         momentum: Share = value(Share(0.0));
@@ -86,8 +86,8 @@ record! {
     pub struct Muon as "muon" {
         /// The learning rate, before the schedule's factor.
         learning_rate: Positive = value(Positive(1e-3));
-        /// Other learning rates by parameter path, before the schedule's factor; the last pattern that matches
-        /// applies.
+        /// Other learning rates by parameter path, before the schedule's factor; the last pattern that
+        /// matches applies.
         rates: Rates = value(Rates::default());
         /// The factor on the running sum of gradients (momentum) in each step.
         momentum: Share = value(Share(0.95));

@@ -10,7 +10,8 @@ record! {
         /// The run, the Hugging Face model directory or the safetensors file; by default the model that is
         /// trained, which then is a run or a directory itself.
         from: Option<Location> = absent;
-        /// Parameters that start fresh instead, with the spec's initial values, by path; `*` matches any text.
+        /// Parameters that start fresh instead, with the spec's initial values, by path; `*` matches any
+        /// text.
         except: Patterns = value(Patterns::default());
     }
 }

@@ -140,8 +140,8 @@ impl Subword {
         Ok(pieces.map(|(id, (start, end))| Piece { id: *id, bytes: *start..*end }).collect())
     }
 
-    /// The ids of a text with the special tokens that the tokenizer's template puts around it. `None` if the tokenizer
-    /// has no template.
+    /// The ids of a text with the special tokens that the tokenizer's template puts around it. `None` if the
+    /// tokenizer has no template.
     ///
     /// # Errors
     /// The tokenizer cannot encode the text.
@@ -174,8 +174,8 @@ impl Subword {
     }
 }
 
-/// The parts of a `tokenizer.json` for the vocabulary and the merges of GPT-2, or of GPT-1, where `</w>` ends the last
-/// token of a word. With `prefix`, a space is put before a text.
+/// The parts of a `tokenizer.json` for the vocabulary and the merges of GPT-2, or of GPT-1, where `</w>` ends
+/// the last token of a word. With `prefix`, a space is put before a text.
 pub(super) fn bpe(encoder: &str, merges: &str, prefix: bool) -> Result<Json, String> {
     let vocab: BTreeMap<String, u32> = serde_json::from_str(encoder).map_err(|e| e.to_string())?;
     let lines = merges.lines().filter(|l| !l.starts_with("#version") && !l.trim().is_empty());
@@ -223,7 +223,8 @@ pub(super) fn whole(mut json: Json) -> Json {
     json
 }
 
-/// The `added_tokens` of a `tokenizer.json` for these special tokens, so that no special token is split into pieces.
+/// The `added_tokens` of a `tokenizer.json` for these special tokens, so that no special token is split into
+/// pieces.
 pub(super) fn added(special: &[&str], id: impl Fn(&str) -> u32) -> Json {
     let token = |m: &&str| {
         json!({ "id": id(m), "content": m, "single_word": false, "lstrip": false, "rstrip": false,

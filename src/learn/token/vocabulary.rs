@@ -45,7 +45,8 @@ const CLASSES: &[(Class, &[&str], &[&str])] = &[
     (Class::Gpt1, &["OpenAIGPTTokenizer"], &["openai-gpt"]),
 ];
 
-/// Settings of `tokenizer_config.json` that change ids in a way that is not supported, unless they have this value.
+/// Settings of `tokenizer_config.json` that change ids in a way that is not supported, unless they have this
+/// value.
 const ONLY: &[(&str, Json)] = &[("add_bos_token", Json::Bool(false)), ("add_eos_token", Json::Bool(false))];
 
 impl Files {
@@ -121,7 +122,8 @@ impl Files {
         all
     }
 
-    /// WordPiece as in BERT (Devlin et al. 2018). The id of a token is the number of its line, counted from 0.
+    /// WordPiece as in BERT (Devlin et al. 2018). The id of a token is the number of its line, counted from
+    /// 0.
     fn wordpiece(&self) -> Result<Json, String> {
         let Some(words) = &self.words else { return Err("there is no vocab.txt".to_owned()) };
         let lines = words.strip_suffix('\n').unwrap_or(words).split('\n').zip(0u32..);

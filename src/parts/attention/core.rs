@@ -285,14 +285,15 @@ choice! {
     pub enum Score {
         /// `q · k` (Vaswani et al. 2017)
         "dot" => Dot,
-        /// `w · tanh(q + k)` with a learned vector `w` for each head (Bahdanau et al. 2015); it is computed for every
-        /// pair of a query and a key, so it takes memory for `head_dim` numbers of each
+        /// `w · tanh(q + k)` with a learned vector `w` for each head (Bahdanau et al. 2015); it is computed
+        /// for every pair of a query and a key, so it takes memory for `head_dim` numbers of each
         "additive" => Additive,
     }
 }
 
 impl Score {
-    /// The usual factor on the scores, if it is not that of dot products: the learned vector scales additive ones.
+    /// The usual factor on the scores, if it is not that of dot products: the learned vector scales additive
+    /// ones.
     pub fn scale(self, given: Factor, places: &Places) -> Factor {
         match self {
             Score::Additive if !places.has("scale") => Factor::plain(1.0),
@@ -326,7 +327,8 @@ impl Score {
     }
 }
 
-/// A record of an attention over heads: the sizes of the heads and how scores come about, then its own fields.
+/// A record of an attention over heads: the sizes of the heads and how scores come about, then its own
+/// fields.
 macro_rules! heads_record {
     (
         $(#[doc = $doc:literal])*
@@ -377,8 +379,8 @@ pub fn geometry(site: &Site<'_>, heads: Extent, rotated: Extent, mask: &Mask) ->
     }
 }
 
-/// Checks the mask, and whether the positional scheme, if it is known, fits the features that carry the positions:
-/// their number and its place.
+/// Checks the mask, and whether the positional scheme, if it is known, fits the features that carry the
+/// positions: their number and its place.
 pub fn check(
     position: Option<&Position>,
     rotated: (u64, Span),

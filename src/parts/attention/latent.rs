@@ -63,7 +63,8 @@ impl Latent {
         core::check(position, rotated, &self.mask, is_causal)
     }
 
-    /// What it is, in a few words. Every head has keys and values of its own, computed from the latent vector.
+    /// What it is, in a few words. Every head has keys and values of its own, computed from the latent
+    /// vector.
     fn described(&self) -> Part {
         let width = self.content_dim.saturating_add(*self.rotary_dim);
         let sizes = core::sizes(*self.heads, *self.heads, width);

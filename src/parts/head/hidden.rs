@@ -1,5 +1,5 @@
-//! Hidden layers before the scores, `norm(activation(W x + b))`, shared by the heads that have them, and the fields
-//! of heads that score every token.
+//! Hidden layers before the scores, `norm(activation(W x + b))`, shared by the heads that have them, and the
+//! fields of heads that score every token.
 
 use super::Site;
 use crate::field::rule::{Is, Rule};
@@ -63,7 +63,8 @@ impl Hidden<'_> {
     }
 }
 
-/// A record of a head that scores every token: its own fields, then those of the hidden layers and the projections.
+/// A record of a head that scores every token: its own fields, then those of the hidden layers and the
+/// projections.
 macro_rules! token_head {
     (
         $(#[doc = $doc:literal])*

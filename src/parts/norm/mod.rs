@@ -79,8 +79,8 @@ impl Norm {
         }
     }
 
-    /// Applies the norm for `dim` features as the member of that site, which is a layer or a module of ops. The
-    /// result is called `value`.
+    /// Applies the norm for `dim` features as the member of that site, which is a layer or a module of ops.
+    /// The result is called `value`.
     pub fn lower(&self, b: &mut Builder, site: &Site<'_>, value: &str, dim: Extent, x: ValueId) -> Built {
         let layer = |b: &mut Builder, layer: Layer| {
             let member = b.layer(site.member, layer);

@@ -3,8 +3,9 @@
 //! ```text
 //! condition = sum ("<" | "<=" | ">" | ">=" | "==" | "!=") sum
 //! ```
-//! Sums are the expressions of specs, whose numbers may have units here: `350M`, `24 GiB`. Their names are those of [`Name`]: a cost of the model that is
-//! checked, or with the prefix `first.` a cost of the first model. Whole numbers are exact.
+//! Sums are the expressions of specs, whose numbers may have units here: `350M`, `24 GiB`. Their names are
+//! those of [`Name`]: a cost of the model that is checked, or with the prefix `first.` a cost of the first
+//! model. Whole numbers are exact.
 
 use std::cmp::{Ordering, Reverse};
 

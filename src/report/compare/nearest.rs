@@ -1,9 +1,9 @@
 //! Which of some specs another one is closest to.
 //!
-//! The distance of two specs is from 0 for the same model to 1 for nothing in common: two thirds of it is the share of
-//! what they say that differs, a third the share of the parameters of their layers that is spent on something else, on
-//! attention, on feed-forward parts, or on experts that a token does not use. For what they say, their normal forms are
-//! walked side by side:
+//! The distance of two specs is from 0 for the same model to 1 for nothing in common: two thirds of it is the
+//! share of what they say that differs, a third the share of the parameters of their layers that is spent on
+//! something else, on attention, on feed-forward parts, or on experts that a token does not use. For what
+//! they say, their normal forms are walked side by side:
 //!
 //! - a word, a part or a wiring weighs `WORD`, a number `NUMBER`, because sizes vary within a family and
 //!   parts between them;
@@ -46,8 +46,8 @@ pub struct Known<'a> {
 pub struct Near {
     /// Its name.
     pub name: String,
-    /// How much they differ in what they say and in what their parameters are for: 0 for the same model, 1 for nothing
-    /// in common.
+    /// How much they differ in what they say and in what their parameters are for: 0 for the same model, 1
+    /// for nothing in common.
     pub distance: f64,
 }
 
@@ -65,8 +65,9 @@ pub fn nearest(spec: &ModelSpec, graph: &Verified, known: &[Known<'_>]) -> Vec<N
     all
 }
 
-/// The shares of the parameters of a model's layers that are for attention, for feed-forward parts, and for experts that
-/// a token does not use. Embeddings and heads are left out: how large they are depends on the vocabulary.
+/// The shares of the parameters of a model's layers that are for attention, for feed-forward parts, and for
+/// experts that a token does not use. Embeddings and heads are left out: how large they are depends on the
+/// vocabulary.
 fn spent(graph: &Verified) -> [f64; 3] {
     let parameters = cost(graph).parameters;
     let Count { total: attention, .. } = parameters.of(Role::Attention);

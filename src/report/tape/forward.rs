@@ -1,9 +1,10 @@
 //! Memory of a forward pass without gradients: every value lives from the op that computes it to the last one
 //! that reads it or a view of it.
 //!
-//! The figures are those of burn's operations on Flex (0.22.1), measured with a heap that counts: what is computed
-//! feature by feature takes the place of an input that nothing else needs; a product of matrices copies what does
-//! not lie in the order of its axes; fused attention copies a mask or bias that it has to broadcast.
+//! The figures are those of burn's operations on Flex (0.22.1), measured with a heap that counts: what is
+//! computed feature by feature takes the place of an input that nothing else needs; a product of matrices
+//! copies what does not lie in the order of its axes; fused attention copies a mask or bias that it has to
+//! broadcast.
 
 use super::super::scores;
 use super::{Tape, Tracked};
@@ -24,8 +25,8 @@ pub struct Pass<'a> {
     pub is_given: &'a dyn Fn(&str) -> bool,
     /// Whether keys and values are appended to a cache.
     pub is_cached: bool,
-    /// Whether someone looks at weights of attention, which are then computed one operation at a time; what is
-    /// captured is not counted here.
+    /// Whether someone looks at weights of attention, which are then computed one operation at a time; what
+    /// is captured is not counted here.
     pub shows_attention: bool,
 }
 
@@ -33,7 +34,8 @@ pub struct Pass<'a> {
 const SCORES_AT_ONCE: u128 = 256 * 1024;
 const THREADS: u128 = 2;
 
-/// What the largest sum may be above the one computed here, as a part of it: the forecast is never to be below.
+/// What the largest sum may be above the one computed here, as a part of it: the forecast is never to be
+/// below.
 const MARGIN: u128 = 32;
 /// Bytes of tensors that are too small to be followed one by one.
 const SMALL_TENSORS: u128 = 128 << 10;
@@ -62,8 +64,8 @@ pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
     most.saturating_add(most / MARGIN).saturating_add(SMALL_TENSORS)
 }
 
-/// Bytes by which the caches grow: those of keys and values hold a power of two positions, and what is computed of a
-/// source stays from the first call on.
+/// Bytes by which the caches grow: those of keys and values hold a power of two positions, and what is
+/// computed of a source stays from the first call on.
 fn grown(graph: &Graph, lengths: &Lengths, element: u128) -> u128 {
     let capacity = |n: u64| if n == 0 { 0 } else { u128::from(n.next_power_of_two().max(64)) };
     let positions = lengths.past.saturating_add(lengths.time);
@@ -176,8 +178,8 @@ impl Tape<'_> {
                 let times = |n: u64| out.saturating_mul(u128::from(n));
                 let most = entries.iter().map(|entry| entry.briefly.max(entry.own)).max().unwrap_or(0);
                 self.briefly(times(most));
-                // What is computed element by element takes the place of an input, unless it is put together from
-                // parts.
+                // What is computed element by element takes the place of an input, unless it is put together
+                // from parts.
                 let is_arithmetic = meaning.work(&site).elementwise != Dim::default();
                 let is_of_parts = entries.iter().any(|entry| entry.briefly > 0);
                 if is_arithmetic && !is_of_parts {
@@ -267,7 +269,8 @@ impl Tape<'_> {
             (true, Some(_)) => value.bytes,
             (true, None) => value.bytes.saturating_mul(2),
         };
-        // Queries and keys that are added are read where they are; a product of matrices copies what it reads.
+        // Queries and keys that are added are read where they are; a product of matrices copies what it
+        // reads.
         let products = match attention.score {
             Score::Dot => q_k_v,
             Score::Additive => q_k_v.get(2..).unwrap_or_default(),

@@ -23,8 +23,8 @@ pub fn activation_memory(graph: &Verified, lengths: &Lengths, element: u128) -> 
     activation_memory_of(graph, lengths, element, None)
 }
 
-/// As [`activation_memory`], where parameters with these paths are frozen: they get no gradient, and what is computed
-/// from them and from inputs alone keeps nothing.
+/// As [`activation_memory`], where parameters with these paths are frozen: they get no gradient, and what is
+/// computed from them and from inputs alone keeps nothing.
 pub fn activation_memory_of(
     graph: &Verified,
     lengths: &Lengths,
@@ -95,8 +95,8 @@ struct Tape<'a> {
     graph: &'a Graph,
     /// Whether the parameter with a path is frozen; `None` if none is.
     is_frozen: Option<&'a dyn Fn(&str) -> bool>,
-    /// Whether gradients are computed afterwards. Without them nothing is kept, attention is one fused operation,
-    /// and what is computed feature by feature takes the place of its input.
+    /// Whether gradients are computed afterwards. Without them nothing is kept, attention is one fused
+    /// operation, and what is computed feature by feature takes the place of its input.
     is_training: bool,
     /// Whether keys and values are read from a cache.
     is_cached: bool,

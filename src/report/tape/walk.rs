@@ -290,8 +290,8 @@ fn name_of(module: &Module, graph: &Graph, members: &[MemberId]) -> &'static str
     }
 }
 
-/// For every node the values that nothing needs after it: those it reads or makes that no later node reads and
-/// that are no result.
+/// For every node the values that nothing needs after it: those it reads or makes that no later node reads
+/// and that are no result.
 fn released_after(module: &Module) -> Vec<Vec<ValueId>> {
     let mut released = vec![Vec::new(); module.nodes.len()];
     let mut is_needed = vec![false; module.values.len()];

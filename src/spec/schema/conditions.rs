@@ -1,5 +1,6 @@
-//! Which keys of a spec need or exclude one another, across its records: what a head needs of the stacks, what an
-//! equation calls, what the layers of a stack are. Conditions on the fields of one record are in the tables.
+//! Which keys of a spec need or exclude one another, across its records: what a head needs of the stacks,
+//! what an equation calls, what the layers of a stack are. Conditions on the fields of one record are in the
+//! tables.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -1,10 +1,10 @@
 //! Expressions as an author writes them: `8/3 * d_model`, `1/sqrt(head_dim)`, `2^40`, `multiple_of(x, 256)`.
 //!
-//! A scalar's text is parsed to a tree with source places ([`Expr`]). One of numbers ([`parse`]) is evaluated to a
-//! [`Number`] that is exact as long as possible. One of any values ([`parse_formula`]), which begins with `=`, also has
-//! texts, lists, conditions and tables; [`crate::names::formula`] gives it a value. Every node has its place, so a
-//! diagnostic can show the operands. An expression has at most [`MAX_WORDS`] words and can be nested as deep as
-//! documents can.
+//! A scalar's text is parsed to a tree with source places ([`Expr`]). One of numbers ([`parse`]) is evaluated
+//! to a [`Number`] that is exact as long as possible. One of any values ([`parse_formula`]), which begins
+//! with `=`, also has texts, lists, conditions and tables; [`crate::names::formula`] gives it a value. Every
+//! node has its place, so a diagnostic can show the operands. An expression has at most [`MAX_WORDS`] words
+//! and can be nested as deep as documents can.
 
 mod eval;
 mod number;

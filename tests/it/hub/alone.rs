@@ -1,5 +1,5 @@
-//! Nothing is lost on the way in and out: a spec reads the weights of an imported directory without its config, and
-//! an export has the names of classes again.
+//! Nothing is lost on the way in and out: a spec reads the weights of an imported directory without its
+//! config, and an export has the names of classes again.
 
 use serde_json::{Value as Json, json};
 use trafoc::compile::compile;
@@ -36,8 +36,8 @@ fn whole(model: &Fixture, notation: Notation, tensors: Option<&[&str]>) -> Strin
     fmt::convert(&sources, id, from, notation, &is_part, &mut sink).unwrap_or_else(|| panic!("{text}"))
 }
 
-/// Every parameter comes from the same place of the same tensor, whether the directory's config is there or the
-/// spec alone.
+/// Every parameter comes from the same place of the same tensor, whether the directory's config is there or
+/// the spec alone.
 #[test]
 fn an_imported_spec_reads_the_weights_of_its_directory() {
     for model in models() {
@@ -81,7 +81,8 @@ fn older_names_are_read_too() {
     assert!(text.contains("embeddings.LayerNorm.beta: embed.norm.bias"), "{text}");
 }
 
-/// Names of classes and what else a config says of running go out again, and never what would change the model.
+/// Names of classes and what else a config says of running go out again, and never what would change the
+/// model.
 #[test]
 fn an_export_keeps_what_the_config_said() {
     let families = Families::default();

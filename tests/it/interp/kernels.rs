@@ -196,7 +196,8 @@ fn attention_and_its_gradients_are_those_of_the_reference() {
     }
 }
 
-/// Emitted Rust computes rotary angles with the formulas of the kernels, the interpreter with those of the graph.
+/// Emitted Rust computes rotary angles with the formulas of the kernels, the interpreter with those of the
+/// graph.
 #[test]
 fn formulas_of_rotary_angles_give_the_bits_of_the_graph() {
     let (theta, dim) = (10_000.0, 64u32);

@@ -108,8 +108,8 @@ impl ModuleVisitor for Collect<'_> {
     }
 }
 
-/// The gradients of a loss by path, in the shape of files; those of parameters on which it does not depend are left
-/// out.
+/// The gradients of a loss by path, in the shape of files; those of parameters on which it does not depend
+/// are left out.
 pub fn gradients(weights: &Weights, loss: Tensor<1>) -> BTreeMap<String, Vec<f32>> {
     let gradients = loss.backward();
     let mut collect = Collect { gradients: &gradients, found: Default::default() };

@@ -1,5 +1,5 @@
-//! Writes what `tests/pytorch/compare.py` compares with emitted PyTorch: for each spec with which targets are tested,
-//! weights, inputs, and what the interpreter computes of them, at once, step by step, and backwards.
+//! Writes what `tests/pytorch/compare.py` compares with emitted PyTorch: for each spec with which targets are
+//! tested, weights, inputs, and what the interpreter computes of them, at once, step by step, and backwards.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

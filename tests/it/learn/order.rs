@@ -201,7 +201,8 @@ fn tokens_are_masked_as_another_program_does() {
             let Labels::Positions { classes, weights, .. } = &batch.labels else { panic!() };
             let right: Vec<i64> =
                 case["right"].as_array().unwrap().iter().map(|n| n.as_i64().unwrap()).collect();
-            // A start token before the text, an end token after it; words have no mask token, and padding is 1.
+            // A start token before the text, an end token after it; words have no mask token, and padding is
+            // 1.
             let own: Vec<i64> = ints(&batch, "tokens")[1..].to_vec();
             let read: Vec<i64> = numbers(&case["read"]).iter().map(|n| *n as i64).collect();
             assert_eq!(own[..read.len()], read, "{case}");

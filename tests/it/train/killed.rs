@@ -92,8 +92,8 @@ fn a_run_killed_fifty_times_ends_like_one_that_was_not() {
     killed(50, "steps=400", 2);
 }
 
-/// Interrupts and terminates runs at random moments, `signals` times, and resumes each: it says by its exit code what
-/// ended it, and a run that ends in the end is like one that was never signalled.
+/// Interrupts and terminates runs at random moments, `signals` times, and resumes each: it says by its exit
+/// code what ended it, and a run that ends in the end is like one that was never signalled.
 fn signalled(signals: u32, steps: &str, seed: u64) {
     let folder = Folder::new();
     let more = ["--with", steps];

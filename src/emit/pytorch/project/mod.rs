@@ -1,8 +1,9 @@
 //! A project that trains an emitted model on many processes.
 //!
-//! Its files are Python files of this folder, which Python's own tools check. A project has the parts of them that its
-//! recipe needs: lines between `# only: a b` and `# end` are kept where one of the words holds (`!a` where `a` does
-//! not), the fields of `Settings` get their values, and imports that nothing uses any more are left out.
+//! Its files are Python files of this folder, which Python's own tools check. A project has the parts of them
+//! that its recipe needs: lines between `# only: a b` and `# end` are kept where one of the words holds (`!a`
+//! where `a` does not), the fields of `Settings` get their values, and imports that nothing uses any more are
+//! left out.
 
 mod part;
 mod value;
@@ -44,7 +45,8 @@ const SOURCES: &[Source] = &[
     Source { name: "muon.py", text: include_str!("muon.py"), only: Some("muon") },
 ];
 
-/// The name of the file that says what a project needs. Whether trafoc wrote a project is read from its first line.
+/// The name of the file that says what a project needs. Whether trafoc wrote a project is read from its first
+/// line.
 pub const MANIFEST: &str = "requirements.txt";
 
 /// The files of a project by name, without the model's.
@@ -69,7 +71,8 @@ fn python(source: &Source, project: &Project) -> Result<String, String> {
     }
     let text = part::without_unused_imports(&text);
     super::check::check(&text)?;
-    // A seal is written after the text, and Python's style has two empty lines between code and such a comment.
+    // A seal is written after the text, and Python's style has two empty lines between code and such a
+    // comment.
     Ok(format!("# @generated{MARK}{}.\n{text}\n\n", shown(&project.spec)))
 }
 

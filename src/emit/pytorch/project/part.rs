@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::Value;
 
-/// The text without its markers, and without each region, from `# only: WORD ...` to `# end`, none of whose words is
-/// in `words`. `!WORD` asks for a word that is not.
+/// The text without its markers, and without each region, from `# only: WORD ...` to `# end`, none of whose
+/// words is in `words`. `!WORD` asks for a word that is not.
 ///
 /// # Errors
 /// A region does not begin or does not end.

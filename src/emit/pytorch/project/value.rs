@@ -50,8 +50,8 @@ impl Value {
         }
     }
 
-    /// The value after `before`, which a line begins with after `indent` spaces. What does not fit into a line has a
-    /// line for each item.
+    /// The value after `before`, which a line begins with after `indent` spaces. What does not fit into a
+    /// line has a line for each item.
     pub fn after(&self, before: &str, indent: usize) -> String {
         let line = format!("{}{before}{}", " ".repeat(indent), self.line());
         let (open, close, items): (_, _, Vec<String>) = match self {
